@@ -1,0 +1,89 @@
+// Package batch holds the samples that roles train on: jagged id features,
+// dense features and labels of a batch, and the steps that turn raw ids into
+// the distinct signs that each embedding PS is asked for.
+//
+// A sign is the 64-bit key of an embedding row: a slot's index prefix in the
+// upper bits, the id within the slot in the lower ones.
+package batch
+
+// Pooling says how the rows of one sample's ids in a slot become model input.
+type Pooling uint8
+
+const (
+	// Sum adds the rows: one vector of Dim values a sample.
+	Sum Pooling = iota
+	// Raw keeps up to FixedSize rows apart, each followed by one mask value
+	// (1 for a row, 0 for padding): FixedSize × (Dim+1) values a sample.
+	Raw
+)
+
+// Slot describes one id feature.
+type Slot struct {
+	Name    string
+	Dim     int     // length of an embedding row; ≥ 1
+	Pooling Pooling // Sum or Raw
+	// FixedSize is the number of ids that a Raw slot keeps of a sample; further
+	// ids are dropped, missing ones padded. Ignored for Sum.
+	FixedSize int
+}
+
+// Width returns the number of model inputs that the slot gives a sample.
+func (s Slot) Width() int {
+	if s.Pooling == Raw {
+		return s.FixedSize * (s.Dim + 1)
+	}
+	return s.Dim
+}
+
+// Schema describes the columns of every batch of one data set.
+type Schema struct {
+	Slots  []Slot
+	Dense  []string // names of the numeric features
+	Labels []string // names of the labels, at least one
+	// PrefixBits is the number of upper bits of a sign that name the slot;
+	// 1 to 32. Slot i gets the prefix i+1, so at most 2^PrefixBits − 1 slots fit.
+	PrefixBits int
+}
+
+// EmbeddingWidth returns the number of pooled embedding values of a sample.
+func (s *Schema) EmbeddingWidth() int {
+	w := 0
+	for _, slot := range s.Slots {
+		w += slot.Width()
+	}
+	return w
+}
+
+// Jagged holds the ids of one slot for every sample of a batch: those of
+// sample i are IDs[Offsets[i]:Offsets[i+1]], possibly none.
+type Jagged struct {
+	Offsets []int32 // length Samples+1, non-decreasing, Offsets[0] = 0
+	IDs     []uint64
+}
+
+// Of returns the ids of sample i. The result aliases j.
+func (j Jagged) Of(i int) []uint64 { return j.IDs[j.Offsets[i]:j.Offsets[i+1]] }
+
+// Batch is a number of samples, column by column. A batch is immutable once
+// it has been handed to a role.
+type Batch struct {
+	Samples int
+	Slots   []Jagged  // one per Schema.Slots
+	Dense   []float32 // Samples × len(Schema.Dense), row-major
+	Labels  []float32 // Samples × len(Schema.Labels), row-major, 0 or 1
+}
+
+// Source gives the batches of a training run by step number, any number of
+// times and in any order: reading a step again gives the same samples, which
+// is what lets a data loader resend a batch that a crashed role lost.
+type Source interface {
+	// Schema describes every batch.
+	Schema() *Schema
+	// Steps returns the number of global batches of the whole run.
+	Steps() int
+	// Samples returns the true sample count of a step, at least 1; only the
+	// last step of an epoch may fall short of the global batch size.
+	Samples(step int) int
+	// Read returns the global batch of a step.
+	Read(step int) (*Batch, error)
+}

@@ -1,0 +1,82 @@
+package job
+
+import (
+	"encoding"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// leaf decodes a node that has no fields of ours below it.
+func (d *decoder) leaf(node *yaml.Node, path string, target reflect.Value) error {
+	pointer := target.Addr().Interface()
+	if _, own := pointer.(yaml.Unmarshaler); !own {
+		if text, ok := pointer.(encoding.TextUnmarshaler); ok {
+			if node.Kind != yaml.ScalarNode {
+				return d.fault(node, path, ErrValue, "%s where one value belongs", describe(node))
+			}
+			if err := text.UnmarshalText([]byte(node.Value)); err != nil {
+				return d.fault(node, path, ErrValue, "%v", err)
+			}
+			return nil
+		}
+	}
+	if fraction(node, target.Kind()) {
+		return d.fault(node, path, ErrValue, "%s where %s belongs", describe(node), expected(target.Type()))
+	}
+	err := node.Decode(pointer)
+	if err == nil {
+		return nil
+	}
+	var mismatch *yaml.TypeError
+	if !errors.As(err, &mismatch) {
+		return d.fault(node, path, ErrValue, "%v", err)
+	}
+	return d.fault(node, path, ErrValue, "%s where %s belongs", describe(node), expected(target.Type()))
+}
+
+// fraction tells whether a node is a number with a fraction that would have to
+// become an integer: package yaml would cut it off without a word.
+func fraction(node *yaml.Node, kind reflect.Kind) bool {
+	if kind < reflect.Int || kind > reflect.Uint64 || node.ShortTag() != "!!float" {
+		return false
+	}
+	var value float64
+	return node.Decode(&value) != nil || value != math.Trunc(value)
+}
+
+// describe names what a node holds, for messages.
+func describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "keys with values"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	const longest = 40
+	text := node.Value
+	if letters := []rune(text); len(letters) > longest {
+		text = string(letters[:longest]) + "…"
+	}
+	return `"` + strings.ReplaceAll(text, "\n", " ") + `"`
+}
+
+// expected names what a type reads, for messages.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number (" + t.Kind().String() + ")"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number from 0 (" + t.Kind().String() + ")"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "text"
+	}
+	return "a value of " + t.String()
+}

@@ -1,0 +1,45 @@
+package job
+
+// Nearest returns the known word with the smallest edit distance to word, the
+// first of equally near ones; "" if none is near enough to be a plausible slip
+// of the hand, that is, within half of word's letters, rounded up.
+//
+// It serves every value that a user types by name: a key of the job file, or a
+// value of a command line.
+func Nearest(word string, known []string) string {
+	best, bestDistance := "", (len([]rune(word))+1)/2+1
+	for _, candidate := range known {
+		if d := editDistance([]rune(word), []rune(candidate)); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// editDistance returns the number of letters to insert, delete, replace or
+// exchange with their neighbour that turns a into b.
+//
+// Source: Damerau, CACM 7 (1964), in the restricted form that edits no part
+// twice ("optimal string alignment").
+func editDistance(a, b []rune) int {
+	// Row i holds the distances of a[:i] to every b[:j].
+	before, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range current {
+		current[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, previous, current = previous, current, before
+		current[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := previous[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			current[j] = min(replace, previous[j]+1, current[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+	}
+	return current[len(b)]
+}

@@ -1,0 +1,47 @@
+package job
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestNearest(t *testing.T) {
+	modes := []string{"sequential", "sync", "hybrid", "async-ps", "async-average", "ssp"}
+	for word, want := range map[string]string{
+		"hybird": "hybrid", "sycn": "sync", "async": "sync", "async_ps": "async-ps", "spp": "ssp",
+		"turbo": "", "": "",
+	} {
+		if got := Nearest(word, modes); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// slowDistance is the recursive definition.
+func slowDistance(a, b []rune) int {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) + len(b)
+	}
+	x, y := a[len(a)-1], b[len(b)-1]
+	shortA, shortB := a[:len(a)-1], b[:len(b)-1]
+	best := slowDistance(shortA, shortB)
+	if x != y {
+		best++
+	}
+	best = min(best, slowDistance(shortA, b)+1, slowDistance(a, shortB)+1)
+	if len(a) > 1 && len(b) > 1 && x == b[len(b)-2] && y == a[len(a)-2] {
+		best = min(best, slowDistance(a[:len(a)-2], b[:len(b)-2])+1)
+	}
+	return best
+}
+
+func TestEditDistanceAgainstDefinition(t *testing.T) {
+	word := rapid.SliceOfN(rapid.SampledFrom([]rune("abö")), 0, 5)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		if got, want := editDistance(a, b), slowDistance(a, b); got != want {
+			t.Fatalf("distance of %q and %q = %d, want %d", string(a), string(b), got, want)
+		}
+	})
+}

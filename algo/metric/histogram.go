@@ -1,0 +1,124 @@
+package metric
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// HistogramLimit is the smallest value that a Histogram no longer counts apart.
+const HistogramLimit = 4096
+
+// Histogram counts small non-negative integers, such as the staleness of
+// reads. Values from HistogramLimit up share one overflow count; the mean and
+// the maximum stay exact. The zero value is an empty histogram. Assignment
+// shares the counts: use Clone.
+type Histogram struct {
+	counts   []uint64 // counts[v] is the count of value v; as long as needed
+	overflow uint64
+	count    uint64
+	sum      uint64
+	max      int
+}
+
+// Add counts one value, at least 0. It panics if the value is negative.
+// Cost: amortised no allocation.
+func (h *Histogram) Add(value int) { h.AddCount(value, 1) }
+
+// AddCount counts one value, at least 0, several times. It panics if the value
+// is negative.
+func (h *Histogram) AddCount(value int, times uint64) {
+	if value < 0 {
+		panic(fmt.Sprintf("metric: histogram value = %d, want at least 0", value))
+	}
+	if times == 0 {
+		return
+	}
+	if value >= HistogramLimit {
+		h.overflow += times
+	} else {
+		h.grow(value + 1)
+		h.counts[value] += times
+	}
+	h.count += times
+	h.sum += uint64(value) * times
+	h.max = max(h.max, value)
+}
+
+// Merge adds the values of other, which is left as it is.
+func (h *Histogram) Merge(other *Histogram) {
+	h.grow(len(other.counts))
+	for value, count := range other.counts {
+		h.counts[value] += count
+	}
+	h.overflow += other.overflow
+	h.count += other.count
+	h.sum += other.sum
+	h.max = max(h.max, other.max)
+}
+
+// grow makes room for at least length counts.
+func (h *Histogram) grow(length int) {
+	if missing := length - len(h.counts); missing > 0 {
+		h.counts = append(h.counts, make([]uint64, missing)...)
+	}
+}
+
+// Clone returns a histogram that shares nothing with h.
+func (h *Histogram) Clone() Histogram {
+	clone := *h
+	clone.counts = slices.Clone(h.counts)
+	return clone
+}
+
+// Count returns the number of values.
+func (h *Histogram) Count() uint64 { return h.count }
+
+// Max returns the largest value, 0 without values.
+func (h *Histogram) Max() int { return h.max }
+
+// Mean returns the mean of the values, 0 without values.
+func (h *Histogram) Mean() float64 {
+	if h.count == 0 {
+		return 0
+	}
+	return float64(h.sum) / float64(h.count)
+}
+
+// Quantile returns the smallest value such that at least the share q of all
+// values is not above it, q in [0, 1]; 0 without values. A quantile among the
+// overflow is reported as Max. It panics if q is out of range.
+func (h *Histogram) Quantile(q float64) int {
+	if !(q >= 0 && q <= 1) {
+		panic(fmt.Sprintf("metric: quantile %g, want 0 to 1", q))
+	}
+	if h.count == 0 {
+		return 0
+	}
+	rank := max(uint64(math.Ceil(q*float64(h.count))), 1)
+	seen := uint64(0)
+	for value, count := range h.counts {
+		if seen += count; seen >= rank {
+			return value
+		}
+	}
+	return h.max
+}
+
+// HistogramSummary is what a report shows of a histogram.
+type HistogramSummary struct {
+	Mean  float64 `json:"mean"`
+	P50   int     `json:"p50"`
+	P99   int     `json:"p99"`
+	Max   int     `json:"max"`
+	Count uint64  `json:"count"`
+}
+
+// Summary returns the figures of h.
+func (h *Histogram) Summary() HistogramSummary {
+	return HistogramSummary{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), Max: h.max, Count: h.count}
+}
+
+// MarshalJSON writes the summary of h: {mean, p50, p99, max, count}.
+func (h Histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.Summary()) }

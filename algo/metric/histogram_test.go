@@ -1,0 +1,73 @@
+package metric_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/metric"
+)
+
+func TestHistogramAgainstSortedValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 80).Draw(t, "values")
+		cut := rapid.IntRange(0, len(values)).Draw(t, "cut")
+		var h, other metric.Histogram
+		sum := 0
+		for i, v := range values {
+			if i < cut {
+				h.Add(v)
+			} else {
+				other.Add(v)
+			}
+			sum += v
+		}
+		before := h.Clone()
+		h.Merge(&other)
+		if before.Count() != uint64(cut) {
+			t.Fatalf("clone counts %d after a merge, want %d", before.Count(), cut)
+		}
+		slices.Sort(values)
+		q := rapid.Float64Range(0, 1).Draw(t, "q")
+		// The smallest value with at least q·n values not above it.
+		rank := max(int(math.Ceil(q*float64(len(values)))), 1)
+		if got, want := h.Quantile(q), values[rank-1]; got != want {
+			t.Fatalf("quantile %v = %d, want %d", q, got, want)
+		}
+		if h.Max() != values[len(values)-1] || h.Count() != uint64(len(values)) || h.Mean() != float64(sum)/float64(len(values)) {
+			t.Fatalf("max %d, count %d, mean %v", h.Max(), h.Count(), h.Mean())
+		}
+	})
+}
+
+func TestHistogramJSON(t *testing.T) {
+	var h metric.Histogram
+	h.AddCount(1, 98)
+	h.Add(7)
+	h.Add(10_000) // overflow: the mean and the maximum stay exact
+	text, err := json.Marshal(map[string]any{"own": h})
+	// mean (98·1 + 7 + 10000)/100; the 99th of 100 values is 7.
+	const want = `{"own":{"mean":101.05,"p50":1,"p99":7,"max":10000,"count":100}}`
+	if err != nil || string(text) != want {
+		t.Errorf("JSON %s, %v, want %s", text, err, want)
+	}
+	if got := h.Quantile(1); got != 10_000 {
+		t.Errorf("quantile among the overflow = %d, want the maximum", got)
+	}
+	var empty metric.Histogram
+	if got := empty.Summary(); got != (metric.HistogramSummary{}) {
+		t.Errorf("summary without values %+v, want zeros", got)
+	}
+}
+
+func TestHistogramRefusesNegative(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	new(metric.Histogram).Add(-1)
+}

@@ -1,0 +1,47 @@
+package metric
+
+// EquivalenceMargin is the AUC difference that this project calls negligible.
+// Click-rate models are commonly compared to the third decimal of AUC.
+const EquivalenceMargin = 0.001
+
+// Verdict is the outcome of comparing two ways of training.
+type Verdict uint8
+
+const (
+	// Inconclusive: the interval neither fits inside the margin nor excludes 0.
+	// More rows or seeds are needed.
+	Inconclusive Verdict = iota
+	// Equivalent: the whole interval lies inside the margin.
+	Equivalent
+	// Different: the interval excludes 0, and is not inside the margin.
+	Different
+)
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string {
+	switch v {
+	case Equivalent:
+		return "equivalent"
+	case Different:
+		return "different"
+	}
+	return "inconclusive"
+}
+
+// MarshalText returns String. The error is always nil.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Judge returns the verdict on the interval of a difference, for a margin that
+// is usually EquivalenceMargin: equivalent if the interval lies strictly inside
+// ±margin, otherwise different if it excludes 0, otherwise inconclusive. A
+// difference that is certain but negligible is thus equivalent. An interval
+// with NaN is inconclusive.
+func Judge(difference Interval, margin float64) Verdict {
+	switch {
+	case difference.Low > -margin && difference.High < margin:
+		return Equivalent
+	case difference.Low > 0 || difference.High < 0:
+		return Different
+	}
+	return Inconclusive
+}

@@ -1,0 +1,340 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/batch"
+)
+
+func TestBucketsAndTensorsCoverTheParametersOnce(t *testing.T) {
+	for _, n := range networks() {
+		l := n.engine(t).Layout()
+		covered := make([]int, l.Params)
+		last := l.Params
+		for _, b := range l.Buckets {
+			if b.Hi != last || b.Lo > b.Hi {
+				t.Errorf("%s: bucket [%d, %d) does not end where the one before begins, %d", n.name, b.Lo, b.Hi, last)
+			}
+			last = b.Lo
+		}
+		if last != 0 {
+			t.Errorf("%s: the last bucket begins at %d, want 0", n.name, last)
+		}
+		for _, tensor := range l.Tensors {
+			size := 1
+			for _, s := range tensor.Shape {
+				size *= s
+			}
+			if size != tensor.Hi-tensor.Lo {
+				t.Errorf("%s: %s has shape %v over %d values", n.name, tensor.Name, tensor.Shape, tensor.Hi-tensor.Lo)
+			}
+			for i := tensor.Lo; i < tensor.Hi; i++ {
+				covered[i]++
+			}
+		}
+		for i, c := range covered {
+			if c != 1 {
+				t.Errorf("%s: parameter %d is in %d tensors, want 1", n.name, i, c)
+			}
+		}
+	}
+}
+
+// adultIncome has the columns of Persia's example: 8 slots and 5 numbers.
+func adultIncome(dim int) *batch.Schema {
+	s := &batch.Schema{Dense: make([]string, 5), Labels: []string{"income"}}
+	for _, name := range strings.Fields("a b c d e f g h") {
+		s.Slots = append(s.Slots, batch.Slot{Name: name, Dim: dim})
+	}
+	return s
+}
+
+func TestPersiaAdultIncomeHasTheWidthsOfTheExample(t *testing.T) {
+	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := engine.Layout()
+	// 64→128 with norm: 64·128+128+256 = 8576; 5→16 with norm: 5·16+16+32 = 128;
+	// 144→256: 37120; 256→128: 32896; 128→1: 129. Together 78849.
+	if l.Params != 78849 || l.Running != 2*(128+16) || l.Stats != 289 || len(l.Buckets) != 5 {
+		t.Errorf("%d parameters, %d running, %d statistics, %d buckets, want 78849, 288, 289, 5",
+			l.Params, l.Running, l.Stats, len(l.Buckets))
+	}
+	// 2·(64·128 + 5·16 + 144·256 + 256·128 + 128) = 156064; twice that backward.
+	if l.Cost.ForwardFLOPs != 156064 || l.Cost.BackwardFLOPs != 312128 {
+		t.Errorf("%v and %v FLOPs a sample, want 156064 and 312128", l.Cost.ForwardFLOPs, l.Cost.BackwardFLOPs)
+	}
+	// Products 5, norms 2, the join and the loss.
+	if l.Cost.Kernels != 9 {
+		t.Errorf("%d kernels, want 9", l.Cost.Kernels)
+	}
+	// Read and written: 64+128+256, 5+16+32, 144+144, 144+256, 256+128, 128+1
+	// values: 1702.
+	if l.Cost.ActivationBytes != 4*1702 {
+		t.Errorf("%d bytes, want %d", l.Cost.ActivationBytes, 4*1702)
+	}
+}
+
+func TestPresetsAreValid(t *testing.T) {
+	for _, spec := range []Spec{Default(), PersiaAdultIncome(), PersiaTower()} {
+		if _, err := New(spec, adultIncome(spec.Dim())); err != nil {
+			t.Error(err)
+		}
+	}
+	// A job may change the kind alone.
+	for kind, dim := range map[string]int{LogisticRegression: 1, FactorizationMachine: 9, FeedForward: 16} {
+		spec := Default()
+		spec.Kind = kind
+		if got := spec.Dim(); got != dim {
+			t.Errorf("%s wants rows of %d, want %d", kind, got, dim)
+		}
+		if _, err := New(spec, adultIncome(dim)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestInitIsPyTorchsDefaultAndKeyedBySeed(t *testing.T) {
+	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, running := engine.Init(1)
+	again, _ := engine.Init(1)
+	other, _ := engine.Init(2)
+	if !slices.Equal(params, again) || slices.Equal(params, other) {
+		t.Error("the same seed must give the same parameters and another seed others")
+	}
+	// U(−1/√in, 1/√in) has standard deviation bound/√3; of 8192 values the sample
+	// deviation lies within 5 % by more than five of its own deviations.
+	for _, tt := range []struct {
+		name string
+		in   float64
+	}{{"sparse-tower.0.weight", 64}, {"top.0.weight", 144}, {"top.1.weight", 256}} {
+		x := params[find(t, engine, tt.name).Lo:find(t, engine, tt.name).Hi]
+		bound := 1 / math.Sqrt(tt.in)
+		var sum, squares float64
+		for _, v := range x {
+			sum, squares = sum+float64(v), squares+float64(v)*float64(v)
+			if math.Abs(float64(v)) > bound*(1+1e-6) {
+				t.Fatalf("%s holds %v, outside ±%v", tt.name, v, bound)
+			}
+		}
+		deviation := math.Sqrt(squares/float64(len(x))) / (bound / math.Sqrt(3))
+		mean := sum / float64(len(x)) / bound
+		if math.Abs(deviation-1) > 0.05 || math.Abs(mean) > 0.05 {
+			t.Errorf("%s: deviation %v times the expected one, mean %v bounds", tt.name, deviation, mean)
+		}
+	}
+	for _, v := range params[find(t, engine, "sparse-tower.0.norm.weight").Lo:][:128] {
+		if v != 1 {
+			t.Fatalf("gamma starts at %v, want 1", v)
+		}
+	}
+	if running[0] != 0 || running[128] != 1 {
+		t.Errorf("running mean and variance start at %v and %v, want 0 and 1", running[0], running[128])
+	}
+}
+
+func find(t *testing.T, e Engine, name string) Tensor {
+	t.Helper()
+	for _, tensor := range e.Layout().Tensors {
+		if tensor.Name == name {
+			return tensor
+		}
+	}
+	t.Fatalf("no tensor %s", name)
+	return Tensor{}
+}
+
+func TestFactorsStartSmallAndUnequal(t *testing.T) {
+	engine, err := New(Spec{Kind: FactorizationMachine, Factors: 400}, adultIncome(401))
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, _ := engine.Init(1)
+	tensor := find(t, engine, "factors")
+	squares := 0.0
+	for _, v := range params[tensor.Lo:tensor.Hi] {
+		squares += float64(v) * float64(v)
+	}
+	// 2000 values: the sample deviation has a deviation of 1.6 %.
+	if got := math.Sqrt(squares / 2000); math.Abs(got-0.01) > 0.001 {
+		t.Errorf("standard deviation %v, want about 0.01", got)
+	}
+}
+
+func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
+	spec := Spec{Kind: FeedForward, EmbeddingDim: 1, Top: []int{1}, Activation: NoActivation, BatchNorm: true}
+	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, running := engine.Init(1)
+	params[0], params[1] = 2, 3 // one weight, one bias
+	pass := engine.NewPass(2)
+	// Inputs 1 and 3 become 5 and 9: mean 7, unbiased variance 8. The running
+	// ones: 0.9·0 + 0.1·7 = 0.7 and 0.9·1 + 0.1·8 = 1.7.
+	pass.Forward(params, running, Input{Samples: 2, Embeddings: []float32{1, 3}, Labels: []float32{0, 1}}, true)
+	if want := []float32{2, 7, 8}; !slices.Equal(pass.Stats(), want) {
+		t.Errorf("statistics %v, want %v", pass.Stats(), want)
+	}
+	engine.UpdateRunning(running, pass.Stats())
+	if math.Abs(float64(running[0])-0.7) > 1e-6 || math.Abs(float64(running[1])-1.7) > 1e-6 {
+		t.Errorf("running statistics %v, want [0.7 1.7]", running)
+	}
+	// One sample has no variance: the statistics say so and are skipped.
+	before := slices.Clone(running)
+	pass.Forward(params, running, Input{Samples: 1, Embeddings: []float32{5}, Labels: []float32{0}}, true)
+	if pass.Stats()[0] != 1 {
+		t.Errorf("sample count %v, want 1", pass.Stats()[0])
+	}
+	engine.UpdateRunning(running, pass.Stats())
+	if !slices.Equal(running, before) {
+		t.Errorf("running statistics became %v, want %v", running, before)
+	}
+}
+
+func TestEvaluationOfASampleDoesNotDependOnItsGroup(t *testing.T) {
+	for _, n := range networks() {
+		engine := n.engine(t)
+		l := engine.Layout()
+		params, running := engine.Init(1)
+		in := group(rand.New(rand.NewPCG(9, 9)), l, 5)
+		pass := engine.NewPass(5)
+		logits, _ := pass.Forward(params, running, in, false)
+		all := slices.Clone(logits)
+		for i := range all {
+			one, loss := pass.Forward(params, running, Input{
+				Samples:    1,
+				Embeddings: in.Embeddings[i*l.EmbeddingWidth:][:l.EmbeddingWidth],
+				Dense:      in.Dense[i*l.DenseWidth:][:l.DenseWidth],
+			}, false)
+			if one[0] != all[i] || loss != 0 {
+				t.Errorf("%s: sample %d alone has logit %v and loss %v, want %v and 0", n.name, i, one[0], loss, all[i])
+			}
+		}
+	}
+}
+
+func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
+	raw := adultIncome(1)
+	raw.Slots[2].Pooling, raw.Slots[2].FixedSize = batch.Raw, 3
+	rawFM := adultIncome(9)
+	rawFM.Slots[0].Pooling = batch.Raw
+	noNumbers := adultIncome(8)
+	noNumbers.Dense = nil
+	for _, tt := range []struct {
+		name   string
+		spec   Spec
+		schema *batch.Schema
+		want   string
+	}{
+		{"row length", Default(), adultIncome(8), `slot "a" has rows of 8 values, feed-forward wants 16`},
+		{"raw logistic", Spec{Kind: LogisticRegression}, raw, `slot "c" is raw`},
+		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
+		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
+		{"nothing", Default(), &batch.Schema{}, "neither a slot nor a numeric feature"},
+	} {
+		_, err := New(tt.spec, tt.schema)
+		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestValidateNamesTheFieldPath(t *testing.T) {
+	for _, tt := range []struct {
+		edit func(*Spec)
+		want string
+	}{
+		{func(s *Spec) { s.Kind = "deepfm" }, `kind = "deepfm"`},
+		{func(s *Spec) { s.EmbeddingDim = 0 }, "embedding-dim = 0"},
+		{func(s *Spec) { s.Kind, s.Factors = FactorizationMachine, 0 }, "factors = 0"},
+		{func(s *Spec) { s.SparseTower.Layers = []int{8, -1} }, "sparse-tower.layers[1] = -1"},
+		{func(s *Spec) { s.DenseTower.Layers = []int{0} }, "dense-tower.layers[0] = 0"},
+		{func(s *Spec) { s.Top = []int{256, 1 << 30} }, "top[1] = 1073741824"},
+		{func(s *Spec) { s.Activation = "" }, `activation = ""`},
+	} {
+		spec := PersiaAdultIncome()
+		tt.edit(&spec)
+		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("error %v, want one that starts with %q", err, tt.want)
+		}
+	}
+}
+
+func TestCallsOutOfOrderPanic(t *testing.T) {
+	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := engine.Layout()
+	params, running := engine.Init(1)
+	in, grad := group(rand.New(rand.NewPCG(1, 1)), l, 2), make([]float32, l.Params)
+	for _, tt := range []struct {
+		name, want string
+		call       func(Pass)
+	}{
+		{"backward first", "model: Backward of bucket 0, want a training Forward with labels first",
+			func(p Pass) { p.Backward(params, 0, grad) }},
+		{"backward after evaluation", "model: Backward of bucket 0, want a training Forward with labels first",
+			func(p Pass) { p.Forward(params, running, in, false); p.Backward(params, 0, grad) }},
+		{"backward without labels", "model: Backward of bucket 0, want a training Forward with labels first",
+			func(p Pass) {
+				unlabelled := in
+				unlabelled.Labels = nil
+				p.Forward(params, running, unlabelled, true)
+				p.Backward(params, 0, grad)
+			}},
+		{"bucket skipped", "model: Backward of bucket 1, want 0 of 5",
+			func(p Pass) { p.Forward(params, running, in, true); p.Backward(params, 1, grad) }},
+		{"embeddings too early", "model: EmbeddingGrad before Backward of the last bucket",
+			func(p Pass) { p.Forward(params, running, in, true); p.Backward(params, 0, grad); p.EmbeddingGrad() }},
+		{"too many samples", "model: 2 samples, want 0 to 1",
+			func(Pass) { engine.NewPass(1).Forward(params, running, in, true) }},
+		{"short parameters", "model: len(params) = 5, want 78849",
+			func(p Pass) { p.Forward(params[:5], running, in, true) }},
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != tt.want {
+					t.Errorf("%s: panic %v, want %q", tt.name, got, tt.want)
+				}
+			}()
+			tt.call(engine.NewPass(2))
+		}()
+	}
+}
+
+// BenchmarkStep is one group of 64 samples forward and backward.
+func BenchmarkStep(b *testing.B) {
+	for _, tt := range []struct {
+		name string
+		spec Spec
+	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()}, {"fm", Spec{Kind: FactorizationMachine, Factors: 8}}} {
+		b.Run(tt.name, func(b *testing.B) {
+			engine, err := New(tt.spec, adultIncome(tt.spec.Dim()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			l := engine.Layout()
+			params, running := engine.Init(1)
+			in := group(rand.New(rand.NewPCG(1, 1)), l, 64)
+			pass, grad := engine.NewPass(64), make([]float32, l.Params)
+			for b.Loop() {
+				pass.Forward(params, running, in, true)
+				for bucket := range l.Buckets {
+					pass.Backward(params, bucket, grad)
+				}
+			}
+			b.ReportMetric(64*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+		})
+	}
+}

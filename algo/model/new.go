@@ -1,0 +1,40 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/batch"
+)
+
+// ErrSchema is wrapped by the errors of New about data that the network cannot
+// take.
+var ErrSchema = errors.New("the data do not suit the network")
+
+// New returns the built-in engine of the network that spec describes, for data
+// of the given schema. It returns the error of Validate, or one that wraps
+// ErrSchema if a slot's row length is not spec.Dim(), if a slot is raw and the
+// kind is logistic-regression or fm, or if the data lack what a part of the
+// network takes as input.
+func New(spec Spec, schema *batch.Schema) (Engine, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	for _, slot := range schema.Slots {
+		if slot.Dim != spec.Dim() {
+			return nil, fmt.Errorf("model: %w: slot %q has rows of %d values, %s wants %d",
+				ErrSchema, slot.Name, slot.Dim, spec.Kind, spec.Dim())
+		}
+		if slot.Pooling == batch.Raw && spec.Kind != FeedForward {
+			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only: set its pooling to sum or use %s",
+				ErrSchema, slot.Name, spec.Kind, FeedForward)
+		}
+	}
+	switch spec.Kind {
+	case LogisticRegression:
+		return newLogistic(schema), nil
+	case FactorizationMachine:
+		return newFactorization(spec, schema), nil
+	}
+	return newFeedForward(spec, schema)
+}

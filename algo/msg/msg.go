@@ -1,0 +1,112 @@
+// Package msg defines what roles say to each other.
+//
+// A Message is a small value. Bulk data never travels inside it: the kind,
+// rank and step of a message name the one payload that belongs to it, and the
+// driver carries that payload along (by pointer in one process, encoded
+// between processes, as priced bytes in the simulator).
+package msg
+
+import (
+	"fmt"
+
+	"tandem/algo/unit"
+)
+
+// Role is one of the four parts that a training cluster is made of.
+type Role uint8
+
+// The roles, in Persia's words.
+const (
+	DataLoader      Role = iota // reads samples and deals them out
+	EmbeddingWorker             // turns ids into pooled embeddings, and their gradients into row gradients
+	ParameterServer             // holds a shard of the embedding rows
+	NNWorker                    // a rank: trains a replica of the dense network
+)
+
+// String returns the name of the role as reports print it.
+func (r Role) String() string {
+	return [...]string{"data loader", "embedding worker", "embedding PS", "NN worker"}[r]
+}
+
+// Address names one instance of a role.
+type Address struct {
+	Role  Role
+	Index int32
+}
+
+// String returns a form such as "NN worker 3".
+func (a Address) String() string { return fmt.Sprintf("%v %d", a.Role, a.Index) }
+
+// Less orders addresses by role, then index.
+func (a Address) Less(b Address) bool {
+	if a.Role != b.Role {
+		return a.Role < b.Role
+	}
+	return a.Index < b.Index
+}
+
+// Kind says what a message asks or answers.
+type Kind uint8
+
+// The kinds of message, along the way of one batch. Those marked * carry a
+// payload.
+const (
+	IDFeatures    Kind = iota // * data loader → EW: the id features of a rank's batch
+	Samples                   // * data loader → NN worker: its numeric features and labels
+	SamplesAck                // NN worker → data loader: Samples arrived
+	StepDone                  // NN worker → data loader: the batch is finished, forget it
+	GetEmbeddings             // NN worker → EW: look the batch up (stage GE)
+	Lookup                    // * EW → PS: the distinct signs that the PS owns
+	Rows                      // * PS → EW: their embeddings
+	Embeddings                // * EW → NN worker: pooled embeddings
+	PutGradients              // * NN worker → EW: gradients of the pooled embeddings (stage PEG)
+	Put                       // * EW → PS: row gradients
+	PutAck                    // PS → EW: applied, now or earlier
+	PutDone                   // EW → NN worker: every PS acknowledged
+	ResendIDs                 // EW → data loader: the id features were lost, send them again
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"IDFeatures", "Samples", "SamplesAck", "StepDone", "GetEmbeddings", "Lookup", "Rows",
+	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
+}
+
+// String returns the name of the constant.
+func (k Kind) String() string { return kindNames[k] }
+
+// HasPayload reports whether bulk data travels with messages of this kind.
+func (k Kind) HasPayload() bool {
+	switch k {
+	case IDFeatures, Samples, Lookup, Rows, Embeddings, PutGradients, Put:
+		return true
+	}
+	return false
+}
+
+// HeaderBytes is what a message costs on a wire beside its payload: the fields
+// of Message, rounded up.
+const HeaderBytes unit.Bytes = 48
+
+// Message is one message. Rank and Step name the batch that it is about.
+type Message struct {
+	Kind     Kind
+	From, To Address
+	Rank     int32
+	Step     int32
+	// Floor is the lowest step of Rank that is not yet acknowledged by every
+	// PS: whatever is said about earlier steps is an echo. It lets receivers
+	// forget.
+	Floor int32
+	// Samples is the true sample count of the rank's part of the step, and
+	// StepSamples that of the whole step: the two divisors of a mean.
+	Samples     int32
+	StepSamples int32
+	// Bytes is the size on a wire, header included.
+	Bytes unit.Bytes
+}
+
+// String returns a one-line form for scenarios and failure reports.
+func (m Message) String() string {
+	return fmt.Sprintf("%v rank %d step %d, %v → %v", m.Kind, m.Rank, m.Step, m.From, m.To)
+}

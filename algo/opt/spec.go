@@ -1,0 +1,126 @@
+package opt
+
+import (
+	"fmt"
+	"math"
+)
+
+// Kinds of optimizers.
+const (
+	SGD            = "sgd"
+	Adagrad        = "adagrad"
+	RowwiseAdagrad = "rowwise-adagrad" // rows only
+	Adam           = "adam"            // dense only
+)
+
+// DenseSpec describes the optimizer of the dense parameters. Fields that its
+// kind does not use are ignored, so that a job may change the kind alone.
+type DenseSpec struct {
+	Kind  string  `yaml:"kind"`  // sgd, adagrad or adam
+	Rate  float64 `yaml:"rate"`  // learning rate, > 0
+	Order Order   `yaml:"order"` // adagrad: after or before
+	// Epsilon keeps the divisor of adagrad and adam away from 0; > 0.
+	Epsilon float64 `yaml:"epsilon"`
+	// InitialAccumulator is what adagrad's sum of squares starts from; ≥ 0.
+	InitialAccumulator float64 `yaml:"initial-accumulator"`
+	Beta1              float64 `yaml:"beta1"` // adam: decay of the mean gradient, in [0, 1)
+	Beta2              float64 `yaml:"beta2"` // adam: decay of the mean square, in [0, 1)
+}
+
+// DefaultDense is Adam as its authors set it: rate 0.001, decays 0.9 and 0.999,
+// epsilon 1e-8. The fields of the other kinds are set too.
+func DefaultDense() DenseSpec {
+	return DenseSpec{Kind: Adam, Rate: 0.001, Order: After, Epsilon: 1e-8, Beta1: 0.9, Beta2: 0.999}
+}
+
+// Validate returns an error that names the first field that is out of range.
+func (s DenseSpec) Validate() error {
+	switch s.Kind {
+	case SGD:
+		return checkPositive("rate", s.Rate)
+	case Adagrad:
+		return checkAdagrad(s.Rate, s.Order, s.Epsilon, s.InitialAccumulator)
+	case Adam:
+		if err := checkPositive("rate", s.Rate); err != nil {
+			return err
+		}
+		if err := checkPositive("epsilon", s.Epsilon); err != nil {
+			return err
+		}
+		if err := checkDecay("beta1", s.Beta1); err != nil {
+			return err
+		}
+		return checkDecay("beta2", s.Beta2)
+	}
+	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, SGD, Adagrad, Adam)
+}
+
+// RowSpec describes the optimizer of the embedding rows. Fields that its kind
+// does not use are ignored.
+type RowSpec struct {
+	Kind  string  `yaml:"kind"`  // sgd, adagrad or rowwise-adagrad
+	Rate  float64 `yaml:"rate"`  // learning rate, > 0
+	Order Order   `yaml:"order"` // both adagrads: after or before
+	// Epsilon keeps the divisor of both adagrads away from 0; > 0.
+	Epsilon float64 `yaml:"epsilon"`
+	// InitialAccumulator is what the sums of squares of a new row start from; ≥ 0.
+	InitialAccumulator float64 `yaml:"initial-accumulator"`
+	// WeightBound is the largest size of an embedding value: after an update each
+	// is clamped to [−WeightBound, WeightBound]. 0 or less means no bound.
+	WeightBound float64 `yaml:"weight-bound"`
+}
+
+// DefaultRow is Persia's row optimizer with its settings: Adagrad, order before,
+// rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by 10.
+//
+// Source: Persia's repository, Adagrad's defaults and the hyperparameters of the
+// embedding server.
+func DefaultRow() RowSpec {
+	return RowSpec{Kind: Adagrad, Rate: 0.01, Order: Before, Epsilon: 1e-10, InitialAccumulator: 0.01, WeightBound: 10}
+}
+
+// Validate returns an error that names the first field that is out of range.
+func (s RowSpec) Validate() error {
+	if math.IsNaN(s.WeightBound) {
+		return fmt.Errorf("weight-bound = NaN, want a number, 0 for no bound")
+	}
+	switch s.Kind {
+	case SGD:
+		return checkPositive("rate", s.Rate)
+	case Adagrad, RowwiseAdagrad:
+		return checkAdagrad(s.Rate, s.Order, s.Epsilon, s.InitialAccumulator)
+	}
+	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, SGD, Adagrad, RowwiseAdagrad)
+}
+
+func checkAdagrad(rate float64, order Order, epsilon, initial float64) error {
+	if err := checkPositive("rate", rate); err != nil {
+		return err
+	}
+	if order != After && order != Before {
+		return fmt.Errorf("order = %q, want %s or %s", order, After, Before)
+	}
+	if err := checkPositive("epsilon", epsilon); err != nil {
+		return err
+	}
+	if !(initial >= 0 && float32(initial)-float32(initial) == 0) {
+		return fmt.Errorf("initial-accumulator = %v, want a finite number, at least 0", initial)
+	}
+	return nil
+}
+
+// checkPositive tests the value as the float32 that the optimizers compute with,
+// where 1e-50 would be 0.
+func checkPositive(name string, v float64) error {
+	if x := float32(v); !(x > 0 && x-x == 0) {
+		return fmt.Errorf("%s = %v, want a finite number above 0 in single precision", name, v)
+	}
+	return nil
+}
+
+func checkDecay(name string, v float64) error {
+	if !(v >= 0 && float32(v) < 1) {
+		return fmt.Errorf("%s = %v, want at least 0 and below 1 in single precision", name, v)
+	}
+	return nil
+}

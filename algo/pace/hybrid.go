@@ -1,0 +1,69 @@
+package pace
+
+import "fmt"
+
+// Hybrid is Persia's algorithm: embeddings asynchronous within a bound, the
+// dense network synchronous. A rank issues the lookup of a step only while at
+// most Staleness of its earlier batches are outstanding; lookups and puts
+// never wait for other batches; the dense gradients of every step are
+// all-reduced in lock step.
+//
+// Persia's setting embedding_staleness = s is Staleness = s − 1.
+type Hybrid struct {
+	Staleness int // τ ≥ 0
+	Overlap   HybridOverlap
+}
+
+// HybridOverlap distinguishes the two hybrid rows of the paper's Gantt chart.
+type HybridOverlap string
+
+// What hybrid may overlap.
+const (
+	// HybridNaive overlaps GE and PEG with the dense work of other batches.
+	HybridNaive HybridOverlap = "none"
+	// HybridDS also reduces buckets of dense gradients (DS) during BC.
+	HybridDS HybridOverlap = "ds"
+)
+
+// Name implements Rule.
+func (Hybrid) Name() string { return "hybrid" }
+
+// Validate implements Rule.
+func (h Hybrid) Validate() error {
+	if h.Staleness < 0 {
+		return fmt.Errorf("pace: staleness %d; want 0 or more", h.Staleness)
+	}
+	if h.Overlap != HybridNaive && h.Overlap != HybridDS {
+		return fmt.Errorf("pace: hybrid cannot overlap %q; want none or ds", string(h.Overlap))
+	}
+	return nil
+}
+
+// MayIssue implements Rule.
+func (h Hybrid) MayIssue(outstanding int) bool { return outstanding <= h.Staleness }
+
+// EveryServer implements Rule: a PS that owns none of the ids is left alone.
+func (Hybrid) EveryServer() bool { return false }
+
+// InStep implements Rule.
+func (Hybrid) InStep() bool { return false }
+
+// OverlapSync implements Rule.
+func (h Hybrid) OverlapSync() bool { return h.Overlap == HybridDS }
+
+// Bounds implements Rule.
+//
+// Own follows from MayIssue. Cross: when rank r reads for step k, it has
+// finished at least one step ≥ k−τ−1, whose dense synchronisation every rank
+// q had to join; q had then read for that step, so of q's steps before it at
+// most τ were missing, and τ+1 more lie between it and k.
+func (h Hybrid) Bounds(ranks int) Bounds {
+	if h.Staleness >= Unbounded/(2*ranks+2) {
+		return Bounds{Unbounded, Unbounded, Unbounded}
+	}
+	b := Bounds{Own: h.Staleness, Cross: 2*h.Staleness + 1, Inflight: ranks*(h.Staleness+1) - 1}
+	if ranks == 1 {
+		b.Cross = 0
+	}
+	return b
+}

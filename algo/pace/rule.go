@@ -1,0 +1,44 @@
+// Package pace holds what distinguishes one training algorithm from another:
+// the rules that say who may read ahead of whom (Rule, one file per
+// algorithm), the bounds on staleness that follow from them, and the Meter
+// that measures the staleness that really occurred.
+//
+// Rules are pure functions. The state machines of package role call them; no
+// other code knows which algorithm is running.
+package pace
+
+// Rule is one algorithm.
+type Rule interface {
+	// Name is the mode's name in job files and reports.
+	Name() string
+	// Validate reports settings out of range.
+	Validate() error
+	// MayIssue reports whether a rank may issue the lookup of its next step
+	// while outstanding of its earlier batches are not yet acknowledged by all
+	// their PSs.
+	MayIssue(outstanding int) bool
+	// EveryServer reports whether a lookup and a put go to every PS, owner of
+	// any of the batch's rows or not.
+	EveryServer() bool
+	// InStep reports whether a PS works step by step: it serves the lookups of
+	// a step, in rank order, only after it has closed the step before, and
+	// closes a step when it has the puts of every rank.
+	InStep() bool
+	// OverlapSync reports whether a bucket of dense gradients is synchronised
+	// (DS) while later buckets are still in backward (BC).
+	OverlapSync() bool
+	// Bounds returns the bounds on staleness that the rule promises for a
+	// number of ranks.
+	Bounds(ranks int) Bounds
+}
+
+// Bounds are upper bounds on what a read may have missed. Unbounded stands for
+// no bound.
+type Bounds struct {
+	Own      int // earlier steps of the same rank, applied after the read
+	Cross    int // earlier steps of any one other rank, applied after the read
+	Inflight int // other batches outstanding anywhere at the read
+}
+
+// Unbounded is larger than any staleness that a run can show.
+const Unbounded = 1<<31 - 1

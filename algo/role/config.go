@@ -1,0 +1,87 @@
+package role
+
+import (
+	"fmt"
+
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/unit"
+)
+
+// Config is what all roles of a run agree on. It is shared and never written.
+type Config struct {
+	Ranks            int32 // NN workers; ≥ 1
+	EmbeddingWorkers int32 // ≥ 1
+	ParameterServers int32 // ≥ 1
+	Steps            int32 // global batches to train; ≥ 1
+	Rule             pace.Rule
+	// Prefetch is the number of batches that the data loader deals out to a
+	// rank before the first of them is done; ≥ 1. It caps whatever the rule
+	// would allow to be outstanding.
+	Prefetch int32
+	// Window is the number of lookups, and of puts, of one rank that an EW may
+	// have unanswered at a PS; ≥ 1. WindowBytes bounds the sum of their sizes,
+	// but a single message is always let through; 0 means no bound. The window
+	// is per rank because a PS in sync mode holds what one rank sent until
+	// another has sent too: a common window would be a deadlock.
+	Window      int32
+	WindowBytes unit.Bytes
+	// Buckets are the sizes of the dense gradient buckets in the order in which
+	// backward finishes them; at least one.
+	Buckets []unit.Bytes
+	// Retry is how long a role waits for an answer before it asks again; 0 if
+	// the driver promises that no message is lost.
+	Retry unit.Tick
+}
+
+// Validate reports the first setting that is out of range.
+func (c *Config) Validate() error {
+	for _, f := range []struct {
+		name string
+		v    int32
+	}{
+		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.ParameterServers},
+		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window}, {"dense gradient buckets", int32(len(c.Buckets))},
+	} {
+		if f.v < 1 {
+			return fmt.Errorf("role: %s = %d; want at least 1", f.name, f.v)
+		}
+	}
+	if c.WindowBytes < 0 || c.Retry < 0 {
+		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes, c.Retry)
+	}
+	if c.Rule == nil {
+		return fmt.Errorf("role: no algorithm")
+	}
+	return c.Rule.Validate()
+}
+
+// workerOf returns the EW that a batch belongs to: round robin over the
+// sequence in which the loader deals batches out.
+func (c *Config) workerOf(rank, step int32) msg.Address {
+	n := (int64(step)*int64(c.Ranks) + int64(rank)) % int64(c.EmbeddingWorkers)
+	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
+}
+
+func server(i int32) msg.Address { return msg.Address{Role: msg.ParameterServer, Index: i} }
+func nnWorker(i int32) msg.Address {
+	return msg.Address{Role: msg.NNWorker, Index: i}
+}
+
+var loader = msg.Address{Role: msg.DataLoader}
+
+// New returns the roles of a run in address order: the data loader, the EWs,
+// the PSs, the NN workers. cfg must be valid.
+func New(cfg *Config) []Role {
+	roles := []Role{NewDataLoader(cfg)}
+	for i := range cfg.EmbeddingWorkers {
+		roles = append(roles, NewEmbeddingWorker(cfg, i))
+	}
+	for i := range cfg.ParameterServers {
+		roles = append(roles, NewParameterServer(cfg, i))
+	}
+	for i := range cfg.Ranks {
+		roles = append(roles, NewNNWorker(cfg, i))
+	}
+	return roles
+}

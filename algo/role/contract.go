@@ -1,0 +1,249 @@
+// Package role holds the four state machines of a training cluster: data
+// loader, embedding worker, embedding PS and NN worker. They are the
+// algorithm; everything else is a driver.
+//
+// # What a role is
+//
+// A role is a pure function of the inputs it was given, in their order. It has
+// no clock, goroutine, socket, file or random number, and never sees a tensor:
+// it asks a driver to work on data that the (kind, rank, step) of the work
+// names, and learns a few counts in return.
+//
+// # What a driver owes a role
+//
+//  1. Inputs come one at a time; the first is Start. Outputs are taken in
+//     their order, all of them, before the next input.
+//  2. Work of one role and Lane takes effect in the order of its issue. Lanes
+//     are independent of each other. Work ends with exactly one WorkDone or
+//     WorkFailed, unless the role was restarted in between.
+//  3. Backward reports one WorkPart per bucket, in bucket order, before its
+//     WorkDone: that is what lets dense synchronisation overlap it.
+//  4. A fed bucket comes back as BucketReduced once every rank has fed it.
+//  5. Messages may be lost, repeated and reordered, unless Config.Retry is 0:
+//     then the driver promises that none is lost.
+//  6. The payload of a message is dropped after the step that was handed the
+//     message, unless that step says Keep; what was kept or produced by work
+//     stays until Release names it.
+//  7. Credit: how many requests of a kind a role may have unanswered on an
+//     edge is fixed by Config.Prefetch and Config.Window, and the answer is
+//     what returns the credit, so a lost message can never lose credit. A
+//     request about an earlier step than all that are unanswered on its edge
+//     needs none: it may be what the others wait for.
+//     Answers and acknowledgements need none, and so never wait behind
+//     requests. Drivers check it (Credit); exceeding it is a bug.
+package role
+
+import (
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+)
+
+// Role is one state machine.
+type Role interface {
+	// Address returns the name of the instance.
+	Address() msg.Address
+	// Step takes one input and appends what must happen to out, in order. now
+	// stamps records and sets timers, and decides nothing else.
+	Step(now unit.Tick, in Input, out *Outputs)
+	// Clone returns an independent copy.
+	Clone() Role
+	// AppendState appends a canonical form of the state: two roles of one
+	// address behave alike from now on if and only if their forms are equal.
+	AppendState(dst []byte) []byte
+}
+
+// Restarter is a role that can come back after a crash of its process.
+type Restarter interface {
+	Role
+	// Restart forgets everything that a crash would lose. Work in flight will
+	// not be answered.
+	Restart()
+}
+
+// InputKind says what happened to a role.
+type InputKind uint8
+
+// The kinds of input.
+const (
+	Start         InputKind = iota // the run begins
+	Received                       // Message arrived
+	WorkPart                       // part Bucket of Work is ready
+	WorkDone                       // Work is done; Result holds its counts
+	WorkFailed                     // Work could not be done; Reason says why
+	BucketReduced                  // Bucket of the dense gradients of step Work.Step is summed over all ranks
+	TimerFired                     // the role's one timer
+	Stop                           // every rank has finished and no work is in flight: let go of everything
+)
+
+// Input is one input.
+type Input struct {
+	Kind    InputKind
+	Message msg.Message
+	Work    Work
+	Bucket  int32
+	Result  Result
+	Reason  error
+}
+
+// WorkKind says what is to be computed. The comment names the role that asks,
+// what it reads and what it makes; all data is named by (rank, step).
+type WorkKind uint8
+
+// The kinds of work.
+const (
+	Read       WorkKind = iota // data loader: read the global batch of Step and cut it by rank
+	Split                      // EW: prefix, deduplicate and route the ids → signs by PS
+	ReadRows                   // PS: look signs up, creating rows that are absent → rows
+	Pool                       // EW: rows of all PSs → pooled embeddings
+	Forward                    // NN worker: samples and pooled embeddings → loss
+	Backward                   // NN worker: → dense gradient buckets and embedding gradients
+	Merge                      // EW: embedding gradients → row gradient sums by PS
+	Apply                      // PS: row gradients of one rank → optimizer step of each row
+	ApplyStep                  // PS: row gradients of all ranks of Step → optimizer step of each row
+	DenseApply                 // NN worker: reduced buckets → dense optimizer step
+	workKinds
+)
+
+var workNames = [workKinds]string{
+	"read", "split", "read-rows", "pool", "forward", "backward", "merge", "apply", "apply-step", "dense-apply",
+}
+
+// String returns the name under which reports print the kind.
+func (k WorkKind) String() string { return workNames[k] }
+
+// Lane returns the queue of a role that work of this kind belongs to. Work of
+// one lane takes effect in the order of issue.
+func (k WorkKind) Lane() int {
+	switch k {
+	case Pool, Merge: // an EW's batches are independent; ids of the next need not wait for pooling
+		return 1
+	}
+	return 0
+}
+
+// Work is one piece of work. Samples and StepSamples are as in msg.Message.
+type Work struct {
+	Kind        WorkKind
+	Rank, Step  int32
+	Samples     int32
+	StepSamples int32
+}
+
+// Result is all that a role learns of the numbers. Which fields are set
+// depends on the kind of work.
+type Result struct {
+	// Samples by rank (Read).
+	Samples []int32
+	// IDBytes and SampleBytes are the payloads of a batch's two messages, by
+	// rank (Read).
+	IDBytes, SampleBytes []unit.Bytes
+	// Rows by PS (Split).
+	Rows []int32
+	// SignBytes and ValueBytes are the sizes of those rows' signs and of their
+	// embeddings, by PS (Split).
+	SignBytes, ValueBytes []unit.Bytes
+	// Bytes of the product: pooled embeddings (Pool), embedding gradients
+	// (Backward).
+	Bytes unit.Bytes
+	// NonFinite says that the loss or a gradient was NaN or infinite (Backward).
+	NonFinite bool
+}
+
+// HandleKind names a sort of data that a role may hold.
+type HandleKind uint8
+
+// The kinds of data. A handle is held by one role; a message gives its
+// receiver a handle of its own.
+const (
+	GlobalBatch    HandleKind = iota // data loader: the batch of Step (Rank is −1)
+	BatchIDs                         // EW: id features
+	BatchSamples                     // NN worker: numeric features and labels
+	RoutedIDs                        // EW: signs by PS and the way back to samples
+	ShardSigns                       // PS: signs of one batch
+	ShardRows                        // EW: the rows that each PS answered; PS: until sent
+	PooledRows                       // EW and NN worker: pooled embeddings
+	PooledGrads                      // NN worker and EW: their gradients
+	ShardGrads                       // EW: row gradients by PS; PS: those of one batch
+	DenseGradients                   // NN worker: gradient sums of the step
+)
+
+// Handle names data held by a role.
+type Handle struct {
+	Kind       HandleKind
+	Rank, Step int32
+}
+
+// OutputKind says what a role asks of its driver.
+type OutputKind uint8
+
+// The kinds of output.
+const (
+	Send     OutputKind = iota // deliver Message
+	Do                         // perform Work
+	Feed                       // hand Bucket of step Work.Step, Bytes long, to the all-reduce over ranks
+	Keep                       // hold the payload of the message being handled
+	Release                    // let go of Handle
+	SetTimer                   // fire the role's one timer at At, unless set again
+	Record                     // tell observers
+	Finished                   // this NN worker has trained every step
+	Halt                       // the run cannot go on; Reason says why
+)
+
+// Output is one output.
+type Output struct {
+	Kind    OutputKind
+	Message msg.Message
+	Work    Work
+	Bucket  int32
+	Bytes   unit.Bytes
+	Handle  Handle
+	At      unit.Tick
+	Event   event.Record
+	Reason  error
+}
+
+// Outputs is a driver's buffer, emptied and reused between steps.
+type Outputs struct {
+	List []Output
+}
+
+// Reset empties the buffer and keeps its memory.
+func (o *Outputs) Reset() { o.List = o.List[:0] }
+
+func (o *Outputs) send(m msg.Message) { o.List = append(o.List, Output{Kind: Send, Message: m}) }
+func (o *Outputs) do(w Work)          { o.List = append(o.List, Output{Kind: Do, Work: w}) }
+func (o *Outputs) keep()              { o.List = append(o.List, Output{Kind: Keep}) }
+func (o *Outputs) release(k HandleKind, rank, step int32) {
+	o.List = append(o.List, Output{Kind: Release, Handle: Handle{k, rank, step}})
+}
+func (o *Outputs) record(r event.Record) { o.List = append(o.List, Output{Kind: Record, Event: r}) }
+func (o *Outputs) halt(err error)        { o.List = append(o.List, Output{Kind: Halt, Reason: err}) }
+
+// PayloadHandle returns the handle that Keep binds the payload of m to.
+func PayloadHandle(m msg.Message) Handle {
+	kind := [...]HandleKind{
+		msg.IDFeatures: BatchIDs, msg.Samples: BatchSamples, msg.Lookup: ShardSigns, msg.Rows: ShardRows,
+		msg.Embeddings: PooledRows, msg.PutGradients: PooledGrads, msg.Put: ShardGrads,
+	}[m.Kind]
+	return Handle{kind, m.Rank, m.Step}
+}
+
+// Products returns the handles that finished work has made.
+func Products(w Work) []Handle {
+	switch w.Kind {
+	case Read:
+		return []Handle{{GlobalBatch, event.NoRank, w.Step}}
+	case Split:
+		return []Handle{{RoutedIDs, w.Rank, w.Step}}
+	case ReadRows:
+		return []Handle{{ShardRows, w.Rank, w.Step}}
+	case Pool:
+		return []Handle{{PooledRows, w.Rank, w.Step}}
+	case Backward:
+		return []Handle{{PooledGrads, w.Rank, w.Step}, {DenseGradients, w.Rank, w.Step}}
+	case Merge:
+		return []Handle{{ShardGrads, w.Rank, w.Step}}
+	}
+	return nil
+}

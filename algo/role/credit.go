@@ -1,0 +1,122 @@
+package role
+
+import (
+	"fmt"
+	"maps"
+
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+)
+
+// Credit checks that one role keeps to its credit windows. A driver shows it
+// every message that the role sends and receives. Cost: one map operation a
+// message.
+type Credit struct {
+	cfg  *Config
+	open map[asking]unit.Bytes
+	used map[edge]window
+}
+
+// asking names an unanswered request.
+type asking struct {
+	kind       msg.Kind
+	to         msg.Address
+	rank, step int32
+}
+
+// edge is what a window is about: requests of a kind from one role to another,
+// about one rank.
+type edge struct {
+	kind msg.Kind
+	to   msg.Address
+	rank int32
+}
+
+// window is how much of a credit window is used.
+type window struct {
+	count int32
+	bytes unit.Bytes
+}
+
+func (w window) add(bytes unit.Bytes) window { return window{w.count + 1, w.bytes + bytes} }
+
+// within reports whether the window is kept: a single message always keeps
+// the limit on bytes, and 0 bytes is no limit.
+func (w window) within(count int32, bytes unit.Bytes) bool {
+	return w.count <= count && (w.count == 1 || bytes == 0 || w.bytes <= bytes)
+}
+
+// NewCredit returns a check for one role.
+func NewCredit(cfg *Config) *Credit {
+	return &Credit{cfg: cfg, open: map[asking]unit.Bytes{}, used: map[edge]window{}}
+}
+
+// answers maps the kind of an answer to the requests that it settles.
+var answers = map[msg.Kind][]msg.Kind{
+	msg.StepDone:   {msg.Samples, msg.IDFeatures},
+	msg.Embeddings: {msg.GetEmbeddings},
+	msg.PutDone:    {msg.PutGradients},
+	msg.Rows:       {msg.Lookup},
+	msg.PutAck:     {msg.Put},
+}
+
+// Sent is told of a message that the role sends. It returns an error if the
+// role had no credit for it. A request that is sent again uses the credit that
+// it has.
+func (c *Credit) Sent(m msg.Message) error {
+	limit, limitBytes := c.cfg.Prefetch, unit.Bytes(0)
+	switch m.Kind {
+	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.IDFeatures:
+	case msg.Lookup, msg.Put:
+		limit, limitBytes = c.cfg.Window, c.cfg.WindowBytes
+	default:
+		return nil // answers need no credit
+	}
+	key := asking{m.Kind, m.To, m.Rank, m.Step}
+	if _, again := c.open[key]; again {
+		return nil
+	}
+	e := edge{m.Kind, m.To, m.Rank}
+	w := c.used[e].add(m.Bytes)
+	if !w.within(limit, limitBytes) && !c.oldest(key) {
+		return fmt.Errorf("role: %v sent without credit: %d messages, %d bytes unanswered; limit %d, %d",
+			m, w.count, w.bytes, limit, limitBytes)
+	}
+	c.open[key], c.used[e] = m.Bytes, w
+	return nil
+}
+
+// oldest reports whether a request is about an earlier step than all that are
+// unanswered on its edge; such a request needs no credit.
+func (c *Credit) oldest(key asking) bool {
+	for open := range c.open { // order-free: looks for any
+		if open.kind == key.kind && open.to == key.to && open.rank == key.rank && open.step <= key.step {
+			return false
+		}
+	}
+	return true
+}
+
+// Received is told of a message that the role is handed.
+func (c *Credit) Received(m msg.Message) {
+	for _, kind := range answers[m.Kind] {
+		to := m.From
+		if kind == msg.IDFeatures {
+			to = c.cfg.workerOf(m.Rank, m.Step)
+		}
+		key := asking{kind, to, m.Rank, m.Step}
+		bytes, found := c.open[key]
+		if !found {
+			continue
+		}
+		delete(c.open, key)
+		e := edge{kind, to, m.Rank}
+		w := c.used[e]
+		c.used[e] = window{w.count - 1, w.bytes - bytes}
+	}
+}
+
+// Clone returns an independent copy.
+func (c *Credit) Clone() *Credit {
+	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used)}
+}

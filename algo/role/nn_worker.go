@@ -1,0 +1,272 @@
+package role
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+)
+
+// NNWorker is one rank. It asks for embeddings as far ahead as the rule
+// allows, and takes one batch after the other through FC, BC and DS. Only when
+// the dense gradients of a step are synchronised does it hand the embedding
+// gradients over (PEG), and it keeps them until every PS has acknowledged, so
+// that what is sent again is those same bytes.
+type NNWorker struct {
+	cfg  *Config
+	rank int32
+	// batches are those known and not done, in step order.
+	batches []training
+	done    progress
+	// nextIssue and nextTrain are the next steps to ask embeddings for and to
+	// train on. Steps are taken strictly in order.
+	nextIssue, nextTrain int32
+	outstanding          int32 // batches asked for and not done
+	phase                phase // of step nextTrain
+	computed             bool  // Backward of nextTrain is done
+	ready                int32 // buckets of nextTrain that backward has finished
+	fed                  int32 // … of them handed to the all-reduce
+	reduced              int32 // … of those summed over all ranks
+	finished             bool
+}
+
+// phase is what the dense network of a rank is doing.
+type phase uint8
+
+const (
+	idle phase = iota
+	forward
+	backward // and DS, which may overlap it
+	applying // the dense optimizer steps
+)
+
+// training is a batch in an NN worker's hands.
+type training struct {
+	step        int32
+	samples     int32
+	stepSamples int32
+	issued      bool       // embeddings asked for
+	pooled      bool       // embeddings are, or were, here
+	gradBytes   unit.Bytes // size of the embedding gradients
+	sent        bool       // embedding gradients handed over
+}
+
+// NewNNWorker returns rank's NN worker.
+func NewNNWorker(cfg *Config, rank int32) *NNWorker { return &NNWorker{cfg: cfg, rank: rank} }
+
+// Address implements Role.
+func (w *NNWorker) Address() msg.Address { return nnWorker(w.rank) }
+
+// Step implements Role.
+func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
+	switch in.Kind {
+	case Start:
+		armTimer(w.cfg, now, out)
+	case Received:
+		w.receive(now, in.Message, out)
+	case WorkPart:
+		w.ready = in.Bucket + 1
+	case WorkDone:
+		w.worked(now, in, out)
+	case WorkFailed:
+		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
+		return
+	case BucketReduced:
+		w.reduced++
+	case TimerFired:
+		w.resend(out)
+		armTimer(w.cfg, now, out)
+	}
+	w.issue(now, out)
+	w.synchronise(now, out)
+	w.train(now, out)
+}
+
+func (w *NNWorker) find(step int32) *training {
+	i, found := slices.BinarySearchFunc(w.batches, step, func(b training, s int32) int { return int(b.step - s) })
+	if !found {
+		return nil
+	}
+	return &w.batches[i]
+}
+
+func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
+	switch m.Kind {
+	case msg.Samples:
+		w.takeSamples(m, out)
+	case msg.Embeddings:
+		if b := w.find(m.Step); b != nil && b.issued && !b.pooled {
+			b.pooled = true
+			out.keep()
+		}
+	case msg.PutDone:
+		b := w.find(m.Step)
+		if b == nil || !b.sent {
+			return
+		}
+		out.release(PooledGrads, w.rank, b.step)
+		w.done.add(b.step)
+		w.outstanding--
+		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
+		out.record(w.event(now, event.BatchDone, m.Step))
+		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+		if w.done.floor == w.cfg.Steps && !w.finished {
+			w.finished = true
+			out.List = append(out.List, Output{Kind: Finished})
+		}
+	}
+}
+
+func (w *NNWorker) takeSamples(m msg.Message, out *Outputs) {
+	if w.done.has(m.Step) {
+		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+		return
+	}
+	if w.find(m.Step) == nil {
+		i, _ := slices.BinarySearchFunc(w.batches, m.Step, func(b training, s int32) int { return int(b.step - s) })
+		w.batches = slices.Insert(w.batches, i, training{
+			step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
+		})
+		out.keep()
+	}
+	w.send(out, msg.SamplesAck, loader, m.Step, nil, 0)
+}
+
+// issue asks for embeddings as far ahead as the rule allows.
+func (w *NNWorker) issue(now unit.Tick, out *Outputs) {
+	for w.cfg.Rule.MayIssue(int(w.outstanding)) {
+		b := w.find(w.nextIssue)
+		if b == nil {
+			return
+		}
+		b.issued = true
+		w.outstanding++
+		w.nextIssue++
+		out.record(w.event(now, event.LookupIssued, b.step))
+		w.ask(b, out)
+	}
+}
+
+func (w *NNWorker) ask(b *training, out *Outputs) {
+	w.send(out, msg.GetEmbeddings, w.cfg.workerOf(w.rank, b.step), b.step, b, 0)
+}
+
+func (w *NNWorker) put(b *training, out *Outputs) {
+	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
+}
+
+func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *training, payload unit.Bytes) {
+	m := msg.Message{
+		Kind: k, From: w.Address(), To: to, Rank: w.rank, Step: step, Floor: w.done.floor,
+		Bytes: msg.HeaderBytes + payload,
+	}
+	if b != nil {
+		m.Samples, m.StepSamples = b.samples, b.stepSamples
+	}
+	out.send(m)
+}
+
+// worked moves the batch in training on.
+func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
+	switch in.Work.Kind {
+	case Forward:
+		w.phase = backward
+		out.record(w.event(now, event.BackwardStarted, w.nextTrain))
+		out.do(Work{Kind: Backward, Rank: w.rank, Step: w.nextTrain, Samples: in.Work.Samples, StepSamples: in.Work.StepSamples})
+	case Backward:
+		if in.Result.NonFinite {
+			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning rate or check the data",
+				w.Address(), w.nextTrain))
+			return
+		}
+		w.computed = true
+		w.find(w.nextTrain).gradBytes = in.Result.Bytes
+		out.release(BatchSamples, w.rank, w.nextTrain)
+		out.release(PooledRows, w.rank, w.nextTrain)
+	case DenseApply:
+		out.record(w.event(now, event.DenseApplied, w.nextTrain))
+		out.release(DenseGradients, w.rank, w.nextTrain)
+		w.phase, w.computed = idle, false
+		w.ready, w.fed, w.reduced = 0, 0, 0
+		w.nextTrain++
+	}
+}
+
+// synchronise is stage DS and what follows it: it feeds buckets that are
+// ready to the all-reduce, and once all are back starts PEG and the dense
+// optimizer.
+func (w *NNWorker) synchronise(now unit.Tick, out *Outputs) {
+	if w.phase != backward || (!w.computed && !w.cfg.Rule.OverlapSync()) {
+		return
+	}
+	for w.fed < w.ready {
+		if w.fed == 0 {
+			out.record(w.event(now, event.SyncStarted, w.nextTrain))
+		}
+		out.List = append(out.List, Output{
+			Kind: Feed, Work: Work{Rank: w.rank, Step: w.nextTrain}, Bucket: w.fed, Bytes: w.cfg.Buckets[w.fed],
+		})
+		w.fed++
+	}
+	if !w.computed || int(w.reduced) < len(w.cfg.Buckets) {
+		return
+	}
+	w.phase = applying
+	b := w.find(w.nextTrain)
+	b.sent = true
+	out.record(w.event(now, event.SyncDone, b.step))
+	out.record(w.event(now, event.GradientsSent, b.step))
+	w.put(b, out)
+	out.do(Work{Kind: DenseApply, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples})
+}
+
+// train starts FC of the next step when its embeddings are here.
+func (w *NNWorker) train(now unit.Tick, out *Outputs) {
+	b := w.find(w.nextTrain)
+	if w.phase != idle || b == nil || !b.pooled {
+		return
+	}
+	w.phase = forward
+	out.record(w.event(now, event.ForwardStarted, b.step))
+	out.do(Work{Kind: Forward, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples})
+}
+
+// resend asks again for whatever was not answered.
+func (w *NNWorker) resend(out *Outputs) {
+	for i := range w.batches {
+		b := &w.batches[i]
+		switch {
+		case b.sent:
+			w.put(b, out)
+		case b.issued && !b.pooled:
+			w.ask(b, out)
+		}
+	}
+}
+
+func (w *NNWorker) event(now unit.Tick, k event.Kind, step int32) event.Record {
+	return event.Record{At: now, Role: w.Address(), Kind: k, Rank: w.rank, Step: step}
+}
+
+// Clone implements Role.
+func (w *NNWorker) Clone() Role {
+	c := *w
+	c.batches = slices.Clone(w.batches)
+	c.done = w.done.clone()
+	return &c
+}
+
+// AppendState implements Role.
+func (w *NNWorker) AppendState(dst []byte) []byte {
+	dst = w.done.append(dst)
+	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready, w.fed, w.reduced)
+	dst = appendFlags(dst, w.computed, w.finished)
+	for i := range w.batches {
+		b := &w.batches[i]
+		dst = appendInts(dst, b.step)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent)
+	}
+	return dst
+}

@@ -1,0 +1,162 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Report is what a search found.
+type Report struct {
+	Worlds int // distinct worlds reached
+	Ends   int // … in which the run is complete
+	Seen   Seen
+}
+
+// String prints the report on one line.
+func (r Report) String() string {
+	return fmt.Sprintf("%d worlds, %d ends, %d reads; largest own %d, cross %d, inflight %d",
+		r.Worlds, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight)
+}
+
+// node is a world on the way: how it was reached, for the history.
+type node struct {
+	parent int32
+	action string
+}
+
+// Explore visits every world that can be reached, breadth first. It returns an
+// error, with the shortest history that leads there, if a law is broken, and
+// one if there are more than limit worlds.
+func Explore(set Setting, limit int) (Report, error) {
+	start, err := NewWorld(&set)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	var buf []byte
+	nodes := []node{{parent: -1}}
+	visited := map[[16]byte]int32{}
+	var ways []way
+	var ends []int32
+	var key [16]byte
+	key, buf = start.hash(buf)
+	visited[key] = 0
+	type entry struct {
+		world *World
+		node  int32
+	}
+	frontier := []entry{{start, 0}}
+	for len(frontier) > 0 {
+		var next []entry
+		for _, e := range frontier {
+			report.Worlds++
+			acts := e.world.Actions()
+			if len(acts) == 0 {
+				report.Ends++
+				ends = append(ends, e.node)
+				if err := e.world.checkEnd(); err != nil {
+					return report, broken(err, nodes, e.node, "")
+				}
+			}
+			for _, a := range acts {
+				w := e.world.clone()
+				what := e.world.Describe(a)
+				if err := w.Do(a); err != nil {
+					return report, broken(err, nodes, e.node, what)
+				}
+				report.Seen.merge(w.Seen)
+				key, buf = w.hash(buf)
+				if known, found := visited[key]; found {
+					ways = append(ways, way{e.node, known})
+					continue
+				}
+				if len(visited) >= limit {
+					return report, fmt.Errorf("search: more than %d worlds; make the setting smaller", limit)
+				}
+				visited[key] = int32(len(nodes))
+				ways = append(ways, way{e.node, int32(len(nodes))})
+				nodes = append(nodes, node{e.node, what})
+				next = append(next, entry{w, int32(len(nodes) - 1)})
+			}
+		}
+		frontier = next
+	}
+	if stuck := hopeless(len(nodes), ways, ends); stuck >= 0 {
+		return report, broken(errDeadlock, nodes, stuck, "")
+	}
+	return report, nil
+}
+
+// way is a step from one world to another.
+type way struct{ from, to int32 }
+
+// hopeless returns the first world from which no end can be reached, or -1.
+func hopeless(worlds int, ways []way, ends []int32) int32 {
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Compare(a.to, b.to) })
+	hopeful := make([]bool, worlds)
+	stack := ends
+	for _, e := range ends {
+		hopeful[e] = true
+	}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		i, _ := slices.BinarySearchFunc(ways, at, func(w way, to int32) int { return cmp.Compare(w.to, to) })
+		for ; i < len(ways) && ways[i].to == at; i++ {
+			if from := ways[i].from; !hopeful[from] {
+				hopeful[from] = true
+				stack = append(stack, from)
+			}
+		}
+	}
+	return int32(slices.Index(hopeful, false))
+}
+
+// Walk takes one random way through the worlds, to the end.
+func Walk(set Setting, random *rand.Rand) (Report, error) {
+	w, err := NewWorld(&set)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	var history []node
+	for {
+		report.Worlds++
+		acts := w.Actions()
+		if len(acts) == 0 {
+			report.Ends++
+			if err := w.checkEnd(); err != nil {
+				return report, broken(err, history, int32(len(history)-1), "")
+			}
+			return report, nil
+		}
+		a := acts[random.IntN(len(acts))]
+		history = append(history, node{int32(len(history)) - 1, w.Describe(a)})
+		w.Seen = Seen{}
+		if err := w.Do(a); err != nil {
+			return report, broken(err, history, int32(len(history)-1), "")
+		}
+		report.Seen.merge(w.Seen)
+	}
+}
+
+// broken adds the history to an error.
+func broken(err error, nodes []node, at int32, last string) error {
+	var lines []string
+	if last != "" {
+		lines = append(lines, last)
+	}
+	for ; at >= 0; at = nodes[at].parent {
+		if nodes[at].action != "" {
+			lines = append(lines, nodes[at].action)
+		}
+	}
+	var b strings.Builder
+	for i := len(lines) - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, "\n  %d. %s", len(lines)-i, lines[i])
+	}
+	return fmt.Errorf("search: %w, after%s", err, b.String())
+}

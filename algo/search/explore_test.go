@@ -1,0 +1,158 @@
+package search
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/pace"
+	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+const limit = 2_000_000
+
+var long = flag.Bool("long", false, "search larger settings")
+
+func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
+	return Setting{Eager: true, Config: role.Config{
+		Ranks: ranks, EmbeddingWorkers: workers, ParameterServers: servers, Steps: steps,
+		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8},
+	}}
+}
+
+func name(rule pace.Rule) string { return fmt.Sprintf("%s%+v", rule.Name(), rule) }
+
+var smallRules = []pace.Rule{
+	pace.Sync{Overlap: pace.OverlapNone},
+	pace.Sync{Overlap: pace.OverlapIDs},
+	pace.Sync{Overlap: pace.OverlapIDsDS},
+	pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
+}
+
+// Every order of events of 2 ranks, 4 steps, 1 EW and 1 PS keeps the laws, and
+// the bounds on staleness are not only kept but reached.
+func TestTwoRanksFourSteps(t *testing.T) {
+	for _, rule := range smallRules {
+		t.Run(name(rule), func(t *testing.T) {
+			r, err := Explore(setting(rule, 2, 4, 1, 1), limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+			b := rule.Bounds(2)
+			if r.Seen.Own != b.Own || r.Seen.Cross != b.Cross || r.Seen.Inflight != b.Inflight {
+				t.Errorf("bounds not reached: %v; promised %+v", r, b)
+			}
+		})
+	}
+}
+
+// One message lost or repeated, or one EW or PS crashed and restarted, at any
+// moment of 2 steps on 2 PSs: every put is applied exactly once on the PSs that
+// own its rows, every rank finishes, and nothing is left behind.
+func TestOneFaultAnywhere(t *testing.T) {
+	for _, rule := range smallRules {
+		if rule.OverlapSync() && !*long {
+			continue // with one bucket the same worlds again
+		}
+		t.Run(name(rule), func(t *testing.T) {
+			set := setting(rule, 2, 2, 1, 2)
+			set.Faults = 1
+			set.Config.Retry = unit.Second
+			set.Touches = someTouch
+			r, err := Explore(set, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+		})
+	}
+}
+
+// someTouch gives rank 0's first batch rows on both PSs, its second on none,
+// and rank 1's batches rows on one PS each.
+func someTouch(rank, step, shard int32) bool {
+	if rank == 0 {
+		return step == 0
+	}
+	return shard == step%2
+}
+
+// Delivering at once what commutes reaches the same reads as trying every
+// order of it.
+func TestEagerReachesTheSameReads(t *testing.T) {
+	for _, rule := range smallRules {
+		for _, size := range []struct{ ranks, steps int32 }{{2, 1}, {1, 3}, {2, 2}} {
+			if !*long && (size.ranks*size.steps > 3 || (size.steps == 3 && rule.OverlapSync())) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%dx%d", name(rule), size.ranks, size.steps), func(t *testing.T) {
+				set := setting(rule, size.ranks, size.steps, 1, 1)
+				eager, err := Explore(set, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				set.Eager = false
+				full, err := Explore(set, 20*limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("eager: %v\nfull: %v", eager, full)
+				eager.Seen.Reads, full.Seen.Reads = 0, 0
+				if eager.Seen != full.Seen || eager.Worlds >= full.Worlds {
+					t.Errorf("eager saw %+v, full %+v", eager.Seen, full.Seen)
+				}
+			})
+		}
+	}
+}
+
+// Larger clusters, more faults and every window: random ways through.
+func TestRandomWalks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
+		rule := rapid.SampledFrom([]pace.Rule{
+			pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs}, pace.Sync{Overlap: pace.OverlapIDsDS},
+			pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
+		}).Draw(t, "rule")
+		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
+		set := Setting{Config: role.Config{
+			Ranks: count("ranks", 4), EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Steps: count("steps", 10), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
+			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
+			Buckets:     make([]unit.Bytes, count("buckets", 3)),
+		}}
+		set.Faults = rapid.IntRange(0, 5).Draw(t, "faults")
+		if set.Faults > 0 {
+			set.Config.Retry = unit.Second
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		set.Touches = func(rank, step, shard int32) bool {
+			return rng.Unit(rng.Key(seed, "touch", uint64(rank), uint64(step)), int(shard)) < 0.6
+		}
+		if _, err := Walk(set, rng.New(seed, "walk")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// An error shows how it came about.
+func TestHistoryIsPrinted(t *testing.T) {
+	set := setting(greedy{pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}}, 1, 2, 1, 1)
+	_, err := Explore(set, limit)
+	if err == nil {
+		t.Fatal("the bug was not found")
+	}
+	for _, want := range []string{"too stale", "promised 0", "\n  1. ", "Lookup rank 0 step 0"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing from:\n%v", want, err)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// greedy reads one batch too far ahead.
+type greedy struct{ pace.Hybrid }
+
+func (g greedy) MayIssue(outstanding int) bool { return outstanding <= g.Staleness+1 }
+
+// hasty is sync whose PSs answer before the step is closed.
+type hasty struct{ pace.Sync }
+
+func (hasty) InStep() bool { return false }
+
+// mutant is a role with a planted bug: edit changes what the role is told or
+// asks for.
+type mutant struct {
+	role.Role
+	edit edit
+}
+
+type edit func(in role.Input, step func(role.Input), out *role.Outputs)
+
+func (m mutant) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+	m.edit(in, func(in role.Input) { m.Role.Step(now, in, out) }, out)
+}
+
+func (m mutant) Clone() role.Role { return mutant{m.Role.Clone(), m.edit} }
+
+// mutantRestarter is a mutant of a role that can restart.
+type mutantRestarter struct{ mutant }
+
+func (m mutantRestarter) Clone() role.Role { return mutantRestarter{m.mutant.Clone().(mutant)} }
+
+func (m mutantRestarter) Restart() { m.Role.(role.Restarter).Restart() }
+
+func newMutant(r role.Role, e edit) role.Role {
+	m := mutant{r, e}
+	if _, ok := r.(role.Restarter); ok {
+		return mutantRestarter{m}
+	}
+	return m
+}
+
+// forgetful is a PS that loses its record of what it has applied in a crash.
+type forgetful struct {
+	*role.ParameterServer
+	cfg *role.Config
+}
+
+func (f forgetful) Clone() role.Role {
+	return forgetful{f.ParameterServer.Clone().(*role.ParameterServer), f.cfg}
+}
+
+func (f forgetful) Restart() {
+	*f.ParameterServer = *role.NewParameterServer(f.cfg, f.Address().Index)
+}
+
+// mutate plants a bug into every instance of a role.
+func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
+	return func(cfg *role.Config) []role.Role {
+		roles := role.New(cfg)
+		for i, r := range roles {
+			if r.Address().Role == which {
+				roles[i] = newMutant(r, e)
+			}
+		}
+		return roles
+	}
+}
+
+func drop(out *role.Outputs, unwanted func(role.Output) bool) {
+	out.List = slices.DeleteFunc(out.List, unwanted)
+}
+
+// The search is worth something only if it finds what is wrong.
+func TestPlantedBugsAreFound(t *testing.T) {
+	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
+	sync := pace.Sync{Overlap: pace.OverlapIDs}
+	deaf := func(in role.Input, step func(role.Input), out *role.Outputs) {
+		if in.Kind != role.TimerFired {
+			step(in)
+		}
+	}
+	for _, bug := range []struct {
+		name   string
+		rule   pace.Rule
+		faults int
+		roles  func(*role.Config) []role.Role
+		want   string
+	}{
+		{"a rank reads one batch too far ahead", greedy{hybrid}, 0, nil, "too stale"},
+		{"a PS answers before the step is closed", hasty{sync}, 0, nil, "too stale"},
+		{"PEG does not wait for DS", pace.Hybrid{Overlap: pace.HybridNaive}, 0, mutate(msg.NNWorker, loneSync), "too stale"},
+		{"an EW acknowledges what no PS has applied", hybrid, 0, mutate(msg.EmbeddingWorker, earlyDone), "has not applied it"},
+		{"a handle is forgotten", hybrid, 0, mutate(msg.EmbeddingWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			step(in)
+			drop(out, func(o role.Output) bool { return o.Kind == role.Release && o.Handle.Kind == role.RoutedIDs })
+		}), errLeak.Error()},
+		{"a PS forgets in a crash what it has applied", hybrid, 1, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			for i, r := range roles {
+				if ps, ok := r.(*role.ParameterServer); ok {
+					roles[i] = forgetful{ps, cfg}
+				}
+			}
+			return roles
+		}, "a second time"},
+		{"nobody asks again", hybrid, 1, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			for i := range roles {
+				roles[i] = newMutant(roles[i], deaf)
+			}
+			return roles
+		}, "deadlock"},
+		{"the data loader does not resend ids", sync, 1, mutate(msg.DataLoader, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			if in.Message.Kind != msg.ResendIDs {
+				step(in)
+			}
+		}), "deadlock"},
+	} {
+		t.Run(bug.name, func(t *testing.T) {
+			set := setting(bug.rule, 2, 4, 1, 1)
+			if bug.faults > 0 {
+				set = setting(bug.rule, 2, 2, 1, 1)
+				set.Faults, set.Config.Retry = bug.faults, unit.Second
+			}
+			set.Roles = bug.roles
+			r, err := Explore(set, limit)
+			if err == nil {
+				t.Fatalf("not found in %v", r)
+			}
+			if !strings.Contains(err.Error(), bug.want) {
+				t.Errorf("found something else than %q: %v", bug.want, err)
+			}
+			t.Logf("found after %d worlds: %s", r.Worlds, strings.SplitN(err.Error(), ", after", 2)[0])
+		})
+	}
+}
+
+// loneSync is a rank that takes its own gradients for the sum over all ranks.
+func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
+	switch {
+	case in.Kind == role.BucketReduced:
+		return
+	case in.Kind == role.WorkDone && in.Work.Kind == role.Backward:
+		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
+	}
+	step(in)
+}
+
+// earlyDone acknowledges the gradients to the NN worker when they are merged.
+func earlyDone(in role.Input, step func(role.Input), out *role.Outputs) {
+	step(in)
+	if in.Kind == role.WorkDone && in.Work.Kind == role.Merge {
+		w := in.Work
+		out.List = append(out.List, role.Output{Kind: role.Send, Message: msg.Message{
+			Kind: msg.PutDone, From: msg.Address{Role: msg.EmbeddingWorker},
+			To: msg.Address{Role: msg.NNWorker, Index: w.Rank}, Rank: w.Rank, Step: w.Step,
+		}})
+	}
+}

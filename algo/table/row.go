@@ -1,0 +1,75 @@
+package table
+
+import (
+	"iter"
+	"math"
+
+	"tandem/algo/rng"
+)
+
+// The header of a row is three words: the lower and the upper half of the
+// sign, and the valid flag ‖ a 31-bit update count.
+const (
+	headerWords = 3
+	valid       = 1 << 31
+	maxUpdates  = valid - 1
+)
+
+// setHeader writes the header of a new row.
+func setHeader(words []uint32, sign uint64) {
+	words[0], words[1], words[2] = uint32(sign), uint32(sign>>32), valid
+}
+
+// countUpdate adds one to the update count of a row, which stays at its limit
+// of 2³¹−1.
+func countUpdate(words []uint32) {
+	if words[2]&maxUpdates != maxUpdates {
+		words[2]++
+	}
+}
+
+// row returns the whole row as integers and its values, which are embedding ‖
+// state, as numbers.
+func (t *Table) row(row int) (words []uint32, values []float32) {
+	s := &t.slabs[row>>t.slabShift]
+	lo := (row & (1<<t.slabShift - 1)) * t.rowWords
+	hi := lo + t.rowWords
+	return s.words[lo:hi:hi], s.values[lo+headerWords : hi : hi]
+}
+
+// signOf returns the sign of a row.
+func (t *Table) signOf(row int) uint64 {
+	s := &t.slabs[row>>t.slabShift]
+	lo := (row & (1<<t.slabShift - 1)) * t.rowWords
+	return uint64(s.words[lo]) | uint64(s.words[lo+1])<<32
+}
+
+// All iterates over the rows in the order of their creation, as sign and
+// values. The values are the embedding (the first Dim) and the optimizer state;
+// they alias the table and must not be changed.
+func (t *Table) All() iter.Seq2[uint64, []float32] {
+	return func(yield func(uint64, []float32) bool) {
+		for row := range t.rows {
+			if _, values := t.row(row); !yield(t.signOf(row), values) {
+				return
+			}
+		}
+	}
+}
+
+// Digest returns 64 bits that differ, but for chance, between tables whose
+// rows differ in any bit of sign, embedding or state. The order of rows does
+// not matter: the digest of a table is the sum, modulo 2⁶⁴, of those of its
+// rows, and so that of all shards is the sum of theirs. Update counts are left
+// out.
+func (t *Table) Digest() uint64 {
+	sum := uint64(0)
+	for sign, values := range t.All() {
+		h := rng.Mix(sign + 0x9e3779b97f4a7c15)
+		for _, v := range values {
+			h = rng.Mix(h^uint64(math.Float32bits(v))) + 0x9e3779b97f4a7c15
+		}
+		sum += h
+	}
+	return sum
+}

@@ -1,0 +1,163 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// ErrFull is wrapped by the error of a Lookup that finds no room for a new row.
+var ErrFull = errors.New("table is full")
+
+// Optimizer updates one row. The row optimizers of algo/opt satisfy it.
+type Optimizer interface {
+	// StateSize returns the number of state values of a row of dim values.
+	StateSize(dim int) int
+	// Init writes the state of a row that has never been updated.
+	Init(state []float32)
+	// Apply updates embedding and state, in place, by one gradient.
+	Apply(embedding, state, grad []float32)
+}
+
+// Config describes a table.
+type Config struct {
+	Dim       int       // length of an embedding; at least 1
+	Optimizer Optimizer // required
+	Seed      uint64    // of the rows' initial values; any value
+	// InitBound is the limit of the initial values, which are uniform over
+	// [−InitBound, InitBound); at least 0 and finite, 0 for all-zero rows.
+	InitBound float32
+	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
+	MaxRows int
+}
+
+// rowLimit keeps row numbers within an int32, which an index slot can hold.
+const rowLimit = math.MaxInt32
+
+// validate names the first field that is out of range.
+func (c *Config) validate() error {
+	switch {
+	case c.Dim < 1:
+		return fmt.Errorf("table: dim = %d, want at least 1", c.Dim)
+	case c.Optimizer == nil:
+		return errors.New("table: no optimizer")
+	case !(c.InitBound >= 0 && c.InitBound <= math.MaxFloat32):
+		return fmt.Errorf("table: init bound = %v, want at least 0 and finite", c.InitBound)
+	case c.MaxRows < 0 || c.MaxRows > rowLimit:
+		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
+	}
+	return nil
+}
+
+// Table is one shard of an embedding table. See the package for its contract.
+type Table struct {
+	config    Config
+	arena     Arena
+	maxRows   int
+	stateSize int
+	rowWords  int  // header, embedding and state
+	slabShift uint // a slab holds 1<<slabShift rows
+	slabs     []slab
+	rows      int
+	index     index
+}
+
+// slabBytes is about the size of a slab: large enough that a table of millions
+// of rows has few, small enough that a nearly empty table wastes little.
+const slabBytes = 1 << 20
+
+// New returns an empty table whose rows will live in the arena. The error names
+// the field of the configuration that is out of range.
+func New(config Config, arena Arena) (*Table, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex()}
+	if t.maxRows == 0 {
+		t.maxRows = rowLimit
+	}
+	t.stateSize = config.Optimizer.StateSize(config.Dim)
+	t.rowWords = headerWords + config.Dim + t.stateSize
+	rowsPerSlab := max(slabBytes/(4*t.rowWords), 1)
+	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
+	return t, nil
+}
+
+// Dim returns the length of an embedding.
+func (t *Table) Dim() int { return t.config.Dim }
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return t.rows }
+
+// Memory returns the bytes that slabs and index take.
+func (t *Table) Memory() unit.Bytes {
+	slabBytes := 4 * t.rowWords << t.slabShift
+	return unit.Bytes(len(t.slabs)*slabBytes + 8*len(t.index.slots))
+}
+
+// findOrCreate returns the row of a sign that may have been created since its
+// chunk was looked for, as when a sign repeats within it.
+func (t *Table) findOrCreate(sign uint64) (int, error) {
+	hash := rng.Mix(sign)
+	if row := t.find(sign, hash); row >= 0 {
+		return row, nil
+	}
+	return t.create(sign, hash)
+}
+
+// create adds the row of a sign that is absent and returns its number.
+func (t *Table) create(sign, hash uint64) (int, error) {
+	if t.rows == t.maxRows {
+		return 0, fmt.Errorf("%w: %d rows of at most %d, none for sign %#x: raise max rows, or spread the table over more shards",
+			ErrFull, t.rows, t.maxRows, sign)
+	}
+	row := t.rows
+	if row>>t.slabShift == len(t.slabs) {
+		fresh, err := newSlab(t.arena, t.rowWords<<t.slabShift)
+		if err != nil {
+			return 0, err
+		}
+		t.slabs = append(t.slabs, fresh)
+	}
+	if t.index.full() {
+		t.growIndex()
+	}
+	words, values := t.row(row)
+	t.initialize(values, sign)
+	setHeader(words, sign)
+	t.index.insert(hash, row)
+	t.rows++
+	return row, nil
+}
+
+// initialize writes the values of a row that has never been updated: each of
+// the embedding is −InitBound + 2·InitBound·u, with u in [0, 1) the value of
+// the stream (seed, "row", sign) at its place.
+func (t *Table) initialize(values []float32, sign uint64) {
+	key := rng.Key(t.config.Seed, "row", sign)
+	embedding := values[:t.config.Dim]
+	for i := range embedding {
+		embedding[i] = float32(2*t.config.InitBound*rng.Unit(key, i)) - t.config.InitBound
+	}
+	t.config.Optimizer.Init(values[t.config.Dim:])
+}
+
+// Clone returns a table of the same rows that shares no memory with t except
+// the optimizer. Its rows, present and future, live on the heap.
+func (t *Table) Clone() *Table {
+	clone := *t
+	clone.arena = Heap{}
+	clone.index.slots = slices.Clone(t.index.slots)
+	clone.slabs = make([]slab, len(t.slabs))
+	for i := range t.slabs {
+		// The heap never fails to give a slab.
+		clone.slabs[i], _ = newSlab(Heap{}, len(t.slabs[i].words))
+		copy(clone.slabs[i].words, t.slabs[i].words)
+	}
+	return &clone
+}

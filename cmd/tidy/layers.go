@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A ban keeps the packages below some folders from depending, directly or not,
+// on others.
+type ban struct {
+	from []string // folders of this repository
+	to   []string // import paths
+	why  string
+}
+
+// ours returns the import paths of folders of this repository.
+func ours(folders ...string) []string {
+	for i := range folders {
+		folders[i] = module + "/" + folders[i]
+	}
+	return folders
+}
+
+// bans are the layers.
+func bans() []ban {
+	return []ban{
+		{[]string{"algo"}, ours("sim", "runtime", "datasets", "cmd", "experiments"),
+			"algo is the core that both drivers run; it knows none of them"},
+		{[]string{"sim"}, ours("runtime", "datasets", "cmd", "experiments"),
+			"the simulator stands for the runtime and must not lean on it; batches come through batch.Source"},
+		{[]string{"runtime"}, ours("sim", "datasets", "cmd", "experiments"),
+			"the runtime must not lean on its own model; batches come through batch.Source"},
+		{[]string{"datasets"}, ours("sim", "runtime", "cmd", "experiments"),
+			"readers and generators serve both drivers and import algo alone"},
+		{[]string{"cmd/sim", "cmd/train"}, []string{
+			"go.etcd.io", "github.com/cockroachdb/pebble", "github.com/apache/arrow", "github.com/apache/arrow-go",
+			"gocloud.dev", "cloud.google.com", "github.com/aws", "github.com/Azure", "github.com/prometheus", "go.opentelemetry.io",
+		}, "a cold build stays under a minute on two cores: link it in cmd/node"},
+	}
+}
+
+// An allowance lets a part of algo import a package from outside the standard
+// library.
+type allowance struct{ folder, importPath, why string }
+
+// allowances are all that algo uses.
+func allowances() []allowance {
+	return []allowance{
+		{"algo", "gonum.org/v1/gonum/blas", "portable matrix products, pure Go"},
+		{"algo/job", "go.yaml.in/yaml/v3", "the job file is YAML"},
+	}
+}
+
+// checkLayers finds dependencies that cross the layers the wrong way.
+func checkLayers(packages []pkg, files []*file) []Violation {
+	byPath := make(map[string]*pkg, len(packages))
+	for i := range packages {
+		byPath[packages[i].ImportPath] = &packages[i]
+	}
+	var found []Violation
+	for i := range packages {
+		p := &packages[i]
+		folder, ok := local(p.ImportPath)
+		if !ok {
+			continue
+		}
+		report := func(direct, problem string) {
+			name, line := importPlace(files, folder, direct)
+			found = append(found, Violation{name, line, "layer", problem})
+		}
+		for _, b := range bans() {
+			if dep := firstBanned(b, folder, p.Deps); dep != "" {
+				direct := through(p, dep, byPath)
+				report(direct, fmt.Sprintf("%s depends on %s through %s: %s", folder, dep, direct, b.why))
+			}
+		}
+		for _, dep := range p.Imports {
+			if within(folder, "algo") && !allowed(folder, dep, byPath[dep]) {
+				report(dep, fmt.Sprintf("%s is not on the short list of algo: use the standard library, or state the reason in allowances", dep))
+			}
+		}
+		if sim, runtime := reaches(p, "sim"), reaches(p, "runtime"); sim != "" && runtime != "" && !meetingPlace(folder) {
+			report(through(p, runtime, byPath), fmt.Sprintf("%s depends on %s and %s: simulator and runtime meet only in cmd/sim and experiments",
+				folder, sim, runtime))
+		}
+	}
+	return found
+}
+
+// firstBanned returns the first dependency that b forbids to a folder.
+func firstBanned(b ban, folder string, deps []string) string {
+	if !slices.ContainsFunc(b.from, func(from string) bool { return within(folder, from) }) {
+		return ""
+	}
+	for _, dep := range deps {
+		if slices.ContainsFunc(b.to, func(to string) bool { return within(dep, to) }) {
+			return dep
+		}
+	}
+	return ""
+}
+
+// through returns the direct import by which p comes to depend on dep.
+func through(p *pkg, dep string, byPath map[string]*pkg) string {
+	for _, direct := range p.Imports {
+		if direct == dep || byPath[direct] != nil && slices.Contains(byPath[direct].Deps, dep) {
+			return direct
+		}
+	}
+	return dep
+}
+
+// allowed tells whether a folder of algo may import dep directly.
+func allowed(folder, dep string, listed *pkg) bool {
+	if _, ok := local(dep); ok || listed == nil || listed.Standard || dep == "C" {
+		return true
+	}
+	return slices.ContainsFunc(allowances(), func(a allowance) bool {
+		return within(folder, a.folder) && within(dep, a.importPath)
+	})
+}
+
+// reaches returns the first dependency of p below a folder of ours, or "".
+func reaches(p *pkg, folder string) string {
+	for _, dep := range p.Deps {
+		if name, ok := local(dep); ok && within(name, folder) {
+			return dep
+		}
+	}
+	return ""
+}
+
+// meetingPlace tells whether a folder may depend on simulator and runtime both.
+func meetingPlace(folder string) bool {
+	return within(folder, "cmd/sim") || within(folder, "experiments")
+}
+
+// importPlace finds the file and line of a folder that imports a package.
+func importPlace(files []*file, folder, importPath string) (name string, line int) {
+	for _, f := range files {
+		if f.syntax == nil || f.test() || f.directory() != folder {
+			continue
+		}
+		for _, spec := range f.syntax.Imports {
+			if unquoted, _ := strconv.Unquote(spec.Path.Value); unquoted == importPath {
+				return f.path, f.line(spec.Pos())
+			}
+		}
+	}
+	return strings.TrimSuffix(folder, "/"), 1
+}
