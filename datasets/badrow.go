@@ -1,0 +1,89 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrBadRow is what every BadRowError wraps.
+var ErrBadRow = errors.New("bad row")
+
+// ErrNoRows says that a file or data set holds no sample.
+var ErrNoRows = errors.New("no rows")
+
+// BadRowError says which field of which row could not be used.
+type BadRowError struct {
+	File   string
+	Line   int    // 1 for the first line of the decompressed file
+	Column string // name of the column; empty when the row as a whole is bad
+	Value  string // the field as read; empty when the row as a whole is bad
+	Reason string // what is wrong with it and what would be right
+}
+
+// Error returns file, line, column, value and reason in one line. Long values
+// are cut.
+func (e *BadRowError) Error() string {
+	const valueBytesMax = 40
+	if e.Column == "" {
+		return fmt.Sprintf("%s:%d: bad row: %s", e.File, e.Line, e.Reason)
+	}
+	value, more := e.Value, ""
+	if len(value) > valueBytesMax {
+		value, more = value[:valueBytesMax], "…"
+	}
+	return fmt.Sprintf("%s:%d: bad row: column %s: %q%s: %s", e.File, e.Line, e.Column, value, more, e.Reason)
+}
+
+// Unwrap returns ErrBadRow.
+func (e *BadRowError) Unwrap() error { return ErrBadRow }
+
+// OnBadRow says what a reader does with rows that it cannot use. The zero value
+// fails at the first one. As text it is "fail" or "skip 100".
+type OnBadRow struct {
+	// Skip is the number of bad rows, over all files of the data set, that are
+	// dropped and counted; the next one fails. 0 fails at once.
+	Skip int
+}
+
+// MarshalText returns "fail" or "skip <n>".
+func (p OnBadRow) MarshalText() ([]byte, error) {
+	if p.Skip == 0 {
+		return []byte("fail"), nil
+	}
+	return []byte("skip " + strconv.Itoa(p.Skip)), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (p *OnBadRow) UnmarshalText(text []byte) error {
+	if string(text) == "fail" {
+		p.Skip = 0
+		return nil
+	}
+	count, isSkip := strings.CutPrefix(string(text), "skip ")
+	n, err := strconv.Atoi(count)
+	if !isSkip || err != nil || n < 1 {
+		return fmt.Errorf(`on-bad-row: %q: write "fail", or "skip 100" to drop up to 100 rows`, text)
+	}
+	p.Skip = n
+	return nil
+}
+
+// droppedRows counts the bad rows of one data set against the policy.
+type droppedRows struct {
+	policy OnBadRow
+	count  int
+}
+
+// drop returns nil if the policy lets the row go, and else the error to report.
+func (d *droppedRows) drop(bad *BadRowError) error {
+	if d.count < d.policy.Skip {
+		d.count++
+		return nil
+	}
+	if d.count > 0 {
+		return fmt.Errorf("%w (on-bad-row allows %d and as many were skipped before)", bad, d.policy.Skip)
+	}
+	return bad
+}

@@ -1,0 +1,97 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/datasets/synth"
+)
+
+// Kind names a data set or a file format.
+type Kind string
+
+// The kinds that Open knows.
+const (
+	AdultIncome Kind = "adult-income" // UCI Adult, part of this module
+	Criteo      Kind = "criteo"       // Criteo click logs: see Config.Path
+	LibFM       Kind = "libfm"        // sparse lines of libfm or libsvm
+	CSV         Kind = "csv"          // delimited text as Config.CSV says
+	Synthetic   Kind = "synthetic"    // generated from Config.Synthetic
+)
+
+// Config says which data set to open. The zero value is refused; the smallest
+// useful one is Config{Kind: AdultIncome}.
+type Config struct {
+	Kind Kind `yaml:"kind"`
+	// Path is a single file, of which Split takes the test rows. Files may be
+	// plain, gzip or zstd; the first bytes decide, not the name.
+	Path string `yaml:"path,omitempty"`
+	// Train and Test are two files, instead of Path.
+	Train string `yaml:"train,omitempty"`
+	Test  string `yaml:"test,omitempty"`
+	// Split says which rows of Path are for testing; default: the last fifth.
+	Split Split `yaml:"split,omitempty"`
+	// OnBadRow is "fail", the default, or for example "skip 100".
+	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
+	// CSV says what the columns mean; for kind csv only.
+	CSV *CSVSpec `yaml:"csv,omitempty"`
+	// Synthetic says what to generate; for kind synthetic only.
+	Synthetic *synth.Spec `yaml:"synthetic,omitempty"`
+}
+
+// Validate checks every field and names the path of the one at fault. It does
+// not look at files.
+func (c *Config) Validate() error {
+	switch c.Kind {
+	case AdultIncome, Criteo, LibFM, CSV, Synthetic:
+	default:
+		return fmt.Errorf("kind: %q: must be %q, %q, %q, %q or %q", c.Kind, AdultIncome, Criteo, LibFM, CSV, Synthetic)
+	}
+	if c.OnBadRow.Skip < 0 {
+		return fmt.Errorf("on-bad-row: skip %d: must not be negative", c.OnBadRow.Skip)
+	}
+	if err := c.validateFiles(); err != nil {
+		return err
+	}
+	if (c.CSV != nil) != (c.Kind == CSV) {
+		return fmt.Errorf("csv: must be given for kind %q and for no other, here %q", CSV, c.Kind)
+	}
+	if c.CSV != nil {
+		if err := c.CSV.Validate(); err != nil {
+			return fmt.Errorf("csv.%w", err)
+		}
+	}
+	if (c.Synthetic != nil) != (c.Kind == Synthetic) {
+		return fmt.Errorf("synthetic: must be given for kind %q and for no other, here %q", Synthetic, c.Kind)
+	}
+	if c.Synthetic != nil {
+		if err := c.Synthetic.Validate(); err != nil {
+			return fmt.Errorf("synthetic.%w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateFiles() error {
+	isFile := c.Kind == Criteo || c.Kind == LibFM || c.Kind == CSV
+	switch {
+	case !isFile && (c.Path != "" || c.Train != "" || c.Test != ""):
+		return fmt.Errorf("path, train, test: kind %q reads no files: leave them out", c.Kind)
+	case !isFile && c.Split != (Split{}):
+		return fmt.Errorf("split: kind %q has test rows of its own: leave it out", c.Kind)
+	case !isFile:
+		return nil
+	case c.Path != "" && (c.Train != "" || c.Test != ""):
+		return errors.New("path: give either path, or train and test")
+	case c.Path != "":
+		if err := c.Split.Validate(); err != nil {
+			return fmt.Errorf("split.%w", err)
+		}
+		return nil
+	case c.Train == "" || c.Test == "":
+		return fmt.Errorf("path: empty: kind %q needs path, or both train and test", c.Kind)
+	case c.Split != (Split{}):
+		return errors.New("split: only used with path, which has no test rows of its own")
+	}
+	return nil
+}

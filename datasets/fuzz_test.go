@@ -1,0 +1,63 @@
+package datasets
+
+import (
+	"errors"
+	"testing"
+)
+
+// fuzzFormat checks on any text that decoding neither panics nor makes a batch
+// that contradicts its schema, and that skipping all bad rows leaves only
+// errors of the file as a whole.
+func fuzzFormat(f *testing.F, cfg Config, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		b, _, err := textFormat(cfg, text, len(text)+1)
+		if errors.Is(err, ErrBadRow) {
+			t.Fatalf("a bad row was not skipped: %v", err)
+		}
+		if err != nil {
+			return
+		}
+		schema := WithDim(formatOf(&cfg).schema, 1)
+		if err := checkColumns(&schema, b); err != nil {
+			t.Fatal(err)
+		}
+		if all := Slice(b, 0, b.Samples); len(all.Slots[0].IDs) != len(b.Slots[0].IDs) {
+			t.Fatal("offsets do not cover the ids")
+		}
+	})
+}
+
+func FuzzCriteo(f *testing.F) {
+	fuzzFormat(f, Config{Kind: Criteo}, criteoLine("1", "5", "0a"), criteoLine("0", "", ""), criteoLine("x", "-", "\xff"), "\t\n\n\r\n")
+}
+
+func FuzzLibfm(f *testing.F) {
+	fuzzFormat(f, Config{Kind: LibFM}, "1 3:1 4:1\n-1\t5:1\n", "0 :1\n+1 3:0x1p0", "\x00", "1 3:1:1")
+}
+
+func FuzzCSV(f *testing.F) {
+	fuzzFormat(f, testCSV(), csvHeader+"ann,30,x|y,1,\n", csvHeader+"\"a\nb\",1,,0,\n\"", "\ufeff"+csvHeader+"a,1e400,|,1,1\n")
+}
+
+func FuzzAdult(f *testing.F) {
+	fuzzFormat(f, Config{Kind: CSV, CSV: adultSpec()},
+		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
+}
+
+func FuzzPolicy(f *testing.F) {
+	f.Add("fail")
+	f.Add("skip 100")
+	f.Fuzz(func(t *testing.T, text string) {
+		var policy, again OnBadRow
+		if policy.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		back, _ := policy.MarshalText()
+		if err := again.UnmarshalText(back); err != nil || again != policy {
+			t.Fatalf("%q became %q, which is %+v, error %v", text, back, again, err)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// lineBytesMax bounds a line, so that a file without line ends is refused
+// before it fills the memory.
+const lineBytesMax = 1 << 20
+
+// openInput opens a file, compressed or not.
+func openInput(path string) (*input, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err // names the path
+	}
+	in, err := newInput(path, file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	in.file = file
+	return in, nil
+}
+
+// input is decompressed text with a name for messages.
+type input struct {
+	name    string
+	text    io.Reader
+	failed  error     // why Read failed, other than at the end
+	file    io.Closer // nil if the input is not a file
+	decoder *zstd.Decoder
+}
+
+// newInput decompresses r if its first bytes are those of gzip or zstd, whatever
+// the name says, and drops a byte-order mark.
+func newInput(name string, r io.Reader) (*input, error) {
+	in := &input{name: name}
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	// A file shorter than the magic is plain text; a read error comes back on
+	// the next read.
+	magic, _ := buffered.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		unzipped, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, in.explain(err)
+		}
+		buffered = bufio.NewReaderSize(unzipped, 1<<16)
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, in.explain(err)
+		}
+		in.decoder = decoder
+		buffered = bufio.NewReaderSize(decoder, 1<<16)
+	}
+	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		buffered.Discard(len(mark))
+	}
+	in.text = buffered
+	return in, nil
+}
+
+// Read reads decompressed text. Parsers on top may mistake a cut last line for a
+// bad row, so an error is also kept in failed.
+func (in *input) Read(p []byte) (int, error) {
+	n, err := in.text.Read(p)
+	if err != nil && err != io.EOF {
+		in.failed = err
+	}
+	return n, err
+}
+
+// Close releases the file and the decoder.
+func (in *input) Close() error {
+	if in.decoder != nil {
+		in.decoder.Close()
+	}
+	if in.file != nil {
+		return in.file.Close()
+	}
+	return nil
+}
+
+// explain turns an error of reading the input into one that says what to do.
+func (in *input) explain(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: compressed data ends early: %w: copy or download the file again", in.name, err)
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("%s: a line is longer than %d bytes: %w: check that the file has the given kind", in.name, lineBytesMax, err)
+	default:
+		return fmt.Errorf("%s: cannot read: %w: check that the file is whole", in.name, err)
+	}
+}

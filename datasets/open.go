@@ -1,0 +1,173 @@
+package datasets
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"tandem/algo/batch"
+	"tandem/datasets/adult"
+	"tandem/datasets/synth"
+)
+
+// Open reads or generates a data set. Relative paths of the config are taken
+// from dataDir, the value of TANDEM_DATA, which this package does not read
+// itself; without one they are refused.
+//
+// Errors are one line with the file, and for a bad row (BadRowError) its line,
+// column and value. Errors wrap fs.ErrNotExist, ErrNoRows or ErrBadRow where
+// these apply.
+//
+// Memory: the rows as batch.Batch, once; twice while splitting at random.
+func Open(cfg Config, dataDir string) (*Dataset, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	data, err := open(&cfg, dataDir)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	data.Name = string(cfg.Kind)
+	return data, nil
+}
+
+func open(cfg *Config, dataDir string) (*Dataset, error) {
+	switch cfg.Kind {
+	case Synthetic:
+		return generate(cfg.Synthetic)
+	case AdultIncome:
+		return openAdult(cfg)
+	}
+	if cfg.Path != "" {
+		return openSplit(cfg, dataDir)
+	}
+	return openPair(cfg, dataDir)
+}
+
+func generate(spec *synth.Spec) (*Dataset, error) {
+	made, err := synth.Generate(*spec)
+	if err != nil {
+		return nil, err
+	}
+	schema := newSchema(made.Columns, made.Numeric, "label")
+	scaling := make([]Scaling, len(schema.Dense))
+	for i := range scaling {
+		scaling[i] = Scaling{Std: 1} // drawn standardised
+	}
+	return &Dataset{
+		Schema: schema, Train: made.Train, Test: made.Test, Scaling: scaling,
+		TestProbability: made.TestProbability,
+		Provenance:      fmt.Sprintf("generated with seed %d", spec.Seed),
+	}, nil
+}
+
+func openAdult(cfg *Config) (*Dataset, error) {
+	f := format{schema: adultSpec().schema(), reader: func(in *input) (rowReader, error) {
+		return newCSVReader(in, adultSpec())
+	}}
+	dropped := &droppedRows{policy: cfg.OnBadRow}
+	var parts [2]*batch.Batch
+	for i, file := range []struct{ name, text string }{
+		{"adult.data.gz", adult.Train()}, {"adult.test.gz", adult.Test()},
+	} {
+		in, err := newInput(file.name, strings.NewReader(file.text))
+		if err != nil {
+			return nil, err
+		}
+		if parts[i], err = f.read(in, dropped); err != nil {
+			return nil, err
+		}
+	}
+	return finish(&Dataset{
+		Schema: f.schema, Train: parts[0], Test: parts[1],
+		Provenance: adult.Citation, DroppedRows: dropped.count,
+	}), nil
+}
+
+// openSplit opens a data set of one file.
+func openSplit(cfg *Config, dataDir string) (*Dataset, error) {
+	f, dropped := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}
+	all, err := f.readFile(dataDir, cfg.Path, dropped)
+	if err != nil {
+		return nil, err
+	}
+	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, Provenance: "file " + cfg.Path}
+	if cfg.Kind == LibFM {
+		data.Schema = libfmByField(f.schema, all)
+	}
+	if data.Train, data.Test, err = cfg.Split.apply(all); err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Path, err)
+	}
+	return finish(data), nil
+}
+
+// openPair opens a data set of a train and a test file.
+func openPair(cfg *Config, dataDir string) (*Dataset, error) {
+	f, dropped := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}
+	train, err := f.readFile(dataDir, cfg.Train, dropped)
+	if err != nil {
+		return nil, err
+	}
+	test, err := f.readFile(dataDir, cfg.Test, dropped)
+	if err != nil {
+		return nil, err
+	}
+	data := &Dataset{
+		Schema: f.schema, Train: train, Test: test, DroppedRows: dropped.count,
+		Provenance: fmt.Sprintf("files %s (train), %s (test)", cfg.Train, cfg.Test),
+	}
+	if cfg.Kind == LibFM {
+		data.Schema = libfmByField(f.schema, train, test)
+	}
+	return finish(data), nil
+}
+
+// finish standardises the numeric columns of freshly read rows.
+func finish(data *Dataset) *Dataset {
+	data.Scaling = measureScaling(data.Train, len(data.Schema.Dense))
+	standardise(data.Train, data.Scaling)
+	standardise(data.Test, data.Scaling)
+	return data
+}
+
+// format is how the files of a kind are read.
+type format struct {
+	schema batch.Schema
+	reader func(*input) (rowReader, error)
+}
+
+// formatOf returns the format of a kind that reads files.
+func formatOf(cfg *Config) format {
+	switch cfg.Kind {
+	case Criteo:
+		return format{criteoSchema(), func(in *input) (rowReader, error) { return newCriteoReader(in), nil }}
+	case LibFM:
+		return format{libfmSchema(), func(in *input) (rowReader, error) { return newLibfmReader(in), nil }}
+	default:
+		return format{cfg.CSV.schema(), func(in *input) (rowReader, error) { return newCSVReader(in, cfg.CSV) }}
+	}
+}
+
+func (f format) readFile(dataDir, path string, dropped *droppedRows) (*batch.Batch, error) {
+	if !filepath.IsAbs(path) {
+		if dataDir == "" {
+			return nil, fmt.Errorf("%s: a relative path, but TANDEM_DATA is not set: set it to the folder of the data", path)
+		}
+		path = filepath.Join(dataDir, path)
+	}
+	in, err := openInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return f.read(in, dropped)
+}
+
+// read reads the rows of an input, which it does not close.
+func (f format) read(in *input, dropped *droppedRows) (*batch.Batch, error) {
+	reader, err := f.reader(in)
+	if err != nil {
+		return nil, err
+	}
+	return readRows(in.name, reader, &f.schema, dropped)
+}

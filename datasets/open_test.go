@@ -1,0 +1,292 @@
+package datasets
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/datasets/synth"
+)
+
+func positiveRate(b *batch.Batch) float64 {
+	var sum float64
+	for _, label := range b.Labels {
+		sum += float64(label)
+	}
+	return sum / float64(len(b.Labels))
+}
+
+// checkStandardised verifies that every numeric column of b has mean 0 and
+// variance 1, up to the rounding of float32.
+func checkStandardised(t *testing.T, data *Dataset) {
+	t.Helper()
+	columns := len(data.Schema.Dense)
+	for c := range columns {
+		var sum, squares float64
+		for i := c; i < len(data.Train.Dense); i += columns {
+			x := float64(data.Train.Dense[i])
+			sum, squares = sum+x, squares+x*x
+		}
+		n := float64(data.Train.Samples)
+		if math.Abs(sum/n) > 1e-5 || math.Abs(squares/n-1) > 1e-5 {
+			t.Errorf("column %s: mean %v, mean square %v; want 0 and 1", data.Schema.Dense[c], sum/n, squares/n)
+		}
+	}
+}
+
+func distinct(b *batch.Batch, slot int) int {
+	ids := slices.Clone(b.Slots[slot].IDs)
+	slices.Sort(ids)
+	return len(slices.Compact(ids))
+}
+
+// Counts, rates and distinct values are those that UCI and a count outside this
+// program give; distinct values include "?".
+func TestAdultIncome(t *testing.T) {
+	data, err := Open(Config{Kind: AdultIncome}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Train.Samples != 32_561 || data.Test.Samples != 16_281 || data.DroppedRows != 0 {
+		t.Errorf("%d train, %d test, %d dropped rows", data.Train.Samples, data.Test.Samples, data.DroppedRows)
+	}
+	if train, test := positiveRate(data.Train), positiveRate(data.Test); math.Abs(train-0.2408) > 5e-5 || math.Abs(test-0.2362) > 5e-5 {
+		t.Errorf("positive rates %v and %v, want 0.2408 and 0.2362", train, test)
+	}
+	var names []string
+	for _, slot := range data.Schema.Slots {
+		names = append(names, slot.Name)
+	}
+	want := "workclass education marital-status occupation relationship race sex native-country"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("slots %q, want %q", got, want)
+	}
+	for s, want := range []int{9, 16, 7, 15, 6, 5, 2, 42} {
+		if got := distinct(data.Train, s); got != want {
+			t.Errorf("slot %s: %d distinct ids, want %d", names[s], got, want)
+		}
+	}
+	checkStandardised(t, data)
+	// The first person is 39 years old and was born in the United States.
+	if got := float64(data.Train.Dense[0])*data.Scaling[0].Std + data.Scaling[0].Mean; math.Abs(got-39) > 1e-4 {
+		t.Errorf("age of the first row %v, want 39", got)
+	}
+	if got := data.Train.Slots[7].Of(0)[0]; got != CategoryID("United-States") {
+		t.Errorf("country of the first row %x", got)
+	}
+}
+
+func TestSynthetic(t *testing.T) {
+	spec := &synth.Spec{Seed: 1, TrainRows: 500, TestRows: 300, Numeric: 2, Columns: []synth.Column{{Name: "user", Cardinality: 50}}}
+	data, err := Open(Config{Kind: Synthetic, Synthetic: spec}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Train.Samples != 500 || data.Test.Samples != 300 || len(data.TestProbability) != 300 || len(data.Scaling) != 2 {
+		t.Errorf("%d train, %d test rows, %d probabilities, %d scalings", data.Train.Samples, data.Test.Samples, len(data.TestProbability), len(data.Scaling))
+	}
+	if _, err := NewSource(WithDim(data.Schema, 8), data.Train, 100, 1, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// dataDir returns the folder of the real files, which are too large, or not
+// free enough, to be part of the module.
+func dataDir(t *testing.T) string {
+	dir := os.Getenv("TANDEM_DATA")
+	if dir == "" {
+		t.Skip("TANDEM_DATA is not set")
+	}
+	return dir
+}
+
+func TestCriteoHead(t *testing.T) {
+	cfg := Config{Kind: Criteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}
+	data, err := Open(cfg, dataDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Train.Samples != 8_000 || data.Test.Samples != 2_000 || len(data.Schema.Slots) != 26 {
+		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples, len(data.Schema.Slots))
+	}
+	if rate := 0.8*positiveRate(data.Train) + 0.2*positiveRate(data.Test); math.Abs(rate-0.2182) > 5e-5 {
+		t.Errorf("positive rate %v, want 0.2182", rate)
+	}
+	checkStandardised(t, data)
+}
+
+func TestFrappe(t *testing.T) {
+	cfg := Config{Kind: LibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}
+	data, err := Open(cfg, dataDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Train.Samples != 57_722 || data.Test.Samples != 28_860 || len(data.Schema.Slots) != 10 {
+		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples, len(data.Schema.Slots))
+	}
+	rate := (positiveRate(data.Train)*57_722 + positiveRate(data.Test)*28_860) / 86_582
+	if math.Abs(rate-0.3303) > 5e-5 {
+		t.Errorf("positive rate %v, want 0.3303", rate)
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTestRowsGetTheScalingOfTrain(t *testing.T) {
+	dir := t.TempDir()
+	spec := &CSVSpec{Slots: []CSVSlot{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
+	write(t, dir, "train.csv", "u,x,y\na,2,0\nb,6,1\n") // mean 4, deviation 2
+	write(t, dir, "test.csv", "u,x,y\nb,8,1\n")
+	data, err := Open(Config{Kind: CSV, Train: "train.csv", Test: "test.csv", CSV: spec}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Scaling[0] != (Scaling{4, 2}) || !slices.Equal(data.Train.Dense, []float32{-1, 1}) || data.Test.Dense[0] != 2 {
+		t.Errorf("scaling %v, train %v, test %v", data.Scaling, data.Train.Dense, data.Test.Dense)
+	}
+	if data.Train.Slots[0].Of(1)[0] != data.Test.Slots[0].Of(0)[0] {
+		t.Error("train and test disagree on the id of b")
+	}
+}
+
+func TestSplit(t *testing.T) {
+	_, rows := numberedRows(50)
+	for _, split := range []Split{{}, {Test: 0.3}, {Test: 0.3, How: SplitRandom, Seed: 4}} {
+		train, test, err := split.apply(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 10 // a fifth
+		if split.Test > 0 {
+			want = 15
+		}
+		first, second := rowNumbers(t, train), rowNumbers(t, test)
+		if len(second) != want || !slices.IsSorted(first) || !slices.IsSorted(second) {
+			t.Errorf("%+v: %d test rows, want %d; train %v, test %v", split, len(second), want, first, second)
+		}
+		if isLast := second[0] == 50-want; isLast != (split.How != SplitRandom) {
+			t.Errorf("%+v: test rows %v", split, second)
+		}
+		all := append(first, second...)
+		slices.Sort(all)
+		if len(slices.Compact(all)) != 50 {
+			t.Errorf("%+v: rows lost or doubled: %v", split, all)
+		}
+	}
+	if _, _, err := (Split{Test: 0.001}).apply(rows); err == nil || !strings.Contains(err.Error(), "split.test: 0.001 of 50 rows") {
+		t.Errorf("empty test set: error %v", err)
+	}
+}
+
+func TestOpenFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "empty", "")
+	_, err := Open(Config{Kind: Criteo, Path: "missing"}, dir)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "missing")) {
+		t.Errorf("missing file: %v", err)
+	}
+	for _, kind := range []Kind{Criteo, LibFM} {
+		if _, err := Open(Config{Kind: kind, Path: "empty"}, dir); !errors.Is(err, ErrNoRows) {
+			t.Errorf("%s: empty file: %v", kind, err)
+		}
+	}
+	if _, err := Open(Config{Kind: LibFM, Path: "x"}, ""); err == nil || !strings.Contains(err.Error(), "TANDEM_DATA is not set") {
+		t.Errorf("relative path without a folder: %v", err)
+	}
+	if _, err := Open(Config{Kind: LibFM, Path: "."}, dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a folder as file: %v", err)
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	spec := func(change func(*CSVSpec)) Config {
+		s := &CSVSpec{Columns: []string{"u", "x", "y"}, Slots: []CSVSlot{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
+		change(s)
+		return Config{Kind: CSV, Path: "p", CSV: s}
+	}
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{}, `kind: ""`},
+		{Config{Kind: "cirteo"}, `kind: "cirteo"`},
+		{Config{Kind: Criteo}, "path: empty"},
+		{Config{Kind: Criteo, Train: "a"}, "path: empty"},
+		{Config{Kind: Criteo, Path: "a", Train: "b"}, "path: give either"},
+		{Config{Kind: Criteo, Train: "a", Test: "b", Split: Split{Test: 0.1}}, "split: only"},
+		{Config{Kind: Criteo, Path: "a", Split: Split{Test: 1}}, "split.test: 1"},
+		{Config{Kind: Criteo, Path: "a", Split: Split{Test: math.NaN()}}, "split.test: NaN"},
+		{Config{Kind: Criteo, Path: "a", Split: Split{How: "first"}}, `split.how: "first"`},
+		{Config{Kind: Criteo, Path: "a", Split: Split{Seed: 1}}, "split.seed: 1"},
+		{Config{Kind: Criteo, Path: "a", OnBadRow: OnBadRow{-1}}, "on-bad-row: skip -1"},
+		{Config{Kind: Criteo, Path: "a", CSV: &CSVSpec{}}, "csv: must"},
+		{Config{Kind: CSV, Path: "a"}, "csv: must"},
+		{Config{Kind: AdultIncome, Path: "a"}, "path, train, test:"},
+		{Config{Kind: AdultIncome, Split: Split{Test: 0.5}}, "split: kind"},
+		{Config{Kind: AdultIncome, Synthetic: &synth.Spec{}}, "synthetic: must"},
+		{Config{Kind: Synthetic, Synthetic: &synth.Spec{}}, "synthetic.train-rows: 0"},
+		{spec(func(s *CSVSpec) { s.Delimiter = ";;" }), `csv.delimiter: ";;"`},
+		{spec(func(s *CSVSpec) { s.Comment = "," }), `csv.comment: ","`},
+		{spec(func(s *CSVSpec) { s.Slots = nil }), "csv.slots: empty"},
+		{spec(func(s *CSVSpec) { s.Slots[0].Column = "v" }), `csv.slots[0].column: "v" is not in columns`},
+		{spec(func(s *CSVSpec) { s.Slots[0].Column = "" }), "csv.slots[0].column: empty"},
+		{spec(func(s *CSVSpec) { s.Numeric[0] = "u" }), `csv.numeric[0]: column "u" has another use`},
+		{spec(func(s *CSVSpec) { s.Label = "" }), "csv.label: empty"},
+		{spec(func(s *CSVSpec) { s.Label = "z" }), `csv.label: "z" is not in columns`},
+		{spec(func(s *CSVSpec) { s.Columns[1] = "u" }), `csv.columns[1]: "u"`},
+		{spec(func(s *CSVSpec) { s.Positive = []string{"5"} }), "csv.positive, negative:"},
+		{spec(func(s *CSVSpec) { s.Positive, s.Negative = []string{"5"}, []string{"5"} }), `csv.positive[0]: "5"`},
+		{spec(func(s *CSVSpec) { s.EmptyNumeric = new(math.Inf(1)) }), "csv.empty-numeric: +Inf"},
+	} {
+		if err := c.cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("error %v, want %q…", err, c.want)
+		}
+	}
+}
+
+func TestConfigFromYAML(t *testing.T) {
+	text := `
+kind: csv
+path: ratings.csv
+on-bad-row: skip 5
+split: {test: 0.1, how: random, seed: 7}
+csv:
+  delimiter: "\t"
+  slots: [{column: user}, {column: genres, separator: "|"}]
+  label: rating
+  positive: ["4", "5"]
+  negative: ["1", "2", "3"]
+`
+	var cfg Config
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+	if cfg.OnBadRow.Skip != 5 || cfg.Split != (Split{0.1, SplitRandom, 7}) || cfg.CSV.Slots[1].Separator != "|" {
+		t.Errorf("decoded %+v", cfg)
+	}
+	back, err := yaml.Marshal(cfg)
+	if err != nil || !strings.Contains(string(back), "on-bad-row: skip 5\n") {
+		t.Errorf("encoded %s, error %v", back, err)
+	}
+	if err := yaml.Unmarshal([]byte("on-bad-row: skip some"), &cfg); err == nil || !strings.Contains(err.Error(), `"skip 100"`) {
+		t.Errorf("bad policy: %v", err)
+	}
+}

@@ -1,0 +1,74 @@
+package datasets
+
+import (
+	"fmt"
+
+	"tandem/algo/batch"
+)
+
+// Slice returns the samples [lo, hi) of b. Ids, dense features and labels
+// alias b; offsets are new. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
+//
+// Cost: one pass over the offsets of the range.
+func Slice(b *batch.Batch, lo, hi int) *batch.Batch {
+	if lo < 0 || lo > hi || hi > b.Samples {
+		panic(fmt.Sprintf("datasets: Slice: range [%d, %d) of %d samples", lo, hi, b.Samples))
+	}
+	out := &batch.Batch{
+		Samples: hi - lo,
+		Slots:   make([]batch.Jagged, len(b.Slots)),
+		Dense:   b.Dense[lo*width(b.Dense, b) : hi*width(b.Dense, b)],
+		Labels:  b.Labels[lo*width(b.Labels, b) : hi*width(b.Labels, b)],
+	}
+	for s, slot := range b.Slots {
+		first, last := slot.Offsets[lo], slot.Offsets[hi]
+		offsets := make([]int32, hi-lo+1)
+		for i := range offsets {
+			offsets[i] = slot.Offsets[lo+i] - first
+		}
+		out.Slots[s] = batch.Jagged{Offsets: offsets, IDs: slot.IDs[first:last]}
+	}
+	return out
+}
+
+// Gather returns the samples of b at the given positions, in that order, in
+// memory of its own. It panics if a position is outside b.
+//
+// Cost: one copy of the rows; allocates the result exactly once per column.
+func Gather(b *batch.Batch, rows []int32) *batch.Batch {
+	out := &batch.Batch{
+		Samples: len(rows),
+		Slots:   make([]batch.Jagged, len(b.Slots)),
+		Dense:   gatherValues(b.Dense, width(b.Dense, b), rows),
+		Labels:  gatherValues(b.Labels, width(b.Labels, b), rows),
+	}
+	for s, slot := range b.Slots {
+		offsets := make([]int32, len(rows)+1)
+		for i, row := range rows {
+			offsets[i+1] = offsets[i] + slot.Offsets[row+1] - slot.Offsets[row]
+		}
+		ids := make([]uint64, offsets[len(rows)])
+		for i, row := range rows {
+			copy(ids[offsets[i]:], slot.Of(int(row)))
+		}
+		out.Slots[s] = batch.Jagged{Offsets: offsets, IDs: ids}
+	}
+	return out
+}
+
+func gatherValues(values []float32, width int, rows []int32) []float32 {
+	out := make([]float32, 0, len(rows)*width)
+	for _, row := range rows {
+		lo := int(row) * width
+		out = append(out, values[lo:lo+width]...)
+	}
+	return out
+}
+
+// width returns the number of values that one sample of b has in values.
+func width(values []float32, b *batch.Batch) int {
+	if b.Samples == 0 {
+		return 0
+	}
+	return len(values) / b.Samples
+}

@@ -1,0 +1,152 @@
+package synth
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"tandem/algo/batch"
+	"tandem/algo/rng"
+)
+
+// pilotRows is the size of the sample that sets bias and scale. The positive
+// rate of the data deviates from the requested one by about 0.2/√pilotRows,
+// 0.001, beyond the noise of the rows themselves.
+const pilotRows = 1 << 15
+
+// The parts that are drawn, each from streams of its own.
+const (
+	partTrain = iota
+	partTest
+	partPilot
+)
+
+// Data is a generated data set. Every batch has one slot per column with one id
+// a row, standard normal dense features, and one label.
+type Data struct {
+	Columns     []string // names of the slots
+	Numeric     []string // names of the dense features
+	Train, Test *batch.Batch
+	// TestProbability is the probability that the label of each test row was
+	// drawn with. AUC and log loss of these numbers on the test labels are the
+	// best that any model can reach, up to the luck of the draw.
+	TestProbability []float64
+}
+
+// Generate draws a data set. The error is that of spec.Validate.
+//
+// Cost: about 0.2 µs a column and row on one core. Memory: the result.
+func Generate(spec Spec) (*Data, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("synth: %w", err)
+	}
+	spec = spec.Resolve()
+	g := newGenerator(spec)
+	scores := make([]float64, pilotRows)
+	pilot := g.newPart(partPilot)
+	for i := range scores {
+		scores[i] = pilot.next()
+	}
+	g.calibration = calibrate(scores, spec.Teacher.Scale, spec.PositiveRate)
+
+	data := &Data{}
+	for _, c := range spec.Columns {
+		data.Columns = append(data.Columns, c.Name)
+	}
+	for j := range spec.Numeric {
+		data.Numeric = append(data.Numeric, "n"+strconv.Itoa(j+1))
+	}
+	data.Train, _ = g.generate(partTrain, spec.TrainRows)
+	data.Test, data.TestProbability = g.generate(partTest, spec.TestRows)
+	return data, nil
+}
+
+// generator is what all rows of a spec share.
+type generator struct {
+	seed        uint64
+	columns     []*Zipf
+	scatter     []uint64 // key that turns the ranks of a column into ids
+	numeric     int
+	scorer      *scorer
+	calibration calibration
+}
+
+func newGenerator(spec Spec) *generator {
+	g := &generator{
+		seed: spec.Seed, numeric: spec.Numeric,
+		scorer: newScorer(spec.Seed, len(spec.Columns), spec.Numeric, spec.Teacher),
+	}
+	for c, column := range spec.Columns {
+		g.columns = append(g.columns, NewZipf(column))
+		g.scatter = append(g.scatter, rng.Key(spec.Seed, "synthetic ids", uint64(c)))
+	}
+	return g
+}
+
+// id scatters the ranks of a column over 64 bits. Mix is a bijection, so
+// different ranks have different ids.
+func (g *generator) id(column int, rank int64) uint64 {
+	return rng.Mix(g.scatter[column] + uint64(rank))
+}
+
+// generate draws the rows of a part.
+func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
+	b := &batch.Batch{
+		Samples: rows,
+		Slots:   make([]batch.Jagged, len(g.columns)),
+		Dense:   make([]float32, 0, rows*g.numeric),
+		Labels:  make([]float32, rows),
+	}
+	offsets := make([]int32, rows+1) // of all slots: batches are immutable
+	for i := range offsets {
+		offsets[i] = int32(i)
+	}
+	for c := range b.Slots {
+		b.Slots[c] = batch.Jagged{Offsets: offsets, IDs: make([]uint64, rows)}
+	}
+	probability := make([]float64, rows)
+	p := g.newPart(part)
+	labels := rng.New(g.seed, "synthetic labels", uint64(part))
+	for i := range rows {
+		probability[i] = g.calibration.probability(p.next())
+		if labels.Float64() < probability[i] {
+			b.Labels[i] = 1
+		}
+		for c, rank := range p.ranks {
+			b.Slots[c].IDs[i] = g.id(c, rank)
+		}
+		b.Dense = append(b.Dense, p.numbers...)
+	}
+	return b, probability
+}
+
+// part draws the rows of one part, one after another.
+type part struct {
+	g       *generator
+	columns []*rand.Rand // a stream per column, so that columns do not shift each other
+	normal  *rand.Rand
+	ranks   []int64   // of the current row, by column
+	numbers []float32 // of the current row
+}
+
+func (g *generator) newPart(which int) *part {
+	p := &part{
+		g: g, ranks: make([]int64, len(g.columns)), numbers: make([]float32, g.numeric),
+		normal: rng.New(g.seed, "synthetic numbers", uint64(which)),
+	}
+	for c := range g.columns {
+		p.columns = append(p.columns, rng.New(g.seed, "synthetic ranks", uint64(which), uint64(c)))
+	}
+	return p
+}
+
+// next draws a row into ranks and numbers, and returns its score.
+func (p *part) next() float64 {
+	for c, zipf := range p.g.columns {
+		p.ranks[c] = zipf.Rank(p.columns[c])
+	}
+	for j := range p.numbers {
+		p.numbers[j] = float32(p.normal.NormFloat64())
+	}
+	return p.g.scorer.score(p.ranks, p.numbers)
+}

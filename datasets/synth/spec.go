@@ -1,0 +1,217 @@
+// Package synth generates click-log-like data whose best reachable AUC and log
+// loss are known.
+//
+// Ids of a column follow a bounded Zipf law and are drawn independently of the
+// other columns. Labels come from a planted teacher, a hidden factorization
+// machine (Rendle, ICDM 2010) over ids and numbers:
+//
+//	score = a·Σ_c w_c + b·Σ_{c<d} ⟨v_c, v_d⟩ + e·Σ_j u_j x_j
+//	p     = sigmoid(scale · (score − mean) / deviation + bias)
+//	label ~ Bernoulli(p)
+//
+// The hidden values of an id are hashes of (seed, column, rank), so a column of
+// 10⁹ ids costs no memory. Mean, deviation and bias come from a pilot sample of
+// the same law; they depend on the seed and not on the number of rows, so more
+// rows are more rows of the same task: the first rows stay the same.
+//
+// The same spec gives the same bits on one architecture. Others may round exp
+// and log differently.
+package synth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Limits of a spec.
+const (
+	CardinalityMax = int64(1) << 40
+	ExponentMax    = 10.0
+	RowsMax        = math.MaxInt32 - 1
+)
+
+// PresetCriteo is the Spec.Preset that stands for Criteo.
+const PresetCriteo = "criteo"
+
+// Column is the distribution of one id column; every row has one id.
+type Column struct {
+	// Name of the slot; empty means "c" and the position from 1.
+	Name string `yaml:"name,omitempty"`
+	// Cardinality is the number of different ids, 1 to CardinalityMax.
+	Cardinality int64 `yaml:"cardinality"`
+	// Exponent is the s of p(rank) ∝ rank^−s, 0 (uniform) to ExponentMax.
+	Exponent float64 `yaml:"zipf"`
+	// Top sets the share of rows with the most frequent id, from 1/Cardinality
+	// to below 1; 0 means the share that Zipf gives it. A larger share takes from
+	// all other ids in proportion, a smaller one cuts the head flat: see Zipf.
+	Top float64 `yaml:"top,omitempty"`
+}
+
+// Validate names the field at fault.
+func (c Column) Validate() error {
+	switch {
+	case c.Cardinality < 1 || c.Cardinality > CardinalityMax:
+		return fmt.Errorf("cardinality: %d: must be 1 to %d", c.Cardinality, CardinalityMax)
+	case !(c.Exponent >= 0 && c.Exponent <= ExponentMax):
+		return fmt.Errorf("zipf: %v: must be 0 to %v", c.Exponent, ExponentMax)
+	case !(c.Top >= 0 && c.Top < 1):
+		return fmt.Errorf("top: %v: must lie in [0, 1)", c.Top)
+	case c.Top > 0 && c.Cardinality == 1:
+		return fmt.Errorf("top: %v: a column of one id always holds it", c.Top)
+	case c.Top > 0 && c.Top < 1/float64(c.Cardinality):
+		return fmt.Errorf("top: %v: %d ids have a mean share of %v: the largest is at least that", c.Top, c.Cardinality, 1/float64(c.Cardinality))
+	}
+	return nil
+}
+
+// Teacher is the hidden model that labels come from. The weights set the parts
+// in proportion to each other; Scale sets how much signal there is.
+type Teacher struct {
+	// Rank is the length of the hidden vectors v; 0 means 4.
+	Rank int `yaml:"rank,omitempty"`
+	// Linear, Interaction and Numeric weigh the three sums of the score, each of
+	// which has variance of about 1 before; all 0 means 1 each.
+	Linear      float64 `yaml:"linear,omitempty"`
+	Interaction float64 `yaml:"interaction,omitempty"`
+	Numeric     float64 `yaml:"numeric,omitempty"`
+	// Scale is the standard deviation of the logit over rows; 0 means 2. Larger
+	// makes labels more certain and the best reachable AUC higher.
+	Scale float64 `yaml:"scale,omitempty"`
+}
+
+// Spec says what to generate.
+type Spec struct {
+	Seed      uint64 `yaml:"seed"`
+	TrainRows int    `yaml:"train-rows"` // 1 to RowsMax
+	TestRows  int    `yaml:"test-rows"`  // 1 to RowsMax
+	// Preset fills Columns, Numeric and PositiveRate where they are left out:
+	// "criteo", or empty for none.
+	Preset  string   `yaml:"preset,omitempty"`
+	Columns []Column `yaml:"columns,omitempty"`
+	// Alpha is the probability that a row holds the most frequent id of a large
+	// table (the α of Persia's analysis of hybrid training), in (0, 1); it
+	// replaces Top of AlphaColumns. 0 leaves the columns as they are.
+	Alpha float64 `yaml:"alpha,omitempty"`
+	// AlphaColumns names the columns that Alpha is for; empty means the column
+	// of the largest cardinality, the first of equals.
+	AlphaColumns []string `yaml:"alpha-columns,omitempty"`
+	// Numeric is the number of numeric columns, each standard normal.
+	Numeric int `yaml:"numeric,omitempty"`
+	// PositiveRate is the expected share of label 1, in (0, 1); 0 means 0.5.
+	PositiveRate float64 `yaml:"positive-rate,omitempty"`
+	Teacher      Teacher `yaml:"teacher,omitempty"`
+}
+
+// Resolve returns the spec with preset, defaults, names and Alpha filled in:
+// what Generate goes by. Resolving twice changes nothing more.
+func (s Spec) Resolve() Spec {
+	if s.Preset == PresetCriteo {
+		criteo := Criteo()
+		if len(s.Columns) == 0 {
+			s.Columns = criteo.Columns
+		}
+		if s.Numeric == 0 {
+			s.Numeric = criteo.Numeric
+		}
+		if s.PositiveRate == 0 {
+			s.PositiveRate = criteo.PositiveRate
+		}
+		s.Preset = ""
+	}
+	if s.PositiveRate == 0 {
+		s.PositiveRate = 0.5
+	}
+	s.Teacher = s.Teacher.resolve()
+	s.Columns = slices.Clone(s.Columns)
+	for i := range s.Columns {
+		if s.Columns[i].Name == "" {
+			s.Columns[i].Name = "c" + strconv.Itoa(i+1)
+		}
+	}
+	if s.Alpha > 0 && len(s.AlphaColumns) == 0 && len(s.Columns) > 0 {
+		s.AlphaColumns = []string{slices.MaxFunc(s.Columns, func(a, b Column) int {
+			return cmp.Compare(a.Cardinality, b.Cardinality)
+		}).Name}
+	}
+	for i := range s.Columns {
+		if s.Alpha > 0 && slices.Contains(s.AlphaColumns, s.Columns[i].Name) {
+			s.Columns[i].Top = s.Alpha
+		}
+	}
+	return s
+}
+
+func (t Teacher) resolve() Teacher {
+	if t.Rank == 0 {
+		t.Rank = 4
+	}
+	if t.Linear == 0 && t.Interaction == 0 && t.Numeric == 0 {
+		t.Linear, t.Interaction, t.Numeric = 1, 1, 1
+	}
+	if t.Scale == 0 {
+		t.Scale = 2
+	}
+	return t
+}
+
+// Validate checks every field and names the path of the one at fault.
+func (s Spec) Validate() error {
+	if s.Preset != "" && s.Preset != PresetCriteo {
+		return fmt.Errorf("preset: %q: must be %q or left out", s.Preset, PresetCriteo)
+	}
+	names := s.AlphaColumns
+	s = s.Resolve()
+	switch {
+	case s.TrainRows < 1 || s.TrainRows > RowsMax:
+		return fmt.Errorf("train-rows: %d: must be 1 to %d", s.TrainRows, RowsMax)
+	case s.TestRows < 1 || s.TestRows > RowsMax:
+		return fmt.Errorf("test-rows: %d: must be 1 to %d", s.TestRows, RowsMax)
+	case len(s.Columns) == 0:
+		return errors.New("columns: empty: give at least one, or a preset")
+	case !(s.Alpha >= 0 && s.Alpha < 1):
+		return fmt.Errorf("alpha: %v: must lie in [0, 1)", s.Alpha)
+	case s.Alpha == 0 && len(names) > 0:
+		return errors.New("alpha-columns: only used with alpha")
+	case s.Numeric < 0:
+		return fmt.Errorf("numeric: %d: must not be negative", s.Numeric)
+	case !(s.PositiveRate > 0 && s.PositiveRate < 1):
+		return fmt.Errorf("positive-rate: %v: must lie in (0, 1)", s.PositiveRate)
+	}
+	known := make([]string, 0, len(s.Columns))
+	for i, c := range s.Columns {
+		if slices.Contains(known, c.Name) {
+			return fmt.Errorf("columns[%d].name: %q is there twice", i, c.Name)
+		}
+		known = append(known, c.Name)
+		if err := c.Validate(); err != nil {
+			return fmt.Errorf("columns[%d].%w", i, err)
+		}
+	}
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("alpha-columns[%d]: no column %q", i, name)
+		}
+	}
+	return s.Teacher.validate()
+}
+
+func (t Teacher) validate() error {
+	if t.Rank < 1 || t.Rank > 256 {
+		return fmt.Errorf("teacher.rank: %d: must be 1 to 256", t.Rank)
+	}
+	for _, field := range []struct {
+		name  string
+		value float64
+	}{
+		{"linear", t.Linear}, {"interaction", t.Interaction}, {"numeric", t.Numeric}, {"scale", t.Scale},
+	} {
+		if !(field.value >= 0 && field.value <= 1e6) {
+			return fmt.Errorf("teacher.%s: %v: must be 0 to 1e6", field.name, field.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package synth
+
+import (
+	"math"
+
+	"tandem/algo/rng"
+)
+
+// scorer computes the score of the teacher, without Scale and bias. It keeps
+// scratch for one row.
+type scorer struct {
+	columns []uint64  // key of the hidden values, by column
+	numeric []float64 // u_j
+
+	linear, interaction, numericWeight float64 // with the norms of the sums
+
+	sum     []float64 // Σ_c v_c of the row, length rank
+	squares float64   // Σ_c |v_c|² of the row
+	weight  float64   // Σ_c w_c of the row
+}
+
+// newScorer norms each sum by the square root of the number of its
+// terms, since hidden values have mean 0 and variance 1.
+func newScorer(seed uint64, columns, numeric int, t Teacher) *scorer {
+	s := &scorer{
+		columns: make([]uint64, columns), numeric: make([]float64, numeric),
+		sum: make([]float64, t.Rank),
+	}
+	for c := range s.columns {
+		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
+	}
+	key := rng.Key(seed, "synthetic teacher numbers")
+	for j := range s.numeric {
+		s.numeric[j] = hidden(key, j)
+	}
+	s.linear = t.Linear / math.Sqrt(float64(columns))
+	if columns > 1 {
+		pairs := columns * (columns - 1) / 2
+		s.interaction = t.Interaction / math.Sqrt(float64(pairs*t.Rank))
+	}
+	if numeric > 0 {
+		s.numericWeight = t.Numeric / math.Sqrt(float64(numeric))
+	}
+	return s
+}
+
+// hidden returns hidden value i behind key: uniform on [−√3, √3), so of mean 0
+// and variance 1.
+func hidden(key uint64, i int) float64 {
+	return (float64(2*float64(rng.Unit(key, i))) - 1) * math.Sqrt(3)
+}
+
+// score returns the score of a row, given its rank by column and its numbers.
+//
+//	Σ_{c<d} ⟨v_c, v_d⟩ = ½ (|Σ_c v_c|² − Σ_c |v_c|²)
+//
+// Cost: columns × (rank + 1) hashes.
+func (s *scorer) score(ranks []int64, numbers []float32) float64 {
+	clear(s.sum)
+	s.squares, s.weight = 0, 0
+	for c, rank := range ranks {
+		s.add(c, rank)
+	}
+	pairs := -s.squares
+	for _, v := range s.sum {
+		pairs += float64(v * v)
+	}
+	var dense float64
+	for j, x := range numbers {
+		dense += float64(s.numeric[j] * float64(x))
+	}
+	return float64(s.linear*s.weight) + float64(s.interaction*pairs/2) + float64(s.numericWeight*dense)
+}
+
+func (s *scorer) add(column int, rank int64) {
+	key := rng.Mix(s.columns[column] + uint64(rank))
+	s.weight += hidden(key, 0)
+	for k := range s.sum {
+		v := hidden(key, k+1)
+		s.sum[k] += v
+		s.squares += float64(v * v)
+	}
+}
+
+// sigmoid returns 1 / (1 + e^−x).
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// calibration maps scores to probabilities.
+type calibration struct {
+	mean, slope, bias float64
+}
+
+// calibrate returns the calibration under which the scores have a logit of
+// standard deviation scale and a mean probability of rate.
+func calibrate(scores []float64, scale, rate float64) calibration {
+	var c calibration
+	n := float64(len(scores))
+	for _, score := range scores {
+		c.mean += score / n
+	}
+	var variance, lowest, highest float64
+	for _, score := range scores {
+		d := score - c.mean
+		variance += float64(d*d) / n
+		lowest, highest = min(lowest, d), max(highest, d)
+	}
+	if variance > 0 { // else all rows are alike and the bias decides alone
+		c.slope = scale / math.Sqrt(variance)
+	}
+	// The mean probability grows with the bias: bisect between the bias at which
+	// even the highest score, and that at which even the lowest, gets the rate.
+	logit := math.Log(rate / (1 - rate))
+	lo, hi := logit-c.slope*highest, logit-c.slope*lowest
+	for hi-lo > 1e-6 {
+		c.bias = (lo + hi) / 2
+		var mean float64
+		for _, score := range scores {
+			mean += c.probability(score) / n
+		}
+		if mean < rate {
+			lo = c.bias
+		} else {
+			hi = c.bias
+		}
+	}
+	c.bias = (lo + hi) / 2
+	return c
+}
+
+func (c calibration) probability(score float64) float64 {
+	return sigmoid(float64(c.slope*(score-c.mean)) + c.bias)
+}
