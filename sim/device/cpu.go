@@ -1,0 +1,188 @@
+package device
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/unit"
+)
+
+// CPU is a pool of cores that all jobs on a host share at once (processor
+// sharing). A job of width w runs as w threads; every thread gets the same part
+// of a core, at most a whole one:
+//
+//	part = speed · min(1, cores / Σ width)
+//
+// Since all threads advance alike, one virtual clock that ticks at part counts
+// for all: a job started at virtual time v ends at v + work/width, whatever
+// comes and goes meanwhile. A change of load so costs O(1), not O(jobs).
+//
+// One core of a CPU serves as well as any resource that is shared in equal
+// parts, as a memory bus is.
+//
+// Source: the virtual time of Demers, Keshav, Shenker, "Analysis and simulation
+// of a fair queueing algorithm", SIGCOMM 1989, and Parekh, Gallager 1993.
+type CPU struct {
+	cores   float64
+	speed   float64
+	now     unit.Tick // instant of the last change
+	virtual float64   // nanoseconds of a thread's progress up to now
+	width   int       // Σ width of the running jobs
+	busy    float64   // core-nanoseconds used up to now
+	started uint64
+	slots   []job
+	idle    []uint32
+	queue   []ending // binary heap; may hold cancelled jobs
+}
+
+// JobID names a running job. The zero JobID names none.
+type JobID struct{ slot, generation uint32 }
+
+// Done is a finished job with the tag given at its start.
+type Done struct {
+	ID  JobID
+	Tag int64
+}
+
+// job is a slot for a running job; its generation is odd while it runs.
+type job struct {
+	generation uint32
+	width      int
+	tag        int64
+}
+
+// ending says at which virtual time a job ends.
+type ending struct {
+	virtual float64
+	order   uint64 // jobs of one instant end in the order of their starts
+	id      JobID
+}
+
+// NewCPU returns an idle CPU. It panics if cores is not at least 1.
+func NewCPU(cores int) *CPU {
+	if cores < 1 {
+		panic(fmt.Sprintf("device: CPU of %d cores, want at least 1", cores))
+	}
+	return &CPU{cores: float64(cores), speed: 1}
+}
+
+// Start begins a job of some core time that can use up to width cores at once.
+// Work is at least 0 and width at least 1, or it panics.
+func (c *CPU) Start(now, work unit.Tick, width int, tag int64) JobID {
+	if work < 0 || width < 1 {
+		panic(fmt.Sprintf("device: job of %d core-ns and width %d, want at least 0 and 1", work, width))
+	}
+	c.advance(now)
+	var i uint32
+	if n := len(c.idle); n > 0 {
+		i, c.idle = c.idle[n-1], c.idle[:n-1]
+	} else {
+		i = uint32(len(c.slots))
+		c.slots = append(c.slots, job{})
+	}
+	j := &c.slots[i]
+	*j = job{j.generation + 1, width, tag}
+	id := JobID{i, j.generation}
+	c.width += width
+	c.push(ending{c.virtual + float64(work)/float64(width), c.started, id})
+	c.started++
+	return id
+}
+
+// Cancel ends a job early and reports whether it was running.
+func (c *CPU) Cancel(now unit.Tick, id JobID) bool {
+	c.advance(now)
+	if !c.running(id) {
+		return false
+	}
+	c.release(id)
+	return true
+}
+
+// SetSpeed changes the speed of all cores: 1 is nominal, less is a straggler, 0
+// a stop. It panics if speed is negative, NaN or infinite.
+func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
+	if !(speed >= 0) || math.IsInf(speed, 1) {
+		panic(fmt.Sprintf("device: CPU speed %v, want finite and at least 0", speed))
+	}
+	c.advance(now)
+	c.speed = speed
+}
+
+// NextFinish returns the instant of the earliest end if nothing changes, and
+// false if no job will end. Ends are rounded up to a nanosecond.
+func (c *CPU) NextFinish() (unit.Tick, bool) {
+	c.purge()
+	if len(c.queue) == 0 {
+		return 0, false
+	}
+	wait := math.Ceil((c.queue[0].virtual-c.virtual)/c.part() - 1e-3)
+	if !(wait < float64(unit.Forever-c.now)) {
+		return 0, false
+	}
+	return c.now + unit.Tick(max(wait, 0)), true
+}
+
+// Finished removes the jobs that have ended by now and appends them to dst in
+// the order of their ends, and of their starts where those are equal. It panics
+// if now is later than NextFinish: the cores would have gone unused in between.
+func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
+	at, ok := c.NextFinish()
+	if ok && now > at {
+		panic(fmt.Sprintf("device: Finished at %d ns, want at %d ns, when a job ended", now, at))
+	}
+	c.advance(now)
+	if !ok || now < at {
+		return dst
+	}
+	// The first end is reached, whatever rounding says.
+	c.virtual = max(c.virtual, c.queue[0].virtual)
+	for c.purge(); len(c.queue) > 0 && c.queue[0].virtual <= c.virtual; c.purge() {
+		id := c.queue[0].id
+		dst = append(dst, Done{id, c.slots[id.slot].tag})
+		c.release(id)
+	}
+	return dst
+}
+
+// Busy returns the core time used until now, which must not be before the last
+// change. Divided by cores and time it is the utilisation.
+func (c *CPU) Busy(now unit.Tick) unit.Tick {
+	return unit.Tick(c.busy + c.part()*float64(c.width)*float64(now-c.now))
+}
+
+// part returns a thread's progress a nanosecond.
+func (c *CPU) part() float64 {
+	if float64(c.width) <= c.cores {
+		return c.speed
+	}
+	return c.speed * c.cores / float64(c.width)
+}
+
+// advance moves the clocks to an instant.
+func (c *CPU) advance(now unit.Tick) {
+	if now < c.now {
+		panic(fmt.Sprintf("device: CPU used at %d ns after a change at %d ns, want no earlier", now, c.now))
+	}
+	progress := c.part() * float64(now-c.now)
+	c.busy += float64(progress * float64(c.width))
+	c.virtual += progress
+	c.now = now
+	if c.width == 0 {
+		c.virtual = 0 // keep the sum short, and so exact
+		c.queue = c.queue[:0]
+	}
+}
+
+// running reports whether id names a running job.
+func (c *CPU) running(id JobID) bool {
+	return id.generation&1 == 1 && int(id.slot) < len(c.slots) && c.slots[id.slot].generation == id.generation
+}
+
+// release frees a job's slot; its ending in the queue becomes void.
+func (c *CPU) release(id JobID) {
+	j := &c.slots[id.slot]
+	c.width -= j.width
+	j.generation++
+	c.idle = append(c.idle, id.slot)
+}

@@ -1,0 +1,140 @@
+package device
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/unit"
+)
+
+// runCPU drives a CPU until no job is left and returns "tag@instant".
+func runCPU(c *CPU) (log []string) {
+	for {
+		at, ok := c.NextFinish()
+		if !ok {
+			return log
+		}
+		for _, d := range c.Finished(at, nil) {
+			log = append(log, fmt.Sprintf("%d@%d", d.Tag, at))
+		}
+	}
+}
+
+func TestProcessorSharing(t *testing.T) {
+	tests := []struct {
+		name  string
+		cores int
+		start func(c *CPU)
+		want  []string
+		busy  unit.Tick
+	}{
+		// One thread cannot use the second core.
+		{"alone", 2, func(c *CPU) { c.Start(0, 100, 1, 1) }, []string{"1@100"}, 100},
+		// 100 core-ns over 4 cores.
+		{"wide", 8, func(c *CPU) { c.Start(0, 100, 4, 1) }, []string{"1@25"}, 100},
+		// Halves of one core: 1 ends at 200 with 100 of job 2 left, which then
+		// has the core to itself.
+		{"two on one", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(0, 200, 1, 2) }, []string{"1@200", "2@300"}, 300},
+		// 3 threads on 2 cores get 2/3 of one each: job 1, of width 2, gets 4/3
+		// and needs 90 ns; job 2 has had 60 core-ns by then and takes 40 ns more.
+		{"threads share, not jobs", 2, func(c *CPU) { c.Start(0, 120, 2, 1); c.Start(0, 100, 1, 2) }, []string{"1@90", "2@130"}, 220},
+		// Alone until 50, then halves: 50 left take 100.
+		{"late arrival", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(50, 50, 1, 2) }, []string{"1@150", "2@150"}, 150},
+		// Cancelled at 50, job 2 has had 25 and the other 75 left.
+		{"cancel", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) }, []string{"1@125"}, 125},
+		// Half speed from 50 on.
+		{"straggler", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.SetSpeed(50, 0.5) }, []string{"1@150"}, 100},
+		{"nothing to do", 1, func(c *CPU) { c.Start(3, 0, 1, 1) }, []string{"1@3"}, 0},
+		{"stopped", 1, func(c *CPU) { c.Start(0, 9, 1, 1); c.SetSpeed(0, 0) }, nil, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := NewCPU(test.cores)
+			test.start(c)
+			if got := runCPU(c); !slices.Equal(got, test.want) {
+				t.Errorf("finished %v, want %v", got, test.want)
+			}
+			if got := c.Busy(1000); got != test.busy {
+				t.Errorf("busy %d core-ns, want %d", got, test.busy)
+			}
+		})
+	}
+}
+
+// The virtual clock gives the same ends as integrating every job's share on its
+// own, and the core time used is the work done.
+func TestCPUEqualsDirectIntegration(t *testing.T) {
+	type plain struct {
+		width int
+		left  float64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		cores := rapid.IntRange(1, 8).Draw(t, "cores")
+		c := NewCPU(cores)
+		jobs := map[int64]*plain{}
+		now, total := unit.Tick(0), unit.Tick(0)
+		integrate := func(to unit.Tick) {
+			width := 0
+			for _, j := range jobs {
+				width += j.width
+			}
+			for _, j := range jobs {
+				j.left -= float64(to-now) * float64(j.width) * min(1, float64(cores)/float64(width))
+			}
+			now = to
+		}
+		finish := func(at unit.Tick) {
+			integrate(at)
+			for _, d := range c.Finished(at, nil) {
+				// An end is late by less than a nanosecond of all its threads,
+				// and that much again for each job it has shared an end with.
+				if j := jobs[d.Tag]; math.Abs(j.left) > float64(2*j.width) {
+					t.Fatalf("job %d ended at %d with %v core-ns left", d.Tag, at, j.left)
+				}
+				delete(jobs, d.Tag)
+			}
+		}
+		for tag := range int64(rapid.IntRange(1, 20).Draw(t, "jobs")) {
+			to := now + unit.Tick(rapid.Int64Range(0, 2000).Draw(t, "gap"))
+			for at, ok := c.NextFinish(); ok && at <= to; at, ok = c.NextFinish() {
+				finish(at)
+			}
+			integrate(to)
+			work := unit.Tick(rapid.Int64Range(1, 5000).Draw(t, "work"))
+			width := rapid.IntRange(1, 6).Draw(t, "width")
+			c.Start(now, work, width, tag)
+			jobs[tag] = &plain{width, float64(work)}
+			total += work
+		}
+		for at, ok := c.NextFinish(); ok; at, ok = c.NextFinish() {
+			finish(at)
+		}
+		if len(jobs) > 0 {
+			t.Fatalf("%d jobs never ended", len(jobs))
+		}
+		if got := c.Busy(now); math.Abs(float64(got-total)) > 200 {
+			t.Fatalf("busy %d core-ns, want the work, %d", got, total)
+		}
+	})
+}
+
+func BenchmarkCPUReplaceOneOf1000(b *testing.B) {
+	c := NewCPU(52)
+	for i := range 1000 {
+		c.Start(0, unit.Tick(1000+i), 1, 0)
+	}
+	var done []Done
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		at, _ := c.NextFinish()
+		done = c.Finished(at, done[:0])
+		for range done {
+			c.Start(at, 1000, 1, 0)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package device
+
+import (
+	"fmt"
+	"sort"
+)
+
+// Curve gives the share of peak speed that work of a size reaches, linear
+// between its points and constant outside. Sizes ascend; shares are in (0, 1].
+type Curve struct {
+	Sizes  []float64
+	Shares []float64
+}
+
+// At returns the share at a size. Interpolation is linear in size, never in its
+// logarithm, so that time is piecewise smooth in the amount of work.
+func (c Curve) At(size float64) float64 {
+	i := sort.SearchFloat64s(c.Sizes, size)
+	if i == 0 {
+		return c.Shares[0]
+	}
+	if i == len(c.Sizes) {
+		return c.Shares[i-1]
+	}
+	x0, x1 := c.Sizes[i-1], c.Sizes[i]
+	y0, y1 := c.Shares[i-1], c.Shares[i]
+	return y0 + float64((y1-y0)*((size-x0)/(x1-x0)))
+}
+
+// CurvePoint is the share of peak speed at one size.
+type CurvePoint[U Number] struct {
+	Size  U       `yaml:"size"`
+	Share float64 `yaml:"share"`
+}
+
+// CurveProfile is a curve with its range and origin.
+type CurveProfile[U Number] struct {
+	Points []CurvePoint[U] `yaml:"points"`
+	// Spread is the relative half-width of the range of every share: 0.2 means
+	// from 0.8 to 1.2 times the point's, at most 1.
+	Spread float64 `yaml:"spread"`
+	Kind   Kind    `yaml:"kind"`
+	Source string  `yaml:"source"`
+	Date   string  `yaml:"date"`
+}
+
+// At returns the curve at a position of its range, from −1 to 1.
+func (p CurveProfile[U]) At(position float64) Curve {
+	var c Curve
+	for _, point := range p.Points {
+		c.Sizes = append(c.Sizes, float64(point.Size))
+		c.Shares = append(c.Shares, min(1, point.Share*(1+position*p.Spread)))
+	}
+	return c
+}
+
+// Validate checks the points, and that time never falls as work grows: the line
+// through two neighbouring points must not meet the size axis at a positive
+// size.
+func (p CurveProfile[U]) Validate() error {
+	if len(p.Points) == 0 {
+		return fmt.Errorf("%w: no points", ErrInvalid)
+	}
+	for i, point := range p.Points {
+		if !(point.Share > 0 && point.Share <= 1) {
+			return fmt.Errorf("%w: point %d: share %v, want in (0, 1]", ErrInvalid, i, point.Share)
+		}
+		if i == 0 {
+			continue
+		}
+		before := p.Points[i-1]
+		if !(point.Size > before.Size) {
+			return fmt.Errorf("%w: point %d: size %v after %v, want ascending sizes", ErrInvalid, i, point.Size, before.Size)
+		}
+		if before.Share*float64(point.Size) < point.Share*float64(before.Size) {
+			return fmt.Errorf("%w: point %d: share rises faster than size, so that more work would take less time", ErrInvalid, i)
+		}
+	}
+	if !(p.Spread >= 0 && p.Spread < 1) || p.Kind == Guessed && p.Spread == 0 {
+		return fmt.Errorf("%w: spread %v, want in [0, 1), and more than 0 for a guess", ErrInvalid, p.Spread)
+	}
+	return checkOrigin(p.Kind, p.Source, p.Date)
+}

@@ -1,0 +1,127 @@
+package device
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tandem/algo/unit"
+)
+
+func TestEveryBuiltInProfileLoads(t *testing.T) {
+	for _, name := range AcceleratorNames() {
+		p, err := LoadAccelerator(name)
+		if err != nil {
+			t.Error(err)
+		} else if p.Name != name {
+			t.Errorf("file %s holds profile %s", name, p.Name)
+		}
+	}
+	for _, name := range HostNames() {
+		p, err := LoadHost(name)
+		if err != nil {
+			t.Error(err)
+		} else if p.Name != name {
+			t.Errorf("file %s holds profile %s", name, p.Name)
+		}
+	}
+	for _, name := range WireNames() {
+		p, err := LoadWire(name)
+		if err != nil {
+			t.Error(err)
+		} else if p.Name != name {
+			t.Errorf("file %s holds profile %s", name, p.Name)
+		}
+	}
+}
+
+// The values are the data sheet's and the paper's, not read from the files.
+func TestResolvedProfiles(t *testing.T) {
+	v100, err := LoadAccelerator("V100-SXM2-32GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := v100.Resolve(Middle)
+	if a.Peak != [precisions]unit.FLOPsPerSec{15.7e12, 15.7e12, 125e12} || a.Bandwidth != 900e9 || a.Memory != 32e9 {
+		t.Errorf("V100 resolves to peaks %v, %v, %d", a.Peak, a.Bandwidth, a.Memory)
+	}
+	slow := v100.Resolve(func(name string) float64 {
+		if name == "launch" {
+			return 1
+		}
+		return 0
+	})
+	if a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth != a.Bandwidth {
+		t.Errorf("launch = %d ns, at its high end %d ns, want 5000 and 10000", a.Launch, slow.Launch)
+	}
+	xeon, err := LoadHost("xeon-52-core-480gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := xeon.Resolve(Middle); h.Cores != 52 || h.Memory != 480e9 || h.Network != 12.5e9 {
+		t.Errorf("Persia's host resolves to %d cores, %d bytes, %v B/s", h.Cores, h.Memory, float64(h.Network))
+	}
+	pcie, err := LoadWire("pcie3-x16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := pcie.Resolve(Middle); !near(float64(w.Bandwidth), 15.75e9*0.86) || w.Latency != 5700 {
+		t.Errorf("PCIe 3.0 x16 resolves to %v", w)
+	}
+}
+
+func TestUnknownProfileNamesTheKnown(t *testing.T) {
+	_, err := LoadHost("cray-1")
+	if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "c2-standard-30") {
+		t.Errorf("error %v, want ErrUnknown with the known names", err)
+	}
+}
+
+func TestReadWireRefuses(t *testing.T) {
+	const good = `
+name: test
+bandwidth: {mid: 10Gbps, kind: default, source: standard, date: 2018}
+share: {low: 0.7, mid: 0.8, high: 0.9, kind: guessed, source: habit, date: 2018-03}
+latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
+`
+	if _, err := ReadWire([]byte(good)); err != nil {
+		t.Fatalf("the good profile is refused: %v", err)
+	}
+	tests := []struct{ name, old, new, want string }{
+		{"unknown field", "share:", "sharing:", "sharing"},
+		{"no unit", "10Gbps", "10", "no unit"},
+		{"wrong unit", "10Gbps", "10GB", "unknown unit"},
+		{"unknown kind", "kind: default", "kind: sure", `kind "sure"`},
+		{"no source", "source: standard", "source: ''", "source is missing"},
+		{"bad date", "2018-03-04", "March 2018", `date "March 2018"`},
+		{"guess without range", "low: 0.7, mid: 0.8, high: 0.9", "mid: 0.8", "guessed as exactly"},
+		{"low above mid", "low: 0.7", "low: 0.85", "low ≤ mid"},
+		{"share above 1", "high: 0.9", "high: 1.5", "at most 1"},
+		{"no latency", "latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}", "", "latency"},
+		{"zero", "mid: 2us", "mid: 0us", "low = 0, want more"},
+		{"negative", "mid: 2us", "mid: -2us", "0 ≤ low"},
+		{"no name", "name: test", "", "name is missing"},
+		{"two documents", "name: test", "name: test\n---\nname: test", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			text := strings.Replace(good, test.old, test.new, 1)
+			if text == good {
+				t.Fatalf("%q is not in the good profile", test.old)
+			}
+			_, err := ReadWire([]byte(text))
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want ErrInvalid with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestQuantityAt(t *testing.T) {
+	q := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
+	for position, want := range map[float64]unit.Tick{-1: 10, -0.5: 15, 0: 20, 0.5: 30, 1: 40, 0.01: 20, 0.03: 21} {
+		if got := q.At(position); got != want {
+			t.Errorf("At(%v) = %d, want %d", position, got, want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package device
+
+import (
+	"fmt"
+
+	"tandem/algo/unit"
+)
+
+// Position says where in its range a quantity is taken: −1 for Low, 0 for Mid, 1
+// for High. The name is the field's in the profile's file, so that one number
+// can be moved alone.
+type Position func(name string) float64
+
+// Middle takes every quantity at Mid.
+func Middle(string) float64 { return 0 }
+
+// AcceleratorProfile describes an accelerator.
+type AcceleratorProfile struct {
+	Name            string                     `yaml:"name"`
+	Memory          Quantity[unit.Bytes]       `yaml:"memory"`
+	MemoryBandwidth Quantity[unit.BytesPerSec] `yaml:"memory_bandwidth"`
+	PeakFP32        Quantity[unit.FLOPsPerSec] `yaml:"peak_fp32"`
+	PeakTF32        Quantity[unit.FLOPsPerSec] `yaml:"peak_tf32"` // absent: the hardware has none, and runs at PeakFP32
+	PeakHalf        Quantity[unit.FLOPsPerSec] `yaml:"peak_half"`
+	Launch          Quantity[unit.Tick]        `yaml:"launch"`
+	ComputeShare    CurveProfile[unit.FLOPs]   `yaml:"compute_share"` // of peak, by FLOPs of a launch
+	MemoryShare     CurveProfile[unit.Bytes]   `yaml:"memory_share"`  // of bandwidth, by bytes of a launch
+}
+
+// Resolve returns the accelerator at a position of the ranges.
+func (p *AcceleratorProfile) Resolve(at Position) *Accelerator {
+	a := &Accelerator{
+		Name:         p.Name,
+		Memory:       p.Memory.At(at("memory")),
+		Bandwidth:    p.MemoryBandwidth.At(at("memory_bandwidth")),
+		Launch:       p.Launch.At(at("launch")),
+		ComputeShare: p.ComputeShare.At(at("compute_share")),
+		MemoryShare:  p.MemoryShare.At(at("memory_share")),
+	}
+	a.Peak[FP32] = p.PeakFP32.At(at("peak_fp32"))
+	a.Peak[TF32] = a.Peak[FP32]
+	if p.PeakTF32.Given() {
+		a.Peak[TF32] = p.PeakTF32.At(at("peak_tf32"))
+	}
+	a.Peak[Half] = p.PeakHalf.At(at("peak_half"))
+	return a
+}
+
+// Validate checks every number of the profile.
+func (p *AcceleratorProfile) Validate() error {
+	fields := []field{
+		required("memory", &p.Memory),
+		required("memory_bandwidth", &p.MemoryBandwidth),
+		required("peak_fp32", &p.PeakFP32),
+		optional("peak_tf32", &p.PeakTF32),
+		required("peak_half", &p.PeakHalf),
+		required("launch", &p.Launch),
+		{"compute_share", p.ComputeShare.Validate},
+		{"memory_share", p.MemoryShare.Validate},
+	}
+	return validate(p.Name, fields)
+}
+
+// HostProfile describes a host.
+type HostProfile struct {
+	Name           string                     `yaml:"name"`
+	Cores          Quantity[int]              `yaml:"cores"` // as its system counts them
+	Memory         Quantity[unit.Bytes]       `yaml:"memory"`
+	Bandwidth      Quantity[unit.BytesPerSec] `yaml:"memory_bandwidth"`
+	RowsPerSec     Quantity[float64]          `yaml:"random_rows_per_second"`
+	RowTime        Quantity[unit.Tick]        `yaml:"row_time"`
+	CopySpeed      Quantity[unit.BytesPerSec] `yaml:"copy_speed"` // of one core
+	Network        Quantity[unit.BytesPerSec] `yaml:"network"`    // one direction
+	DollarsPerHour Quantity[float64]          `yaml:"dollars_per_hour"`
+}
+
+// Resolve returns the host at a position of the ranges.
+func (p *HostProfile) Resolve(at Position) *Host {
+	return &Host{
+		Name:           p.Name,
+		Cores:          p.Cores.At(at("cores")),
+		Memory:         p.Memory.At(at("memory")),
+		Bandwidth:      p.Bandwidth.At(at("memory_bandwidth")),
+		RowsPerSec:     p.RowsPerSec.At(at("random_rows_per_second")),
+		RowTime:        p.RowTime.At(at("row_time")),
+		CopySpeed:      p.CopySpeed.At(at("copy_speed")),
+		Network:        p.Network.At(at("network")),
+		DollarsPerHour: p.DollarsPerHour.At(at("dollars_per_hour")),
+	}
+}
+
+// Validate checks every number of the profile.
+func (p *HostProfile) Validate() error {
+	fields := []field{
+		required("cores", &p.Cores),
+		required("memory", &p.Memory),
+		required("memory_bandwidth", &p.Bandwidth),
+		required("random_rows_per_second", &p.RowsPerSec),
+		required("row_time", &p.RowTime),
+		required("copy_speed", &p.CopySpeed),
+		required("network", &p.Network),
+		optional("dollars_per_hour", &p.DollarsPerHour),
+	}
+	return validate(p.Name, fields)
+}
+
+// WireProfile describes one direction of a link.
+type WireProfile struct {
+	Name      string                     `yaml:"name"`
+	Bandwidth Quantity[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
+	Share     Quantity[float64]          `yaml:"share"`     // of the nominal bandwidth that large transfers reach
+	Latency   Quantity[unit.Tick]        `yaml:"latency"`   // of one message
+}
+
+// Resolve returns the wire at a position of the ranges.
+func (p *WireProfile) Resolve(at Position) Wire {
+	share := unit.BytesPerSec(p.Share.At(at("share")))
+	return Wire{p.Bandwidth.At(at("bandwidth")) * share, p.Latency.At(at("latency"))}
+}
+
+// Validate checks every number of the profile.
+func (p *WireProfile) Validate() error {
+	if _, high := p.Share.Range(); high > 1 {
+		return fmt.Errorf("profile %s: share: %w: high = %v, want at most 1", p.Name, ErrInvalid, high)
+	}
+	fields := []field{
+		required("bandwidth", &p.Bandwidth),
+		required("share", &p.Share),
+		required("latency", &p.Latency),
+	}
+	return validate(p.Name, fields)
+}
+
+// field is a part of a profile that can be checked.
+type field struct {
+	name  string
+	check func() error
+}
+
+// required checks a quantity that must be present and more than 0.
+func required[U Number](name string, q *Quantity[U]) field {
+	return field{name, func() error {
+		if low, _ := q.Range(); q.Given() && low == 0 {
+			return fmt.Errorf("%w: low = 0, want more", ErrInvalid)
+		}
+		return q.Validate()
+	}}
+}
+
+// optional checks a quantity if it is present.
+func optional[U Number](name string, q *Quantity[U]) field {
+	if *q == (Quantity[U]{}) {
+		return field{name, func() error { return nil }}
+	}
+	return required(name, q)
+}
+
+// validate checks a profile's name and fields and names the first that is wrong.
+func validate(name string, fields []field) error {
+	if name == "" {
+		return fmt.Errorf("%w: name is missing", ErrInvalid)
+	}
+	for _, f := range fields {
+		if err := f.check(); err != nil {
+			return fmt.Errorf("profile %s: %s: %w", name, f.name, err)
+		}
+	}
+	return nil
+}

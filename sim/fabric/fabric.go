@@ -1,0 +1,255 @@
+// Package fabric shares the capacity of links among flows, max-min fairly, in
+// virtual time.
+//
+// A flow stands for one transfer, or for many like ones that move in step: it
+// names the links that it crosses, each with a multiplicity, and has one rate x.
+// On a link of capacity C the rates obey Σ multiplicity · x ≤ C. So the fan-out
+// of a batch from one sender to P like receivers, folded into one, is a single
+// flow of multiplicity P on the sender's link and 1 on the receiver's.
+//
+// Rates are max-min fair: no flow's rate can grow without lowering that of a
+// flow that has no more. They hold until the next Settle. The caller's loop is
+//
+//	Start, Cancel, SetCapacity ...   // any number, at one instant
+//	Settle                           // once, at the end of that instant
+//	NextFinish                       // schedule an event for it
+//	Finished                         // at that event; then Settle again
+//
+// Bandwidth only: latency and per-message cost are the caller's.
+package fabric
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/unit"
+)
+
+// LinkID is the position of a link in the list given to New.
+type LinkID int32
+
+// Link is one direction of a connection.
+type Link struct {
+	Name     string           // for messages and reports
+	Capacity unit.BytesPerSec // ≥ 0; nothing moves on a link of capacity 0
+}
+
+// Hop is one link of a flow's path.
+type Hop struct {
+	Link LinkID
+	// Multiplicity is how much of the link's capacity a flow takes for each
+	// byte per second of its rate: the number of like transfers that the flow
+	// stands for on this link, or a fraction where it is striped. More than 0.
+	Multiplicity float64
+}
+
+// Flow describes a transfer.
+type Flow struct {
+	// Path lists the links in any order. Empty means that only Limit counts.
+	Path []Hop
+	// Bytes is the amount that one member moves; at least 0. A link carries
+	// Multiplicity × Bytes.
+	Bytes unit.Bytes
+	// Limit bounds the rate; 0 means no bound but the links'.
+	Limit unit.BytesPerSec
+	// Tag is returned by Finished, for the caller to know its flow by.
+	Tag int64
+}
+
+// FlowID names a started flow until it has finished or is cancelled. The zero
+// FlowID names no flow.
+type FlowID struct{ slot, generation uint32 }
+
+// Completion is a finished flow.
+type Completion struct {
+	ID  FlowID
+	Tag int64
+}
+
+// Fabric holds the links and the flows under way. It is not safe for concurrent
+// use. Its state depends only on the calls made, in their order.
+type Fabric struct {
+	now     unit.Tick // the instant of the last change
+	started uint64
+	links   []link
+	flows   []flow
+	idle    []uint32 // slots without a flow
+	finish  finishHeap
+
+	seedLinks []LinkID // links whose constraint changed since the last Settle
+	seedFlows []uint32 // flows that have no rate yet
+	fill      filling  // scratch of Settle
+}
+
+// New returns a fabric of the given links without flows. It panics if a
+// capacity is negative, NaN or infinite.
+func New(links []Link) *Fabric {
+	f := &Fabric{links: make([]link, len(links))}
+	for i, l := range links {
+		checkCapacity(l.Name, l.Capacity)
+		f.links[i] = link{name: l.Name, capacity: float64(l.Capacity)}
+	}
+	return f
+}
+
+// Start begins a flow at an instant. It has no rate before Settle. A flow of no
+// bytes, or without links and limit, finishes at the same instant.
+//
+// It panics if a hop names no link, if a multiplicity, the bytes or the limit
+// are out of range, or if changes of an earlier instant have not been settled.
+func (f *Fabric) Start(now unit.Tick, spec Flow) FlowID {
+	f.advance(now, "Start")
+	f.check(spec)
+	i := f.slot()
+	w := &f.flows[i]
+	*w = flow{
+		generation: w.generation + 1,
+		order:      f.started,
+		tag:        spec.Tag,
+		total:      float64(spec.Bytes),
+		remaining:  float64(spec.Bytes),
+		limit:      float64(spec.Limit),
+		since:      now,
+		finish:     unit.Forever,
+		hops:       w.hops[:0],
+	}
+	f.started++
+	if w.limit == 0 {
+		w.limit = math.Inf(1)
+	}
+	if spec.Bytes == 0 || len(spec.Path) == 0 && spec.Limit == 0 {
+		w.remaining = 0
+		w.finish = now
+		f.finish.insert(f.flows, i)
+		return FlowID{i, w.generation}
+	}
+	for _, h := range spec.Path {
+		w.hops = append(w.hops, hop{link: h.Link, multiplicity: h.Multiplicity})
+	}
+	f.attach(i)
+	f.finish.insert(f.flows, i)
+	f.seedFlows = append(f.seedFlows, i)
+	return FlowID{i, w.generation}
+}
+
+// Cancel ends a flow early and reports whether it was under way. What it has
+// moved still counts as carried.
+func (f *Fabric) Cancel(now unit.Tick, id FlowID) bool {
+	f.advance(now, "Cancel")
+	if !f.alive(id) {
+		return false
+	}
+	f.remove(id.slot, f.flows[id.slot].moved(now))
+	return true
+}
+
+// SetCapacity changes a link's capacity, to 0 for a link that is down. Cost:
+// O(hops of the flows on the link).
+func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec) {
+	f.advance(now, "SetCapacity")
+	l := &f.links[id]
+	checkCapacity(l.name, capacity)
+	f.seed(id)
+	l.capacity = float64(capacity)
+	for _, c := range l.crossings {
+		f.rebound(c.flow)
+	}
+	l.demand = 0 // afresh, without rounding of the size of the old capacity
+	for _, c := range l.crossings {
+		l.demand += float64(c.multiplicity * f.flows[c.flow].bound)
+	}
+	f.seed(id)
+}
+
+// NextFinish returns the instant of the earliest finish under the present
+// rates, and false if no flow will finish.
+func (f *Fabric) NextFinish() (unit.Tick, bool) {
+	if len(f.finish) == 0 {
+		return 0, false
+	}
+	at := f.flows[f.finish[0]].finish
+	return at, at != unit.Forever
+}
+
+// Finished removes the flows that finish at an instant and appends them to dst
+// in the order of their starts. Settle must follow.
+//
+// It panics if a flow should have finished before now: its capacity would have
+// gone unused in between.
+func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
+	f.advance(now, "Finished")
+	for len(f.finish) > 0 {
+		i := f.finish[0]
+		w := &f.flows[i]
+		if w.finish > now {
+			break
+		}
+		if w.finish < now {
+			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished", now, w.finish, w.tag))
+		}
+		dst = append(dst, Completion{FlowID{i, w.generation}, w.tag})
+		f.remove(i, w.total)
+	}
+	return dst
+}
+
+// Rate returns the rate of one member of a flow as of the last Settle, and 0
+// for a flow that is not under way.
+func (f *Fabric) Rate(id FlowID) unit.BytesPerSec {
+	if !f.alive(id) {
+		return 0
+	}
+	return unit.BytesPerSec(f.flows[id.slot].rate)
+}
+
+// Carried returns the bytes that a link has carried up to now; divided by
+// capacity and time it is the link's utilisation. Cost: O(flows on the link).
+func (f *Fabric) Carried(now unit.Tick, id LinkID) float64 {
+	l := &f.links[id]
+	sum := l.carried
+	for _, c := range l.crossings {
+		w := &f.flows[c.flow]
+		sum += float64(c.multiplicity * w.moved(now))
+	}
+	return sum
+}
+
+// Flows returns the number of flows under way.
+func (f *Fabric) Flows() int { return len(f.flows) - len(f.idle) }
+
+// advance moves to an instant, which must not be before the last change, nor
+// after it while that is unsettled.
+func (f *Fabric) advance(now unit.Tick, what string) {
+	if now < f.now {
+		panic(fmt.Sprintf("fabric: %s at %d ns after a change at %d ns, want no earlier", what, now, f.now))
+	}
+	if now > f.now && len(f.seedLinks)+len(f.seedFlows) > 0 {
+		panic(fmt.Sprintf("fabric: %s at %d ns, want Settle of the changes at %d ns first", what, now, f.now))
+	}
+	f.now = now
+}
+
+// check panics if a flow's description is out of range.
+func (f *Fabric) check(spec Flow) {
+	if spec.Bytes < 0 {
+		panic(fmt.Sprintf("fabric: flow of %d bytes, want at least 0", spec.Bytes))
+	}
+	if !(spec.Limit >= 0) || math.IsInf(float64(spec.Limit), 1) {
+		panic(fmt.Sprintf("fabric: flow limit %v B/s, want 0 for none or a finite rate", float64(spec.Limit)))
+	}
+	for _, h := range spec.Path {
+		if h.Link < 0 || int(h.Link) >= len(f.links) {
+			panic(fmt.Sprintf("fabric: flow over link %d, want 0 to %d", h.Link, len(f.links)-1))
+		}
+		if !(h.Multiplicity > 0) || math.IsInf(h.Multiplicity, 1) {
+			panic(fmt.Sprintf("fabric: multiplicity %v on link %d, want more than 0", h.Multiplicity, h.Link))
+		}
+	}
+}
+
+// checkCapacity panics unless a capacity is finite and not negative.
+func checkCapacity(name string, capacity unit.BytesPerSec) {
+	if !(capacity >= 0) || math.IsInf(float64(capacity), 1) {
+		panic(fmt.Sprintf("fabric: capacity of link %q = %v B/s, want finite and at least 0", name, float64(capacity)))
+	}
+}

@@ -1,0 +1,178 @@
+package fabric
+
+import "tandem/algo/unit"
+
+// filling is the scratch of Settle: the touched part of the fabric.
+type filling struct {
+	visit   uint64 // number of Settles so far; stamps the links and flows met
+	links   []LinkID
+	flows   []uint32
+	heap    []saturation
+	rebuild bool // the finish heap is rebuilt afterwards, not kept in order
+}
+
+// Settle gives every flow its max-min fair rate as of now, and thereby its
+// finish. Only what was touched since the last Settle is solved again: the
+// flows and links that hang together with a change through links that are not
+// slack.
+//
+// Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log
+// all flows) for each flow whose rate changes; nothing if nothing was touched.
+// No allocation once the fabric has grown.
+func (f *Fabric) Settle(now unit.Tick) {
+	f.advance(now, "Settle")
+	if len(f.seedLinks)+len(f.seedFlows) == 0 {
+		return
+	}
+	f.collect()
+	// Rebuilding costs about as much as moving one entry in eight.
+	f.fill.rebuild = len(f.fill.flows) > len(f.finish)/8
+	f.solve()
+	if f.fill.rebuild {
+		f.finish.rebuild(f.flows)
+	}
+}
+
+// collect lists the touched flows and the links that may bind them, by breadth
+// first search from the seeds, and clears the seeds.
+func (f *Fabric) collect() {
+	s := &f.fill
+	s.visit++
+	s.links, s.flows = s.links[:0], s.flows[:0]
+	for _, i := range f.seedFlows {
+		if f.flows[i].generation&1 == 1 { // else cancelled at the same instant
+			f.meet(i)
+		}
+	}
+	for _, id := range f.seedLinks {
+		// The link may have become slack; its flows still gain by that.
+		f.links[id].seeded = false
+		for _, c := range f.links[id].crossings {
+			f.meet(c.flow)
+		}
+	}
+	f.seedFlows, f.seedLinks = f.seedFlows[:0], f.seedLinks[:0]
+	for next := 0; next < len(s.flows); next++ {
+		for _, h := range f.flows[s.flows[next]].hops {
+			l := &f.links[h.link]
+			if l.visit == s.visit || l.slack() {
+				continue
+			}
+			l.visit = s.visit
+			l.usage = 0
+			s.links = append(s.links, h.link)
+			for _, c := range l.crossings {
+				f.meet(c.flow)
+				l.usage += c.multiplicity
+			}
+		}
+	}
+}
+
+// meet adds a flow to the touched ones, once.
+func (f *Fabric) meet(i uint32) {
+	if w := &f.flows[i]; w.visit != f.fill.visit {
+		w.visit = f.fill.visit
+		w.fixed = false
+		f.fill.flows = append(f.fill.flows, i)
+	}
+}
+
+// solve fixes the rates of the touched flows by progressive filling: all rates
+// rise together from 0; whenever a link is full, or a flow at its limit, the
+// flows concerned stay at that level and the others rise on.
+//
+// A link that is not full yet fills up at the level remaining/usage. Fixing
+// flows below that level only raises it, so the heap may hold levels that are
+// too low, and a link is looked at again when its turn comes.
+//
+// Source: Bertsekas, Gallager, "Data Networks" (1992), section 6.5.2, with
+// weights on the links' side; the lazy heap is ours.
+func (f *Fabric) solve() {
+	s := &f.fill
+	s.heap = s.heap[:0]
+	for _, id := range s.links {
+		l := &f.links[id]
+		l.remaining = l.capacity
+		l.open = int32(len(l.crossings))
+		l.weight = l.usage
+		s.heap = append(s.heap, saturation{l.remaining / l.usage, int32(id)})
+	}
+	for _, i := range s.flows {
+		if w := &f.flows[i]; !f.boundByLinks(w) {
+			s.heap = append(s.heap, saturation{w.bound, ^int32(i)})
+		}
+	}
+	heapify(s.heap)
+	level := 0.0
+	for left := len(s.flows); left > 0; {
+		top := s.heap[0]
+		if top.of < 0 { // a flow at its bound
+			level = max(level, top.level)
+			s.heap = drop(s.heap)
+			left -= f.fix(uint32(^top.of), level)
+			continue
+		}
+		l := &f.links[top.of]
+		if l.open == 0 {
+			s.heap = drop(s.heap)
+			continue
+		}
+		if at := f.fillLevel(l, level); at > top.level {
+			s.heap[0].level = at
+			sink(s.heap, 0)
+			continue
+		}
+		level = max(level, top.level)
+		s.heap = drop(s.heap)
+		for _, c := range l.crossings {
+			left -= f.fix(c.flow, level)
+		}
+	}
+}
+
+// fillLevel returns the level at which a link is full if all its open flows
+// keep rising together. It is never below the present level but by rounding,
+// which is taken out.
+func (f *Fabric) fillLevel(l *link, level float64) float64 {
+	if l.usage < 1e-3*l.weight {
+		// Sum again before the rounding of many subtractions shows.
+		l.usage = 0
+		for _, c := range l.crossings {
+			if !f.flows[c.flow].fixed {
+				l.usage += c.multiplicity
+			}
+		}
+		l.weight = l.usage
+	}
+	return max(level, l.remaining/l.usage)
+}
+
+// boundByLinks reports whether the touched links alone keep a flow within its
+// bound: whether the link that sets it is one of them.
+func (f *Fabric) boundByLinks(w *flow) bool {
+	return w.tightest != noLink && f.links[w.tightest].visit == f.fill.visit
+}
+
+// fix gives a flow its final rate and returns 1, or 0 if it has one already.
+func (f *Fabric) fix(i uint32, rate float64) int {
+	w := &f.flows[i]
+	if w.fixed {
+		return 0
+	}
+	w.fixed = true
+	for _, h := range w.hops {
+		// A slack link that is not in the problem takes this without harm.
+		l := &f.links[h.link]
+		l.remaining -= float64(h.multiplicity * rate)
+		l.usage -= h.multiplicity
+		l.open--
+	}
+	if rate != w.rate {
+		w.setRate(f.now, rate)
+		if !f.fill.rebuild {
+			f.finish.fix(f.flows, i)
+		}
+	}
+	return 1
+}
