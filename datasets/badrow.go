@@ -40,19 +40,19 @@ func (e *BadRowError) Error() string {
 func (e *BadRowError) Unwrap() error { return ErrBadRow }
 
 // OnBadRow says what a reader does with rows that it cannot use. The zero value
-// fails at the first one. As text it is "fail" or "skip 100".
+// fails at the first one. As text it is "fail" or "skip:100".
 type OnBadRow struct {
 	// Skip is the number of bad rows, over all files of the data set, that are
 	// dropped and counted; the next one fails. 0 fails at once.
 	Skip int
 }
 
-// MarshalText returns "fail" or "skip <n>".
+// MarshalText returns "fail" or "skip:<n>".
 func (p OnBadRow) MarshalText() ([]byte, error) {
 	if p.Skip == 0 {
 		return []byte("fail"), nil
 	}
-	return []byte("skip " + strconv.Itoa(p.Skip)), nil
+	return []byte("skip:" + strconv.Itoa(p.Skip)), nil
 }
 
 // UnmarshalText reads what MarshalText writes.
@@ -61,10 +61,10 @@ func (p *OnBadRow) UnmarshalText(text []byte) error {
 		p.Skip = 0
 		return nil
 	}
-	count, isSkip := strings.CutPrefix(string(text), "skip ")
+	count, isSkip := strings.CutPrefix(string(text), "skip:")
 	n, err := strconv.Atoi(count)
 	if !isSkip || err != nil || n < 1 {
-		return fmt.Errorf(`on-bad-row: %q: write "fail", or "skip 100" to drop up to 100 rows`, text)
+		return fmt.Errorf(`on-bad-row: %q: write "fail", or "skip:100" to drop up to 100 rows`, text)
 	}
 	p.Skip = n
 	return nil

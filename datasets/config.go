@@ -31,7 +31,7 @@ type Config struct {
 	Test  string `yaml:"test,omitempty"`
 	// Split says which rows of Path are for testing; default: the last fifth.
 	Split Split `yaml:"split,omitempty"`
-	// OnBadRow is "fail", the default, or for example "skip 100".
+	// OnBadRow is "fail", the default, or for example "skip:100".
 	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
 	// CSV says what the columns mean; for kind csv only.
 	CSV *CSVSpec `yaml:"csv,omitempty"`
@@ -48,7 +48,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("kind: %q: must be %q, %q, %q, %q or %q", c.Kind, AdultIncome, Criteo, LibFM, CSV, Synthetic)
 	}
 	if c.OnBadRow.Skip < 0 {
-		return fmt.Errorf("on-bad-row: skip %d: must not be negative", c.OnBadRow.Skip)
+		return fmt.Errorf("on-bad-row: skip:%d: must not be negative", c.OnBadRow.Skip)
 	}
 	if err := c.validateFiles(); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"tandem/algo/batch"
+
 	"errors"
 	"testing"
 )
@@ -24,7 +26,7 @@ func fuzzFormat(f *testing.F, cfg Config, seeds ...string) {
 		if err := checkColumns(&schema, b); err != nil {
 			t.Fatal(err)
 		}
-		if all := Slice(b, 0, b.Samples); len(all.Slots[0].IDs) != len(b.Slots[0].IDs) {
+		if all := batch.Slice(b, 0, b.Samples); len(all.Slots[0].IDs) != len(b.Slots[0].IDs) {
 			t.Fatal("offsets do not cover the ids")
 		}
 	})
@@ -49,7 +51,7 @@ func FuzzAdult(f *testing.F) {
 
 func FuzzPolicy(f *testing.F) {
 	f.Add("fail")
-	f.Add("skip 100")
+	f.Add("skip:100")
 	f.Fuzz(func(t *testing.T, text string) {
 		var policy, again OnBadRow
 		if policy.UnmarshalText([]byte(text)) != nil {

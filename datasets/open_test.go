@@ -231,7 +231,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{Config{Kind: Criteo, Path: "a", Split: Split{Test: math.NaN()}}, "split.test: NaN"},
 		{Config{Kind: Criteo, Path: "a", Split: Split{How: "first"}}, `split.how: "first"`},
 		{Config{Kind: Criteo, Path: "a", Split: Split{Seed: 1}}, "split.seed: 1"},
-		{Config{Kind: Criteo, Path: "a", OnBadRow: OnBadRow{-1}}, "on-bad-row: skip -1"},
+		{Config{Kind: Criteo, Path: "a", OnBadRow: OnBadRow{-1}}, "on-bad-row: skip:-1"},
 		{Config{Kind: Criteo, Path: "a", CSV: &CSVSpec{}}, "csv: must"},
 		{Config{Kind: CSV, Path: "a"}, "csv: must"},
 		{Config{Kind: AdultIncome, Path: "a"}, "path, train, test:"},
@@ -261,7 +261,7 @@ func TestConfigFromYAML(t *testing.T) {
 	text := `
 kind: csv
 path: ratings.csv
-on-bad-row: skip 5
+on-bad-row: skip:5
 split: {test: 0.1, how: random, seed: 7}
 csv:
   delimiter: "\t"
@@ -283,10 +283,10 @@ csv:
 		t.Errorf("decoded %+v", cfg)
 	}
 	back, err := yaml.Marshal(cfg)
-	if err != nil || !strings.Contains(string(back), "on-bad-row: skip 5\n") {
+	if err != nil || !strings.Contains(string(back), "on-bad-row: skip:5\n") {
 		t.Errorf("encoded %s, error %v", back, err)
 	}
-	if err := yaml.Unmarshal([]byte("on-bad-row: skip some"), &cfg); err == nil || !strings.Contains(err.Error(), `"skip 100"`) {
+	if err := yaml.Unmarshal([]byte("on-bad-row: skip:some"), &cfg); err == nil || !strings.Contains(err.Error(), `"skip:100"`) {
 		t.Errorf("bad policy: %v", err)
 	}
 }

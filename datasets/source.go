@@ -100,9 +100,9 @@ func (s *Source) Samples(step int) int {
 func (s *Source) Read(step int) (*batch.Batch, error) {
 	epoch, lo, hi := s.locate(step)
 	if !s.shuffle {
-		return Slice(s.rows, lo, hi), nil
+		return batch.Slice(s.rows, lo, hi), nil
 	}
-	return Gather(s.rows, s.order(epoch)[lo:hi]), nil
+	return batch.Gather(s.rows, s.order(epoch)[lo:hi]), nil
 }
 
 // locate returns the epoch of a step and its range of positions in there.

@@ -146,7 +146,7 @@ func TestSliceEqualsGather(t *testing.T) {
 		for i := r[0]; i < r[1]; i++ {
 			positions = append(positions, int32(i))
 		}
-		sliced, gathered := Slice(rows, r[0], r[1]), Gather(rows, positions)
+		sliced, gathered := batch.Slice(rows, r[0], r[1]), batch.Gather(rows, positions)
 		if !slices.Equal(rowNumbers(t, sliced), rowNumbers(t, gathered)) || !reflect.DeepEqual(sliced.Slots[0].Offsets, gathered.Slots[0].Offsets) {
 			t.Errorf("range %v: slice and gather differ", r)
 		}
@@ -160,7 +160,7 @@ func TestSlicePanicsOutsideTheRows(t *testing.T) {
 			t.Errorf("panic %v, want %q", got, want)
 		}
 	}()
-	Slice(rows, 2, 4)
+	batch.Slice(rows, 2, 4)
 }
 
 func TestWithDimLeavesTheArgument(t *testing.T) {

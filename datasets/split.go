@@ -52,7 +52,7 @@ func (s Split) apply(b *batch.Batch) (train, test *batch.Batch, err error) {
 	}
 	if s.How != SplitRandom {
 		cut := b.Samples - testCount
-		return Slice(b, 0, cut), Slice(b, cut, b.Samples), nil
+		return batch.Slice(b, 0, cut), batch.Slice(b, cut, b.Samples), nil
 	}
 	isTest := make([]bool, b.Samples)
 	for _, r := range permutation(b.Samples, s.Seed, "test split")[:testCount] {
@@ -67,5 +67,5 @@ func (s Split) apply(b *batch.Batch) (train, test *batch.Batch, err error) {
 			trainRows = append(trainRows, int32(i))
 		}
 	}
-	return Gather(b, trainRows), Gather(b, testRows), nil
+	return batch.Gather(b, trainRows), batch.Gather(b, testRows), nil
 }

@@ -1,22 +1,18 @@
-package datasets
+package batch
 
-import (
-	"fmt"
-
-	"tandem/algo/batch"
-)
+import "fmt"
 
 // Slice returns the samples [lo, hi) of b. Ids, dense features and labels
 // alias b; offsets are new. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
 //
 // Cost: one pass over the offsets of the range.
-func Slice(b *batch.Batch, lo, hi int) *batch.Batch {
+func Slice(b *Batch, lo, hi int) *Batch {
 	if lo < 0 || lo > hi || hi > b.Samples {
-		panic(fmt.Sprintf("datasets: Slice: range [%d, %d) of %d samples", lo, hi, b.Samples))
+		panic(fmt.Sprintf("batch: Slice: range [%d, %d) of %d samples", lo, hi, b.Samples))
 	}
-	out := &batch.Batch{
+	out := &Batch{
 		Samples: hi - lo,
-		Slots:   make([]batch.Jagged, len(b.Slots)),
+		Slots:   make([]Jagged, len(b.Slots)),
 		Dense:   b.Dense[lo*width(b.Dense, b) : hi*width(b.Dense, b)],
 		Labels:  b.Labels[lo*width(b.Labels, b) : hi*width(b.Labels, b)],
 	}
@@ -26,7 +22,7 @@ func Slice(b *batch.Batch, lo, hi int) *batch.Batch {
 		for i := range offsets {
 			offsets[i] = slot.Offsets[lo+i] - first
 		}
-		out.Slots[s] = batch.Jagged{Offsets: offsets, IDs: slot.IDs[first:last]}
+		out.Slots[s] = Jagged{Offsets: offsets, IDs: slot.IDs[first:last]}
 	}
 	return out
 }
@@ -35,10 +31,10 @@ func Slice(b *batch.Batch, lo, hi int) *batch.Batch {
 // memory of its own. It panics if a position is outside b.
 //
 // Cost: one copy of the rows; allocates the result exactly once per column.
-func Gather(b *batch.Batch, rows []int32) *batch.Batch {
-	out := &batch.Batch{
+func Gather(b *Batch, rows []int32) *Batch {
+	out := &Batch{
 		Samples: len(rows),
-		Slots:   make([]batch.Jagged, len(b.Slots)),
+		Slots:   make([]Jagged, len(b.Slots)),
 		Dense:   gatherValues(b.Dense, width(b.Dense, b), rows),
 		Labels:  gatherValues(b.Labels, width(b.Labels, b), rows),
 	}
@@ -51,7 +47,7 @@ func Gather(b *batch.Batch, rows []int32) *batch.Batch {
 		for i, row := range rows {
 			copy(ids[offsets[i]:], slot.Of(int(row)))
 		}
-		out.Slots[s] = batch.Jagged{Offsets: offsets, IDs: ids}
+		out.Slots[s] = Jagged{Offsets: offsets, IDs: ids}
 	}
 	return out
 }
@@ -66,7 +62,7 @@ func gatherValues(values []float32, width int, rows []int32) []float32 {
 }
 
 // width returns the number of values that one sample of b has in values.
-func width(values []float32, b *batch.Batch) int {
+func width(values []float32, b *Batch) int {
 	if b.Samples == 0 {
 		return 0
 	}

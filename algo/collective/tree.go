@@ -1,0 +1,79 @@
+// Package collective sums what several parties hold, in an order that does not
+// depend on who held what.
+//
+// A global batch is cut into V groups, V a power of two. Every sum over groups
+// is taken along one binary tree over the group numbers. A rank that owns
+// neighbouring groups sums its subtree; the ranks' sums are leaves of the rest
+// of the tree. So the result has the same bits for every number of ranks that
+// divides V.
+package collective
+
+import "fmt"
+
+// Tree adds bufs[1:] to bufs[0] along the binary tree over their positions:
+// neighbours first, then pairs of neighbours, and so on. The other buffers
+// are scratch afterwards.
+//
+//	Tree(a b c d) = (a+b) + (c+d)
+//
+// It panics if the number of buffers is not a power of two or their lengths
+// differ. Cost: len(bufs)−1 additions an element; no allocation.
+func Tree(bufs [][]float32) {
+	n := len(bufs)
+	if n == 0 || n&(n-1) != 0 {
+		panic(fmt.Sprintf("collective: %d buffers, want a power of two", n))
+	}
+	for stride := 1; stride < n; stride *= 2 {
+		for i := 0; i < n; i += 2 * stride {
+			add(bufs[i], bufs[i+stride])
+		}
+	}
+}
+
+// Leaf is a part of a sum: Values, which belong at position Index of the tree.
+type Leaf struct {
+	Index  int
+	Values []float32
+}
+
+// SparseTree is Tree where most positions are empty: an absent leaf is passed
+// over, as if the tree had no branch there. Leaves are in ascending order of
+// Index, which lies in [0, size), size a power of two. The sum is left in, and
+// returned as, the values of the first leaf.
+//
+// It panics on no leaves. Cost: len(leaves)−1 additions an element.
+func SparseTree(leaves []Leaf, size int) []float32 {
+	if len(leaves) == 0 {
+		panic("collective: no leaves")
+	}
+	return sparse(leaves, 0, size)
+}
+
+func sparse(leaves []Leaf, lo, size int) []float32 {
+	if len(leaves) == 1 {
+		return leaves[0].Values
+	}
+	half := size / 2
+	cut := 0
+	for cut < len(leaves) && leaves[cut].Index < lo+half {
+		cut++
+	}
+	switch cut {
+	case 0:
+		return sparse(leaves, lo+half, half)
+	case len(leaves):
+		return sparse(leaves, lo, half)
+	}
+	sum := sparse(leaves[:cut], lo, half)
+	add(sum, sparse(leaves[cut:], lo+half, half))
+	return sum
+}
+
+func add(dst, src []float32) {
+	if len(dst) != len(src) {
+		panic(fmt.Sprintf("collective: %d values added to %d", len(src), len(dst)))
+	}
+	for i, v := range src {
+		dst[i] += v
+	}
+}

@@ -1,0 +1,196 @@
+package job
+
+import (
+	"fmt"
+
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/algo/pace"
+)
+
+// The training modes.
+const (
+	Sequential = "sequential" // the reference: one batch after another, no roles
+	Sync       = "sync"       // fully synchronous
+	Hybrid     = "hybrid"     // Persia: embeddings asynchronous, dense network synchronous
+)
+
+// Modes lists the training modes in the order of reports.
+func Modes() []string { return []string{Sequential, Sync, Hybrid} }
+
+// How row gradients of one step become optimizer steps.
+const (
+	MergeStep = "step" // merged over ranks, one optimizer step per distinct row
+	MergeRank = "rank" // one optimizer step per rank that has the row, as Persia
+)
+
+// What row gradients are divided by.
+const (
+	ScaleGlobal = "global" // the samples of the step: the sum over ranks is the global mean gradient
+	ScaleRank   = "rank"   // the samples of the rank's part: each rank's mean gradient, as Persia
+)
+
+// Training describes how a model is trained, the same for simulator and
+// runtime. The zero value of a field is not its default: start from Default.
+type Training struct {
+	Mode  string        `yaml:"mode"`  // sequential, sync or hybrid
+	Model model.Spec    `yaml:"model"` // the dense network
+	Dense opt.DenseSpec `yaml:"dense-optimizer"`
+	Rows  opt.RowSpec   `yaml:"row-optimizer"`
+	// RowInit is the bound b of the initial row values, uniform in (−b, b).
+	RowInit float64 `yaml:"row-init"`
+
+	GlobalBatch int `yaml:"global-batch"` // samples a step, over all ranks
+	Epochs      int `yaml:"epochs"`
+	// Groups is V, the number of groups that a global batch is cut into; a
+	// power of two that Ranks divides. Equal V gives equal bits in sync mode.
+	Groups int `yaml:"groups"`
+
+	Ranks            int `yaml:"ranks"`             // NN workers
+	EmbeddingWorkers int `yaml:"embedding-workers"` // EWs
+	ParameterServers int `yaml:"parameter-servers"` // embedding PSs
+
+	// Staleness is τ: hybrid issues the lookup of a step while at most τ earlier
+	// batches of the rank are outstanding. Null: as many as Prefetch allows.
+	Staleness *int `yaml:"staleness"`
+	// Prefetch is the number of batches in flight per rank, ≥ 1.
+	Prefetch int `yaml:"prefetch"`
+	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid. Empty:
+	// ids+ds and ds.
+	Overlap string `yaml:"overlap"`
+	// Merge is step or rank. Empty: step for sequential and sync, rank for
+	// hybrid, which knows no other.
+	Merge string `yaml:"merge"`
+	Scale string `yaml:"scale"` // global or rank
+
+	// RowCapacity is the number of rows that one PS may hold; 0: no limit.
+	RowCapacity int    `yaml:"row-capacity"`
+	Seed        uint64 `yaml:"seed"` // of parameters, rows and the order of samples
+}
+
+// Default returns a training of the default network in hybrid mode.
+func Default() Training {
+	return Training{
+		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), Rows: opt.DefaultRow(), RowInit: 0.01,
+		GlobalBatch: 1024, Epochs: 1, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
+		Prefetch: 10, Scale: ScaleGlobal, Seed: 1,
+	}
+}
+
+// Rule returns the pacing rule of a sync or hybrid training.
+func (t *Training) Rule() (pace.Rule, error) {
+	switch t.Mode {
+	case Sync:
+		r := pace.Sync{Overlap: pace.OverlapIDsDS}
+		if t.Overlap != "" {
+			r.Overlap = pace.SyncOverlap(t.Overlap)
+		}
+		return r, r.Validate()
+	case Hybrid:
+		r := pace.Hybrid{Staleness: t.EffectiveStaleness(), Overlap: pace.HybridDS}
+		if t.Overlap != "" {
+			r.Overlap = pace.HybridOverlap(t.Overlap)
+		}
+		return r, r.Validate()
+	}
+	return nil, fmt.Errorf("mode %q has no pacing rule", t.Mode)
+}
+
+// EffectiveStaleness returns τ, which is Prefetch − 1 where it is not set: the
+// queue depth takes its place.
+func (t *Training) EffectiveStaleness() int {
+	if t.Staleness != nil {
+		return *t.Staleness
+	}
+	return t.Prefetch - 1
+}
+
+// MergeByStep reports whether row gradients are merged over ranks before the
+// optimizer sees them.
+func (t *Training) MergeByStep() bool {
+	if t.Merge == "" {
+		return t.Mode != Hybrid
+	}
+	return t.Merge == MergeStep
+}
+
+// Validate reports the first setting that is out of range, by its field path.
+func (t *Training) Validate() error {
+	if err := t.validateChoices(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		path string
+		v    int
+	}{
+		{"global-batch", t.GlobalBatch}, {"epochs", t.Epochs}, {"groups", t.Groups}, {"ranks", t.Ranks},
+		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch},
+	} {
+		if f.v < 1 {
+			return fmt.Errorf("%s = %d; want at least 1", f.path, f.v)
+		}
+	}
+	switch {
+	case t.Groups&(t.Groups-1) != 0:
+		return fmt.Errorf("groups = %d; want a power of two", t.Groups)
+	case t.Groups%t.Ranks != 0:
+		return fmt.Errorf("ranks = %d do not divide groups = %d; choose ranks from the powers of two up to %d, or more groups",
+			t.Ranks, t.Groups, t.Groups)
+	case t.GlobalBatch < t.Ranks:
+		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
+	case t.Staleness != nil && *t.Staleness < 0:
+		return fmt.Errorf("staleness = %d; want 0 or more, or null", *t.Staleness)
+	case t.RowInit < 0:
+		return fmt.Errorf("row-init = %g; want 0 or more", t.RowInit)
+	case t.RowCapacity < 0:
+		return fmt.Errorf("row-capacity = %d; want 0 or more", t.RowCapacity)
+	}
+	return t.validateParts()
+}
+
+func (t *Training) validateChoices() error {
+	for _, f := range []struct {
+		path, value string
+		known       []string
+	}{
+		{"mode", t.Mode, Modes()},
+		{"merge", t.Merge, []string{"", MergeStep, MergeRank}},
+		{"scale", t.Scale, []string{ScaleGlobal, ScaleRank}},
+	} {
+		if err := choice(f.path, f.value, f.known); err != nil {
+			return err
+		}
+	}
+	if t.Mode == Hybrid && t.Merge == MergeStep {
+		return fmt.Errorf("merge = step needs mode sync or sequential: hybrid never waits for other ranks' gradients")
+	}
+	return nil
+}
+
+func (t *Training) validateParts() error {
+	if t.Mode != Sequential {
+		if _, err := t.Rule(); err != nil {
+			return fmt.Errorf("overlap: %w", err)
+		}
+	}
+	if err := t.Model.Validate(); err != nil {
+		return fmt.Errorf("model.%w", err)
+	}
+	if err := t.Dense.Validate(); err != nil {
+		return fmt.Errorf("dense-optimizer.%w", err)
+	}
+	if err := t.Rows.Validate(); err != nil {
+		return fmt.Errorf("row-optimizer.%w", err)
+	}
+	return nil
+}
+
+// choice reports a word that is not among the known ones.
+func choice(path, word string, known []string) error {
+	for _, k := range known {
+		if k == word {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s = %q is unknown; nearest is %q", path, word, Nearest(word, known))
+}

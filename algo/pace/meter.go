@@ -1,0 +1,139 @@
+package pace
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/event"
+	"tandem/algo/metric"
+	"tandem/algo/msg"
+)
+
+// Staleness is how much the reads of a run have missed, in batches.
+type Staleness struct {
+	Own      metric.Histogram // a value for each read: earlier steps of the reader's own rank
+	Cross    metric.Histogram // a value for each read and each other rank: earlier steps of that rank
+	Inflight metric.Histogram // a value for each read: other batches outstanding anywhere
+}
+
+// Meter measures staleness from the records of a run. It is an event.Observer
+// and knows nothing else, so it measures alike in every driver.
+//
+// A read is a LookupServed of a batch that has rows on the PS; a batch served
+// twice has read twice. The read of rank r for step k misses step j < k of
+// rank q, on that PS, if that batch has rows there and they were not updated
+// yet. Own is the number of such j for q = r, Cross the number for one other q.
+//
+// An EW may not yet have routed a step of a slower rank when a faster one reads,
+// so that nobody knows which PSs it touches. It is missed if it turns out to
+// touch the PS of the read: the count stays open until then.
+//
+// Cost: a read takes one or two words for each rank while less than 64 steps
+// of that rank are in flight; memory is that of what is in flight.
+type Meter struct {
+	ranks       int32
+	ledger      ledger
+	outstanding int
+	open        [][]openCount // by rank that the count is about
+	closed      Staleness
+}
+
+// openCount is a count that steps yet to be routed may add to.
+type openCount struct {
+	server int32
+	reader int32
+	step   int32 // of the reader: earlier steps are missed
+	missed int   // so far
+}
+
+// NewMeter returns a meter for a run with so many NN workers and PSs. It must
+// observe the run from its start.
+func NewMeter(ranks, servers int) *Meter {
+	if ranks < 1 || servers < 1 {
+		panic(fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", ranks, servers))
+	}
+	return &Meter{
+		ranks:  int32(ranks),
+		ledger: newLedger(int32(ranks), int32(servers)),
+		open:   make([][]openCount, ranks),
+	}
+}
+
+// Observe implements event.Observer. Records that say nothing about staleness
+// are passed over.
+func (m *Meter) Observe(r event.Record) {
+	switch r.Kind {
+	case event.BatchRouted:
+		m.route(r.Rank, r.Step, r.Rows)
+	case event.LookupIssued:
+		m.outstanding++
+	case event.BatchDone:
+		m.outstanding--
+	case event.LookupServed:
+		if r.Role.Role == msg.ParameterServer {
+			m.read(r.Role.Index, r.Rank, r.Step)
+		}
+	case event.PutApplied:
+		if r.Role.Role == msg.ParameterServer {
+			m.ledger.apply(r.Role.Index, r.Rank, r.Step)
+		}
+	}
+}
+
+// route learns which PSs a batch touches, and closes the counts that waited
+// for it.
+func (m *Meter) route(rank, step int32, rows []int32) {
+	if !m.ledger.route(rank, step, rows) {
+		return // an EW that came back has routed it again
+	}
+	for i := range m.open[rank] {
+		if c := &m.open[rank][i]; step < c.step && rows[c.server] > 0 {
+			c.missed++
+		}
+	}
+	m.open[rank] = slices.DeleteFunc(m.open[rank], func(c openCount) bool {
+		if c.step > m.ledger.routed(rank) {
+			return false
+		}
+		m.closed.add(rank, c)
+		return true
+	})
+}
+
+// add records a count about rank.
+func (s *Staleness) add(rank int32, c openCount) {
+	if rank == c.reader {
+		s.Own.Add(c.missed)
+	} else {
+		s.Cross.Add(c.missed)
+	}
+}
+
+// read measures one read. A PS serves no batch whose put it has applied, so
+// that a batch has rows on the PS exactly if its own put is missing there.
+func (m *Meter) read(server, reader, step int32) {
+	if !m.ledger.missing(server, reader, step) {
+		return
+	}
+	m.closed.Inflight.Add(m.outstanding - 1)
+	for rank := range m.ranks {
+		c := openCount{server, reader, step, m.ledger.count(server, rank, step)}
+		if step <= m.ledger.routed(rank) {
+			m.closed.add(rank, c)
+		} else {
+			m.open[rank] = append(m.open[rank], c)
+		}
+	}
+}
+
+// Staleness returns what has been measured up to now. Steps that nobody has
+// routed yet count as not missed. The result is the caller's own.
+func (m *Meter) Staleness() Staleness {
+	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone()}
+	for rank, counts := range m.open {
+		for _, c := range counts {
+			s.add(int32(rank), c)
+		}
+	}
+	return s
+}

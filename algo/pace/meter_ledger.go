@@ -1,0 +1,136 @@
+package pace
+
+import "math/bits"
+
+// ledger knows which puts are missing where: those of batches that are routed,
+// have rows on a PS and are not applied there. It holds, of each rank, the
+// steps from the first that is not over to the last that is routed; a step is
+// over when it is routed and applied wherever it has rows.
+//
+// Missing puts are bits. Of each PS and rank there are width words; step j is
+// bit j mod 64 of word (j / 64) mod width, so a window of steps moves on
+// without copying. Bits outside the window are 0.
+type ledger struct {
+	ranks, servers int32
+	width          int32    // words for each PS and rank; a power of two
+	words          []uint64 // by PS, rank, word
+	spans          []span   // by rank
+	left           []int32  // by rank, then step mod 64 × width: see unrouted
+}
+
+// span is what is held of one rank: steps in [first, last). All below routed
+// are routed.
+type span struct{ first, routed, last int32 }
+
+// unrouted stands in ledger.left; other values are the number of PSs that have
+// not applied the step's put.
+const unrouted = -1
+
+func newLedger(ranks, servers int32) ledger {
+	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks)}
+	l.widen(1)
+	return l
+}
+
+// widen makes room for more steps in flight.
+func (l *ledger) widen(width int32) {
+	old := *l
+	l.width = width
+	l.words = make([]uint64, l.servers*l.ranks*width)
+	l.left = make([]int32, l.ranks*64*width)
+	for i := range l.left {
+		l.left[i] = unrouted
+	}
+	for rank, s := range old.spans {
+		for step := s.first; step < s.last; step++ {
+			*l.leftOf(int32(rank), step) = *old.leftOf(int32(rank), step)
+		}
+		for server := range l.servers {
+			for word := s.first / 64; word*64 < s.last; word++ {
+				*l.word(server, int32(rank), word) = *old.word(server, int32(rank), word)
+			}
+		}
+	}
+}
+
+// word returns the missing puts of steps [64 word, 64 word + 64).
+func (l *ledger) word(server, rank, word int32) *uint64 {
+	return &l.words[(server*l.ranks+rank)*l.width+word&(l.width-1)]
+}
+
+func (l *ledger) leftOf(rank, step int32) *int32 {
+	return &l.left[rank*64*l.width+step&(64*l.width-1)]
+}
+
+// routed returns the first step of a rank that is not routed.
+func (l *ledger) routed(rank int32) int32 { return l.spans[rank].routed }
+
+// holds reports whether a step is routed and not over.
+func (l *ledger) holds(rank, step int32) bool {
+	s := &l.spans[rank]
+	return step >= s.first && step < s.last && *l.leftOf(rank, step) != unrouted
+}
+
+// missing reports whether a put is missing on a PS.
+func (l *ledger) missing(server, rank, step int32) bool {
+	return l.holds(rank, step) && *l.word(server, rank, step/64)>>(step%64)&1 == 1
+}
+
+// count returns the number of missing puts of a rank's steps below limit.
+func (l *ledger) count(server, rank, limit int32) int {
+	s := &l.spans[rank]
+	limit = min(limit, s.last)
+	n := 0
+	for word := s.first / 64; word*64 < limit; word++ {
+		missing := *l.word(server, rank, word)
+		if beyond := word*64 + 64 - limit; beyond > 0 {
+			missing = missing << beyond // drops the steps from limit on
+		}
+		n += bits.OnesCount64(missing)
+	}
+	return n
+}
+
+// route enters a batch. It returns false if the batch was entered before.
+func (l *ledger) route(rank, step int32, rows []int32) bool {
+	s := &l.spans[rank]
+	if step < s.first || l.holds(rank, step) {
+		return false
+	}
+	for step/64-s.first/64 >= l.width {
+		l.widen(2 * l.width)
+	}
+	touched := int32(0)
+	for server, n := range rows {
+		if n > 0 {
+			*l.word(int32(server), rank, step/64) |= 1 << (step % 64)
+			touched++
+		}
+	}
+	*l.leftOf(rank, step) = touched
+	s.last = max(s.last, step+1)
+	for s.routed < s.last && *l.leftOf(rank, s.routed) != unrouted {
+		s.routed++
+	}
+	l.forget(rank)
+	return true
+}
+
+// apply removes a missing put. A put that brought the PS no rows is none.
+func (l *ledger) apply(server, rank, step int32) {
+	if !l.missing(server, rank, step) {
+		return
+	}
+	*l.word(server, rank, step/64) &^= 1 << (step % 64)
+	*l.leftOf(rank, step)--
+	l.forget(rank)
+}
+
+// forget drops the steps of a rank that are over.
+func (l *ledger) forget(rank int32) {
+	s := &l.spans[rank]
+	for s.first < s.routed && *l.leftOf(rank, s.first) == 0 {
+		*l.leftOf(rank, s.first) = unrouted
+		s.first++
+	}
+}

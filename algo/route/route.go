@@ -1,0 +1,89 @@
+// Package route takes the ids of a batch to the rows that they name, and the
+// gradients of what the rows became back to the rows.
+//
+// Route finds the distinct signs of a rank's batch and the PS that owns each;
+// Pool turns their rows into model input; Merge turns the gradients of that
+// input into one gradient sum per distinct row; Combine, on the PS, turns the
+// sums of all ranks into the gradients that the optimizer sees. Sums are taken
+// along the tree of package collective, so they do not depend on the number of
+// ranks or PSs.
+package route
+
+import (
+	"slices"
+
+	"tandem/algo/batch"
+	"tandem/algo/shard"
+)
+
+// Routed is a rank's batch with its ids resolved to distinct signs. It is
+// immutable.
+type Routed struct {
+	// Signs are the distinct signs, those of PS p at [Bounds[p], Bounds[p+1]).
+	Signs  []uint64
+	Bounds []int32
+	// Index holds, by slot, the position in Signs of every id occurrence, in
+	// the order of the slot's ids.
+	Index [][]int32
+	part  batch.Part
+}
+
+// Route resolves a part's ids. The signs of a PS are in order of first
+// occurrence, slot by slot. Cost: one hash table operation an occurrence.
+func Route(schema *batch.Schema, part batch.Part, servers int) *Routed {
+	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
+	occurrences := 0
+	for _, slot := range part.Slots {
+		occurrences += len(slot.IDs)
+	}
+	seen := make(map[uint64]int32, occurrences)
+	var found []uint64
+	for s, slot := range part.Slots {
+		r.Index[s] = make([]int32, len(slot.IDs))
+		for i, id := range slot.IDs {
+			sign := schema.Sign(s, id)
+			at, known := seen[sign]
+			if !known {
+				at = int32(len(found))
+				seen[sign] = at
+				found = append(found, sign)
+			}
+			r.Index[s][i] = at
+		}
+	}
+	r.groupByServer(found, servers)
+	return r
+}
+
+// groupByServer orders the signs by the PS that owns them, keeping their order
+// otherwise, and renumbers the index.
+func (r *Routed) groupByServer(found []uint64, servers int) {
+	owner := make([]int32, len(found))
+	for i, sign := range found {
+		owner[i] = int32(shard.Of(sign, servers))
+		r.Bounds[owner[i]+1]++
+	}
+	for p := range servers {
+		r.Bounds[p+1] += r.Bounds[p]
+	}
+	next := slices.Clone(r.Bounds)
+	moved := make([]int32, len(found))
+	r.Signs = make([]uint64, len(found))
+	for i, sign := range found {
+		at := next[owner[i]]
+		next[owner[i]]++
+		moved[i] = at
+		r.Signs[at] = sign
+	}
+	for _, index := range r.Index {
+		for i, at := range index {
+			index[i] = moved[at]
+		}
+	}
+}
+
+// Of returns the signs that PS p owns. The result aliases r.
+func (r *Routed) Of(p int) []uint64 { return r.Signs[r.Bounds[p]:r.Bounds[p+1]] }
+
+// Samples returns the number of samples of the part.
+func (r *Routed) Samples() int { return r.part.Samples }

@@ -1,0 +1,252 @@
+// Package work computes what roles ask for. Any driver that has the numbers,
+// the runtime first of all, hands it the work items of its roles and carries
+// the payloads of their messages through it; a driver that only prices work
+// has no use for it.
+//
+// A Performer is shared by all roles of one process. Work items of different
+// (role, lane) may be performed at the same time, those of one lane may not.
+package work
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/algo/opt"
+	"tandem/algo/role"
+	"tandem/algo/route"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+)
+
+// Performer computes the work of a run.
+type Performer struct {
+	training job.Training
+	schema   *batch.Schema
+	source   batch.Source
+	engine   model.Engine
+	dim      int // length of an embedding row
+	width    int // pooled embedding values of a sample
+	tables   []*table.Table
+	dense    *Dense
+	ranks    []*rank
+}
+
+// New returns a performer whose PSs keep their rows in memory of the arena.
+// The errors are those of the training's parts.
+func New(t job.Training, source batch.Source, arena table.Arena) (*Performer, error) {
+	schema := source.Schema()
+	engine, err := NewEngine(&t, schema)
+	if err != nil {
+		return nil, err
+	}
+	p := &Performer{
+		training: t, schema: schema, source: source, engine: engine, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
+	}
+	for range t.ParameterServers {
+		rows, err := NewTable(&t, arena)
+		if err != nil {
+			return nil, err
+		}
+		p.tables = append(p.tables, rows)
+	}
+	if p.dense, err = NewDense(&t, engine); err != nil {
+		return nil, err
+	}
+	for range t.Ranks {
+		p.ranks = append(p.ranks, newRank(engine, t.Groups/t.Ranks, (t.GlobalBatch-1)/t.Groups+1))
+	}
+	return p, nil
+}
+
+// NewEngine checks a schema and returns the built-in engine for it.
+func NewEngine(t *job.Training, schema *batch.Schema) (model.Engine, error) {
+	if err := schema.Validate(); err != nil {
+		return nil, err
+	}
+	if len(schema.Labels) != 1 {
+		return nil, fmt.Errorf("work: %d labels; the built-in models have one", len(schema.Labels))
+	}
+	return model.New(t.Model, schema)
+}
+
+// NewTable returns one empty shard of the embedding rows.
+func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
+	optimizer, err := opt.NewRow(t.Rows)
+	if err != nil {
+		return nil, err
+	}
+	return table.New(table.Config{
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), MaxRows: t.RowCapacity,
+	}, arena)
+}
+
+// Layout returns the layout of the dense network.
+func (p *Performer) Layout() *model.Layout { return p.engine.Layout() }
+
+// Tables returns the shards, by PS. They belong to the performer's roles until
+// the run is over.
+func (p *Performer) Tables() []*table.Table { return p.tables }
+
+// Dense returns the dense network's state, likewise.
+func (p *Performer) Dense() *Dense { return p.dense }
+
+// Engine returns the engine of the dense network.
+func (p *Performer) Engine() model.Engine { return p.engine }
+
+// Do performs one work item of a role. part is called for every bucket that
+// Backward finishes, in order.
+func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket int32)) (role.Result, error) {
+	switch w.Kind {
+	case role.Read:
+		return p.read(s, w)
+	case role.Split:
+		return p.split(s, w)
+	case role.ReadRows:
+		return p.readRows(at, s, w)
+	case role.Pool:
+		return p.pool(s, w)
+	case role.Forward:
+		return p.forward(s, w), nil
+	case role.Backward:
+		return p.backward(s, w, part), nil
+	case role.Merge:
+		return p.merge(s, w), nil
+	case role.Apply:
+		return p.apply(at, s, w)
+	case role.ApplyStep:
+		return p.applyStep(at, s, w)
+	case role.DenseApply:
+		p.dense.apply(int(w.Step), int(w.StepSamples))
+		return role.Result{}, nil
+	}
+	return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)
+}
+
+// read cuts the global batch of a step into the parts of the ranks.
+func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
+	b, err := p.source.Read(int(w.Step))
+	if err != nil {
+		return role.Result{}, err
+	}
+	if b.Samples < 1 {
+		return role.Result{}, errors.New("the batch is empty")
+	}
+	parts := batch.Cut(b, p.training.Groups, p.training.Ranks)
+	s.put(role.Products(w)[0], parts)
+	var r role.Result
+	for _, part := range parts {
+		ids, offsets := 0, 0
+		for _, slot := range part.Slots {
+			ids += len(slot.IDs)
+			offsets += len(slot.Offsets)
+		}
+		r.Samples = append(r.Samples, int32(part.Samples))
+		r.IDBytes = append(r.IDBytes, unit.Bytes(8*ids+4*offsets))
+		r.SampleBytes = append(r.SampleBytes, unit.Bytes(4*(len(part.Dense)+len(part.Labels))))
+	}
+	return r, nil
+}
+
+// split resolves the ids of a batch to signs by PS.
+func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
+	part := get[*batch.Part](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
+	routed := route.Route(p.schema, *part, len(p.tables))
+	s.put(role.Products(w)[0], routed)
+	var r role.Result
+	for shard := range p.tables {
+		n := len(routed.Of(shard))
+		r.Rows = append(r.Rows, int32(n))
+		r.SignBytes = append(r.SignBytes, unit.Bytes(8*n))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(4*n*p.dim))
+	}
+	return r, nil
+}
+
+// readRows looks signs up on a PS.
+func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result, error) {
+	signs := get[[]uint64](s, role.Handle{Kind: role.ShardSigns, Rank: w.Rank, Step: w.Step})
+	rows := make([]float32, len(signs)*p.dim)
+	if err := p.tables[at.Index].Lookup(signs, rows); err != nil {
+		return role.Result{}, err
+	}
+	s.put(role.Products(w)[0], rows)
+	return role.Result{Bytes: unit.Bytes(4 * len(rows))}, nil
+}
+
+// pool gathers the rows of all PSs and pools them.
+func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
+	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
+	rows := make([]float32, 0, len(routed.Signs)*p.dim)
+	if len(routed.Signs) > 0 {
+		for _, part := range get[[][]float32](s, role.Handle{Kind: role.ShardRows, Rank: w.Rank, Step: w.Step}) {
+			rows = append(rows, part...)
+		}
+	}
+	pooled := make([]float32, routed.Samples()*p.width)
+	routed.Pool(pooled, p.schema, rows, p.dim)
+	s.put(role.Products(w)[0], pooled)
+	return role.Result{Bytes: unit.Bytes(4 * len(pooled))}, nil
+}
+
+// merge turns gradients of pooled embeddings into row gradient sums by PS.
+func (p *Performer) merge(s *Store, w role.Work) role.Result {
+	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
+	grads := get[[]float32](s, role.Handle{Kind: role.PooledGrads, Rank: w.Rank, Step: w.Step})
+	sums := routed.Merge(p.schema, grads, p.dim)
+	puts := make([]route.Put, len(p.tables))
+	for shard := range puts {
+		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
+		puts[shard] = route.Put{
+			Rank: int(w.Rank), Samples: int(w.Samples), Signs: routed.Signs[lo:hi], Sums: sums[lo*p.dim : hi*p.dim],
+		}
+	}
+	s.put(role.Products(w)[0], puts)
+	return role.Result{}
+}
+
+// apply gives the rows of one rank's put their optimizer steps.
+func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, error) {
+	put := get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: w.Rank, Step: w.Step})
+	return role.Result{}, applyRows(p.tables[at.Index], put.Signs, put.Scale(int(w.StepSamples), p.training.Scale == job.ScaleRank))
+}
+
+// applyStep gives the rows of a step's puts their optimizer steps.
+func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Result, error) {
+	puts := make([]route.Put, p.training.Ranks)
+	for r := range puts {
+		puts[r] = get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: int32(r), Step: w.Step})
+	}
+	return role.Result{}, ApplyPuts(p.tables[at.Index], puts, &p.training, int(w.StepSamples))
+}
+
+// ApplyPuts gives the rows of all puts of a step, in rank order, their
+// optimizer steps: merged or rank by rank, as the training says.
+func ApplyPuts(rows *table.Table, puts []route.Put, t *job.Training, stepSamples int) error {
+	byRank := t.Scale == job.ScaleRank
+	if t.MergeByStep() {
+		signs, grads := route.Combine(puts, stepSamples, rows.Dim(), byRank)
+		return applyRows(rows, signs, grads)
+	}
+	for _, put := range puts {
+		if err := applyRows(rows, put.Signs, put.Scale(stepSamples, byRank)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyRows applies gradients to rows that a lookup has created.
+func applyRows(rows *table.Table, signs []uint64, grads []float32) error {
+	outcome := rows.Apply(signs, grads)
+	if outcome.NonFinite > 0 {
+		return fmt.Errorf("%d of %d row gradients are not finite; lower the learning rate or check the data", outcome.NonFinite, len(signs))
+	}
+	if outcome.Missing > 0 {
+		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", outcome.Missing, len(signs))
+	}
+	return nil
+}

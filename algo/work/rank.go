@@ -1,0 +1,116 @@
+package work
+
+import (
+	"math"
+
+	"tandem/algo/batch"
+	"tandem/algo/collective"
+	"tandem/algo/kernel"
+	"tandem/algo/model"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// rank is the scratch of one rank's dense work: a pass and a gradient buffer
+// for each of its groups.
+type rank struct {
+	passes []model.Pass
+	grads  [][]float32
+	loss   float64
+}
+
+func newRank(engine model.Engine, groups, samplesMax int) *rank {
+	r := &rank{}
+	for range groups {
+		r.passes = append(r.passes, engine.NewPass(samplesMax))
+		r.grads = append(r.grads, make([]float32, engine.Layout().Params))
+	}
+	return r
+}
+
+// input returns group g of a part as the network sees it.
+func input(part *batch.Part, pooled []float32, width, g int) model.Input {
+	lo, hi := part.Bounds[g], part.Bounds[g+1]
+	dense := 0
+	if part.Samples > 0 {
+		dense = len(part.Dense) / part.Samples
+	}
+	return model.Input{
+		Samples: hi - lo, Embeddings: pooled[lo*width : hi*width],
+		Dense: part.Dense[lo*dense : hi*dense], Labels: part.Labels[lo:hi],
+	}
+}
+
+// forward runs every group of a part and sums their losses.
+func (r *rank) forward(d *Dense, part *batch.Part, pooled []float32, width int) {
+	r.loss = 0
+	for g, pass := range r.passes {
+		_, loss := pass.Forward(d.Params, d.Running, input(part, pooled, width, g), true)
+		r.loss += loss
+	}
+}
+
+// backward runs every group of a part, bucket by bucket, and leaves the sums
+// over the groups, along the tree, in r.grads[0]. It returns the gradients of
+// the pooled embeddings, and whether loss and gradients are finite.
+func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket int32)) (grads []float32, finite bool) {
+	buckets := make([][]float32, len(r.passes))
+	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
+	for b, bucket := range d.layout.Buckets {
+		for g, pass := range r.passes {
+			pass.Backward(d.Params, b, r.grads[g])
+			buckets[g] = r.grads[g][bucket.Lo:bucket.Hi]
+		}
+		collective.Tree(buckets)
+		// The bucket is in others' hands once it is done.
+		finite = kernel.Finite(buckets[0]) && finite
+		done(int32(b))
+	}
+	grads = make([]float32, 0, part.Samples*width)
+	for _, pass := range r.passes {
+		grads = append(grads, pass.EmbeddingGrad()...)
+	}
+	return grads, finite && kernel.Finite(grads)
+}
+
+func (p *Performer) forward(s *Store, w role.Work) role.Result {
+	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
+	pooled := get[[]float32](s, role.Handle{Kind: role.PooledRows, Rank: w.Rank, Step: w.Step})
+	p.ranks[w.Rank].forward(p.dense, part, pooled, p.width)
+	return role.Result{}
+}
+
+func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) role.Result {
+	r := p.ranks[w.Rank]
+	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
+	grads, finite := r.backward(p.dense, part, p.width, done)
+	for _, h := range role.Products(w) {
+		if h.Kind == role.PooledGrads {
+			s.put(h, grads)
+		} else {
+			s.put(h, r.grads[0])
+		}
+	}
+	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !finite}
+}
+
+// Reduce sums a bucket of dense gradients over the ranks, along the tree. It
+// is called once all ranks have handed the bucket over, and by one goroutine
+// for a bucket.
+func (p *Performer) Reduce(bucket int32) {
+	b := p.Layout().Buckets[bucket]
+	parts := make([][]float32, len(p.ranks))
+	for i, r := range p.ranks {
+		parts[i] = r.grads[0][b.Lo:b.Hi]
+	}
+	collective.Tree(parts)
+	copy(p.dense.grads[b.Lo:b.Hi], parts[0])
+	if int(bucket) == len(p.Layout().Buckets)-1 {
+		p.dense.stats = p.dense.stats[:0]
+		for _, r := range p.ranks {
+			for _, pass := range r.passes {
+				p.dense.stats = append(p.dense.stats, pass.Stats()...)
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package work
+
+import (
+	"fmt"
+	"sync"
+
+	"tandem/algo/role"
+)
+
+// Store holds the data of one role instance, by handle. It is safe for
+// concurrent use: work of different lanes runs side by side.
+type Store struct {
+	mu   sync.Mutex
+	data map[role.Handle]any
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store { return &Store{data: map[role.Handle]any{}} }
+
+// Release lets go of a handle. It panics if the store does not hold it: a
+// handle is released exactly once.
+func (s *Store) Release(h role.Handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, held := s.data[h]; !held {
+		panic(fmt.Sprintf("work: %+v released, but not held", h))
+	}
+	delete(s.data, h)
+}
+
+// Len returns the number of handles held.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.data)
+}
+
+func (s *Store) put(h role.Handle, v any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data[h] = v
+}
+
+// get returns what a handle holds. It panics if that is missing or of another
+// type, which is a bug of a role or driver.
+func get[T any](s *Store, h role.Handle) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.data[h].(T)
+	if !ok {
+		panic(fmt.Sprintf("work: %+v holds %T, want %T", h, s.data[h], v))
+	}
+	return v
+}
+
+// putShard stores one PS's part of a handle that collects one part per PS.
+func (s *Store) putShard(h role.Handle, servers int, shard int32, rows []float32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts, ok := s.data[h].([][]float32)
+	if !ok {
+		parts = make([][]float32, servers)
+		s.data[h] = parts
+	}
+	parts[shard] = rows
+}

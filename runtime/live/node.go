@@ -1,0 +1,123 @@
+package live
+
+import (
+	"sync"
+
+	"tandem/algo/role"
+	"tandem/algo/work"
+)
+
+// lanes is the number of lanes of a role's work, role.WorkKind.Lane's range.
+const lanes = 2
+
+// node is one role instance with its goroutines.
+type node struct {
+	run     *run
+	state   role.Role
+	store   *work.Store
+	credit  *role.Credit
+	inbox   *queue[delivery]
+	work    [lanes]*queue[role.Work]
+	stopped chan struct{} // closed when the role has taken Stop
+}
+
+// delivery is one input with the payload of its message, if it has one.
+type delivery struct {
+	input   role.Input
+	payload any
+}
+
+func newNode(r *run, state role.Role) *node {
+	n := &node{
+		run: r, state: state, store: work.NewStore(), credit: role.NewCredit(r.cfg),
+		inbox: newQueue[delivery](), stopped: make(chan struct{}),
+	}
+	for i := range n.work {
+		n.work[i] = newQueue[role.Work]()
+	}
+	return n
+}
+
+func (n *node) start(goroutines *sync.WaitGroup) {
+	goroutines.Go(n.loop)
+	for _, q := range n.work {
+		goroutines.Go(func() { n.perform(q) })
+	}
+}
+
+func (n *node) close() {
+	n.inbox.close()
+	for _, q := range n.work {
+		q.close()
+	}
+}
+
+// loop is the goroutine that owns the state machine.
+func (n *node) loop() {
+	var out role.Outputs
+	for {
+		d, ok := n.inbox.pop()
+		if !ok {
+			return
+		}
+		if d.input.Kind == role.Received {
+			n.credit.Received(d.input.Message)
+		}
+		out.Reset()
+		n.state.Step(n.run.now(), d.input, &out)
+		for i := range out.List {
+			n.take(d, &out.List[i])
+		}
+		if d.input.Kind == role.Stop {
+			close(n.stopped)
+			return
+		}
+	}
+}
+
+// take does what the role asks.
+func (n *node) take(d delivery, o *role.Output) {
+	switch o.Kind {
+	case role.Send:
+		if err := n.credit.Sent(o.Message); err != nil {
+			n.run.fail(err)
+			return
+		}
+		n.run.nodes[o.Message.To].inbox.push(delivery{
+			input:   role.Input{Kind: role.Received, Message: o.Message},
+			payload: n.run.performer.Payload(n.store, o.Message),
+		})
+	case role.Do:
+		n.work[o.Work.Kind.Lane()].push(o.Work)
+	case role.Feed:
+		n.run.feed(o.Work.Step, o.Bucket)
+	case role.Keep:
+		n.run.performer.Keep(n.store, d.input.Message, d.payload)
+	case role.Release:
+		n.store.Release(o.Handle)
+	case role.Record:
+		n.run.observe(o.Event)
+	case role.Finished:
+		n.run.finished <- struct{}{}
+	case role.Halt:
+		n.run.fail(o.Reason)
+	}
+}
+
+// perform is the goroutine of one lane.
+func (n *node) perform(lane *queue[role.Work]) {
+	for {
+		w, ok := lane.pop()
+		if !ok {
+			return
+		}
+		result, err := n.run.performer.Do(n.state.Address(), n.store, w, func(bucket int32) {
+			n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})
+		})
+		in := role.Input{Kind: role.WorkDone, Work: w, Result: result}
+		if err != nil {
+			in = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
+		}
+		n.inbox.push(delivery{input: in})
+	}
+}

@@ -1,0 +1,163 @@
+// Package train runs one training job in this process, from the first batch to
+// the evaluation of the trained model.
+package train
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/model"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+	"tandem/runtime/live"
+)
+
+// Result is what a run has shown.
+type Result struct {
+	Training      job.Training  // as run
+	Steps         int           // global batches trained
+	Samples       int           // samples trained
+	Wall          time.Duration // of training; evaluation is not included
+	AUC           float64       // on the test rows
+	LogLoss       float64       // likewise, in nats
+	Probabilities []float32     // predicted, by test row
+	Staleness     pace.Staleness
+	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
+	// equal bits, equal digests, however many PSs held the rows.
+	DenseDigest, RowsDigest uint64
+	Rows                    int // embedding rows at the end
+}
+
+// Options are what a run may be watched with. The zero value watches nothing.
+type Options struct {
+	// Progress is told how many of the steps are trained, by one goroutine at a
+	// time.
+	Progress func(done, steps int)
+	// Observer is told every record of the roles, by one goroutine at a time;
+	// sequential training has no roles and no records.
+	Observer event.Observer
+}
+
+// Run trains and evaluates. When ctx ends first, it stops cleanly and returns
+// the cause. Every batch of the source must have at least one sample; test
+// needs one label.
+func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
+	if err := t.Validate(); err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	result := &Result{Training: t, Steps: source.Steps()}
+	for step := range result.Steps {
+		result.Samples += source.Samples(step)
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int) {}
+	}
+	trained, err := runMode(ctx, &t, source, o, result)
+	if err != nil {
+		return nil, err
+	}
+	result.DenseDigest = trained.dense.Digest()
+	for _, shard := range trained.shards {
+		result.RowsDigest += shard.Digest()
+		result.Rows += shard.Len()
+	}
+	result.Probabilities = work.Evaluate(trained.engine, trained.dense, trained.shards, source.Schema(), test)
+	result.AUC = metric.AUC(result.Probabilities, test.Labels)
+	result.LogLoss = metric.LogLoss(result.Probabilities, test.Labels)
+	return result, nil
+}
+
+// trained is what training leaves behind.
+type trained struct {
+	engine model.Engine
+	dense  *work.Dense
+	shards []*table.Table
+}
+
+func runMode(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+	if t.Mode == job.Sequential {
+		return runSequential(ctx, t, source, o, result)
+	}
+	return runRoles(ctx, t, source, o, result)
+}
+
+func runSequential(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+	q, err := work.NewSequential(*t, source)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	for step := range result.Steps {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := q.Step(step); err != nil {
+			return nil, err
+		}
+		o.Progress(step+1, result.Steps)
+	}
+	result.Wall = time.Since(start)
+	return &trained{q.Engine(), q.Dense(), []*table.Table{q.Rows()}}, nil
+}
+
+func runRoles(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+	p, err := work.New(*t, source, table.Heap{})
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := RoleConfig(t, p.Layout(), result.Steps)
+	if err != nil {
+		return nil, err
+	}
+	meter := pace.NewMeter(t.Ranks, t.ParameterServers)
+	observers := []event.Observer{meter, progress{o.Progress, result.Steps}}
+	if o.Observer != nil {
+		observers = append(observers, o.Observer)
+	}
+	start := time.Now()
+	if err := live.Run(ctx, cfg, p, observers...); err != nil {
+		return nil, err
+	}
+	result.Wall = time.Since(start)
+	result.Staleness = meter.Staleness()
+	return &trained{p.Engine(), p.Dense(), p.Tables()}, nil
+}
+
+// RoleConfig returns what the roles of a training agree on, for a driver that
+// loses no messages. The credit window of a PS holds whatever a rank may have
+// outstanding.
+func RoleConfig(t *job.Training, layout *model.Layout, steps int) (*role.Config, error) {
+	rule, err := t.Rule()
+	if err != nil {
+		return nil, err
+	}
+	cfg := &role.Config{
+		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers),
+		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
+	}
+	for _, b := range layout.Buckets {
+		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
+	}
+	return cfg, cfg.Validate()
+}
+
+// progress counts the steps that rank 0 has trained.
+type progress struct {
+	tell  func(done, steps int)
+	steps int
+}
+
+// Observe implements event.Observer.
+func (p progress) Observe(e event.Record) {
+	if e.Kind == event.DenseApplied && e.Rank == 0 {
+		p.tell(int(e.Step)+1, p.steps)
+	}
+}

@@ -1,0 +1,236 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/algo/rng"
+	"tandem/algo/table"
+)
+
+// rows are the samples of a data set in memory, cut into batches in order.
+type rows struct {
+	schema batch.Schema
+	all    *batch.Batch
+	size   int
+}
+
+func (r *rows) Schema() *batch.Schema { return &r.schema }
+func (r *rows) Steps() int            { return (r.all.Samples-1)/r.size + 1 }
+func (r *rows) Samples(step int) int  { return min(r.size, r.all.Samples-step*r.size) }
+func (r *rows) Read(step int) (*batch.Batch, error) {
+	return batch.Slice(r.all, step*r.size, step*r.size+r.Samples(step)), nil
+}
+
+// newRows draws samples of three slots, one of them multi-valued, one raw, and
+// two numeric features. The label depends on the first slot and a feature.
+func newRows(samples, size, dim int, seed uint64) *rows {
+	r := &rows{size: size, schema: batch.Schema{
+		Slots: []batch.Slot{
+			{Name: "user", Dim: dim}, {Name: "tags", Dim: dim},
+			{Name: "history", Dim: dim, Pooling: batch.Raw, FixedSize: 2},
+		},
+		Dense: []string{"age", "price"}, Labels: []string{"click"}, PrefixBits: 8,
+	}}
+	draw := rng.New(seed, "rows")
+	b := &batch.Batch{Samples: samples, Slots: make([]batch.Jagged, 3)}
+	for s := range b.Slots {
+		b.Slots[s].Offsets = []int32{0}
+	}
+	for range samples {
+		user := uint64(draw.IntN(50))
+		counts := [3]int{1, draw.IntN(4), draw.IntN(4)}
+		for s, n := range counts {
+			for range n {
+				id := user
+				if s > 0 {
+					id = uint64(draw.IntN(20))
+				}
+				b.Slots[s].IDs = append(b.Slots[s].IDs, id)
+			}
+			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
+		}
+		x := draw.NormFloat64()
+		b.Dense = append(b.Dense, float32(x), float32(draw.NormFloat64()))
+		label := float32(0)
+		if x+float64(user%5)-2+draw.NormFloat64() > 0 {
+			label = 1
+		}
+		b.Labels = append(b.Labels, label)
+	}
+	r.all = b
+	return r
+}
+
+func small(mode string, ranks int) job.Training {
+	t := job.Default()
+	t.Mode, t.Ranks, t.GlobalBatch, t.Prefetch = mode, ranks, 64, 4
+	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{16, 8}, Activation: model.ReLU, BatchNorm: true}
+	t.Rows, t.Dense.Rate = opt.DefaultRow(), 0.01
+	return t
+}
+
+func mustRun(t *testing.T, training job.Training, r *rows) *Result {
+	t.Helper()
+	result, err := Run(t.Context(), training, r, r.all, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Sync training is sequential training, bit for bit, for every number of
+// ranks, EWs and PSs, every overlap, both merges and both scales, though the
+// last batch is short.
+func TestSyncEqualsSequentialBitForBit(t *testing.T) {
+	r := newRows(64*12+9, 64, 4, 1)
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+			for _, ranks := range []int{1, 2, 4, 8} {
+				for i, overlap := range []string{"none", "ids", "ids+ds"} {
+					reference := small(job.Sequential, ranks)
+					if merge == job.MergeStep && scale == job.ScaleGlobal {
+						reference.Ranks = 1
+					}
+					training := small(job.Sync, ranks)
+					training.Overlap, training.EmbeddingWorkers, training.ParameterServers = overlap, 1+i, 3-i
+					reference.Merge, reference.Scale, training.Merge, training.Scale = merge, scale, merge, scale
+					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d %s", merge, scale, ranks, overlap), func(t *testing.T) {
+						want, got := mustRun(t, reference, r), mustRun(t, training, r)
+						if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
+							t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
+								want.DenseDigest, want.RowsDigest, want.Rows)
+						}
+						if got.Staleness.Own.Max() != 0 || got.Staleness.Cross.Max() != 0 || got.Staleness.Own.Count() == 0 {
+							t.Errorf("staleness own %v, cross %v", got.Staleness.Own.Summary(), got.Staleness.Cross.Summary())
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// Hybrid training keeps its bounds on staleness and learns.
+func TestHybridKeepsItsBounds(t *testing.T) {
+	r := newRows(64*40, 64, 4, 2)
+	for _, staleness := range []int{0, 1, 3} {
+		for _, overlap := range []string{"none", "ds"} {
+			t.Run(fmt.Sprintf("τ=%d %s", staleness, overlap), func(t *testing.T) {
+				training := small(job.Hybrid, 4)
+				training.Staleness, training.Overlap = &staleness, overlap
+				got := mustRun(t, training, r)
+				rule, err := training.Rule()
+				if err != nil {
+					t.Fatal(err)
+				}
+				bounds, s := rule.Bounds(4), got.Staleness
+				if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
+					t.Errorf("own %d, cross %d, inflight %d; promised %+v", s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), bounds)
+				}
+				if got.AUC < 0.7 {
+					t.Errorf("AUC %.3f on its own training rows", got.AUC)
+				}
+			})
+		}
+	}
+}
+
+// τ = 0 with one rank leaves nothing to chance: it is sequential training with
+// one optimizer step per put.
+func TestHybridOfOneRankWithoutStalenessIsSequential(t *testing.T) {
+	r := newRows(64*10, 64, 4, 3)
+	none := 0
+	training := small(job.Hybrid, 1)
+	training.Staleness = &none
+	got, want := mustRun(t, training, r), mustRun(t, small(job.Sequential, 1), r)
+	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
+		t.Error("parameters differ")
+	}
+}
+
+// failing is a source whose steps cannot be read from some step on.
+type failing struct {
+	*rows
+	from int
+}
+
+var errDisk = errors.New("disk on fire")
+
+func (f failing) Read(step int) (*batch.Batch, error) {
+	if step >= f.from {
+		return nil, errDisk
+	}
+	return f.rows.Read(step)
+}
+
+// A batch that cannot be read stops every role, and the error says which.
+func TestUnreadableBatchStopsTheRun(t *testing.T) {
+	for _, mode := range job.Modes() {
+		r := failing{newRows(640, 64, 4, 4), 3}
+		_, err := Run(t.Context(), small(mode, 2), r, r.all, Options{})
+		if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "step 3") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
+
+// A gradient that is not finite stops the run with advice.
+func TestNonFiniteGradientStopsTheRun(t *testing.T) {
+	for _, mode := range job.Modes() {
+		r := newRows(640, 64, 4, 5)
+		r.all.Dense[200] = float32(math.Inf(1))
+		_, err := Run(t.Context(), small(mode, 2), r, r.all, Options{})
+		if err == nil || !strings.Contains(err.Error(), "step 1") || !strings.Contains(err.Error(), "lower the learning rate") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
+
+// A full PS stops the run and says what to do.
+func TestFullServerStopsTheRun(t *testing.T) {
+	training := small(job.Hybrid, 2)
+	training.RowCapacity = 5
+	r := newRows(640, 64, 4, 6)
+	if _, err := Run(t.Context(), training, r, r.all, Options{}); !errors.Is(err, table.ErrFull) {
+		t.Error(err)
+	}
+}
+
+// Ending the context stops every goroutine, at whatever moment.
+func TestCancelIsClean(t *testing.T) {
+	r := newRows(64*200, 64, 4, 7)
+	for _, mode := range job.Modes() {
+		for _, after := range []int{1, 7, 50} {
+			before := runtime.NumGoroutine()
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := Run(ctx, small(mode, 4), r, r.all, Options{Progress: func(done, _ int) {
+				if done >= after {
+					cancel()
+				}
+			}})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", mode, err)
+			}
+			// A goroutine counts for a moment after its function has returned.
+			for range 1000 {
+				if runtime.NumGoroutine() <= before {
+					break
+				}
+				runtime.Gosched()
+			}
+			if now := runtime.NumGoroutine(); now > before {
+				t.Errorf("%s: %d goroutines left", mode, now-before)
+			}
+		}
+	}
+}
