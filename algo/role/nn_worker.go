@@ -82,6 +82,16 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 	w.issue(now, out)
 	w.synchronise(now, out)
 	w.train(now, out)
+	w.finish(out)
+}
+
+// finish reports, once, that every step is trained and acknowledged. The last
+// acknowledgement may overtake the last step of the dense optimizer.
+func (w *NNWorker) finish(out *Outputs) {
+	if !w.finished && w.done.floor == w.cfg.Steps && w.nextTrain == w.cfg.Steps {
+		w.finished = true
+		out.List = append(out.List, Output{Kind: Finished})
+	}
 }
 
 func (w *NNWorker) find(step int32) *training {
@@ -112,10 +122,6 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
 		out.record(w.event(now, event.BatchDone, m.Step))
 		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
-		if w.done.floor == w.cfg.Steps && !w.finished {
-			w.finished = true
-			out.List = append(out.List, Output{Kind: Finished})
-		}
 	}
 }
 

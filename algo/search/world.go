@@ -155,6 +155,11 @@ func (w *World) take(i int, in role.Input, o role.Output) error {
 		return w.observe(o.Event)
 	case role.Finished:
 		w.finished++
+		for lane := range lanesOfRole {
+			if len(w.lanes[i*lanesOfRole+lane]) > 0 {
+				return fmt.Errorf("%v finishes with work in flight", w.roles[i].Address())
+			}
+		}
 	case role.Halt:
 		return o.Reason
 	}
