@@ -42,6 +42,9 @@ type Training struct {
 
 	GlobalBatch int `yaml:"global-batch"` // samples a step, over all ranks
 	Epochs      int `yaml:"epochs"`
+	// Shuffle draws a new order of the training rows for every epoch; without
+	// it they keep the order of the data.
+	Shuffle bool `yaml:"shuffle"`
 	// Groups is V, the number of groups that a global batch is cut into; a
 	// power of two that Ranks divides. Equal V gives equal bits in sync mode.
 	Groups int `yaml:"groups"`
@@ -72,7 +75,7 @@ type Training struct {
 func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), Rows: opt.DefaultRow(), RowInit: 0.01,
-		GlobalBatch: 1024, Epochs: 1, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
+		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
 		Prefetch: 10, Scale: ScaleGlobal, Seed: 1,
 	}
 }

@@ -65,8 +65,8 @@ type Engine interface {
 	Init(seed uint64) (params, running []float32)
 	// NewPass returns scratch for groups of up to maxSamples samples.
 	NewPass(maxSamples int) Pass
-	// UpdateRunning folds the statistics of one group into the running ones.
-	// Groups are folded in ascending group number on every replica.
+	// UpdateRunning folds the statistics of one step into the running ones. Stats
+	// holds those of all its groups, in ascending group number on every replica.
 	UpdateRunning(running, stats []float32)
 }
 
@@ -80,8 +80,7 @@ type Pass interface {
 	// statistics, otherwise running.
 	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
 	// Stats returns the group's batch-norm statistics after a training Forward;
-	// length Layout.Stats. A group too small to estimate a variance (fewer than
-	// two samples) says so in them and is skipped by UpdateRunning.
+	// length Layout.Stats, the sample count first.
 	Stats() []float32
 	// Backward writes the gradient sums over the group's samples of one bucket
 	// into grad[bucket.Lo:bucket.Hi], overwriting what was there; grad has

@@ -189,6 +189,15 @@ func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
 	if math.Abs(float64(running[0])-0.7) > 1e-6 || math.Abs(float64(running[1])-1.7) > 1e-6 {
 		t.Errorf("running statistics %v, want [0.7 1.7]", running)
 	}
+	// The same two samples as two groups of one: nothing changes but the way.
+	_, fresh := engine.Init(1)
+	pass.Forward(params, running, Input{Samples: 1, Embeddings: []float32{1}, Labels: []float32{0}}, true)
+	groups := slices.Clone(pass.Stats())
+	pass.Forward(params, running, Input{Samples: 1, Embeddings: []float32{3}, Labels: []float32{0}}, true)
+	engine.UpdateRunning(fresh, append(groups, pass.Stats()...))
+	if !slices.Equal(fresh, running) {
+		t.Errorf("two groups of one give %v, one group of two %v", fresh, running)
+	}
 	// One sample has no variance: the statistics say so and are skipped.
 	before := slices.Clone(running)
 	pass.Forward(params, running, Input{Samples: 1, Embeddings: []float32{5}, Labels: []float32{0}}, true)

@@ -98,14 +98,64 @@ func (f *feedForward) Init(seed uint64) (params, running []float32) {
 }
 
 // UpdateRunning folds as PyTorch does: r = 0.9·r + 0.1·s for mean and unbiased
-// variance. A group of fewer than two samples has no variance and is skipped.
+// variance, once for all groups of a step, however many they are. The groups'
+// statistics become those of the step's samples by
+//
+//	n = Σ n_g    mean = Σ n_g·mean_g / n
+//	variance = Σ [(n_g − 1)·variance_g + n_g·(mean_g − mean)²] / (n − 1)
+//
+// A step of fewer than two samples has no variance and is skipped.
+//
+// Source: Chan, Golub, LeVeque, The American Statistician 37 (1983).
 func (f *feedForward) UpdateRunning(running, stats []float32) {
 	checkLen("running", len(running), f.layout.Running)
-	checkLen("stats", len(stats), f.layout.Stats)
-	if len(stats) == 0 || stats[0] < 2 {
+	size := f.layout.Stats
+	if size == 0 {
 		return
 	}
-	for i, s := range stats[1:] {
-		running[i] = float32((1-normMomentum)*running[i]) + float32(normMomentum*s)
+	if len(stats)%size != 0 {
+		panic(fmt.Sprintf("model: len(stats) = %d, want a multiple of %d", len(stats), size))
 	}
+	samples := 0.0
+	for at := 0; at < len(stats); at += size {
+		samples += float64(stats[at])
+	}
+	if samples < 2 {
+		return
+	}
+	for i := range f.layers {
+		if d := &f.layers[i]; d.norm {
+			for j := range d.out {
+				mean, variance := pooledMoments(stats, size, samples, d.running+j, d.running+d.out+j)
+				fold(&running[d.running+j], mean)
+				fold(&running[d.running+d.out+j], variance)
+			}
+		}
+	}
+}
+
+// pooledMoments returns mean and unbiased variance of one feature over the
+// samples of all groups; the feature's are at the places mean and variance of
+// each group's running-shaped statistics.
+func pooledMoments(stats []float32, size int, samples float64, meanAt, varianceAt int) (mean, variance float64) {
+	for at := 0; at < len(stats); at += size {
+		mean += float64(stats[at]) * float64(stats[at+1+meanAt])
+	}
+	mean /= samples
+	for at := 0; at < len(stats); at += size {
+		n := float64(stats[at])
+		if n >= 2 {
+			variance += (n - 1) * float64(stats[at+1+varianceAt])
+		}
+		if n >= 1 {
+			off := float64(stats[at+1+meanAt]) - mean
+			variance += float64(n*off) * off
+		}
+	}
+	return mean, variance / (samples - 1)
+}
+
+// fold moves a running statistic towards that of a step.
+func fold(running *float32, now float64) {
+	*running = float32(float64((1-normMomentum)*float64(*running)) + float64(normMomentum*now))
 }

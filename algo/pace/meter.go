@@ -116,14 +116,22 @@ func (m *Meter) read(server, reader, step int32) {
 		return
 	}
 	m.closed.Inflight.Add(m.outstanding - 1)
+	missed, times := 0, uint64(0) // neighbouring ranks often miss the same
 	for rank := range m.ranks {
-		c := openCount{server, reader, step, m.ledger.count(server, rank, step)}
-		if step <= m.ledger.routed(rank) {
-			m.closed.add(rank, c)
-		} else {
-			m.open[rank] = append(m.open[rank], c)
+		n := m.ledger.count(server, rank, step)
+		switch {
+		case step > m.ledger.routed(rank):
+			m.open[rank] = append(m.open[rank], openCount{server, reader, step, n})
+		case rank == reader:
+			m.closed.Own.Add(n)
+		case n == missed:
+			times++
+		default:
+			m.closed.Cross.AddCount(missed, times)
+			missed, times = n, 1
 		}
 	}
+	m.closed.Cross.AddCount(missed, times)
 }
 
 // Staleness returns what has been measured up to now. Steps that nobody has

@@ -57,11 +57,7 @@ func (d *Dense) apply(step, samples int) {
 		d.grads[i] /= n
 	}
 	d.optimizer.Step(d.Params, d.state, d.grads, step)
-	if size := d.layout.Stats; size > 0 {
-		for at := 0; at < len(d.stats); at += size {
-			d.engine.UpdateRunning(d.Running, d.stats[at:at+size])
-		}
-	}
+	d.engine.UpdateRunning(d.Running, d.stats)
 	d.applied++
 }
 

@@ -1,0 +1,219 @@
+package role_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// cluster is the smallest world that roles can live in: messages and work wait
+// until a test lets them happen.
+type cluster struct {
+	cfg     role.Config
+	roles   []role.Role
+	mail    []msg.Message // sent and not delivered, in order
+	work    []pending     // asked for and not done, in order
+	reduced []pending     // buckets that are summed, in order
+	fed     map[[2]int32]int32
+	owners  map[[2]int32][]int32 // by (rank, step): PSs with rows of the batch; all if absent
+	now     unit.Tick
+	log     strings.Builder
+}
+
+// pending is an input to come.
+type pending struct {
+	to msg.Address
+	in role.Input
+}
+
+func newCluster(cfg role.Config) *cluster {
+	c := &cluster{cfg: cfg, fed: map[[2]int32]int32{}, owners: map[[2]int32][]int32{}}
+	c.roles = role.New(&c.cfg)
+	return c
+}
+
+// find returns the role of an address.
+func (c *cluster) find(a msg.Address) role.Role {
+	i := slices.IndexFunc(c.roles, func(r role.Role) bool { return r.Address() == a })
+	return c.roles[i]
+}
+
+// step hands a role one input, does what it asks for and logs it.
+func (c *cluster) step(to msg.Address, in role.Input, title string) {
+	var out role.Outputs
+	c.find(to).Step(c.now, in, &out)
+	fmt.Fprintf(&c.log, "%v: %s\n", to, title)
+	for _, o := range out.List {
+		fmt.Fprintf(&c.log, "  %s\n", describe(o))
+		c.take(to, o)
+	}
+}
+
+func (c *cluster) take(from msg.Address, o role.Output) {
+	switch o.Kind {
+	case role.Send:
+		c.mail = append(c.mail, o.Message)
+	case role.Do:
+		if o.Work.Kind == role.Backward {
+			for b := range c.cfg.Buckets {
+				c.work = append(c.work, pending{from, role.Input{Kind: role.WorkPart, Work: o.Work, Bucket: int32(b)}})
+			}
+		}
+		c.work = append(c.work, pending{from, role.Input{Kind: role.WorkDone, Work: o.Work, Result: c.result(from, o.Work)}})
+	case role.Feed:
+		key := [2]int32{o.Work.Step, o.Bucket}
+		if c.fed[key]++; c.fed[key] < c.cfg.Ranks {
+			return
+		}
+		for rank := range c.cfg.Ranks {
+			in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: o.Work.Step}, Bucket: o.Bucket}
+			c.reduced = append(c.reduced, pending{msg.Address{Role: msg.NNWorker, Index: rank}, in})
+		}
+	}
+}
+
+// rows makes up the number of a batch's rows on a PS: one on each owner.
+func (c *cluster) rows(rank, step, server int32) int32 {
+	if owners, given := c.owners[[2]int32{rank, step}]; given && !slices.Contains(owners, server) {
+		return 0
+	}
+	return 1
+}
+
+// result makes up the counts of work: 4 samples a rank, embeddings of 16 bytes.
+func (c *cluster) result(who msg.Address, w role.Work) role.Result {
+	r := role.Result{Bytes: 64}
+	switch w.Kind {
+	case role.ReadRows:
+		r.Bytes = 16 * unit.Bytes(c.rows(w.Rank, w.Step, who.Index))
+	case role.Read:
+		for range c.cfg.Ranks {
+			r.Samples = append(r.Samples, 4)
+			r.IDBytes = append(r.IDBytes, 32)
+			r.SampleBytes = append(r.SampleBytes, 16)
+		}
+	case role.Split:
+		for p := range c.cfg.ParameterServers {
+			rows := c.rows(w.Rank, w.Step, p)
+			r.Rows = append(r.Rows, rows)
+			r.SignBytes = append(r.SignBytes, 8*unit.Bytes(rows))
+			r.ValueBytes = append(r.ValueBytes, 16*unit.Bytes(rows))
+		}
+	}
+	return r
+}
+
+// deliver hands over the messages that match, as they stand now.
+func (c *cluster) deliver(match func(msg.Message) bool) {
+	for _, m := range c.pull(match) {
+		c.step(m.To, role.Input{Kind: role.Received, Message: m}, "got "+brief(m))
+	}
+}
+
+// pull takes the messages that match out of the mail.
+func (c *cluster) pull(match func(msg.Message) bool) []msg.Message {
+	var pulled []msg.Message
+	c.mail = slices.DeleteFunc(c.mail, func(m msg.Message) bool {
+		if !match(m) {
+			return false
+		}
+		pulled = append(pulled, m)
+		return true
+	})
+	return pulled
+}
+
+// finish completes the work that matches, as it stands now.
+func (c *cluster) finish(match func(pending) bool) {
+	var done []pending
+	c.work = slices.DeleteFunc(c.work, func(p pending) bool {
+		if !match(p) {
+			return false
+		}
+		done = append(done, p)
+		return true
+	})
+	for _, p := range done {
+		title := "finished " + workName(p.in.Work)
+		if p.in.Kind == role.WorkPart {
+			title = fmt.Sprintf("bucket %d of backward is ready", p.in.Bucket)
+		}
+		c.step(p.to, p.in, title)
+	}
+}
+
+// reduce hands over the reduced buckets that match.
+func (c *cluster) reduce(match func(pending) bool) {
+	var done []pending
+	c.reduced = slices.DeleteFunc(c.reduced, func(p pending) bool {
+		if !match(p) {
+			return false
+		}
+		done = append(done, p)
+		return true
+	})
+	for _, p := range done {
+		c.step(p.to, p.in, fmt.Sprintf("bucket %d of step %d is reduced", p.in.Bucket, p.in.Work.Step))
+	}
+}
+
+// idle reports whether nothing is left to happen.
+func (c *cluster) idle() bool { return len(c.mail)+len(c.work)+len(c.reduced) == 0 }
+
+// run lets everything happen that can: messages, then work, then buckets.
+func (c *cluster) run() {
+	for !c.idle() {
+		c.deliver(func(msg.Message) bool { return true })
+		c.finish(func(pending) bool { return true })
+		c.reduce(func(pending) bool { return true })
+	}
+}
+
+func brief(m msg.Message) string {
+	return fmt.Sprintf("%v rank %d step %d", m.Kind, m.Rank, m.Step)
+}
+
+func workName(w role.Work) string {
+	if w.Rank == event.NoRank {
+		return fmt.Sprintf("%v step %d", w.Kind, w.Step)
+	}
+	return fmt.Sprintf("%v rank %d step %d", w.Kind, w.Rank, w.Step)
+}
+
+// describe returns one output on one line.
+func describe(o role.Output) string {
+	switch o.Kind {
+	case role.Send:
+		return fmt.Sprintf("→ %v: %s, %d bytes", o.Message.To, brief(o.Message), o.Message.Bytes)
+	case role.Do:
+		return "do " + workName(o.Work)
+	case role.Feed:
+		return fmt.Sprintf("feed bucket %d of step %d, %d bytes", o.Bucket, o.Work.Step, o.Bytes)
+	case role.Keep:
+		return "keep payload"
+	case role.Release:
+		name := [...]string{
+			"global batch", "batch ids", "batch samples", "routed ids", "shard signs", "shard rows", "pooled rows",
+			"pooled gradients", "shard gradients", "dense gradients",
+		}[o.Handle.Kind]
+		if o.Handle.Rank == event.NoRank {
+			return fmt.Sprintf("release %s, step %d", name, o.Handle.Step)
+		}
+		return fmt.Sprintf("release %s, rank %d step %d", name, o.Handle.Rank, o.Handle.Step)
+	case role.SetTimer:
+		return fmt.Sprintf("set timer to %v", o.At)
+	case role.Record:
+		if o.Event.Rank == event.NoRank {
+			return fmt.Sprintf("record %v step %d", o.Event.Kind, o.Event.Step)
+		}
+		return fmt.Sprintf("record %v rank %d step %d", o.Event.Kind, o.Event.Rank, o.Event.Step)
+	case role.Finished:
+		return "FINISHED"
+	}
+	return "HALT: " + o.Reason.Error()
+}

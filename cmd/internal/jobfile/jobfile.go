@@ -1,0 +1,67 @@
+// Package jobfile reads the one YAML file that describes a job, the same for
+// runtime and simulator.
+package jobfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/datasets"
+)
+
+// Job is a whole job file. A file must name its data; of the training it holds
+// only what differs from job.Default.
+type Job struct {
+	Name     string          `yaml:"name"`
+	Data     datasets.Config `yaml:"data"`
+	Training job.Training    `yaml:"training"`
+}
+
+// AdultIncome is Persia's own example: its data, net, optimizers and settings
+// (PERSIA, examples/src/adult-income). Its embedding_staleness of 10 is a
+// staleness of 9 here.
+func AdultIncome() Job {
+	t := job.Default()
+	staleness := 9
+	t.Model = model.PersiaAdultIncome()
+	t.Dense = opt.DefaultDense()
+	t.Dense.Kind, t.Dense.Rate = opt.SGD, 0.1
+	t.Rows = opt.DefaultRow()
+	t.GlobalBatch, t.Ranks, t.Staleness, t.Prefetch = 128, 4, &staleness, 10
+	t.Shuffle = false // it reads its files in order
+	return Job{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}, Training: t}
+}
+
+// Load reads a job file. Unknown keys are errors. A job without a name is
+// called after its file.
+func Load(path string) (Job, error) {
+	name := filepath.Base(path)
+	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default()}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return j, err
+	}
+	if err := job.Decode(text, path, &j); err != nil {
+		return j, err
+	}
+	if err := j.Validate(); err != nil {
+		return j, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
+}
+
+// Validate reports the first setting out of range, by its path in the file.
+func (j *Job) Validate() error {
+	if err := j.Data.Validate(); err != nil {
+		return fmt.Errorf("data.%w", err)
+	}
+	if err := j.Training.Validate(); err != nil {
+		return fmt.Errorf("training.%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+)
+
+// program is what the command needs of its surroundings.
+type program struct {
+	stdout, stderr io.Writer
+	terminal       bool   // stderr is one
+	dataDir        string // TANDEM_DATA
+	now            func() time.Time
+}
+
+// flags are what the command line may change of a job. Only those that were
+// given count.
+type flags struct {
+	file      string
+	modes     []string
+	onBadRow  string
+	out       string
+	json      bool
+	ranks     int
+	batch     int
+	epochs    int
+	staleness int
+	seed      uint64
+}
+
+const usage = `Train a recommender model in this process and compare the modes.
+
+Without arguments: Persia's own example. The census income data set, part of
+this program, is trained for one epoch in each mode, with Persia's net and
+optimizers on 4 ranks, beside a logistic regression; then the simulator says
+what the same job would do on Persia's cluster.
+
+A job file (--file) describes other jobs; see cmd/train/jobs. Paths in it are
+relative to the folder in the environment variable TANDEM_DATA.
+
+Results go to a new folder, results/<time>-<name> unless --out names one: the
+resolved job, the environment and the numbers.`
+
+const examples = `  go run ./cmd/train
+  go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
+  go run ./cmd/train --json > run.json
+  TANDEM_DATA=~/data go run ./cmd/train --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
+
+func (p *program) command() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use: "train", Short: "Train a recommender model and compare the modes", Long: usage, Example: examples,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			j, err := f.job(c)
+			if err != nil {
+				return err
+			}
+			return p.train(c.Context(), j, f)
+		},
+	}
+	c.SetOut(p.stdout)
+	c.SetErr(p.stderr)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return face.Misuse("see --help", "%v", err) })
+	c.CompletionOptions.DisableDefaultCmd = true
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: the census income job)")
+	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "modes to train")
+	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; must divide the job's groups")
+	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
+	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
+	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
+	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
+	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	return c
+}
+
+// job returns the job of the command line: the file, and what flags change.
+func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
+	j := jobfile.AdultIncome()
+	if f.file != "" {
+		var err error
+		if j, err = jobfile.Load(f.file); err != nil {
+			return j, err
+		}
+		if !c.Flags().Changed("mode") {
+			f.modes = []string{j.Training.Mode}
+		}
+	}
+	for i, mode := range f.modes {
+		if !slices.Contains(job.Modes(), mode) {
+			return j, face.Misuse("modes are "+strings.Join(job.Modes(), ", "),
+				"--mode: %q is unknown; the nearest is %q", mode, job.Nearest(mode, job.Modes()))
+		}
+		if slices.Contains(f.modes[:i], mode) {
+			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)
+		}
+	}
+	t := &j.Training
+	for name, set := range map[string]func() error{
+		"ranks":        func() error { t.Ranks = f.ranks; return nil },
+		"global-batch": func() error { t.GlobalBatch = f.batch; return nil },
+		"epochs":       func() error { t.Epochs = f.epochs; return nil },
+		"seed":         func() error { t.Seed = f.seed; return nil },
+		"staleness": func() error {
+			t.Staleness = &f.staleness
+			t.Prefetch = max(t.Prefetch, f.staleness+1)
+			return nil
+		},
+		"on-bad-row": func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
+	} {
+		if !c.Flags().Changed(name) {
+			continue
+		}
+		if err := set(); err != nil {
+			return j, face.Misuse("see --help", "--%s: %v", name, err)
+		}
+	}
+	if err := j.Validate(); err != nil {
+		return j, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	return j, nil
+}

@@ -1,0 +1,35 @@
+// Command train trains a recommender model in this process, in one mode after
+// another, and prints how they compare.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/term"
+
+	"tandem/cmd/face"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the program: its arguments, its outputs, its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	p := &program{
+		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		dataDir: os.Getenv("TANDEM_DATA"), now: time.Now,
+	}
+	command := p.command()
+	command.SetArgs(args)
+	err := command.ExecuteContext(ctx)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted; nothing was written")
+	}
+	return face.Explain(stderr, "train", err)
+}

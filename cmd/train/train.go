@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+	"tandem/runtime/train"
+)
+
+// train runs a job in every mode, and reports.
+func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
+	target := f.out
+	if target == "" {
+		target = filepath.Join("results", p.now().Format("20060102-150405")+"-"+j.Name)
+	}
+	folder, err := face.NewFolder(target)
+	if err != nil {
+		return &face.Fault{Err: fmt.Errorf("results folder: %w", err), Hint: "results are never overwritten: give --out a new folder"}
+	}
+	defer folder.Discard()
+	report, err := p.measure(ctx, j, f.modes)
+	if err != nil {
+		return err
+	}
+	if err := writeResults(folder.Path(), j, report); err != nil {
+		return err
+	}
+	place, err := folder.Finish()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = report.writeJSON(p.stdout)
+	} else {
+		err = report.writeText(p.stdout)
+	}
+	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
+	return err
+}
+
+// measure trains every mode and the baseline on the same rows.
+func (p *program) measure(ctx context.Context, j jobfile.Job, modes []string) (*report, error) {
+	start := p.now()
+	data, err := datasets.Open(j.Data, p.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(j, data)
+	bar := face.NewProgress(p.stderr, p.terminal)
+	defer bar.Close()
+	var trainings []job.Training
+	for _, mode := range modes {
+		t := j.Training
+		t.Mode = mode
+		if mode != j.Training.Mode {
+			t.Overlap, t.Merge = "", "" // choices of another mode
+		}
+		trainings = append(trainings, t)
+	}
+	trainings = append(trainings, baseline(j.Training))
+	for i, t := range trainings {
+		source, err := sourceOf(data, t)
+		if err != nil {
+			return nil, err
+		}
+		name := t.Mode
+		if i == len(modes) {
+			name = model.LogisticRegression
+		}
+		result, err := train.Run(ctx, t, source, data.Test, train.Options{Progress: func(done, steps int) {
+			bar.Show(i*steps+done, len(trainings)*steps, name)
+		}})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r.add(name, result, i == len(modes))
+	}
+	if err := r.simulate(j.Training, modes, data); err != nil {
+		return nil, err
+	}
+	r.WallSeconds = p.now().Sub(start).Seconds()
+	return r, nil
+}
+
+// sourceOf returns the training rows as a training wants them.
+func sourceOf(data *datasets.Dataset, t job.Training) (batch.Source, error) {
+	seed := &t.Seed
+	if !t.Shuffle {
+		seed = nil
+	}
+	return datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), data.Train, t.GlobalBatch, t.Epochs, seed)
+}
+
+// baseline is logistic regression on the same rows, batches and epochs: what
+// any embedding model must beat. Its rate of 0.1, with Adagrad throughout, was
+// set once and is not tuned to a data set.
+func baseline(t job.Training) job.Training {
+	t.Mode, t.Overlap, t.Merge = job.Sequential, "", ""
+	t.Model = model.Spec{Kind: model.LogisticRegression}
+	t.Dense = opt.DefaultDense()
+	t.Dense.Kind, t.Dense.Rate = opt.Adagrad, 0.1
+	t.Rows = opt.DefaultRow()
+	t.Rows.Order, t.Rows.Rate = opt.After, 0.1
+	t.RowInit = 0
+	return t
+}
+
+// writeResults writes the resolved job, the environment and the numbers.
+func writeResults(folder string, j jobfile.Job, r *report) error {
+	resolved, err := yaml.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "job.yaml"), resolved, 0o644); err != nil {
+		return err
+	}
+	environment, err := json.MarshalIndent(face.CurrentEnvironment(), "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "environment.json"), append(environment, '\n'), 0o644); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(folder, "result.json"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := r.writeJSON(out); err != nil {
+		return err
+	}
+	return out.Close()
+}
