@@ -35,6 +35,7 @@ type flags struct {
 	epochs    int
 	staleness int
 	seed      uint64
+	seeds     int
 }
 
 const usage = `Train a recommender model in this process and compare the modes.
@@ -53,6 +54,7 @@ resolved job, the environment and the numbers.`
 const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
+  go run ./cmd/train --seeds 5 --mode sync,hybrid
   TANDEM_DATA=~/data go run ./cmd/train --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
 
 func (p *program) command() *cobra.Command {
@@ -87,6 +89,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
+	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
@@ -113,6 +116,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		if slices.Contains(f.modes[:i], mode) {
 			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)
 		}
+	}
+	if f.seeds < 1 {
+		return j, face.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
 	}
 	t := &j.Training
 	for name, set := range map[string]func() error{

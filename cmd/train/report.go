@@ -14,25 +14,29 @@ import (
 
 // report is what the program prints, and the object of --json.
 type report struct {
-	Data        string  `json:"data"`
-	TrainRows   int     `json:"train_rows"`
-	TestRows    int     `json:"test_rows"`
-	DroppedRows int     `json:"dropped_rows"`
-	Model       string  `json:"model"`
-	Engine      string  `json:"engine"`
-	Seed        uint64  `json:"seed"`
-	WallSeconds float64 `json:"wall_s"`
-	Runs        []row   `json:"runs"`
-	Baselines   []row   `json:"baselines"`
-	Simulated   []guess `json:"simulated"`
+	Data        string       `json:"data"`
+	TrainRows   int          `json:"train_rows"`
+	TestRows    int          `json:"test_rows"`
+	DroppedRows int          `json:"dropped_rows"`
+	Model       string       `json:"model"`
+	Engine      string       `json:"engine"`
+	Seed        uint64       `json:"seed"`
+	WallSeconds float64      `json:"wall_s"`
+	Seeds       int          `json:"seeds"`
+	Runs        []row        `json:"runs"`
+	Baselines   []row        `json:"baselines"`
+	Comparisons []comparison `json:"comparisons"`
+	Simulated   []prediction `json:"simulated"`
 
 	job jobfile.Job
 }
 
-// row is one trained model.
+// row is one model, trained with one seed or several. AUC, log loss and
+// samples/s are means over seeds; counts are those of one seed.
 type row struct {
 	Mode             string                  `json:"mode"`
 	AUC              float64                 `json:"auc"`
+	AUCInterval      *metric.Interval        `json:"auc_interval,omitempty"` // 95 %, with several seeds
 	LogLoss          float64                 `json:"log_loss"`
 	Samples          int                     `json:"samples"`
 	SamplesPerSecond float64                 `json:"samples_per_s"`
@@ -40,6 +44,9 @@ type row struct {
 	Ranks            int                     `json:"ranks"`
 	Staleness        metric.HistogramSummary `json:"staleness"`       // own
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
+
+	aucs      []float64 // by seed
+	predicted []float32 // of the first seed
 }
 
 // engineName says what computes the dense network.
@@ -52,12 +59,24 @@ func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 	}
 }
 
-func (r *report) add(name string, result *train.Result, baseline bool) {
-	line := row{
-		Mode: name, AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
-		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Training.Ranks,
-		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(),
+func (r *report) add(name string, results []*train.Result, baseline bool) {
+	r.Seeds = len(results)
+	first := results[0]
+	line := row{Mode: name, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
+	var own, cross metric.Histogram
+	for _, result := range results {
+		line.aucs = append(line.aucs, result.AUC)
+		line.LogLoss += result.LogLoss / float64(len(results))
+		line.SamplesPerSecond += float64(result.Samples) / result.Wall.Seconds() / float64(len(results))
+		own.Merge(&result.Staleness.Own)
+		cross.Merge(&result.Staleness.Cross)
 	}
+	interval := metric.MeanInterval(line.aucs)
+	line.AUC = interval.Estimate
+	if len(results) > 1 {
+		line.AUCInterval = &interval
+	}
+	line.Staleness, line.StalenessCross = own.Summary(), cross.Summary()
 	if baseline {
 		r.Baselines = append(r.Baselines, line)
 		return
@@ -85,7 +104,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	for _, line := range append(r.Runs, r.Baselines...) {
 		table.Rows = append(table.Rows, []string{
-			line.Mode, fmt.Sprintf("%.4f", line.AUC), fmt.Sprintf("%.4f", line.LogLoss), fmt.Sprintf("%.0f", line.SamplesPerSecond),
+			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss), fmt.Sprintf("%.0f", line.SamplesPerSecond),
 			staleness(line.Staleness), staleness(line.StalenessCross),
 		})
 	}
@@ -93,7 +112,17 @@ func (r *report) writeText(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w, "Staleness is measured at every read of an embedding PS: mean, and the largest seen.")
+	for _, c := range r.Comparisons {
+		fmt.Fprintln(w, c)
+	}
 	return r.writeSimulated(w)
+}
+
+func (l *row) aucText() string {
+	if l.AUCInterval == nil {
+		return fmt.Sprintf("%.4f", l.AUC)
+	}
+	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
 }
 
 // staleness formats a histogram; a mode without roles has none.

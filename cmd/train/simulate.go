@@ -1,17 +1,73 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/sim/cluster"
 )
 
-// guess is what the simulator says of the job on another cluster.
-type guess struct {
-	Mode string `json:"mode"`
+// prediction is what the simulator says of the job on the job's cluster,
+// Persia's unless the file names another. Cost only: it says how fast, not how
+// well the model would learn.
+type prediction struct {
+	Mode                 string  `json:"mode"`
+	Cluster              string  `json:"cluster"`
+	SamplesPerSecond     float64 `json:"samples_per_s"`
+	SamplesPerSecondLow  float64 `json:"samples_per_s_low"`  // every unknown at its worst
+	SamplesPerSecondHigh float64 `json:"samples_per_s_high"` // … at its best
+	StepSeconds          float64 `json:"step_s"`
+	Bottleneck           string  `json:"bottleneck"`
 }
 
-func (r *report) simulate(t job.Training, modes []string, data *datasets.Dataset) error { return nil }
+// simulate predicts the modes that run on a cluster.
+func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset) error {
+	r.Simulated = []prediction{}
+	workload, layout, err := jobfile.Counted(data, &j.Training)
+	if err != nil {
+		return fmt.Errorf("simulated: %w", err)
+	}
+	for _, t := range inModes(j.Training, modes) {
+		if t.Mode == job.Sequential {
+			continue
+		}
+		a, err := cluster.Predict(j.Cluster, t, layout, workload)
+		if err != nil {
+			return fmt.Errorf("simulated %s: %w", t.Mode, err)
+		}
+		r.Simulated = append(r.Simulated, prediction{
+			Mode: t.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput, SamplesPerSecondLow: a.Low,
+			SamplesPerSecondHigh: a.High, StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck,
+		})
+	}
+	return nil
+}
 
-func (r *report) writeSimulated(w io.Writer) error { return nil }
+// describe names a cluster by what matters most for its speed.
+func describe(s cluster.Spec) string {
+	name := "the job's cluster"
+	if s == cluster.Persia() {
+		name = "Persia's cluster"
+	}
+	return fmt.Sprintf("%s (%d × %s a server, %s)", name, s.AcceleratorsPerServer, s.Accelerator, s.Network)
+}
+
+func (r *report) writeSimulated(w io.Writer) error {
+	if len(r.Simulated) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nSimulated: the same job on %d ranks of %s; cost only\n",
+		r.job.Training.Ranks, r.Simulated[0].Cluster)
+	table := face.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
+	for _, s := range r.Simulated {
+		table.Rows = append(table.Rows, []string{
+			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond), fmt.Sprintf("%.0f … %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
+			fmt.Sprintf("%.3f", s.StepSeconds*1000), s.Bottleneck,
+		})
+	}
+	return table.WriteText(w)
+}

@@ -30,7 +30,7 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 		return &face.Fault{Err: fmt.Errorf("results folder: %w", err), Hint: "results are never overwritten: give --out a new folder"}
 	}
 	defer folder.Discard()
-	report, err := p.measure(ctx, j, f.modes)
+	report, err := p.measure(ctx, j, f)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 }
 
 // measure trains every mode and the baseline on the same rows.
-func (p *program) measure(ctx context.Context, j jobfile.Job, modes []string) (*report, error) {
+func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report, error) {
 	start := p.now()
 	data, err := datasets.Open(j.Data, p.dataDir)
 	if err != nil {
@@ -60,38 +60,50 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, modes []string) (*
 	r := newReport(j, data)
 	bar := face.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
-	var trainings []job.Training
-	for _, mode := range modes {
-		t := j.Training
-		t.Mode = mode
-		if mode != j.Training.Mode {
-			t.Overlap, t.Merge = "", "" // choices of another mode
-		}
-		trainings = append(trainings, t)
-	}
-	trainings = append(trainings, baseline(j.Training))
+	trainings := append(inModes(j.Training, f.modes), baseline(j.Training))
 	for i, t := range trainings {
-		source, err := sourceOf(data, t)
-		if err != nil {
-			return nil, err
-		}
 		name := t.Mode
-		if i == len(modes) {
+		if i == len(f.modes) {
 			name = model.LogisticRegression
 		}
-		result, err := train.Run(ctx, t, source, data.Test, train.Options{Progress: func(done, steps int) {
-			bar.Show(i*steps+done, len(trainings)*steps, name)
-		}})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		var results []*train.Result
+		for n := range f.seeds {
+			t.Seed = j.Training.Seed + uint64(n)
+			source, err := sourceOf(data, t)
+			if err != nil {
+				return nil, err
+			}
+			result, err := train.Run(ctx, t, source, data.Test, train.Options{Progress: func(done, steps int) {
+				bar.Show((i*f.seeds+n)*steps+done, len(trainings)*f.seeds*steps, name)
+			}})
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			results = append(results, result)
 		}
-		r.add(name, result, i == len(modes))
+		r.add(name, results, i == len(f.modes))
 	}
-	if err := r.simulate(j.Training, modes, data); err != nil {
+	r.compare(data.Test.Labels)
+	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err
 	}
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
+}
+
+// inModes returns a training in each mode. Choices that belong to the job's own
+// mode are not carried over to another.
+func inModes(t job.Training, modes []string) []job.Training {
+	var out []job.Training
+	for _, mode := range modes {
+		one := t
+		one.Mode = mode
+		if mode != t.Mode {
+			one.Overlap, one.Merge = "", ""
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // sourceOf returns the training rows as a training wants them.

@@ -12,14 +12,17 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/datasets"
+	"tandem/sim/cluster"
 )
 
 // Job is a whole job file. A file must name its data; of the training it holds
-// only what differs from job.Default.
+// only what differs from job.Default, of the cluster what differs from Persia's.
 type Job struct {
 	Name     string          `yaml:"name"`
 	Data     datasets.Config `yaml:"data"`
 	Training job.Training    `yaml:"training"`
+	// Cluster is the one that the simulator puts the job on.
+	Cluster cluster.Spec `yaml:"cluster"`
 }
 
 // AdultIncome is Persia's own example: its data, net, optimizers and settings
@@ -34,14 +37,14 @@ func AdultIncome() Job {
 	t.Rows = opt.DefaultRow()
 	t.GlobalBatch, t.Ranks, t.Staleness, t.Prefetch = 128, 4, &staleness, 10
 	t.Shuffle = false // it reads its files in order
-	return Job{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}, Training: t}
+	return Job{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}, Training: t, Cluster: cluster.Persia()}
 }
 
 // Load reads a job file. Unknown keys are errors. A job without a name is
 // called after its file.
 func Load(path string) (Job, error) {
 	name := filepath.Base(path)
-	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default()}
+	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: cluster.Persia()}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return j, err
@@ -62,6 +65,9 @@ func (j *Job) Validate() error {
 	}
 	if err := j.Training.Validate(); err != nil {
 		return fmt.Errorf("training.%w", err)
+	}
+	if err := j.Cluster.Validate(); err != nil {
+		return fmt.Errorf("cluster.%w", err)
 	}
 	return nil
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"tandem/algo/metric"
+)
+
+// equivalenceRows is the number of test rows from which on a difference may be
+// called equivalent to none: fewer cannot tell 0.001 of AUC apart.
+const equivalenceRows = 1_000_000
+
+// comparison is the paired difference in AUC, seed by seed, of a mode and the
+// first one trained.
+type comparison struct {
+	Mode      string          `json:"mode"`
+	Against   string          `json:"against"`
+	OverSeeds metric.Interval `json:"auc_difference"`           // 95 %, from the differences of all seeds
+	OverRows  metric.Interval `json:"auc_difference_bootstrap"` // 95 %, by a paired bootstrap of the test rows, first seed
+	Verdict   string          `json:"verdict"`                  // on the union of the two
+}
+
+// resamples of the bootstrap: enough for the second digit of an interval.
+const resamples = 500
+
+// compare fills the comparisons, which several seeds allow.
+func (r *report) compare(labels []float32) {
+	r.Comparisons = []comparison{}
+	if r.Seeds < 2 {
+		return
+	}
+	for _, line := range r.Runs[1:] {
+		differences := make([]float64, r.Seeds)
+		for i := range differences {
+			differences[i] = line.aucs[i] - r.Runs[0].aucs[i]
+		}
+		c := comparison{
+			Mode: line.Mode, Against: r.Runs[0].Mode, OverSeeds: metric.MeanInterval(differences),
+			OverRows: metric.AUCDifference(line.predicted, r.Runs[0].predicted, labels, resamples, r.Seed),
+		}
+		union := metric.Interval{
+			Estimate: c.OverSeeds.Estimate, Low: min(c.OverSeeds.Low, c.OverRows.Low), High: max(c.OverSeeds.High, c.OverRows.High),
+		}
+		verdict := metric.Judge(union, metric.EquivalenceMargin)
+		c.Verdict = verdict.String()
+		if verdict == metric.Equivalent && r.TestRows < equivalenceRows {
+			c.Verdict = fmt.Sprintf("inside ±%g, but %d test rows are too few to claim equivalence",
+				metric.EquivalenceMargin, r.TestRows)
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+}
+
+// String prints the comparison on one line.
+func (c comparison) String() string {
+	return fmt.Sprintf("AUC of %s less that of %s: %+.5f; 95 %% over seeds %+.5f to %+.5f, over test rows %+.5f to %+.5f: %s",
+		c.Mode, c.Against, c.OverSeeds.Estimate, c.OverSeeds.Low, c.OverSeeds.High, c.OverRows.Low, c.OverRows.High, c.Verdict)
+}
