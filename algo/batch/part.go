@@ -16,9 +16,9 @@ type Part struct {
 // by at most one, and a batch shorter than groups leaves some of them empty.
 // Rank r owns the groups from r·groups/ranks on.
 //
-// It panics unless ranks divides groups. Parts alias b.
+// It panics unless ranks divides groups, both at least 1. Parts alias b.
 func Cut(b *Batch, groups, ranks int) []Part {
-	if ranks < 1 || groups%ranks != 0 {
+	if ranks < 1 || groups < 1 || groups%ranks != 0 {
 		panic(fmt.Sprintf("batch: %d ranks do not divide %d groups", ranks, groups))
 	}
 	parts := make([]Part, ranks)

@@ -37,18 +37,34 @@ type Leaf struct {
 }
 
 // SparseTree is Tree where most positions are empty: an absent leaf is passed
-// over, as if the tree had no branch there. Leaves are in ascending order of
-// Index, which lies in [0, size), size a power of two. The sum is left in, and
-// returned as, the values of the first leaf.
+// over, as if the tree had no branch there. The sum is left in, and returned
+// as, the values of the first leaf; the others' are scratch afterwards.
 //
-// It panics on no leaves. Cost: len(leaves)−1 additions an element.
+// It panics if there are no leaves, if their lengths differ, or unless size is
+// a power of two and the indices ascend within [0, size). Cost: len(leaves)−1
+// additions an element; no allocation.
 func SparseTree(leaves []Leaf, size int) []float32 {
-	if len(leaves) == 0 {
-		panic("collective: no leaves")
-	}
+	mustBeLeaves(leaves, size)
 	return sparse(leaves, 0, size)
 }
 
+func mustBeLeaves(leaves []Leaf, size int) {
+	if len(leaves) == 0 {
+		panic("collective: no leaves")
+	}
+	if size < 1 || size&(size-1) != 0 {
+		panic(fmt.Sprintf("collective: tree over %d positions, want a power of two", size))
+	}
+	before := -1
+	for _, leaf := range leaves {
+		if leaf.Index <= before || leaf.Index >= size {
+			panic(fmt.Sprintf("collective: leaf %d after %d, want ascending in [0, %d)", leaf.Index, before, size))
+		}
+		before = leaf.Index
+	}
+}
+
+// sparse sums the leaves of the subtree over positions [lo, lo+size).
 func sparse(leaves []Leaf, lo, size int) []float32 {
 	if len(leaves) == 1 {
 		return leaves[0].Values

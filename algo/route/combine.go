@@ -1,5 +1,7 @@
 package route
 
+import "fmt"
+
 // Put is what a rank's batch gives one PS: the gradient sums of the rows that
 // the PS owns.
 type Put struct {
@@ -28,13 +30,21 @@ func (p Put) Scale(stepSamples int, byRank bool) []float32 {
 // division by the step's samples; if byRank, each rank's sums are divided by
 // its own samples first.
 //
-// The signs come in order of first occurrence. It panics if there are no puts.
+// The signs come in order of first occurrence. It panics unless the number of
+// puts is a power of two and their ranks count up from 0. Puts do not change.
 // Cost: one hash table operation and one row added a (row, rank).
 func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, grads []float32) {
-	m := merger{dim: dim, groups: len(puts)}
-	position := map[uint64]int32{}
+	rows := 0
 	for _, p := range puts {
-		m.begin(p.Rank)
+		rows += len(p.Signs)
+	}
+	m := newMerger(dim, len(puts), 0, rows)
+	position := make(map[uint64]int32, rows)
+	for rank, p := range puts {
+		if p.Rank != rank {
+			panic(fmt.Sprintf("route: put %d is of rank %d, want rank order", rank, p.Rank))
+		}
+		m.begin(rank)
 		sums := p.Sums
 		if byRank {
 			sums = p.Scale(stepSamples, true)
@@ -50,13 +60,12 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 			m.add(at, sums[i*dim:][:dim])
 		}
 	}
-	m.sums = make([]float32, len(signs)*dim)
-	m.combine()
+	grads = m.combine()
 	if !byRank {
 		n := float32(stepSamples)
-		for i := range m.sums {
-			m.sums[i] /= n
+		for i := range grads {
+			grads[i] /= n
 		}
 	}
-	return signs, m.sums
+	return signs, grads
 }

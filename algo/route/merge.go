@@ -1,6 +1,8 @@
 package route
 
 import (
+	"math"
+
 	"tandem/algo/batch"
 	"tandem/algo/collective"
 )
@@ -10,7 +12,9 @@ import (
 //	g[u] = tree over groups of  Σ over occurrences of u in the group  grad
 //
 // Within a group, occurrences are added in the order of slots, samples and
-// ids; a group in which u does not occur is no leaf of the tree.
+// ids; a group in which u does not occur is no leaf of the tree. A row all of
+// whose occurrences a Raw slot has dropped gets −0, which leaves every value as
+// it is, sign of zero included, when Combine adds it.
 //
 // Shapes: grads is Samples × schema.EmbeddingWidth(), the gradients of what
 // Pool wrote; the result is len(Signs) × dim. It panics if the length of grads
@@ -18,10 +22,11 @@ import (
 func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32 {
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
-	m := merger{
-		dim: dim, groups: r.part.Groups(), sums: make([]float32, len(r.Signs)*dim),
-		first: make([]int32, len(r.Signs)), last: make([]int32, len(r.Signs)),
+	occurrences := 0
+	for _, index := range r.Index {
+		occurrences += len(index)
 	}
+	m := newMerger(dim, r.part.Groups(), len(r.Signs), occurrences)
 	for g := range m.groups {
 		m.begin(g)
 		first := 0
@@ -41,8 +46,7 @@ func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32
 			first += slot.Width()
 		}
 	}
-	m.combine()
-	return m.sums
+	return m.combine()
 }
 
 // merger holds the sums of every (row, group) that occurs. Partial sums of one
@@ -50,13 +54,22 @@ func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32
 type merger struct {
 	dim, groups int
 	group       int32
-	sums        []float32 // the result, by row
-	partials    []float32 // by partial
+	partials    []float32 // values, by partial
 	of          []partial
 	first, last []int32 // by row: its first and latest partial, plus one; 0: none
 }
 
+// partial is the sum of one row in one group. next is the row's next partial,
+// plus one; 0: none.
 type partial struct{ group, next int32 }
+
+// newMerger makes room for a number of rows and of calls of add.
+func newMerger(dim, groups, rows, additions int) *merger {
+	return &merger{
+		dim: dim, groups: groups, partials: make([]float32, 0, additions*dim), of: make([]partial, 0, additions),
+		first: make([]int32, rows), last: make([]int32, rows),
+	}
+}
 
 func (m *merger) begin(group int) { m.group = int32(group) }
 
@@ -81,8 +94,10 @@ func (m *merger) add(row int32, grad []float32) {
 	}
 }
 
-// combine sums the partials of every row along the tree.
-func (m *merger) combine() {
+// combine returns the sums of every row's partials along the tree.
+func (m *merger) combine() []float32 {
+	none := float32(math.Copysign(0, -1)) // x + −0 is x for every x, −0 included
+	sums := make([]float32, len(m.first)*m.dim)
 	leaves := make([]collective.Leaf, 0, m.groups)
 	for row := range m.first {
 		leaves = leaves[:0]
@@ -90,8 +105,14 @@ func (m *merger) combine() {
 			values := m.partials[int(at-1)*m.dim:][:m.dim]
 			leaves = append(leaves, collective.Leaf{Index: int(m.of[at-1].group), Values: values})
 		}
+		sum := sums[row*m.dim:][:m.dim]
 		if len(leaves) > 0 {
-			copy(m.sums[row*m.dim:][:m.dim], collective.SparseTree(leaves, m.groups))
+			copy(sum, collective.SparseTree(leaves, m.groups))
+			continue
+		}
+		for j := range sum {
+			sum[j] = none
 		}
 	}
+	return sums
 }

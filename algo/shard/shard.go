@@ -7,8 +7,10 @@ import (
 	"tandem/algo/rng"
 )
 
-// Of returns the PS, of count, that owns a sign: uniform over well-mixed signs,
-// so that the skew of ids is spread evenly.
+// Of returns the PS, of count ≥ 1, that owns a sign. Signs are mixed first, so
+// that distinct ones are spread evenly however they are chosen.
+//
+//	⌊ Mix(Mix(sign)+1) · count / 2⁶⁴ ⌋
 //
 // Deviation from PERSIA, which takes farmhash64(sign) modulo count: the upper
 // half of a product instead of a remainder (Lemire, 2019), and another mixer.

@@ -250,7 +250,7 @@ func TestLayers(t *testing.T) {
 		{"runtime/x", []string{pebble}, ""},
 		{"datasets/x", []string{"tandem/runtime/c"}, "import algo alone"},
 		{"cmd/sim", []string{"tandem/sim/b", "tandem/runtime/c"}, ""},
-		{"cmd/train", []string{"tandem/sim/b", "tandem/runtime/c"}, "meet only"},
+		{"cmd/data", []string{"tandem/sim/b", "tandem/runtime/c"}, "meet only"},
 		{"experiments/x", []string{"tandem/sim/b", "tandem/runtime/c", pebble}, ""},
 		{"cmd/train", []string{"tandem/runtime/store"}, "depends on " + pebble + " through tandem/runtime/store"},
 		{"cmd/node", []string{"tandem/runtime/store"}, ""},

@@ -1,0 +1,67 @@
+package batch_test
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/batch"
+)
+
+// slots returns a schema of n slots of dimension 1.
+func slots(n, prefixBits int) *batch.Schema {
+	s := &batch.Schema{Slots: make([]batch.Slot, n), PrefixBits: prefixBits}
+	for i := range s.Slots {
+		s.Slots[i].Dim = 1
+	}
+	return s
+}
+
+// The unit test of Persia's embedding worker: a prefix of 12 bits and an index
+// prefix of 450359962737049600, which is 100·2⁵², that of our slot 99. Of the ids
+// only 16000000000000000 is above 2⁵²−1, three times: it leaves 2489201117888515.
+func TestSignIsPersiasIndexPrefixRule(t *testing.T) {
+	schema := slots(100, 12)
+	for _, c := range []struct{ id, want uint64 }{
+		{12, 450359962737049612},
+		{90, 450359962737049690},
+		{16000000000000000, 452849163854938115},
+	} {
+		if got := schema.Sign(99, c.id); got != c.want {
+			t.Errorf("Sign(99, %d) = %d, want %d", c.id, got, c.want)
+		}
+	}
+}
+
+func TestIDsOfDifferentSlotsNeverCollide(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefixBits := rapid.IntRange(2, batch.MaxPrefixBits).Draw(t, "prefix bits")
+		most := 1<<prefixBits - 2 // the last slot
+		schema := slots(1, prefixBits)
+		a, b := rapid.IntRange(0, most).Draw(t, "slot"), rapid.IntRange(0, most).Draw(t, "slot")
+		x, y := rapid.Uint64().Draw(t, "id"), rapid.Uint64().Draw(t, "id")
+		signA, signB := schema.Sign(a, x), schema.Sign(b, y)
+		if (signA>>(64-prefixBits)) != uint64(a+1) || a != b && signA == signB {
+			t.Fatalf("slot %d id %d: %x; slot %d id %d: %x", a, x, signA, b, y, signB)
+		}
+	})
+}
+
+// Within a slot, ids share a row if and only if they are equal modulo 2⁶⁴⁻ᵖ−1.
+func TestIDsOfASlotCollideOnlyModuloTheSpacing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefixBits := rapid.IntRange(1, batch.MaxPrefixBits).Draw(t, "prefix bits")
+		schema := slots(1, prefixBits)
+		spacing := uint64(1)<<(64-prefixBits) - 1
+		x := rapid.Uint64().Draw(t, "id")
+		if turns := (math.MaxUint64 - x) / spacing; turns > 0 {
+			if same := x + spacing*rapid.Uint64Range(1, turns).Draw(t, "turns"); schema.Sign(0, x) != schema.Sign(0, same) {
+				t.Fatalf("%d and %d differ by a multiple of %d and do not collide", x, same, spacing)
+			}
+		}
+		if y := rapid.Uint64().Draw(t, "other id"); x%spacing != y%spacing && schema.Sign(0, x) == schema.Sign(0, y) {
+			t.Fatalf("%d and %d collide", x, y)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package route_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/batch"
+	"tandem/algo/rng"
+	"tandem/algo/route"
+)
+
+// Two samples in a summed and a raw slot that keeps two ids. Rows are 10u and
+// 10u+1 for the u-th distinct id: 5, 6, 7 of the first slot, 5, 6, 8 of the other.
+func TestPoolByHand(t *testing.T) {
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{
+		{Name: "sum", Dim: 2}, {Name: "raw", Dim: 2, Pooling: batch.Raw, FixedSize: 2},
+	}}
+	b := &batch.Batch{Samples: 2, Slots: []batch.Jagged{
+		{Offsets: []int32{0, 4, 4}, IDs: []uint64{5, 6, 5, 7}},
+		{Offsets: []int32{0, 1, 4}, IDs: []uint64{5, 6, 5, 8}},
+	}}
+	r := routeAll(schema, b, 1, 1, 1)[0]
+	rows := []float32{0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51}
+	dst := []float32{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9} // left over from before
+	r.Pool(dst, schema, rows, 2)
+	want := []float32{
+		0 + 10 + 0 + 20, 1 + 11 + 1 + 21 /* one row, then padding: */, 30, 31, 1, 0, 0, 0,
+		0, 0 /* no id; two rows, the third is dropped: */, 40, 41, 1, 30, 31, 1,
+	}
+	if !slices.Equal(dst, want) {
+		t.Errorf("%v, want %v", dst, want)
+	}
+}
+
+func TestPoolIsTheSumOfItsOccurrences(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const dim = 2
+		schema, b := drawBatch(t, dim)
+		r := routeAll(schema, b, 1, 1, rapid.IntRange(1, 3).Draw(t, "PSs"))[0]
+		rows := drawValues(t, len(r.Signs)*dim)
+		width := schema.EmbeddingWidth()
+		got, want := make([]float32, b.Samples*width), make([]float32, b.Samples*width)
+		r.Pool(got, schema, rows, dim)
+
+		for _, o := range occurrences(schema, b) {
+			if o.lo < 0 {
+				continue
+			}
+			row := rows[slices.Index(r.Signs, o.sign)*dim:][:dim]
+			out := want[o.sample*width+o.lo:]
+			if o.raw {
+				copy(out, row)
+				out[dim] = 1
+				continue
+			}
+			for j, v := range row {
+				out[j] += v
+			}
+		}
+		if !sameBits(got, want) {
+			t.Fatalf("pooled %v, want %v", got, want)
+		}
+	})
+}
+
+func TestPoolPanics(t *testing.T) {
+	schema, b := criteo(2)
+	r := routeAll(schema, b, 1, 1, 1)[0]
+	rows := make([]float32, len(r.Signs)*16)
+	dst := make([]float32, 2*26*16)
+	mustPanic(t, "route: len(dst) = 831, want 832", func() { r.Pool(dst[1:], schema, rows, 16) })
+	mustPanic(t, fmt.Sprintf("route: len(rows) = %d, want %d", len(rows)-1, len(rows)), func() {
+		r.Pool(dst, schema, rows[1:], 16)
+	})
+}
+
+func BenchmarkPool(b *testing.B) {
+	schema, all := criteo(512)
+	r := route.Route(schema, batch.Cut(all, 8, 1)[0], 4)
+	rows := make([]float32, len(r.Signs)*16)
+	for i := range rows {
+		rows[i] = rng.Unit(1, i)
+	}
+	dst := make([]float32, 512*schema.EmbeddingWidth())
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Pool(dst, schema, rows, 16)
+	}
+	reportRows(b, 512*26)
+}

@@ -1,0 +1,100 @@
+package work
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/kernel"
+	"tandem/algo/model"
+	"tandem/algo/table"
+)
+
+// evaluate predicts the samples with what the reference has learnt.
+func evaluate(q *Sequential, source *columns, b *batch.Batch) []float32 {
+	return Evaluate(q.Engine(), q.Dense(), []*table.Table{q.Rows()}, &source.schema, b)
+}
+
+func TestEvaluateChangesNothing(t *testing.T) {
+	source := newColumns(64, 16)
+	q := mustNewSequential(t, training(1, 1), source)
+	mustStep(t, q, 1)
+	rows, digest, dense := q.Rows().Len(), q.Rows().Digest(), q.Dense().Digest()
+	evaluate(q, source, source.all) // 48 of the samples were never trained on
+	if q.Rows().Len() != rows || q.Rows().Digest() != digest || q.Dense().Digest() != dense {
+		t.Error("evaluation has changed rows or network")
+	}
+}
+
+// Nothing is trained, so every row is unseen and the network sees only zeros,
+// and the mask of the raw slot, beside the numeric feature.
+func TestUnseenRowsReadAsZeros(t *testing.T) {
+	source := newColumns(20, 20)
+	q := mustNewSequential(t, training(1, 1), source)
+	got := evaluate(q, source, source.all)
+
+	width := source.schema.EmbeddingWidth()
+	in := model.Input{Samples: 20, Embeddings: make([]float32, 20*width), Dense: source.all.Dense}
+	for i := range 20 {
+		for k := range min(len(source.all.Slots[1].Of(i)), 2) {
+			in.Embeddings[i*width+3+k*4+3] = 1 // after the sum of 3, two rows of 3, each with its mask
+		}
+	}
+	logits, _ := q.Engine().NewPass(20).Forward(q.Dense().Params, q.Dense().Running, in, false)
+	for i, z := range logits {
+		if want := kernel.Sigmoid(z); got[i] != want {
+			t.Errorf("sample %d: %v, want %v", i, got[i], want)
+		}
+	}
+}
+
+// With the statistics of the batch, a sample's prediction would depend on the
+// company it is in. More samples than are evaluated at a time cross a seam.
+func TestEvaluateUsesRunningStatistics(t *testing.T) {
+	source := newColumns(evaluationBatch+30, 16)
+	q := mustNewSequential(t, training(1, 1), source)
+	mustStep(t, q, 5)
+	all := evaluate(q, source, source.all)
+	if len(all) != source.all.Samples {
+		t.Fatalf("%d predictions of %d samples", len(all), source.all.Samples)
+	}
+	for _, i := range []int{0, 7, evaluationBatch - 1, evaluationBatch, evaluationBatch + 29} {
+		alone := evaluate(q, source, batch.Slice(source.all, i, i+1))
+		// One row is summed in another order than many: a few units of 2⁻²⁴ of a
+		// probability at most 1.
+		if math.Abs(float64(alone[0]-all[i])) > 1e-6 {
+			t.Errorf("sample %d: %v among others, %v alone", i, all[i], alone[0])
+		}
+	}
+	before := slices.Clone(all)
+	for i := range q.Dense().Running {
+		q.Dense().Running[i] += 0.5
+	}
+	if slices.Equal(evaluate(q, source, source.all), before) {
+		t.Error("running statistics do not matter")
+	}
+}
+
+// However the rows are spread over PSs, they are found.
+func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
+	source := newColumns(16*3, 16)
+	q := mustNewSequential(t, training(1, 1), source)
+	mustStep(t, q, 3)
+	s := newScript(t, training(2, 3), source)
+	for range 3 {
+		s.train(false)
+	}
+	got := Evaluate(s.p.Engine(), s.p.Dense(), s.p.Tables(), &source.schema, source.all)
+	if want := evaluate(q, source, source.all); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestEvaluateNothing(t *testing.T) {
+	source := newColumns(16, 16)
+	q := mustNewSequential(t, training(1, 1), source)
+	if got := evaluate(q, source, batch.Slice(source.all, 4, 4)); len(got) != 0 {
+		t.Errorf("%d predictions", len(got))
+	}
+}

@@ -1,0 +1,205 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/route"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+)
+
+// The work of roles, performed one item after the other, is the reference bit for
+// bit, whatever the number of ranks and PSs. The last batch is short: of its 5
+// samples some of the 8 groups get none.
+func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
+	source := newColumns(16*3+5, 16)
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+			for _, ranks := range []int{1, 2, 4} {
+				for _, servers := range []int{1, 3} {
+					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
+						parallel := training(ranks, servers)
+						parallel.Merge, parallel.Scale = merge, scale
+						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
+						for step := range source.Steps() {
+							if err := q.Step(step); err != nil {
+								t.Fatal(err)
+							}
+							s.train(merge == job.MergeRank)
+							if got, want := s.p.Dense().Digest(), q.Dense().Digest(); got != want {
+								t.Fatalf("step %d: dense network %x, want %x", step, got, want)
+							}
+							if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
+								t.Fatalf("step %d: rows %x, want %x", step, got, want)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// The counts that roles learn are those of the data. 16 samples of one numeric
+// feature and one label in two parts; a part's ids take 8 bytes each, and each of
+// its two slots 4 bytes for an offset a sample and one more.
+func TestResultsCountTheData(t *testing.T) {
+	source := newColumns(16, 16)
+	s := newScript(t, training(2, 2), source)
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	for rank := range 2 {
+		ids := 0
+		for _, slot := range source.all.Slots {
+			ids += int(slot.Offsets[8*rank+8] - slot.Offsets[8*rank])
+		}
+		want := unit.Bytes(8*ids + 2*4*9)
+		if s.read.Samples[rank] != 8 || s.read.SampleBytes[rank] != 4*8*2 || s.read.IDBytes[rank] != want {
+			t.Errorf("rank %d: %+v, want 8 samples, 64 bytes, ids of %d bytes", rank, s.read, want)
+		}
+	}
+	s.send(msg.IDFeatures, dataLoader, embeddingWorker, 1)
+	split := s.do(embeddingWorker, role.Split, 1)
+	routed := get[*route.Routed](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
+	for p := range 2 {
+		n := len(routed.Of(p))
+		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) || split.ValueBytes[p] != unit.Bytes(12*n) {
+			t.Errorf("PS %d owns %d rows: %+v", p, n, split)
+		}
+	}
+}
+
+// N ranks share a replica: the first performs the optimizer step, the others find
+// it done.
+func TestDenseStepIsPerformedOnce(t *testing.T) {
+	s := newScript(t, training(4, 1), newColumns(32, 16))
+	s.train(false)
+	dense := s.p.Dense()
+	if dense.applied != 1 {
+		t.Fatalf("%d optimizer steps of 4 ranks, want 1", dense.applied)
+	}
+	before := dense.Digest()
+	s.p.dense.apply(0, 16)
+	if dense.Digest() != before {
+		t.Error("a late rank has applied step 0 again")
+	}
+	s.train(false)
+	if dense.applied != 2 || dense.Digest() == before {
+		t.Errorf("%d optimizer steps after two steps", dense.applied)
+	}
+}
+
+func TestNonFiniteLossIsReported(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		source := newColumns(16, 16)
+		source.all.Dense[9] = float32(bad)
+		s := newScript(t, training(2, 1), source)
+		s.read = s.do(dataLoader, role.Read, event.NoRank)
+		for rank := range s.ranks() {
+			s.lookup(rank)
+			s.do(nnWorker(rank), role.Forward, rank)
+			r := s.do(nnWorker(rank), role.Backward, rank)
+			if want := rank == 1; r.NonFinite != want { // sample 9 is the second of rank 1
+				t.Errorf("%v in rank 1: rank %d non-finite %t", bad, rank, r.NonFinite)
+			}
+		}
+		err := mustNewSequential(t, training(2, 1), source).Step(0)
+		if err == nil || !strings.Contains(err.Error(), "step 0: the loss or a gradient is not finite") {
+			t.Errorf("sequential: %v", err)
+		}
+	}
+}
+
+func TestApplyReportsBadPuts(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name string
+		put  route.Put
+		want string
+	}{
+		{"a row not finite", route.Put{Samples: 8, Signs: []uint64{1, 2}, Sums: []float32{1, 1, 1, 1, nan, 1}},
+			"1 of 2 row gradients are not finite; lower the learning rate"},
+		{"a row never looked up", route.Put{Samples: 8, Signs: []uint64{1, 3}, Sums: make([]float32, 6)},
+			"1 of 2 rows with a gradient do not exist"},
+	} {
+		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
+			p, store := mustNew(t, training(1, 1), newColumns(16, 16)), NewStore()
+			if err := p.Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
+				t.Fatal(err)
+			}
+			store.put(role.Handle{Kind: role.ShardGrads}, c.put)
+			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %v: %v", c.name, k, err)
+			}
+		}
+	}
+}
+
+func TestFullServerIsReported(t *testing.T) {
+	small := training(1, 1)
+	small.RowCapacity = 2
+	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
+	store.put(role.Handle{Kind: role.ShardSigns}, []uint64{1, 2, 3})
+	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, nil); !errors.Is(err, table.ErrFull) {
+		t.Error(err)
+	}
+	if err := mustNewSequential(t, small, newColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
+		t.Error(err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*job.Training, *columns)
+		want   string
+	}{
+		{"two labels", func(_ *job.Training, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels"},
+		{"schema", func(_ *job.Training, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
+		{"model", func(t *job.Training, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
+		{"dense optimizer", func(t *job.Training, _ *columns) { t.Dense.Kind = "lion" }, "lion"},
+		{"row optimizer", func(t *job.Training, _ *columns) { t.Rows.Kind = "lion" }, "lion"},
+	} {
+		settings, source := training(1, 1), newColumns(16, 16)
+		c.change(&settings, source)
+		_, err := New(settings, source, table.Heap{})
+		_, errSequential := NewSequential(settings, source)
+		for _, err := range []error{err, errSequential} {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+}
+
+func TestUnknownWorkIsRefused(t *testing.T) {
+	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, nil); err == nil {
+		t.Error("no error")
+	}
+}
+
+// A payload is the receiver's: it stays as it is when the sender works on.
+func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
+	s := newScript(t, training(1, 1), newColumns(16, 16))
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	s.lookup(0)
+	pooled := get[[]float32](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows})
+	want := slices.Clone(pooled)
+	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
+	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
+	signs := get[[]uint64](s.stores[server(0)], role.Handle{Kind: role.ShardSigns})
+	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)))
+	if !slices.Equal(pooled, want) {
+		t.Error("pooled embeddings changed with the rows")
+	}
+}

@@ -1,0 +1,156 @@
+package work
+
+import (
+	"testing"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+)
+
+var (
+	dataLoader      = msg.Address{Role: msg.DataLoader}
+	embeddingWorker = msg.Address{Role: msg.EmbeddingWorker}
+)
+
+func nnWorker(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: rank} }
+func server(p int32) msg.Address      { return msg.Address{Role: msg.ParameterServer, Index: p} }
+
+// script performs the work of steps one item after the other, in the order in
+// which a batch passes the roles, and passes payloads on as messages do.
+type script struct {
+	t      *testing.T
+	p      *Performer
+	stores map[msg.Address]*Store
+	step   int32
+	read   role.Result // of the step
+}
+
+func newScript(t *testing.T, training job.Training, source *columns) *script {
+	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}}
+	for _, a := range []msg.Address{dataLoader, embeddingWorker} {
+		s.stores[a] = NewStore()
+	}
+	for i := range int32(training.Ranks) {
+		s.stores[nnWorker(i)] = NewStore()
+	}
+	for i := range int32(training.ParameterServers) {
+		s.stores[server(i)] = NewStore()
+	}
+	return s
+}
+
+func (s *script) ranks() int32   { return int32(s.p.training.Ranks) }
+func (s *script) servers() int32 { return int32(s.p.training.ParameterServers) }
+
+// do performs one work item of the step and feeds the buckets it finishes.
+func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
+	s.t.Helper()
+	w := role.Work{Kind: k, Rank: rank, Step: s.step}
+	for r, n := range s.read.Samples {
+		w.StepSamples += n
+		if int32(r) == rank {
+			w.Samples = n
+		}
+	}
+	result, err := s.p.Do(at, s.stores[at], w, func(bucket int32) {
+		if rank == s.ranks()-1 { // every rank has fed this bucket
+			s.p.Reduce(bucket)
+		}
+	})
+	if err != nil {
+		s.t.Fatalf("%v of rank %d step %d: %v", k, rank, s.step, err)
+	}
+	return result
+}
+
+// send passes the payload of a message on.
+func (s *script) send(k msg.Kind, from, to msg.Address, rank int32) {
+	m := msg.Message{Kind: k, From: from, To: to, Rank: rank, Step: s.step}
+	s.p.Keep(s.stores[to], m, s.p.Payload(s.stores[from], m))
+}
+
+// lookup takes the batch of a rank from its ids to its pooled embeddings.
+func (s *script) lookup(rank int32) {
+	s.send(msg.IDFeatures, dataLoader, embeddingWorker, rank)
+	s.send(msg.Samples, dataLoader, nnWorker(rank), rank)
+	s.do(embeddingWorker, role.Split, rank)
+	for p := range s.servers() {
+		s.send(msg.Lookup, embeddingWorker, server(p), rank)
+		s.do(server(p), role.ReadRows, rank)
+		s.send(msg.Rows, server(p), embeddingWorker, rank)
+	}
+	s.do(embeddingWorker, role.Pool, rank)
+	s.send(msg.Embeddings, embeddingWorker, nnWorker(rank), rank)
+}
+
+// put takes the embedding gradients of a rank to the PSs.
+func (s *script) put(rank int32) {
+	s.send(msg.PutGradients, nnWorker(rank), embeddingWorker, rank)
+	s.do(embeddingWorker, role.Merge, rank)
+	for p := range s.servers() {
+		s.send(msg.Put, embeddingWorker, server(p), rank)
+	}
+}
+
+// train performs one whole step. Per put, row gradients are applied rank by rank.
+func (s *script) train(perPut bool) {
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	for rank := range s.ranks() {
+		s.lookup(rank)
+	}
+	for rank := range s.ranks() {
+		s.do(nnWorker(rank), role.Forward, rank)
+		if r := s.do(nnWorker(rank), role.Backward, rank); r.NonFinite {
+			s.t.Fatalf("rank %d step %d: not finite", rank, s.step)
+		}
+	}
+	for rank := range s.ranks() {
+		s.do(nnWorker(rank), role.DenseApply, rank)
+		s.put(rank)
+	}
+	for p := range s.servers() {
+		if !perPut {
+			s.do(server(p), role.ApplyStep, event.NoRank)
+			continue
+		}
+		for rank := range s.ranks() {
+			s.do(server(p), role.Apply, rank)
+		}
+	}
+	s.release()
+	s.step++
+}
+
+// release lets go of what the roles hold at the end of a step, and checks that it
+// was all.
+func (s *script) release() {
+	s.t.Helper()
+	of := func(at msg.Address, rank int32, kinds ...role.HandleKind) {
+		for _, k := range kinds {
+			s.stores[at].Release(role.Handle{Kind: k, Rank: rank, Step: s.step})
+		}
+	}
+	of(dataLoader, event.NoRank, role.GlobalBatch)
+	for rank := range s.ranks() {
+		of(embeddingWorker, rank, role.BatchIDs, role.RoutedIDs, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads)
+		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients)
+		for p := range s.servers() {
+			of(server(p), rank, role.ShardSigns, role.ShardRows, role.ShardGrads)
+		}
+	}
+	for at, store := range s.stores { // order-free: each is checked by itself
+		if n := store.Len(); n != 0 {
+			s.t.Fatalf("%v holds %d handles after step %d", at, n, s.step)
+		}
+	}
+}
+
+// rowsDigest returns the fingerprint of all shards.
+func (s *script) rowsDigest() (sum uint64) {
+	for _, shard := range s.p.Tables() {
+		sum += shard.Digest()
+	}
+	return sum
+}

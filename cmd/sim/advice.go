@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/sim/cluster"
+	"tandem/sim/device"
+)
+
+// advise adds what the user can do about an error, if it is of a kind that has
+// something to be done and does not say it yet.
+func advise(err error) error {
+	var known *face.Fault
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	for _, a := range []struct {
+		of   error
+		hint string
+	}{
+		{device.ErrUnknown, "a profile that is missing makes a prediction impossible; name one of the list, in the job file or by --accelerator"},
+		{cluster.ErrMemory, "see --explain for the memory of the hosts"},
+		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},
+		{job.ErrValue, "examples of job files are in cmd/train/jobs"},
+		{job.ErrSyntax, "examples of job files are in cmd/train/jobs"},
+		{fs.ErrNotExist, "check --file, and TANDEM_DATA for the data that it names"},
+	} {
+		if errors.Is(err, a.of) {
+			return &face.Fault{Err: err, Hint: a.hint}
+		}
+	}
+	return &face.Fault{Err: err, Hint: "see --help, and the job file"}
+}

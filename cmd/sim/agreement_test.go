@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/runtime/train"
+	"tandem/sim/cluster"
+)
+
+// sequences collects the records of a run by role.
+type sequences map[msg.Address][]event.Record
+
+// Observe implements event.Observer.
+func (s sequences) Observe(e event.Record) { s[e.Role] = append(s[e.Role], e) }
+
+// story returns what a role did, without times. The records of an embedding PS
+// are left in their order, which sync fixes to the last. Elsewhere the batches
+// of different steps and ranks are independent of each other, and so are, on an
+// NN worker, the dense network and the embeddings of one batch: which of two
+// independent things came first is no part of the algorithm.
+func story(records []event.Record) []string {
+	if records[0].Role.Role != msg.ParameterServer {
+		slices.SortStableFunc(records, func(a, b event.Record) int {
+			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Rank, b.Rank), cmp.Compare(branch(a.Kind), branch(b.Kind)))
+		})
+	}
+	var out []string
+	for _, r := range records {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+func branch(k event.Kind) int {
+	switch k {
+	case event.LookupIssued, event.GradientsSent, event.BatchDone:
+		return 1
+	}
+	return 0
+}
+
+// Under sync, every role does the same in the simulator and in the runtime:
+// the same events about the same batches, in the same order.
+func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
+	const steps = 12
+	for _, ranks := range []int{1, 2, 4} {
+		for _, overlap := range []string{"none", "ids", "ids+ds"} {
+			for _, workers := range []int{1, 3} {
+				t.Run(fmt.Sprintf("N=%d %s %d EWs", ranks, overlap, workers), func(t *testing.T) {
+					training := job.Default()
+					training.Mode, training.Overlap, training.Ranks = job.Sync, overlap, ranks
+					training.EmbeddingWorkers, training.ParameterServers = workers, 2
+					training.GlobalBatch, training.Prefetch = 32, 3
+					training.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
+					data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1, Teacher: synth.Teacher{Scale: 1, Linear: 1},
+						Columns: []synth.Column{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+					}}, "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					source, err := datasets.NewSource(datasets.WithDim(data.Schema, 4), data.Train, 32, 1, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					real, simulated := sequences{}, sequences{}
+					if _, err := train.Run(t.Context(), training, source, data.Test, train.Options{Observer: real}); err != nil {
+						t.Fatal(err)
+					}
+					w, layout, err := jobfile.Counted(data, &training)
+					if err != nil {
+						t.Fatal(err)
+					}
+					spec := cluster.Persia()
+					spec.Fold = false
+					spec.EmbeddingWorkers.Count, spec.ParameterServers.Count = workers, 2
+					// A sync run keeps two steps behind those it measures.
+					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - 2, Observer: simulated}
+					if _, err := cluster.Run(spec, training, layout, w, o); err != nil {
+						t.Fatal(err)
+					}
+					compareStories(t, real, simulated, 1+workers+2+ranks)
+				})
+			}
+		}
+	}
+}
+
+func compareStories(t *testing.T, real, simulated sequences, roles int) {
+	t.Helper()
+	if len(real) != roles || len(simulated) != roles {
+		t.Fatalf("%d roles ran for real, %d were simulated, want %d", len(real), len(simulated), roles)
+	}
+	for address, records := range real {
+		want, got := story(records), story(simulated[address])
+		for i := range min(len(want), len(got)) {
+			if want[i] != got[i] {
+				t.Fatalf("%v, event %d: real %q, simulated %q", address, i, want[i], got[i])
+			}
+		}
+		if len(want) != len(got) {
+			t.Errorf("%v: %d events for real, %d simulated", address, len(want), len(got))
+		}
+	}
+}

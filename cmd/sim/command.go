@@ -1,0 +1,96 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tandem/cmd/face"
+	"tandem/runtime/probe"
+)
+
+// program is what the command needs of its surroundings.
+type program struct {
+	stdout, stderr io.Writer
+	terminal       bool   // stderr is one
+	dataDir        string // TANDEM_DATA
+	probe          func() (probe.Result, error)
+}
+
+// flags are what the command line may change of a job. Only those that were
+// given count.
+type flags struct {
+	file        string
+	cluster     string
+	modes       []string
+	gpus        []int
+	batch       int
+	staleness   int
+	network     string
+	accelerator string
+	jitter      float64
+	seed        uint64
+	dollars     float64
+	explain     bool
+	json        bool
+}
+
+const usage = `Predict the throughput of a training job on a cluster.
+
+Without arguments: Persia's net on click logs of Criteo's shape, on the cluster
+of Persia's evaluation, 512 samples a GPU, sync and hybrid on 1 to 64 GPUs.
+
+The job's roles run in virtual time; what they do is priced by profiles of
+hardware. An unknown quantity is a range, fixed beforehand; the interval beside
+a prediction is what all ranges span together. Nothing is fitted to published
+results.
+
+A job file (--file) describes other jobs, models and clusters; its format is
+that of cmd/train. --cluster this-machine measures this machine for a second
+and predicts for it.`
+
+const examples = `  go run ./cmd/sim
+  go run ./cmd/sim --network 25Gbps --modes hybrid --gpus 8,64,128
+  go run ./cmd/sim --cluster gcp --explain
+  go run ./cmd/sim --file cmd/train/jobs/frappe.yaml --cluster this-machine --json`
+
+func (p *program) command() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use: "sim", Short: "Predict the throughput of a training job on a cluster", Long: usage, Example: examples,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			q, err := p.question(c, &f)
+			if err == nil {
+				err = p.answer(q)
+			}
+			return advise(err)
+		},
+	}
+	c.SetOut(p.stdout)
+	c.SetErr(p.stderr)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return face.Misuse("see --help", "%v", err) })
+	c.CompletionOptions.DisableDefaultCmd = true
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: Persia's net on Criteo's shape)")
+	fs.StringVar(&f.cluster, "cluster", "persia", "persia, gcp or this-machine; replaces that of the job file")
+	fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"}, "modes to simulate; of a job file its own")
+	fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of GPUs, one rank on each; of a job file its ranks")
+	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
+	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
+	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator (default: the cluster's)")
+	fs.Float64Var(&f.jitter, "jitter", 0, "σ of a lognormal factor of mean 1 on the time of each forward and backward pass")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
+	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")
+	fs.BoolVar(&f.explain, "explain", false, "list every quantity with its source, stage times and all sensitivities")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	return c
+}

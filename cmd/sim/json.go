@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"tandem/algo/pace"
+	"tandem/sim/cluster"
+)
+
+// document is the answer for programs.
+type document struct {
+	Job           string                `json:"job"`
+	Command       string                `json:"command"`
+	BatchPerGPU   int                   `json:"batch_per_gpu"`
+	Runs          []runRecord           `json:"runs"`
+	Sensitivities []cluster.Sensitivity `json:"sensitivities"` // of the last run, to a tenth better
+	Published     []reference           `json:"published,omitempty"`
+	Assumptions   []cluster.Assumption  `json:"assumptions"`
+}
+
+// runRecord is one prediction.
+type runRecord struct {
+	Mode              string             `json:"mode"`
+	GPUs              int                `json:"gpus"`
+	Throughput        float64            `json:"throughput_samples_per_s"`
+	Low               float64            `json:"throughput_low"`
+	High              float64            `json:"throughput_high"`
+	ScalingEfficiency float64            `json:"scaling_efficiency"`
+	StepSeconds       float64            `json:"step_seconds"`
+	Stages            map[string]float64 `json:"stage_seconds"` // medians; they overlap
+	Bottleneck        string             `json:"bottleneck"`
+	Resources         []cluster.Resource `json:"resources"`
+	Staleness         pace.Staleness     `json:"staleness"`
+	Messages          int64              `json:"messages_per_step"`
+	Bytes             int64              `json:"bytes_per_step"`
+	Drift             float64            `json:"drift"`
+	Dollars           *float64           `json:"dollars_per_1e9_samples,omitempty"`
+}
+
+func (q *question) writeJSON(w io.Writer, r *result) error {
+	d := document{
+		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Sensitivities: r.sensitivities,
+		Published: q.published(r), Assumptions: r.outcomes[0].answer.Assumptions,
+	}
+	for _, o := range r.outcomes {
+		a, s := &o.answer, &o.answer.StageTimes
+		record := runRecord{
+			Mode: o.mode, GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
+			StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck, Resources: a.Resources, Staleness: a.Staleness,
+			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
+			Stages: map[string]float64{
+				"GE": s.GE.Seconds(), "FC": s.FC.Seconds(), "BC": s.BC.Seconds(), "DS": s.DS.Seconds(), "PEG": s.PEG.Seconds(),
+			},
+		}
+		if q.dollars > 0 {
+			cost := q.cost(o)
+			record.Dollars = &cost
+		}
+		d.Runs = append(d.Runs, record)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(d)
+}

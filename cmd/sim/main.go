@@ -1,0 +1,26 @@
+// Command sim predicts the throughput of a training job on a cluster: it runs
+// the job's roles in virtual time on hardware described by profiles.
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"tandem/cmd/face"
+	"tandem/runtime/probe"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the program: its arguments, its outputs, its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	p := &program{
+		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		dataDir: os.Getenv("TANDEM_DATA"), probe: probe.Run,
+	}
+	command := p.command()
+	command.SetArgs(args)
+	return face.Explain(stderr, "sim", command.Execute())
+}

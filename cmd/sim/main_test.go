@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tandem/cmd/face"
+	"tandem/runtime/probe"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"sim": main}) }
+
+func TestScripts(t *testing.T) { testscript.Run(t, testscript.Params{Dir: "testdata"}) }
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		args string
+		code int
+		want string // on stderr
+	}{
+		{"--modes hybird", 2, `--modes: "hybird" is unknown; the nearest is "hybrid"`},
+		{"--cluster persai", 2, `the nearest is "persia"`},
+		{"--accelerator V100", 2, `the nearest is "V100-SXM2-32GB"`},
+		{"--gpus 3", 2, "powers of two"},
+		{"--network 25", 2, "a rate has a unit"},
+		{"--network -1Gbps", 2, "--network"},
+		{"--batch-per-gpu 0", 2, "--batch-per-gpu"},
+		{"--staleness -1", 2, "--staleness"},
+		{"--jitter 5", 2, "--jitter"},
+		{"--cluster this-machine --network 25Gbps", 2, "neither network nor accelerator"},
+		{"--nonsense", 2, "unknown flag"},
+		{"now", 2, `unexpected argument "now"`},
+		{"--file /nonexistent/job.yaml", 1, "no such file"},
+		{"--batch-per-gpu 100000000 --gpus 1", 1, "does not fit"},
+	}
+	for _, test := range tests {
+		var stdout, stderr bytes.Buffer
+		code := run(strings.Fields(test.args), &stdout, &stderr)
+		if code != test.code || !strings.Contains(stderr.String(), test.want) || stdout.Len() > 0 {
+			t.Errorf("sim %s: exit %d, want %d; stdout %q, stderr %q", test.args, code, test.code, stdout.String(), stderr.String())
+		}
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "sim: error: ") || !strings.HasPrefix(lines[1], "sim: hint: ") {
+			t.Errorf("sim %s: stderr %q", test.args, stderr.String())
+		}
+	}
+}
+
+// ask runs the command and reads its JSON.
+func ask(t *testing.T, args string) document {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: slow}
+	c := p.command()
+	c.SetArgs(append(strings.Fields(args), "--json"))
+	if code := face.Explain(&stderr, "sim", c.Execute()); code != 0 {
+		t.Fatalf("sim %s: exit %d: %s", args, code, stderr.String())
+	}
+	var d document
+	decoder := json.NewDecoder(&stdout)
+	if err := decoder.Decode(&d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// slow is a machine of one core.
+func slow() (probe.Result, error) {
+	return probe.Result{Cores: 1, Multiply: 50e9, Copy: 5e9, Lookup: 100, Update: 200, Message: 500, Date: "2026-01-01"}, nil
+}
+
+func TestJSON(t *testing.T) {
+	d := ask(t, "--gpus 1,4")
+	if len(d.Runs) != 4 || len(d.Assumptions) == 0 || len(d.Sensitivities) == 0 || len(d.Published) != 2 {
+		t.Fatalf("%d runs, %d assumptions, %d sensitivities, %d published", len(d.Runs), len(d.Assumptions), len(d.Sensitivities), len(d.Published))
+	}
+	for _, r := range d.Runs {
+		if !(0 < r.Low && r.Low <= r.Throughput && r.Throughput <= r.High) || r.Bottleneck == "" || len(r.Resources) != 3 {
+			t.Errorf("%+v", r)
+		}
+	}
+	// Weak scaling: throughput a GPU, against that of one GPU.
+	if r := d.Runs[1]; r.ScalingEfficiency != r.Throughput/4/d.Runs[0].Throughput {
+		t.Errorf("efficiency %v", r.ScalingEfficiency)
+	}
+}
+
+// The same job, a slower network: never faster.
+func TestNetworkOverride(t *testing.T) {
+	fast, slow := ask(t, "--gpus 16 --modes hybrid"), ask(t, "--gpus 16 --modes hybrid --network 10Gbps")
+	if slow.Runs[0].Throughput >= fast.Runs[0].Throughput {
+		t.Errorf("10 Gbps %.0f, 100 Gbps %.0f samples/s", slow.Runs[0].Throughput, fast.Runs[0].Throughput)
+	}
+	if len(slow.Published) != 0 {
+		t.Error("Persia's figures stand beside another cluster's")
+	}
+}
+
+func TestThisMachineIsMeasured(t *testing.T) {
+	d := ask(t, "--cluster this-machine --modes hybrid")
+	if len(d.Runs) != 3 {
+		t.Fatalf("%d runs", len(d.Runs))
+	}
+	measured := 0
+	for _, a := range d.Assumptions {
+		if a.Kind == "measured" {
+			measured++
+		}
+	}
+	if measured < len(d.Assumptions)-1 { // the time of an id is not probed
+		t.Errorf("%d of %d quantities are measured", measured, len(d.Assumptions))
+	}
+}
+
+func TestJitterIsReproducible(t *testing.T) {
+	const args = "--gpus 8 --modes hybrid --jitter 0.3 --seed "
+	a, b, c := ask(t, args+"1"), ask(t, args+"1"), ask(t, args+"2")
+	if a.Runs[0].Throughput != b.Runs[0].Throughput || a.Runs[0].Throughput == c.Runs[0].Throughput {
+		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a.Runs[0].Throughput, b.Runs[0].Throughput, c.Runs[0].Throughput)
+	}
+}

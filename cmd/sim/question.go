@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/unit"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/sim/cluster"
+	"tandem/sim/device"
+)
+
+// question is what the command line asks.
+type question struct {
+	flags
+	job      jobfile.Job
+	workload cluster.Workload
+	layout   *model.Layout
+	persia   bool   // Persia's experiment as published: its figures stand beside ours
+	command  string // that reproduces the answer
+}
+
+// criteo is Persia's evaluation on Criteo as far as it is published: its net
+// and the shape of the data; 80 of 100 rows are for training.
+func criteo() jobfile.Job {
+	t := job.Default()
+	t.Model = model.PersiaTower()
+	return jobfile.Job{
+		Name: "criteo",
+		Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+			Preset: synth.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
+		}},
+		Training: t,
+		Cluster:  cluster.Persia(),
+	}
+}
+
+// clusters are the values of --cluster.
+func clusters() []string { return []string{"persia", "gcp", "this-machine"} }
+
+// gpusMax bounds the numbers of GPUs: the data loader's work grows with their
+// square, and a run on so many takes some ten seconds.
+const gpusMax = 1024
+
+// question reads the command line.
+func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
+	q := &question{flags: *f, job: criteo(), command: commandLine(c)}
+	given := c.Flags().Changed
+	if f.file != "" {
+		var err error
+		if q.job, err = jobfile.Load(f.file); err != nil {
+			return nil, err
+		}
+		q.ofFile(given)
+	}
+	if err := q.check(given); err != nil {
+		return nil, err
+	}
+	if err := p.place(q, given("cluster")); err != nil {
+		return nil, err
+	}
+	if q.cluster == "this-machine" && !given("gpus") && !given("file") {
+		q.gpus = []int{1, 2, 4}
+	}
+	if given("staleness") {
+		q.job.Training.Staleness = &q.staleness
+		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
+	}
+	var err error
+	if q.workload, q.layout, err = q.job.Simulated(p.dataDir); err != nil {
+		return nil, err
+	}
+	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && q.batch == 512 && q.jitter == 0
+	return q, nil
+}
+
+// ofFile lets the job file speak where the command line is silent.
+func (q *question) ofFile(given func(string) bool) {
+	t := &q.job.Training
+	if !given("modes") && t.Mode != job.Sequential {
+		q.modes = []string{t.Mode}
+	}
+	if !given("gpus") {
+		q.gpus = []int{t.Ranks}
+	}
+	if !given("batch-per-gpu") {
+		q.batch = max(1, t.GlobalBatch/t.Ranks)
+	}
+}
+
+// check refuses values that no run can have.
+func (q *question) check(given func(string) bool) error {
+	known := []string{job.Sync, job.Hybrid}
+	for _, mode := range q.modes {
+		if !slices.Contains(known, mode) {
+			return unknown("modes", mode, known)
+		}
+	}
+	if !slices.Contains(clusters(), q.cluster) {
+		return unknown("cluster", q.cluster, clusters())
+	}
+	for _, n := range q.gpus {
+		if n < 1 || n&(n-1) != 0 || n > gpusMax {
+			return face.Misuse("training cuts a global batch into a power of two of groups, which ranks must divide",
+				"--gpus: %d; want powers of two up to %d", n, gpusMax)
+		}
+	}
+	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
+		return unknown("accelerator", q.accelerator, device.AcceleratorNames())
+	}
+	switch {
+	case len(q.modes) == 0 || len(q.gpus) == 0:
+		return face.Misuse("see --help", "--modes and --gpus need at least one value")
+	case q.batch < 1:
+		return face.Misuse("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
+	case given("staleness") && q.staleness < 0:
+		return face.Misuse("see --help", "--staleness: %d; want 0 or more", q.staleness)
+	case !(q.jitter >= 0 && q.jitter <= 2):
+		return face.Misuse("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
+	case !(q.dollars >= 0):
+		return face.Misuse("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
+	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != ""):
+		return face.Misuse("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator")
+	}
+	slices.Sort(q.gpus)
+	q.gpus = slices.Compact(q.gpus)
+	return nil
+}
+
+// unknown refuses a word and names the nearest known one.
+func unknown(flag, word string, known []string) error {
+	text := fmt.Sprintf("--%s: %q is unknown", flag, word)
+	near := job.Nearest(word, known)
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" && i >= 0 {
+		near = known[i] // the long names of profiles
+	}
+	if near != "" {
+		text += fmt.Sprintf("; the nearest is %q", near)
+	}
+	return face.Misuse("known are "+strings.Join(known, ", "), "%s", text)
+}
+
+// place puts the job on its cluster.
+func (p *program) place(q *question, given bool) error {
+	s := &q.job.Cluster
+	switch {
+	case given && q.cluster == "persia":
+		*s = cluster.Persia()
+	case q.cluster == "gcp":
+		*s = cluster.GoogleCloud()
+	case q.cluster == "this-machine":
+		r, err := p.probe()
+		if err != nil {
+			return err
+		}
+		*s = cluster.ThisMachine(cluster.Machine{
+			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
+			// One time for both; an update is a look-up and more.
+			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
+		})
+	}
+	if q.accelerator != "" {
+		s.Accelerator = q.accelerator
+	}
+	if q.network == "" {
+		return nil
+	}
+	rate, err := unit.ParseBytesPerSec(q.network)
+	if err != nil || rate <= 0 {
+		return face.Misuse("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
+	}
+	s.NetworkRate = rate
+	return nil
+}
+
+// commandLine is the command with the flags that were given, in the order of
+// the help.
+func commandLine(c *cobra.Command) string {
+	words := []string{"go run ./cmd/sim"}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
+		value := strings.Trim(f.Value.String(), "[]")
+		if f.Value.Type() == "bool" && value == "true" {
+			words = append(words, "--"+f.Name)
+			return
+		}
+		words = append(words, "--"+f.Name+" "+value)
+	})
+	return strings.Join(words, " ")
+}

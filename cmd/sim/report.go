@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/cmd/face"
+	"tandem/sim/device"
+)
+
+// answer simulates, and writes once all of it is known.
+func (p *program) answer(q *question) error {
+	progress := face.NewProgress(p.stderr, p.terminal)
+	r, err := q.run(progress)
+	progress.Close()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	write := q.writeText
+	if q.json {
+		write = q.writeJSON
+	}
+	if err := write(&text, r); err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(text.Bytes())
+	return err
+}
+
+// unitName is what a rank runs on.
+func (q *question) unitName() string {
+	if q.cluster == "this-machine" {
+		return "ranks"
+	}
+	return "GPUs"
+}
+
+func (q *question) writeText(w io.Writer, r *result) error {
+	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\nRanges span every unknown quantity; nothing is fitted.\n",
+		q.job.Name, q.where(), q.batch)
+	for _, part := range []func(io.Writer, *result) error{
+		q.writeRuns, q.writeComparison, q.writeResources, q.writeSensitivities, q.writeStaleness, q.writePublished,
+		q.writeAssumptions,
+	} {
+		if err := part(w, r); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nAgain: %s\n", q.command)
+	return nil
+}
+
+// where names the cluster.
+func (q *question) where() string {
+	s := &q.job.Cluster
+	if q.cluster == "this-machine" {
+		return "this machine"
+	}
+	text := fmt.Sprintf("%s, %d a server, %d EWs and %d PSs", s.Accelerator, s.AcceleratorsPerServer,
+		s.EmbeddingWorkers.Count*s.EmbeddingWorkers.PerHost, s.ParameterServers.Count*s.ParameterServers.PerHost)
+	if s.NetworkRate > 0 {
+		text += fmt.Sprintf(", %v network", s.NetworkRate)
+	}
+	return text
+}
+
+// thousands returns a function that prints throughputs in thousands, to three
+// digits of the smallest of a table.
+func thousands(smallest float64) func(float64) string {
+	decimals := 1
+	for limit := 10_000.0; smallest < limit && decimals < 4; limit /= 10 {
+		decimals++
+	}
+	return func(x float64) string { return strconv.FormatFloat(x/1000, 'f', decimals, 64) }
+}
+
+// span prints an interval of throughputs.
+func span(print func(float64) string, low, high float64) string {
+	return print(low) + " to " + print(high)
+}
+
+func (q *question) writeRuns(w io.Writer, r *result) error {
+	t := face.Table{
+		Header: []string{"mode", q.unitName(), "1000 samples/s", "range", "efficiency %", "step ms", "bounded by"},
+		Words:  1,
+	}
+	if q.dollars > 0 {
+		t.Header = slices.Insert(t.Header, 6, "$ per 10⁹ samples")
+	}
+	smallest := math.Inf(1)
+	for _, o := range r.outcomes {
+		smallest = min(smallest, o.answer.Low)
+	}
+	print := thousands(smallest)
+	for _, o := range r.outcomes {
+		row := []string{
+			o.mode, strconv.Itoa(o.gpus), print(o.answer.Throughput), span(print, o.answer.Low, o.answer.High),
+			strconv.FormatFloat(100*o.efficiency, 'f', 0, 64),
+			strconv.FormatFloat(1e3*o.answer.StepTime.Seconds(), 'f', 2, 64), o.answer.Bottleneck,
+		}
+		if q.dollars > 0 {
+			row = slices.Insert(row, 6, strconv.FormatFloat(q.cost(o), 'f', 2, 64))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t.WriteText(w)
+}
+
+// cost returns the dollars for a thousand million samples.
+func (q *question) cost(o outcome) float64 {
+	return q.dollars * float64(o.gpus) / 3600 / o.answer.Throughput * 1e9
+}
+
+func (q *question) writeComparison(w io.Writer, r *result) error {
+	sync, hybrid := r.last(job.Sync), r.last(job.Hybrid)
+	if sync == nil || hybrid == nil {
+		return nil
+	}
+	h, s := &hybrid.answer, &sync.answer
+	ratios := []float64{h.Throughput / s.Throughput, h.Low / s.Low, h.High / s.High}
+	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync that overlaps ids and DS (%.2f to %.2f at the ends of the ranges),\n"+
+		"and %.2f times as fast as sync without any overlap, which is how the paper draws it.\n",
+		hybrid.gpus, q.unitName(), ratios[0], slices.Min(ratios), slices.Max(ratios), h.Throughput/r.plain.Throughput)
+	return err
+}
+
+func (q *question) writeResources(w io.Writer, r *result) error {
+	fmt.Fprintf(w, "\nBusiest resources on %d %s, share of the time:\n", q.gpus[len(q.gpus)-1], q.unitName())
+	for _, mode := range q.modes {
+		var list []string
+		o := r.last(mode)
+		for _, x := range o.answer.Resources {
+			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
+		}
+		fmt.Fprintf(w, "  %-7s %s\n", mode, strings.Join(list, ", "))
+		if s := o.answer.StageTimes; q.explain {
+			fmt.Fprintf(w, "  %-7s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", "",
+				s.GE, s.FC, s.BC, s.DS, s.PEG, o.answer.Messages, o.answer.Bytes)
+		}
+	}
+	return nil
+}
+
+func (q *question) writeSensitivities(w io.Writer, r *result) error {
+	last := r.outcomes[len(r.outcomes)-1]
+	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", last.mode, last.gpus, q.unitName())
+	shown := r.sensitivities
+	if !q.explain {
+		shown = shown[:min(3, len(shown))]
+	}
+	for _, s := range shown {
+		fmt.Fprintf(w, "  %+5.1f %%  %s\n", 100*s.Change, s.Name)
+	}
+	return nil
+}
+
+func (q *question) writeStaleness(w io.Writer, r *result) error {
+	o := r.last(job.Hybrid)
+	if o == nil {
+		return nil
+	}
+	t := q.training(o.mode, o.gpus)
+	rule, err := t.Rule()
+	if err != nil {
+		return err
+	}
+	bounds, s := rule.Bounds(o.gpus), &o.answer.Staleness
+	fmt.Fprintf(w, "\nStaleness of reads, hybrid on %d %s, in batches missed:\n", o.gpus, q.unitName())
+	for _, x := range []struct {
+		name      string
+		histogram *metric.Histogram
+		bound     int
+	}{
+		{"own rank's", &s.Own, bounds.Own}, {"each other rank's", &s.Cross, bounds.Cross}, {"outstanding", &s.Inflight, bounds.Inflight},
+	} {
+		fmt.Fprintf(w, "  %-18s mean %6.1f, 99 %% up to %4d, at most %4d; promised %d\n",
+			x.name, x.histogram.Mean(), x.histogram.Quantile(0.99), x.histogram.Max(), x.bound)
+	}
+	return nil
+}
+
+// writePublished sets Persia's figures beside the predictions.
+func (q *question) writePublished(w io.Writer, r *result) error {
+	rows := q.published(r)
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; nothing is fitted to them):\n")
+	t := face.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia"}}
+	print := thousands(digitised()[0].throughput)
+	for _, x := range rows {
+		t.Rows = append(t.Rows, []string{
+			strconv.Itoa(x.GPUs), print(x.Throughput), span(print, x.Low, x.High), print(x.Published),
+		})
+	}
+	if err := t.WriteText(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its figure shows %s.\n", print(aloneDigitised))
+	return err
+}
+
+func (q *question) writeAssumptions(w io.Writer, r *result) error {
+	list := r.outcomes[0].answer.Assumptions
+	var counts []string
+	for _, kind := range kinds() {
+		n := 0
+		for _, a := range list {
+			if a.Kind == kind {
+				n++
+			}
+		}
+		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
+	}
+	fmt.Fprintf(w, "\n%d quantities went in: %s", len(list), strings.Join(counts, ", "))
+	if !q.explain {
+		fmt.Fprintf(w, "; --explain lists them.\n")
+		return nil
+	}
+	fmt.Fprintf(w, ".\n")
+	var sources []string
+	t := face.Table{Header: []string{"quantity", "kind", "low", "middle", "high", "source"}, Words: 2}
+	for _, a := range list {
+		number := slices.Index(sources, a.Source) + 1
+		if number == 0 {
+			sources = append(sources, a.Source)
+			number = len(sources)
+		}
+		t.Rows = append(t.Rows, []string{a.Name, string(a.Kind), a.Low, a.Mid, a.High, fmt.Sprintf("[%d]", number)})
+	}
+	if err := t.WriteText(w); err != nil {
+		return err
+	}
+	for i, source := range sources {
+		fmt.Fprintf(w, "  [%d] %s\n", i+1, source)
+	}
+	return nil
+}
+
+// kinds lists where numbers come from, the surest first.
+func kinds() []device.Kind {
+	return []device.Kind{device.Measured, device.Calibrated, device.Default, device.Guessed}
+}
+
+// reference is a prediction beside a published figure.
+type reference struct {
+	GPUs       int     `json:"gpus"`
+	Throughput float64 `json:"throughput_samples_per_s"`
+	Low        float64 `json:"throughput_low"`
+	High       float64 `json:"throughput_high"`
+	Published  float64 `json:"published_digitised_samples_per_s"`
+}
+
+// published pairs what was simulated with Persia's figures, if the question is
+// that of Persia's experiment.
+func (q *question) published(r *result) []reference {
+	var list []reference
+	for _, x := range digitised() {
+		for _, o := range r.outcomes {
+			if q.persia && o.mode == job.Hybrid && o.gpus == x.gpus {
+				a := &o.answer
+				list = append(list, reference{o.gpus, a.Throughput, a.Low, a.High, x.throughput})
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/sim/cluster"
+)
+
+// outcome is the prediction for one mode and number of GPUs.
+type outcome struct {
+	mode   string
+	gpus   int
+	answer cluster.Answer
+	// efficiency is the throughput of a GPU, as a part of what it is at the
+	// smallest number of GPUs of the mode.
+	efficiency float64
+}
+
+// result is everything that is reported.
+type result struct {
+	outcomes      []outcome
+	sensitivities []cluster.Sensitivity // of the last outcome
+	// plain is sync without any overlap at the largest number of GPUs, the
+	// paper's own "fully sync"; nil unless sync is asked for.
+	plain *cluster.Answer
+}
+
+// training returns the job's training for a mode and number of GPUs.
+func (q *question) training(mode string, gpus int) job.Training {
+	t := q.job.Training
+	if t.Mode != mode {
+		t.Overlap, t.Merge = "", "" // they are another mode's
+	}
+	t.Mode, t.Ranks, t.GlobalBatch = mode, gpus, gpus*q.batch
+	for t.Groups < gpus {
+		t.Groups *= 2
+	}
+	return t
+}
+
+// simulate predicts one case. Jitter uses the same draws at the middle and at
+// both ends of the ranges.
+func (q *question) simulate(t job.Training) (cluster.Answer, error) {
+	if q.jitter == 0 {
+		return cluster.Predict(q.job.Cluster, t, q.layout, q.workload)
+	}
+	var answers [3]cluster.Answer
+	for i, position := range []float64{0, -1, 1} {
+		o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed, Measured: 64}
+		var err error
+		if answers[i], err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, o); err != nil {
+			return cluster.Answer{}, err
+		}
+	}
+	a := answers[0]
+	a.Low, a.High = min(a.Throughput, answers[1].Throughput), max(a.Throughput, answers[2].Throughput)
+	return a, nil
+}
+
+// run simulates every case.
+func (q *question) run(progress *face.Progress) (*result, error) {
+	r := &result{}
+	total := len(q.modes)*len(q.gpus) + 1
+	for _, mode := range q.modes {
+		first := len(r.outcomes)
+		for _, n := range q.gpus {
+			progress.Show(len(r.outcomes), total, fmt.Sprintf("%s on %d", mode, n))
+			a, err := q.simulate(q.training(mode, n))
+			if err != nil {
+				return nil, err
+			}
+			o := outcome{mode: mode, gpus: n, answer: a}
+			r.outcomes = append(r.outcomes, o)
+			base := r.outcomes[first]
+			r.outcomes[len(r.outcomes)-1].efficiency =
+				a.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
+		}
+		if mode == job.Sync {
+			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
+			t.Overlap = "none"
+			a, err := cluster.Run(q.job.Cluster, t, q.layout, q.workload, cluster.Options{Jitter: q.jitter, Seed: q.seed})
+			if err != nil {
+				return nil, err
+			}
+			r.plain = &a
+		}
+	}
+	progress.Show(len(r.outcomes), total, "sensitivities")
+	last := r.last(q.modes[len(q.modes)-1])
+	var err error
+	r.sensitivities, err = cluster.Sensitivities(q.job.Cluster, q.training(last.mode, last.gpus), q.layout, q.workload)
+	return r, err
+}
+
+// last returns the outcome of a mode at the largest number of GPUs, or nil.
+func (r *result) last(mode string) *outcome {
+	for i := len(r.outcomes) - 1; i >= 0; i-- {
+		if r.outcomes[i].mode == mode {
+			return &r.outcomes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/experiments/study"
+)
+
+const longHelp = `experiments runs comparisons, one question each. For every experiment it prints
+tables and findings and writes a new folder:
+
+  report.html           everything on one page
+  <name>.json, .csv     the numbers
+  settings.yaml         the resolved settings
+  <figure>.png, .svg    the figures
+
+Without a name it runs the quick version of all experiments.
+
+Exit status: 0 good, 1 failed or interrupted, 2 wrong usage.`
+
+const examples = `  experiments list                      what there is, and how long it takes
+  experiments                           the quick version of everything
+  experiments staleness --quick         one experiment, quick version
+  experiments staleness --seeds 10 --out results/tau
+  experiments staleness --quick --json  the numbers on standard output`
+
+// program is the command with its surroundings.
+type program struct {
+	experiments    []experiment
+	stdout, stderr io.Writer
+	terminal       bool // stderr is one
+	now            func() time.Time
+}
+
+// settings are the values of the flags.
+type settings struct {
+	quick bool
+	seeds int
+	seed  uint64
+	out   string
+	json  bool
+}
+
+// run executes a command line and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.command()
+	root.SetArgs(args)
+	return face.Explain(p.stderr, "experiments", root.ExecuteContext(ctx))
+}
+
+// command builds the tree of commands.
+func (p *program) command() *cobra.Command {
+	var s settings
+	root := &cobra.Command{
+		Use:           "experiments [name…]",
+		Short:         "run the comparisons that this project stands on",
+		Long:          longHelp,
+		Example:       examples,
+		Args:          cobra.ArbitraryArgs,
+		ValidArgs:     p.names(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return p.runNamed(cmd.Context(), args, len(args) > 1, s)
+			}
+			if !cmd.Flags().Changed("quick") {
+				s.quick = true
+			}
+			return p.runNamed(cmd.Context(), p.names(), true, s)
+		},
+	}
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return face.Misuse("see experiments --help", "%w", err)
+	})
+	all := &cobra.Command{
+		Use:     "all",
+		Short:   "run all experiments",
+		Example: "  experiments all --quick\n  experiments all --out results/paper",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.runNamed(cmd.Context(), p.names(), true, s)
+		},
+	}
+	addFlags(root, &s)
+	addFlags(all, &s)
+	root.AddCommand(p.listCommand(), all)
+	return root
+}
+
+// addFlags gives a command the flags of a run.
+func addFlags(cmd *cobra.Command, s *settings) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&s.quick, "quick", false, "a version of minutes: fewer rows and settings")
+	flags.IntVar(&s.seeds, "seeds", study.SeedsWanted, "number of seeds, at least 2; under 5 the report says so")
+	flags.Uint64Var(&s.seed, "seed", 1, "the first seed")
+	flags.StringVar(&s.out, "out", "", "results folder, empty or new (default results/<time>-<name>);\nwith all, or several names, each gets a folder in it")
+	flags.BoolVar(&s.json, "json", false, "numbers as JSON on standard output instead of tables")
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return face.Misuse("see experiments "+cmd.Name()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
+	}
+	return nil
+}
+
+// names lists the experiments.
+func (p *program) names() []string {
+	names := make([]string, len(p.experiments))
+	for i, e := range p.experiments {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// find returns the experiments of the given names, each once.
+func (p *program) find(names []string) ([]experiment, error) {
+	var found []experiment
+	for i, name := range names {
+		at := slices.Index(p.names(), name)
+		switch {
+		case at < 0 && strings.TrimSpace(name) == "":
+			return nil, face.Misuse("experiments list shows all", "experiment %d has no name", i+1)
+		case at < 0:
+			hint := "experiments list shows all"
+			if nearest := job.Nearest(name, append(p.names(), "list", "all")); nearest != "" {
+				hint = "did you mean " + nearest + "? " + hint
+			}
+			return nil, face.Misuse(hint, "unknown experiment %q", name)
+		case slices.Contains(names[:i], name):
+			return nil, face.Misuse("name it once", "experiment %q is named twice", name)
+		}
+		found = append(found, p.experiments[at])
+	}
+	return found, nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tandem/cmd/face"
+	"tandem/experiments/study"
+)
+
+// runNamed runs experiments one after another. With subfolders, each writes
+// into a folder of its name below --out.
+func (p *program) runNamed(ctx context.Context, names []string, subfolders bool, s settings) error {
+	chosen, err := p.find(names)
+	if err != nil {
+		return err
+	}
+	if s.seeds < study.SeedsMin {
+		return face.Misuse(fmt.Sprintf("write --seeds %d or more", study.SeedsWanted),
+			"--seeds %d: an interval needs at least %d", s.seeds, study.SeedsMin)
+	}
+	if s.out != "" {
+		if err := p.checkOut(s.out); err != nil {
+			return err
+		}
+	}
+	for _, e := range chosen {
+		target := s.out
+		switch {
+		case target == "":
+			target = filepath.Join("results", p.now().Format("20060102-150405")+"-"+e.Name())
+		case subfolders:
+			target = filepath.Join(target, e.Name())
+		}
+		if err := p.runOne(ctx, e, target, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOut refuses a folder that has files before any time is spent.
+func (p *program) checkOut(out string) error {
+	entries, err := os.ReadDir(out)
+	switch {
+	case len(entries) > 0:
+		return refused(fmt.Errorf("%s: %w", out, face.ErrNotEmpty))
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return &face.Fault{Err: err, Hint: "give --out a folder"}
+	}
+	return nil
+}
+
+// refused adds to an error about the results folder what to do.
+func refused(err error) error {
+	if errors.Is(err, face.ErrNotEmpty) {
+		return &face.Fault{Err: err, Hint: "results are never overwritten: give --out a new folder"}
+	}
+	return err
+}
+
+// runOne runs an experiment and writes its results into a new folder.
+func (p *program) runOne(ctx context.Context, e experiment, target string, s settings) error {
+	folder, err := face.NewFolder(target)
+	if err != nil {
+		return refused(err)
+	}
+	report, err := p.report(ctx, e, folder.Path(), s)
+	if err != nil {
+		return abandon(folder, err)
+	}
+	place, err := folder.Finish()
+	if err != nil {
+		return abandon(folder, err)
+	}
+	if s.json {
+		err = report.WriteJSON(p.stdout)
+	} else {
+		err = report.WriteText(p.stdout)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stderr, "experiments: results are in %s\n", place)
+	return nil
+}
+
+// report runs an experiment and writes all its files.
+func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*study.Report, error) {
+	bar := face.NewProgress(p.stderr, p.terminal)
+	defer bar.Close()
+	started := p.now()
+	report, err := e.Run(ctx, study.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Progress: bar.Show})
+	if err != nil {
+		return nil, err
+	}
+	report.Name, report.Question, report.Command = e.Name(), e.Question(), commandLine(e, s)
+	report.Started, report.Wall = started, p.now().Sub(started)
+	return report, report.WriteFolder(folder)
+}
+
+// abandon keeps what a failed run has written, and says where.
+func abandon(folder *face.Folder, err error) error {
+	kept, problem := folder.Abandon()
+	f := &face.Fault{Err: err}
+	switch {
+	case problem != nil:
+		f.Hint = fmt.Sprintf("what was done is in %s: %v", folder.Path(), problem)
+	case kept != "":
+		f.Hint = "what was done is kept in " + kept
+	}
+	return f
+}
+
+// commandLine returns the command that repeats a run.
+func commandLine(e experiment, s settings) string {
+	words := []string{"go run ./experiments", e.Name()}
+	if s.quick {
+		words = append(words, "--quick")
+	}
+	return strings.Join(append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed)), " ")
+}

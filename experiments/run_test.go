@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/cmd/face"
+	"tandem/experiments/study"
+)
+
+// fakeExperiment writes one file and reports what it was asked for.
+type fakeExperiment struct {
+	name  string
+	asked *[]study.Options
+	fail  error
+}
+
+func (f fakeExperiment) Name() string           { return f.name }
+func (fakeExperiment) Question() string         { return "Why?" }
+func (fakeExperiment) QuickTime() time.Duration { return time.Second }
+
+func (f fakeExperiment) Run(_ context.Context, o study.Options) (*study.Report, error) {
+	*f.asked = append(*f.asked, o)
+	o.Progress(1, 2, "half")
+	if err := os.WriteFile(filepath.Join(o.Folder, "runs.csv"), []byte("done\n"), 0o644); err != nil {
+		return nil, err
+	}
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return &study.Report{
+		Findings: []string{"because"}, Settings: map[string]int{"rows": 3}, Data: []int{1},
+		Tables: []face.Table{{Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1}},
+	}, nil
+}
+
+// newProgram returns a program of two fake experiments in an empty working
+// directory, at a fixed time.
+func newProgram(t *testing.T, fail error) (p *program, stdout, stderr *bytes.Buffer, asked *[]study.Options) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	stdout, stderr, asked = &bytes.Buffer{}, &bytes.Buffer{}, &[]study.Options{}
+	return &program{
+		experiments: []experiment{fakeExperiment{"one", asked, nil}, fakeExperiment{"two", asked, fail}},
+		stdout:      stdout, stderr: stderr,
+		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+	}, stdout, stderr, asked
+}
+
+// files lists a folder, hidden files included.
+func files(t *testing.T, folder string) string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+func TestRunWritesAFolder(t *testing.T) {
+	p, stdout, stderr, asked := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"one", "--seeds", "3", "--seed", "9"}); code != 0 {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	if got := files(t, "results/20260102-030405-one"); got != "one.json report.html runs.csv settings.yaml" {
+		t.Errorf("files %s", got)
+	}
+	if got := files(t, "results"); got != "20260102-030405-one" {
+		t.Errorf("left behind: %s", got)
+	}
+	if o := (*asked)[0]; o.Quick || o.Seeds != 3 || o.Seed != 9 {
+		t.Errorf("options %+v", o)
+	}
+	for _, want := range []string{"one: Why?", "Counts", "rows/s", "- because"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in %s", want, stdout)
+		}
+	}
+	// No bar, where no terminal is: one line says where the results are.
+	if got := stderr.String(); got != "experiments: results are in results/20260102-030405-one\n" {
+		t.Errorf("stderr %q", got)
+	}
+}
+
+func TestWithoutNameAllRunQuick(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"--out", "here"}); code != 0 {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	if len(*asked) != 2 || !(*asked)[0].Quick || !(*asked)[1].Quick || files(t, "here") != "one two" {
+		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
+	}
+}
+
+func TestAllIsNotQuickUnlessAsked(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"all"}); code != 0 || len(*asked) != 2 || (*asked)[0].Quick {
+		t.Errorf("exit status %d, asked %+v: %s", code, *asked, stderr)
+	}
+}
+
+func TestJSONIsOneDocument(t *testing.T) {
+	p, stdout, _, _ := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"one", "--quick", "--json"}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	var document struct {
+		Name, Command string
+		Data          []int
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.Name != "one" || document.Command != "go run ./experiments one --quick --seeds 5 --seed 1" || len(document.Data) != 1 {
+		t.Errorf("document %+v", document)
+	}
+}
+
+// A run that fails or is stopped keeps its files under a name that says so.
+func TestFailureKeepsWhatIsDone(t *testing.T) {
+	p, stdout, stderr, _ := newProgram(t, errors.New("two: stopped after 1 of 2: interrupted"))
+	if code := p.run(t.Context(), []string{"two", "--out", "here"}); code != 1 {
+		t.Errorf("exit status %d, want 1", code)
+	}
+	want := "experiments: error: two: stopped after 1 of 2: interrupted\n" +
+		"experiments: hint: what was done is kept in here-partial\n"
+	if stderr.String() != want || stdout.Len() != 0 {
+		t.Errorf("stderr %q, want %q; stdout %q", stderr, want, stdout)
+	}
+	if got := files(t, "."); got != "here-partial" || files(t, "here-partial") != "runs.csv" {
+		t.Errorf("left %s", got)
+	}
+}
+
+// On a terminal there is a bar, which is gone when the run is over.
+func TestProgressBarOnTerminals(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	p.terminal = true
+	if code := p.run(t.Context(), []string{"one"}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	bar, rest, _ := strings.Cut(stderr.String(), "experiments: results")
+	if !strings.Contains(bar, "half ") || !strings.Contains(bar, "%") || !strings.HasSuffix(bar, " \r") {
+		t.Errorf("bar %q: want one, then spaces over it", bar)
+	}
+	if !strings.HasPrefix(rest, " are in") {
+		t.Errorf("stderr ends in %q", rest)
+	}
+}

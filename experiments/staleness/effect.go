@@ -1,0 +1,100 @@
+package staleness
+
+import (
+	"context"
+	"fmt"
+
+	"tandem/algo/metric"
+)
+
+// Names of the effects.
+const (
+	mergingEffect   = "merging"
+	stalenessEffect = "staleness"
+)
+
+// equivalenceRows is how many test rows a claim of equivalence takes. The
+// standard error of an AUC of 0.75 from n rows, half of them positive, is about
+// 0.5/√n, 0.0005 for a million, and smaller for the difference of a pair; the
+// margin is 0.001.
+//
+// Source: Hanley, McNeil, Radiology 143 (1982).
+const equivalenceRows = 1_000_000
+
+// effect is the difference of two arms, treated − reference.
+type effect struct {
+	Name      string `json:"effect"`
+	Tau       *int   `json:"tau,omitempty"` // of the staleness effect
+	Treated   string `json:"treated"`
+	Reference string `json:"reference"`
+	// AUC and LogLoss (nats) have intervals from seeds; Bootstrap is the AUC
+	// difference under the first seed with an interval from its test rows.
+	AUC       metric.Interval `json:"auc"`
+	Bootstrap metric.Interval `json:"auc_bootstrap_first_seed"`
+	LogLoss   metric.Interval `json:"log_loss"`
+	Verdict   string          `json:"verdict"`
+
+	treated, reference *armResult
+}
+
+// effects pairs the arms; all numbers are still to be filled in.
+func (r *worldResult) effects() []effect {
+	pair := func(name string, treated, reference *armResult) effect {
+		return effect{
+			Name: name, Tau: treated.Arm.Tau, Treated: treated.Arm.String(), Reference: reference.Arm.String(),
+			treated: treated, reference: reference,
+		}
+	}
+	effects := []effect{pair(mergingEffect, r.Arms[syncRank], r.Arms[syncStep])}
+	for _, hybrid := range r.Arms[firstHybrid:] {
+		effects = append(effects, pair(stalenessEffect, hybrid, r.Arms[syncRank]))
+	}
+	return effects
+}
+
+// bootstrap sets up the effects with their intervals from the test rows of the
+// first seed, then lets go of the predictions. It looks at ctx between effects,
+// each of which takes some seconds for a million rows.
+func (r *worldResult) bootstrap(ctx context.Context, labels []float32, resamples int, seed uint64) error {
+	r.Effects = r.effects()
+	for i := range r.Effects {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e := &r.Effects[i]
+		e.Bootstrap = metric.AUCDifference(e.treated.probabilities, e.reference.probabilities, labels, resamples, seed)
+	}
+	for _, a := range r.Arms {
+		a.probabilities = nil
+	}
+	return nil
+}
+
+// compare fills in the intervals from seeds and the verdicts.
+func (r *worldResult) compare() {
+	for i := range r.Effects {
+		e := &r.Effects[i]
+		e.AUC = metric.MeanInterval(differences(e.treated.AUC, e.reference.AUC))
+		e.LogLoss = metric.MeanInterval(differences(e.treated.LogLoss, e.reference.LogLoss))
+		e.Verdict = verdict(e.AUC, r.TestRows)
+	}
+}
+
+// differences returns a − b, seed by seed.
+func differences(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range d {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}
+
+// verdict judges a difference in AUC, and holds back a claim of equivalence
+// that the test rows do not carry.
+func verdict(difference metric.Interval, testRows int) string {
+	v := metric.Judge(difference, metric.EquivalenceMargin)
+	if v == metric.Equivalent && testRows < equivalenceRows {
+		return fmt.Sprintf("not enough test rows to claim equivalence (%s)", thousands(testRows))
+	}
+	return v.String()
+}

@@ -1,0 +1,93 @@
+package staleness
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/rng"
+	"tandem/datasets/synth"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+
+	"tandem/datasets"
+)
+
+// tinyPlan is a plan of one small generated world and two τ.
+func tinyPlan() plan {
+	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500, 50)
+	p.Worlds = p.Worlds[:1]
+	p.Worlds[0].Data = datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []synth.Column{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
+	}}
+	p.Training.GlobalBatch = 100
+	return p
+}
+
+// call is what a fake runner was asked for.
+type call struct {
+	training job.Training
+	rows     uint64 // fingerprint of all training batches, in order
+}
+
+// fakeRunner stands in for train.Run: its predictions get the label of a row
+// right with a chance that falls with τ, and its staleness is what its bounds
+// allow.
+type fakeRunner struct {
+	calls []call
+	// change, if not nil, edits the result of call i; its error is returned.
+	change func(i int, r *train.Result) error
+}
+
+func (f *fakeRunner) run(_ context.Context, t job.Training, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+	c := call{training: t}
+	for step := range source.Steps() {
+		b, err := source.Read(step)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range b.Slots[0].IDs {
+			c.rows = rng.Mix(c.rows ^ id)
+		}
+		o.Progress(step+1, source.Steps())
+	}
+	r := &train.Result{Training: t, Steps: source.Steps(), Probabilities: make([]float32, test.Samples)}
+	tau := 0
+	if t.Staleness != nil {
+		tau = *t.Staleness
+		r.Staleness.Own.Add(tau)
+		r.Staleness.Cross.Add(2*tau + 1)
+	}
+	wrong := 0.2 + 0.05*float32(tau)
+	for i, label := range test.Labels {
+		r.Probabilities[i] = 0.25 + 0.5*label
+		if rng.Unit(rng.Key(t.Seed, "fake"), i) < wrong {
+			r.Probabilities[i] = 1 - r.Probabilities[i]
+		}
+	}
+	r.AUC = metric.AUC(r.Probabilities, test.Labels)
+	r.LogLoss = metric.LogLoss(r.Probabilities, test.Labels)
+	f.calls = append(f.calls, c)
+	if f.change != nil {
+		if err := f.change(len(f.calls)-1, r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// follow runs a tiny plan under two seeds on a fake runner.
+func follow(t *testing.T, f *fakeRunner) (report *study.Report, folder string, err error) {
+	t.Helper()
+	folder = t.TempDir()
+	report, err = Experiment{f.run}.follow(context.Background(), tinyPlan(), study.Options{Seeds: 2, Seed: 7, Folder: folder})
+	return report, folder, err
+}
+
+func csvPath(folder string) string { return filepath.Join(folder, "staleness.csv") }
+
+func texts(lines []string) string { return fmt.Sprintf("%q", lines) }

@@ -1,0 +1,93 @@
+package staleness
+
+import (
+	"slices"
+
+	"tandem/algo/metric"
+	"tandem/algo/pace"
+	"tandem/experiments/study"
+)
+
+// bounds returns what the mode of a hybrid arm promises about staleness.
+func (p plan) bounds(a arm) pace.Bounds {
+	return pace.Hybrid{Staleness: *a.Tau, Overlap: pace.HybridDS}.Bounds(p.Training.Ranks)
+}
+
+// effectFigure shows the staleness effect against τ, a line per world.
+func (p plan) effectFigure(results []*worldResult) study.Figure {
+	f := study.Figure{
+		Name:  "auc-difference",
+		Title: "Staleness effect: AUC of hybrid(τ) − AUC of sync, both merging per rank",
+		X:     p.tauAxis(),
+		Y:     study.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+	}
+	first, last := float64(p.Taus[0]), float64(p.Taus[len(p.Taus)-1])
+	for _, limit := range []struct {
+		name string
+		y    float64
+	}{{"±0.001: negligible", metric.EquivalenceMargin}, {"", -metric.EquivalenceMargin}} {
+		f.Lines = append(f.Lines, study.Line{Name: limit.name, Color: study.Grey, Guide: true,
+			Points: []study.Point{study.Exact(first, limit.y), study.Exact(last, limit.y)}})
+	}
+	for i, r := range results {
+		line := study.Line{Name: r.World, Color: i}
+		for _, e := range r.Effects {
+			if e.Name == stalenessEffect {
+				line.Points = append(line.Points, study.Point{
+					X: dodge(*e.Tau, i, len(results)), Y: e.AUC.Estimate, Low: e.AUC.Low, High: e.AUC.High,
+				})
+			}
+		}
+		f.Lines = append(f.Lines, line)
+	}
+	return f
+}
+
+// dodge moves the points of line i of n a little sideways on the logarithmic
+// axis, so that their error bars stand beside each other.
+func dodge(tau, i, n int) float64 {
+	const share = 0.06 // of 1 + τ, between neighbours
+	return float64(tau) + share*(float64(i)-float64(n-1)/2)*float64(1+tau)
+}
+
+// stalenessFigure shows measured staleness against τ over all worlds, with the
+// bounds.
+func (p plan) stalenessFigure(results []*worldResult) study.Figure {
+	f := study.Figure{
+		Name:  "staleness",
+		Title: "Measured staleness of reads in hybrid mode, all data and seeds",
+		X:     p.tauAxis(),
+		Y:     study.Axis{Label: "staleness (steps)", LogPlusOne: true},
+	}
+	lines := []study.Line{
+		{Name: "own, mean", Color: 0}, {Name: "own, max", Color: 2}, {Name: "own, bound τ", Color: 0, Guide: true},
+		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3}, {Name: "cross, bound 2τ+1", Color: 1, Guide: true},
+	}
+	for i, a := range p.arms()[firstHybrid:] {
+		var own, cross metric.Histogram
+		for _, r := range results {
+			own.Merge(&r.Arms[firstHybrid+i].Own)
+			cross.Merge(&r.Arms[firstHybrid+i].Cross)
+		}
+		bound := p.bounds(a)
+		for j, y := range []float64{
+			own.Mean(), float64(own.Max()), float64(bound.Own), cross.Mean(), float64(cross.Max()), float64(bound.Cross),
+		} {
+			lines[j].Points = append(lines[j].Points, study.Exact(float64(*a.Tau), y))
+		}
+		f.Y.Ticks = append(f.Y.Ticks, float64(bound.Own), float64(bound.Cross))
+	}
+	f.Lines = lines
+	slices.Sort(f.Y.Ticks)
+	f.Y.Ticks = slices.Compact(f.Y.Ticks)
+	return f
+}
+
+// tauAxis spaces τ as log(1+τ): Persia's embedding_staleness is 1 + τ.
+func (p plan) tauAxis() study.Axis {
+	a := study.Axis{Label: "τ, bound on own staleness (steps)", LogPlusOne: true}
+	for _, tau := range p.Taus {
+		a.Ticks = append(a.Ticks, float64(tau))
+	}
+	return a
+}

@@ -1,0 +1,185 @@
+package staleness
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/datasets"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+)
+
+// worldResult is what all trainings on one world have shown.
+type worldResult struct {
+	World     string       `json:"data"`
+	Alpha     float64      `json:"alpha,omitempty"`
+	TrainRows int          `json:"train_rows"`
+	TestRows  int          `json:"test_rows"`
+	Oracle    *oracle      `json:"oracle,omitempty"` // nil for real data
+	Arms      []*armResult `json:"arms"`             // in the order of plan.arms
+	Effects   []effect     `json:"effects"`
+}
+
+// oracle is the best that any model can reach: the scores are the probabilities
+// that the labels were drawn with. One value per seed.
+type oracle struct {
+	AUC     []float64 `json:"auc"`
+	LogLoss []float64 `json:"log_loss"`
+}
+
+// armResult is what one arm has shown under all seeds.
+type armResult struct {
+	Arm      arm              `json:"arm"`
+	AUC      []float64        `json:"auc"`      // by seed
+	LogLoss  []float64        `json:"log_loss"` // by seed, nats
+	Own      metric.Histogram `json:"own_staleness"`
+	Cross    metric.Histogram `json:"cross_staleness"`
+	Inflight metric.Histogram `json:"inflight_staleness"`
+	// probabilities are the predictions under the first seed.
+	probabilities []float32
+}
+
+// measure runs every arm under every seed on every world.
+func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (results []*worldResult, err error) {
+	log, err := newRunLog(filepath.Join(o.Folder, "staleness.csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := log.close(); err == nil {
+			err = closed
+		}
+	}()
+	meter := &meter{total: len(p.Worlds) * p.Seeds * len(p.arms()), report: o.Progress}
+	for _, w := range p.Worlds {
+		result := &worldResult{World: w.Name, Alpha: w.Alpha}
+		for _, a := range p.arms() {
+			result.Arms = append(result.Arms, &armResult{Arm: a})
+		}
+		for i := range p.Seeds {
+			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), result, log, meter); err != nil {
+				return nil, fmt.Errorf("staleness: %s, seed %d, after %d of %d trainings: %w",
+					w.Name, p.Seed+uint64(i), meter.done, meter.total, err)
+			}
+		}
+		result.compare()
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// measureSeed runs every arm under one seed, all on the same rows in the same
+// order, and after the first seed makes the bootstrap comparisons, which need
+// the predictions.
+func (e Experiment) measureSeed(ctx context.Context, p plan, w world, seed uint64, result *worldResult, log *runLog, m *meter) error {
+	m.show(0, 1, w.Name+", reading data")
+	data, err := datasets.Open(w.withSeed(seed), "")
+	if err != nil {
+		return err
+	}
+	schema := datasets.WithDim(data.Schema, p.Training.Model.Dim())
+	source, err := datasets.NewSource(schema, data.Train, p.Training.GlobalBatch, p.Training.Epochs, &seed)
+	if err != nil {
+		return err
+	}
+	result.TrainRows, result.TestRows = data.Train.Samples, data.Test.Samples
+	result.addOracle(data)
+	for i, a := range p.arms() {
+		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
+		t := p.training(a, seed)
+		shown, err := e.run(ctx, t, source, data.Test, train.Options{
+			Progress: func(done, steps int) { m.show(done, steps, what) },
+		})
+		if err != nil {
+			return fmt.Errorf("%v: %w", a, err)
+		}
+		if err := check(&t, shown); err != nil {
+			return fmt.Errorf("%v: %w", a, err)
+		}
+		if err := log.add(w, a, seed, shown); err != nil {
+			return err
+		}
+		m.done++
+		result.Arms[i].add(shown, seed == p.Seed)
+	}
+	if seed == p.Seed {
+		return result.bootstrap(ctx, data.Test.Labels, p.Resamples, seed)
+	}
+	return nil
+}
+
+// check refuses a training whose numbers mean nothing: one that diverged, or
+// whose reads were staler than its algorithm promises.
+func check(t *job.Training, shown *train.Result) error {
+	if math.IsNaN(shown.AUC) || math.IsNaN(shown.LogLoss) || math.IsInf(shown.LogLoss, 0) {
+		return fmt.Errorf("the training diverged: AUC %v, log loss %v", shown.AUC, shown.LogLoss)
+	}
+	rule, err := t.Rule()
+	if err != nil {
+		return err
+	}
+	bounds := rule.Bounds(t.Ranks)
+	for _, c := range []struct {
+		name     string
+		measured *metric.Histogram
+		bound    int
+	}{
+		{"own", &shown.Staleness.Own, bounds.Own},
+		{"cross", &shown.Staleness.Cross, bounds.Cross},
+		{"inflight", &shown.Staleness.Inflight, bounds.Inflight},
+	} {
+		if c.measured.Max() > c.bound {
+			return fmt.Errorf("%s staleness reached %d, above its bound of %d: the runtime breaks the law of its mode",
+				c.name, c.measured.Max(), c.bound)
+		}
+	}
+	return nil
+}
+
+// addOracle scores the true probabilities, if they are known.
+func (r *worldResult) addOracle(data *datasets.Dataset) {
+	if data.TestProbability == nil {
+		return
+	}
+	scores := make([]float32, len(data.TestProbability))
+	for i, p := range data.TestProbability {
+		scores[i] = float32(p)
+	}
+	if r.Oracle == nil {
+		r.Oracle = &oracle{}
+	}
+	r.Oracle.AUC = append(r.Oracle.AUC, metric.AUC(scores, data.Test.Labels))
+	r.Oracle.LogLoss = append(r.Oracle.LogLoss, metric.LogLoss(scores, data.Test.Labels))
+}
+
+// add takes up one training.
+func (r *armResult) add(shown *train.Result, keepPredictions bool) {
+	r.AUC = append(r.AUC, shown.AUC)
+	r.LogLoss = append(r.LogLoss, shown.LogLoss)
+	r.Own.Merge(&shown.Staleness.Own)
+	r.Cross.Merge(&shown.Staleness.Cross)
+	r.Inflight.Merge(&shown.Staleness.Inflight)
+	if keepPredictions {
+		r.probabilities = shown.Probabilities
+	}
+}
+
+// meter tells how much of all trainings is done.
+type meter struct {
+	done, total int // trainings
+	report      func(done, total int, what string)
+}
+
+// perTraining is the number of marks that one training is divided into.
+const perTraining = 100
+
+// show reports the training at hand, done of steps.
+func (m *meter) show(done, steps int, what string) {
+	if m.report != nil {
+		m.report(m.done*perTraining+done*perTraining/steps, m.total*perTraining, what)
+	}
+}

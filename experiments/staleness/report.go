@@ -1,0 +1,113 @@
+package staleness
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tandem/algo/metric"
+	"tandem/cmd/face"
+	"tandem/experiments/study"
+)
+
+// report turns the results of a plan into tables, figures and sentences.
+func (p plan) report(results []*worldResult) *study.Report {
+	return &study.Report{
+		Findings: p.findings(results),
+		Notes:    p.notes(results),
+		Tables:   []face.Table{effectTable(results), armTable(results), p.stalenessTable(results)},
+		Figures:  []study.Figure{p.effectFigure(results), p.stalenessFigure(results)},
+		Settings: p,
+		Data:     results,
+	}
+}
+
+// findings has a sentence on merging and one on staleness for every world, and
+// one on how stale reads really were.
+func (p plan) findings(results []*worldResult) []string {
+	var sentences []string
+	for _, r := range results {
+		merging, staleness := r.Effects[0], r.Effects[1:]
+		sentences = append(sentences,
+			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s: %s.", r.World, plusMinus(merging.AUC), merging.Verdict),
+			fmt.Sprintf("%s, AUC change by staleness: %s.", r.World, byVerdict(staleness)))
+	}
+	return append(sentences, p.reachedSentence(results))
+}
+
+// byVerdict lists staleness effects, those of neighbouring τ with the same
+// verdict together.
+func byVerdict(effects []effect) string {
+	var text strings.Builder
+	for i, e := range effects {
+		fmt.Fprintf(&text, "%s at τ = %d", plusMinus(e.AUC), *e.Tau)
+		switch {
+		case i+1 == len(effects):
+			text.WriteString(": " + e.Verdict)
+		case effects[i+1].Verdict == e.Verdict:
+			text.WriteString(", ")
+		default:
+			text.WriteString(": " + e.Verdict + "; ")
+		}
+	}
+	return text.String()
+}
+
+// reachedSentence says whether reads became as stale as they were allowed to.
+func (p plan) reachedSentence(results []*worldResult) string {
+	var missed []string
+	for _, r := range results {
+		for _, a := range r.Arms[firstHybrid:] {
+			if !reached(a) {
+				missed = append(missed, fmt.Sprintf("%s at τ = %d (at most %d)", r.World, *a.Arm.Tau, a.Own.Max()))
+			}
+		}
+	}
+	if missed == nil {
+		return "Staleness really happened: own staleness reached τ in every hybrid arm, and no read went beyond its bound."
+	}
+	return "Own staleness did not reach τ, so that the effect of τ is not fully tested, on " + strings.Join(missed, ", ") + "."
+}
+
+// reached tells whether some read of a hybrid arm was as stale as τ allows.
+func reached(a *armResult) bool { return a.Own.Max() == *a.Arm.Tau }
+
+// notes says what a reader must know to judge the findings.
+func (p plan) notes(results []*worldResult) []string {
+	comparisons := 0
+	for _, r := range results {
+		comparisons += len(r.Effects)
+	}
+	notes := []string{
+		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); arms of a seed share rows, order and initial values.", p.Seeds),
+		fmt.Sprintf("Equivalent: the interval lies inside ±%g; different: it excludes 0; else inconclusive. Equivalence takes %s test rows.",
+			metric.EquivalenceMargin, thousands(equivalenceRows)),
+		fmt.Sprintf("%d comparisons at 95 %% each: if no effect existed, about %.1f intervals would exclude 0 by chance.",
+			comparisons, 0.05*float64(comparisons)),
+		"Generated data are drawn anew for every seed, teacher included; of adult-income seeds vary order and initial values only.",
+		"The order of events in hybrid mode is that of real threads: run again, sync arms give the same bits, hybrid arms differ within their spread.",
+		"The bootstrap shows the luck of the test rows under one seed, for models as trained; the interval over seeds judges.",
+		"Rates were fixed beforehand by sequential training alone and are the same for all arms.",
+	}
+	if p.Seeds < study.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, study.SeedsWanted))
+	}
+	return notes
+}
+
+// plusMinus writes an AUC interval, to 5 decimals.
+func plusMinus(v metric.Interval) string {
+	return fmt.Sprintf("%s ± %.5f", signed(v.Estimate), (v.High-v.Low)/2)
+}
+
+// signed writes a difference, to 5 decimals.
+func signed(v float64) string { return strings.Replace(fmt.Sprintf("%+.5f", v), "-", "−", 1) }
+
+// thousands writes a count with commas between groups of three digits.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

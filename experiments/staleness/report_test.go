@@ -1,0 +1,167 @@
+package staleness
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tandem/algo/metric"
+	"tandem/experiments/study"
+)
+
+// handMade is a world of two hybrid arms with AUCs by three seeds.
+func handMade(testRows int) *worldResult {
+	r := &worldResult{World: "made", TestRows: testRows}
+	for i, a := range tinyPlan().arms() {
+		auc := [][]float64{{0.70, 0.72, 0.74}, {0.71, 0.73, 0.75}, {0.711, 0.729, 0.75}, {0.70, 0.71, 0.72}}[i]
+		arm := &armResult{Arm: a, AUC: auc, LogLoss: []float64{0.5, 0.5, 0.5}}
+		if a.Tau != nil {
+			arm.Own.AddCount(0, 3)
+			arm.Own.Add(*a.Tau)
+		}
+		r.Arms = append(r.Arms, arm)
+	}
+	r.Effects = r.effects()
+	r.compare()
+	return r
+}
+
+// Student's t(0.975) at 2 degrees of freedom is 4.302653.
+func TestEffectsAreMeansOfPairedDifferences(t *testing.T) {
+	r := handMade(1000)
+	for i, want := range []struct {
+		name           string
+		estimate, half float64
+		verdict        string
+	}{
+		// 0.01 under every seed, although the arms spread over 0.04.
+		{mergingEffect, 0.01, 0, "different"},
+		// Differences 0.001, −0.001, 0: deviation 0.001, half 4.302653·0.001/√3.
+		{stalenessEffect, 0, 4.302653 * 0.001 / math.Sqrt(3), "inconclusive"},
+		// Differences −0.01, −0.02, −0.03: deviation 0.01.
+		{stalenessEffect, -0.02, 4.302653 * 0.01 / math.Sqrt(3), "inconclusive"},
+	} {
+		e := r.Effects[i]
+		half := (e.AUC.High - e.AUC.Low) / 2
+		if e.Name != want.name || math.Abs(e.AUC.Estimate-want.estimate) > 1e-12 || math.Abs(half-want.half) > 1e-8 || e.Verdict != want.verdict {
+			t.Errorf("effect %d: %s %v ± %v, %s; want %+v", i, e.Name, e.AUC.Estimate, half, e.Verdict, want)
+		}
+	}
+}
+
+// Equivalence takes a million test rows; a difference takes none.
+func TestVerdict(t *testing.T) {
+	inside, outside := metric.Interval{Estimate: 0, Low: -0.0005, High: 0.0005}, metric.Interval{Estimate: 0.003, Low: 0.002, High: 0.004}
+	for _, c := range []struct {
+		difference metric.Interval
+		rows       int
+		want       string
+	}{
+		{inside, 1_000_000, "equivalent"},
+		{inside, 999_999, "not enough test rows to claim equivalence (999,999)"},
+		{outside, 1_000_000, "different"},
+		{outside, 100, "different"},
+		{metric.Interval{Estimate: 0, Low: -0.01, High: 0.01}, 100, "inconclusive"},
+	} {
+		if got := verdict(c.difference, c.rows); got != c.want {
+			t.Errorf("%+v with %d rows: %q, want %q", c.difference, c.rows, got, c.want)
+		}
+	}
+}
+
+// On the fake runner, which errs on 20 % of the rows at τ = 0 and on 30 % at
+// τ = 2, the staleness effect at τ = 2 is clear, and merging has none.
+func TestReportOfFakeRuns(t *testing.T) {
+	report, _, err := follow(t, &fakeRunner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Data.([]*worldResult)[0]
+	if e := r.Effects[0]; e.AUC != (metric.Interval{}) || e.Bootstrap != (metric.Interval{}) {
+		t.Errorf("merging effect %+v, want exactly none", e)
+	}
+	// Flipping a share w of the labels of an exact ranking with two scores gives
+	// AUC = 1 − w: the effect is 0.8 → 0.7, within the luck of 500 rows.
+	if e := r.Effects[2]; math.Abs(e.AUC.Estimate+0.1) > 0.04 || e.Bootstrap.High > -0.05 {
+		t.Errorf("staleness effect at τ = 2: %+v", e)
+	}
+	if n := len(r.Oracle.AUC); n != 2 || r.Oracle.AUC[0] < 0.7 || r.Oracle.AUC[0] > 1 {
+		t.Errorf("oracle %+v, want two values of AUC", r.Oracle)
+	}
+	if !strings.Contains(texts(report.Findings), "own staleness reached τ in every hybrid arm") {
+		t.Errorf("findings %s", texts(report.Findings))
+	}
+	if !strings.Contains(texts(report.Notes), "Only 2 seeds") {
+		t.Errorf("notes %s", texts(report.Notes))
+	}
+	for _, table := range report.Tables {
+		for _, row := range table.Rows {
+			if len(row) != len(table.Header) {
+				t.Errorf("%s: row of %d cells under %d headers", table.Caption, len(row), len(table.Header))
+			}
+		}
+	}
+	if err := report.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The same runs give the same report, bit for bit.
+func TestReportIsDeterministic(t *testing.T) {
+	var texts [2]bytes.Buffer
+	for i := range texts {
+		report, _, err := follow(t, &fakeRunner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := report.WriteText(&texts[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewEncoder(&texts[i]).Encode(report.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+		t.Error("two runs differ")
+	}
+}
+
+// A τ that reads never reached is named.
+func TestUnreachedStalenessIsSaid(t *testing.T) {
+	p, r := tinyPlan(), handMade(10)
+	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "reached τ in every") {
+		t.Errorf("%q", s)
+	}
+	var short metric.Histogram
+	short.Add(1)
+	r.Arms[3].Own = short
+	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "made at τ = 2 (at most 1)") {
+		t.Errorf("%q", s)
+	}
+}
+
+// Figure lines run through the estimates, with the interval as bar.
+func TestEffectFigure(t *testing.T) {
+	r := handMade(10)
+	f := tinyPlan().effectFigure([]*worldResult{r})
+	want := make([]study.Point, 0, 2)
+	for i, tau := range []float64{0, 2} {
+		v := r.Effects[i+1].AUC
+		want = append(want, study.Point{X: tau, Y: v.Estimate, Low: v.Low, High: v.High})
+	}
+	got := f.Lines[len(f.Lines)-1].Points
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("points %+v, want %+v", got, want)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+// Package staleness asks what asynchronous embedding updates cost in AUC.
+//
+// Three ways of training are compared at equal scale of the gradient, on the
+// same rows in the same order from the same initial values:
+//
+//	sync, merge: step   one optimizer step per row and global batch
+//	sync, merge: rank   one per rank that has the row, as Persia
+//	hybrid(τ)           as before, but rows may be stale, up to τ batches
+//
+// so that two effects, which a plain comparison of sync and hybrid mixes, come
+// apart:
+//
+//	merging effect   = (sync, merge: rank) − (sync, merge: step)
+//	staleness effect = hybrid(τ) − (sync, merge: rank)
+//
+// Hybrid knows only merge: rank. The theory says that staleness costs more the
+// more often the most frequent id occurs (α), hence data of several α.
+//
+// Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid
+// algorithm.
+package staleness
+
+import (
+	"context"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+)
+
+// Runner trains and evaluates; train.Run is one.
+type Runner func(ctx context.Context, t job.Training, source batch.Source, test *batch.Batch,
+	o train.Options) (*train.Result, error)
+
+// Experiment is the comparison.
+type Experiment struct{ run Runner }
+
+// New returns the experiment on the real runtime.
+func New() Experiment { return Experiment{train.Run} }
+
+// Name returns "staleness".
+func (Experiment) Name() string { return "staleness" }
+
+// Question returns what the experiment asks.
+func (Experiment) Question() string {
+	return "What do stale embedding rows cost in AUC, apart from how gradients are merged?"
+}
+
+// QuickTime is about how long the quick version takes on two slow cores.
+func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
+
+// Run trains all arms under all seeds and compares them. Every training that is
+// done is a line of staleness.csv in o.Folder at once.
+func (e Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+	if o.Quick {
+		return e.follow(ctx, quickPlan(), o)
+	}
+	return e.follow(ctx, fullPlan(), o)
+}
+
+// follow runs a plan.
+func (e Experiment) follow(ctx context.Context, p plan, o study.Options) (*study.Report, error) {
+	p.Seed, p.Seeds = o.Seed, o.Seeds
+	results, err := e.measure(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.report(results), nil
+}

@@ -1,0 +1,154 @@
+package staleness
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+)
+
+// All arms of a seed see the same rows in the same order, and differ in nothing
+// but mode, merging and τ; seeds differ in their rows.
+func TestArmsArePaired(t *testing.T) {
+	f := &fakeRunner{}
+	if _, _, err := follow(t, f); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.calls) != 8 { // 2 seeds × (2 sync + 2 hybrid)
+		t.Fatalf("%d trainings, want 8", len(f.calls))
+	}
+	for i, c := range f.calls {
+		first := f.calls[i/4*4]
+		if c.rows != first.rows {
+			t.Errorf("training %d has other rows than the first of its seed", i)
+		}
+		same := c.training
+		same.Mode, same.Merge, same.Staleness = first.training.Mode, first.training.Merge, first.training.Staleness
+		if !reflect.DeepEqual(same, first.training) {
+			t.Errorf("training %d differs from %d by more than its arm: %+v, %+v", i, i/4*4, same, first.training)
+		}
+		if err := c.training.Validate(); err != nil {
+			t.Errorf("training %d: %v", i, err)
+		}
+		if c.training.Scale != job.ScaleGlobal {
+			t.Errorf("training %d: scale %q", i, c.training.Scale)
+		}
+	}
+	if f.calls[0].rows == f.calls[4].rows {
+		t.Error("both seeds have the same rows")
+	}
+}
+
+// τ and not the queue bounds staleness, in both published plans.
+func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
+	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
+		for _, a := range p.arms() {
+			training := p.training(a, 1)
+			if err := training.Validate(); err != nil {
+				t.Errorf("%s, %v: %v", name, a, err)
+			}
+			if a.Tau != nil && training.Prefetch < *a.Tau+1 {
+				t.Errorf("%s, %v: prefetch %d", name, a, training.Prefetch)
+			}
+		}
+		for _, w := range p.Worlds {
+			config := w.withSeed(3)
+			if err := config.Validate(); err != nil {
+				t.Errorf("%s, %s: %v", name, w.Name, err)
+			}
+			if config.Synthetic != nil && (config.Synthetic.Seed != 3 || w.Data.Synthetic.Seed != 0) {
+				t.Errorf("%s, %s: seeds %d, %d: want 3 in a copy", name, w.Name, config.Synthetic.Seed, w.Data.Synthetic.Seed)
+			}
+		}
+	}
+}
+
+func TestEveryTrainingIsALineOfCSV(t *testing.T) {
+	_, folder, err := follow(t, &fakeRunner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(csvPath(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll() // refuses lines of other lengths
+	if err != nil || len(lines) != 9 {
+		t.Fatalf("%d lines, error %v: want a header and 8", len(lines), err)
+	}
+	// The last: seed 8, hybrid τ = 2, whose fake staleness is 2 and 2·2+1.
+	last := strings.Join(lines[8], " ")
+	if !strings.HasPrefix(last, "α = 0.1 0.1 8 hybrid rank 2 ") || !strings.Contains(last, " 2 2 2 5 5 5 0 0 0 6 ") {
+		t.Errorf("last line %q", last)
+	}
+}
+
+// A run that is stopped keeps the lines of the trainings that were done.
+func TestStoppedRunKeepsWhatIsDone(t *testing.T) {
+	f := &fakeRunner{change: func(i int, _ *train.Result) error {
+		if i == 5 {
+			return context.Canceled
+		}
+		return nil
+	}}
+	_, folder, err := follow(t, f)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "seed 8, after 5 of 8 trainings: sync merge:rank") {
+		t.Errorf("error %v", err)
+	}
+	text, err := os.ReadFile(csvPath(folder))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != 6 {
+		t.Errorf("%d lines, error %v: want a header and 5", lines, err)
+	}
+}
+
+func TestMeaninglessResultsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		break_     func(r *train.Result)
+	}{
+		{"no AUC", "the training diverged", func(r *train.Result) { r.AUC = math.NaN() }},
+		{"infinite loss", "the training diverged", func(r *train.Result) { r.LogLoss = math.Inf(1) }},
+		// Call 3 is hybrid with τ = 2 and 4 ranks: bounds 2, 5 and 4·3−1 = 11.
+		{"own", "own staleness reached 3, above its bound of 2", func(r *train.Result) { r.Staleness.Own.Add(3) }},
+		{"cross", "cross staleness reached 6, above its bound of 5", func(r *train.Result) { r.Staleness.Cross.Add(6) }},
+		{"inflight", "inflight staleness reached 12, above its bound of 11", func(r *train.Result) { r.Staleness.Inflight.Add(12) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fakeRunner{change: func(i int, r *train.Result) error {
+				if i == 3 {
+					c.break_(r)
+				}
+				return nil
+			}}
+			if _, _, err := follow(t, f); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Progress only rises, and ends at the total.
+func TestProgress(t *testing.T) {
+	at, whole := 0, 0
+	o := study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: func(done, total int, what string) {
+		if done < at {
+			t.Errorf("progress fell from %d to %d at %s", at, done, what)
+		}
+		at, whole = done, total
+	}}
+	if _, err := (Experiment{(&fakeRunner{}).run}).follow(context.Background(), tinyPlan(), o); err != nil {
+		t.Fatal(err)
+	}
+	if at != whole || whole == 0 {
+		t.Errorf("progress ended at %d of %d", at, whole)
+	}
+}

@@ -1,0 +1,79 @@
+package staleness
+
+import (
+	"fmt"
+	"strconv"
+
+	"tandem/algo/metric"
+	"tandem/cmd/face"
+)
+
+// effectTable has a line per comparison.
+func effectTable(results []*worldResult) face.Table {
+	t := face.Table{
+		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − sync merge:rank",
+		Header:  []string{"data", "effect", "verdict on AUC", "ΔAUC ± 95 %", "first seed, 95 % bootstrap", "Δlog loss ± 95 % (nats)"},
+		Words:   3,
+	}
+	for _, r := range results {
+		for _, e := range r.Effects {
+			name := e.Name
+			if e.Tau != nil {
+				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
+			}
+			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, plusMinus(e.AUC),
+				fmt.Sprintf("[%s, %s]", signed(e.Bootstrap.Low), signed(e.Bootstrap.High)), plusMinus(e.LogLoss)})
+		}
+	}
+	return t
+}
+
+// armTable has a line per way of training and one for the oracle.
+func armTable(results []*worldResult) face.Table {
+	t := face.Table{
+		Caption: "AUC and log loss on the test rows, mean over seeds; the oracle is the ceiling",
+		Header:  []string{"data", "arm", "AUC ± 95 %", "log loss ± 95 % (nats)", "training rows", "test rows"},
+		Words:   2,
+	}
+	line := func(r *worldResult, name string, auc, logLoss []float64) {
+		t.Rows = append(t.Rows, []string{r.World, name, level(auc), level(logLoss), thousands(r.TrainRows), thousands(r.TestRows)})
+	}
+	for _, r := range results {
+		if r.Oracle != nil {
+			line(r, "oracle", r.Oracle.AUC, r.Oracle.LogLoss)
+		}
+		for _, a := range r.Arms {
+			line(r, a.Arm.String(), a.AUC, a.LogLoss)
+		}
+	}
+	return t
+}
+
+// level writes the mean of values and half its interval, to 4 decimals.
+func level(values []float64) string {
+	v := metric.MeanInterval(values)
+	return fmt.Sprintf("%.4f ± %.4f", v.Estimate, (v.High-v.Low)/2)
+}
+
+// stalenessTable has a line per hybrid arm: what reads had missed.
+func (p plan) stalenessTable(results []*worldResult) face.Table {
+	t := face.Table{
+		Caption: "Staleness of reads in steps, all seeds: own = earlier steps of the rank itself, cross = of another rank",
+		Header: []string{"data", "τ", "own mean", "own p99", "own max/bound",
+			"cross mean", "cross p99", "cross max/bound", "own reached τ"},
+		Words: 1,
+	}
+	for _, r := range results {
+		for _, a := range r.Arms[firstHybrid:] {
+			bound := p.bounds(a.Arm)
+			yes := "yes"
+			if !reached(a) {
+				yes = "no"
+			}
+			t.Rows = append(t.Rows, []string{r.World, strconv.Itoa(*a.Arm.Tau),
+				fmt.Sprintf("%.2f", a.Own.Mean()), strconv.Itoa(a.Own.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own),
+				fmt.Sprintf("%.2f", a.Cross.Mean()), strconv.Itoa(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross), yes})
+		}
+	}
+	return t
+}

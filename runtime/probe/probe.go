@@ -1,0 +1,154 @@
+// Package probe measures what this machine can do in the operations that
+// training consists of, in about a second: matrix products, copies, embedding
+// rows and messages. The simulator predicts from these numbers.
+package probe
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"tandem/algo/kernel"
+	"tandem/algo/opt"
+	"tandem/algo/rng"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+)
+
+// Result is what was measured, of one core unless said otherwise.
+type Result struct {
+	Cores    int              // that the process may use
+	Memory   unit.Bytes       // installed; 0 if the system does not tell
+	Multiply unit.FLOPsPerSec // matrix products in single precision
+	Copy     unit.BytesPerSec // from memory to memory
+	Lookup   unit.Tick        // of one embedding row of Dim values
+	Update   unit.Tick        // of one such row, by Adagrad
+	Message  unit.Tick        // between two goroutines, one way
+	Date     string           // YYYY-MM-DD
+}
+
+// What is measured. The table and the copies are larger than a core's caches,
+// so that rows and bytes come from where they would come from in training.
+const (
+	Dim        = 16 // values of a row
+	matrixSize = 256
+	rowCount   = 400_000
+	copyBytes  = 64 << 20
+	batchRows  = 4096
+	pingPongs  = 2000
+	// window is how long each operation is repeated.
+	window = 150 * time.Millisecond
+)
+
+// Run measures. The machine should be idle; what else runs is measured too.
+func Run() (Result, error) {
+	r := Result{Cores: runtime.GOMAXPROCS(0), Memory: installed(), Date: time.Now().Format(time.DateOnly)}
+	r.Multiply = multiply()
+	r.Copy = copySpeed()
+	var err error
+	if r.Lookup, r.Update, err = rows(); err != nil {
+		return Result{}, fmt.Errorf("probe: %w", err)
+	}
+	r.Message = message()
+	return r, nil
+}
+
+// repeat runs f until the window is over and returns the median time of one.
+func repeat(f func()) time.Duration {
+	f() // bring code and data in
+	var times []time.Duration
+	for begin := time.Now(); time.Since(begin) < window; {
+		start := time.Now()
+		f()
+		times = append(times, time.Since(start))
+	}
+	slices.Sort(times)
+	return max(times[len(times)/2], 1)
+}
+
+func multiply() unit.FLOPsPerSec {
+	a, b, c := random("a"), random("b"), make([]float32, matrixSize*matrixSize)
+	took := repeat(func() {
+		kernel.Gemm(false, true, matrixSize, matrixSize, matrixSize, 1, a, matrixSize, b, matrixSize, 0, c, matrixSize)
+	})
+	return unit.FLOPsPerSec(2 * matrixSize * matrixSize * matrixSize / took.Seconds())
+}
+
+// random returns a square matrix of values in [0, 1).
+func random(name string) []float32 {
+	key := rng.Key(1, "probe/"+name)
+	m := make([]float32, matrixSize*matrixSize)
+	for i := range m {
+		m[i] = rng.Unit(key, i)
+	}
+	return m
+}
+
+func copySpeed() unit.BytesPerSec {
+	from, to := make([]byte, copyBytes), make([]byte, copyBytes)
+	for i := range from {
+		from[i] = byte(i) // untouched memory is one page of zeros
+	}
+	took := repeat(func() { copy(to, from) })
+	return unit.BytesPerSec(copyBytes / took.Seconds())
+}
+
+// rows measures look-ups and updates of rows at random places of a table.
+func rows() (lookup, update unit.Tick, err error) {
+	adagrad, err := opt.NewRow(opt.DefaultRow())
+	if err != nil {
+		return 0, 0, err
+	}
+	t, err := table.New(table.Config{Dim: Dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01}, table.Heap{})
+	if err != nil {
+		return 0, 0, err
+	}
+	signs, values := make([]uint64, batchRows), make([]float32, batchRows*Dim)
+	for first := 0; first < rowCount; first += batchRows {
+		for i := range signs {
+			signs[i] = uint64(first + i)
+		}
+		if err := t.Lookup(signs, values); err != nil {
+			return 0, 0, err
+		}
+	}
+	draw := rng.New(1, "probe/rows")
+	pick := func() {
+		for i := range signs {
+			signs[i] = draw.Uint64N(rowCount)
+		}
+	}
+	var failed error
+	each := func(took time.Duration) unit.Tick { return max(1, unit.Tick(took.Nanoseconds()/batchRows)) }
+	picking := repeat(pick)
+	looking := repeat(func() {
+		pick()
+		failed = t.Lookup(signs, values)
+	})
+	updating := repeat(func() {
+		pick()
+		t.Apply(signs, values)
+	})
+	return each(looking - picking), each(updating - picking), failed
+}
+
+// message measures a message from goroutine to goroutine and its answer.
+func message() unit.Tick {
+	ping, pong := make(chan int), make(chan int)
+	go func() {
+		for x := range ping {
+			pong <- x
+		}
+		close(pong)
+	}()
+	took := repeat(func() {
+		for i := range pingPongs {
+			ping <- i
+			<-pong
+		}
+	})
+	close(ping)
+	<-pong
+	return max(1, unit.Tick(took.Nanoseconds()/(2*pingPongs)))
+}

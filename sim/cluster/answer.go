@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"fmt"
+
+	"tandem/algo/pace"
+	"tandem/algo/unit"
+)
+
+// Answer is what a simulated run has shown.
+type Answer struct {
+	Throughput float64   // samples a second, of all ranks
+	StepTime   unit.Tick // mean time of a step
+	Low, High  float64   // throughput at the worst and best ends of every range; set by Predict
+	StageTimes StageTimes
+	// Bottleneck is what bounds a step. If a resource was busy for at least
+	// saturated of the time, it is that resource. Otherwise the time from one
+	// step's end to the next on a rank is cut into waiting for embeddings, FC,
+	// BC, the rest of DS after BC, and the dense optimizer, and it is the
+	// longest of these.
+	Bottleneck string
+	Resources  []Resource // the three busiest
+	Staleness  pace.Staleness
+	// Messages and Bytes are those of a measured step over all ranks, headers
+	// included, the all-reduce not.
+	Messages int64
+	Bytes    unit.Bytes
+	// Drift is by how much of it the step time changed from the first half of
+	// the measured steps to the second; a settled run has about 0.
+	Drift       float64
+	Assumptions []Assumption
+}
+
+// StageTimes are the medians of the stages over ranks and measured steps. They
+// overlap, so their sum is no step time.
+type StageTimes struct {
+	GE  unit.Tick // embeddings: asked for until in the accelerator
+	FC  unit.Tick // forward
+	BC  unit.Tick // backward
+	DS  unit.Tick // first bucket handed over until all are back
+	PEG unit.Tick // gradients: handed over until applied on every PS, and known to be
+}
+
+// saturated is the busy share from which on a resource counts as what bounds a
+// run. Less than 1 because of a pipeline's small gaps.
+const saturated = 0.95
+
+// answer sums a run up.
+func (w *world) answer() Answer {
+	m := w.measurement
+	seconds := m.stepTime(m.first, m.last)
+	resources := w.resources(m.start, m.end)
+	steps := int64(m.last - m.first)
+	return Answer{
+		Throughput: float64(w.prices.training.GlobalBatch) / seconds,
+		StepTime:   unit.Tick(seconds * float64(unit.Second)),
+		StageTimes: StageTimes{
+			GE: median(m.stages[getEmbeddings]), FC: median(m.stages[forwardCompute]), BC: median(m.stages[backwardCompute]),
+			DS: median(m.stages[denseSync]), PEG: median(m.stages[putGradients]),
+		},
+		Bottleneck: w.bottleneck(resources),
+		Resources:  resources[:min(3, len(resources))],
+		Messages:   m.messages.messages / steps,
+		Bytes:      m.messages.bytes / unit.Bytes(steps),
+		Drift:      m.drift(),
+	}
+}
+
+// bottleneck names what bounds a step: see Answer.
+func (w *world) bottleneck(resources []Resource) string {
+	if r := resources[0]; r.Share >= saturated && r.Name != allReduceResource {
+		return r.Name
+	}
+	longest := waiting
+	for p, t := range w.measurement.exposed {
+		if t > w.measurement.exposed[longest] {
+			longest = phase(p)
+		}
+	}
+	switch longest {
+	case waiting:
+		if w.config.Rule.InStep() {
+			return "PEG and GE between steps"
+		}
+		return "GE: embeddings come too late"
+	case forwarding:
+		return "FC: " + w.computeName()
+	case backwarding:
+		return "BC: " + w.computeName()
+	case updating:
+		return "dense optimizer: " + w.computeName()
+	}
+	return "DS: all-reduce " + w.reduceWhere()
+}
+
+// computeName names what a rank computes on.
+func (w *world) computeName() string {
+	if w.prices.colocated() {
+		return "one core of the machine"
+	}
+	return kernelsResource
+}
+
+// reduceWhere says on which wire most of an all-reduce's time goes.
+func (w *world) reduceWhere() string {
+	if w.prices.colocated() {
+		return "in memory"
+	}
+	var inside, across float64
+	for _, bytes := range w.config.Buckets {
+		inside += w.reduceInside(bytes).Seconds()
+		if w.servers > 1 {
+			part := 2 * float64(w.servers-1) / float64(w.servers)
+			across += part * float64(bytes) / float64(w.prices.serverHost.Network*w.prices.netShare)
+		}
+	}
+	if across > inside {
+		return "over the network"
+	}
+	return fmt.Sprintf("inside servers (%s)", w.prices.inside.Name)
+}

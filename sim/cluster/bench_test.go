@@ -1,0 +1,21 @@
+package cluster
+
+import (
+	"testing"
+
+	"tandem/algo/job"
+)
+
+// Budget: well under 0.3 s.
+func BenchmarkPersia64(b *testing.B) {
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		b.Run(mode, func(b *testing.B) {
+			layout, w, s := tower(b), clicks(), GoogleCloud()
+			for b.Loop() {
+				if _, err := Run(s, training(mode, 64), layout, w, Options{WarmUp: 20, Measured: 30}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

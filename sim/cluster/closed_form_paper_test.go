@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// pricesOf returns what the work of a run costs.
+func pricesOf(t *testing.T, s Spec, j *job.Training, layout *model.Layout, w *Workload) *prices {
+	t.Helper()
+	h, err := load(&s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newPrices(h.resolve(0), j, layout, w, s.Fold)
+}
+
+// alone is the time of host work that nothing else shares the host with.
+func alone(c device.HostCost, width int) unit.Tick {
+	return max((c.Core+unit.Tick(width)-1)/unit.Tick(width), c.Memory)
+}
+
+// transit is the time of a message between two idle hosts: a fixed core time
+// at both ends, the copies of its payload, the wire.
+func transit(p *prices, payload unit.Bytes, has bool) unit.Tick {
+	if !has {
+		return 2*p.messageTime + p.netWire.Latency
+	}
+	bytes := payload + 48 // the header
+	end := alone(p.workerHost.CopyCost(bytes).Add(device.HostCost{Core: p.messageTime}), 1)
+	wire := unit.Tick(float64(bytes) / float64(p.workerHost.Network*p.netShare) * 1e9)
+	return 2*end + wire + p.netWire.Latency
+}
+
+// Persia, Gantt chart, "fully sync": nothing overlaps, so that a step is GE, FC,
+// BC, DS and PEG one after the other. With one rank, one EW and one PS, all
+// batches dealt beforehand, that is the sum of priced parts:
+//
+//	GE   request to the EW, signs to the PS, rows read, rows back, pooling,
+//	     embeddings to the rank and into its accelerator
+//	FC, BC
+//	DS   nothing: one rank
+//	PEG  gradients out of the accelerator and to the EW, merging, row gradients
+//	     to the PS, their application, two acknowledgements
+//
+// The dense optimizer runs beside PEG and is shorter.
+func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
+	s := small()
+	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
+	s.ParameterServers.Count, s.ParameterServers.PerHost = 1, 1
+	j := training(job.Sync, 1)
+	j.Overlap = "none"
+	j.Prefetch = 1000
+	w := clicks()
+	p := pricesOf(t, s, &j, tower(t), &w)
+	b := p.batch(512)
+	sign, values, pooled := b.routed.SignBytes[0], b.routed.ValueBytes[0], b.pooledBytes
+	link := func(bytes unit.Bytes) unit.Tick {
+		return p.linkWire.Latency + unit.Tick(float64(bytes)/float64(p.linkWire.Bandwidth)*1e9)
+	}
+	get := transit(p, 0, false) + transit(p, sign, true) + alone(b.readRows, p.threads) + transit(p, values, true) +
+		alone(b.pool, p.threads) + transit(p, pooled, true) + link(pooled+48)
+	put := link(pooled+48) + transit(p, pooled, true) + alone(b.merge, p.threads) + transit(p, sign+values, true) +
+		alone(p.applyStep(), p.threads) + 2*transit(p, 0, false)
+	want := get + b.forward + b.backward + put
+	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, audit: true})
+	// Each of the some 30 parts is rounded to a nanosecond.
+	if d := a.StepTime - want; d < -30 || d > 30 {
+		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
+	}
+	if d := a.StageTimes.GE - get; d < -15 || d > 15 {
+		t.Errorf("GE takes %v, its parts %v", a.StageTimes.GE, get)
+	}
+	if d := a.StageTimes.PEG - put; d < -15 || d > 15 {
+		t.Errorf("PEG takes %v, its parts %v", a.StageTimes.PEG, put)
+	}
+}
+
+// quiet is the network without embeddings: only the all-reduce uses the wires.
+func quiet(t *testing.T) (*model.Layout, Workload) {
+	layout := *tower(t)
+	layout.EmbeddingWidth = 0
+	w := clicks()
+	w.Occurrences, w.Distinct = 0, func(int) float64 { return 0 }
+	return &layout, w
+}
+
+// Persia, Gantt chart, "naive hybrid": GE and PEG of other batches overlap dense
+// work, DS does not. Where embeddings are not the bound, a step is FC, BC, DS
+// and the dense optimizer.
+func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
+	j := training(job.Hybrid, 8)
+	j.Overlap = "none"
+	layout, w := tower(t), clicks()
+	p := pricesOf(t, small(), &j, layout, &w)
+	b := p.batch(512)
+	want := b.forward + b.backward + b.update
+	for _, k := range layout.Buckets {
+		bytes := unit.Bytes(4 * (k.Hi - k.Lo))
+		want += device.ReduceScatter(8, bytes, p.insideWire) + device.AllGather(8, bytes, p.insideWire)
+	}
+	a := run(t, small(), j, Options{audit: true})
+	if d := a.StepTime - want; d < -10 || d > 10 {
+		t.Errorf("step takes %v, dense work %v", a.StepTime, want)
+	}
+}
+
+// The all-reduce over servers is a flow beside closed-form parts; alone on its
+// links it takes the closed form's time.
+func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
+	j := training(job.Hybrid, 32) // 4 servers of 8
+	j.Overlap = "none"
+	layout, w := quiet(t)
+	p := pricesOf(t, small(), &j, layout, &w)
+	across := device.Wire{Bandwidth: p.serverHost.Network * p.netShare, Latency: p.netWire.Latency}
+	want := unit.Tick(0)
+	for _, k := range layout.Buckets {
+		want += device.HierarchicalAllReduce(4, 8, unit.Bytes(4*(k.Hi-k.Lo)), p.insideWire, across)
+	}
+	a, err := Run(small(), j, layout, w, Options{audit: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := a.StageTimes.DS - want; d < -12 || d > 12 { // two roundings for each of 6 buckets
+		t.Errorf("DS takes %v, the closed form %v", a.StageTimes.DS, want)
+	}
+}
+
+// Persia, Gantt chart, "optimised hybrid": DS of finished buckets overlaps BC of
+// the others, which can only help; and no more than all of BC is gained.
+func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
+	naive, bucketed := training(job.Hybrid, 8), training(job.Hybrid, 8)
+	naive.Overlap, bucketed.Overlap = "none", "ds"
+	a, b := run(t, small(), naive, Options{}), run(t, small(), bucketed, Options{})
+	gain := a.StepTime - b.StepTime
+	if gain <= 0 || gain > a.StageTimes.BC {
+		t.Errorf("overlapping gains %v of BC's %v", gain, a.StageTimes.BC)
+	}
+}

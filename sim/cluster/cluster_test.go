@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// small is a cluster of a few hosts of each kind, of which nothing is a guess.
+func small() Spec {
+	s := Persia()
+	s.EmbeddingWorkers = Hosts{Profile: "xeon-52-core-480gb", Count: 3, PerHost: 2}
+	s.ParameterServers = Hosts{Profile: "xeon-52-core-480gb", Count: 4, PerHost: 3}
+	s.Loaders = Hosts{Profile: "xeon-52-core-480gb", Count: 1, PerHost: 1}
+	return s
+}
+
+// digest hashes records with their times.
+type digest struct{ hash.Hash }
+
+func (d digest) Observe(r event.Record) {
+	fmt.Fprintf(d, "%v\n", r)
+	var at [8]byte
+	binary.LittleEndian.PutUint64(at[:], uint64(r.At))
+	d.Write(at[:])
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	seen := map[string]bool{}
+	for seed := range uint64(5) {
+		sums := [2]string{}
+		for i := range sums {
+			d := digest{sha256.New()}
+			run(t, small(), training(job.Hybrid, 4), Options{Seed: seed, Jitter: 0.2, Observer: d, WarmUp: 5, Measured: 10})
+			sums[i] = string(d.Sum(nil))
+		}
+		if sums[0] != sums[1] {
+			t.Errorf("seed %d gives two different records of one run", seed)
+		}
+		seen[sums[0]] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("5 seeds give %d different runs", len(seen))
+	}
+}
+
+// A folded PS stands for all of them. What differs is how rounding falls and
+// the order among what happens at one instant.
+func TestFoldedAgreesWithUnfolded(t *testing.T) {
+	const most = 0.01
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		for _, rate := range []unit.BytesPerSec{0, 0.05e9} { // the second makes embeddings the bound
+			folded, unfolded := small(), small()
+			unfolded.Fold = false
+			folded.NetworkRate, unfolded.NetworkRate = rate, rate
+			a := run(t, folded, training(mode, 8), Options{audit: true})
+			b := run(t, unfolded, training(mode, 8), Options{audit: true})
+			difference := a.Throughput/b.Throughput - 1
+			t.Logf("%s at %v: folded differs by %+.3f %%", mode, rate, 100*difference)
+			if math.Abs(difference) > most {
+				t.Errorf("%s at %v: folded %.0f, unfolded %.0f samples/s", mode, rate, a.Throughput, b.Throughput)
+			}
+			if math.Abs(float64(a.Messages-b.Messages)) > most*float64(b.Messages) ||
+				math.Abs(float64(a.Bytes-b.Bytes)) > most*float64(b.Bytes) {
+				t.Errorf("%s at %v: folded %d messages, %v; unfolded %d, %v", mode, rate, a.Messages, a.Bytes, b.Messages, b.Bytes)
+			}
+		}
+	}
+}
+
+// On any cluster, with any rule, credit and handles are kept, bytes are
+// conserved and every run ends; the staleness is within the rule's promise.
+func TestEveryRunKeepsTheContract(t *testing.T) {
+	layout, w := tower(t), clicks()
+	rapid.Check(t, func(t *rapid.T) {
+		s := small()
+		s.Fold = rapid.Bool().Draw(t, "fold")
+		s.EmbeddingWorkers.Count = rapid.IntRange(1, 3).Draw(t, "EW hosts")
+		s.ParameterServers.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
+		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
+		j := training(rapid.SampledFrom([]string{job.Sync, job.Hybrid}).Draw(t, "mode"),
+			1<<rapid.IntRange(0, 4).Draw(t, "log2 ranks"))
+		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
+		j.Prefetch = rapid.IntRange(1, 12).Draw(t, "prefetch")
+		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
+		j.Staleness = &staleness
+		o := Options{
+			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
+			WarmUp: 2, Measured: 4, audit: true,
+		}
+		a, err := Run(s, j, layout, w, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, _ := j.Rule()
+		b := rule.Bounds(j.Ranks)
+		if a.Staleness.Own.Max() > b.Own || a.Staleness.Cross.Max() > b.Cross || a.Staleness.Inflight.Max() > b.Inflight {
+			t.Fatalf("staleness own %d, cross %d, inflight %d; promised %+v",
+				a.Staleness.Own.Max(), a.Staleness.Cross.Max(), a.Staleness.Inflight.Max(), b)
+		}
+		for _, r := range a.Resources {
+			if r.Share < 0 || r.Share > 1+1e-9 {
+				t.Fatalf("%s is busy for %v of the time", r.Name, r.Share)
+			}
+		}
+	})
+}
+
+// Hybrid waits for less than sync does. Sharing may order transfers less
+// luckily, hence the tolerance.
+func TestHybridIsNotSlowerThanSync(t *testing.T) {
+	layout, w := tower(t), clicks()
+	rapid.Check(t, func(t *rapid.T) {
+		s := small()
+		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e8, 2e10).Draw(t, "network"))
+		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "log2 ranks")
+		var throughput [2]float64
+		for i, mode := range []string{job.Sync, job.Hybrid} {
+			a, err := Run(s, training(mode, ranks), layout, w, Options{WarmUp: 12, Measured: 6})
+			if err != nil {
+				t.Fatal(err)
+			}
+			throughput[i] = a.Throughput
+		}
+		if throughput[1] < 0.98*throughput[0] {
+			t.Fatalf("%d ranks: hybrid %.0f samples/s, sync %.0f", ranks, throughput[1], throughput[0])
+		}
+	})
+}
+
+func TestJitterSlowsLockStepDown(t *testing.T) {
+	steady := run(t, small(), training(job.Hybrid, 8), Options{})
+	jittery := run(t, small(), training(job.Hybrid, 8), Options{Jitter: 0.5, Measured: 30})
+	if jittery.Throughput >= steady.Throughput {
+		t.Errorf("with jitter %.0f samples/s, without %.0f", jittery.Throughput, steady.Throughput)
+	}
+}
+
+// A jitter factor has mean 1 over standard normal z: E exp(σz) = exp(σ²/2). The
+// mean is taken by the midpoint rule over ±8.
+func TestLognormalHasMeanOne(t *testing.T) {
+	sum, mass := 0.0, 0.0
+	for z := -8.0; z < 8; z += 0.01 {
+		weight := math.Exp(-z * z / 2)
+		sum, mass = sum+weight*lognormal(0.4, z), mass+weight
+	}
+	if mean := sum / mass; math.Abs(mean-1) > 1e-9 {
+		t.Errorf("mean %v, want 1", mean)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	with := func(change func(*Spec, *job.Training)) error {
+		s, j := small(), training(job.Hybrid, 2)
+		change(&s, &j)
+		_, err := Run(s, j, tower(t), clicks(), Options{})
+		return err
+	}
+	for name, test := range map[string]struct {
+		change func(*Spec, *job.Training)
+		is     error
+		text   string
+	}{
+		"profile":    {func(s *Spec, _ *job.Training) { s.Accelerator = "V1000" }, device.ErrUnknown, "cluster: accelerator: device: unknown profile"},
+		"host":       {func(s *Spec, _ *job.Training) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
+		"sequential": {func(_ *Spec, j *job.Training) { j.Mode = job.Sequential }, ErrSequential, ""},
+		"memory":     {func(s *Spec, j *job.Training) { j.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
+		"none":       {func(s *Spec, _ *job.Training) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
+		"precision":  {func(s *Spec, _ *job.Training) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
+		"training":   {func(_ *Spec, j *job.Training) { j.Prefetch = 0 }, nil, "prefetch = 0"},
+	} {
+		err := with(test.change)
+		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// 1e12 rows of 128 B + 24 B are 152 TB; 4 hosts have 1.92 TB.
+func TestTableMustFit(t *testing.T) {
+	w := clicks()
+	w.Rows = 1e12
+	if _, err := Run(small(), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, ErrMemory) {
+		t.Errorf("error %v, want ErrMemory", err)
+	}
+}
+
+func TestPredictSpansTheRanges(t *testing.T) {
+	a, err := Predict(Persia(), training(job.Hybrid, 8), tower(t), clicks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(a.Low < a.Throughput && a.Throughput < a.High) {
+		t.Errorf("%.0f to %.0f around %.0f", a.Low, a.High, a.Throughput)
+	}
+	for _, x := range a.Assumptions {
+		if x.Name == "" || x.Source == "" || x.Kind == "" {
+			t.Errorf("assumption without name, kind or source: %+v", x)
+		}
+	}
+}
+
+func TestPresetsRun(t *testing.T) {
+	for _, s := range []Spec{Persia(), GoogleCloud()} {
+		if a := run(t, s, training(job.Hybrid, 2), Options{audit: true}); a.Throughput <= 0 {
+			t.Errorf("%+v: %v samples/s", s, a.Throughput)
+		}
+	}
+}
+
+// One machine of one core: whatever overlaps, no work is done for nothing. A
+// step of one rank takes at least its forward, backward and update.
+func TestThisMachineSharesItsCores(t *testing.T) {
+	m := Machine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
+	j := training(job.Hybrid, 1)
+	one := run(t, ThisMachine(m), j, Options{audit: true})
+	// 3 passes of 2·params FLOPs a sample and more.
+	if least := 3 * 2 * 12.8e6 * 512 / 50e9; one.StepTime.Seconds() < least {
+		t.Errorf("a step takes %v, the products alone %v s", one.StepTime, least)
+	}
+	if one.Bottleneck != "machine cores" {
+		t.Errorf("bottleneck %q", one.Bottleneck)
+	}
+	j = training(job.Hybrid, 4)
+	four := run(t, ThisMachine(m), j, Options{audit: true})
+	if r := four.Throughput / one.Throughput; r > 1.1 {
+		t.Errorf("four ranks on one core are %.2f times as fast as one", r)
+	}
+}

@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/fabric"
+)
+
+// feed takes a bucket from a rank. When every rank has handed it over, its
+// all-reduce begins, or queues behind that of the bucket before.
+func (w *world) feed(o *role.Output) {
+	number := int(o.Work.Step)*len(w.config.Buckets) + int(o.Bucket)
+	w.fed[number]++
+	if w.fed[number] < w.config.Ranks {
+		return
+	}
+	i := w.open(task{kind: reducing, role: -1, work: o.Work, bucket: o.Bucket, bytes: o.Bytes})
+	w.reduction = append(w.reduction, i)
+	if len(w.reduction) == 1 {
+		w.reducingSince = w.clock.Now()
+		w.proceed(i)
+	}
+}
+
+// reduce begins the present stage of an all-reduce and reports whether it was
+// the last. The first takes what is inside the servers and all latencies, the
+// second moves the bucket over the cards of all servers at once: every card
+// sends and receives 2(s−1)/s of it, for s servers.
+func (w *world) reduce(i int32) (ended bool) {
+	t := &w.tasks[i]
+	now := w.clock.Now()
+	switch t.stage {
+	case 0:
+		w.wait(i, now+w.reduceInside(t.bytes))
+	case 1:
+		if w.servers == 1 {
+			return false
+		}
+		path := make([]fabric.Hop, 0, 2*w.servers)
+		part := 2 * float64(w.servers-1) / float64(w.servers)
+		for k := range w.hosts {
+			if h := &w.hosts[k]; h.class == serverHosts {
+				path = append(path, fabric.Hop{Link: h.up, Multiplicity: part}, fabric.Hop{Link: h.down, Multiplicity: part})
+			}
+		}
+		w.transfer(i, t.bytes, path...)
+	case 2:
+		work, bucket := t.work, t.bucket
+		w.close(i)
+		w.reduction = append(w.reduction[:0], w.reduction[1:]...)
+		w.reduced += now - w.reducingSince
+		if len(w.reduction) > 0 {
+			w.reducingSince = now
+			w.proceed(w.reduction[0])
+		}
+		for k := range w.ranks {
+			work.Rank = int32(k)
+			w.step(int32(len(w.roles)-len(w.ranks)+k), role.Input{Kind: role.BucketReduced, Work: work, Bucket: bucket})
+		}
+		return true
+	}
+	return false
+}
+
+// reduceInside is the part of an all-reduce that does not use the network's
+// bandwidth.
+func (w *world) reduceInside(bytes unit.Bytes) unit.Tick {
+	p := w.prices
+	return device.ReduceScatter(w.perServer, bytes, p.insideWire) + device.AllGather(w.perServer, bytes, p.insideWire) +
+		unit.Tick(2*(w.servers-1))*p.netWire.Latency
+}

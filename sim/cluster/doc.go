@@ -1,0 +1,34 @@
+// Package cluster predicts the throughput of a training job on a cluster. It
+// drives the state machines of algo/role, the same that the runtime drives, in
+// virtual time: work and messages become priced events, and no number of the
+// model is ever computed.
+//
+// # What is priced, and on what
+//
+//   - Work of EWs, PSs and the data loader: core time and memory time of their
+//     host, both shared with whatever else runs there (device.CPU).
+//   - FC, BC and the dense optimizer: kernels on the rank's accelerator, one
+//     after the other, by the roofline model. BC reports each bucket of dense
+//     gradients when its part of the parameters has had its part of the time.
+//   - Pooled embeddings, their gradients and samples cross the link between
+//     host and accelerator, a copy engine for each direction.
+//   - A message costs core time at both ends (a fixed part, and one copy of its
+//     payload), the latency of the network, and a flow from the sender's uplink
+//     to the receiver's downlink, shared max-min fairly. Messages without a
+//     payload are too small to be a flow.
+//   - DS is the hierarchical all-reduce: reduce-scatter and all-gather inside a
+//     server in closed form, and the part between servers as a flow over the
+//     cards of all servers, where it competes with embeddings. Alone on its
+//     links it takes the closed form's time.
+//
+// # Folding
+//
+// Like PSs can be folded into one state machine that stands for all of them: a
+// batch's fan-out is then one message whose flow counts P times on the EW's
+// link and once for each PS of the receiving host.
+//
+// # What is left out
+//
+// Failures and retries, skew of ids among PSs, hot rows in caches, evaluation
+// and checkpoints. Batches all cost the same unless Options.Jitter is set.
+package cluster

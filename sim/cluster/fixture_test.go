@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"math"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+)
+
+// tower is the layout of Persia's network over 26 slots and 13 numbers.
+func tower(t testing.TB) *model.Layout {
+	t.Helper()
+	schema := &batch.Schema{Dense: make([]string, 13), Labels: []string{"label"}}
+	for range 26 {
+		schema.Slots = append(schema.Slots, batch.Slot{Dim: 16})
+	}
+	engine, err := model.New(model.PersiaTower(), schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Layout()
+}
+
+// clicks is a workload of the size of Criteo's; distinct rows follow a power of
+// the samples.
+func clicks() Workload {
+	return Workload{
+		Occurrences: 26,
+		Distinct:    func(samples int) float64 { return min(26*float64(samples), 18*math.Pow(float64(samples), 0.9)) },
+		RowDim:      16, RowState: 16, Labels: 1, Rows: 33.76e6,
+	}
+}
+
+// training is a job of 512 samples a rank.
+func training(mode string, ranks int) job.Training {
+	t := job.Default()
+	t.Mode, t.Ranks, t.GlobalBatch, t.Groups = mode, ranks, 512*ranks, max(8, ranks)
+	t.Model = model.PersiaTower()
+	return t
+}
+
+// run simulates and fails the test on an error.
+func run(t testing.TB, s Spec, j job.Training, o Options) Answer {
+	t.Helper()
+	a, err := Run(s, j, tower(t), clicks(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/engine"
+	"tandem/sim/fabric"
+)
+
+// host is a host under its roles. One host can stand for many like ones.
+type host struct {
+	class hostClass
+	cores *device.CPU
+	bus   *device.CPU // the memory, shared in equal parts
+	model *device.Host
+	up    fabric.LinkID // of its network card; none on one machine
+	down  fabric.LinkID
+	dirty bool // a job started or ended since the last settlement
+	next  [2]timer
+}
+
+// timer is the pending event for the next end on a resource.
+type timer struct {
+	id engine.ID
+	at unit.Tick // 0: none is pending
+}
+
+// hostClass is what a host is for.
+type hostClass uint8
+
+const (
+	loaderHosts hostClass = iota
+	workerHosts
+	parameterHosts
+	serverHosts
+	hostClasses
+)
+
+// names under which reports print the classes.
+func (c hostClass) String() string {
+	return [...]string{"loader", "EW", "PS", "GPU server"}[c]
+}
+
+// place is where a role runs.
+type place struct {
+	host int32
+	// members is the number of instances that the role stands for on its host,
+	// and everywhere: more than 1 for folded PSs.
+	members, everywhere int
+	// stripe is the part of each message and job that one host sees: below 1
+	// for the data loader, which spreads over several.
+	stripe float64
+	width  int // cores that one piece of work can use
+}
+
+// topology is who runs where.
+type topology struct {
+	hosts  []host
+	places []place // in the order of role.New
+	links  []fabric.Link
+	// servers hold the ranks, perServer on each.
+	servers, perServer int
+}
+
+// newTopology lays the roles out. An EW is on host (index mod hosts), as is a
+// PS; ranks fill one server after the other.
+func newTopology(p *prices, workers, ranks int) *topology {
+	t := &topology{perServer: min(ranks, p.perServer), servers: (ranks + p.perServer - 1) / p.perServer}
+	loader := t.addHost(loaderHosts, p.loaderHost, p)
+	if p.colocated() {
+		t.colocate(workers, p.states, ranks)
+		return t
+	}
+	t.places = append(t.places, place{
+		host: loader, members: 1, everywhere: 1, stripe: 1 / float64(p.loaders), width: p.loaderHost.Cores,
+	})
+	first := int32(len(t.hosts))
+	for range p.workers {
+		t.addHost(workerHosts, p.workerHost, p)
+	}
+	for i := range workers {
+		t.places = append(t.places, place{
+			host: first + int32(i%p.workers), members: 1, everywhere: 1, stripe: 1, width: p.threads,
+		})
+	}
+	first = int32(len(t.hosts))
+	if p.states == 1 {
+		t.addHost(parameterHosts, p.parameterHost, p)
+		t.places = append(t.places, place{
+			host: first, members: p.serversPerHost, everywhere: p.members, stripe: 1, width: p.threads,
+		})
+	} else {
+		for range p.resolved.servers {
+			t.addHost(parameterHosts, p.parameterHost, p)
+		}
+		for i := range p.states {
+			t.places = append(t.places, place{
+				host: first + int32(i%p.resolved.servers), members: 1, everywhere: 1, stripe: 1, width: p.threads,
+			})
+		}
+	}
+	first = int32(len(t.hosts))
+	for range t.servers {
+		t.addHost(serverHosts, p.serverHost, p)
+	}
+	for rank := range ranks {
+		t.places = append(t.places, place{
+			host: first + int32(rank/p.perServer), members: 1, everywhere: 1, stripe: 1, width: 1,
+		})
+	}
+	return t
+}
+
+// colocate puts every role on the one host.
+func (t *topology) colocate(workers, states, ranks int) {
+	t.servers, t.perServer = 1, ranks
+	for range 1 + workers + states + ranks {
+		t.places = append(t.places, place{members: 1, everywhere: 1, stripe: 1, width: 1})
+	}
+}
+
+func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32 {
+	h := host{class: class, model: model, cores: device.NewCPU(model.Cores), bus: device.NewCPU(1)}
+	if !p.colocated() {
+		h.up, h.down = fabric.LinkID(len(t.links)), fabric.LinkID(len(t.links)+1)
+		rate := model.Network * p.netShare
+		t.links = append(t.links, fabric.Link{Name: class.String() + " uplink", Capacity: rate},
+			fabric.Link{Name: class.String() + " downlink", Capacity: rate})
+	}
+	t.hosts = append(t.hosts, h)
+	return int32(len(t.hosts) - 1)
+}
+
+// index returns the position of an address in role.New's order.
+func (t *topology) index(a msg.Address, workers, states int) int32 {
+	switch a.Role {
+	case msg.EmbeddingWorker:
+		return 1 + a.Index
+	case msg.ParameterServer:
+		return 1 + int32(workers) + a.Index
+	case msg.NNWorker:
+		return 1 + int32(workers) + int32(states) + a.Index
+	}
+	return 0
+}
+
+// copies returns how often a message is sent and received on a place's host,
+// for a message that is sent to, or by, everywhere-many instances in all.
+func (p *place) copies(everywhere int) float64 {
+	if p.everywhere > 1 {
+		return float64(p.members)
+	}
+	return float64(everywhere) * p.stripe
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// Machine is what was measured of one machine on which every role runs in one
+// process.
+type Machine struct {
+	Cores       int
+	Memory      unit.Bytes       // installed; 0: not known
+	Multiply    unit.FLOPsPerSec // matrix products of one core
+	CopySpeed   unit.BytesPerSec // one core, from memory to memory
+	RowTime     unit.Tick        // of one core to look one row up
+	MessageTime unit.Tick        // core time of one message between two roles, at each end
+	Date        string           // of the measurement: YYYY-MM-DD
+}
+
+// ThisMachine returns the cluster that is one measured machine: one EW and one
+// PS beside the ranks, all sharing its cores, the dense network included.
+// Messages pass pointers.
+func ThisMachine(m Machine) Spec {
+	one := Hosts{Profile: "this-machine", Count: 1, PerHost: 1}
+	return Spec{
+		Accelerator: "this-machine", AcceleratorsPerServer: 1, Precision: "fp32", Server: "this-machine",
+		EmbeddingWorkers: one, ParameterServers: one, Loaders: one,
+		Source: "measured on this machine", machine: &m,
+	}
+}
+
+// profiles returns the machine in the form of hardware. What the probe does not
+// measure follows from what it does: the memory serves all cores at their copy
+// speed, read and write, and random rows as fast as all cores ask for them.
+func (m *Machine) profiles() *hardware {
+	const source = "probe of this machine"
+	host := &device.HostProfile{
+		Name:       "this-machine",
+		Cores:      measured(m.Cores, source, m.Date),
+		Memory:     measured(m.Memory, source, m.Date),
+		Bandwidth:  measured(2*m.CopySpeed*unit.BytesPerSec(m.Cores), source, m.Date),
+		RowsPerSec: measured(float64(m.Cores)/m.RowTime.Seconds(), source, m.Date),
+		RowTime:    measured(m.RowTime, source, m.Date),
+		CopySpeed:  measured(m.CopySpeed, source, m.Date),
+	}
+	whole := device.CurveProfile[unit.Bytes]{
+		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: device.Measured, Source: source, Date: m.Date,
+	}
+	return &hardware{
+		accelerator: &device.AcceleratorProfile{
+			Name:            "this-machine",
+			Memory:          measured(m.Memory, source, m.Date),
+			MemoryBandwidth: measured(2*m.CopySpeed, source, m.Date),
+			PeakFP32:        measured(m.Multiply, source, m.Date),
+			PeakHalf:        measured(m.Multiply, source, m.Date),
+			ComputeShare: device.CurveProfile[unit.FLOPs]{
+				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: device.Measured, Source: source, Date: m.Date,
+			},
+			MemoryShare: whole,
+		},
+		server: host, worker: host, parameter: host, loader: host,
+		inside: &device.WireProfile{
+			Name:      "memory",
+			Bandwidth: measured(m.CopySpeed, source, m.Date),
+			Share:     measured(1.0, source, m.Date),
+			Latency:   measured(m.MessageTime, source, m.Date),
+		},
+		software: Software{
+			MessageTime: measured(m.MessageTime, source, m.Date),
+			IDTime:      DefaultSoftware().IDTime,
+			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
+		},
+		workers: 1, servers: 1, loaders: 1, workersPerHost: 1, serversPerHost: 1, perServer: 1,
+	}
+}
+
+func measured[U device.Number](value U, source, date string) device.Quantity[U] {
+	return device.Quantity[U]{Mid: value, Kind: device.Measured, Source: source, Date: date}
+}

@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"math"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// prices is what the work of one job costs on one cluster.
+type prices struct {
+	*resolved
+	training *job.Training
+	layout   *model.Layout
+	workload *Workload
+	members  int // PSs
+	states   int // PSs as the roles see them
+	batches  []batchPrice
+}
+
+// batchPrice is what the work of a batch of one size costs. That of a PS is
+// for one PS.
+type batchPrice struct {
+	shape
+	split, pool, merge        device.HostCost
+	readRows, apply           device.HostCost
+	forward, backward, update unit.Tick
+}
+
+func newPrices(r *resolved, t *job.Training, layout *model.Layout, w *Workload, fold bool) *prices {
+	p := &prices{resolved: r, training: t, layout: layout, workload: w, members: r.servers * r.serversPerHost,
+		batches: make([]batchPrice, 0, 2)}
+	p.states = p.members
+	if fold {
+		p.states = 1
+	}
+	return p
+}
+
+// batch returns the prices of a batch of some samples. There are at most two
+// sizes of batches in a run.
+func (p *prices) batch(samples int32) *batchPrice {
+	for i := range p.batches {
+		if p.batches[i].samples == samples {
+			return &p.batches[i]
+		}
+	}
+	s := newShape(p.workload, p.layout, samples, p.members, p.states)
+	ids := float64(p.idTime) * s.occurrences
+	values := float64(valueBytes * p.workload.RowDim)
+	rows := device.Rows{Count: int64(math.Round(s.memberRows)), Bytes: p.workload.rowBytes()}
+	updated := rows
+	updated.Write = true
+	p.batches = append(p.batches, batchPrice{
+		shape: s,
+		// Every id is hashed and put into its PS's list.
+		split: p.workerHost.CopyCost(s.idBytes).Add(device.HostCost{Core: unit.Tick(math.Round(ids))}),
+		// Every occurrence adds its row to its sample's sum, and back.
+		pool:     p.workerHost.CopyCost(bytesOf(values * s.occurrences)),
+		merge:    p.workerHost.CopyCost(bytesOf(values * (s.occurrences + s.distinct))),
+		readRows: p.parameterHost.RowCost(rows).Add(p.parameterHost.CopyCost(s.routed.ValueBytes[0])),
+		apply:    p.parameterHost.RowCost(updated),
+		forward:  p.device.Time(p.kernel(1, samples)),
+		backward: p.device.Time(p.kernel(2, samples)),
+		update:   p.device.Time(p.updateKernel()),
+	})
+	return &p.batches[len(p.batches)-1]
+}
+
+// kernel is a pass over a batch: forward (1) or backward (2: two products where
+// forward has one, as many launches and bytes again).
+func (p *prices) kernel(passes int, samples int32) device.Kernel {
+	c := &p.layout.Cost
+	flops := c.ForwardFLOPs
+	if passes == 2 {
+		flops = c.BackwardFLOPs
+	}
+	bytes := c.ActivationBytes*unit.Bytes(samples) + unit.Bytes(valueBytes*p.layout.Params)
+	return device.Kernel{
+		Launches: passes * c.Kernels, FLOPs: flops * unit.FLOPs(samples), Bytes: unit.Bytes(passes) * bytes,
+		Precision: p.precision,
+	}
+}
+
+// updateKernel is the dense optimizer: a launch for every tensor; parameters
+// and state are read and written, gradients read.
+func (p *prices) updateKernel() device.Kernel {
+	passes := 3 + 2*denseState(p.training.Dense.Kind)
+	return device.Kernel{
+		Launches: max(1, len(p.layout.Tensors)), FLOPs: unit.FLOPs(2 * p.layout.Params),
+		Bytes: unit.Bytes(valueBytes * p.layout.Params * passes),
+	}
+}
+
+// denseState returns the values of state that a dense optimizer keeps of a
+// parameter.
+func denseState(kind string) int {
+	switch kind {
+	case opt.Adam:
+		return 2
+	case opt.Adagrad:
+		return 1
+	}
+	return 0
+}
+
+// read is the cost of a global batch at the loader: ids and values are decoded
+// and copied once.
+func (p *prices) read() device.HostCost {
+	n := int32(p.training.GlobalBatch)
+	ids := p.workload.Occurrences * float64(n)
+	bytes := bytesOf(signBytes*ids) + unit.Bytes(valueBytes*(p.layout.DenseWidth+p.workload.Labels))*unit.Bytes(n)
+	return p.loaderHost.CopyCost(bytes).Add(device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))})
+}
+
+// applyStep is the cost of closing a step on one PS: the puts of all ranks are
+// added up and every distinct row is updated once, or, where merging is by
+// rank, one put after the other is applied.
+func (p *prices) applyStep() device.HostCost {
+	var puts device.HostCost
+	var values unit.Bytes
+	for rank := range p.training.Ranks {
+		b := p.batch(p.samples(rank))
+		puts = puts.Add(b.apply)
+		values += b.routed.ValueBytes[0]
+	}
+	if !p.training.MergeByStep() {
+		return puts
+	}
+	distinct := p.workload.Distinct(p.training.GlobalBatch) / float64(p.members)
+	rows := device.Rows{Count: int64(math.Round(distinct)), Bytes: p.workload.rowBytes(), Write: true}
+	return p.parameterHost.RowCost(rows).Add(p.parameterHost.CopyCost(values))
+}
+
+// samples returns a rank's part of the global batch, as batch.Cut cuts it.
+func (p *prices) samples(rank int) int32 {
+	n, ranks := p.training.GlobalBatch, p.training.Ranks
+	return int32((rank+1)*n/ranks - rank*n/ranks)
+}
+
+// bucketEnds returns, for every bucket, the share of backward after which it is
+// final, in proportion to parameters, as the FLOPs of linear layers are.
+func bucketEnds(layout *model.Layout) []float64 {
+	ends := make([]float64, len(layout.Buckets))
+	sum := 0
+	for i, b := range layout.Buckets {
+		sum += b.Hi - b.Lo
+		ends[i] = float64(sum) / float64(layout.Params)
+	}
+	return ends
+}

@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// ErrSequential says that a training has no roles to simulate.
+var ErrSequential = errors.New("sequential training has no roles; simulate sync with one rank")
+
+// Options of one run. The zero value is a run at the middle of every range.
+type Options struct {
+	// Position is where in their ranges quantities are taken: −1 for the worst
+	// end for throughput, 0 for the middle, 1 for the best.
+	Position float64
+	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each
+	// forward and backward pass; 0 for none. Seed is that of its draws.
+	Jitter float64
+	Seed   uint64
+	// WarmUp and Measured are numbers of steps; 0 chooses enough for the
+	// pipeline to fill and settle.
+	WarmUp, Measured int
+	// Observer is told every record of the roles.
+	Observer event.Observer
+
+	hardware *hardware // replaces that of the spec
+	audit    bool      // check credit, handles and conservation
+}
+
+// Steps of a run whose options leave them open: the pipeline's depth and
+// settleSteps to warm up, measureSteps to measure. A run that drifts by more
+// than driftMost is repeated with more steps of both, up to attempts times.
+const (
+	settleSteps  = 4
+	measureSteps = 16
+	driftMost    = 0.01
+	attempts     = 3
+)
+
+// Run simulates a training on a cluster at one point of all ranges. The
+// training says mode, ranks, global batch, staleness and the like; the numbers
+// of EWs and PSs are the cluster's.
+//
+// It returns ErrSequential for sequential training, and an error that wraps
+// device.ErrUnknown for a profile that does not exist or ErrMemory for a job
+// that does not fit. Cost: about 50 µs for each rank and step.
+func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options) (Answer, error) {
+	if t.Mode == job.Sequential {
+		return Answer{}, fmt.Errorf("cluster: %w", ErrSequential)
+	}
+	if err := t.Validate(); err != nil {
+		return Answer{}, fmt.Errorf("cluster: training: %w", err)
+	}
+	if err := w.validate(); err != nil {
+		return Answer{}, err
+	}
+	h := o.hardware
+	if h == nil {
+		var err error
+		if h, err = load(&spec, o.Position); err != nil {
+			return Answer{}, err
+		}
+	}
+	r := h.resolve(o.Position)
+	if err := checkMemory(r, &t, layout, &w); err != nil {
+		return Answer{}, err
+	}
+	p := newPrices(r, &t, layout, &w, spec.Fold)
+	warmUp, measured := depth(&t)+settleSteps, measureSteps
+	for attempt := 1; ; attempt++ {
+		if o.WarmUp > 0 {
+			warmUp = o.WarmUp
+		}
+		if o.Measured > 0 {
+			measured = o.Measured
+		}
+		a, err := runOnce(p, o, warmUp, measured)
+		settled := a.Drift < driftMost && a.Drift > -driftMost
+		if err != nil || settled || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
+			a.Assumptions = assumptions(&spec, h)
+			return a, err
+		}
+		warmUp, measured = 2*warmUp, 2*measured
+	}
+}
+
+// depth is the number of batches that a rank may have outstanding.
+func depth(t *job.Training) int {
+	if t.Mode == job.Sync {
+		return 2
+	}
+	return min(t.Prefetch, t.EffectiveStaleness()+1)
+}
+
+// runOnce simulates warm-up, measured steps and as many more as keep the
+// pipeline full to the end of what is measured.
+func runOnce(p *prices, o Options, warmUp, measured int) (Answer, error) {
+	t := p.training
+	rule, err := t.Rule()
+	if err != nil {
+		return Answer{}, fmt.Errorf("cluster: training: %w", err)
+	}
+	cfg := &role.Config{
+		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * max(1, p.workersPerHost)), ParameterServers: int32(p.states),
+		Steps: int32(warmUp + measured + depth(t)), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
+	}
+	for _, b := range p.layout.Buckets {
+		cfg.Buckets = append(cfg.Buckets, unit.Bytes(valueBytes*(b.Hi-b.Lo)))
+	}
+	if err := cfg.Validate(); err != nil {
+		return Answer{}, fmt.Errorf("cluster: %w", err)
+	}
+	w := newWorld(p, cfg, &o)
+	meter := pace.NewMeter(t.Ranks, p.states)
+	w.observers = append(w.observers, meter)
+	w.measurement = newMeasurement(int32(warmUp), int32(warmUp+measured), cfg)
+	if o.audit {
+		w.audit = newAudit(w)
+	}
+	if err := w.run(); err != nil {
+		return Answer{}, err
+	}
+	a := w.answer()
+	a.Staleness = meter.Staleness()
+	return a, nil
+}
+
+// Predict simulates a training at the middle of every range, and at the worst
+// and best ends of all of them together for Low and High.
+func Predict(spec Spec, t job.Training, layout *model.Layout, w Workload) (Answer, error) {
+	a, err := Run(spec, t, layout, w, Options{})
+	if err != nil {
+		return Answer{}, err
+	}
+	worst, err := Run(spec, t, layout, w, Options{Position: -1})
+	if err != nil {
+		return Answer{}, err
+	}
+	best, err := Run(spec, t, layout, w, Options{Position: 1})
+	if err != nil {
+		return Answer{}, err
+	}
+	a.Low, a.High = min(worst.Throughput, a.Throughput), max(best.Throughput, a.Throughput)
+	return a, nil
+}

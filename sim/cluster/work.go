@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+)
+
+// lanesOfRole is the number of queues of work that a role has.
+const lanesOfRole = 2
+
+// lane is the queue of a role's work that takes effect in the order of issue.
+// One piece at a time is done; the first is under way.
+type lane struct{ tasks []int32 }
+
+// enqueue adds work to its lane.
+func (w *world) enqueue(i int32, work role.Work) {
+	q := &w.lanes[int(i)*lanesOfRole+work.Kind.Lane()]
+	t := w.open(task{kind: working, role: i, work: work})
+	q.tasks = append(q.tasks, t)
+	if len(q.tasks) == 1 {
+		w.proceed(t)
+	}
+}
+
+// perform begins the present stage of work, and reports whether it was the
+// last. Work has one stage, but Backward one for every bucket.
+func (w *world) perform(i int32) (ended bool) {
+	t := &w.tasks[i]
+	stages := int8(1)
+	if t.work.Kind == role.Backward {
+		stages = int8(len(w.config.Buckets))
+		if t.stage > 0 {
+			w.step(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: int32(t.stage - 1)})
+			t = &w.tasks[i] // the step may have opened tasks
+		}
+	}
+	if t.stage == stages {
+		w.complete(i)
+		return true
+	}
+	w.begin(i, t.work)
+	return false
+}
+
+// begin charges work to what it runs on.
+func (w *world) begin(i int32, work role.Work) {
+	t := &w.tasks[i]
+	at := &w.places[t.role]
+	host := func(c device.HostCost) { w.charge(i, at.host, c, at.width, float64(at.members)*at.stripe) }
+	p := w.prices
+	switch work.Kind {
+	case role.Read:
+		host(p.read())
+	case role.ApplyStep:
+		host(p.applyStep())
+	case role.Split:
+		host(p.batch(work.Samples).split)
+	case role.ReadRows:
+		host(p.batch(work.Samples).readRows)
+	case role.Pool:
+		host(p.batch(work.Samples).pool)
+	case role.Merge:
+		host(p.batch(work.Samples).merge)
+	case role.Apply:
+		host(p.batch(work.Samples).apply)
+	case role.Forward:
+		w.compute(i, times(p.batch(work.Samples).forward, w.slowdown(work)))
+	case role.Backward:
+		if t.stage == 0 {
+			t.total = times(p.batch(work.Samples).backward, w.slowdown(work))
+		}
+		end := times(t.total, w.ends[t.stage])
+		takes := end - t.spent
+		t.spent = end
+		w.compute(i, takes)
+	case role.DenseApply:
+		w.compute(i, p.batch(work.Samples).update)
+	}
+}
+
+// compute runs kernels on a rank's accelerator, or, where the host is the
+// accelerator, on one of its cores.
+func (w *world) compute(i int32, takes unit.Tick) {
+	t := &w.tasks[i]
+	if w.prices.colocated() {
+		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
+		return
+	}
+	_, end := w.ranks[w.rankOf(t.role)].kernels.Run(w.clock.Now(), takes)
+	w.wait(i, end)
+}
+
+// complete hands the result of work to its role and begins the next of the
+// lane.
+func (w *world) complete(i int32) {
+	t := &w.tasks[i]
+	r, work := t.role, t.work
+	q := &w.lanes[int(r)*lanesOfRole+work.Kind.Lane()]
+	q.tasks = append(q.tasks[:0], q.tasks[1:]...)
+	w.close(i)
+	if len(q.tasks) > 0 {
+		w.proceed(q.tasks[0])
+	}
+	w.measurement.worked(w, work)
+	w.step(r, role.Input{Kind: role.WorkDone, Work: work, Result: w.result(work)})
+}
+
+// result makes up what a role learns of work that nobody did.
+func (w *world) result(work role.Work) role.Result {
+	switch work.Kind {
+	case role.Read:
+		var r role.Result
+		for rank := range int(w.config.Ranks) {
+			b := w.prices.batch(w.prices.samples(rank))
+			r.Samples = append(r.Samples, b.samples)
+			r.IDBytes = append(r.IDBytes, b.idBytes)
+			r.SampleBytes = append(r.SampleBytes, b.sampleBytes)
+		}
+		return r
+	case role.Split:
+		return w.prices.batch(work.Samples).routed
+	case role.ReadRows:
+		return role.Result{Bytes: w.prices.batch(work.Samples).routed.ValueBytes[0]}
+	case role.Pool, role.Backward:
+		return role.Result{Bytes: w.prices.batch(work.Samples).pooledBytes}
+	}
+	return role.Result{}
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// ErrMemory is wrapped by the error about a job that does not fit the cluster.
+var ErrMemory = errors.New("does not fit")
+
+// Sizes on the wire, of the runtime's codec.
+const (
+	signBytes  = 8 // of a sign, and of an id
+	valueBytes = 4 // of an fp32 value
+)
+
+// Workload says how many ids and rows samples have. Together with the layout
+// of the network it determines what a batch costs.
+type Workload struct {
+	Occurrences float64 // ids of a sample, over all slots
+	// Distinct returns the expected number of distinct rows among so many
+	// samples. It must not fall as samples grow.
+	Distinct func(samples int) float64
+	RowDim   int     // values of a row
+	RowState int     // optimizer state values beside them
+	Labels   int     // of a sample
+	Rows     float64 // rows of the whole table, for the memory check; 0: not known
+}
+
+func (w *Workload) validate() error {
+	switch {
+	case !(w.Occurrences >= 0) || math.IsInf(w.Occurrences, 1):
+		return fmt.Errorf("cluster: workload: %v ids a sample; want 0 or more", w.Occurrences)
+	case w.Distinct == nil:
+		return errors.New("cluster: workload: no function of distinct rows")
+	case w.RowDim < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
+		return fmt.Errorf("cluster: workload: rows of %d values and %d of state, %d labels, %v rows; want at least 1, 0, 0, 0",
+			w.RowDim, w.RowState, w.Labels, w.Rows)
+	}
+	return nil
+}
+
+// rowBytes is the size of a row with its state.
+func (w *Workload) rowBytes() unit.Bytes { return unit.Bytes(valueBytes * (w.RowDim + w.RowState)) }
+
+// rowOverhead is what a row takes beside values and state: sign, age and its
+// share of the index.
+const rowOverhead = 24
+
+// shape is a batch of some samples in counts.
+type shape struct {
+	samples     int32
+	occurrences float64
+	distinct    float64
+	memberRows  float64 // distinct rows on each PS
+	idBytes     unit.Bytes
+	sampleBytes unit.Bytes
+	pooledBytes unit.Bytes
+	routed      role.Result // shared by all batches of the size; read-only
+}
+
+// newShape counts a batch of some samples spread over members PSs, of which
+// the roles see states: 1 if folded, else all.
+func newShape(w *Workload, layout *model.Layout, samples int32, members, states int) shape {
+	n := float64(samples)
+	s := shape{
+		samples: samples, occurrences: w.Occurrences * n, distinct: w.Distinct(int(samples)),
+		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
+		pooledBytes: unit.Bytes(valueBytes*layout.EmbeddingWidth) * unit.Bytes(samples),
+	}
+	s.idBytes = bytesOf(signBytes * s.occurrences)
+	s.memberRows = s.distinct / float64(members)
+	rows := int32(0)
+	if s.distinct > 0 {
+		rows = max(1, int32(math.Round(s.memberRows)))
+	}
+	for range states {
+		s.routed.Rows = append(s.routed.Rows, rows)
+		s.routed.SignBytes = append(s.routed.SignBytes, bytesOf(signBytes*s.memberRows))
+		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(float64(valueBytes*w.RowDim)*s.memberRows))
+	}
+	return s
+}
+
+func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
+
+// checkMemory reports what of a job does not fit. A measured machine whose
+// memory is not known passes.
+func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload) error {
+	if r.colocated() && r.parameterHost.Memory == 0 {
+		return nil
+	}
+	need := unit.Bytes(w.Rows * float64(w.rowBytes()+rowOverhead))
+	if have := r.parameterHost.Memory * unit.Bytes(r.servers); need > have {
+		return fmt.Errorf("cluster: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
+			w.Rows, w.rowBytes()+rowOverhead, need, r.servers, have, ErrMemory)
+	}
+	// Parameters, gradients and state; activations of forward, kept for backward.
+	samples := (t.GlobalBatch + t.Ranks - 1) / t.Ranks
+	dense := unit.Bytes(valueBytes*layout.Params) * unit.Bytes(2+denseState(t.Dense.Kind))
+	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
+	if dense > r.device.Memory {
+		return fmt.Errorf("cluster: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; use smaller batches",
+			samples, dense, r.device.Memory, ErrMemory)
+	}
+	return nil
+}

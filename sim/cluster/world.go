@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"fmt"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/sim/device"
+	"tandem/sim/engine"
+	"tandem/sim/fabric"
+)
+
+// world is a cluster under way: the roles, the resources that they use, and
+// the tasks in between. It is the handler of the engine's events.
+type world struct {
+	*topology
+	prices  *prices
+	options *Options
+	config  *role.Config
+	roles   []role.Role
+	clock   engine.Engine
+	net     *fabric.Fabric
+	netNext timer
+
+	tasks     []task
+	idle      []int32 // free places of tasks
+	lanes     []lane  // by role and lane
+	ranks     []rank
+	fed       []int32 // by step and bucket: ranks that have handed it over
+	reduction []int32 // tasks of buckets under reduction or waiting for it, in order
+	// reducingSince is when the first of them began, and reduced the time that
+	// the all-reduce worked before.
+	reducingSince, reduced unit.Tick
+
+	ends []float64 // by bucket: its part of backward
+
+	out         role.Outputs
+	dirty       []int32 // hosts
+	ended       []device.Done
+	arrived     []fabric.Completion
+	finished    int32
+	busy        int // tasks under way
+	err         error
+	messages    int64
+	sent        unit.Bytes // headers included
+	received    unit.Bytes
+	observers   []event.Observer
+	measurement *measurement
+	audit       *audit // nil unless the run is checked
+}
+
+// rank is the accelerator of an NN worker.
+type rank struct {
+	kernels, copyIn, copyOut device.Serial
+}
+
+// The kinds of engine events. They are their own classes: at one instant
+// transfers end first, then jobs, then everything timed.
+const (
+	transferEnds int32 = iota
+	jobEnds            // Target is the host, A 0 for its cores and 1 for its memory
+	taskDue            // Target is the task
+)
+
+func newWorld(p *prices, cfg *role.Config, o *Options) *world {
+	w := &world{
+		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks)),
+		prices:   p, options: o, config: cfg, roles: role.New(cfg),
+		ranks: make([]rank, cfg.Ranks), fed: make([]int32, int(cfg.Steps)*len(cfg.Buckets)), ends: bucketEnds(p.layout),
+	}
+	w.net = fabric.New(w.links)
+	w.lanes = make([]lane, len(w.roles)*lanesOfRole)
+	if o.Observer != nil {
+		w.observers = append(w.observers, o.Observer)
+	}
+	return w
+}
+
+// run takes the cluster from the start of every role to the end of all work,
+// or of what is measured if nobody looks on.
+func (w *world) run() error {
+	for i := range w.roles {
+		w.step(int32(i), role.Input{Kind: role.Start})
+	}
+	w.Settle(0)
+	w.clock.Run(unit.Forever-1, w)
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.measurement.over && !w.watched():
+		return nil
+	case w.finished < w.config.Ranks || w.busy > 0:
+		return fmt.Errorf("cluster: after %v nothing can happen any more, but only %d of %d ranks have finished and %d tasks are open",
+			w.clock.Now(), w.finished, w.config.Ranks, w.busy)
+	}
+	for i := range w.roles {
+		w.step(int32(i), role.Input{Kind: role.Stop})
+	}
+	if w.err == nil && w.audit != nil {
+		w.err = w.audit.end()
+	}
+	return w.err
+}
+
+// step hands a role one input and takes in what it asks for.
+func (w *world) step(i int32, in role.Input) {
+	if w.audit != nil {
+		w.fail(w.audit.before(i, in))
+	}
+	w.out.Reset()
+	w.roles[i].Step(w.clock.Now(), in, &w.out)
+	for k := range w.out.List {
+		o := &w.out.List[k]
+		if w.audit != nil {
+			w.fail(w.audit.after(i, in, o))
+		}
+		switch o.Kind {
+		case role.Send:
+			w.send(i, o.Message)
+		case role.Do:
+			w.enqueue(i, o.Work)
+		case role.Feed:
+			w.feed(o)
+		case role.Record:
+			w.observe(o.Event)
+		case role.Finished:
+			w.finished++
+		case role.Halt:
+			w.fail(o.Reason)
+		}
+	}
+}
+
+// fail stops the run with the first error.
+func (w *world) fail(err error) {
+	if err != nil && w.err == nil {
+		w.err = err
+		w.clock.Stop()
+	}
+}
+
+// watched reports whether somebody wants the run to its end.
+func (w *world) watched() bool { return w.audit != nil || w.options.Observer != nil }
+
+func (w *world) observe(r event.Record) {
+	w.measurement.observe(w, r)
+	if w.measurement.over && !w.watched() {
+		w.clock.Stop()
+	}
+	for _, o := range w.observers {
+		o.Observe(r)
+	}
+}
+
+// Handle implements engine.Handler.
+func (w *world) Handle(e engine.Event) {
+	now := e.At
+	switch e.Kind {
+	case transferEnds:
+		w.netNext = timer{}
+		w.arrived = w.net.Finished(now, w.arrived[:0])
+		for _, c := range w.arrived {
+			w.part(int32(c.Tag))
+		}
+	case jobEnds:
+		h := &w.hosts[e.Target]
+		h.next[e.A] = timer{}
+		w.ended = h.resource(e.A).Finished(now, w.ended[:0])
+		w.touch(e.Target)
+		for _, d := range w.ended {
+			w.part(int32(d.Tag))
+		}
+	case taskDue:
+		w.part(e.Target)
+	}
+}
+
+// resource returns the host's cores (0) or memory (1).
+func (h *host) resource(which int64) *device.CPU {
+	if which == 0 {
+		return h.cores
+	}
+	return h.bus
+}
+
+// Settle implements engine.Handler: it works out anew when things end on the
+// resources that changed at this instant.
+func (w *world) Settle(now unit.Tick) {
+	for _, i := range w.dirty {
+		h := &w.hosts[i]
+		h.dirty = false
+		for which := range int64(2) {
+			at, ok := h.resource(which).NextFinish()
+			w.rearm(&h.next[which], at, ok, engine.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
+		}
+	}
+	w.dirty = w.dirty[:0]
+	w.net.Settle(now)
+	at, ok := w.net.NextFinish()
+	w.rearm(&w.netNext, at, ok, engine.Event{Class: transferEnds, Kind: transferEnds})
+}
+
+// rearm moves the event of a resource to where it belongs now.
+func (w *world) rearm(t *timer, at unit.Tick, ok bool, e engine.Event) {
+	if ok && t.at == at && t.id != (engine.ID{}) {
+		return
+	}
+	w.clock.Cancel(t.id)
+	*t = timer{}
+	if ok {
+		e.At = at
+		*t = timer{w.clock.Schedule(e), at}
+	}
+}
+
+// touch marks a host whose jobs changed.
+func (w *world) touch(i int32) {
+	if h := &w.hosts[i]; !h.dirty {
+		h.dirty = true
+		w.dirty = append(w.dirty, i)
+	}
+}
+
+// rankOf returns the rank of a role, or −1 if it is no NN worker.
+func (w *world) rankOf(i int32) int32 {
+	return max(-1, i-1-w.config.EmbeddingWorkers-w.config.ParameterServers)
+}
+
+func (w *world) indexOf(a msg.Address) int32 {
+	return w.index(a, int(w.config.EmbeddingWorkers), int(w.config.ParameterServers))
+}
+
+// slowdown is the factor of a rank's kernels in a step: lognormal with mean 1.
+func (w *world) slowdown(k role.Work) float64 {
+	if w.options.Jitter == 0 {
+		return 1
+	}
+	z := rng.New(w.options.Seed, "sim/jitter", uint64(k.Rank), uint64(k.Step), uint64(k.Kind)).NormFloat64()
+	return lognormal(w.options.Jitter, z)
+}
