@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -137,30 +136,6 @@ func TestNewSourceRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-}
-
-func TestSliceEqualsGather(t *testing.T) {
-	_, rows := numberedRows(20)
-	for _, r := range [][2]int{{0, 20}, {3, 11}, {7, 7}, {20, 20}} {
-		var positions []int32
-		for i := r[0]; i < r[1]; i++ {
-			positions = append(positions, int32(i))
-		}
-		sliced, gathered := batch.Slice(rows, r[0], r[1]), batch.Gather(rows, positions)
-		if !slices.Equal(rowNumbers(t, sliced), rowNumbers(t, gathered)) || !reflect.DeepEqual(sliced.Slots[0].Offsets, gathered.Slots[0].Offsets) {
-			t.Errorf("range %v: slice and gather differ", r)
-		}
-	}
-}
-
-func TestSlicePanicsOutsideTheRows(t *testing.T) {
-	_, rows := numberedRows(3)
-	defer func() {
-		if got, want := recover(), "datasets: Slice: range [2, 4) of 3 samples"; got != want {
-			t.Errorf("panic %v, want %q", got, want)
-		}
-	}()
-	batch.Slice(rows, 2, 4)
 }
 
 func TestWithDimLeavesTheArgument(t *testing.T) {

@@ -116,9 +116,9 @@ func (l *DataLoader) deal(now unit.Tick, out *Outputs) {
 			}
 			l.undealt[rank]++
 			l.outstanding[rank]++
+			out.record(event.Record{At: now, Role: loader, Kind: event.BatchDispatched, Rank: rank, Step: b.step})
 			l.sendIDs(b, rank, out)
 			l.sendSamples(b, rank, out)
-			out.record(event.Record{At: now, Role: loader, Kind: event.BatchDispatched, Rank: rank, Step: b.step})
 		}
 	}
 }

@@ -139,6 +139,7 @@ func (w *World) Do(a Action) error {
 		return w.step(w.index(m.To), role.Input{Kind: role.Received, Message: m})
 	case crash:
 		w.fault()
+		w.touch(a.index)
 		w.roles[a.index].(role.Restarter).Restart()
 		clear(w.held[a.index])
 		for lane := range lanesOfRole {
@@ -158,6 +159,7 @@ func (w *World) complete(lane int) error {
 	in := w.lanes[lane][0]
 	w.lanes[lane] = w.lanes[lane][1:]
 	i := lane / lanesOfRole
+	w.touch(i)
 	if in.Kind == role.WorkDone {
 		for _, h := range role.Products(in.Work) {
 			if w.held[i][h] && h.Kind != role.PooledGrads {

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tandem/algo/event"
@@ -55,6 +56,7 @@ type World struct {
 	fed     []int32        // by rank: buckets handed to the all-reduce, in all
 	held    []map[role.Handle]bool
 	credit  []*role.Credit // nil once a fault made the count meaningless
+	own     uint64         // roles that no other world shares, as bits
 	// What observers know, as bits of rank × Steps + step.
 	applied  []uint64 // by PS
 	issued   uint64
@@ -73,14 +75,14 @@ func NewWorld(set *Setting) (*World, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Ranks*cfg.Steps > 64 {
-		return nil, fmt.Errorf("search: %d ranks × %d steps; at most 64 batches fit", cfg.Ranks, cfg.Steps)
+	if roles := 1 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers; cfg.Ranks*cfg.Steps > 64 || roles > 64 {
+		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; at most 64 of each fit", cfg.Ranks, cfg.Steps, roles)
 	}
 	roles := role.New
 	if set.Roles != nil {
 		roles = set.Roles
 	}
-	w := &World{set: set, roles: roles(cfg), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
+	w := &World{set: set, roles: roles(cfg), own: ^uint64(0), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers)}
 	w.lanes = make([][]role.Input, len(w.roles)*lanesOfRole)
 	for range w.roles {
@@ -118,6 +120,7 @@ func (w *World) touches(rank, step, shard int32) bool {
 // step hands a role one input and takes in what it asks for.
 func (w *World) step(i int, in role.Input) error {
 	var out role.Outputs
+	w.touch(i)
 	if in.Kind == role.Received && w.credit[i] != nil {
 		w.credit[i].Received(in.Message)
 	}
@@ -315,22 +318,14 @@ func messageKey(m msg.Message) []int32 {
 	return []int32{int32(m.Kind), int32(m.To.Role), m.To.Index, m.Rank, m.Step, int32(m.From.Role), m.From.Index, m.Floor}
 }
 
-// clone returns an independent copy.
+// clone returns a copy that shares roles, and what is kept beside them, with w
+// until one of them takes a step.
 func (w *World) clone() *World {
 	c := *w
-	c.roles = make([]role.Role, len(w.roles))
-	c.held = make([]map[role.Handle]bool, len(w.held))
-	c.credit = make([]*role.Credit, len(w.credit))
-	for i, r := range w.roles {
-		c.roles[i] = r.Clone()
-		c.held[i] = make(map[role.Handle]bool, len(w.held[i]))
-		for h := range w.held[i] { // order-free: copies a set
-			c.held[i][h] = true
-		}
-		if w.credit[i] != nil {
-			c.credit[i] = w.credit[i].Clone()
-		}
-	}
+	c.roles = slices.Clone(w.roles)
+	c.held = slices.Clone(w.held)
+	c.credit = slices.Clone(w.credit)
+	c.own = 0
 	c.inbox = slices.Clone(w.inbox)
 	c.lanes = cloneQueues(w.lanes)
 	c.buckets = cloneQueues(w.buckets)
@@ -340,10 +335,24 @@ func (w *World) clone() *World {
 	return &c
 }
 
+// touch makes role i, which is about to change, the world's own.
+func (w *World) touch(i int) {
+	if w.own&(1<<i) != 0 {
+		return
+	}
+	w.own |= 1 << i
+	w.roles[i] = w.roles[i].Clone()
+	w.held[i] = maps.Clone(w.held[i])
+	if w.credit[i] != nil {
+		w.credit[i] = w.credit[i].Clone()
+	}
+}
+
+// cloneQueues copies the queues' ends; their items are never written.
 func cloneQueues(qs [][]role.Input) [][]role.Input {
 	out := make([][]role.Input, len(qs))
 	for i, q := range qs {
-		out[i] = slices.Clone(q)
+		out[i] = slices.Clip(q)
 	}
 	return out
 }

@@ -53,9 +53,9 @@ func (r *rank) forward(d *Dense, part *batch.Part, pooled []float32, width int) 
 // backward runs every group of a part, bucket by bucket, and leaves the sums
 // over the groups, along the tree, in r.grads[0]. It returns the gradients of
 // the pooled embeddings, and whether loss and gradients are finite.
-func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket int32)) (grads []float32, finite bool) {
+func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket int32)) (grads []float32, allFinite bool) {
 	buckets := make([][]float32, len(r.passes))
-	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
+	allFinite = finite(r.loss)
 	for b, bucket := range d.layout.Buckets {
 		for g, pass := range r.passes {
 			pass.Backward(d.Params, b, r.grads[g])
@@ -63,15 +63,18 @@ func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket 
 		}
 		collective.Tree(buckets)
 		// The bucket is in others' hands once it is done.
-		finite = kernel.Finite(buckets[0]) && finite
+		allFinite = kernel.Finite(buckets[0]) && allFinite
 		done(int32(b))
 	}
 	grads = make([]float32, 0, part.Samples*width)
 	for _, pass := range r.passes {
 		grads = append(grads, pass.EmbeddingGrad()...)
 	}
-	return grads, finite && kernel.Finite(grads)
+	return grads, allFinite && kernel.Finite(grads)
 }
+
+// finite reports whether a loss is neither NaN nor infinite.
+func finite(loss float64) bool { return !math.IsNaN(loss) && !math.IsInf(loss, 0) }
 
 func (p *Performer) forward(s *Store, w role.Work) role.Result {
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
@@ -83,7 +86,7 @@ func (p *Performer) forward(s *Store, w role.Work) role.Result {
 func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) role.Result {
 	r := p.ranks[w.Rank]
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
-	grads, finite := r.backward(p.dense, part, p.width, done)
+	grads, allFinite := r.backward(p.dense, part, p.width, done)
 	for _, h := range role.Products(w) {
 		if h.Kind == role.PooledGrads {
 			s.put(h, grads)
@@ -91,7 +94,7 @@ func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) rol
 			s.put(h, r.grads[0])
 		}
 	}
-	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !finite}
+	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !allFinite}
 }
 
 // Reduce sums a bucket of dense gradients over the ranks, along the tree. It

@@ -114,7 +114,7 @@ func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 	}
 	q.dense.stats = append(q.dense.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
-	if !kernel.Finite([]float32{float32(loss)}) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
+	if !finite(loss) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
 		return nil, errNonFinite
 	}
 	return grads, nil

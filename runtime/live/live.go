@@ -31,13 +31,8 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, observers ...
 	if cfg.Retry != 0 {
 		return errors.New("live: no message is lost here; retry must be 0")
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r := &run{cfg: cfg, performer: p, observers: observers, start: time.Now(), fail: stop, nodes: map[msg.Address]*node{},
-		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks)}
-	for _, state := range role.New(cfg) {
-		r.nodes[state.Address()] = newNode(r, state)
-	}
+	ctx, r := newRun(ctx, cfg, p, observers)
+	defer r.fail(nil)
 	return r.drive(ctx)
 }
 
@@ -56,6 +51,20 @@ type run struct {
 	observersMu sync.Mutex
 	observers   []event.Observer
 	finished    chan struct{} // one item for each rank that has finished
+}
+
+// newRun makes the roles of a run and their nodes. The context ends when fail is
+// called, with its cause.
+func newRun(ctx context.Context, cfg *role.Config, p *work.Performer, observers []event.Observer) (context.Context, *run) {
+	ctx, fail := context.WithCancelCause(ctx)
+	r := &run{
+		cfg: cfg, performer: p, observers: observers, start: time.Now(), fail: fail, nodes: map[msg.Address]*node{},
+		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks),
+	}
+	for _, state := range role.New(cfg) {
+		r.nodes[state.Address()] = newNode(r, state)
+	}
+	return ctx, r
 }
 
 // bucket is one all-reduce.

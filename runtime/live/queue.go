@@ -8,6 +8,7 @@ type queue[T any] struct {
 	mu     sync.Mutex
 	filled sync.Cond
 	items  []T
+	head   int // items before it are popped
 	closed bool
 }
 
@@ -37,10 +38,17 @@ func (q *queue[T]) pop() (item T, ok bool) {
 	if q.closed {
 		return item, false
 	}
-	item = q.items[0]
+	item = q.items[q.head]
 	var zero T
-	q.items[0] = zero // let go of what it points to
-	q.items = q.items[1:]
+	q.items[q.head] = zero // let go of what it points to
+	q.head++
+	// Moving the rest down only when at least half is popped costs at most one
+	// move an item, and keeps the memory for the next pushes.
+	if 2*q.head >= len(q.items) {
+		rest := copy(q.items, q.items[q.head:])
+		clear(q.items[rest:])
+		q.items, q.head = q.items[:rest], 0
+	}
 	return item, true
 }
 
@@ -48,6 +56,6 @@ func (q *queue[T]) pop() (item T, ok bool) {
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.items = true, nil
+	q.closed, q.items, q.head = true, nil, 0
 	q.filled.Broadcast()
 }

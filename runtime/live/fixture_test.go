@@ -1,0 +1,76 @@
+package live
+
+import (
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/pace"
+	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+)
+
+const (
+	batchSize = 16
+	groups    = 4
+	servers   = 2
+)
+
+// steps is a source of so many batches of random samples: one slot of one id.
+type steps int
+
+func (s steps) Steps() int      { return int(s) }
+func (s steps) Samples(int) int { return batchSize }
+func (s steps) Schema() *batch.Schema {
+	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 1}}, Labels: []string{"click"}, PrefixBits: 8}
+}
+
+func (s steps) Read(step int) (*batch.Batch, error) {
+	draw := rng.New(1, "samples", uint64(step))
+	b := &batch.Batch{Samples: batchSize, Slots: []batch.Jagged{{Offsets: []int32{0}}}}
+	for i := range batchSize {
+		b.Slots[0].IDs = append(b.Slots[0].IDs, draw.Uint64N(100))
+		b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(i+1))
+		b.Labels = append(b.Labels, float32(draw.IntN(2)))
+	}
+	return b, nil
+}
+
+// cluster is what Run takes: logistic regression over the ids, four ranks, two
+// EWs and two PSs.
+func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *work.Performer) {
+	t.Helper()
+	training := job.Default()
+	training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
+	training.GlobalBatch, training.Groups, training.ParameterServers = batchSize, groups, servers
+	p, err := work.New(training, source, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &role.Config{
+		Ranks: int32(training.Ranks), EmbeddingWorkers: int32(training.EmbeddingWorkers), ParameterServers: servers,
+		Steps: int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
+	}
+	for _, b := range p.Layout().Buckets {
+		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
+	}
+	return cfg, p
+}
+
+// records keeps every record in the order of its arrival.
+type records []event.Record
+
+func (r *records) Observe(e event.Record) { *r = append(*r, e) }
+
+// rules are the algorithms, with the most and the least that they overlap.
+func rules() []pace.Rule {
+	return []pace.Rule{
+		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDsDS},
+		pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS},
+	}
+}

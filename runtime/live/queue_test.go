@@ -1,0 +1,125 @@
+package live
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+// However pushes and pops alternate, items come out in the order in which they
+// went in, and what was popped is not held on to.
+func TestQueueKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := newQueue[*int]()
+		var want []*int
+		for _, push := range rapid.SliceOf(rapid.Bool()).Draw(t, "pushes") {
+			if push || len(want) == 0 {
+				item := new(int)
+				q.push(item)
+				want = append(want, item)
+				continue
+			}
+			if got, ok := q.pop(); !ok || got != want[0] {
+				t.Fatalf("popped %p, %t; want %p", got, ok, want[0])
+			}
+			want = want[1:]
+			held := 0
+			for _, item := range q.items[:cap(q.items)] {
+				if item != nil {
+					held++
+				}
+			}
+			if held != len(want) {
+				t.Fatalf("the queue holds on to %d items, %d are there", held, len(want))
+			}
+			if len(q.items) > 2*len(want) {
+				t.Fatalf("room for %d items, %d are there", len(q.items), len(want))
+			}
+		}
+	})
+}
+
+func TestPopWaitsForPush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[string]()
+		got := ""
+		go func() { got, _ = q.pop() }()
+		synctest.Wait()
+		if got != "" {
+			t.Fatal("nothing was pushed")
+		}
+		q.push("news")
+		synctest.Wait()
+		if got != "news" {
+			t.Errorf("popped %q", got)
+		}
+	})
+}
+
+func TestCloseEndsEveryPop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue[int]()
+		ended := make(chan bool, 3)
+		for range cap(ended) {
+			go func() {
+				_, ok := q.pop()
+				ended <- !ok
+			}()
+		}
+		synctest.Wait()
+		q.close()
+		for range cap(ended) {
+			if !<-ended {
+				t.Error("popped something out of nothing")
+			}
+		}
+	})
+}
+
+func TestCloseDropsWhatIsLeft(t *testing.T) {
+	q := newQueue[int]()
+	q.push(1)
+	q.close()
+	q.push(2)
+	if got, ok := q.pop(); ok {
+		t.Errorf("popped %d after close", got)
+	}
+	q.close() // again is no harm
+}
+
+func TestQueueLosesNothingBetweenGoroutines(t *testing.T) {
+	const producers, each = 4, 500
+	q := newQueue[int]()
+	var wait sync.WaitGroup
+	for p := range producers {
+		wait.Go(func() {
+			for i := range each {
+				q.push(p*each + i)
+			}
+		})
+	}
+	latest := [producers]int{}
+	for p := range latest {
+		latest[p] = p*each - 1
+	}
+	for range producers * each {
+		item, _ := q.pop()
+		if p := item / each; item != latest[p]+1 {
+			t.Fatalf("producer %d: %d after %d", p, item, latest[p])
+		} else {
+			latest[p] = item
+		}
+	}
+	wait.Wait()
+}
+
+func BenchmarkQueue(b *testing.B) {
+	q := newQueue[delivery]()
+	b.ReportAllocs()
+	for b.Loop() {
+		q.push(delivery{})
+		q.pop()
+	}
+}
