@@ -61,6 +61,8 @@ type World struct {
 	applied  []uint64 // by PS
 	issued   uint64
 	done     uint64
+	trained  uint64 // batches that the dense optimizer has stepped for
+	read     uint64 // global batches, as bits of step
 	finished int32
 	faults   int
 	// Seen collects the reads of the last action; it is no part of the state.
@@ -218,6 +220,16 @@ func (w *World) feed(o role.Output) error {
 // observe checks each event against the laws.
 func (w *World) observe(e event.Record) error {
 	switch e.Kind {
+	case event.BatchRead:
+		if w.read&(1<<e.Step) != 0 {
+			return fmt.Errorf("step %d is read a second time", e.Step)
+		}
+		w.read |= 1 << e.Step
+	case event.DenseApplied:
+		if w.trained&w.batchBit(e.Rank, e.Step) != 0 {
+			return fmt.Errorf("rank %d trains on step %d a second time", e.Rank, e.Step)
+		}
+		w.trained |= w.batchBit(e.Rank, e.Step)
 	case event.LookupIssued:
 		w.issued |= w.batchBit(e.Rank, e.Step)
 	case event.BatchDone:
@@ -278,6 +290,9 @@ func (w *World) checkEnd() error {
 	c := &w.set.Config
 	if w.finished < c.Ranks {
 		return errDeadlock
+	}
+	if all := ^uint64(0) >> (64 - c.Ranks*c.Steps); w.trained != all {
+		return fmt.Errorf("not every batch is trained on: %b of %b", w.trained, all)
 	}
 	for i := range w.roles {
 		if err := w.step(i, role.Input{Kind: role.Stop}); err != nil {
@@ -385,6 +400,8 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 	}
 	buf = binary.LittleEndian.AppendUint64(buf, w.issued)
 	buf = binary.LittleEndian.AppendUint64(buf, w.done)
+	buf = binary.LittleEndian.AppendUint64(buf, w.trained)
+	buf = binary.LittleEndian.AppendUint64(buf, w.read)
 	buf = append(buf, byte(w.finished), byte(w.faults))
 	sum := sha256.Sum256(buf)
 	return [16]byte(sum[:16]), buf

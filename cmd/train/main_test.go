@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -87,6 +88,41 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 			r.Staleness == nil || r.Staleness.Mean == nil || r.Staleness.P99 == nil || r.Staleness.Max == nil ||
 			r.Cross == nil || r.Cross.Mean == nil || r.Cross.P99 == nil || r.Cross.Max == nil {
 			ts.Fatalf("run %d lacks a field, or is not %s", i, modes[i])
+		}
+	}
+}
+
+// The job files beside this program train on real data, where it is.
+func TestJobFilesTrain(t *testing.T) {
+	dataDir := os.Getenv("TANDEM_DATA")
+	if dataDir == "" || testing.Short() {
+		t.Skip("needs TANDEM_DATA, and trains")
+	}
+	for file, want := range map[string]struct{ rows, testRows int }{
+		"criteo.yaml": {8000, 2000}, "frappe.yaml": {57722, 28860},
+	} {
+		j, err := jobfile.Load(filepath.Join("jobs", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := datasets.Open(j.Data, dataDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data.Train.Samples != want.rows || data.Test.Samples != want.testRows {
+			t.Errorf("%s: %d and %d rows, want %+v", file, data.Train.Samples, data.Test.Samples, want)
+		}
+		source, err := sourceOf(data, j.Training)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := train.Run(t.Context(), j.Training, source, data.Test, train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Neither is a claim about quality: a model that learned nothing has 0.5.
+		if t.Logf("%s: AUC %.4f", file, result.AUC); result.AUC < 0.6 {
+			t.Errorf("%s: AUC %.4f", file, result.AUC)
 		}
 	}
 }
