@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,11 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 	}
 	folder, err := face.NewFolder(target)
 	if err != nil {
-		return &face.Fault{Err: fmt.Errorf("results folder: %w", err), Hint: "results are never overwritten: give --out a new folder"}
+		hint := "give --out a folder that can be written"
+		if errors.Is(err, face.ErrNotEmpty) {
+			hint = "results are never overwritten: give --out a new folder"
+		}
+		return &face.Fault{Err: fmt.Errorf("results folder: %w", err), Hint: hint}
 	}
 	defer folder.Discard()
 	report, err := p.measure(ctx, j, f)
