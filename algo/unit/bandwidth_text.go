@@ -24,8 +24,8 @@ func bandwidths() *quantity {
 }
 
 // ParseBytesPerSec reads a bandwidth in bits ("25Gbps") or bytes ("900GB/s") per
-// second, or a bare "0". The error of a missing or unknown unit names
-// the accepted ones.
+// second, or a bare "0". The error of a missing or unknown unit names the
+// accepted ones.
 func ParseBytesPerSec(text string) (BytesPerSec, error) {
 	value, err := bandwidths().parseFloat(text)
 	return BytesPerSec(value), err

@@ -25,8 +25,8 @@ func rates() *quantity {
 	return q
 }
 
-// ParseFLOPs reads an amount of work such as "77MFLOP" or a bare "0". The error of a missing or unknown unit names
-// the accepted ones.
+// ParseFLOPs reads an amount of work such as "77MFLOP" or a bare "0". The error
+// of a missing or unknown unit names the accepted ones.
 func ParseFLOPs(text string) (FLOPs, error) {
 	value, err := works().parseFloat(text)
 	return FLOPs(value), err
@@ -60,8 +60,8 @@ func (f *FLOPs) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseFLOPsPerSec reads a rate of work such as "15.7TFLOP/s" or a bare "0". The error of a missing or unknown unit names
-// the accepted ones.
+// ParseFLOPsPerSec reads a rate of work such as "15.7TFLOP/s" or a bare "0". The
+// error of a missing or unknown unit names the accepted ones.
 func ParseFLOPsPerSec(text string) (FLOPsPerSec, error) {
 	value, err := rates().parseFloat(text)
 	return FLOPsPerSec(value), err

@@ -40,17 +40,26 @@ func (q *question) training(mode string, gpus int) job.Training {
 	return t
 }
 
-// simulate predicts one case. Jitter uses the same draws at the middle and at
-// both ends of the ranges.
+// options are those of a run at a position of the ranges. With jitter, whose
+// draws are the same at every position, more steps are measured.
+func (q *question) options(position float64) cluster.Options {
+	const jitterSteps = 64
+	o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed}
+	if q.jitter > 0 {
+		o.Measured = jitterSteps
+	}
+	return o
+}
+
+// simulate predicts one case.
 func (q *question) simulate(t job.Training) (cluster.Answer, error) {
 	if q.jitter == 0 {
 		return cluster.Predict(q.job.Cluster, t, q.layout, q.workload)
 	}
 	var answers [3]cluster.Answer
 	for i, position := range []float64{0, -1, 1} {
-		o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed, Measured: 64}
 		var err error
-		if answers[i], err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, o); err != nil {
+		if answers[i], err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(position)); err != nil {
 			return cluster.Answer{}, err
 		}
 	}
@@ -80,7 +89,7 @@ func (q *question) run(progress *face.Progress) (*result, error) {
 		if mode == job.Sync {
 			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
 			t.Overlap = "none"
-			a, err := cluster.Run(q.job.Cluster, t, q.layout, q.workload, cluster.Options{Jitter: q.jitter, Seed: q.seed})
+			a, err := cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(0))
 			if err != nil {
 				return nil, err
 			}

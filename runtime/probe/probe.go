@@ -124,7 +124,9 @@ func rows() (lookup, update unit.Tick, err error) {
 	picking := repeat(pick)
 	looking := repeat(func() {
 		pick()
-		failed = t.Lookup(signs, values)
+		if err := t.Lookup(signs, values); err != nil {
+			failed = err
+		}
 	})
 	updating := repeat(func() {
 		pick()

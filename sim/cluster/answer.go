@@ -109,10 +109,7 @@ func (w *world) reduceWhere() string {
 	var inside, across float64
 	for _, bytes := range w.config.Buckets {
 		inside += w.reduceInside(bytes).Seconds()
-		if w.servers > 1 {
-			part := 2 * float64(w.servers-1) / float64(w.servers)
-			across += part * float64(bytes) / float64(w.prices.serverHost.Network*w.prices.netShare)
-		}
+		across += w.reduceLatency().Seconds() + w.reducePart()*float64(bytes)/float64(w.prices.serverHost.Network*w.prices.netShare)
 	}
 	if across > inside {
 		return "over the network"

@@ -34,7 +34,7 @@ const (
 	groupHostLink = "wire between host and accelerator"
 	groupNetwork  = "network bandwidth"
 	groupLatency  = "network latency"
-	groupHosts    = "host memory and copies"
+	groupHosts    = "host cores, memory and copies"
 	groupRows     = "row cost on PSs"
 	groupMessages = "core time a message"
 	groupIDs      = "core time an id"

@@ -130,6 +130,16 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	}
 }
 
+// One accelerator a server, on a network of no other cost than its latency: 62
+// steps of it for each of the 6 buckets are longer than anything else.
+func TestLatencyOfTheNetworkIsTheNetworks(t *testing.T) {
+	s := small()
+	s.AcceleratorsPerServer, s.NetworkRate = 1, 1e14
+	if got := run(t, s, training(job.Hybrid, 32), Options{}).Bottleneck; got != "DS: all-reduce over the network" {
+		t.Errorf("bottleneck %q, want the network", got)
+	}
+}
+
 // Persia, Gantt chart, "optimised hybrid": DS of finished buckets overlaps BC of
 // the others, which can only help; and no more than all of BC is gained.
 func TestBucketedSyncGainsAtMostBackward(t *testing.T) {

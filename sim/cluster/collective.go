@@ -32,13 +32,13 @@ func (w *world) reduce(i int32) (ended bool) {
 	now := w.clock.Now()
 	switch t.stage {
 	case 0:
-		w.wait(i, now+w.reduceInside(t.bytes))
+		w.wait(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
 	case 1:
 		if w.servers == 1 {
 			return false
 		}
 		path := make([]fabric.Hop, 0, 2*w.servers)
-		part := 2 * float64(w.servers-1) / float64(w.servers)
+		part := w.reducePart()
 		for k := range w.hosts {
 			if h := &w.hosts[k]; h.class == serverHosts {
 				path = append(path, fabric.Hop{Link: h.up, Multiplicity: part}, fabric.Hop{Link: h.down, Multiplicity: part})
@@ -63,10 +63,16 @@ func (w *world) reduce(i int32) (ended bool) {
 	return false
 }
 
-// reduceInside is the part of an all-reduce that does not use the network's
-// bandwidth.
+// The terms of device.HierarchicalAllReduce: what is inside the servers, and
+// between them the latency of all steps and the part of the bytes that a card
+// sends, and receives.
 func (w *world) reduceInside(bytes unit.Bytes) unit.Tick {
-	p := w.prices
-	return device.ReduceScatter(w.perServer, bytes, p.insideWire) + device.AllGather(w.perServer, bytes, p.insideWire) +
-		unit.Tick(2*(w.servers-1))*p.netWire.Latency
+	wire := w.prices.insideWire
+	return device.ReduceScatter(w.perServer, bytes, wire) + device.AllGather(w.perServer, bytes, wire)
 }
+
+func (w *world) reduceLatency() unit.Tick {
+	return unit.Tick(2*(w.servers-1)) * w.prices.netWire.Latency
+}
+
+func (w *world) reducePart() float64 { return 2 * float64(w.servers-1) / float64(w.servers) }

@@ -72,7 +72,7 @@ func load(s *Spec, position float64) (*hardware, error) {
 
 // given is a quantity that the user has set.
 func given[U device.Number](value U, source string) device.Quantity[U] {
-	return device.Quantity[U]{Mid: value, Kind: device.Default, Source: source, Date: "2026"}
+	return device.Quantity[U]{Mid: value, Kind: device.Default, Source: source}
 }
 
 // resolved is hardware at one point of its ranges.

@@ -13,7 +13,7 @@ type Machine struct {
 	Multiply    unit.FLOPsPerSec // matrix products of one core
 	CopySpeed   unit.BytesPerSec // one core, from memory to memory
 	RowTime     unit.Tick        // of one core to look one row up
-	MessageTime unit.Tick        // core time of one message between two roles, at each end
+	MessageTime unit.Tick        // of one message between two roles, from send to receipt
 	Date        string           // of the measurement: YYYY-MM-DD
 }
 
@@ -31,7 +31,8 @@ func ThisMachine(m Machine) Spec {
 
 // profiles returns the machine in the form of hardware. What the probe does not
 // measure follows from what it does: the memory serves all cores at their copy
-// speed, read and write, and random rows as fast as all cores ask for them.
+// speed, read and write, and random rows as fast as all cores ask for them; a
+// message is half the sender's work and half the receiver's.
 func (m *Machine) profiles() *hardware {
 	const source = "probe of this machine"
 	host := &device.HostProfile{
@@ -66,7 +67,7 @@ func (m *Machine) profiles() *hardware {
 			Latency:   measured(m.MessageTime, source, m.Date),
 		},
 		software: Software{
-			MessageTime: measured(m.MessageTime, source, m.Date),
+			MessageTime: measured(m.MessageTime/2, source, m.Date),
 			IDTime:      DefaultSoftware().IDTime,
 			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
 		},

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"math"
-
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -12,7 +10,7 @@ import (
 
 // The stages of a delivery, in their order.
 const (
-	copyFromDevice int8 = iota // embedding gradients leave the accelerator
+	copyFromDevice int32 = iota // embedding gradients leave the accelerator
 	sendCores
 	cross
 	travel
@@ -45,7 +43,7 @@ func (w *world) deliver(i int32) (ended bool) {
 	switch t.stage {
 	case copyFromDevice:
 		if m.Kind == msg.PutGradients && w.prices.hostLink != nil {
-			_, end := w.ranks[m.Rank].copyOut.Run(w.clock.Now(), w.linkTime(m.Bytes))
+			_, end := w.ranks[m.Rank].copyOut.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
 			w.wait(i, end)
 		}
 	case sendCores:
@@ -65,7 +63,7 @@ func (w *world) deliver(i int32) (ended bool) {
 		w.handle(i, target, m, remote)
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings) && w.prices.hostLink != nil {
-			_, end := w.ranks[m.Rank].copyIn.Run(w.clock.Now(), w.linkTime(m.Bytes))
+			_, end := w.ranks[m.Rank].copyIn.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
 			w.wait(i, end)
 		}
 	case hand:
@@ -86,9 +84,4 @@ func (w *world) handle(i int32, at *place, m msg.Message, remote bool) {
 		cost = cost.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
 	}
 	w.charge(i, at.host, cost, 1, at.copies(w.everywhere(m)))
-}
-
-// linkTime is the time of a copy between host and accelerator.
-func (w *world) linkTime(bytes unit.Bytes) unit.Tick {
-	return w.prices.linkWire.Latency + unit.Tick(math.Ceil(float64(bytes)/float64(w.prices.linkWire.Bandwidth)*float64(unit.Second)))
 }

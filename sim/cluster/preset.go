@@ -3,9 +3,9 @@ package cluster
 // Persia returns the main cluster of Persia's evaluation: servers of 8 V100s,
 // and 100 CPU instances of 52 cores and 480 GB, on a network of 100 Gbit/s. How
 // the instances were split among roles is not published; the split is a guess
-// with a range. GPUs do not reach each other directly: the scaling figures say
-// that NCCL's peer-to-peer transfers were off. The host of the GPU servers is
-// not published either and is taken to be like the CPU instances.
+// with a range. GPUs do not reach each other directly: a note in the scaling
+// figures says that NCCL's peer-to-peer transfers were off. The host of the GPU
+// servers is not published either and is taken to be like the CPU instances.
 //
 // Source: Lian and others, arXiv 2111.05897, the evaluation's cluster.
 func Persia() Spec {

@@ -51,9 +51,9 @@ func (p *prices) batch(samples int32) *batchPrice {
 	s := newShape(p.workload, p.layout, samples, p.members, p.states)
 	ids := float64(p.idTime) * s.occurrences
 	values := float64(valueBytes * p.workload.RowDim)
-	rows := device.Rows{Count: int64(math.Round(s.memberRows)), Bytes: p.workload.rowBytes()}
-	updated := rows
-	updated.Write = true
+	// A look-up leaves the optimizer's state alone.
+	rows := device.Rows{Count: int64(math.Round(s.memberRows)), Bytes: unit.Bytes(values)}
+	updated := device.Rows{Count: rows.Count, Bytes: p.workload.rowBytes(), Write: true}
 	p.batches = append(p.batches, batchPrice{
 		shape: s,
 		// Every id is hashed and put into its PS's list.

@@ -108,7 +108,7 @@ func runOnce(p *prices, o Options, warmUp, measured int) (Answer, error) {
 		return Answer{}, fmt.Errorf("cluster: training: %w", err)
 	}
 	cfg := &role.Config{
-		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * max(1, p.workersPerHost)), ParameterServers: int32(p.states),
+		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * p.workersPerHost), ParameterServers: int32(p.states),
 		Steps: int32(warmUp + measured + depth(t)), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
 	}
 	for _, b := range p.layout.Buckets {

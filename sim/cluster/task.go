@@ -16,7 +16,7 @@ import (
 // last of them.
 type task struct {
 	kind    taskKind
-	stage   int8
+	stage   int32
 	parts   int8      // of the stage, under way
 	role    int32     // the sender, the worker, or −1
 	total   unit.Tick // kernels of a backward pass, all buckets

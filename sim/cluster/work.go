@@ -27,11 +27,11 @@ func (w *world) enqueue(i int32, work role.Work) {
 // last. Work has one stage, but Backward one for every bucket.
 func (w *world) perform(i int32) (ended bool) {
 	t := &w.tasks[i]
-	stages := int8(1)
+	stages := int32(1)
 	if t.work.Kind == role.Backward {
-		stages = int8(len(w.config.Buckets))
+		stages = int32(len(w.config.Buckets))
 		if t.stage > 0 {
-			w.step(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: int32(t.stage - 1)})
+			w.step(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 1})
 			t = &w.tasks[i] // the step may have opened tasks
 		}
 	}
@@ -75,6 +75,10 @@ func (w *world) begin(i int32, work role.Work) {
 		t.spent = end
 		w.compute(i, takes)
 	case role.DenseApply:
+		if p.colocated() && work.Rank > 0 {
+			w.wait(i, w.clock.Now()) // the ranks of one process share one replica
+			return
+		}
 		w.compute(i, p.batch(work.Samples).update)
 	}
 }

@@ -101,7 +101,8 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 		return fmt.Errorf("cluster: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
 			w.Rows, w.rowBytes()+rowOverhead, need, r.servers, have, ErrMemory)
 	}
-	// Parameters, gradients and state; activations of forward, kept for backward.
+	// Parameters, gradients and state. ActivationBytes counts a value where it is
+	// written and where it is read, which is room for it and for its gradient.
 	samples := (t.GlobalBatch + t.Ranks - 1) / t.Ranks
 	dense := unit.Bytes(valueBytes*layout.Params) * unit.Bytes(2+denseState(t.Dense.Kind))
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)

@@ -12,6 +12,9 @@ type Wire struct {
 	Latency   unit.Tick        // of one message
 }
 
+// Time returns the time of one message of some bytes.
+func (w Wire) Time(bytes unit.Bytes) unit.Tick { return w.pass(1, float64(bytes)) }
+
 // pass returns the time of a number of steps in which bytes in all go over the
 // wire.
 func (w Wire) pass(steps int, bytes float64) unit.Tick {

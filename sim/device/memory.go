@@ -37,9 +37,6 @@ type Rows struct {
 	Bytes unit.Bytes // of one row, state included where that is touched
 	// Write says that rows are written back, which moves their bytes twice.
 	Write bool
-	// Cached is the share of rows found in a cache, in [0, 1]: they cost core
-	// time but no memory traffic.
-	Cached float64
 }
 
 // HostCost is what work asks of a host's two resources. With c cores at its
@@ -55,13 +52,13 @@ func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.
 // RowCost prices row accesses:
 //
 //	core   = count · (row time + passes · bytes / copy speed)
-//	memory = misses · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
+//	memory = count · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
 //
-// with passes = 2 for writes, lines the cache lines of a row that begins on one,
-// and misses = count · (1 − cached). It panics if a field is out of range.
+// with passes = 2 for writes and lines the cache lines of a row that begins on
+// one. It panics if a field is out of range.
 func (h *Host) RowCost(r Rows) HostCost {
-	if r.Count < 0 || r.Bytes < 0 || !(r.Cached >= 0 && r.Cached <= 1) {
-		panic(fmt.Sprintf("device: %d rows of %d bytes, %v cached, want at least 0, 0, and in [0, 1]", r.Count, r.Bytes, r.Cached))
+	if r.Count < 0 || r.Bytes < 0 {
+		panic(fmt.Sprintf("device: %d rows of %d bytes, want at least 0, 0", r.Count, r.Bytes))
 	}
 	passes := 1.0
 	if r.Write {
@@ -71,7 +68,7 @@ func (h *Host) RowCost(r Rows) HostCost {
 	lines := math.Ceil(float64(r.Bytes) / cacheLine)
 	core := h.RowTime.Seconds() + passes*float64(r.Bytes)/float64(h.CopySpeed)
 	memory := max(passes*lines*cacheLine/float64(h.Bandwidth), 1/h.RowsPerSec)
-	return HostCost{ticks(count * core), ticks(count * (1 - r.Cached) * memory)}
+	return HostCost{ticks(count * core), ticks(count * memory)}
 }
 
 // CopyCost prices the streaming of bytes once from and once to memory.

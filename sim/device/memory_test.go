@@ -26,7 +26,6 @@ func TestRowCost(t *testing.T) {
 		{"update", Rows{Count: 1000, Bytes: 6400, Write: true}, HostCost{12_900_000, 128_000}},
 		// 6401 B are 101 lines.
 		{"a line more", Rows{Count: 1000, Bytes: 6401}, HostCost{6_501_000, 64_640}},
-		{"three quarters cached", Rows{Count: 1000, Bytes: 6400, Cached: 0.75}, HostCost{6_500_000, 16_000}},
 		{"none", Rows{Bytes: 128}, HostCost{}},
 	}
 	for _, test := range tests {
