@@ -40,7 +40,7 @@ func (p *Performer) Keep(s *Store, m msg.Message, payload any) {
 	}
 	h := role.PayloadHandle(m)
 	if m.Kind == msg.Rows {
-		s.putShard(h, len(p.tables), m.From.Index, payload.([]float32))
+		s.putShard(h, len(p.shards), m.From.Index, payload.([]float32))
 		return
 	}
 	s.put(h, payload)

@@ -13,6 +13,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
@@ -28,9 +29,9 @@ type Performer struct {
 	schema   *batch.Schema
 	source   batch.Source
 	engine   model.Engine
-	dim      int // length of an embedding row
-	width    int // pooled embedding values of a sample
-	tables   []*table.Table
+	dim      int         // length of an embedding row
+	width    int         // pooled embedding values of a sample
+	shards   []*rowShard // by PS
 	dense    *Dense
 	ranks    []*rank
 }
@@ -51,7 +52,7 @@ func New(t job.Training, source batch.Source, arena table.Arena) (*Performer, er
 		if err != nil {
 			return nil, err
 		}
-		p.tables = append(p.tables, rows)
+		p.shards = append(p.shards, newRowShard(rows))
 	}
 	if p.dense, err = NewDense(&t, engine); err != nil {
 		return nil, err
@@ -89,7 +90,24 @@ func (p *Performer) Layout() *model.Layout { return p.engine.Layout() }
 
 // Tables returns the shards, by PS. They belong to the performer's roles until
 // the run is over.
-func (p *Performer) Tables() []*table.Table { return p.tables }
+func (p *Performer) Tables() []*table.Table {
+	var tables []*table.Table
+	for _, s := range p.shards {
+		tables = append(tables, s.rows)
+	}
+	return tables
+}
+
+// Missed returns, likewise, a count for every row gradient applied: the updates
+// of the row between the read that the gradient was computed from and the
+// gradient's own. It is what staleness comes to where ids meet.
+func (p *Performer) Missed() metric.Histogram {
+	var all metric.Histogram
+	for _, s := range p.shards {
+		all.Merge(&s.missed)
+	}
+	return all
+}
 
 // Dense returns the dense network's state, likewise.
 func (p *Performer) Dense() *Dense { return p.dense }
@@ -154,10 +172,10 @@ func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
 // split resolves the ids of a batch to signs by PS.
 func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
-	routed := route.Route(p.schema, *part, len(p.tables))
+	routed := route.Route(p.schema, *part, len(p.shards))
 	s.put(role.Products(w)[0], routed)
 	var r role.Result
-	for shard := range p.tables {
+	for shard := range p.shards {
 		n := len(routed.Of(shard))
 		r.Rows = append(r.Rows, int32(n))
 		r.SignBytes = append(r.SignBytes, unit.Bytes(8*n))
@@ -169,8 +187,8 @@ func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
 // readRows looks signs up on a PS.
 func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result, error) {
 	signs := get[[]uint64](s, role.Handle{Kind: role.ShardSigns, Rank: w.Rank, Step: w.Step})
-	rows := make([]float32, len(signs)*p.dim)
-	if err := p.tables[at.Index].Lookup(signs, rows); err != nil {
+	rows, err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs)
+	if err != nil {
 		return role.Result{}, err
 	}
 	s.put(role.Products(w)[0], rows)
@@ -197,7 +215,7 @@ func (p *Performer) merge(s *Store, w role.Work) role.Result {
 	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
 	grads := get[[]float32](s, role.Handle{Kind: role.PooledGrads, Rank: w.Rank, Step: w.Step})
 	sums := routed.Merge(p.schema, grads, p.dim)
-	puts := make([]route.Put, len(p.tables))
+	puts := make([]route.Put, len(p.shards))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
 		puts[shard] = route.Put{
@@ -211,7 +229,8 @@ func (p *Performer) merge(s *Store, w role.Work) role.Result {
 // apply gives the rows of one rank's put their optimizer steps.
 func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, error) {
 	put := get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: w.Rank, Step: w.Step})
-	return role.Result{}, applyRows(p.tables[at.Index], put.Signs, put.Scale(int(w.StepSamples), p.training.Scale == job.ScaleRank))
+	byRank := p.training.Scale == job.ScaleRank
+	return role.Result{}, p.shards[at.Index].apply(batchName{w.Rank, w.Step}, put, int(w.StepSamples), byRank)
 }
 
 // applyStep gives the rows of a step's puts their optimizer steps.
@@ -220,33 +239,5 @@ func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Resul
 	for r := range puts {
 		puts[r] = get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: int32(r), Step: w.Step})
 	}
-	return role.Result{}, ApplyPuts(p.tables[at.Index], puts, &p.training, int(w.StepSamples))
-}
-
-// ApplyPuts gives the rows of all puts of a step, in rank order, their
-// optimizer steps: merged or rank by rank, as the training says.
-func ApplyPuts(rows *table.Table, puts []route.Put, t *job.Training, stepSamples int) error {
-	byRank := t.Scale == job.ScaleRank
-	if t.MergeByStep() {
-		signs, grads := route.Combine(puts, stepSamples, rows.Dim(), byRank)
-		return applyRows(rows, signs, grads)
-	}
-	for _, put := range puts {
-		if err := applyRows(rows, put.Signs, put.Scale(stepSamples, byRank)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// applyRows applies gradients to rows that a lookup has created.
-func applyRows(rows *table.Table, signs []uint64, grads []float32) error {
-	outcome := rows.Apply(signs, grads)
-	if outcome.NonFinite > 0 {
-		return fmt.Errorf("%d of %d row gradients are not finite; lower the learning rate or check the data", outcome.NonFinite, len(signs))
-	}
-	if outcome.Missing > 0 {
-		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", outcome.Missing, len(signs))
-	}
-	return nil
+	return role.Result{}, p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples))
 }

@@ -20,7 +20,7 @@ type Sequential struct {
 	training job.Training
 	source   batch.Source
 	engine   model.Engine
-	rows     *table.Table
+	rows     *rowShard
 	dense    *Dense
 	passes   []model.Pass // by group
 	grads    [][]float32  // by group
@@ -43,11 +43,11 @@ func NewSequential(t job.Training, source batch.Source) (*Sequential, error) {
 		return nil, err
 	}
 	all := newRank(engine, t.Groups, (t.GlobalBatch-1)/t.Groups+1)
-	return &Sequential{t, source, engine, rows, dense, all.passes, all.grads}, nil
+	return &Sequential{t, source, engine, newRowShard(rows), dense, all.passes, all.grads}, nil
 }
 
 // Rows returns the embedding rows.
-func (q *Sequential) Rows() *table.Table { return q.rows }
+func (q *Sequential) Rows() *table.Table { return q.rows.rows }
 
 // Dense returns the dense network's state.
 func (q *Sequential) Dense() *Dense { return q.dense }
@@ -74,8 +74,8 @@ func (q *Sequential) Step(step int) error {
 	q.dense.stats = q.dense.stats[:0]
 	for rank, part := range batch.Cut(global, t.Groups, t.Ranks) {
 		routed := route.Route(schema, part, 1)
-		rows := make([]float32, len(routed.Signs)*dim)
-		if err := q.rows.Lookup(routed.Signs, rows); err != nil {
+		rows, err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs)
+		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 		pooled := make([]float32, part.Samples*width)
@@ -93,7 +93,7 @@ func (q *Sequential) Step(step int) error {
 			Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: routed.Merge(schema, pooledGrads, dim),
 		})
 	}
-	if err := ApplyPuts(q.rows, puts, t, global.Samples); err != nil {
+	if err := q.rows.applyStep(int32(step), puts, t, global.Samples); err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
 	collective.Tree(q.grads)

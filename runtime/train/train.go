@@ -30,6 +30,9 @@ type Result struct {
 	LogLoss       float64       // likewise, in nats
 	Probabilities []float32     // predicted, by test row
 	Staleness     pace.Staleness
+	// MissedUpdates has, for every row gradient applied, the updates of its row
+	// since the read that it was computed from; without roles it stays empty.
+	MissedUpdates metric.Histogram
 	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
 	// equal bits, equal digests, however many PSs held the rows.
 	DenseDigest, RowsDigest uint64
@@ -127,7 +130,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, o Optio
 		return nil, err
 	}
 	result.Wall = time.Since(start)
-	result.Staleness = meter.Staleness()
+	result.Staleness, result.MissedUpdates = meter.Staleness(), p.Missed()
 	return &trained{p.Engine(), p.Dense(), p.Tables()}, nil
 }
 

@@ -226,3 +226,28 @@ func TestCancelIsClean(t *testing.T) {
 		}
 	}
 }
+
+// What a row gradient has missed is bounded by the puts that can come between
+// its read and itself. Under sync nothing comes between, but for the earlier
+// ranks of a step that is not merged. Under hybrid, between read and put of rank
+// r's step k: of r's own, up to τ earlier and τ later ones that are outstanding
+// with it; of each other rank, up to 2τ+1 earlier steps (the bound on cross) and
+// the steps k … k+τ, whose dense synchronisation needs r to have read for them
+// while k was outstanding.
+func TestMissedUpdates(t *testing.T) {
+	r := newRows(64*20, 64, 4, 8)
+	two := 2
+	hybrid, merged, byRank := small(job.Hybrid, 4), small(job.Sync, 4), small(job.Sync, 4)
+	hybrid.Staleness, byRank.Merge = &two, job.MergeRank
+	for _, c := range []struct {
+		name     string
+		training job.Training
+		most     int
+		some     bool
+	}{{"sync merge:step", merged, 0, false}, {"sync merge:rank", byRank, 3, true}, {"hybrid", hybrid, 2*two + 3*(3*two+2), true}} {
+		missed := mustRun(t, c.training, r).MissedUpdates
+		if missed.Count() == 0 || missed.Max() > c.most || (missed.Max() > 0) != c.some {
+			t.Errorf("%s: %+v, want at most %d", c.name, missed.Summary(), c.most)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package work
+
+import (
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/route"
+	"tandem/algo/table"
+)
+
+// rowShard is the numbers of one embedding PS. Only the PS's own lane touches it.
+type rowShard struct {
+	rows *table.Table
+	// reads holds, for every batch read and not yet put, how often each of its
+	// rows had been updated by then, in the order of its signs.
+	reads map[batchName][]uint32
+	// missed counts, for every row gradient applied, the updates of the row
+	// since the read that the gradient was computed from.
+	missed metric.Histogram
+	now    []uint32 // scratch
+}
+
+type batchName struct{ rank, step int32 }
+
+func newRowShard(rows *table.Table) *rowShard {
+	return &rowShard{rows: rows, reads: map[batchName][]uint32{}}
+}
+
+// read looks signs up and remembers the state in which a batch found them.
+func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
+	values := make([]float32, len(signs)*s.rows.Dim())
+	if err := s.rows.Lookup(signs, values); err != nil {
+		return nil, err
+	}
+	counts := make([]uint32, len(signs))
+	s.rows.UpdateCounts(signs, counts)
+	s.reads[b] = counts
+	return values, nil
+}
+
+// apply gives the rows of one rank's put their optimizer steps.
+func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
+	s.measure(b, put)
+	return applyRows(s.rows, put.Signs, put.Scale(stepSamples, byRank))
+}
+
+// measure counts what the gradients of a put have missed, unless the read is
+// not known.
+func (s *rowShard) measure(b batchName, put route.Put) {
+	read, known := s.reads[b]
+	if !known {
+		return
+	}
+	s.now = append(s.now[:0], read...)
+	s.rows.UpdateCounts(put.Signs, s.now)
+	for i, then := range read {
+		s.missed.Add(int(s.now[i] - then))
+	}
+	delete(s.reads, b)
+}
+
+// applyStep gives the rows of all puts of a step, in rank order, their
+// optimizer steps: merged or rank by rank, as the training says.
+func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, stepSamples int) error {
+	byRank := t.Scale == job.ScaleRank
+	if !t.MergeByStep() {
+		for rank, put := range puts {
+			if err := s.apply(batchName{int32(rank), step}, put, stepSamples, byRank); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for rank, put := range puts {
+		s.measure(batchName{int32(rank), step}, put)
+	}
+	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
+	return applyRows(s.rows, signs, grads)
+}
+
+// applyRows applies gradients to rows that a lookup has created.
+func applyRows(rows *table.Table, signs []uint64, grads []float32) error {
+	outcome := rows.Apply(signs, grads)
+	if outcome.NonFinite > 0 {
+		return fmt.Errorf("%d of %d row gradients are not finite; lower the learning rate or check the data", outcome.NonFinite, len(signs))
+	}
+	if outcome.Missing > 0 {
+		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", outcome.Missing, len(signs))
+	}
+	return nil
+}
