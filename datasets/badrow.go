@@ -74,12 +74,19 @@ func (p *OnBadRow) UnmarshalText(text []byte) error {
 type droppedRows struct {
 	policy OnBadRow
 	count  int
+	first  []*BadRowError // at most badRowsKept
 }
+
+// badRowsKept bounds the bad rows that are remembered in full.
+const badRowsKept = 5
 
 // drop returns nil if the policy lets the row go, and else the error to report.
 func (d *droppedRows) drop(bad *BadRowError) error {
 	if d.count < d.policy.Skip {
 		d.count++
+		if len(d.first) < badRowsKept {
+			d.first = append(d.first, bad)
+		}
 		return nil
 	}
 	if d.count > 0 {

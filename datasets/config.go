@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tandem/datasets/synth"
 )
@@ -17,7 +18,20 @@ const (
 	LibFM       Kind = "libfm"        // sparse lines of libfm or libsvm
 	CSV         Kind = "csv"          // delimited text as Config.CSV says
 	Synthetic   Kind = "synthetic"    // generated from Config.Synthetic
+
+	Avazu             Kind = "avazu"              // Avazu click log, with or without date and device_ip
+	TaobaoAd          Kind = "taobao-ad"          // Taobao display ads with behaviour sequences, DMR's layout
+	IJCAI18           Kind = "ijcai18"            // search-ad conversions of the IJCAI-18 contest
+	MovieLens         Kind = "movielens"          // ratings of MovieLens 100K: u.data, with u.user and u.item beside it
+	MovieLensImplicit Kind = "movielens-implicit" // interactions of MovieLens 1M: see Config.Negatives
 )
+
+// Kinds returns all kinds that Open knows.
+func Kinds() []Kind {
+	return []Kind{
+		AdultIncome, Criteo, LibFM, CSV, Synthetic, Avazu, TaobaoAd, IJCAI18, MovieLens, MovieLensImplicit,
+	}
+}
 
 // Config says which data set to open. The zero value is refused; the smallest
 // useful one is Config{Kind: AdultIncome}.
@@ -37,15 +51,16 @@ type Config struct {
 	CSV *CSVSpec `yaml:"csv,omitempty"`
 	// Synthetic says what to generate; for kind synthetic only.
 	Synthetic *synth.Spec `yaml:"synthetic,omitempty"`
+	// Negatives says how to make rows of label 0; for kind movielens-implicit
+	// only, which has none.
+	Negatives NegativeSampling `yaml:"negatives,omitempty"`
 }
 
 // Validate checks every field and names the path of the one at fault. It does
 // not look at files.
 func (c *Config) Validate() error {
-	switch c.Kind {
-	case AdultIncome, Criteo, LibFM, CSV, Synthetic:
-	default:
-		return fmt.Errorf("kind: %q: must be %q, %q, %q, %q or %q", c.Kind, AdultIncome, Criteo, LibFM, CSV, Synthetic)
+	if !slices.Contains(Kinds(), c.Kind) {
+		return fmt.Errorf("kind: %q: must be one of %q", c.Kind, Kinds())
 	}
 	if c.OnBadRow.Skip < 0 {
 		return fmt.Errorf("on-bad-row: skip:%d: must not be negative", c.OnBadRow.Skip)
@@ -69,11 +84,17 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("synthetic.%w", err)
 		}
 	}
+	if c.Kind != MovieLensImplicit && c.Negatives != (NegativeSampling{}) {
+		return fmt.Errorf("negatives: only used with kind %q, here %q", MovieLensImplicit, c.Kind)
+	}
+	if err := c.Negatives.Validate(); err != nil {
+		return fmt.Errorf("negatives.%w", err)
+	}
 	return nil
 }
 
 func (c *Config) validateFiles() error {
-	isFile := c.Kind == Criteo || c.Kind == LibFM || c.Kind == CSV
+	isFile := c.Kind != AdultIncome && c.Kind != Synthetic
 	switch {
 	case !isFile && (c.Path != "" || c.Train != "" || c.Test != ""):
 		return fmt.Errorf("path, train, test: kind %q reads no files: leave them out", c.Kind)
@@ -81,6 +102,8 @@ func (c *Config) validateFiles() error {
 		return fmt.Errorf("split: kind %q has test rows of its own: leave it out", c.Kind)
 	case !isFile:
 		return nil
+	case c.Path != "" && c.Kind == MovieLensImplicit:
+		return fmt.Errorf("path: kind %q needs train and test: its negatives depend on which is which", c.Kind)
 	case c.Path != "" && (c.Train != "" || c.Test != ""):
 		return errors.New("path: give either path, or train and test")
 	case c.Path != "":

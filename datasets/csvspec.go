@@ -121,9 +121,13 @@ func (s *CSVSpec) delimiter() string {
 }
 
 func (s *CSVSpec) schema() batch.Schema {
+	return newSchema(s.slotNames(), s.Numeric, s.Label)
+}
+
+func (s *CSVSpec) slotNames() []string {
 	names := make([]string, len(s.Slots))
 	for i, slot := range s.Slots {
 		names[i] = slot.Column
 	}
-	return newSchema(names, s.Numeric, s.Label)
+	return names
 }

@@ -47,8 +47,10 @@ type Dataset struct {
 	TestProbability []float64
 	// Provenance says in one line where the rows come from.
 	Provenance string
-	// DroppedRows counts the bad rows that were skipped, in all files together.
+	// DroppedRows counts the bad rows that were skipped, in all files together,
+	// and BadRows are the first few of them.
 	DroppedRows int
+	BadRows     []*BadRowError
 }
 
 // WithDim returns a copy of schema in which every slot has embedding rows of

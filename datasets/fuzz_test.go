@@ -4,6 +4,7 @@ import (
 	"tandem/algo/batch"
 
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -47,6 +48,22 @@ func FuzzCSV(f *testing.F) {
 func FuzzAdult(f *testing.F) {
 	fuzzFormat(f, Config{Kind: CSV, CSV: adultSpec()},
 		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
+}
+
+func FuzzAvazu(f *testing.F) {
+	fuzzFormat(f, Config{Kind: Avazu}, avazuHeader+avazuRow, avazuShortHeader+avazuShortRow, avazuHeader+"\n,,,")
+}
+
+func FuzzTaobao(f *testing.F) {
+	fuzzFormat(f, Config{Kind: TaobaoAd}, taobaoRow(nil)+"\n", strings.Join(taobaoColumns(), ",")+"\n"+taobaoRow(map[int]string{264: "x"}))
+}
+
+func FuzzMovieLens(f *testing.F) {
+	fuzzFormat(f, Config{Kind: MovieLens}, "1\t7\t4\t881250949\n", "\t\t5\t\n", "1\t2")
+}
+
+func FuzzMovieLensImplicit(f *testing.F) {
+	fuzzFormat(f, Config{Kind: MovieLensImplicit}, "1-2-3-4,5-6\n", "---,-\n", "1,2")
 }
 
 func FuzzPolicy(f *testing.F) {

@@ -39,6 +39,7 @@ func openInput(path string) (*input, error) {
 type input struct {
 	name    string
 	text    io.Reader
+	packed  string    // "gzip", "zstd" or empty
 	failed  error     // why Read failed, other than at the end
 	file    io.Closer // nil if the input is not a file
 	decoder *zstd.Decoder
@@ -58,13 +59,14 @@ func newInput(name string, r io.Reader) (*input, error) {
 		if err != nil {
 			return nil, in.explain(err)
 		}
+		in.packed = "gzip"
 		buffered = bufio.NewReaderSize(unzipped, 1<<16)
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, in.explain(err)
 		}
-		in.decoder = decoder
+		in.packed, in.decoder = "zstd", decoder
 		buffered = bufio.NewReaderSize(decoder, 1<<16)
 	}
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {

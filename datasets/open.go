@@ -80,7 +80,7 @@ func openAdult(cfg *Config) (*Dataset, error) {
 	}
 	return finish(&Dataset{
 		Schema: f.schema, Train: parts[0], Test: parts[1],
-		Provenance: adult.Citation, DroppedRows: dropped.count,
+		Provenance: adult.Citation, DroppedRows: dropped.count, BadRows: dropped.first,
 	}), nil
 }
 
@@ -91,7 +91,7 @@ func openSplit(cfg *Config, dataDir string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, Provenance: "file " + cfg.Path}
+	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, BadRows: dropped.first, Provenance: "file " + cfg.Path}
 	if cfg.Kind == LibFM {
 		data.Schema = libfmByField(f.schema, all)
 	}
@@ -112,8 +112,13 @@ func openPair(cfg *Config, dataDir string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Kind == MovieLensImplicit {
+		if train, test, err = cfg.Negatives.apply(train, test); err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.Train, err)
+		}
+	}
 	data := &Dataset{
-		Schema: f.schema, Train: train, Test: test, DroppedRows: dropped.count,
+		Schema: f.schema, Train: train, Test: test, DroppedRows: dropped.count, BadRows: dropped.first,
 		Provenance: fmt.Sprintf("files %s (train), %s (test)", cfg.Train, cfg.Test),
 	}
 	if cfg.Kind == LibFM {
@@ -143,6 +148,16 @@ func formatOf(cfg *Config) format {
 		return format{criteoSchema(), func(in *input) (rowReader, error) { return newCriteoReader(in), nil }}
 	case LibFM:
 		return format{libfmSchema(), func(in *input) (rowReader, error) { return newLibfmReader(in), nil }}
+	case Avazu:
+		return format{avazuSchema(), func(in *input) (rowReader, error) { return newAvazuReader(in) }}
+	case TaobaoAd:
+		return format{taobaoSchema(), func(in *input) (rowReader, error) { return newTaobaoReader(in) }}
+	case IJCAI18:
+		return format{ijcai18Schema(), func(in *input) (rowReader, error) { return newCSVReader(in, ijcai18Spec()) }}
+	case MovieLens:
+		return format{movieLensSchema(), func(in *input) (rowReader, error) { return newMovieLensReader(in) }}
+	case MovieLensImplicit:
+		return format{implicitSchema(), func(in *input) (rowReader, error) { return newImplicitReader(in), nil }}
 	default:
 		return format{cfg.CSV.schema(), func(in *input) (rowReader, error) { return newCSVReader(in, cfg.CSV) }}
 	}

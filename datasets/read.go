@@ -49,6 +49,8 @@ func readRows(name string, reader rowReader, schema *batch.Schema, dropped *drop
 		err := reader.next(r)
 		var bad *BadRowError
 		switch {
+		case err == io.EOF && out.Samples == 0 && len(dropped.first) > 0:
+			return nil, fmt.Errorf("%s: %w: all are bad: %v", name, ErrNoRows, dropped.first[len(dropped.first)-1])
 		case err == io.EOF && out.Samples == 0:
 			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", name, ErrNoRows)
 		case err == io.EOF:

@@ -15,6 +15,7 @@ import (
 // report is what the program prints, and the object of --json.
 type report struct {
 	Data        string       `json:"data"`
+	Provenance  string       `json:"provenance"`
 	TrainRows   int          `json:"train_rows"`
 	TestRows    int          `json:"test_rows"`
 	DroppedRows int          `json:"dropped_rows"`
@@ -55,7 +56,7 @@ const engineName = "built-in kernels, portable Go (gonum blas32)"
 
 func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 	return &report{
-		Data: data.Name, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Training.Model.Kind, Engine: engineName, Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
@@ -98,7 +99,7 @@ func (r *report) writeText(w io.Writer) error {
 	if r.DroppedRows > 0 {
 		fmt.Fprintf(w, ", %d malformed rows dropped", r.DroppedRows)
 	}
-	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
+	fmt.Fprintf(w, "\n%s\n%s on %s\n", r.Provenance, r.Model, r.Engine)
 	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; global batch %d samples, %d epochs, seed %d; hybrid: τ = %d\n\n",
 		t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.GlobalBatch, t.Epochs, t.Seed, t.EffectiveStaleness())
 	table := face.Table{

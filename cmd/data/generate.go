@@ -1,0 +1,93 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+)
+
+const layout = `Writes a new folder, whole or not at all:
+  train.csv, test.csv  the label, the ids as hexadecimal numbers ("|" between
+                       several), the numbers; with a header
+  job.yaml             the data section of a job file that reads them
+`
+
+const generateUsage = `Generate the synthetic data set of a job file.
+
+` + layout + `  test_probability.csv the probability that the label of each test row was drawn
+                       with: the best that any model can predict
+
+The same job gives the same rows. A job that names the rows directly (kind
+synthetic) needs no files: this is for other programs.`
+
+const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`
+
+func (p *program) generateCommand() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			}
+			if f.job == "" || f.out == "" {
+				return face.Misuse("see --help", "--file and --out are needed")
+			}
+			j, err := jobfile.Load(f.job)
+			if err != nil {
+				return err
+			}
+			if j.Data.Kind != datasets.Synthetic {
+				return face.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", f.job, j.Data.Kind)
+			}
+			data, err := datasets.Open(j.Data, p.dataDir)
+			if err != nil {
+				return err
+			}
+			return p.writeFolder(data, f.out)
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVarP(&f.job, "file", "f", "", "job file, YAML, with data of kind synthetic")
+	c.Flags().StringVar(&f.out, "out", "", "folder to write, new or empty")
+	return c
+}
+
+const convertUsage = `Write the data set of a job file as csv, as a run of the job would see it: split
+in training and test rows, numbers standardised, negatives drawn.
+
+` + layout + `
+Readers keep a hash of each category, so the ids are those hashes: rows agree on
+them as before, but the texts are gone. Reading the files hashes them again.`
+
+const convertExamples = `  TANDEM_DATA=~/data go run ./cmd/data convert --file cmd/train/jobs/criteo.yaml --out criteo`
+
+func (p *program) convertCommand() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use: "convert", Short: "Write the data set of a job file as csv", Long: convertUsage, Example: convertExamples,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			}
+			if f.job == "" || f.out == "" {
+				return face.Misuse("see --help", "--file and --out are needed")
+			}
+			j, err := jobfile.Load(f.job)
+			if err != nil {
+				return err
+			}
+			data, err := datasets.Open(j.Data, p.dataDir)
+			if err != nil {
+				return err
+			}
+			return p.writeFolder(data, f.out)
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVarP(&f.job, "file", "f", "", "job file, YAML")
+	c.Flags().StringVar(&f.out, "out", "", "folder to write, new or empty")
+	return c
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"tandem/cmd/face"
+	"tandem/datasets"
+)
+
+const inspectUsage = `Say what a data set is: kind, compression, rows, columns, share of positive
+rows, its first rows, and which rows are bad.
+
+All rows are read. Bad ones are counted, and the first few are shown.`
+
+const inspectExamples = `  go run ./cmd/data inspect clicks.tsv.gz
+  go run ./cmd/data inspect table.csv --label bought --rows 5
+  go run ./cmd/data inspect --file cmd/train/jobs/criteo.yaml --json`
+
+func (p *program) inspectCommand() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use: "inspect [FILE]", Short: "Say what a data set is", Long: inspectUsage, Example: inspectExamples,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if f.rows < 0 || f.rows >= linesOfHead {
+				return face.Misuse("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
+			}
+			s, err := p.open(f, args, datasets.OnBadRow{Skip: math.MaxInt32})
+			if err != nil {
+				return err
+			}
+			found := inspect(s, f.rows)
+			if f.json {
+				return writeJSON(p.stdout, found)
+			}
+			return found.writeText(p.stdout)
+		},
+	}
+	f.inputFlags(c)
+	c.Flags().IntVar(&f.rows, "rows", 3, "first rows to show")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+	return c
+}
+
+// inspection is what inspect prints, and the object of --json.
+type inspection struct {
+	Name        string           `json:"name"`
+	Kind        datasets.Kind    `json:"kind"`
+	Compression string           `json:"compression,omitempty"` // of the first file
+	Parts       []partInspection `json:"parts"`
+	Slots       []string         `json:"slots"`
+	Numbers     []string         `json:"numbers"`
+	Label       string           `json:"label"`
+	BadRows     int              `json:"bad_rows"`
+	BadRowsText []string         `json:"first_bad_rows"`
+	// Columns and FirstRows are the fields as they are written in the file or, of
+	// a data set without one, as convert would write them.
+	Columns   []string   `json:"columns"`
+	FirstRows [][]string `json:"first_rows"`
+}
+
+type partInspection struct {
+	Name         string  `json:"name"`
+	Rows         int     `json:"rows"`
+	PositiveRate float64 `json:"positive_rate"`
+}
+
+func inspect(s *subject, rows int) *inspection {
+	found := &inspection{
+		Name: s.Name, Kind: s.Config.Kind, Label: s.Schema.Labels[0], Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
+		BadRows: s.Dropped, BadRowsText: []string{},
+	}
+	for _, slot := range s.Schema.Slots {
+		found.Slots = append(found.Slots, slot.Name)
+	}
+	for _, part := range s.Parts {
+		found.Parts = append(found.Parts, partInspection{
+			part.Name, part.Rows.Samples, float64(positives(part.Rows)) / float64(part.Rows.Samples),
+		})
+	}
+	for _, bad := range s.BadRows {
+		found.BadRowsText = append(found.BadRowsText, bad.Error())
+	}
+	if s.Head != nil {
+		found.Compression = s.Head.Compression
+		found.Columns, found.FirstRows = s.Head.Table(s.Config.Kind, s.Config.CSV)
+	} else {
+		first := s.Parts[0].Rows
+		t := tableOf(s.Schema, first)
+		found.Columns = t.header()
+		for i := range min(rows, first.Samples) {
+			found.FirstRows = append(found.FirstRows, t.record(first, i))
+		}
+	}
+	found.FirstRows = found.FirstRows[:min(rows, len(found.FirstRows))]
+	return found
+}
+
+func (n *inspection) writeText(w io.Writer) error {
+	fmt.Fprintf(w, "%s: kind %s", n.Name, n.Kind)
+	if n.Compression != "" {
+		fmt.Fprintf(w, ", compression %s", n.Compression)
+	}
+	fmt.Fprintf(w, "\n%d id columns, %d numbers, label %s\n", len(n.Slots), len(n.Numbers), n.Label)
+	for _, part := range n.Parts {
+		fmt.Fprintf(w, "%s: %d rows, positive rate %.4f\n", part.Name, part.Rows, part.PositiveRate)
+	}
+	if len(n.FirstRows) > 0 {
+		if err := n.firstRows().WriteText(w); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "%d bad rows\n", n.BadRows)
+	for _, text := range n.BadRowsText {
+		fmt.Fprintln(w, text)
+	}
+	return nil
+}
+
+// firstRows returns the first rows on their side, a line per column, because
+// there are more columns than fit beside each other. Neighbours of one name are
+// a sequence and share a line.
+func (n *inspection) firstRows() face.Table {
+	t := face.Table{Header: []string{"column"}, Words: 1 + len(n.FirstRows)}
+	for i := range n.FirstRows {
+		t.Header = append(t.Header, "row "+strconv.Itoa(i+1))
+	}
+	for lo := 0; lo < len(n.Columns); {
+		hi := lo + 1
+		for hi < len(n.Columns) && n.Columns[hi] == n.Columns[lo] {
+			hi++
+		}
+		line := []string{n.Columns[lo]}
+		if hi-lo > 1 {
+			line[0] = fmt.Sprintf("%s × %d", n.Columns[lo], hi-lo)
+		}
+		for _, row := range n.FirstRows {
+			line = append(line, cut(strings.Join(row[min(lo, len(row)):min(hi, len(row))], " ")))
+		}
+		t.Rows = append(t.Rows, line)
+		lo = hi
+	}
+	return t
+}
+
+// cut shortens long text for a table.
+func cut(text string) string {
+	const most = 24
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}

@@ -1,0 +1,20 @@
+// Command data looks at data sets: what a file holds, how skewed its ids are,
+// and generated data of the same kind.
+package main
+
+import (
+	"io"
+	"os"
+
+	"tandem/cmd/face"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the program: its arguments, its outputs, its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	p := &program{stdout: stdout, stderr: stderr, dataDir: os.Getenv("TANDEM_DATA")}
+	command := p.command()
+	command.SetArgs(args)
+	return face.Explain(stderr, "data", command.Execute())
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tandem/algo/batch"
+	"tandem/datasets"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"data": func() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }})
+}
+
+// The scripts in testdata run the command as a user would.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TANDEM_DATA", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "slot": checkSlot},
+	})
+}
+
+// status runs a command and demands its exit status: status 2 data …
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if err != nil || neg {
+		ts.Fatalf("usage: status code program [argument…]")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("status: %v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// checkSlot demands what the profile on standard output says of a slot:
+// slot name distinct ids-per-row max-share singletons missing.
+func checkSlot(ts *testscript.TestScript, _ bool, args []string) {
+	var found profile
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &found))
+	for _, slot := range found.Slots {
+		if slot.Name != args[0] {
+			continue
+		}
+		for i, got := range []float64{float64(slot.Distinct), slot.Pooling, slot.MaxShare, slot.Singletons, slot.Missing} {
+			if want, err := strconv.ParseFloat(args[i+1], 64); err != nil || got != want {
+				ts.Fatalf("slot %s, field %d: %v, want %s", args[0], i+1, got, args[i+1])
+			}
+		}
+		return
+	}
+	ts.Fatalf("no slot %s", args[0])
+}
+
+// A row that holds an id twice counts once for the share of rows and twice for
+// the draws.
+func TestCountsOfSeveralIDs(t *testing.T) {
+	counts := newIDCounts()
+	counts.add(batch.Jagged{Offsets: []int32{0, 3, 3}, IDs: []uint64{7, 7, 8}}, 2)
+	counts.add(batch.Jagged{Offsets: []int32{0, 1, 2}, IDs: []uint64{7, 9}}, 2)
+	got := counts.profile("s")
+	// Id 7 is in 2 of 4 rows; 5 ids in 4 rows; 8 and 9 are seen once.
+	if got.Distinct != 3 || got.MaxShare != 0.5 || got.Pooling != 1.25 || got.once != 2 || got.Missing != 0.25 || got.law.Top != 0.6 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Real files are recognised, and every row of them is good.
+func TestRealFilesAreRecognised(t *testing.T) {
+	dataDir := os.Getenv("TANDEM_DATA")
+	if dataDir == "" {
+		t.Skip("TANDEM_DATA is not set")
+	}
+	for file, kind := range map[string]string{
+		"criteo-kaggle-head/train_head10k.txt.gz": "criteo",
+		"avazu/avazu_random15k.csv":               "avazu",
+		"taobao-ad-sample/dmr_sample500.csv":      "taobao-ad",
+		"alimama-ijcai18/ijcai18_union.csv.gz":    "ijcai18",
+		"movielens-100k/u.data":                   "movielens",
+		"movielens-1m-implicit/test.csv":          "movielens-implicit",
+		"frappe/nfm_test.libfm.gz":                "libfm",
+		"open-bandit/bts_men.csv":                 "csv",
+	} {
+		s, err := (&program{}).open(&flags{}, []string{dataDir + "/" + file}, datasets.OnBadRow{})
+		if err != nil || string(s.Config.Kind) != kind || s.Dropped != 0 {
+			t.Errorf("%s: %+v, error %v; want kind %s", file, s, err, kind)
+		}
+	}
+}

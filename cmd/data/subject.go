@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"tandem/algo/batch"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+)
+
+// subject is a data set that a command looks at.
+type subject struct {
+	Name   string
+	Config datasets.Config
+	Schema batch.Schema
+	Parts  []part
+	// Bad rows that were skipped: their number and the first few.
+	Dropped int
+	BadRows []*datasets.BadRowError
+	// Head is the beginning of the first file; nil if there is no file.
+	Head *datasets.Head
+}
+
+// part is a part of the rows: all of a file, or those for training or test.
+type part struct {
+	Name string
+	Rows *batch.Batch
+}
+
+// linesOfHead is enough to guess a kind and to show some rows.
+const linesOfHead = 64
+
+// open reads the subject of a command line.
+func (p *program) open(f *flags, args []string, policy datasets.OnBadRow) (*subject, error) {
+	file, err := f.check(args)
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		return p.openJob(f.job, policy)
+	}
+	head, err := datasets.ReadHead(file, linesOfHead)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := configOf(file, head, f)
+	if err != nil {
+		return nil, err
+	}
+	cfg.OnBadRow = policy
+	rows, err := datasets.ReadRows(cfg, file)
+	if err != nil {
+		return nil, err
+	}
+	return &subject{
+		Name: file, Config: cfg, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
+		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head,
+	}, nil
+}
+
+// configOf says how to read a file whose kind is given or guessed.
+func configOf(file string, head *datasets.Head, f *flags) (datasets.Config, error) {
+	cfg := datasets.Config{Kind: datasets.Kind(f.kind)}
+	if f.kind == "" {
+		var ok bool
+		if cfg.Kind, ok = head.Kind(); !ok {
+			return cfg, &face.Fault{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
+		}
+	}
+	if cfg.Kind != datasets.CSV && f.label != "" {
+		return cfg, face.Misuse("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
+	}
+	if cfg.Kind == datasets.CSV {
+		var err error
+		if cfg.CSV, err = head.GuessCSV(f.label); err != nil {
+			return cfg, &face.Fault{
+				Err:  fmt.Errorf("%s: %w", file, err),
+				Hint: "name the label with --label, or describe the columns in a job file (--file)",
+			}
+		}
+	}
+	return cfg, nil
+}
+
+// openJob reads the data of a job file. A policy of skipping replaces the job's.
+func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, error) {
+	j, err := jobfile.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if policy != (datasets.OnBadRow{}) {
+		j.Data.OnBadRow = policy
+	}
+	data, err := datasets.Open(j.Data, p.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{
+		Name: path, Config: j.Data, Schema: data.Schema, Parts: []part{{"train", data.Train}, {"test", data.Test}},
+		Dropped: data.DroppedRows, BadRows: data.BadRows,
+	}
+	file := j.Data.Path
+	if file == "" {
+		file = j.Data.Train
+	}
+	if file == "" {
+		return s, nil
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.dataDir, file)
+	}
+	s.Head, err = datasets.ReadHead(file, linesOfHead)
+	return s, err
+}
+
+// rows returns the number of rows of all parts.
+func (s *subject) rows() int {
+	n := 0
+	for _, part := range s.Parts {
+		n += part.Rows.Samples
+	}
+	return n
+}
+
+// positives returns the number of rows of label 1.
+func positives(rows *batch.Batch) int {
+	n := 0
+	for _, label := range rows.Labels {
+		if label == 1 {
+			n++
+		}
+	}
+	return n
+}

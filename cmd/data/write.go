@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/cmd/face"
+	"tandem/datasets"
+)
+
+// separator stands between the ids of one field.
+const separator = "|"
+
+// table says how rows are written as delimited text: the label, the ids as 16
+// hexadecimal digits, the numbers.
+type table struct {
+	schema batch.Schema
+	// several says of each slot whether a row may have other than one id.
+	several []bool
+}
+
+// tableOf returns the table that can hold all of the parts.
+func tableOf(schema batch.Schema, parts ...*batch.Batch) *table {
+	t := &table{schema: schema, several: make([]bool, len(schema.Slots))}
+	for _, part := range parts {
+		for s, slot := range part.Slots {
+			for i := range part.Samples {
+				t.several[s] = t.several[s] || len(slot.Of(i)) != 1
+			}
+		}
+	}
+	return t
+}
+
+func (t *table) header() []string {
+	names := []string{t.schema.Labels[0]}
+	for _, slot := range t.schema.Slots {
+		names = append(names, slot.Name)
+	}
+	return append(names, t.schema.Dense...)
+}
+
+// record returns the fields of row i.
+func (t *table) record(rows *batch.Batch, i int) []string {
+	fields := []string{strconv.Itoa(int(rows.Labels[i]))}
+	for _, slot := range rows.Slots {
+		var ids []string
+		for _, id := range slot.Of(i) {
+			ids = append(ids, fmt.Sprintf("%016x", id))
+		}
+		fields = append(fields, strings.Join(ids, separator))
+	}
+	columns := len(t.schema.Dense)
+	for _, value := range rows.Dense[i*columns : (i+1)*columns] {
+		fields = append(fields, strconv.FormatFloat(float64(value), 'g', -1, 32))
+	}
+	return fields
+}
+
+// spec says how to read the table.
+func (t *table) spec() *datasets.CSVSpec {
+	spec := &datasets.CSVSpec{Label: t.schema.Labels[0], Numeric: t.schema.Dense}
+	for s, slot := range t.schema.Slots {
+		column := datasets.CSVSlot{Column: slot.Name}
+		if t.several[s] {
+			column.Separator = separator
+		}
+		spec.Slots = append(spec.Slots, column)
+	}
+	return spec
+}
+
+// writeFolder writes a data set as a new folder: train.csv, test.csv, job.yaml
+// with the data section that reads them and, if known, the true probabilities
+// of the test rows.
+func (p *program) writeFolder(data *datasets.Dataset, out string) error {
+	target, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	folder, err := face.NewFolder(target)
+	if err != nil {
+		hint := "give --out a folder that can be written"
+		if errors.Is(err, face.ErrNotEmpty) {
+			hint = "data are never overwritten: give --out a new folder"
+		}
+		return &face.Fault{Err: err, Hint: hint}
+	}
+	defer folder.Discard()
+	// Only from here on is there something to clean up after an interrupt.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	t := tableOf(data.Schema, data.Train, data.Test)
+	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "train.csv"), data.Train); err != nil {
+		return err
+	}
+	if err := t.writeRows(ctx, filepath.Join(folder.Path(), "test.csv"), data.Test); err != nil {
+		return err
+	}
+	if data.TestProbability != nil {
+		if err := writeProbability(filepath.Join(folder.Path(), "test_probability.csv"), data.TestProbability); err != nil {
+			return err
+		}
+	}
+	section, err := yaml.Marshal(map[string]datasets.Config{"data": {
+		Kind: datasets.CSV, CSV: t.spec(),
+		Train: filepath.Join(target, "train.csv"), Test: filepath.Join(target, "test.csv"),
+	}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder.Path(), "job.yaml"), section, 0o644); err != nil {
+		return err
+	}
+	if _, err := folder.Finish(); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stderr, "data: %d training rows and %d test rows are in %s\n", data.Train.Samples, data.Test.Samples, out)
+	return nil
+}
+
+// writeRows writes a header and all rows.
+func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := csv.NewWriter(file) // keeps the first error until Flush
+	_ = w.Write(t.header())
+	for i := range rows.Samples {
+		if ctx.Err() != nil {
+			return errors.New("interrupted; nothing was written")
+		}
+		_ = w.Write(t.record(rows, i))
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// writeProbability writes one number a line, in the order of the test rows.
+func writeProbability(path string, probability []float64) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := bufio.NewWriter(file) // keeps the first error until Flush
+	fmt.Fprintln(w, "probability")
+	for _, p := range probability {
+		fmt.Fprintln(w, strconv.FormatFloat(p, 'g', -1, 64))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}

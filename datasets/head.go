@@ -1,0 +1,182 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Head is what the beginning of a file shows before its kind is settled.
+type Head struct {
+	// Compression is "none", "gzip" or "zstd".
+	Compression string
+	// Lines are the first lines, decompressed, without their ends and without
+	// empty ones; at least one.
+	Lines []string
+}
+
+// ReadHead reads the first lines of a file, at most so many. The error wraps
+// fs.ErrNotExist or ErrNoRows where these apply.
+func ReadHead(path string, lines int) (*Head, error) {
+	in, err := openInput(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	defer in.Close()
+	h := &Head{Compression: in.packed}
+	if in.packed == "" {
+		h.Compression = "none"
+	}
+	reader := newLineReader(in)
+	for len(h.Lines) < lines {
+		line, err := reader.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("datasets: %w", err)
+		}
+		h.Lines = append(h.Lines, string(line))
+	}
+	if len(h.Lines) == 0 {
+		return nil, fmt.Errorf("datasets: %s: %w: check that the file is whole", path, ErrNoRows)
+	}
+	return h, nil
+}
+
+// Kind guesses the kind of the file from its first line, by the number of
+// fields and what is in them. It returns false if nothing fits. Text with a
+// delimiter that fits no other kind is CSV, which needs a CSVSpec: see
+// GuessCSV.
+func (h *Head) Kind() (Kind, bool) {
+	line := h.Lines[0]
+	tabs, commas := strings.Split(line, "\t"), strings.Split(line, ",")
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(commas, name) })
+	}
+	switch {
+	case len(tabs) == criteoFields:
+		return Criteo, true
+	case len(commas) == len(taobaoColumns()):
+		return TaobaoAd, true
+	case has("click", "hour", "banner_pos", "device_id"):
+		return Avazu, true
+	case has("Label", "I1", "I13", "C1", "C8") && len(commas) == 1+13+8:
+		return IJCAI18, true
+	case regexp.MustCompile(`^\d+\t\d+\t[1-5]\t\d+$`).MatchString(line):
+		return MovieLens, true
+	case regexp.MustCompile(`^\d+-\d+-\d+-\d+,\d+-\d+$`).MatchString(line):
+		return MovieLensImplicit, true
+	case regexp.MustCompile(`^[-+]?[01](\.0)?([ \t]+\d+:\S+)+[ \t]*$`).MatchString(line):
+		return LibFM, true
+	case h.delimiter() != "":
+		return CSV, true
+	}
+	return "", false
+}
+
+// delimiter returns the most frequent of the usual delimiters in the first line,
+// or "" if it has none.
+func (h *Head) delimiter() string {
+	best, most := "", 0
+	for _, delimiter := range []string{",", "\t", ";", "|"} {
+		if n := strings.Count(h.Lines[0], delimiter); n > most {
+			best, most = delimiter, n
+		}
+	}
+	return best
+}
+
+// GuessCSV returns a spec that takes every column of a table with a header as
+// ids, but the label: the column of that name or, if empty, the first that is
+// called label, click, clicked, target or y in any case. Its values must be 0
+// and 1.
+func (h *Head) GuessCSV(label string) (*CSVSpec, error) {
+	spec := &CSVSpec{Delimiter: h.delimiter()}
+	columns, _ := h.Table(CSV, spec)
+	if label == "" {
+		at := slices.IndexFunc(columns, func(name string) bool {
+			return slices.Contains([]string{"label", "click", "clicked", "target", "y"}, strings.ToLower(name))
+		})
+		if at < 0 {
+			return nil, errors.New("datasets: no column is called label, click, clicked, target or y: name the label column")
+		}
+		label = columns[at]
+	}
+	if !slices.Contains(columns, label) {
+		return nil, fmt.Errorf("datasets: no column %q: the file has %q", label, columns)
+	}
+	spec.Label = label
+	for _, name := range columns {
+		if name != label {
+			spec.Slots = append(spec.Slots, CSVSlot{Column: name})
+		}
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	return spec, nil
+}
+
+// Table returns the lines as the fields that a kind has, as they are written.
+// Rows have as many fields as they have, right or wrong. Spec is used by kind
+// csv only.
+func (h *Head) Table(kind Kind, spec *CSVSpec) (columns []string, rows [][]string) {
+	switch kind {
+	case Criteo:
+		columns = append([]string{"label"}, append(numbered("I", criteoIntegers), numbered("C", criteoCategories)...)...)
+		return columns, h.cut(func(line string) []string { return strings.Split(line, "\t") })
+	case MovieLens:
+		return []string{"user", "item", "rating", "time"}, h.cut(func(line string) []string { return strings.Split(line, "\t") })
+	case LibFM:
+		rows = h.cut(strings.Fields)
+		longest := slices.MaxFunc(rows, func(a, b []string) int { return len(a) - len(b) })
+		return append([]string{"label"}, numbered("field", max(len(longest)-1, 0))...), rows
+	case MovieLensImplicit:
+		for _, slot := range implicitSchema().Slots {
+			columns = append(columns, slot.Name)
+		}
+		return columns, h.cut(func(line string) []string {
+			return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '-' })
+		})
+	case TaobaoAd:
+		columns = taobaoColumns()
+		_, rows = h.records(&CSVSpec{Columns: columns})
+		if len(rows) > 0 && rows[0][0] == columns[0] {
+			rows = rows[1:]
+		}
+		return columns, rows
+	case CSV:
+		return h.records(spec)
+	default:
+		return h.records(&CSVSpec{})
+	}
+}
+
+func (h *Head) cut(fields func(line string) []string) [][]string {
+	rows := make([][]string, len(h.Lines))
+	for i, line := range h.Lines {
+		rows[i] = fields(line)
+	}
+	return rows
+}
+
+// records cuts the lines as delimited text, up to the first that is not.
+func (h *Head) records(spec *CSVSpec) (columns []string, rows [][]string) {
+	in := &input{text: strings.NewReader(strings.Join(h.Lines, "\n"))}
+	reader, err := newRecordReader(in, spec.delimiter(), spec.Comment, spec.Columns)
+	if err != nil {
+		return spec.Columns, nil
+	}
+	reader.records.ReuseRecord = false
+	for {
+		record, err := reader.records.Read()
+		if err != nil {
+			return reader.columns, rows
+		}
+		rows = append(rows, record)
+	}
+}

@@ -1,0 +1,125 @@
+package datasets
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestKindsAreGuessed(t *testing.T) {
+	ijcai := "Label," + strings.Join(append(numbered("I", 13), numbered("C", 8)...), ",")
+	for _, c := range []struct {
+		line    string
+		want    Kind
+		columns []string // the first of them
+	}{
+		{strings.TrimSpace(criteoLine("1", "", "")), Criteo, []string{"label", "I1"}},
+		{strings.TrimSpace(avazuHeader), Avazu, []string{"id", "click"}},
+		{strings.TrimSpace(avazuShortHeader), Avazu, []string{"click", "hour"}},
+		{taobaoRow(nil), TaobaoAd, []string{"cont_btag"}},
+		{strings.Join(taobaoColumns(), ","), TaobaoAd, []string{"cont_btag"}},
+		{ijcai, IJCAI18, []string{"Label", "I1"}},
+		{"196\t242\t3\t881250949", MovieLens, []string{"user", "item", "rating"}},
+		{"1-6041-6042-6043,3186-3711", MovieLensImplicit, []string{"user", "gender"}},
+		{"-1 3:1 17:1", LibFM, []string{"label", "field1", "field2"}},
+		{"user;item;click", CSV, []string{"user", "item", "click"}},
+		{"lonely", "", nil},
+	} {
+		h := &Head{Lines: []string{c.line}}
+		kind, ok := h.Kind()
+		if kind != c.want || ok != (c.want != "") {
+			t.Errorf("%.40q: guessed %q, want %q", c.line, kind, c.want)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		columns, _ := h.Table(kind, &CSVSpec{Delimiter: h.delimiter()})
+		if len(columns) < len(c.columns) || !slices.Equal(columns[:len(c.columns)], c.columns) {
+			t.Errorf("%s: columns %q, want %q first", kind, columns, c.columns)
+		}
+	}
+}
+
+// Rows are shown as written, without headers, right or wrong.
+func TestTableOfHead(t *testing.T) {
+	for _, c := range []struct {
+		kind  Kind
+		lines []string
+		want  []string // of the first row
+		rows  int
+	}{
+		{CSV, []string{"a,b", "1,\"x,y\"", "2"}, []string{"1", "x,y"}, 2},
+		{TaobaoAd, []string{strings.Join(taobaoColumns(), ","), taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
+		{TaobaoAd, []string{taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
+		{MovieLensImplicit, []string{"1-2-3-4,5-6", "bad"}, []string{"1", "2", "3", "4", "5", "6"}, 2},
+		{LibFM, []string{"1 2:1", "0 3:1 4:1"}, []string{"1", "2:1"}, 2},
+	} {
+		_, rows := (&Head{Lines: c.lines}).Table(c.kind, &CSVSpec{})
+		if len(rows) != c.rows || !slices.Equal(rows[0], c.want) {
+			t.Errorf("%s: rows %q, want %d, the first %q", c.kind, rows, c.rows, c.want)
+		}
+	}
+}
+
+func TestGuessCSV(t *testing.T) {
+	h := &Head{Lines: []string{"user;Click;item", "a;1;b"}}
+	spec, err := h.GuessCSV("")
+	if err != nil || spec.Label != "Click" || spec.Delimiter != ";" || len(spec.Slots) != 2 || spec.Slots[1].Column != "item" {
+		t.Errorf("%+v, error %v", spec, err)
+	}
+	if spec, err = h.GuessCSV("item"); err != nil || spec.Label != "item" {
+		t.Errorf("%+v, error %v", spec, err)
+	}
+	for label, want := range map[string]string{"": "no column is called label", "z": `no column "z"`} {
+		if _, err := (&Head{Lines: []string{"user,item"}}).GuessCSV(label); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("label %q: error %v, want %q", label, err, want)
+		}
+	}
+}
+
+func TestReadHead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "plain", "a\n\nb\nc\n")
+	write(t, dir, "gzip", gzipped(t, "a\r\nb\nc\n"))
+	write(t, dir, "zstd", zstandard(t, "\xef\xbb\xbfa\nb\nc\n"))
+	write(t, dir, "empty", "\n")
+	for name, want := range map[string]string{"plain": "none", "gzip": "gzip", "zstd": "zstd"} {
+		h, err := ReadHead(filepath.Join(dir, name), 2)
+		if err != nil || h.Compression != want || !slices.Equal(h.Lines, []string{"a", "b"}) {
+			t.Errorf("%s: %+v, error %v", name, h, err)
+		}
+	}
+	if _, err := ReadHead(filepath.Join(dir, "empty"), 2); !errors.Is(err, ErrNoRows) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := ReadHead(filepath.Join(dir, "none"), 2); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+// ReadRows neither splits nor standardises, and says which rows it dropped.
+func TestReadRows(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "t.csv", csvHeader+"ann,30,x,1,\nbob,old,x,1,\ncid,50,x|y,0,\n")
+	cfg := testCSV()
+	cfg.OnBadRow.Skip = 1
+	rows, err := ReadRows(cfg, filepath.Join(dir, "t.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(rows.Batch.Dense, []float32{30, 50}) || rows.DroppedRows != 1 || len(rows.BadRows) != 1 || rows.BadRows[0].Value != "old" {
+		t.Errorf("%+v", rows)
+	}
+	write(t, dir, "bad.csv", csvHeader+"bob,old,x,1,\n")
+	_, err = ReadRows(cfg, filepath.Join(dir, "bad.csv"))
+	if !errors.Is(err, ErrNoRows) || !strings.Contains(err.Error(), "bad.csv:2: bad row: column age") {
+		t.Errorf("only bad rows: %v", err)
+	}
+	if _, err := ReadRows(Config{Kind: AdultIncome}, "x"); err == nil || !strings.Contains(err.Error(), "reads no files") {
+		t.Errorf("a kind without files: %v", err)
+	}
+}

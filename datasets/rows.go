@@ -1,0 +1,42 @@
+package datasets
+
+import (
+	"fmt"
+
+	"tandem/algo/batch"
+)
+
+// Rows are the samples of one file as it holds them: not split, not
+// standardised and without drawn negatives.
+type Rows struct {
+	Schema batch.Schema // as Dataset.Schema
+	Batch  *batch.Batch
+	// DroppedRows counts the bad rows that were skipped, and BadRows are the
+	// first few of them.
+	DroppedRows int
+	BadRows     []*BadRowError
+}
+
+// ReadRows reads one file of cfg.Kind, which must be a kind that reads files;
+// of the other fields it uses CSV and OnBadRow. A relative path is taken from
+// the working folder. Errors are those of Open.
+func ReadRows(cfg Config, path string) (*Rows, error) {
+	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, Split{}, NegativeSampling{}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	in, err := openInput(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	defer in.Close()
+	f, dropped := formatOf(&cfg), &droppedRows{policy: cfg.OnBadRow}
+	read, err := f.read(in, dropped)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	if cfg.Kind == LibFM {
+		f.schema = libfmByField(f.schema, read)
+	}
+	return &Rows{Schema: f.schema, Batch: read, DroppedRows: dropped.count, BadRows: dropped.first}, nil
+}
