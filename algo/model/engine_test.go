@@ -88,7 +88,7 @@ func TestPresetsAreValid(t *testing.T) {
 		}
 	}
 	// A job may change the kind alone.
-	for kind, dim := range map[string]int{LogisticRegression: 1, FactorizationMachine: 9, FeedForward: 16} {
+	for kind, dim := range map[string]int{LogisticRegression: 1, FactorizationMachine: 9, DeepFM: 17, DLRM: 16, DCNv2: 16, FeedForward: 16} {
 		spec := Default()
 		spec.Kind = kind
 		if got := spec.Dim(); got != dim {
@@ -249,6 +249,8 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"raw logistic", Spec{Kind: LogisticRegression}, raw, `slot "c" is raw`},
 		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
+		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},
+		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0), "dlrm needs two vectors"},
 		{"nothing", Default(), &batch.Schema{}, "neither a slot nor a numeric feature"},
 	} {
 		_, err := New(tt.spec, tt.schema)
@@ -263,9 +265,15 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 		edit func(*Spec)
 		want string
 	}{
-		{func(s *Spec) { s.Kind = "deepfm" }, `kind = "deepfm"`},
+		{func(s *Spec) { s.Kind = "wide" }, `kind = "wide"`},
 		{func(s *Spec) { s.EmbeddingDim = 0 }, "embedding-dim = 0"},
 		{func(s *Spec) { s.Kind, s.Factors = FactorizationMachine, 0 }, "factors = 0"},
+		{func(s *Spec) { s.Kind, s.EmbeddingDim = DeepFM, -3 }, "embedding-dim = -3"},
+		{func(s *Spec) { s.Kind, s.Top = DeepFM, []int{0} }, "top[0] = 0"},
+		{func(s *Spec) { s.Kind, s.Bottom = DLRM, []int{4, 0} }, "bottom[1] = 0"},
+		{func(s *Spec) { s.Kind, s.CrossLayers = DCNv2, 0 }, "cross-layers = 0"},
+		{func(s *Spec) { s.Kind, s.CrossLayers, s.Structure = DCNv2, 2, "both" }, `structure = "both"`},
+		{func(s *Spec) { s.Kind, s.CrossLayers, s.Structure, s.Rank = DCNv2, 2, Parallel, -1 }, "rank = -1"},
 		{func(s *Spec) { s.SparseTower.Layers = []int{8, -1} }, "sparse-tower.layers[1] = -1"},
 		{func(s *Spec) { s.DenseTower.Layers = []int{0} }, "dense-tower.layers[0] = 0"},
 		{func(s *Spec) { s.Top = []int{256, 1 << 30} }, "top[1] = 1073741824"},
@@ -322,12 +330,20 @@ func TestCallsOutOfOrderPanic(t *testing.T) {
 	}
 }
 
+// kind returns the default network of a kind.
+func kind(name string) Spec {
+	spec := Default()
+	spec.Kind = name
+	return spec
+}
+
 // BenchmarkStep is one group of 64 samples forward and backward.
 func BenchmarkStep(b *testing.B) {
 	for _, tt := range []struct {
 		name string
 		spec Spec
-	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()}, {"fm", Spec{Kind: FactorizationMachine, Factors: 8}}} {
+	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()}, {"fm", Spec{Kind: FactorizationMachine, Factors: 8}},
+		{"deepfm", kind(DeepFM)}, {"dlrm", kind(DLRM)}, {"dcn-v2", kind(DCNv2)}} {
 		b.Run(tt.name, func(b *testing.B) {
 			engine, err := New(tt.spec, adultIncome(tt.spec.Dim()))
 			if err != nil {

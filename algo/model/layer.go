@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
 	"tandem/algo/kernel"
@@ -16,41 +17,70 @@ const (
 //
 //	out = relu(norm(x·Wᵀ + b)),   W is out×in
 //
-// The numbers are offsets into the parameter vector and the statistics.
+// The numbers from weight on are offsets into the parameter vector and the
+// statistics.
 type layer struct {
-	name        string
-	in, out     int
-	norm, relu  bool
-	weight      int // W
-	bias        int // b
-	gamma, beta int // of batch norm, if norm
-	lo, hi      int // all parameters of the layer
-	running     int // mean, then variance, in the running statistics, if norm
+	layerSpec
+	input, output value
+	weight        int // W
+	bias          int // b, unless noBias
+	gamma, beta   int // of batch norm, if norm
+	running       int // mean, then variance, in the running statistics, if norm
 }
 
-// addLayer lays out the next layer of a network.
-func (l *Layout) addLayer(name string, in, out int, norm, relu bool) layer {
-	d := layer{name: name, in: in, out: out, norm: norm, relu: relu, lo: l.Params}
-	d.weight = l.addTensor(name+".weight", out, in)
-	d.bias = l.addTensor(name+".bias", out)
-	if norm {
-		d.gamma = l.addTensor(name+".norm.weight", out)
-		d.beta = l.addTensor(name+".norm.bias", out)
-		d.running = l.Running
-		l.Running += 2 * out
+// layerSpec is what a layer is, but for its place in a network.
+type layerSpec struct {
+	name       string
+	in, out    int
+	norm, relu bool
+	noBias     bool
+}
+
+// addLayer adds a layer over input, whose width becomes s.in.
+func (n *network) addLayer(input value, s layerSpec) (output value) {
+	s.in = n.widths[input]
+	l := &n.layout
+	d := &layer{layerSpec: s, input: input, output: n.newValue(s.out)}
+	lo := l.Params
+	d.weight = l.addTensor(s.name+".weight", s.out, s.in)
+	if !s.noBias {
+		d.bias = l.addTensor(s.name+".bias", s.out)
 	}
-	d.hi = l.Params
-	return d
+	if s.norm {
+		d.gamma = l.addTensor(s.name+".norm.weight", s.out)
+		d.beta = l.addTensor(s.name+".norm.bias", s.out)
+		d.running = l.Running
+		l.Running += 2 * s.out
+		n.norms = append(n.norms, d)
+	}
+	n.add(d, lo)
+	return d.output
 }
 
-// initialize writes fresh parameters and running statistics: weight and bias uniform
-// in ±1/√in, gamma 1, beta 0, running mean 0, running variance 1.
+// addStack adds hidden layers one behind the other. Without widths the stack
+// passes its input on.
+func (n *network) addStack(name string, input value, widths []int, norm, relu bool) (output value) {
+	for i, width := range widths {
+		input = n.addLayer(input, layerSpec{name: fmt.Sprintf("%s.%d", name, i), out: width, norm: norm, relu: relu})
+	}
+	return input
+}
+
+// addLogit adds the linear layer to one value that ends a network.
+func (n *network) addLogit(input value) (output value) {
+	return n.addLayer(input, layerSpec{name: "output", out: 1})
+}
+
+// initialize draws weight and bias uniform in ±1/√in and sets gamma 1, beta 0,
+// running mean 0, running variance 1.
 //
 // Source: the defaults of PyTorch's Linear and BatchNorm1d.
 func (d *layer) initialize(params, running []float32, seed uint64) {
 	bound := float32(1 / math.Sqrt(float64(d.in)))
 	uniform(params[d.weight:d.weight+d.in*d.out], bound, seed, d.name+".weight")
-	uniform(params[d.bias:d.bias+d.out], bound, seed, d.name+".bias")
+	if !d.noBias {
+		uniform(params[d.bias:d.bias+d.out], bound, seed, d.name+".bias")
+	}
 	if !d.norm {
 		return
 	}
@@ -60,9 +90,8 @@ func (d *layer) initialize(params, running []float32, seed uint64) {
 	}
 }
 
-// cost returns the work of the layer for one sample: floating-point operations
-// of the product, values read and written, and device kernels, counting the
-// product with its bias, the norm and the activation as one each.
+// cost counts the product with its bias, the norm and the activation as one
+// kernel each, and the operations of the product alone.
 func (d *layer) cost() (flops float64, values, kernels int) {
 	flops, values, kernels = 2*float64(d.in)*float64(d.out), d.in+d.out, 1
 	if d.norm {
@@ -74,67 +103,60 @@ func (d *layer) cost() (flops float64, values, kernels int) {
 	return flops, values, kernels
 }
 
-// layerScratch is what a pass keeps of one layer between forward and backward.
-type layerScratch struct {
-	input      []float32 // of the layer, aliasing whatever it came from
-	out        []float32
+func (d *layer) newPass(samplesMax int) partPass {
+	p := &layerPass{layer: d}
+	if d.norm {
+		p.normalized = make([]float32, samplesMax*d.out)
+		p.inverse = make([]float32, d.out)
+	}
+	return p
+}
+
+// layerPass is what a pass keeps of one layer between forward and backward.
+type layerPass struct {
+	*layer
 	normalized []float32 // before gamma and beta, if norm
 	inverse    []float32 // 1/√(variance + epsilon), if norm
-	grad       []float32 // of the loss with respect to out, overwritten by backward
-	// inputGrad is where the gradient with respect to input goes; nil if nobody
-	// wants it.
-	inputGrad []float32
 }
 
-func newLayerScratch(d *layer, samplesMax int) layerScratch {
-	s := layerScratch{
-		out:  make([]float32, samplesMax*d.out),
-		grad: make([]float32, samplesMax*d.out),
+// forward also writes, in training, the group's batch-norm statistics.
+func (d *layerPass) forward(p *pass) {
+	samples, input, out := p.samples, p.value(d.input), p.value(d.output)
+	kernel.Gemm(false, true, samples, d.out, d.in, 1, input, d.in, p.params[d.weight:], d.in, 0, out, d.out)
+	if !d.noBias {
+		kernel.AddBias(out, samples, d.out, p.params[d.bias:])
 	}
 	if d.norm {
-		s.normalized = make([]float32, samplesMax*d.out)
-		s.inverse = make([]float32, d.out)
-	}
-	return s
-}
-
-// forward fills s.out from input. In training, batch norm writes the group's
-// statistics to stats, which is laid out as running.
-func (d *layer) forward(s *layerScratch, params, running, stats, input []float32, samples int, train bool) (out []float32) {
-	s.input = input
-	out = s.out[:samples*d.out]
-	kernel.Gemm(false, true, samples, d.out, d.in, 1, input, d.in, params[d.weight:], d.in, 0, out, d.out)
-	kernel.AddBias(out, samples, d.out, params[d.bias:])
-	if d.norm {
-		gamma, beta := params[d.gamma:][:d.out], params[d.beta:][:d.out]
-		if train {
-			mean, variance := stats[d.running:][:d.out], stats[d.running+d.out:][:d.out]
-			kernel.BatchNormTrain(out, s.normalized, out, samples, d.out, gamma, beta, normEpsilon, mean, variance, s.inverse)
+		gamma, beta := p.params[d.gamma:][:d.out], p.params[d.beta:][:d.out]
+		if p.train {
+			stats := p.stats[1+d.running:] // behind the sample count
+			kernel.BatchNormTrain(out, d.normalized, out, samples, d.out, gamma, beta, normEpsilon,
+				stats[:d.out], stats[d.out:2*d.out], d.inverse)
 		} else {
-			mean, variance := running[d.running:][:d.out], running[d.running+d.out:][:d.out]
+			mean, variance := p.running[d.running:][:d.out], p.running[d.running+d.out:][:d.out]
 			kernel.BatchNormEval(out, out, samples, d.out, gamma, beta, normEpsilon, mean, variance)
 		}
 	}
 	if d.relu {
 		kernel.ReLU(out)
 	}
-	return out
 }
 
-// backward writes the layer's parameter gradients into paramGrad and, if it is
-// wanted, the gradient with respect to its input, from s.grad.
-func (d *layer) backward(s *layerScratch, params, paramGrad []float32, samples int) {
-	grad := s.grad[:samples*d.out]
+// backward turns the gradient of the output into that of the product, in place.
+func (d *layerPass) backward(p *pass, paramGrad []float32) {
+	samples, grad := p.samples, p.grad(d.output)
 	if d.relu {
-		kernel.ReLUBackward(grad, s.out[:samples*d.out])
+		kernel.ReLUBackward(grad, p.value(d.output))
 	}
 	if d.norm {
-		kernel.BatchNormBackward(grad, s.normalized, samples, d.out, params[d.gamma:][:d.out],
-			s.inverse, paramGrad[d.gamma:][:d.out], paramGrad[d.beta:][:d.out])
+		kernel.BatchNormBackward(grad, d.normalized, samples, d.out, p.params[d.gamma:][:d.out],
+			d.inverse, paramGrad[d.gamma:][:d.out], paramGrad[d.beta:][:d.out])
 	}
-	kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, samples, d.out)
-	kernel.Gemm(true, false, d.out, d.in, samples, 1, grad, d.out, s.input, d.in, 0, paramGrad[d.weight:], d.in)
-	if s.inputGrad != nil {
-		kernel.Gemm(false, false, samples, d.in, d.out, 1, grad, d.out, params[d.weight:], d.in, 0, s.inputGrad, d.in)
+	if !d.noBias {
+		kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, samples, d.out)
+	}
+	kernel.Gemm(true, false, d.out, d.in, samples, 1, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
+	if inputGrad := p.grad(d.input); inputGrad != nil {
+		kernel.Gemm(false, false, samples, d.in, d.out, 1, grad, d.out, p.params[d.weight:], d.in, 1, inputGrad, d.in)
 	}
 }

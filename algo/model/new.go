@@ -14,7 +14,7 @@ var ErrSchema = errors.New("the data do not suit the network")
 // New returns the built-in engine of the network that spec describes, for data
 // of the given schema. It returns the error of Validate, or one that wraps
 // ErrSchema if a slot's row length is not spec.Dim(), if a slot is raw and the
-// kind is logistic-regression or fm, or if the data lack what a part of the
+// kind is neither feed-forward nor dcn-v2, or if the data lack what a part of the
 // network takes as input.
 func New(spec Spec, schema *batch.Schema) (Engine, error) {
 	if err := spec.Validate(); err != nil {
@@ -25,16 +25,25 @@ func New(spec Spec, schema *batch.Schema) (Engine, error) {
 			return nil, fmt.Errorf("model: %w: slot %q has rows of %d values, %s wants %d",
 				ErrSchema, slot.Name, slot.Dim, spec.Kind, spec.Dim())
 		}
-		if slot.Pooling == batch.Raw && spec.Kind != FeedForward {
+		if slot.Pooling == batch.Raw && spec.Kind != FeedForward && spec.Kind != DCNv2 {
 			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only: set its pooling to sum or use %s",
 				ErrSchema, slot.Name, spec.Kind, FeedForward)
 		}
+	}
+	if schema.EmbeddingWidth()+len(schema.Dense) == 0 {
+		return nil, fmt.Errorf("model: %w: there is neither a slot nor a numeric feature", ErrSchema)
 	}
 	switch spec.Kind {
 	case LogisticRegression:
 		return newLogistic(schema), nil
 	case FactorizationMachine:
 		return newFactorization(spec, schema), nil
+	case DeepFM:
+		return newDeepFM(spec, schema), nil
+	case DLRM:
+		return newDLRM(spec, schema)
+	case DCNv2:
+		return newDCNv2(spec, schema), nil
 	}
 	return newFeedForward(spec, schema)
 }

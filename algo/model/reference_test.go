@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"tandem/algo/batch"
@@ -32,12 +33,19 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 	switch r.spec.Kind {
 	case LogisticRegression:
 		for i := range labels {
-			logits = append(logits, r.tensor("bias")[0]+total(embeddings[i])+dot(r.tensor("weight"), dense[i]))
+			logits = append(logits, r.tensor("bias")[0]+total(embeddings[i])+dot(r.tensor("linear"), dense[i]))
 		}
 	case FactorizationMachine:
 		for i := range labels {
-			logits = append(logits, r.machine(embeddings[i], dense[i]))
+			logit, _ := r.machine(embeddings[i], dense[i], r.spec.Factors)
+			logits = append(logits, logit)
 		}
+	case DeepFM:
+		logits = r.deepFM(embeddings, dense)
+	case DLRM:
+		logits = r.dlrm(embeddings, dense)
+	case DCNv2:
+		logits = r.crossNetwork(embeddings, dense)
 	default:
 		logits = r.feedForward(embeddings, dense)
 	}
@@ -48,11 +56,10 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 	return logits, sum
 }
 
-// machine sums over all pairs of fields, as Rendle's equation 1 does.
-func (r *reference) machine(embedding, dense []float64) float64 {
-	f := r.spec.Factors
-	logit := r.tensor("bias")[0] + dot(r.tensor("linear"), dense)
-	var vectors [][]float64
+// machine sums over all pairs of fields, as Rendle's equation 1 does. It also
+// returns the factor vectors, of f values each.
+func (r *reference) machine(embedding, dense []float64, f int) (logit float64, vectors [][]float64) {
+	logit = r.tensor("bias")[0] + dot(r.tensor("linear"), dense)
 	for at := 0; at < len(embedding); at += f + 1 {
 		logit += embedding[at]
 		vectors = append(vectors, embedding[at+1:at+1+f])
@@ -69,7 +76,98 @@ func (r *reference) machine(embedding, dense []float64) float64 {
 			logit += dot(vectors[i], vectors[j])
 		}
 	}
-	return logit
+	return logit, vectors
+}
+
+func (r *reference) deepFM(embeddings, dense [][]float64) (logits []float64) {
+	input := make([][]float64, len(embeddings))
+	for i := range embeddings {
+		logit, vectors := r.machine(embeddings[i], dense[i], r.spec.EmbeddingDim)
+		logits, input[i] = append(logits, logit), slices.Concat(vectors...)
+	}
+	for i, deep := range r.head(input, new(int)) {
+		logits[i] += deep
+	}
+	return logits
+}
+
+// dlrm takes the bottom's output, if there is one, and every product of two
+// different vectors once.
+func (r *reference) dlrm(embeddings, dense [][]float64) (logits []float64) {
+	offset, d := 0, r.spec.EmbeddingDim
+	bottom := make([][]float64, len(dense))
+	if len(r.schema.Dense) > 0 {
+		bottom = r.stack("bottom", len(r.spec.Bottom)+1, false, dense, &offset)
+	}
+	input := make([][]float64, len(embeddings))
+	for i := range embeddings {
+		vectors := slices.Concat(bottom[i], embeddings[i])
+		input[i] = slices.Clone(bottom[i])
+		for a := 0; a < len(vectors); a += d {
+			for b := 0; b < a; b += d {
+				input[i] = append(input[i], dot(vectors[a:a+d], vectors[b:b+d]))
+			}
+		}
+	}
+	return r.head(input, &offset)
+}
+
+// crossNetwork multiplies the matrix of a cross layer out where it has a rank.
+func (r *reference) crossNetwork(embeddings, dense [][]float64) (logits []float64) {
+	input, crossed := make([][]float64, len(embeddings)), make([][]float64, len(embeddings))
+	offset := 0
+	for i := range embeddings {
+		x0 := slices.Concat(embeddings[i], dense[i])
+		x, width := x0, len(x0)
+		for l := range r.spec.CrossLayers {
+			next := slices.Clone(x)
+			for row := range width {
+				sum := 0.0
+				for column := range width {
+					sum += r.crossWeight(l, row, column, width) * x[column]
+				}
+				next[row] += x0[row] * (sum + r.crossBias(l)[row])
+			}
+			x = next
+		}
+		input[i], crossed[i] = x0, x
+	}
+	if r.spec.Structure == Stacked {
+		return r.head(crossed, &offset)
+	}
+	deep := r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, &offset)
+	for i := range deep {
+		joint := slices.Concat(crossed[i], deep[i])
+		logits = append(logits, dot(r.tensor("output.weight"), joint)+r.tensor("output.bias")[0])
+	}
+	return logits
+}
+
+func (r *reference) crossWeight(layer, row, column, width int) (weight float64) {
+	rank := r.spec.Rank
+	if rank == 0 {
+		return r.tensor(fmt.Sprintf("cross.%d.weight", layer))[row*width+column]
+	}
+	u, v := r.tensor(fmt.Sprintf("cross.%d.u.weight", layer)), r.tensor(fmt.Sprintf("cross.%d.v.weight", layer))
+	for k := range rank {
+		weight += u[row*rank+k] * v[k*width+column]
+	}
+	return weight
+}
+
+func (r *reference) crossBias(layer int) []float64 {
+	if r.spec.Rank == 0 {
+		return r.tensor(fmt.Sprintf("cross.%d.bias", layer))
+	}
+	return r.tensor(fmt.Sprintf("cross.%d.u.bias", layer))
+}
+
+// head is the top layers and the layer to one logit.
+func (r *reference) head(input [][]float64, offset *int) (logits []float64) {
+	for _, x := range r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, offset) {
+		logits = append(logits, dot(r.tensor("output.weight"), x)+r.tensor("output.bias")[0])
+	}
+	return logits
 }
 
 func (r *reference) feedForward(embeddings, dense [][]float64) (logits []float64) {
@@ -82,12 +180,9 @@ func (r *reference) feedForward(embeddings, dense [][]float64) (logits []float64
 	}
 	joint := make([][]float64, len(embeddings))
 	for i := range joint {
-		joint[i] = append(append([]float64(nil), embeddings[i]...), dense[i]...)
+		joint[i] = slices.Concat(embeddings[i], dense[i])
 	}
-	for _, x := range r.stack("top", len(r.spec.Top), r.spec.BatchNorm, joint, &offset) {
-		logits = append(logits, dot(r.tensor("output.weight"), x)+r.tensor("output.bias")[0])
-	}
-	return logits
+	return r.head(joint, &offset)
 }
 
 func (r *reference) stack(name string, layers int, norm bool, x [][]float64, offset *int) [][]float64 {
@@ -170,15 +265,15 @@ func rows(x []float64, n, width int) [][]float64 {
 	return out
 }
 
-// network is one case of the tests: a kind, its data and random parameters.
-type network struct {
+// fixture is one case of the tests: a kind, its data and random parameters.
+type fixture struct {
 	name   string
 	spec   Spec
 	schema *batch.Schema
 }
 
-// networks covers every kind and every way to wire a feed-forward network.
-func networks() []network {
+// networks covers every kind and every way to wire it.
+func networks() []fixture {
 	schema := func(dim, dense, raw int) *batch.Schema {
 		s := &batch.Schema{
 			Slots:  []batch.Slot{{Name: "user", Dim: dim}, {Name: "item", Dim: dim}},
@@ -193,12 +288,25 @@ func networks() []network {
 	forward := func(sparse, dense *Tower, top []int, activation string, norm bool) Spec {
 		return Spec{Kind: FeedForward, EmbeddingDim: 3, SparseTower: sparse, DenseTower: dense, Top: top, Activation: activation, BatchNorm: norm}
 	}
+	cross := func(structure string, layers, rank int, top []int, norm bool) Spec {
+		return Spec{Kind: DCNv2, EmbeddingDim: 3, CrossLayers: layers, Structure: structure, Rank: rank, Top: top, Activation: ReLU, BatchNorm: norm}
+	}
 	plain, normed := &Tower{Layers: []int{4}}, &Tower{Layers: []int{4, 5}, BatchNorm: true}
-	return []network{
+	return []fixture{
 		{"logistic regression", Spec{Kind: LogisticRegression}, schema(1, 3, 0)},
 		{"logistic regression without numeric features", Spec{Kind: LogisticRegression}, schema(1, 0, 0)},
 		{"fm", Spec{Kind: FactorizationMachine, Factors: 4}, schema(5, 3, 0)},
 		{"fm without numeric features", Spec{Kind: FactorizationMachine, Factors: 2}, schema(3, 0, 0)},
+		{"deepfm", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: ReLU}, schema(4, 2, 0)},
+		{"deepfm with batch norm, no numeric features", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU, BatchNorm: true}, schema(4, 0, 0)},
+		{"dlrm", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5, 4}, Activation: ReLU}, schema(3, 2, 0)},
+		{"dlrm without numeric features", Spec{Kind: DLRM, EmbeddingDim: 3, Bottom: []int{4}, Top: []int{5}, Activation: ReLU}, schema(3, 0, 0)},
+		{"dlrm with batch norm, no hidden bottom", Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: NoActivation, BatchNorm: true}, schema(3, 2, 0)},
+		{"dcn stacked", cross(Stacked, 3, 0, []int{5, 4}, false), schema(3, 2, 0)},
+		{"dcn stacked of low rank over a raw slot", cross(Stacked, 2, 2, []int{5}, true), schema(3, 0, 2)},
+		{"dcn parallel", cross(Parallel, 1, 0, []int{5, 4}, true), schema(3, 2, 0)},
+		{"dcn parallel of low rank", cross(Parallel, 2, 2, []int{5}, false), schema(3, 2, 0)},
+		{"dcn without hidden layers", cross(Parallel, 2, 0, nil, false), schema(3, 2, 0)},
 		{"no towers", forward(nil, nil, []int{6, 4}, ReLU, false), schema(3, 2, 0)},
 		{"raw slot, no numeric features", forward(nil, nil, []int{6}, ReLU, false), schema(3, 0, 2)},
 		{"output layer alone", forward(nil, nil, nil, NoActivation, false), schema(3, 2, 0)},
@@ -210,7 +318,7 @@ func networks() []network {
 	}
 }
 
-func (n network) engine(t *testing.T) Engine {
+func (n fixture) engine(t *testing.T) Engine {
 	t.Helper()
 	engine, err := New(n.spec, n.schema)
 	if err != nil {

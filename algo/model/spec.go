@@ -1,45 +1,79 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Kinds of networks.
 const (
 	LogisticRegression   = "logistic-regression"
 	FactorizationMachine = "fm"
+	DeepFM               = "deepfm"
+	DLRM                 = "dlrm"
+	DCNv2                = "dcn-v2"
 	FeedForward          = "feed-forward"
 )
 
-// Activations of a feed-forward network.
+// Kinds lists the kinds of networks, the simplest first.
+func Kinds() []string {
+	return []string{LogisticRegression, FactorizationMachine, DeepFM, DLRM, DCNv2, FeedForward}
+}
+
+// Structures of a dcn-v2: the hidden layers behind the cross layers, or beside
+// them.
+const (
+	Stacked  = "stacked"
+	Parallel = "parallel"
+)
+
+// Activations of hidden layers.
 const (
 	ReLU         = "relu"
 	NoActivation = "none"
 )
 
-// Wider layers and longer rows are taken for a mistake.
+// Wider layers, longer rows and more cross layers are taken for a mistake.
 const (
 	layerWidthMax   = 1 << 20
+	crossLayersMax  = 100
 	embeddingDimMax = 1 << 16
 )
 
 // Spec describes a network. Fields that its kind does not use are ignored, so
 // that a job may change the kind alone.
 type Spec struct {
-	// Kind is logistic-regression, fm or feed-forward.
+	// Kind is one of Kinds.
 	Kind string `yaml:"kind"`
-	// EmbeddingDim is the length of an embedding row of a feed-forward network.
+	// EmbeddingDim is the length of the embedding of an id, which is the row but
+	// for deepfm, whose rows have one value more: a linear weight, the first.
+	// Used by deepfm, dlrm, dcn-v2 and feed-forward.
 	EmbeddingDim int `yaml:"embedding-dim"`
-	// Factors is the length of a factor vector of an fm; a row has one value more.
+	// Factors is the length of a factor vector of an fm; a row has one value more,
+	// as in deepfm.
 	Factors int `yaml:"factors"`
 	// SparseTower and DenseTower are the layers that the pooled embeddings and the
 	// numeric features of a feed-forward network pass before they are joined; nil
 	// or without layers passes them on as they are.
 	SparseTower *Tower `yaml:"sparse-tower"`
 	DenseTower  *Tower `yaml:"dense-tower"`
-	// Top are the widths of the hidden layers of a feed-forward network after the
-	// join; a last linear layer to one logit follows them.
+	// Bottom are the widths of the hidden layers over the numeric features of a
+	// dlrm; a layer of EmbeddingDim follows them.
+	Bottom []int `yaml:"bottom"`
+	// Top are the widths of the hidden layers before the last linear layer to one
+	// logit: behind the join of a feed-forward network, behind the interactions of
+	// a dlrm, the deep part of a deepfm and of a dcn-v2.
 	Top []int `yaml:"top"`
-	// Activation follows every hidden layer of a feed-forward network, towers
-	// included, after its batch norm if it has one: relu or none.
+	// CrossLayers is the number of cross layers of a dcn-v2.
+	CrossLayers int `yaml:"cross-layers"`
+	// Structure of a dcn-v2 is stacked, where Top takes the output of the cross
+	// layers, or parallel, where both take the features.
+	Structure string `yaml:"structure"`
+	// Rank r of a dcn-v2 makes the matrix of a cross layer the product of one with
+	// r columns and one with r rows; 0: a full matrix.
+	Rank int `yaml:"rank"`
+	// Activation follows every hidden layer, those of towers and Bottom included,
+	// after its batch norm if it has one: relu or none. Cross layers have none.
 	Activation string `yaml:"activation"`
 	// BatchNorm puts a batch norm behind every hidden layer of Top.
 	BatchNorm bool `yaml:"batch-norm"`
@@ -54,9 +88,19 @@ type Tower struct {
 }
 
 // Default is the network used outside throughput studies: 16 values a row, top
-// 256-128, relu. Factors are 8, for a job that changes only the kind to fm.
+// 256-128, relu. The fields of the other kinds are set too, for a job that
+// changes the kind alone: 8 factors, bottom 64, three full cross layers, stacked.
 func Default() Spec {
-	return Spec{Kind: FeedForward, EmbeddingDim: 16, Factors: 8, Top: []int{256, 128}, Activation: ReLU}
+	return Spec{
+		Kind:         FeedForward,
+		EmbeddingDim: 16,
+		Factors:      8,
+		Bottom:       []int{64},
+		Top:          []int{256, 128},
+		CrossLayers:  3,
+		Structure:    Stacked,
+		Activation:   ReLU,
+	}
 }
 
 // PersiaAdultIncome is the network of Persia's adult-income example: rows of 8,
@@ -86,13 +130,15 @@ func PersiaTower() Spec {
 }
 
 // Dim returns the row length that the network wants of every slot: EmbeddingDim,
-// 1 for logistic-regression, Factors+1 for fm.
+// 1 for logistic-regression, Factors+1 for fm, EmbeddingDim+1 for deepfm.
 func (s Spec) Dim() int {
 	switch s.Kind {
 	case LogisticRegression:
 		return 1
 	case FactorizationMachine:
 		return s.Factors + 1
+	case DeepFM:
+		return s.EmbeddingDim + 1
 	}
 	return s.EmbeddingDim
 }
@@ -104,27 +150,39 @@ func (s Spec) Validate() error {
 	case LogisticRegression:
 		return nil
 	case FactorizationMachine:
-		return checkRange("factors", s.Factors, embeddingDimMax)
+		return checkRange("factors", s.Factors, 1, embeddingDimMax)
+	case DeepFM:
+		return s.validateLayers()
+	case DLRM:
+		return s.validateLayers(stack{"bottom", s.Bottom})
+	case DCNv2:
+		if err := s.validateCross(); err != nil {
+			return err
+		}
+		return s.validateLayers()
 	case FeedForward:
-		return s.validateFeedForward()
+		return s.validateLayers(
+			stack{"sparse-tower.layers", s.SparseTower.widths()},
+			stack{"dense-tower.layers", s.DenseTower.widths()})
 	}
-	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, LogisticRegression, FactorizationMachine, FeedForward)
+	return fmt.Errorf("kind = %q, want one of %s", s.Kind, strings.Join(Kinds(), ", "))
 }
 
-func (s Spec) validateFeedForward() error {
-	if err := checkRange("embedding-dim", s.EmbeddingDim, embeddingDimMax); err != nil {
+// stack is hidden layers and the path of the field that gives their widths.
+type stack struct {
+	path   string
+	widths []int
+}
+
+// validateLayers checks what all networks with hidden layers have, and further
+// stacks.
+func (s Spec) validateLayers(further ...stack) error {
+	if err := checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax); err != nil {
 		return err
 	}
-	for _, stack := range []struct {
-		path   string
-		widths []int
-	}{
-		{"sparse-tower.layers", s.SparseTower.widths()},
-		{"dense-tower.layers", s.DenseTower.widths()},
-		{"top", s.Top},
-	} {
+	for _, stack := range append(further, stack{"top", s.Top}) {
 		for i, width := range stack.widths {
-			if err := checkRange(fmt.Sprintf("%s[%d]", stack.path, i), width, layerWidthMax); err != nil {
+			if err := checkRange(fmt.Sprintf("%s[%d]", stack.path, i), width, 1, layerWidthMax); err != nil {
 				return err
 			}
 		}
@@ -135,6 +193,16 @@ func (s Spec) validateFeedForward() error {
 	return nil
 }
 
+func (s Spec) validateCross() error {
+	if err := checkRange("cross-layers", s.CrossLayers, 1, crossLayersMax); err != nil {
+		return err
+	}
+	if s.Structure != Stacked && s.Structure != Parallel {
+		return fmt.Errorf("structure = %q, want %s or %s", s.Structure, Stacked, Parallel)
+	}
+	return checkRange("rank", s.Rank, 0, layerWidthMax)
+}
+
 // widths returns the layers of a tower that may be missing.
 func (t *Tower) widths() []int {
 	if t == nil {
@@ -143,9 +211,9 @@ func (t *Tower) widths() []int {
 	return t.Layers
 }
 
-func checkRange(path string, v, most int) error {
-	if v < 1 || v > most {
-		return fmt.Errorf("%s = %d, want 1 to %d", path, v, most)
+func checkRange(path string, v, least, most int) error {
+	if v < least || v > most {
+		return fmt.Errorf("%s = %d, want %d to %d", path, v, least, most)
 	}
 	return nil
 }

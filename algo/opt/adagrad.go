@@ -8,27 +8,27 @@ package opt
 // epsilon outside the root as PyTorch has it; Persia's Adagrad for Before, with
 // epsilon inside the root.
 type adagrad struct {
-	rate, epsilon, initial float32
-	order                  Order
+	epsilon, initial float32
+	order            Order
 }
 
-func newAdagrad(rate float64, order Order, epsilon, initial float64) adagrad {
-	return adagrad{float32(rate), float32(epsilon), float32(initial), order}
+func newAdagrad(order Order, epsilon, initial float64) adagrad {
+	return adagrad{float32(epsilon), float32(initial), order}
 }
 
 // elementwise applies one step with one accumulator an element. Cost: 5
 // operations and a square root an element.
-func (o adagrad) elementwise(w, sum, grad []float32) {
+func (o adagrad) elementwise(w, sum, grad []float32, rate float32) {
 	if o.order == Before {
 		for i, g := range grad {
-			w[i] -= float32(o.rate*g) / sqrt(sum[i]+o.epsilon)
+			w[i] -= float32(rate*g) / sqrt(sum[i]+o.epsilon)
 			sum[i] += float32(g * g)
 		}
 		return
 	}
 	for i, g := range grad {
 		sum[i] += float32(g * g)
-		w[i] -= float32(o.rate*g) / (sqrt(sum[i]) + o.epsilon)
+		w[i] -= float32(rate*g) / (sqrt(sum[i]) + o.epsilon)
 	}
 }
 
@@ -42,7 +42,7 @@ func (o adagrad) elementwise(w, sum, grad []float32) {
 //
 // Source: Persia's vectorwise_shared Adagrad and FBGEMM's EXACT_ROWWISE_ADAGRAD,
 // which fix the mean; the orders are those of elementwise.
-func (o adagrad) rowwise(w []float32, sum *float32, grad []float32) {
+func (o adagrad) rowwise(w []float32, sum *float32, grad []float32, rate float32) {
 	if len(grad) == 0 {
 		return
 	}
@@ -60,6 +60,6 @@ func (o adagrad) rowwise(w []float32, sum *float32, grad []float32) {
 		divisor = sqrt(*sum) + o.epsilon
 	}
 	for i, g := range grad {
-		w[i] -= float32(o.rate*g) / divisor
+		w[i] -= float32(rate*g) / divisor
 	}
 }

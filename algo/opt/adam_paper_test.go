@@ -2,6 +2,7 @@ package opt
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -39,4 +40,54 @@ func TestKingmaBaAlgorithmOne(t *testing.T) {
 	o.Step(w, state, []float32{4}, 2)
 	// The step is (16/7) / √(304/37).
 	near(t, "w₃", w[0], -1-16.0/7/math.Sqrt(304.0/37))
+}
+
+func rowAdamSpec() RowSpec {
+	spec := DefaultRow()
+	spec.Kind, spec.Rate, spec.WeightBound = Adam, 0.125, 0
+	return spec
+}
+
+// Kingma, Ba 2015, algorithm 1, counts t from 1. Persia takes β² at the first
+// step, whose length is then rate·√(1+β₂)/(1+β₁) = 0.744·rate.
+func TestRowAdamCorrectsByTheFirstPowerAtTheFirstStep(t *testing.T) {
+	o := mustRow(t, rowAdamSpec())
+	e, state := []float32{0, 0}, make([]float32, o.StateSize(2))
+	o.Init(state)
+	o.Apply(e, state, []float32{3, -0.01})
+	near(t, "e[0]", e[0], -0.125)
+	near(t, "e[1]", e[1], 0.125)
+	near(t, "t", state[4], 1)
+}
+
+// A row's t counts its own gradients: a row has the bits of dense parameters that
+// saw the same gradients, whenever they came.
+func TestRowAdamIsDenseAdamOfTheRowsOwnSteps(t *testing.T) {
+	spec := DefaultDense()
+	spec.Rate, spec.Epsilon = rowAdamSpec().Rate, rowAdamSpec().Epsilon
+	row, whole := mustRow(t, rowAdamSpec()), mustDense(t, spec)
+	e, state := []float32{1, -2, 0.5}, make([]float32, row.StateSize(3))
+	w, denseState := slices.Clone(e), make([]float32, whole.StateSize(3))
+	row.Init(state)
+	whole.Init(denseState)
+	for step := range 5 {
+		grad := []float32{float32(step) - 2, 0.25, -1}
+		row.Apply(e, state, grad)
+		whole.Step(w, denseState, grad, step)
+	}
+	if !slices.Equal(e, w) {
+		t.Errorf("row %v, dense %v", e, w)
+	}
+}
+
+// After 2²⁴ gradients t can no longer grow in float32. Both corrections are 1 by
+// then, so a constant gradient still moves a value by the rate.
+func TestRowAdamSurvivesTheLargestCount(t *testing.T) {
+	o := mustRow(t, rowAdamSpec())
+	e, state := []float32{0}, []float32{2, 4, 1 << 24} // m = g, v = g²
+	o.Apply(e, state, []float32{2})
+	near(t, "e", e[0], -0.125)
+	if state[2] != 1<<24 {
+		t.Errorf("t = %v, want 2²⁴", state[2])
+	}
 }

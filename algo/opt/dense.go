@@ -1,19 +1,17 @@
 package opt
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
-// Dense updates the flat parameter vector of a network, or any contiguous part
-// of it: the elements do not interact.
+// Dense updates the flat parameter vector of a network. Without clip-norm the
+// elements do not interact, and it may update any contiguous part as well.
 type Dense interface {
 	// StateSize returns the number of state values that params parameters need.
 	StateSize(params int) int
 	// Init writes the state before the first step.
 	Init(state []float32)
-	// Step applies one update in place. Step counts from 0; grad is the mean
-	// gradient of the step's samples and is not changed. It panics if len(grad)
+	// Step applies one update in place, at the rate that the schedule gives the
+	// step. Step counts from 0; grad is the mean gradient of the step's samples,
+	// and is changed only if clip-norm scales it. It panics if len(grad)
 	// differs from len(params), or len(state) from StateSize(len(params)).
 	Step(params, state, grad []float32, step int)
 }
@@ -24,27 +22,49 @@ func NewDense(spec DenseSpec) (Dense, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("opt: dense optimizer: %w", err)
 	}
-	rate := float32(spec.Rate)
+	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, spec.ClipNorm}, nil
+}
+
+// dense is what all kinds share: the rate of a step and the clipping of its
+// gradient.
+type dense struct {
+	denseRule
+	rate     float64
+	schedule Schedule
+	clip     float64
+}
+
+func (o dense) Step(params, state, grad []float32, step int) {
+	checkStep(o, params, state, grad)
+	clipNorm(grad, o.clip)
+	o.update(params, state, grad, float32(o.schedule.Rate(o.rate, step)), step)
+}
+
+// denseRule is what makes a kind a kind.
+type denseRule interface {
+	StateSize(params int) int
+	Init(state []float32)
+	update(params, state, grad []float32, rate float32, step int)
+}
+
+func newDenseRule(spec DenseSpec) denseRule {
 	switch spec.Kind {
 	case SGD:
-		return denseSGD{rate}, nil
+		return denseSGD{}
 	case Adagrad:
-		return denseAdagrad{newAdagrad(spec.Rate, spec.Order, spec.Epsilon, spec.InitialAccumulator)}, nil
+		return denseAdagrad{newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)}
 	default: // Validate leaves only Adam
-		return denseAdam{rate, float32(spec.Epsilon), spec.Beta1, spec.Beta2}, nil
+		return denseAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	}
 }
 
 // denseSGD is stochastic gradient descent, w −= rate·g, without state.
-type denseSGD struct{ rate float32 }
+type denseSGD struct{}
 
 func (denseSGD) StateSize(int) int { return 0 }
 func (denseSGD) Init([]float32)    {}
 
-func (o denseSGD) Step(params, state, grad []float32, _ int) {
-	checkStep(o, params, state, grad)
-	descend(params, grad, o.rate)
-}
+func (denseSGD) update(params, _, grad []float32, rate float32, _ int) { descend(params, grad, rate) }
 
 // denseAdagrad holds one sum of squares a parameter.
 type denseAdagrad struct{ adagrad }
@@ -52,40 +72,19 @@ type denseAdagrad struct{ adagrad }
 func (denseAdagrad) StateSize(params int) int { return params }
 func (o denseAdagrad) Init(state []float32)   { fill(state, o.initial) }
 
-func (o denseAdagrad) Step(params, state, grad []float32, _ int) {
-	checkStep(o, params, state, grad)
-	o.elementwise(params, state, grad)
+func (o denseAdagrad) update(params, state, grad []float32, rate float32, _ int) {
+	o.elementwise(params, state, grad, rate)
 }
 
-// denseAdam is Adam with bias correction; with t = step + 1,
-//
-//	m = β₁·m + (1−β₁)·g;    v = β₂·v + (1−β₂)·g²
-//	w −= rate · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + epsilon)
-//
-// The state is m of all parameters, then v of all. Cost: about 12 operations and
-// a square root a parameter.
-//
-// Source: Kingma, Ba, ICLR 2015, algorithm 1.
-type denseAdam struct {
-	rate, epsilon float32
-	beta1, beta2  float64
-}
+// denseAdam holds the mean gradients of all parameters, then the mean squares of
+// all.
+type denseAdam struct{ adam }
 
 func (denseAdam) StateSize(params int) int { return 2 * params }
 func (denseAdam) Init(state []float32)     { clear(state) }
 
-func (o denseAdam) Step(params, state, grad []float32, step int) {
-	checkStep(o, params, state, grad)
-	mean, square := state[:len(params)], state[len(params):]
-	beta1, beta2 := float32(o.beta1), float32(o.beta2)
-	rest1, rest2 := float32(1-o.beta1), float32(1-o.beta2)
-	correct1 := float32(1 - math.Pow(o.beta1, float64(step+1)))
-	correct2 := float32(1 - math.Pow(o.beta2, float64(step+1)))
-	for i, g := range grad {
-		mean[i] = float32(beta1*mean[i]) + float32(rest1*g)
-		square[i] = float32(beta2*square[i]) + float32(float32(rest2*g)*g)
-		params[i] -= float32(o.rate*(mean[i]/correct1)) / (sqrt(square[i]/correct2) + o.epsilon)
-	}
+func (o denseAdam) update(params, state, grad []float32, rate float32, step int) {
+	o.step(params, state[:len(params)], state[len(params):], grad, rate, float64(step+1))
 }
 
 // checkStep panics unless the arguments of Step fit together.

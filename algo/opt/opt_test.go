@@ -63,7 +63,7 @@ func TestWeightBoundClampsAfterTheUpdate(t *testing.T) {
 
 func rowSpecs() []RowSpec {
 	var specs []RowSpec
-	for _, kind := range []string{SGD, Adagrad, RowwiseAdagrad} {
+	for _, kind := range []string{SGD, Adagrad, RowwiseAdagrad, Adam, FTRL} {
 		for _, order := range []Order{After, Before} {
 			spec := DefaultRow()
 			spec.Kind, spec.Order = kind, order
@@ -163,7 +163,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		edit func(*DenseSpec, *RowSpec)
 		want string
 	}{
-		{"kind", func(d *DenseSpec, r *RowSpec) { d.Kind, r.Kind = "adamw", "adam" }, "kind"},
+		{"kind", func(d *DenseSpec, r *RowSpec) { d.Kind, r.Kind = "adamw", "adamw" }, "kind"},
 		{"empty kind", func(d *DenseSpec, r *RowSpec) { d.Kind, r.Kind = "", "" }, "kind"},
 		{"zero rate", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = 0, 0 }, "rate"},
 		{"infinite rate", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = math.Inf(1), math.Inf(1) }, "rate"},
@@ -182,15 +182,47 @@ func TestValidateNamesTheField(t *testing.T) {
 			}
 		}
 	}
-	dense := DefaultDense()
-	dense.Beta2 = 1
-	if _, err := NewDense(dense); err == nil || !strings.Contains(err.Error(), "beta2 = 1") {
-		t.Errorf("error %v, want one about beta2", err)
+}
+
+func TestValidateNamesTheFieldOfAKind(t *testing.T) {
+	for _, tt := range []struct {
+		edit func(*DenseSpec)
+		want string
+	}{
+		{func(s *DenseSpec) { s.Beta2 = 1 }, "beta2 = 1"},
+		{func(s *DenseSpec) { s.ClipNorm = -1 }, "clip-norm = -1"},
+		{func(s *DenseSpec) { s.ClipNorm = math.Inf(1) }, "clip-norm = +Inf"},
+		{func(s *DenseSpec) { s.Schedule.WarmUp = -1 }, "schedule.warm-up = -1"},
+		{func(s *DenseSpec) { s.Schedule.Decay = "cosine" }, `schedule.decay = "cosine"`},
+		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: LinearDecay, WarmUp: 5, Steps: 5} }, "schedule.steps = 5"},
+		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: StepDecay, Factor: 0.5} }, "schedule.steps = 0"},
+		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: StepDecay, Steps: 1} }, "schedule.factor = 0"},
+	} {
+		spec := DefaultDense()
+		tt.edit(&spec)
+		if _, err := NewDense(spec); err == nil || !strings.Contains(err.Error(), ": "+tt.want) {
+			t.Errorf("dense error %v, want one about %q", err, tt.want)
+		}
 	}
-	row := DefaultRow()
-	row.WeightBound = math.NaN()
-	if _, err := NewRow(row); err == nil || !strings.Contains(err.Error(), "weight-bound = NaN") {
-		t.Errorf("error %v, want one about weight-bound", err)
+	for _, tt := range []struct {
+		kind string
+		edit func(*RowSpec)
+		want string
+	}{
+		{SGD, func(s *RowSpec) { s.WeightBound = math.NaN() }, "weight-bound = NaN"},
+		{Adam, func(s *RowSpec) { s.Beta1 = 1 }, "beta1 = 1"},
+		{Adam, func(s *RowSpec) { s.Epsilon = 0 }, "epsilon = 0"},
+		{FTRL, func(s *RowSpec) { s.Rate = 0 }, "rate = 0"},
+		{FTRL, func(s *RowSpec) { s.Beta = 0 }, "beta = 0"},
+		{FTRL, func(s *RowSpec) { s.L1 = -1 }, "l1 = -1"},
+		{FTRL, func(s *RowSpec) { s.L2 = math.Inf(1) }, "l2 = +Inf"},
+	} {
+		spec := DefaultRow()
+		spec.Kind = tt.kind
+		tt.edit(&spec)
+		if _, err := NewRow(spec); err == nil || !strings.Contains(err.Error(), ": "+tt.want) {
+			t.Errorf("%s: row error %v, want one about %q", tt.kind, err, tt.want)
+		}
 	}
 }
 

@@ -21,15 +21,19 @@ func NewRow(spec RowSpec) (Row, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("opt: row optimizer: %w", err)
 	}
-	bound := weightBound(spec.WeightBound)
-	adagrad := newAdagrad(spec.Rate, spec.Order, spec.Epsilon, spec.InitialAccumulator)
+	rate, bound := float32(spec.Rate), weightBound(spec.WeightBound)
+	adagrad := newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)
 	switch spec.Kind {
 	case SGD:
-		return rowSGD{float32(spec.Rate), bound}, nil
+		return rowSGD{rate, bound}, nil
 	case Adagrad:
-		return rowAdagrad{adagrad, bound}, nil
-	default: // Validate leaves only RowwiseAdagrad
-		return rowwiseAdagrad{adagrad, bound}, nil
+		return rowAdagrad{adagrad, rate, bound}, nil
+	case RowwiseAdagrad:
+		return rowwiseAdagrad{adagrad, rate, bound}, nil
+	case Adam:
+		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2), rate, bound}, nil
+	default: // Validate leaves only FTRL
+		return rowFTRL{rate, float32(spec.Beta), float32(spec.L1), float32(spec.L2), bound}, nil
 	}
 }
 
@@ -51,6 +55,7 @@ func (o rowSGD) Apply(embedding, state, grad []float32) {
 // rowAdagrad holds one sum of squares a value.
 type rowAdagrad struct {
 	adagrad
+	rate  float32
 	bound weightBound
 }
 
@@ -59,13 +64,14 @@ func (o rowAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowAdagrad) Apply(embedding, state, grad []float32) {
 	checkApply(o, embedding, state, grad)
-	o.elementwise(embedding, state, grad)
+	o.elementwise(embedding, state, grad, o.rate)
 	o.bound.clamp(embedding)
 }
 
 // rowwiseAdagrad holds one sum of mean squares a row.
 type rowwiseAdagrad struct {
 	adagrad
+	rate  float32
 	bound weightBound
 }
 
@@ -74,7 +80,7 @@ func (o rowwiseAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowwiseAdagrad) Apply(embedding, state, grad []float32) {
 	checkApply(o, embedding, state, grad)
-	o.rowwise(embedding, &state[0], grad)
+	o.rowwise(embedding, &state[0], grad, o.rate)
 	o.bound.clamp(embedding)
 }
 

@@ -10,14 +10,15 @@ const (
 	SGD            = "sgd"
 	Adagrad        = "adagrad"
 	RowwiseAdagrad = "rowwise-adagrad" // rows only
-	Adam           = "adam"            // dense only
+	Adam           = "adam"
+	FTRL           = "ftrl" // rows only
 )
 
 // DenseSpec describes the optimizer of the dense parameters. Fields that its
 // kind does not use are ignored, so that a job may change the kind alone.
 type DenseSpec struct {
 	Kind  string  `yaml:"kind"`  // sgd, adagrad or adam
-	Rate  float64 `yaml:"rate"`  // learning rate, > 0
+	Rate  float64 `yaml:"rate"`  // learning rate, > 0; the highest, if a schedule changes it
 	Order Order   `yaml:"order"` // adagrad: after or before
 	// Epsilon keeps the divisor of adagrad and adam away from 0; > 0.
 	Epsilon float64 `yaml:"epsilon"`
@@ -25,32 +26,38 @@ type DenseSpec struct {
 	InitialAccumulator float64 `yaml:"initial-accumulator"`
 	Beta1              float64 `yaml:"beta1"` // adam: decay of the mean gradient, in [0, 1)
 	Beta2              float64 `yaml:"beta2"` // adam: decay of the mean square, in [0, 1)
+	// Schedule changes the rate from step to step.
+	Schedule Schedule `yaml:"schedule"`
+	// ClipNorm is the largest Euclidean norm of a step's whole gradient, which is
+	// scaled down to it; ≥ 0, and 0 means no bound.
+	ClipNorm float64 `yaml:"clip-norm"`
 }
 
 // DefaultDense is Adam as its authors set it: rate 0.001, decays 0.9 and 0.999,
-// epsilon 1e-8. The fields of the other kinds are set too.
+// epsilon 1e-8, a constant rate, no clipping. The fields of the other kinds are
+// set too.
 func DefaultDense() DenseSpec {
-	return DenseSpec{Kind: Adam, Rate: 0.001, Order: After, Epsilon: 1e-8, Beta1: 0.9, Beta2: 0.999}
+	return DenseSpec{
+		Kind: Adam, Rate: 0.001, Order: After, Epsilon: 1e-8, Beta1: 0.9, Beta2: 0.999,
+		Schedule: Schedule{Decay: NoDecay},
+	}
 }
 
 // Validate returns an error that names the first field that is out of range.
 func (s DenseSpec) Validate() error {
+	if err := s.Schedule.Validate(); err != nil {
+		return fmt.Errorf("schedule.%w", err)
+	}
+	if err := checkNotNegative("clip-norm", s.ClipNorm); err != nil {
+		return err
+	}
 	switch s.Kind {
 	case SGD:
 		return checkPositive("rate", s.Rate)
 	case Adagrad:
 		return checkAdagrad(s.Rate, s.Order, s.Epsilon, s.InitialAccumulator)
 	case Adam:
-		if err := checkPositive("rate", s.Rate); err != nil {
-			return err
-		}
-		if err := checkPositive("epsilon", s.Epsilon); err != nil {
-			return err
-		}
-		if err := checkDecay("beta1", s.Beta1); err != nil {
-			return err
-		}
-		return checkDecay("beta2", s.Beta2)
+		return checkAdam(s.Rate, s.Epsilon, s.Beta1, s.Beta2)
 	}
 	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, SGD, Adagrad, Adam)
 }
@@ -58,25 +65,38 @@ func (s DenseSpec) Validate() error {
 // RowSpec describes the optimizer of the embedding rows. Fields that its kind
 // does not use are ignored.
 type RowSpec struct {
-	Kind  string  `yaml:"kind"`  // sgd, adagrad or rowwise-adagrad
+	Kind  string  `yaml:"kind"`  // sgd, adagrad, rowwise-adagrad, adam or ftrl
 	Rate  float64 `yaml:"rate"`  // learning rate, > 0
 	Order Order   `yaml:"order"` // both adagrads: after or before
-	// Epsilon keeps the divisor of both adagrads away from 0; > 0.
+	// Epsilon keeps the divisor of both adagrads and of adam away from 0; > 0.
 	Epsilon float64 `yaml:"epsilon"`
-	// InitialAccumulator is what the sums of squares of a new row start from; ≥ 0.
+	// InitialAccumulator is what the sums of squares of a new row start from under
+	// both adagrads; ≥ 0.
 	InitialAccumulator float64 `yaml:"initial-accumulator"`
+	Beta1              float64 `yaml:"beta1"` // adam: decay of the mean gradient, in [0, 1)
+	Beta2              float64 `yaml:"beta2"` // adam: decay of the mean square, in [0, 1)
+	// Beta of ftrl makes the first steps smaller, the rate being rate/(beta + √n)
+	// after squared gradients of sum n; > 0.
+	Beta float64 `yaml:"beta"`
+	L1   float64 `yaml:"l1"` // ftrl: weight of Σ|e|, which makes values exactly 0; ≥ 0
+	L2   float64 `yaml:"l2"` // ftrl: weight of ½·Σe²; ≥ 0
 	// WeightBound is the largest size of an embedding value: after an update each
 	// is clamped to [−WeightBound, WeightBound]. 0 or less means no bound.
 	WeightBound float64 `yaml:"weight-bound"`
 }
 
 // DefaultRow is Persia's row optimizer with its settings: Adagrad, order before,
-// rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by 10.
+// rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by 10. The
+// fields of the other kinds are set too: adam's decays as its authors do, ftrl's
+// beta 1 as McMahan and others find good enough, no l1 nor l2.
 //
 // Source: Persia's repository, Adagrad's defaults and the hyperparameters of the
 // embedding server.
 func DefaultRow() RowSpec {
-	return RowSpec{Kind: Adagrad, Rate: 0.01, Order: Before, Epsilon: 1e-10, InitialAccumulator: 0.01, WeightBound: 10}
+	return RowSpec{
+		Kind: Adagrad, Rate: 0.01, Order: Before, Epsilon: 1e-10, InitialAccumulator: 0.01, WeightBound: 10,
+		Beta1: 0.9, Beta2: 0.999, Beta: 1,
+	}
 }
 
 // Validate returns an error that names the first field that is out of range.
@@ -89,8 +109,38 @@ func (s RowSpec) Validate() error {
 		return checkPositive("rate", s.Rate)
 	case Adagrad, RowwiseAdagrad:
 		return checkAdagrad(s.Rate, s.Order, s.Epsilon, s.InitialAccumulator)
+	case Adam:
+		return checkAdam(s.Rate, s.Epsilon, s.Beta1, s.Beta2)
+	case FTRL:
+		return s.checkFTRL()
 	}
-	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, SGD, Adagrad, RowwiseAdagrad)
+	return fmt.Errorf("kind = %q, want %s, %s, %s, %s or %s", s.Kind, SGD, Adagrad, RowwiseAdagrad, Adam, FTRL)
+}
+
+func (s RowSpec) checkFTRL() error {
+	if err := checkPositive("rate", s.Rate); err != nil {
+		return err
+	}
+	if err := checkPositive("beta", s.Beta); err != nil {
+		return err
+	}
+	if err := checkNotNegative("l1", s.L1); err != nil {
+		return err
+	}
+	return checkNotNegative("l2", s.L2)
+}
+
+func checkAdam(rate, epsilon, beta1, beta2 float64) error {
+	if err := checkPositive("rate", rate); err != nil {
+		return err
+	}
+	if err := checkPositive("epsilon", epsilon); err != nil {
+		return err
+	}
+	if err := checkDecay("beta1", beta1); err != nil {
+		return err
+	}
+	return checkDecay("beta2", beta2)
 }
 
 func checkAdagrad(rate float64, order Order, epsilon, initial float64) error {
@@ -103,8 +153,12 @@ func checkAdagrad(rate float64, order Order, epsilon, initial float64) error {
 	if err := checkPositive("epsilon", epsilon); err != nil {
 		return err
 	}
-	if !(initial >= 0 && float32(initial)-float32(initial) == 0) {
-		return fmt.Errorf("initial-accumulator = %v, want a finite number, at least 0", initial)
+	return checkNotNegative("initial-accumulator", initial)
+}
+
+func checkNotNegative(name string, v float64) error {
+	if x := float32(v); !(v >= 0 && x-x == 0) {
+		return fmt.Errorf("%s = %v, want a finite number, at least 0", name, v)
 	}
 	return nil
 }
