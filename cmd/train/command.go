@@ -45,8 +45,10 @@ this program, is trained for one epoch in each mode, with Persia's net and
 optimizers on 4 ranks, beside a logistic regression; then the simulator says
 what the same job would do on Persia's cluster.
 
-A job file (--file) describes other jobs; see cmd/train/jobs. Paths in it are
-relative to the folder in the environment variable TANDEM_DATA.
+A job file (--file) describes other jobs; cmd/train/jobs/README.md explains it.
+Paths in it are relative to the folder in the environment variable TANDEM_DATA,
+or to the file's own folder where that is not set. Flags change the job; without
+them a job file trains in its own mode, with its own settings.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers.`
@@ -83,7 +85,7 @@ func (p *program) command() *cobra.Command {
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: the census income job)")
-	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "modes to train")
+	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "modes to train; without it, a job file's own")
 	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; must divide the job's groups")
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -123,6 +124,28 @@ func TestJobFilesTrain(t *testing.T) {
 		// Neither is a claim about quality: a model that learned nothing has 0.5.
 		if t.Logf("%s: AUC %.4f", file, result.AUC); result.AUC < 0.6 {
 			t.Errorf("%s: AUC %.4f", file, result.AUC)
+		}
+	}
+}
+
+// The job file that jobs/README.md explains is one that can be read.
+func TestExplainedJobFileIsValid(t *testing.T) {
+	page, err := os.ReadFile("jobs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("jobs/README.md shows no job file")
+	}
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, "jobs/generated.yaml"} {
+		if _, err := jobfile.Load(name); err != nil {
+			t.Error(err)
 		}
 	}
 }

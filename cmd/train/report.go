@@ -18,6 +18,7 @@ type report struct {
 	Provenance  string       `json:"provenance"`
 	TrainRows   int          `json:"train_rows"`
 	TestRows    int          `json:"test_rows"`
+	OracleAUC   float64      `json:"oracle_auc,omitempty"` // of the true probabilities, where the data are generated
 	DroppedRows int          `json:"dropped_rows"`
 	Model       string       `json:"model"`
 	Engine      string       `json:"engine"`
@@ -55,8 +56,16 @@ type row struct {
 const engineName = "built-in kernels, portable Go (gonum blas32)"
 
 func newReport(j jobfile.Job, data *datasets.Dataset) *report {
+	var oracle float64
+	if data.TestProbability != nil {
+		truth := make([]float32, len(data.TestProbability))
+		for i, p := range data.TestProbability {
+			truth[i] = float32(p)
+		}
+		oracle = metric.AUC(truth, data.Test.Labels)
+	}
 	return &report{
-		Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		OracleAUC: oracle, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Training.Model.Kind, Engine: engineName, Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
@@ -97,11 +106,16 @@ func (r *report) writeText(w io.Writer) error {
 	t := r.job.Training
 	fmt.Fprintf(w, "%s: %d training rows, %d test rows", r.Data, r.TrainRows, r.TestRows)
 	if r.DroppedRows > 0 {
-		fmt.Fprintf(w, ", %d malformed rows dropped", r.DroppedRows)
+		fmt.Fprintf(w, ", %s dropped", plural(r.DroppedRows, "malformed row"))
 	}
-	fmt.Fprintf(w, "\n%s\n%s on %s\n", r.Provenance, r.Model, r.Engine)
-	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; global batch %d samples, %d epochs, seed %d; hybrid: τ = %d\n\n",
-		t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.GlobalBatch, t.Epochs, t.Seed, t.EffectiveStaleness())
+	fmt.Fprintf(w, "\n%s", r.Provenance)
+	if r.OracleAUC > 0 {
+		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
+	}
+	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
+	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; hybrid: τ = %d\n", t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.EffectiveStaleness())
+	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
+		t.Seed, r.furtherSeeds())
 	table := face.Table{
 		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own staleness (batches)", "cross staleness (batches)", "updates a row missed"}, Words: 1,
 	}
@@ -127,6 +141,21 @@ func (l *row) aucText() string {
 		return fmt.Sprintf("%.4f", l.AUC)
 	}
 	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
+}
+
+// plural writes a count of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (r *report) furtherSeeds() string {
+	if r.Seeds == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" to %d", r.Seed+uint64(r.Seeds)-1)
 }
 
 // staleness formats a histogram; a mode without roles has none.

@@ -58,11 +58,19 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 // measure trains every mode and the baseline on the same rows.
 func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report, error) {
 	start := p.now()
-	data, err := datasets.Open(j.Data, p.dataDir)
+	dataDir := p.dataDir
+	if dataDir == "" && f.file != "" {
+		dataDir = filepath.Dir(f.file)
+	}
+	data, err := datasets.Open(j.Data, dataDir)
 	if err != nil {
 		return nil, err
 	}
 	r := newReport(j, data)
+	// First, because it is quick and may find the cluster at fault.
+	if err := r.simulate(j, f.modes, data); err != nil {
+		return nil, err
+	}
 	bar := face.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	trainings := append(inModes(j.Training, f.modes), baseline(j.Training))
@@ -89,9 +97,6 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report,
 		r.add(name, results, i == len(f.modes))
 	}
 	r.compare(data.Test.Labels)
-	if err := r.simulate(j, f.modes, data); err != nil {
-		return nil, err
-	}
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
 }

@@ -4,7 +4,9 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tandem/algo/batch"
@@ -56,6 +58,9 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
+	if err := checkLabels(test); err != nil {
+		return nil, err
+	}
 	result := &Result{Training: t, Steps: source.Steps()}
 	for step := range result.Steps {
 		result.Samples += source.Samples(step)
@@ -76,6 +81,17 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	result.AUC = metric.AUC(result.Probabilities, test.Labels)
 	result.LogLoss = metric.LogLoss(result.Probabilities, test.Labels)
 	return result, nil
+}
+
+// errOneClass says that test rows cannot rank anything.
+var errOneClass = errors.New("all test rows have the same label, so there is no AUC; choose test rows of both labels")
+
+// checkLabels refuses test rows without both labels before time is spent.
+func checkLabels(test *batch.Batch) error {
+	if !slices.Contains(test.Labels, 0) || !slices.Contains(test.Labels, 1) {
+		return errOneClass
+	}
+	return nil
 }
 
 // trained is what training leaves behind.

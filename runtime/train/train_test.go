@@ -196,6 +196,16 @@ func TestNonFiniteGradientStopsTheRun(t *testing.T) {
 	}
 }
 
+// Test rows of one label are refused before any training.
+func TestOneLabelIsRefused(t *testing.T) {
+	r := newRows(640, 64, 4, 9)
+	test := batch.Slice(r.all, 0, 1)
+	_, err := Run(t.Context(), small(job.Sync, 2), r, test, Options{Progress: func(int, int) { t.Error("trained") }})
+	if !errors.Is(err, errOneClass) {
+		t.Error(err)
+	}
+}
+
 // A full PS stops the run and says what to do.
 func TestFullServerStopsTheRun(t *testing.T) {
 	training := small(job.Hybrid, 2)

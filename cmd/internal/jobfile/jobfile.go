@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"tandem/algo/job"
@@ -58,8 +59,14 @@ func Load(path string) (Job, error) {
 	return j, nil
 }
 
+// validName keeps a name within one folder.
+var validName = regexp.MustCompile(`^[\pL\pN_][\pL\pN._-]*$`)
+
 // Validate reports the first setting out of range, by its path in the file.
 func (j *Job) Validate() error {
+	if !validName.MatchString(j.Name) {
+		return fmt.Errorf("name = %q; want letters, digits, dots, dashes and underscores: a results folder is called after it", j.Name)
+	}
 	if err := j.Data.Validate(); err != nil {
 		return fmt.Errorf("data.%w", err)
 	}
