@@ -26,11 +26,17 @@ Without a name it runs the quick version of all experiments.
 
 Exit status: 0 good, 1 failed or interrupted, 2 wrong usage.`
 
-const examples = `  experiments list                      what there is, and how long it takes
-  experiments                           the quick version of everything
-  experiments staleness --quick         one experiment, quick version
-  experiments staleness --seeds 10 --out results/tau
-  experiments staleness --quick --json  the numbers on standard output`
+const examples = `  go run ./experiments list                      what there is, and how long it takes
+  go run ./experiments                           the quick version of everything
+  go run ./experiments staleness --quick         one experiment, quick version
+  go run ./experiments staleness --help          what it measures and writes
+  go run ./experiments staleness --seeds 10 --out results/tau
+  go run ./experiments staleness --quick --json  the numbers on standard output`
+
+// invocation is how a user starts the program.
+const invocation = "go run ./experiments"
+
+const listHint = invocation + " list shows all"
 
 // program is the command with its surroundings.
 type program struct {
@@ -65,7 +71,7 @@ func (p *program) command() *cobra.Command {
 		Long:          longHelp,
 		Example:       examples,
 		Args:          cobra.ArbitraryArgs,
-		ValidArgs:     p.names(),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: invocation},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,12 +87,12 @@ func (p *program) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return face.Misuse("see experiments --help", "%w", err)
+		return face.Misuse("see "+invocation+" --help", "%w", err)
 	})
 	all := &cobra.Command{
 		Use:     "all",
 		Short:   "run all experiments",
-		Example: "  experiments all --quick\n  experiments all --out results/paper",
+		Example: "  go run ./experiments all --quick\n  go run ./experiments all --out results/paper",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.runNamed(cmd.Context(), p.names(), true, s)
@@ -95,7 +101,28 @@ func (p *program) command() *cobra.Command {
 	addFlags(root, &s)
 	addFlags(all, &s)
 	root.AddCommand(p.listCommand(), all)
+	for _, e := range p.experiments {
+		one := p.experimentCommand(e, &s)
+		addFlags(one, &s)
+		root.AddCommand(one)
+	}
 	return root
+}
+
+// experimentCommand runs an experiment, and others that are named behind it.
+func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
+	command := invocation + " " + e.Name()
+	return &cobra.Command{
+		Use:       e.Name() + " [name…]",
+		Short:     e.Question(),
+		Long:      e.Name() + ": " + e.Question() + "\n\n" + e.Help(),
+		Example:   "  " + command + " --quick\n  " + command + " --seeds 10 --out results/" + e.Name(),
+		Args:      cobra.ArbitraryArgs,
+		ValidArgs: p.names(),
+		RunE: func(cmd *cobra.Command, others []string) error {
+			return p.runNamed(cmd.Context(), append([]string{e.Name()}, others...), len(others) > 0, *s)
+		},
+	}
 }
 
 // addFlags gives a command the flags of a run.
@@ -112,7 +139,7 @@ func addFlags(cmd *cobra.Command, s *settings) {
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return face.Misuse("see experiments "+cmd.Name()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
+		return face.Misuse("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }
@@ -133,9 +160,9 @@ func (p *program) find(names []string) ([]experiment, error) {
 		at := slices.Index(p.names(), name)
 		switch {
 		case at < 0 && strings.TrimSpace(name) == "":
-			return nil, face.Misuse("experiments list shows all", "experiment %d has no name", i+1)
+			return nil, face.Misuse(listHint, "experiment %d has no name", i+1)
 		case at < 0:
-			hint := "experiments list shows all"
+			hint := listHint
 			if nearest := job.Nearest(name, append(p.names(), "list", "all")); nearest != "" {
 				hint = "did you mean " + nearest + "? " + hint
 			}

@@ -15,7 +15,7 @@ func (p *program) listCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use:     "list",
 		Short:   "show the experiments, their questions and the time of a quick run",
-		Example: "  experiments list\n  experiments list --json",
+		Example: "  go run ./experiments list\n  go run ./experiments list --json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {

@@ -23,6 +23,9 @@ import (
 type experiment interface {
 	Name() string
 	Question() string
+	// Help says what is measured and which files are written, for a terminal of
+	// 80 columns, without a newline at the end.
+	Help() string
 	// QuickTime is about how long the quick version takes on two slow cores.
 	QuickTime() time.Duration
 	// Run answers the question. It fills in findings, notes, tables, figures,

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,7 +22,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 			"--seeds %d: an interval needs at least %d", s.seeds, study.SeedsMin)
 	}
 	if s.out != "" {
-		if err := p.checkOut(s.out); err != nil {
+		if err := face.CheckNew(s.out); err != nil { // before any time is spent
 			return err
 		}
 	}
@@ -32,7 +30,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 		target := s.out
 		switch {
 		case target == "":
-			target = filepath.Join("results", p.now().Format("20060102-150405")+"-"+e.Name())
+			target = face.DefaultFolder(p.now(), e.Name())
 		case subfolders:
 			target = filepath.Join(target, e.Name())
 		}
@@ -43,31 +41,11 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 	return nil
 }
 
-// checkOut refuses a folder that has files before any time is spent.
-func (p *program) checkOut(out string) error {
-	entries, err := os.ReadDir(out)
-	switch {
-	case len(entries) > 0:
-		return refused(fmt.Errorf("%s: %w", out, face.ErrNotEmpty))
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return &face.Fault{Err: err, Hint: "give --out a folder"}
-	}
-	return nil
-}
-
-// refused adds to an error about the results folder what to do.
-func refused(err error) error {
-	if errors.Is(err, face.ErrNotEmpty) {
-		return &face.Fault{Err: err, Hint: "results are never overwritten: give --out a new folder"}
-	}
-	return err
-}
-
 // runOne runs an experiment and writes its results into a new folder.
 func (p *program) runOne(ctx context.Context, e experiment, target string, s settings) error {
 	folder, err := face.NewFolder(target)
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	report, err := p.report(ctx, e, folder.Path(), s)
 	if err != nil {
@@ -118,7 +96,7 @@ func abandon(folder *face.Folder, err error) error {
 
 // commandLine returns the command that repeats a run.
 func commandLine(e experiment, s settings) string {
-	words := []string{"go run ./experiments", e.Name()}
+	words := []string{invocation, e.Name()}
 	if s.quick {
 		words = append(words, "--quick")
 	}

@@ -24,6 +24,7 @@ type fakeExperiment struct {
 
 func (f fakeExperiment) Name() string           { return f.name }
 func (fakeExperiment) Question() string         { return "Why?" }
+func (fakeExperiment) Help() string             { return "It asks." }
 func (fakeExperiment) QuickTime() time.Duration { return time.Second }
 
 func (f fakeExperiment) Run(_ context.Context, o study.Options) (*study.Report, error) {
@@ -90,6 +91,30 @@ func TestRunWritesAFolder(t *testing.T) {
 	// No bar, where no terminal is: one line says where the results are.
 	if got := stderr.String(); got != "experiments: results are in results/20260102-030405-one\n" {
 		t.Errorf("stderr %q", got)
+	}
+}
+
+// Two runs in the same second get a folder each.
+func TestRunsOfOneSecond(t *testing.T) {
+	p, _, stderr, _ := newProgram(t, nil)
+	for range 2 {
+		if code := p.run(t.Context(), []string{"one"}); code != 0 {
+			t.Fatalf("exit status %d: %s", code, stderr)
+		}
+	}
+	if got := files(t, "results"); got != "20260102-030405-one 20260102-030405-one-2" {
+		t.Errorf("folders %s", got)
+	}
+}
+
+// Several names share --out, whichever comes first and wherever flags stand.
+func TestSeveralNames(t *testing.T) {
+	p, _, stderr, asked := newProgram(t, nil)
+	if code := p.run(t.Context(), []string{"--seeds", "3", "two", "--out", "here", "one"}); code != 0 {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	if len(*asked) != 2 || (*asked)[0].Seeds != 3 || (*asked)[0].Quick || files(t, "here") != "one two" {
+		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }
 

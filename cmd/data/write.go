@@ -91,11 +91,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	}
 	folder, err := face.NewFolder(target)
 	if err != nil {
-		hint := "give --out a folder that can be written"
-		if errors.Is(err, face.ErrNotEmpty) {
-			hint = "data are never overwritten: give --out a new folder"
-		}
-		return &face.Fault{Err: err, Hint: hint}
+		return err
 	}
 	defer folder.Discard()
 	// Only from here on is there something to clean up after an interrupt.

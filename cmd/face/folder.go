@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 )
 
 // ErrNotEmpty says that a results folder holds files already.
@@ -19,29 +22,80 @@ type Folder struct {
 	working string
 }
 
-// NewFolder prepares a folder that will be named target, which must be empty or
-// not exist, else the error wraps ErrNotEmpty.
-func NewFolder(target string) (*Folder, error) {
-	target = filepath.Clean(target)
+// DefaultFolder names the results folder of a run for which the user named none:
+// results/<time>-<name>, with -2, -3, … behind it if another run has that name.
+func DefaultFolder(now time.Time, name string) string {
+	first := filepath.Join("results", now.Format("20060102-150405")+"-"+name)
+	target := first
+	for i := 2; taken(target); i++ {
+		target = fmt.Sprintf("%s-%d", first, i)
+	}
+	return target
+}
+
+// taken tells whether target exists or is in the making.
+func taken(target string) bool {
+	if exists(target) {
+		return true
+	}
+	siblings, _ := os.ReadDir(filepath.Dir(target)) // none, if it cannot be read
+	return slices.ContainsFunc(siblings, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), workingPrefix(target)) })
+}
+
+// workingPrefix is how the hidden folder begins that will become target.
+func workingPrefix(target string) string { return "." + filepath.Base(target) + "-" }
+
+// CheckNew returns an error unless target is empty or does not exist: a *Fault
+// that wraps ErrNotEmpty if there are files.
+func CheckNew(target string) error {
 	entries, err := os.ReadDir(target)
 	switch {
 	case len(entries) > 0:
-		return nil, fmt.Errorf("%s: %w", target, ErrNotEmpty)
+		return &Fault{
+			Err:  fmt.Errorf("%s: %w", target, ErrNotEmpty),
+			Hint: "results are never overwritten: give --out a new folder",
+		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return unusable("cannot use "+target+" as a folder", err)
+	}
+	return nil
+}
+
+// unusable returns a fault for a folder that files cannot get into. Of a system
+// call's error it gives the reason alone, as the path may be a hidden one.
+func unusable(what string, err error) error {
+	var call *fs.PathError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return &Fault{Err: fmt.Errorf("%s: %w", what, err), Hint: "give --out a folder that can be written"}
+}
+
+// NewFolder prepares a folder that will be named target, for which CheckNew must
+// hold. Errors are a *Fault.
+func NewFolder(target string) (*Folder, error) {
+	target = filepath.Clean(target)
+	if err := CheckNew(target); err != nil {
 		return nil, err
 	}
 	parent := filepath.Dir(target)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return nil, err
-	}
-	working, err := os.MkdirTemp(parent, "."+filepath.Base(target)+"-")
+	working, err := makeWorking(parent, workingPrefix(target))
 	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(working, 0o755); err != nil { // as a folder made by hand
-		return nil, err
+		return nil, unusable("cannot create a folder in "+parent, err)
 	}
 	return &Folder{target: target, working: working}, nil
+}
+
+// makeWorking makes a folder of a new name in parent, and parent if need be.
+func makeWorking(parent, prefix string) (string, error) {
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return "", err
+	}
+	working, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return "", err
+	}
+	return working, os.Chmod(working, 0o755) // as a folder made by hand
 }
 
 // Path returns where to write.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 func write(t *testing.T, folder, name string) {
@@ -99,5 +101,54 @@ func TestFinishDoesNotOverwrite(t *testing.T) {
 	}
 	if got := names(t, target); len(got) != 1 || got[0] != "theirs" {
 		t.Errorf("the other run's folder holds %v", got)
+	}
+}
+
+// Runs that begin in the same second get folders of their own, whether the
+// earlier one is done or still at work.
+func TestDefaultFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, want := range []string{"20260102-030405-x", "20260102-030405-x-2", "20260102-030405-x-3"} {
+		target := DefaultFolder(now, "x")
+		if target != filepath.Join("results", want) {
+			t.Errorf("run %d: %s, want %s", i, target, want)
+		}
+		f, err := NewFolder(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := DefaultFolder(now, "y"); got != filepath.Join("results", "20260102-030405-y") {
+		t.Errorf("another name: %s", got)
+	}
+}
+
+// Errors name what the user named, and say what to do.
+func TestFaultsOfFolders(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "file")
+	file := filepath.Join(folder, "file")
+	for _, c := range []struct{ target, says, hint string }{
+		{folder, folder + ": folder is not empty", "results are never overwritten: give --out a new folder"},
+		{file, "cannot use " + file + " as a folder: ", "give --out a folder that can be written"},
+		{filepath.Join(file, "x"), "cannot use " + filepath.Join(file, "x") + " as a folder: ", "give --out a folder that can be written"},
+	} {
+		_, err := NewFolder(c.target)
+		var f *Fault
+		if !errors.As(err, &f) || !strings.HasPrefix(err.Error(), c.says) || f.Hint != c.hint || f.Usage {
+			t.Errorf("%s: %#v, want %q and the hint %q", c.target, err, c.says, c.hint)
+		}
+	}
+	// Such an error of a call is what a folder without permission gives, which
+	// a test run by root cannot make.
+	err := unusable("cannot create a folder in "+folder, &os.PathError{Op: "mkdir", Path: folder + "/.x-441304881", Err: os.ErrPermission})
+	if got, want := err.Error(), "cannot create a folder in "+folder+": "+os.ErrPermission.Error(); got != want || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -11,19 +11,56 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+
+	"tandem/cmd/face"
 )
 
-func main() {
-	violations, err := check(".")
+const help = `tidy checks the house rules on the repository whose root is the working folder:
+what may import what, what algo and sim may not call, what must be documented,
+and how long things may grow. It prints one violation a line, as
+file:line: rule: what to do. It takes no arguments.
+
+  go run ./cmd/tidy
+
+Exit status: 0 no violation, 1 some, 2 it cannot run.
+`
+
+func main() { os.Exit(tidy(".", os.Args[1:], os.Stdout, os.Stderr)) }
+
+// tidy is main with its surroundings and the exit code as result.
+func tidy(root string, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(stdout, help)
+		return 0
+	}
+	violations, err := checkAsAsked(root, args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "tidy: error: %v\n", err)
-		os.Exit(2)
+		return face.Explain(stderr, "tidy", err)
 	}
 	for _, v := range violations {
-		fmt.Println(v)
+		fmt.Fprintln(stdout, v)
 	}
 	if len(violations) > 0 {
-		os.Exit(1)
+		return 1
 	}
+	return 0
+}
+
+// checkAsAsked checks the repository at root. Its errors are such that tidy
+// exits with 2.
+func checkAsAsked(root string, args []string) ([]Violation, error) {
+	if len(args) > 0 {
+		return nil, face.Misuse("see go run ./cmd/tidy --help", "unknown argument %q: tidy takes none", args[0])
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return nil, face.Misuse("", "no go.mod in this folder: run tidy from the root of the repository")
+	}
+	violations, err := check(root)
+	if err != nil {
+		return nil, &face.Fault{Err: err, Usage: true}
+	}
+	return violations, nil
 }

@@ -6,10 +6,6 @@ import (
 	"tandem/algo/metric"
 )
 
-// equivalenceRows is the number of test rows from which on a difference may be
-// called equivalent to none: fewer cannot tell 0.001 of AUC apart.
-const equivalenceRows = 1_000_000
-
 // comparison is the paired difference in AUC, seed by seed, of a mode and the
 // first one trained.
 type comparison struct {
@@ -41,12 +37,7 @@ func (r *report) compare(labels []float32) {
 		union := metric.Interval{
 			Estimate: c.OverSeeds.Estimate, Low: min(c.OverSeeds.Low, c.OverRows.Low), High: max(c.OverSeeds.High, c.OverRows.High),
 		}
-		verdict := metric.Judge(union, metric.EquivalenceMargin)
-		c.Verdict = verdict.String()
-		if verdict == metric.Equivalent && r.TestRows < equivalenceRows {
-			c.Verdict = fmt.Sprintf("inside ±%g, but %d test rows are too few to claim equivalence",
-				metric.EquivalenceMargin, r.TestRows)
-		}
+		c.Verdict = metric.Explain(union, metric.EquivalenceMargin, r.TestRows)
 		r.Comparisons = append(r.Comparisons, c)
 	}
 }

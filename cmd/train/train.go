@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,15 +23,11 @@ import (
 func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 	target := f.out
 	if target == "" {
-		target = filepath.Join("results", p.now().Format("20060102-150405")+"-"+j.Name)
+		target = face.DefaultFolder(p.now(), j.Name)
 	}
 	folder, err := face.NewFolder(target)
 	if err != nil {
-		hint := "give --out a folder that can be written"
-		if errors.Is(err, face.ErrNotEmpty) {
-			hint = "results are never overwritten: give --out a new folder"
-		}
-		return &face.Fault{Err: fmt.Errorf("results folder: %w", err), Hint: hint}
+		return err
 	}
 	defer folder.Discard()
 	report, err := p.measure(ctx, j, f)

@@ -2,7 +2,6 @@ package staleness
 
 import (
 	"context"
-	"fmt"
 
 	"tandem/algo/metric"
 )
@@ -12,14 +11,6 @@ const (
 	mergingEffect   = "merging"
 	stalenessEffect = "staleness"
 )
-
-// equivalenceRows is how many test rows a claim of equivalence takes. The
-// standard error of an AUC of 0.75 from n rows, half of them positive, is about
-// 0.5/√n, 0.0005 for a million, and smaller for the difference of a pair; the
-// margin is 0.001.
-//
-// Source: Hanley, McNeil, Radiology 143 (1982).
-const equivalenceRows = 1_000_000
 
 // effect is the difference of two arms, treated − reference.
 type effect struct {
@@ -76,7 +67,7 @@ func (r *worldResult) compare() {
 		e := &r.Effects[i]
 		e.AUC = metric.MeanInterval(differences(e.treated.AUC, e.reference.AUC))
 		e.LogLoss = metric.MeanInterval(differences(e.treated.LogLoss, e.reference.LogLoss))
-		e.Verdict = verdict(e.AUC, r.TestRows)
+		e.Verdict = metric.Explain(e.AUC, metric.EquivalenceMargin, r.TestRows)
 	}
 }
 
@@ -87,14 +78,4 @@ func differences(a, b []float64) []float64 {
 		d[i] = a[i] - b[i]
 	}
 	return d
-}
-
-// verdict judges a difference in AUC, and holds back a claim of equivalence
-// that the test rows do not carry.
-func verdict(difference metric.Interval, testRows int) string {
-	v := metric.Judge(difference, metric.EquivalenceMargin)
-	if v == metric.Equivalent && testRows < equivalenceRows {
-		return fmt.Sprintf("not enough test rows to claim equivalence (%s)", thousands(testRows))
-	}
-	return v.String()
 }

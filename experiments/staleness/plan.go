@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
+	"tandem/algo/metric"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 )
@@ -87,9 +88,9 @@ func quickPlan() plan {
 }
 
 // fullPlan takes about half an hour on two slow cores. Its million test rows are
-// what a claim of equivalence takes; see equivalenceRows.
+// what a claim of equivalence takes; see metric.EquivalenceRows.
 func fullPlan() plan {
-	return newPlan([]int{0, 1, 4, 16, 64}, []float64{0.01, 0.1, 0.5}, 1_000_000, equivalenceRows, 500)
+	return newPlan([]int{0, 1, 4, 16, 64}, []float64{0.01, 0.1, 0.5}, 1_000_000, metric.EquivalenceRows, 500)
 }
 
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {

@@ -29,7 +29,7 @@ func (p plan) findings(results []*worldResult) []string {
 	for _, r := range results {
 		merging, staleness := r.Effects[0], r.Effects[1:]
 		sentences = append(sentences,
-			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s: %s.", r.World, plusMinus(merging.AUC), merging.Verdict),
+			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.World, plusMinus(merging.AUC), merging.Verdict),
 			fmt.Sprintf("%s, AUC change by staleness: %s.", r.World, byVerdict(staleness)))
 	}
 	return append(sentences, p.reachedSentence(results))
@@ -43,11 +43,11 @@ func byVerdict(effects []effect) string {
 		fmt.Fprintf(&text, "%s at τ = %d", plusMinus(e.AUC), *e.Tau)
 		switch {
 		case i+1 == len(effects):
-			text.WriteString(": " + e.Verdict)
+			text.WriteString(" (" + e.Verdict + ")")
 		case effects[i+1].Verdict == e.Verdict:
 			text.WriteString(", ")
 		default:
-			text.WriteString(": " + e.Verdict + "; ")
+			text.WriteString(" (" + e.Verdict + "); ")
 		}
 	}
 	return text.String()
@@ -80,8 +80,9 @@ func (p plan) notes(results []*worldResult) []string {
 	}
 	notes := []string{
 		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); arms of a seed share rows, order and initial values.", p.Seeds),
-		fmt.Sprintf("Equivalent: the interval lies inside ±%g; different: it excludes 0; else inconclusive. Equivalence takes %s test rows.",
-			metric.EquivalenceMargin, thousands(equivalenceRows)),
+		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive.",
+			thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
+		"With fewer test rows nothing is called equivalent: an interval that excludes 0 is different, however small; else no difference was found.",
 		fmt.Sprintf("%d comparisons at 95 %% each: if no effect existed, about %.1f intervals would exclude 0 by chance.",
 			comparisons, 0.05*float64(comparisons)),
 		"Generated data are drawn anew for every seed, teacher included; of adult-income seeds vary order and initial values only.",

@@ -31,6 +31,7 @@ func handMade(testRows int) *worldResult {
 
 // Student's t(0.975) at 2 degrees of freedom is 4.302653.
 func TestEffectsAreMeansOfPairedDifferences(t *testing.T) {
+	const few = "no difference found; 1000 test rows are too few to claim equivalence"
 	r := handMade(1000)
 	for i, want := range []struct {
 		name           string
@@ -40,9 +41,9 @@ func TestEffectsAreMeansOfPairedDifferences(t *testing.T) {
 		// 0.01 under every seed, although the arms spread over 0.04.
 		{mergingEffect, 0.01, 0, "different"},
 		// Differences 0.001, −0.001, 0: deviation 0.001, half 4.302653·0.001/√3.
-		{stalenessEffect, 0, 4.302653 * 0.001 / math.Sqrt(3), "inconclusive"},
+		{stalenessEffect, 0, 4.302653 * 0.001 / math.Sqrt(3), few},
 		// Differences −0.01, −0.02, −0.03: deviation 0.01.
-		{stalenessEffect, -0.02, 4.302653 * 0.01 / math.Sqrt(3), "inconclusive"},
+		{stalenessEffect, -0.02, 4.302653 * 0.01 / math.Sqrt(3), few},
 	} {
 		e := r.Effects[i]
 		half := (e.AUC.High - e.AUC.Low) / 2
@@ -52,22 +53,23 @@ func TestEffectsAreMeansOfPairedDifferences(t *testing.T) {
 	}
 }
 
-// Equivalence takes a million test rows; a difference takes none.
-func TestVerdict(t *testing.T) {
-	inside, outside := metric.Interval{Estimate: 0, Low: -0.0005, High: 0.0005}, metric.Interval{Estimate: 0.003, Low: 0.002, High: 0.004}
-	for _, c := range []struct {
-		difference metric.Interval
-		rows       int
-		want       string
-	}{
-		{inside, 1_000_000, "equivalent"},
-		{inside, 999_999, "not enough test rows to claim equivalence (999,999)"},
-		{outside, 1_000_000, "different"},
-		{outside, 100, "different"},
-		{metric.Interval{Estimate: 0, Low: -0.01, High: 0.01}, 100, "inconclusive"},
+// Findings and notes state the same rule, on either side of a million test rows.
+func TestVerdictsOfTestRows(t *testing.T) {
+	for rows, want := range map[int]string{
+		1_000_000: "merging per rank instead of per step: +0.00050 ± 0.00000 (equivalent).",
+		999_999:   "merging per rank instead of per step: +0.00050 ± 0.00000 (different, by less than 0.001).",
 	} {
-		if got := verdict(c.difference, c.rows); got != c.want {
-			t.Errorf("%+v with %d rows: %q, want %q", c.difference, c.rows, got, c.want)
+		r := handMade(rows)
+		r.Arms[syncRank].AUC = []float64{0.7005, 0.7205, 0.7405} // 0.0005 above merge: step
+		r.compare()
+		report := tinyPlan().report([]*worldResult{r})
+		if got := texts(report.Findings); !strings.Contains(got, want) {
+			t.Errorf("%d rows: findings %s, want %q", rows, got, want)
+		}
+		for _, rule := range []string{"From 1,000,000 test rows on, equivalent: the interval lies inside ±0.001", "excludes 0 is different, however small"} {
+			if got := texts(report.Notes); !strings.Contains(got, rule) {
+				t.Errorf("notes %s, want %q", got, rule)
+			}
 		}
 	}
 }

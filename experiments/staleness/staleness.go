@@ -48,6 +48,30 @@ func (Experiment) Question() string {
 	return "What do stale embedding rows cost in AUC, apart from how gradients are merged?"
 }
 
+// Help says what the experiment measures and writes.
+func (Experiment) Help() string {
+	return `It trains on the same rows in the same order from the same initial values, under
+every seed: sync with gradients merged per step, sync with gradients merged per
+rank, and hybrid at several τ, where rows may be stale by up to τ batches.
+
+  merging effect    sync merge:rank − sync merge:step
+  staleness effect  hybrid(τ) − sync merge:rank
+
+It measures AUC and log loss on the test rows with 95 % intervals over seeds, the
+interval of a bootstrap of the test rows, and how stale reads really were. Data
+are generated, with the most frequent id in several shares α of the rows, and
+adult-income. The full version takes about half an hour on two slow cores.
+
+It writes into a new folder:
+
+  report.html               everything on one page
+  staleness.csv             a line per training, written as soon as it is done
+  staleness.json            effects, arms and histograms of staleness
+  settings.yaml             the resolved settings
+  auc-difference.png, .svg  the effect of staleness by τ
+  staleness.png, .svg       how stale reads were, by τ`
+}
+
 // QuickTime is about how long the quick version takes on two slow cores.
 func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
 

@@ -85,8 +85,10 @@ func (w *world) run() error {
 	for i := range w.roles {
 		w.step(int32(i), role.Input{Kind: role.Start})
 	}
-	w.Settle(0)
-	w.clock.Run(unit.Forever-1, w)
+	if w.err == nil {
+		w.Settle(0)
+		w.clock.Run(unit.Forever-1, w)
+	}
 	switch {
 	case w.err != nil:
 		return w.err
