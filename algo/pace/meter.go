@@ -11,9 +11,9 @@ import (
 
 // Staleness is how much the reads of a run have missed, in batches.
 type Staleness struct {
-	Own      metric.Histogram // a value for each read: earlier steps of the reader's own rank
-	Cross    metric.Histogram // a value for each read and each other rank: earlier steps of that rank
-	Inflight metric.Histogram // a value for each read: other batches outstanding anywhere
+	Own      metric.Histogram `json:"own"`      // a value for each read: earlier steps of the reader's own rank
+	Cross    metric.Histogram `json:"cross"`    // a value for each read and each other rank: earlier steps of that rank
+	Inflight metric.Histogram `json:"inflight"` // a value for each read: other batches outstanding anywhere
 }
 
 // Meter measures staleness from the records of a run. It is an event.Observer

@@ -28,6 +28,7 @@ type flags struct {
 	staleness   int
 	network     string
 	accelerator string
+	inside      string
 	jitter      float64
 	seed        uint64
 	dollars     float64
@@ -46,7 +47,8 @@ a prediction is what all ranges span together. Nothing is fitted to published
 results.
 
 A job file (--file) describes other jobs, models and clusters; its format is
-that of cmd/train. --cluster this-machine measures this machine for a second
+that of cmd/train. Data that it names by relative paths lie in TANDEM_DATA, or
+beside the job file if that is not set. --cluster this-machine measures this machine for a second
 and predicts for it.`
 
 const examples = `  go run ./cmd/sim
@@ -84,9 +86,10 @@ func (p *program) command() *cobra.Command {
 	fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"}, "modes to simulate; of a job file its own")
 	fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of GPUs, one rank on each; of a job file its ranks")
 	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
-	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding; at most 1000")
 	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
-	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator (default: the cluster's)")
+	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")
+	fs.StringVar(&f.inside, "inside", "", "profile of the wire between the accelerators of a server (default: the cluster's)")
 	fs.Float64Var(&f.jitter, "jitter", 0, "σ of a lognormal factor of mean 1 on the time of each forward and backward pass")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tandem/algo/pace"
 	"tandem/cmd/face"
 	"tandem/runtime/probe"
 )
@@ -31,6 +32,10 @@ func TestExitCodes(t *testing.T) {
 		{"--network -1Gbps", 2, "--network"},
 		{"--batch-per-gpu 0", 2, "--batch-per-gpu"},
 		{"--staleness -1", 2, "--staleness"},
+		{"--gpus 8 --modes hybrid --staleness 100000", 2, "--staleness: 100000; want at most 1000"},
+		{"--modes sync,sync", 2, `--modes: "sync" is named twice`},
+		{"--inside nvlink33", 2, `--inside: "nvlink33" is unknown; the nearest is "nvlink3"`},
+		{"--cluster this-machine --inside nvlink3", 2, "neither network nor accelerator"},
 		{"--jitter 5", 2, "--jitter"},
 		{"--cluster this-machine --network 25Gbps", 2, "neither network nor accelerator"},
 		{"--nonsense", 2, "unknown flag"},
@@ -67,6 +72,66 @@ func ask(t *testing.T, args string) document {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// The keys of staleness are those of everything else.
+func TestStalenessKeys(t *testing.T) {
+	text, err := json.Marshal(pace.Staleness{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{`"own":`, `"cross":`, `"inflight":`} {
+		if !strings.Contains(string(text), key) {
+			t.Errorf("no %s in %s", key, text)
+		}
+	}
+}
+
+func TestProgressOnATerminal(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var stdout, stderr bytes.Buffer
+		p := &program{stdout: &stdout, stderr: &stderr, terminal: terminal}
+		c := p.command()
+		c.SetArgs([]string{"--gpus", "1", "--modes", "hybrid"})
+		if err := c.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		if shown := strings.Contains(stderr.String(), "hybrid on 1"); shown != terminal {
+			t.Errorf("terminal %v: stderr %q", terminal, stderr.String())
+		}
+	}
+}
+
+func TestThisMachineInWords(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	p := &program{stdout: &stdout, stderr: &stderr, probe: slow}
+	c := p.command()
+	c.SetArgs([]string{"--cluster", "this-machine", "--gpus", "1,2"})
+	if err := c.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"│ samples/s │", "efficiency % of 1 rank ", "measured just now", "core's dense rate"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, stdout.String())
+		}
+	}
+	for _, unwanted := range []string{"1000 samples/s", "every unknown quantity", "accelerator"} {
+		if strings.Contains(stdout.String(), unwanted) {
+			t.Errorf("%q in\n%s", unwanted, stdout.String())
+		}
+	}
+}
+
+// Without TANDEM_DATA, data lie beside the job file that names them.
+func TestDataFolder(t *testing.T) {
+	for _, test := range []struct{ dataDir, file, want string }{
+		{"", "", ""}, {"", "jobs/mine.yaml", "jobs"}, {"/data", "jobs/mine.yaml", "/data"}, {"/data", "", "/data"},
+	} {
+		p := &program{dataDir: test.dataDir}
+		if got := p.dataFolder(test.file); got != test.want {
+			t.Errorf("TANDEM_DATA %q, file %q: %q, want %q", test.dataDir, test.file, got, test.want)
+		}
+	}
 }
 
 // slow is a machine of one core.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,6 +48,10 @@ func criteo() jobfile.Job {
 // clusters are the values of --cluster.
 func clusters() []string { return []string{"persia", "gcp", "this-machine"} }
 
+// stalenessMax bounds the batches that may be outstanding: all must be before
+// anything is measured, which takes minutes at the bound.
+const stalenessMax = 1000
+
 // gpusMax bounds the numbers of GPUs: the data loader's work grows with their
 // square, and a run on so many takes some ten seconds.
 const gpusMax = 1024
@@ -76,11 +81,20 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
 	var err error
-	if q.workload, q.layout, err = q.job.Simulated(p.dataDir); err != nil {
+	if q.workload, q.layout, err = q.job.Simulated(p.dataFolder(f.file)); err != nil {
 		return nil, err
 	}
-	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && q.batch == 512 && q.jitter == 0
+	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
 	return q, nil
+}
+
+// dataFolder is where relative paths of data start: TANDEM_DATA, or the folder
+// of the job file if that is not set.
+func (p *program) dataFolder(file string) string {
+	if p.dataDir == "" && file != "" {
+		return filepath.Dir(file)
+	}
+	return p.dataDir
 }
 
 // ofFile lets the job file speak where the command line is silent.
@@ -100,9 +114,12 @@ func (q *question) ofFile(given func(string) bool) {
 // check refuses values that no run can have.
 func (q *question) check(given func(string) bool) error {
 	known := []string{job.Sync, job.Hybrid}
-	for _, mode := range q.modes {
+	for i, mode := range q.modes {
 		if !slices.Contains(known, mode) {
 			return unknown("modes", mode, known)
+		}
+		if slices.Contains(q.modes[:i], mode) {
+			return face.Misuse("name each mode once", "--modes: %q is named twice", mode)
 		}
 	}
 	if !slices.Contains(clusters(), q.cluster) {
@@ -117,6 +134,9 @@ func (q *question) check(given func(string) bool) error {
 	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
 		return unknown("accelerator", q.accelerator, device.AcceleratorNames())
 	}
+	if q.inside != "" && !slices.Contains(device.WireNames(), q.inside) {
+		return unknown("inside", q.inside, device.WireNames())
+	}
 	switch {
 	case len(q.modes) == 0 || len(q.gpus) == 0:
 		return face.Misuse("see --help", "--modes and --gpus need at least one value")
@@ -124,16 +144,33 @@ func (q *question) check(given func(string) bool) error {
 		return face.Misuse("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
 	case given("staleness") && q.staleness < 0:
 		return face.Misuse("see --help", "--staleness: %d; want 0 or more", q.staleness)
+	case given("staleness") && q.staleness > stalenessMax:
+		return tooStale("--staleness", q.staleness)
+	case !given("staleness") && slices.Contains(q.modes, job.Hybrid) && q.outstanding() > stalenessMax+1:
+		return tooStale("training.staleness of the job file", q.outstanding()-1)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return face.Misuse("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):
 		return face.Misuse("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
-	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != ""):
-		return face.Misuse("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator")
+	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != "" || q.inside != ""):
+		return face.Misuse("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator nor wire")
 	}
 	slices.Sort(q.gpus)
 	q.gpus = slices.Compact(q.gpus)
 	return nil
+}
+
+// outstanding is the number of batches of a rank that hybrid keeps outstanding
+// at most.
+func (q *question) outstanding() int {
+	t := &q.job.Training
+	return min(t.Prefetch, t.EffectiveStaleness()+1)
+}
+
+// tooStale refuses a staleness above stalenessMax.
+func tooStale(name string, staleness int) error {
+	return face.Misuse("the pipeline must fill before anything is measured: a rank trains more batches than this first",
+		"%s: %d; want at most %d", name, staleness, stalenessMax)
 }
 
 // unknown refuses a word and names the nearest known one.
@@ -170,6 +207,9 @@ func (p *program) place(q *question, given bool) error {
 	}
 	if q.accelerator != "" {
 		s.Accelerator = q.accelerator
+	}
+	if q.inside != "" {
+		s.Inside = q.inside
 	}
 	if q.network == "" {
 		return nil

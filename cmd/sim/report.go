@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/cmd/face"
+	"tandem/sim/cluster"
 	"tandem/sim/device"
 )
 
@@ -44,8 +44,14 @@ func (q *question) unitName() string {
 }
 
 func (q *question) writeText(w io.Writer, r *result) error {
-	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\nRanges span every unknown quantity; nothing is fitted.\n",
-		q.job.Name, q.where(), q.batch)
+	ranges := "Ranges span every unknown quantity"
+	if q.cluster == "this-machine" {
+		ranges = "The machine's numbers were measured just now"
+		if s := r.scale(); slices.ContainsFunc(r.outcomes, func(o outcome) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
+			ranges += "; ranges span what is not known of it"
+		}
+	}
+	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\n%s; nothing is fitted.\n", q.job.Name, q.where(), q.batch, ranges)
 	for _, part := range []func(io.Writer, *result) error{
 		q.writeRuns, q.writeComparison, q.writeResources, q.writeSensitivities, q.writeStaleness, q.writePublished,
 		q.writeAssumptions,
@@ -64,45 +70,47 @@ func (q *question) where() string {
 	if q.cluster == "this-machine" {
 		return "this machine"
 	}
-	text := fmt.Sprintf("%s, %d a server, %d EWs and %d PSs", s.Accelerator, s.AcceleratorsPerServer,
-		s.EmbeddingWorkers.Count*s.EmbeddingWorkers.PerHost, s.ParameterServers.Count*s.ParameterServers.PerHost)
+	text := fmt.Sprintf("%s, %d a server", s.Accelerator, s.AcceleratorsPerServer)
+	if s.AcceleratorsPerServer > 1 {
+		text += " over " + s.Inside
+	}
+	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"), instances(&s.ParameterServers, "PSs"))
 	if s.NetworkRate > 0 {
 		text += fmt.Sprintf(", %v network", s.NetworkRate)
 	}
 	return text
 }
 
-// thousands returns a function that prints throughputs in thousands, to three
-// digits of the smallest of a table.
-func thousands(smallest float64) func(float64) string {
-	decimals := 1
-	for limit := 10_000.0; smallest < limit && decimals < 4; limit /= 10 {
-		decimals++
+// instances tells the number of a role's instances, and how they share hosts.
+func instances(h *cluster.Hosts, role string) string {
+	text := fmt.Sprintf("%d %s", h.Count*h.PerHost, role)
+	if h.PerHost > 1 {
+		text += fmt.Sprintf(" (%d a host)", h.PerHost)
 	}
-	return func(x float64) string { return strconv.FormatFloat(x/1000, 'f', decimals, 64) }
+	return text
 }
 
-// span prints an interval of throughputs.
-func span(print func(float64) string, low, high float64) string {
-	return print(low) + " to " + print(high)
+// base is what efficiency is relative to, as "1 GPU".
+func (q *question) base() string {
+	unit := q.unitName()
+	if q.gpus[0] == 1 {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return fmt.Sprintf("%d %s", q.gpus[0], unit)
 }
 
 func (q *question) writeRuns(w io.Writer, r *result) error {
+	s := r.scale()
 	t := face.Table{
-		Header: []string{"mode", q.unitName(), "1000 samples/s", "range", "efficiency %", "step ms", "bounded by"},
+		Header: []string{"mode", q.unitName(), s.unit, "range", "efficiency % of " + q.base(), "step ms", "bounded by"},
 		Words:  1,
 	}
 	if q.dollars > 0 {
 		t.Header = slices.Insert(t.Header, 6, "$ per 10⁹ samples")
 	}
-	smallest := math.Inf(1)
-	for _, o := range r.outcomes {
-		smallest = min(smallest, o.answer.Low)
-	}
-	print := thousands(smallest)
 	for _, o := range r.outcomes {
 		row := []string{
-			o.mode, strconv.Itoa(o.gpus), print(o.answer.Throughput), span(print, o.answer.Low, o.answer.High),
+			o.mode, strconv.Itoa(o.gpus), s.text(o.answer.Throughput), s.span(o.answer.Low, o.answer.High),
 			strconv.FormatFloat(100*o.efficiency, 'f', 0, 64),
 			strconv.FormatFloat(1e3*o.answer.StepTime.Seconds(), 'f', 2, 64), o.answer.Bottleneck,
 		}
@@ -194,17 +202,30 @@ func (q *question) writePublished(w io.Writer, r *result) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; nothing is fitted to them):\n")
-	t := face.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia"}}
-	print := thousands(digitised()[0].throughput)
+	t := face.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia", "in our range"}}
+	s := scale{"1000 samples/s", 1000, 1} // the digits of Persia's figures
 	for _, x := range rows {
+		inside := "no"
+		if x.Inside {
+			inside = "yes"
+		}
 		t.Rows = append(t.Rows, []string{
-			strconv.Itoa(x.GPUs), print(x.Throughput), span(print, x.Low, x.High), print(x.Published),
+			strconv.Itoa(x.GPUs), s.text(x.Throughput), s.span(x.Low, x.High), s.text(x.Published), inside,
 		})
 	}
 	if err := t.WriteText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its figure shows %s.\n", print(aloneDigitised))
+	alone := rows[0]
+	if alone.GPUs > 1 {
+		return nil
+	}
+	inside := "outside"
+	if alone.holds(aloneDigitised) {
+		inside = "inside"
+	}
+	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its figure shows %s, %s our range.\n",
+		s.text(aloneDigitised), inside)
 	return err
 }
 
@@ -257,6 +278,12 @@ type reference struct {
 	Low        float64 `json:"throughput_low"`
 	High       float64 `json:"throughput_high"`
 	Published  float64 `json:"published_digitised_samples_per_s"`
+	Inside     bool    `json:"published_in_range"`
+}
+
+// holds reports whether a throughput lies in the range of the prediction.
+func (x *reference) holds(throughput float64) bool {
+	return x.Low <= throughput && throughput <= x.High
 }
 
 // published pairs what was simulated with Persia's figures, if the question is
@@ -267,7 +294,9 @@ func (q *question) published(r *result) []reference {
 		for _, o := range r.outcomes {
 			if q.persia && o.mode == job.Hybrid && o.gpus == x.gpus {
 				a := &o.answer
-				list = append(list, reference{o.gpus, a.Throughput, a.Low, a.High, x.throughput})
+				row := reference{GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, Published: x.throughput}
+				row.Inside = row.holds(x.throughput)
+				list = append(list, row)
 			}
 		}
 	}

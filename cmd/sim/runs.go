@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/cmd/face"
@@ -51,13 +52,15 @@ func (q *question) options(position float64) cluster.Options {
 	return o
 }
 
-// simulate predicts one case.
-func (q *question) simulate(t job.Training) (cluster.Answer, error) {
-	if q.jitter == 0 {
-		return cluster.Predict(q.job.Cluster, t, q.layout, q.workload)
-	}
-	var answers [3]cluster.Answer
-	for i, position := range []float64{0, -1, 1} {
+// positions in the ranges that a case is simulated at: the middle, the worst
+// end, the best.
+var positions = [3]float64{0, -1, 1}
+
+// simulate predicts one case. Before each of its runs, ran is called.
+func (q *question) simulate(t job.Training, ran func()) (cluster.Answer, error) {
+	var answers [len(positions)]cluster.Answer
+	for i, position := range positions {
+		ran()
 		var err error
 		if answers[i], err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(position)); err != nil {
 			return cluster.Answer{}, err
@@ -71,12 +74,20 @@ func (q *question) simulate(t job.Training) (cluster.Answer, error) {
 // run simulates every case.
 func (q *question) run(progress *face.Progress) (*result, error) {
 	r := &result{}
-	total := len(q.modes)*len(q.gpus) + 1
+	const sensitivities = 10 // counted as so many runs
+	total := len(q.modes)*len(q.gpus)*len(positions) + sensitivities
+	if slices.Contains(q.modes, job.Sync) {
+		total++
+	}
+	done := 0
+	show := func(what string) {
+		progress.Show(done, total, what)
+		done++
+	}
 	for _, mode := range q.modes {
 		first := len(r.outcomes)
 		for _, n := range q.gpus {
-			progress.Show(len(r.outcomes), total, fmt.Sprintf("%s on %d", mode, n))
-			a, err := q.simulate(q.training(mode, n))
+			a, err := q.simulate(q.training(mode, n), func() { show(fmt.Sprintf("%s on %d", mode, n)) })
 			if err != nil {
 				return nil, err
 			}
@@ -89,6 +100,7 @@ func (q *question) run(progress *face.Progress) (*result, error) {
 		if mode == job.Sync {
 			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
 			t.Overlap = "none"
+			show("sync without overlap")
 			a, err := cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(0))
 			if err != nil {
 				return nil, err
@@ -96,10 +108,10 @@ func (q *question) run(progress *face.Progress) (*result, error) {
 			r.plain = &a
 		}
 	}
-	progress.Show(len(r.outcomes), total, "sensitivities")
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = cluster.Sensitivities(q.job.Cluster, q.training(last.mode, last.gpus), q.layout, q.workload)
+	r.sensitivities, err = cluster.Sensitivities(q.job.Cluster, q.training(last.mode, last.gpus), q.layout, q.workload,
+		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
 	return r, err
 }
 

@@ -38,6 +38,11 @@ const (
 	groupRows     = "row cost on PSs"
 	groupMessages = "core time a message"
 	groupIDs      = "core time an id"
+
+	// On one machine, where ranks are cores of it.
+	groupCore       = "core's dense rate"
+	groupCoreMemory = "core's memory bandwidth"
+	groupMemory     = "copies between ranks"
 )
 
 // more describes a quantity of which more is better.
@@ -95,6 +100,10 @@ func (h *hardware) parameters() []parameter {
 	case h.precision == device.Half:
 		peak = &a.PeakHalf
 	}
+	groupPeak, groupDevice := groupPeak, groupDevice
+	if h.colocated() {
+		groupPeak, groupDevice = groupCore, groupCoreMemory
+	}
 	list := []parameter{
 		more(groupPeak, "accelerator.peak", peak),
 		curve(groupPeak, "accelerator.compute_share", &a.ComputeShare),
@@ -130,6 +139,10 @@ func (h *hardware) parameters() []parameter {
 }
 
 func (h *hardware) wireParameters() []parameter {
+	groupInside := groupInside
+	if h.colocated() {
+		groupInside = groupMemory
+	}
 	list := []parameter{
 		more(groupInside, "inside.bandwidth", &h.inside.Bandwidth),
 		more("", "inside.share", &h.inside.Share),
@@ -160,7 +173,11 @@ func assumptions(s *Spec, h *hardware) []Assumption {
 		hosts Hosts
 	}{{"embedding-workers", s.EmbeddingWorkers}, {"parameter-servers", s.ParameterServers}, {"loaders", s.Loaders}} {
 		q := x.hosts.count(s.Source)
-		list = append(list, more("", x.name+".count", &q).assumption)
+		a := more("", x.name+".count", &q).assumption
+		for _, n := range []*string{&a.Low, &a.Mid, &a.High} {
+			*n = x.hosts.describe(*n)
+		}
+		list = append(list, a)
 	}
 	return list
 }

@@ -22,8 +22,9 @@ const tenth = 1.1
 // Sensitivities improves every group of quantities by a tenth in turn, all
 // else at the middle of its range, and returns the changes of throughput, the
 // largest first. What is more-is-better is multiplied by 1.1, what is
-// less-is-better divided by it. Cost: about ten runs.
-func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload) ([]Sensitivity, error) {
+// less-is-better divided by it. Before each run, ran is told how many of how many
+// groups are done. Cost: about ten runs.
+func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
 	base, err := Run(spec, t, layout, w, Options{})
 	if err != nil {
 		return nil, err
@@ -39,7 +40,8 @@ func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload) 
 		}
 	}
 	var list []Sensitivity
-	for _, group := range groups {
+	for i, group := range groups {
+		ran(i, len(groups))
 		if h, err = load(&spec, 0); err != nil {
 			return nil, err
 		}

@@ -63,6 +63,14 @@ func (h Hosts) count(source string) device.Quantity[int] {
 	return device.Quantity[int]{Low: h.guess.low, Mid: h.Count, High: h.guess.high, Kind: device.Guessed, Source: source}
 }
 
+// describe adds the unit to a number of hosts.
+func (h Hosts) describe(count string) string {
+	if h.PerHost > 1 {
+		return fmt.Sprintf("%s hosts of %d", count, h.PerHost)
+	}
+	return count + " hosts"
+}
+
 // Software is what the programs cost, whatever hardware they run on.
 type Software struct {
 	// MessageTime is the core time that sender and receiver each spend on a
