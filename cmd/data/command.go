@@ -47,7 +47,6 @@ const examples = `  go run ./cmd/data inspect clicks.tsv.gz
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "data", Short: "Look at data sets, and generate some", Long: usage, Example: examples,
-		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {
@@ -64,10 +63,7 @@ func (p *program) command() *cobra.Command {
 		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
 	}
 	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand())
-	c.SetOut(p.stdout)
-	c.SetErr(p.stderr)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return face.Misuse("see --help", "%v", err) })
-	c.CompletionOptions.DisableDefaultCmd = true
+	face.Manners(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	return c
 }

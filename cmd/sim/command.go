@@ -60,13 +60,7 @@ func (p *program) command() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use: "sim", Short: "Predict the throughput of a training job on a cluster", Long: usage, Example: examples,
-		SilenceErrors: true, SilenceUsage: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
-			}
-			return nil
-		},
+		Args: face.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			q, err := p.question(c, &f)
 			if err == nil {
@@ -75,10 +69,7 @@ func (p *program) command() *cobra.Command {
 			return advise(err)
 		},
 	}
-	c.SetOut(p.stdout)
-	c.SetErr(p.stderr)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return face.Misuse("see --help", "%v", err) })
-	c.CompletionOptions.DisableDefaultCmd = true
+	face.Manners(c, p.stdout, p.stderr)
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: Persia's net on Criteo's shape)")

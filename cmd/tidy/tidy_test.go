@@ -84,7 +84,7 @@ func TestText(t *testing.T) {
 	run(t, checkText, []snippet{
 		{"home", "a.md", "first\nread `" + home + "` now\n", []string{"2: own-path"}},
 		{"workspace at the start of a line", "run.sh", work + "/x\n", []string{"1: own-path"}},
-		{"folders of the same name inside a path", "a.go", "package a // algo/work/x, ./home/y, https://host/home/z\n", nil},
+		{"folders of the same name inside a path", "a.go", "package a // algo/root/x, ./home/y, https://host/home/z\n", nil},
 		{"put off", "a.go", "package a\n\n// " + put + " later\n", []string{"3: put-off"}},
 		{"put off with a reason", "a.go", "package a\n\n// " + put + "(needs go 1.27): later\n", nil},
 		{"put off with an empty reason", "a.yaml", "# FIX" + "ME() later\n", []string{"1: put-off"}},

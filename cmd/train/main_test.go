@@ -2,15 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tandem/cmd/face/facetest"
 
 	"tandem/algo/job"
 	"tandem/cmd/internal/jobfile"
@@ -30,27 +30,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "json": checkJSON},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "truncate": truncate, "json": checkJSON},
 	})
-}
-
-// status runs a command and demands its exit status: status 2 train …
-func status(ts *testscript.TestScript, neg bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	if err != nil || neg {
-		ts.Fatalf("usage: status code program [argument…]")
-	}
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("status: %v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
-	}
 }
 
 // truncate cuts a file to its first bytes: truncate file count.
