@@ -1,6 +1,6 @@
 // Package batch holds the samples that roles train on: jagged id features,
-// dense features and labels of a batch, and the steps that turn raw ids into
-// the distinct signs that each embedding PS is asked for.
+// dense features and labels of a batch, how a batch is cut into the parts of
+// the ranks, and the rule by which an id becomes a sign.
 //
 // A sign is the 64-bit key of an embedding row: a slot's index prefix in the
 // upper bits, the id within the slot in the lower ones.

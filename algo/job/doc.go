@@ -1,5 +1,6 @@
-// Package job reads the one YAML file that describes a job into the structs
-// that others define.
+// Package job says what a training is (Training), the same for simulator and
+// runtime, and reads the YAML file that describes a job (Decode) into that and
+// into what others define.
 //
 // Reading is strict. An unknown key is an error that names the nearest known
 // key, a value of the wrong type is an error that names its place, and a key

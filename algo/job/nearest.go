@@ -1,5 +1,10 @@
 package job
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Nearest returns the known word with the smallest edit distance to word, the
 // first of equally near ones; "" if none is near enough to be a plausible slip
 // of the hand, that is, within half of word's letters, rounded up.
@@ -14,6 +19,15 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Unknown says that a word is not among the known ones, and names the nearest, or
+// all if none is near.
+func Unknown(word string, known []string) string {
+	if nearest := Nearest(word, known); nearest != "" {
+		return fmt.Sprintf("%q is unknown; the nearest is %q", word, nearest)
+	}
+	return fmt.Sprintf("%q is unknown; known are %s", word, strings.Join(known, ", "))
 }
 
 // editDistance returns the number of letters to insert, delete, replace or

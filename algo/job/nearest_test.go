@@ -18,6 +18,18 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestUnknown(t *testing.T) {
+	known := []string{"sync", "hybrid"}
+	for word, want := range map[string]string{
+		"hybird": `"hybird" is unknown; the nearest is "hybrid"`,
+		"turbo":  `"turbo" is unknown; known are sync, hybrid`,
+	} {
+		if got := Unknown(word, known); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // slowDistance is the recursive definition.
 func slowDistance(a, b []rune) int {
 	if len(a) == 0 || len(b) == 0 {

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -132,6 +135,9 @@ func (t *Training) Validate() error {
 		if f.v < 1 {
 			return fmt.Errorf("%s = %d; want at least 1", f.path, f.v)
 		}
+		if f.v > math.MaxInt32 { // as roles count
+			return fmt.Errorf("%s = %d; want at most %d", f.path, f.v, math.MaxInt32)
+		}
 	}
 	switch {
 	case t.Groups&(t.Groups-1) != 0:
@@ -157,11 +163,11 @@ func (t *Training) validateChoices() error {
 		known       []string
 	}{
 		{"mode", t.Mode, Modes()},
-		{"merge", t.Merge, []string{"", MergeStep, MergeRank}},
+		{"merge", cmp.Or(t.Merge, MergeStep), []string{MergeStep, MergeRank}}, // empty is a default
 		{"scale", t.Scale, []string{ScaleGlobal, ScaleRank}},
 	} {
-		if err := choice(f.path, f.value, f.known); err != nil {
-			return err
+		if !slices.Contains(f.known, f.value) {
+			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
 		}
 	}
 	if t.Mode == Hybrid && t.Merge == MergeStep {
@@ -186,14 +192,4 @@ func (t *Training) validateParts() error {
 		return fmt.Errorf("row-optimizer.%w", err)
 	}
 	return nil
-}
-
-// choice reports a word that is not among the known ones.
-func choice(path, word string, known []string) error {
-	for _, k := range known {
-		if k == word {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s = %q is unknown; nearest is %q", path, word, Nearest(word, known))
 }

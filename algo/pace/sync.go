@@ -14,10 +14,9 @@ type SyncOverlap string
 
 // What sync may overlap.
 const (
-	OverlapNone   SyncOverlap = "none"   // GE, FC, BC, DS, PEG one after the other
-	OverlapIDs    SyncOverlap = "ids"    // ids of the next step travel early and wait at the PSs
-	OverlapIDsDS  SyncOverlap = "ids+ds" // and buckets of dense gradients are reduced during BC
-	overlapChoice             = "none, ids or ids+ds"
+	OverlapNone  SyncOverlap = "none"   // GE, FC, BC, DS, PEG one after the other
+	OverlapIDs   SyncOverlap = "ids"    // ids of the next step travel early and wait at the PSs
+	OverlapIDsDS SyncOverlap = "ids+ds" // and buckets of dense gradients are reduced during BC
 )
 
 // Name implements Rule.
@@ -29,7 +28,7 @@ func (s Sync) Validate() error {
 	case OverlapNone, OverlapIDs, OverlapIDsDS:
 		return nil
 	}
-	return fmt.Errorf("pace: sync cannot overlap %q; want %s", string(s.Overlap), overlapChoice)
+	return fmt.Errorf("pace: sync cannot overlap %q; want none, ids or ids+ds", string(s.Overlap))
 }
 
 // MayIssue implements Rule: with ids overlapped one earlier batch may be

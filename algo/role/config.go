@@ -63,10 +63,8 @@ func (c *Config) workerOf(rank, step int32) msg.Address {
 	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
 }
 
-func server(i int32) msg.Address { return msg.Address{Role: msg.ParameterServer, Index: i} }
-func nnWorker(i int32) msg.Address {
-	return msg.Address{Role: msg.NNWorker, Index: i}
-}
+func server(i int32) msg.Address   { return msg.Address{Role: msg.ParameterServer, Index: i} }
+func nnWorker(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
 
 var loader = msg.Address{Role: msg.DataLoader}
 

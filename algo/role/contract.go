@@ -48,8 +48,9 @@ type Role interface {
 	Step(now unit.Tick, in Input, out *Outputs)
 	// Clone returns an independent copy.
 	Clone() Role
-	// AppendState appends a canonical form of the state: two roles of one
-	// address behave alike from now on if and only if their forms are equal.
+	// AppendState appends a canonical form of the state: two roles of one run and
+	// address whose forms are equal behave alike from now on. What follows from
+	// the name of a batch, as its sizes do, is left out.
 	AppendState(dst []byte) []byte
 }
 
@@ -112,8 +113,11 @@ var workNames = [workKinds]string{
 // String returns the name under which reports print the kind.
 func (k WorkKind) String() string { return workNames[k] }
 
-// Lane returns the queue of a role that work of this kind belongs to. Work of
-// one lane takes effect in the order of issue.
+// Lanes is the number of lanes of a role.
+const Lanes = 2
+
+// Lane returns the queue of a role that work of this kind belongs to, below
+// Lanes. Work of one lane takes effect in the order of issue.
 func (k WorkKind) Lane() int {
 	switch k {
 	case Pool, Merge: // an EW's batches are independent; ids of the next need not wait for pooling

@@ -134,6 +134,7 @@ func (e *EmbeddingWorker) hear(b *embedding, m msg.Message, out *Outputs) {
 // had opened for them.
 func (e *EmbeddingWorker) raise(rank, floor int32, out *Outputs) {
 	e.done[rank].raise(floor)
+	held := len(e.batches)
 	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool {
 		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working && b.merge != working
 		if stale {
@@ -141,6 +142,9 @@ func (e *EmbeddingWorker) raise(rank, floor int32, out *Outputs) {
 		}
 		return stale
 	})
+	if len(e.batches) < held {
+		e.pumpAll(rank, out) // their unanswered requests no longer hold back younger ones
+	}
 }
 
 func compare(b embedding, rank, step int32) int {
@@ -174,7 +178,7 @@ func (e *EmbeddingWorker) get(b *embedding, out *Outputs) {
 	case b.merge != absent: // the answer has come; this is an echo
 	case b.pool == finished:
 		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
-	case b.ids == absent && repeated:
+	case b.ids == absent && repeated: // at the first request they may be on their way
 		e.answer(out, msg.ResendIDs, b.rank, b.step, b, 0)
 	case b.ids == finished && !repeated:
 		e.startLookups(b, out)
@@ -189,7 +193,7 @@ func (e *EmbeddingWorker) put(b *embedding, out *Outputs) {
 	case b.merge == absent:
 		b.merge = waiting
 		out.keep()
-		e.dropPooled(b, out)
+		e.endLookups(b, out)
 		e.startMerge(b, out)
 	case b.ids == absent:
 		e.answer(out, msg.ResendIDs, b.rank, b.step, b, 0)
@@ -198,10 +202,19 @@ func (e *EmbeddingWorker) put(b *embedding, out *Outputs) {
 	}
 }
 
-// dropPooled lets go of embeddings that have arrived, as their gradients prove.
-func (e *EmbeddingWorker) dropPooled(b *embedding, out *Outputs) {
-	if b.pool == finished {
+// endLookups lets go of what stage GE holds: gradients prove that the embeddings
+// have arrived. GE may even be under way, begun anew for an echo of
+// GetEmbeddings after a restart; if Pool is in flight, worked ends it.
+func (e *EmbeddingWorker) endLookups(b *embedding, out *Outputs) {
+	switch {
+	case b.pool == finished:
 		out.release(PooledRows, b.rank, b.step)
+	case b.pool == absent && b.lookups != nil:
+		if slices.Contains(b.lookups, answered) {
+			out.release(ShardRows, b.rank, b.step)
+		}
+		b.lookups = nil
+		e.pumpAll(b.rank, out) // they no longer hold back younger ones
 	}
 }
 
@@ -225,9 +238,7 @@ func (e *EmbeddingWorker) needed(b *embedding) []exchange {
 
 func (e *EmbeddingWorker) startLookups(b *embedding, out *Outputs) {
 	b.lookups = e.needed(b)
-	for i := range e.cfg.ParameterServers {
-		e.pump(i, b.rank, out)
-	}
+	e.pumpAll(b.rank, out)
 	e.startPool(b, out)
 }
 
@@ -262,14 +273,16 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		if slices.Contains(b.lookups, answered) {
 			out.release(ShardRows, b.rank, b.step)
 		}
+		if b.merge != absent { // nobody waits for them: see endLookups
+			out.release(PooledRows, b.rank, b.step)
+			return
+		}
 		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
 	case Merge:
 		b.merge = finished
 		out.release(PooledGrads, b.rank, b.step)
 		b.puts = e.needed(b)
-		for i := range e.cfg.ParameterServers {
-			e.pump(i, b.rank, out)
-		}
+		e.pumpAll(b.rank, out)
 		e.complete(b, out)
 	}
 }
@@ -280,6 +293,12 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 func (e *EmbeddingWorker) pump(shard, rank int32, out *Outputs) {
 	e.pumpKind(msg.Lookup, shard, rank, out)
 	e.pumpKind(msg.Put, shard, rank, out)
+}
+
+func (e *EmbeddingWorker) pumpAll(rank int32, out *Outputs) {
+	for i := range e.cfg.ParameterServers {
+		e.pump(i, rank, out)
+	}
 }
 
 func (e *EmbeddingWorker) pumpKind(k msg.Kind, shard, rank int32, out *Outputs) {

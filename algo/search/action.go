@@ -24,7 +24,17 @@ const (
 	duplicate                   // message index arrives, and will arrive again
 	crash                       // role index crashes and comes back
 	timeout                     // nothing else can happen: every role's timer fires
+	early                       // every role's timer fires, though other things could happen
 )
+
+// fault reports whether an action is one of the Faults of a Setting.
+func (a Action) fault() bool {
+	switch a.kind {
+	case lose, duplicate, crash, early:
+		return true
+	}
+	return false
+}
 
 // Actions returns what can happen next, in a fixed order; none at the end.
 func (w *World) Actions() []Action {
@@ -89,6 +99,9 @@ func (w *World) appendFaults(acts []Action) []Action {
 			acts = append(acts, Action{crash, i})
 		}
 	}
+	if w.set.EarlyTimers {
+		acts = append(acts, Action{early, 0})
+	}
 	return acts
 }
 
@@ -103,7 +116,7 @@ func (w *World) Describe(a Action) string {
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
 		}
-		return fmt.Sprintf("%v: %v rank %d step %d %s", w.roles[a.index/lanesOfRole].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
+		return fmt.Sprintf("%v: %v rank %d step %d %s", w.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
 	case reduce:
 		in := w.buckets[a.index][0]
 		return fmt.Sprintf("NN worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
@@ -113,6 +126,8 @@ func (w *World) Describe(a Action) string {
 		return "TWICE " + w.inbox[a.index].String()
 	case crash:
 		return fmt.Sprintf("CRASH and restart of %v", w.roles[a.index].Address())
+	case early:
+		return "timers fire EARLY"
 	}
 	return "timers fire"
 }
@@ -142,14 +157,22 @@ func (w *World) Do(a Action) error {
 		w.touch(a.index)
 		w.roles[a.index].(role.Restarter).Restart()
 		clear(w.held[a.index])
-		for lane := range lanesOfRole {
-			w.lanes[a.index*lanesOfRole+lane] = nil
+		for lane := range role.Lanes {
+			w.lanes[a.index*role.Lanes+lane] = nil
 		}
+	case early:
+		w.faults++ // and credit is still checked: asking again costs none
+		return w.fireTimers()
 	case timeout:
-		for i := range w.roles {
-			if err := w.step(i, role.Input{Kind: role.TimerFired}); err != nil {
-				return err
-			}
+		return w.fireTimers()
+	}
+	return nil
+}
+
+func (w *World) fireTimers() error {
+	for i := range w.roles {
+		if err := w.step(i, role.Input{Kind: role.TimerFired}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -158,7 +181,7 @@ func (w *World) Do(a Action) error {
 func (w *World) complete(lane int) error {
 	in := w.lanes[lane][0]
 	w.lanes[lane] = w.lanes[lane][1:]
-	i := lane / lanesOfRole
+	i := lane / role.Lanes
 	w.touch(i)
 	if in.Kind == role.WorkDone {
 		for _, h := range role.Products(in.Work) {

@@ -115,6 +115,10 @@ func hopeless(worlds int, ways []way, ends []int32) int32 {
 	return int32(slices.Index(hopeful, false))
 }
 
+// faultRarity is how much rarer a fault is on a Walk than any other action:
+// faults then come all along the way, and not before anything is at stake.
+const faultRarity = 4
+
 // Walk takes one random way through the worlds, to the end.
 func Walk(set Setting, random *rand.Rand) (Report, error) {
 	w, err := NewWorld(&set)
@@ -134,6 +138,9 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 			return report, nil
 		}
 		a := acts[random.IntN(len(acts))]
+		for a.fault() && random.IntN(faultRarity) > 0 {
+			a = acts[random.IntN(len(acts))]
+		}
 		history = append(history, node{int32(len(history)) - 1, w.Describe(a)})
 		w.Seen = Seen{}
 		if err := w.Do(a); err != nil {

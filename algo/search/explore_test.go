@@ -54,9 +54,10 @@ func TestTwoRanksFourSteps(t *testing.T) {
 	}
 }
 
-// One message lost or repeated, or one EW or PS crashed and restarted, at any
-// moment of 2 steps on 2 PSs: every put is applied exactly once on the PSs that
-// own its rows, every rank finishes, and nothing is left behind.
+// One message lost or repeated, or one EW or PS crashed and restarted, or, with
+// -long, the timers firing too early, at any moment of 2 steps on 2 PSs: every put
+// is applied exactly once on the PSs that own its rows, every rank finishes, and
+// nothing is left behind.
 func TestOneFaultAnywhere(t *testing.T) {
 	for _, rule := range smallRules {
 		if rule.OverlapSync() && !*long {
@@ -67,6 +68,7 @@ func TestOneFaultAnywhere(t *testing.T) {
 			set.Faults = 1
 			set.Config.Retry = unit.Second
 			set.Touches = someTouch
+			set.EarlyTimers = *long
 			r, err := Explore(set, limit)
 			if err != nil {
 				t.Fatal(err)
@@ -129,9 +131,9 @@ func TestRandomWalks(t *testing.T) {
 			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
 			Buckets:     make([]unit.Bytes, count("buckets", 3)),
 		}}
-		set.Faults = rapid.IntRange(0, 5).Draw(t, "faults")
+		set.Faults = rapid.IntRange(0, 8).Draw(t, "faults")
 		if set.Faults > 0 {
-			set.Config.Retry = unit.Second
+			set.Config.Retry, set.EarlyTimers = unit.Second, true
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
 		set.Touches = func(rank, step, shard int32) bool {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"tandem/algo/event"
@@ -28,6 +29,9 @@ type Setting struct {
 	// Faults is how many messages may be lost or repeated and how many EWs and
 	// PSs may crash and restart, in all.
 	Faults int
+	// EarlyTimers lets timers fire while other things can still happen, each
+	// time as one of the Faults. Without it they fire when nothing else can.
+	EarlyTimers bool
 	// Eager delivers at once whatever commutes with everything else, instead
 	// of trying every order of it: it reaches fewer worlds, and the same reads.
 	Eager bool
@@ -69,15 +73,13 @@ type World struct {
 	Seen Seen
 }
 
-const lanesOfRole = 2
-
 // NewWorld returns the cluster after every role has started.
 func NewWorld(set *Setting) (*World, error) {
 	cfg := &set.Config
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if roles := 1 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers; cfg.Ranks*cfg.Steps > 64 || roles > 64 {
+	if roles := 1 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers; int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roles > 64 {
 		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; at most 64 of each fit", cfg.Ranks, cfg.Steps, roles)
 	}
 	roles := role.New
@@ -86,7 +88,7 @@ func NewWorld(set *Setting) (*World, error) {
 	}
 	w := &World{set: set, roles: roles(cfg), own: ^uint64(0), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers)}
-	w.lanes = make([][]role.Input, len(w.roles)*lanesOfRole)
+	w.lanes = make([][]role.Input, len(w.roles)*role.Lanes)
 	for range w.roles {
 		w.held = append(w.held, map[role.Handle]bool{})
 		w.credit = append(w.credit, role.NewCredit(cfg))
@@ -160,8 +162,8 @@ func (w *World) take(i int, in role.Input, o role.Output) error {
 		return w.observe(o.Event)
 	case role.Finished:
 		w.finished++
-		for lane := range lanesOfRole {
-			if len(w.lanes[i*lanesOfRole+lane]) > 0 {
+		for lane := range role.Lanes {
+			if len(w.lanes[i*role.Lanes+lane]) > 0 {
 				return fmt.Errorf("%v finishes with work in flight", w.roles[i].Address())
 			}
 		}
@@ -175,7 +177,7 @@ func (w *World) take(i int, in role.Input, o role.Output) error {
 // row on every PS that the batch touches.
 func (w *World) perform(i int, work role.Work) {
 	c := &w.set.Config
-	lane := i*lanesOfRole + work.Kind.Lane()
+	lane := i*role.Lanes + work.Kind.Lane()
 	result := role.Result{Bytes: 1}
 	switch work.Kind {
 	case role.Read:
@@ -267,9 +269,7 @@ func (w *World) observeRead(e event.Record) error {
 			s.Cross = max(s.Cross, missed)
 		}
 	}
-	for open := w.issued &^ w.done &^ w.batchBit(e.Rank, e.Step); open != 0; open &= open - 1 {
-		s.Inflight++
-	}
+	s.Inflight = bits.OnesCount64(w.issued &^ w.done &^ w.batchBit(e.Rank, e.Step))
 	w.Seen.merge(s)
 	b := c.Rule.Bounds(int(c.Ranks))
 	if s.Own > b.Own || s.Cross > b.Cross || s.Inflight > b.Inflight {

@@ -122,11 +122,11 @@ func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket i
 	case role.Read:
 		return p.read(s, w)
 	case role.Split:
-		return p.split(s, w)
+		return p.split(s, w), nil
 	case role.ReadRows:
 		return p.readRows(at, s, w)
 	case role.Pool:
-		return p.pool(s, w)
+		return p.pool(s, w), nil
 	case role.Forward:
 		return p.forward(s, w), nil
 	case role.Backward:
@@ -170,7 +170,7 @@ func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
 }
 
 // split resolves the ids of a batch to signs by PS.
-func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
+func (p *Performer) split(s *Store, w role.Work) role.Result {
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
 	routed := route.Route(p.schema, *part, len(p.shards))
 	s.put(role.Products(w)[0], routed)
@@ -181,7 +181,7 @@ func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
 		r.SignBytes = append(r.SignBytes, unit.Bytes(8*n))
 		r.ValueBytes = append(r.ValueBytes, unit.Bytes(4*n*p.dim))
 	}
-	return r, nil
+	return r
 }
 
 // readRows looks signs up on a PS.
@@ -196,7 +196,7 @@ func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result
 }
 
 // pool gathers the rows of all PSs and pools them.
-func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
+func (p *Performer) pool(s *Store, w role.Work) role.Result {
 	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
 	rows := make([]float32, 0, len(routed.Signs)*p.dim)
 	if len(routed.Signs) > 0 {
@@ -207,7 +207,7 @@ func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
 	pooled := make([]float32, routed.Samples()*p.width)
 	routed.Pool(pooled, p.schema, rows, p.dim)
 	s.put(role.Products(w)[0], pooled)
-	return role.Result{Bytes: unit.Bytes(4 * len(pooled))}, nil
+	return role.Result{Bytes: unit.Bytes(4 * len(pooled))}
 }
 
 // merge turns gradients of pooled embeddings into row gradient sums by PS.

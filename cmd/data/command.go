@@ -95,7 +95,7 @@ func (f *flags) check(args []string) (string, error) {
 	}
 	if f.kind != "" && !slices.Contains(fileKinds(), f.kind) {
 		return "", face.Misuse("kinds are "+strings.Join(fileKinds(), ", "),
-			"--kind: %q is unknown; the nearest is %q", f.kind, job.Nearest(f.kind, fileKinds()))
+			"--kind: %s", job.Unknown(f.kind, fileKinds()))
 	}
 	if len(args) == 0 {
 		return "", nil

@@ -104,7 +104,7 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	for i, mode := range f.modes {
 		if !slices.Contains(job.Modes(), mode) {
 			return j, face.Misuse("modes are "+strings.Join(job.Modes(), ", "),
-				"--mode: %q is unknown; the nearest is %q", mode, job.Nearest(mode, job.Modes()))
+				"--mode: %s", job.Unknown(mode, job.Modes()))
 		}
 		if slices.Contains(f.modes[:i], mode) {
 			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)

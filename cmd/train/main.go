@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -27,9 +26,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	command := p.command()
 	command.SetArgs(args)
-	err := command.ExecuteContext(ctx)
-	if ctx.Err() != nil {
-		err = fmt.Errorf("interrupted; nothing was written")
-	}
-	return face.Explain(stderr, "train", err)
+	return face.Explain(stderr, "train", command.ExecuteContext(ctx))
 }

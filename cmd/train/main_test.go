@@ -1,18 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/cmd/face/facetest"
-
 	"tandem/algo/job"
+	"tandem/cmd/face/facetest"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
 	"tandem/runtime/train"
@@ -128,6 +130,22 @@ func TestExplainedJobFileIsValid(t *testing.T) {
 		if _, err := jobfile.Load(name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// An interrupted run says so, and leaves nothing behind.
+func TestInterruptLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	parent := t.TempDir()
+	p := &program{stdout: io.Discard, stderr: io.Discard, now: time.Now}
+	command := p.command()
+	command.SetArgs([]string{"--out", filepath.Join(parent, "out")})
+	if err := command.ExecuteContext(ctx); err == nil || err.Error() != "interrupted; nothing was written" {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

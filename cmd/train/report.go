@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"tandem/algo/metric"
 	"tandem/cmd/face"
@@ -119,7 +120,7 @@ func (r *report) writeText(w io.Writer) error {
 	table := face.Table{
 		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own staleness (batches)", "cross staleness (batches)", "updates a row missed"}, Words: 1,
 	}
-	for _, line := range append(r.Runs, r.Baselines...) {
+	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
 			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss), fmt.Sprintf("%.0f", line.SamplesPerSecond),
 			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),

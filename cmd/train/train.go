@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +32,9 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 	}
 	defer folder.Discard()
 	report, err := p.measure(ctx, j, f)
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing was written")
+	}
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,6 @@ import (
 	"tandem/algo/work"
 )
 
-// lanes is the number of lanes of a role's work, role.WorkKind.Lane's range.
-const lanes = 2
-
 // node is one role instance with its goroutines.
 type node struct {
 	run     *run
@@ -17,7 +14,7 @@ type node struct {
 	store   *work.Store
 	credit  *role.Credit
 	inbox   *queue[delivery]
-	work    [lanes]*queue[role.Work]
+	work    [role.Lanes]*queue[role.Work]
 	stopped chan struct{} // closed when the role has taken Stop
 }
 

@@ -43,8 +43,8 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 	}
 }
 
-// The two samples of a window share an id in one slot only; equal ids in two
-// slots are two rows.
+// Equal ids in two slots are two rows, so a sample has as many rows as slots; more
+// samples than there are count as all of them.
 func TestDistinctCountsSigns(t *testing.T) {
 	j := AdultIncome()
 	data, err := datasets.Open(j.Data, "")

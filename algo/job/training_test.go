@@ -1,0 +1,62 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/pace"
+)
+
+// A setting that is out of range is named by its path, with what would do.
+func TestTrainingValidate(t *testing.T) {
+	one, less := 1, -1
+	for _, c := range []struct {
+		change func(*job.Training)
+		want   string // part of the error; "" for none
+	}{
+		{func(*job.Training) {}, ""},
+		{func(t *job.Training) { t.Mode, t.Merge = job.Sync, job.MergeRank }, ""},
+		{func(t *job.Training) { t.Staleness, t.Ranks = &one, 8 }, ""},
+		{func(t *job.Training) { t.Mode = "hybird" }, `mode = "hybird" is unknown; the nearest is "hybrid"`},
+		{func(t *job.Training) { t.Mode = "turbo" }, `mode = "turbo" is unknown; known are sequential, sync, hybrid`},
+		{func(t *job.Training) { t.Merge = "stap" }, `merge = "stap" is unknown; the nearest is "step"`},
+		{func(t *job.Training) { t.Scale = "" }, `scale = "" is unknown; known are global, rank`},
+		{func(t *job.Training) { t.Merge = job.MergeStep }, "merge = step needs mode sync or sequential"},
+		{func(t *job.Training) { t.Epochs = 0 }, "epochs = 0; want at least 1"},
+		{func(t *job.Training) { t.Prefetch = 1 << 31 }, "prefetch = 2147483648; want at most 2147483647"},
+		{func(t *job.Training) { t.Groups = 12 }, "groups = 12; want a power of two"},
+		{func(t *job.Training) { t.Ranks = 3 }, "ranks = 3 do not divide groups = 8"},
+		{func(t *job.Training) { t.GlobalBatch = 3 }, "global-batch = 3 leaves some of 4 ranks without a sample"},
+		{func(t *job.Training) { t.Staleness = &less }, "staleness = -1; want 0 or more, or null"},
+		{func(t *job.Training) { t.RowInit = -1 }, "row-init = -1"},
+		{func(t *job.Training) { t.RowCapacity = -1 }, "row-capacity = -1"},
+		{func(t *job.Training) { t.Overlap = "ids" }, `overlap: pace: hybrid cannot overlap "ids"`},
+		{func(t *job.Training) { t.Model.Kind = "wide" }, "model.kind"},
+		{func(t *job.Training) { t.Dense.Kind = "lion" }, "dense-optimizer.kind"},
+		{func(t *job.Training) { t.Rows.Kind = "lion" }, "row-optimizer.kind"},
+	} {
+		training := job.Default()
+		c.change(&training)
+		err := training.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// What a file leaves out depends on the mode.
+func TestTrainingDefaultsByMode(t *testing.T) {
+	training := job.Default() // hybrid, prefetch 10
+	if rule, err := training.Rule(); err != nil || rule != (pace.Hybrid{Staleness: 9, Overlap: pace.HybridDS}) || training.MergeByStep() {
+		t.Errorf("hybrid: rule %+v, %v, merged by step %t", rule, err, training.MergeByStep())
+	}
+	training.Mode = job.Sync
+	if rule, err := training.Rule(); err != nil || rule != (pace.Sync{Overlap: pace.OverlapIDsDS}) || !training.MergeByStep() {
+		t.Errorf("sync: rule %+v, %v, merged by step %t", rule, err, training.MergeByStep())
+	}
+	training.Mode = job.Sequential
+	if _, err := training.Rule(); err == nil || !training.MergeByStep() {
+		t.Errorf("sequential: %v, merged by step %t", err, training.MergeByStep())
+	}
+}
