@@ -46,7 +46,7 @@ func readTree(root string) ([]*file, error) {
 			}
 			return nil
 		}
-		if !entry.Type().IsRegular() {
+		if !entry.Type().IsRegular() || relative == ".git" { // a file in a second work tree
 			return nil
 		}
 		f, err := readFile(name, filepath.ToSlash(relative))
