@@ -112,6 +112,18 @@ func (p *Performer) Missed() metric.Histogram {
 // Dense returns the dense network's state, likewise.
 func (p *Performer) Dense() *Dense { return p.dense }
 
+// Digest returns, likewise, a fingerprint of the parameters that a role holds:
+// a PS its rows, an NN worker its replica of the dense network, others none, 0.
+func (p *Performer) Digest(at msg.Address) uint64 {
+	switch at.Role {
+	case msg.ParameterServer:
+		return p.shards[at.Index].rows.Digest()
+	case msg.NNWorker:
+		return p.dense.Digest()
+	}
+	return 0
+}
+
 // Engine returns the engine of the dense network.
 func (p *Performer) Engine() model.Engine { return p.engine }
 

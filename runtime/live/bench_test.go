@@ -16,7 +16,7 @@ func BenchmarkMessages(b *testing.B) {
 		b.StopTimer()
 		cfg, p := cluster(b, pace.Sync{Overlap: pace.OverlapIDsDS}, steps(trained))
 		b.StartTimer()
-		if err := Run(b.Context(), cfg, p); err != nil {
+		if err := Run(b.Context(), cfg, p, Options{}); err != nil {
 			b.Fatal(err)
 		}
 		messages += trained * int(cfg.Ranks) * (8 + 4*servers)

@@ -96,7 +96,7 @@ func TestRecordsRespectCausality(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", rule), func(t *testing.T) {
 			var all records
 			cfg, p := cluster(t, rule, steps(20))
-			if err := Run(t.Context(), cfg, p, &all); err != nil {
+			if err := Run(t.Context(), cfg, p, watchedBy(&all)); err != nil {
 				t.Fatal(err)
 			}
 			l := newTimeline(t, all)
@@ -119,7 +119,7 @@ func TestEveryBatchHappensOnce(t *testing.T) {
 	for _, rule := range rules() {
 		var all records
 		cfg, p := cluster(t, rule, steps(20))
-		if err := Run(t.Context(), cfg, p, &all); err != nil {
+		if err := Run(t.Context(), cfg, p, watchedBy(&all)); err != nil {
 			t.Fatal(err)
 		}
 		count := map[event.Kind]int32{}

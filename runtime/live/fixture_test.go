@@ -67,6 +67,8 @@ type records []event.Record
 
 func (r *records) Observe(e event.Record) { *r = append(*r, e) }
 
+func watchedBy(o event.Observer) Options { return Options{Observers: []event.Observer{o}} }
+
 // rules are the algorithms, with the most and the least that they overlap.
 func rules() []pace.Rule {
 	return []pace.Rule{

@@ -18,22 +18,33 @@ import (
 	"tandem/algo/work"
 )
 
+// Options are what a run may be watched with. The zero value watches nothing.
+type Options struct {
+	Observers []event.Observer // see every record, one at a time
+	Recorder  Recorder         // if not nil, keeps all that happens to every role
+}
+
 // Run trains every step of cfg, whose roles it makes, on the numbers of p.
-// Observers see every record, one at a time.
 //
 // It returns the first failure of any role, or the cause of ctx's end; either
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
-func Run(ctx context.Context, cfg *role.Config, p *work.Performer, observers ...event.Observer) error {
+func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
 	if cfg.Retry != 0 {
 		return errors.New("live: no message is lost here; retry must be 0")
 	}
-	ctx, r := newRun(ctx, cfg, p, observers)
+	ctx, r := newRun(ctx, cfg, p, o.Observers)
 	defer r.fail(nil)
-	return r.drive(ctx)
+	if err := r.record(o.Recorder); err != nil {
+		return err
+	}
+	if err := r.drive(ctx); err != nil {
+		return err
+	}
+	return r.endRecord()
 }
 
 // run is one call of Run.

@@ -27,7 +27,7 @@ func TestRunRefuses(t *testing.T) {
 		cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
 		c.change(cfg)
 		var all records
-		if err := Run(t.Context(), cfg, p, &all); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Run(t.Context(), cfg, p, watchedBy(&all)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 		if len(all) != 0 {
@@ -41,7 +41,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
 			cfg, p := cluster(t, rule, steps(10))
-			if err := Run(t.Context(), cfg, p); err != nil {
+			if err := Run(t.Context(), cfg, p, Options{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -65,7 +65,7 @@ func TestHaltStopsEveryRole(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
 			cfg, p := cluster(t, rule, unreadable{steps(6)})
-			err := Run(t.Context(), cfg, p)
+			err := Run(t.Context(), cfg, p, Options{})
 			if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "data loader 0, step 5") {
 				t.Errorf("%+v: %v", rule, err)
 			}
@@ -94,7 +94,7 @@ func TestContextEndsTheRun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1000))
-			if err := Run(ctx, cfg, p, canceller{kind, cancel}); !errors.Is(err, errEnough) {
+			if err := Run(ctx, cfg, p, watchedBy(canceller{kind, cancel})); !errors.Is(err, errEnough) {
 				t.Errorf("at %v: %v", kind, err)
 			}
 		})
@@ -102,7 +102,7 @@ func TestContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errEnough)
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(1000))
-	if err := Run(ctx, cfg, p); !errors.Is(err, errEnough) {
+	if err := Run(ctx, cfg, p, Options{}); !errors.Is(err, errEnough) {
 		t.Errorf("before the start: %v", err)
 	}
 }

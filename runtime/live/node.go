@@ -16,6 +16,7 @@ type node struct {
 	inbox   *queue[delivery]
 	work    [role.Lanes]*queue[role.Work]
 	stopped chan struct{} // closed when the role has taken Stop
+	log     Log           // nil unless the run is recorded
 }
 
 // delivery is one input with the payload of its message, if it has one.
@@ -61,7 +62,14 @@ func (n *node) loop() {
 			n.credit.Received(d.input.Message)
 		}
 		out.Reset()
-		n.state.Step(n.run.now(), d.input, &out)
+		now := n.run.now()
+		n.state.Step(now, d.input, &out)
+		if n.log != nil {
+			if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {
+				n.run.fail(err)
+				return
+			}
+		}
 		for i := range out.List {
 			n.take(d, &out.List[i])
 		}

@@ -49,6 +49,9 @@ type Options struct {
 	// Observer is told every record of the roles, by one goroutine at a time;
 	// sequential training has no roles and no records.
 	Observer event.Observer
+	// Recorder keeps what a replay needs; sequential training has nothing to
+	// record, and Run refuses it.
+	Recorder live.Recorder
 }
 
 // Run trains and evaluates. When ctx ends first, it stops cleanly and returns
@@ -60,6 +63,9 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	}
 	if err := checkLabels(test); err != nil {
 		return nil, err
+	}
+	if t.Mode == job.Sequential && o.Recorder != nil {
+		return nil, errNoRoles
 	}
 	result := &Result{Training: t, Steps: source.Steps()}
 	for step := range result.Steps {
@@ -85,6 +91,9 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 
 // errOneClass says that test rows cannot rank anything.
 var errOneClass = errors.New("all test rows have the same label, so there is no AUC; choose test rows of both labels")
+
+// errNoRoles says that a recording would be empty.
+var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record another mode")
 
 // checkLabels refuses test rows without both labels before time is spent.
 func checkLabels(test *batch.Batch) error {
@@ -142,7 +151,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, o Optio
 		observers = append(observers, o.Observer)
 	}
 	start := time.Now()
-	if err := live.Run(ctx, cfg, p, observers...); err != nil {
+	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder}); err != nil {
 		return nil, err
 	}
 	result.Wall = time.Since(start)

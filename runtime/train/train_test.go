@@ -15,6 +15,7 @@ import (
 	"tandem/algo/opt"
 	"tandem/algo/rng"
 	"tandem/algo/table"
+	"tandem/runtime/live"
 )
 
 // rows are the samples of a data set in memory, cut into batches in order.
@@ -202,6 +203,17 @@ func TestOneLabelIsRefused(t *testing.T) {
 	test := batch.Slice(r.all, 0, 1)
 	_, err := Run(t.Context(), small(job.Sync, 2), r, test, Options{Progress: func(int, int) { t.Error("trained") }})
 	if !errors.Is(err, errOneClass) {
+		t.Error(err)
+	}
+}
+
+// nothing is a recorder that must not be asked.
+type nothing struct{ live.Recorder }
+
+// Sequential training refuses to be recorded, before any training.
+func TestSequentialIsNotRecorded(t *testing.T) {
+	r := newRows(640, 64, 4, 9)
+	if _, err := Run(t.Context(), small(job.Sequential, 1), r, r.all, Options{Recorder: nothing{}}); !errors.Is(err, errNoRoles) {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,52 @@
+package live
+
+import (
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// Recorder keeps what happens to the roles of a run, so that it can be
+// replayed.
+type Recorder interface {
+	// Open is called once for every role of this process, before its first input.
+	Open(at msg.Address, cfg *role.Config) (Log, error)
+}
+
+// Log keeps what happens to one role. Its methods are called by one goroutine
+// at a time; an error ends the run. It holds on to nothing that it is shown.
+type Log interface {
+	// Step shows one input, with the payload of its message or nil, and what the
+	// role made of it. The outputs have not been taken yet.
+	Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error
+	// Finish ends the log of a run that went well. The digest is that of the
+	// parameters that the role holds: see work.Performer.Digest.
+	Finish(digest uint64) error
+}
+
+// record opens the log of every role, unless recorder is nil.
+func (r *run) record(recorder Recorder) error {
+	if recorder == nil {
+		return nil
+	}
+	for at, n := range r.nodes {
+		var err error
+		if n.log, err = recorder.Open(at, r.cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endRecord ends the logs of a run that went well.
+func (r *run) endRecord() error {
+	for at, n := range r.nodes {
+		if n.log == nil {
+			continue
+		}
+		if err := n.log.Finish(r.performer.Digest(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

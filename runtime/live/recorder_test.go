@@ -1,0 +1,116 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// notebook is a Recorder in memory. After so many steps of a role, if not 0, it
+// fails.
+type notebook struct {
+	failAfter int
+	mu        sync.Mutex // Open is called for one role after the other, Step is not
+	pages     map[msg.Address]*page
+}
+
+type page struct {
+	failAfter int
+	inputs    []role.InputKind
+	times     []unit.Tick
+	records   []string
+	unpaid    []msg.Kind // messages that should have had a payload and had none, or the other way round
+	digest    uint64
+	finished  int
+}
+
+var errFull = errors.New("disk is full")
+
+func (n *notebook) Open(at msg.Address, cfg *role.Config) (Log, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pages[at] != nil || cfg == nil {
+		return nil, fmt.Errorf("%v opened twice, or without configuration", at)
+	}
+	n.pages[at] = &page{failAfter: n.failAfter}
+	return n.pages[at], nil
+}
+
+func (p *page) Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error {
+	p.inputs, p.times = append(p.inputs, in.Kind), append(p.times, now)
+	if in.Kind == role.Received && in.Message.Kind.HasPayload() != (payload != nil) {
+		p.unpaid = append(p.unpaid, in.Message.Kind)
+	}
+	for _, o := range out {
+		if o.Kind == role.Record {
+			p.records = append(p.records, o.Event.String())
+		}
+	}
+	if len(p.inputs) == p.failAfter {
+		return errFull
+	}
+	return nil
+}
+
+func (p *page) Finish(digest uint64) error {
+	p.digest = digest
+	p.finished++
+	return nil
+}
+
+// A recorder sees every role from Start to Stop, all that observers see, and at
+// the end the parameters of those that hold some.
+func TestRecorderSeesEveryStep(t *testing.T) {
+	for _, rule := range rules() {
+		cfg, p := cluster(t, rule, steps(5))
+		var all records
+		n := &notebook{pages: map[msg.Address]*page{}}
+		if err := Run(t.Context(), cfg, p, Options{Observers: []event.Observer{&all}, Recorder: n}); err != nil {
+			t.Fatal(err)
+		}
+		observed := map[msg.Address][]string{}
+		for _, r := range all {
+			observed[r.Role] = append(observed[r.Role], r.String())
+		}
+		if len(n.pages) != len(role.New(cfg)) {
+			t.Errorf("%d roles recorded", len(n.pages))
+		}
+		for at, got := range n.pages {
+			last := len(got.inputs) - 1
+			if got.inputs[0] != role.Start || got.inputs[last] != role.Stop || !slices.IsSorted(got.times) || got.unpaid != nil {
+				t.Errorf("%v: from %v to %v, payloads wrong of %v", at, got.inputs[0], got.inputs[last], got.unpaid)
+			}
+			if !slices.Equal(got.records, observed[at]) {
+				t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records), len(observed[at]))
+			}
+			if got.finished != 1 || got.digest != p.Digest(at) {
+				t.Errorf("%v: finished %d times, digest %x", at, got.finished, got.digest)
+			}
+		}
+	}
+}
+
+// A log that cannot be written ends the run with the reason, and no log is
+// finished.
+func TestRecorderFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, p := cluster(t, rules()[3], steps(20))
+		n := &notebook{pages: map[msg.Address]*page{}, failAfter: 30}
+		if err := Run(t.Context(), cfg, p, Options{Recorder: n}); !errors.Is(err, errFull) {
+			t.Error(err)
+		}
+		for at, got := range n.pages {
+			if got.finished > 0 {
+				t.Errorf("%v is finished", at)
+			}
+		}
+	})
+}
