@@ -24,21 +24,27 @@ const (
 	Pooled                      // the EW has pooled the embeddings
 	ForwardStarted              // the NN worker starts stage FC
 	BackwardStarted             // … stage BC
-	SyncStarted                 // … stage DS: the first bucket is fed
-	SyncDone                    // every bucket of the step is reduced
+	SyncStarted                 // … stage DS: the first bucket is fed, or the gradients are pushed
+	SyncDone                    // every bucket of the step is reduced, or every push acknowledged
 	GradientsSent               // the NN worker hands the embedding gradients to the EW: stage PEG
-	DenseApplied                // the dense optimizer has stepped
+	DenseApplied                // the dense optimizer has stepped, wherever it runs
 	PutApplied                  // a PS applies the row gradients
 	StepClosed                  // a PS in sync mode has all puts of Step (no rank) and applies them
 	PutRepeated                 // a PS was sent row gradients that it had applied before
 	BatchDone                   // the NN worker knows that every PS has applied: no longer outstanding
+	PullServed                  // a dense PS reads its shard, having seen what it had recorded as pushed before
+	PushApplied                 // a dense PS applies the gradients of its shard
+	PushRepeated                // a dense PS was sent gradients that it had applied before
+	ClockAdvanced               // the coordinator: every rank's clock has reached Step (no rank)
+	SnapshotTaken               // the NN worker copies its replica for averaging round Step
+	Averaged                    // the NN worker has folded the mean of round Step into its replica
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"batch-read", "batch-dispatched", "batch-routed", "lookup-issued", "lookup-served", "pooled", "forward-started",
 	"backward-started", "sync-started", "sync-done", "gradients-sent", "dense-applied", "put-applied", "step-closed",
-	"put-repeated", "batch-done",
+	"put-repeated", "batch-done", "pull-served", "push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
 }
 
 // String returns the name under which records and scenarios print the kind.

@@ -12,7 +12,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// Role is one of the four parts that a training cluster is made of.
+// Role is one of the parts that a training cluster is made of.
 type Role uint8
 
 // The roles, in Persia's words.
@@ -21,11 +21,13 @@ const (
 	EmbeddingWorker             // turns ids into pooled embeddings, and their gradients into row gradients
 	ParameterServer             // holds a shard of the embedding rows
 	NNWorker                    // a rank: trains a replica of the dense network
+	DenseServer                 // holds a shard of the dense network's parameters, where a mode keeps them on servers
+	Coordinator                 // knows the slowest rank's clock, where a mode bounds how far others may lead
 )
 
 // String returns the name of the role as reports print it.
 func (r Role) String() string {
-	return [...]string{"data loader", "embedding worker", "embedding PS", "NN worker"}[r]
+	return [...]string{"data loader", "embedding worker", "embedding PS", "NN worker", "dense PS", "coordinator"}[r]
 }
 
 // Address names one instance of a role.
@@ -64,12 +66,19 @@ const (
 	PutAck                    // PS → EW: applied, now or earlier
 	PutDone                   // EW → NN worker: every PS acknowledged
 	ResendIDs                 // EW → data loader: the id features were lost, send them again
+	Pull                      // NN worker → dense PS: the parameters to train Step with
+	Params                    // * dense PS → NN worker: the shard's parameters
+	Push                      // * NN worker → dense PS: the gradients of Step
+	PushAck                   // dense PS → NN worker: applied, now or earlier
+	ReportClock               // NN worker → coordinator: the steps below Step are pushed and acknowledged
+	SlowestClock              // coordinator → NN worker: … by every rank
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"IDFeatures", "Samples", "SamplesAck", "StepDone", "GetEmbeddings", "Lookup", "Rows",
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
+	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock",
 }
 
 // String returns the name of the constant.
@@ -78,7 +87,7 @@ func (k Kind) String() string { return kindNames[k] }
 // HasPayload reports whether bulk data travels with messages of this kind.
 func (k Kind) HasPayload() bool {
 	switch k {
-	case IDFeatures, Samples, Lookup, Rows, Embeddings, PutGradients, Put:
+	case IDFeatures, Samples, Lookup, Rows, Embeddings, PutGradients, Put, Params, Push:
 		return true
 	}
 	return false
@@ -95,8 +104,8 @@ type Message struct {
 	Rank     int32
 	Step     int32
 	// Floor is the lowest step of Rank that is not yet acknowledged by every
-	// PS: whatever is said about earlier steps is an echo. It lets receivers
-	// forget.
+	// PS, of the receiver's kind: whatever is said about earlier steps is an
+	// echo. It lets receivers forget.
 	Floor int32
 	// Samples is the true sample count of the rank's part of the step, and
 	// StepSamples that of the whole step: the two divisors of a mean.

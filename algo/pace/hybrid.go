@@ -30,8 +30,8 @@ func (Hybrid) Name() string { return "hybrid" }
 
 // Validate implements Rule.
 func (h Hybrid) Validate() error {
-	if h.Staleness < 0 {
-		return fmt.Errorf("pace: staleness %d; want 0 or more", h.Staleness)
+	if err := checkStaleness(h.Staleness); err != nil {
+		return err
 	}
 	if h.Overlap != HybridNaive && h.Overlap != HybridDS {
 		return fmt.Errorf("pace: hybrid cannot overlap %q; want none or ds", string(h.Overlap))
@@ -48,6 +48,12 @@ func (Hybrid) EveryServer() bool { return false }
 // InStep implements Rule.
 func (Hybrid) InStep() bool { return false }
 
+// Dense implements Rule.
+func (Hybrid) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
+
+// Lead implements Rule: the all-reduce keeps ranks in lock step.
+func (Hybrid) Lead() int { return Unbounded }
+
 // OverlapSync implements Rule.
 func (h Hybrid) OverlapSync() bool { return h.Overlap == HybridDS }
 
@@ -58,12 +64,5 @@ func (h Hybrid) OverlapSync() bool { return h.Overlap == HybridDS }
 // q had to join; q had then read for that step, so of q's steps before it at
 // most τ were missing, and τ+1 more lie between it and k.
 func (h Hybrid) Bounds(ranks int) Bounds {
-	if h.Staleness >= Unbounded/(2*ranks+2) {
-		return Bounds{Unbounded, Unbounded, Unbounded}
-	}
-	b := Bounds{Own: h.Staleness, Cross: 2*h.Staleness + 1, Inflight: ranks*(h.Staleness+1) - 1}
-	if ranks == 1 {
-		b.Cross = 0
-	}
-	return b
+	return asynchronousBounds(h.Staleness, ranks, 2*h.Staleness+1)
 }

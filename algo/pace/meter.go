@@ -14,6 +14,9 @@ type Staleness struct {
 	Own      metric.Histogram `json:"own"`      // a value for each read: earlier steps of the reader's own rank
 	Cross    metric.Histogram `json:"cross"`    // a value for each read and each other rank: earlier steps of that rank
 	Inflight metric.Histogram `json:"inflight"` // a value for each read: other batches outstanding anywhere
+	// Dense has, where dense PSs hold the network, a value for each push: updates
+	// of the shard between the pull that the gradient was computed from and it.
+	Dense metric.Histogram `json:"dense"`
 }
 
 // Meter measures staleness from the records of a run. It is an event.Observer
@@ -36,7 +39,13 @@ type Meter struct {
 	outstanding int
 	open        [][]openCount // by rank that the count is about
 	closed      Staleness
+	versions    map[int32]int // by dense PS: pushes applied
+	pulled      map[pulled]int
 }
+
+// pulled names a pull whose push has not been applied; its value is the version
+// that it was served.
+type pulled struct{ server, rank, step int32 }
 
 // openCount is a count that steps yet to be routed may add to.
 type openCount struct {
@@ -55,7 +64,7 @@ func NewMeter(ranks, servers int) *Meter {
 	return &Meter{
 		ranks:  int32(ranks),
 		ledger: newLedger(int32(ranks), int32(servers)),
-		open:   make([][]openCount, ranks),
+		open:   make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pulled]int{},
 	}
 }
 
@@ -77,6 +86,10 @@ func (m *Meter) Observe(r event.Record) {
 		if r.Role.Role == msg.ParameterServer {
 			m.ledger.apply(r.Role.Index, r.Rank, r.Step)
 		}
+	case event.PullServed:
+		m.pulled[pulled{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
+	case event.PushApplied:
+		m.push(pulled{r.Role.Index, r.Rank, r.Step})
 	}
 }
 
@@ -134,10 +147,19 @@ func (m *Meter) read(server, reader, step int32) {
 	m.closed.Cross.AddCount(missed, times)
 }
 
+// push measures a push. One whose pull was never seen counts no staleness.
+func (m *Meter) push(p pulled) {
+	if version, seen := m.pulled[p]; seen {
+		m.closed.Dense.Add(m.versions[p.server] - version)
+		delete(m.pulled, p)
+	}
+	m.versions[p.server]++
+}
+
 // Staleness returns what has been measured up to now. Steps that nobody has
 // routed yet count as not missed. The result is the caller's own.
 func (m *Meter) Staleness() Staleness {
-	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone()}
+	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone(), m.closed.Dense.Clone()}
 	for rank, counts := range m.open {
 		for _, c := range counts {
 			s.add(int32(rank), c)

@@ -24,13 +24,39 @@ type Rule interface {
 	// a step, in rank order, only after it has closed the step before, and
 	// closes a step when it has the puts of every rank.
 	InStep() bool
-	// OverlapSync reports whether a bucket of dense gradients is synchronised
-	// (DS) while later buckets are still in backward (BC).
+	// Dense says how the replicas of the dense network are kept together.
+	Dense() DenseSync
+	// OverlapSync reports whether a bucket of dense gradients is reduced (DS)
+	// while later buckets are still in backward (BC); with dense servers, whether
+	// the parameters of a step are pulled before the push of the step before is
+	// acknowledged.
 	OverlapSync() bool
+	// Lead returns how many steps a rank may be ahead of the slowest rank's clock
+	// when it starts FC, and asks for the parameters to start it with; the clock is
+	// the number of its pushes that are acknowledged. Unbounded: no clock is kept.
+	Lead() int
 	// Bounds returns the bounds on staleness that the rule promises for a
 	// number of ranks.
 	Bounds(ranks int) Bounds
 }
+
+// DenseSync says how the replicas of the dense network are kept together.
+type DenseSync struct {
+	Kind DenseKind
+	// Every is the number of steps of a rank between two averages, ≥ 1; only where
+	// replicas are averaged.
+	Every int32
+}
+
+// DenseKind distinguishes the ways to keep replicas together.
+type DenseKind uint8
+
+// The ways to keep replicas together.
+const (
+	AllReduced DenseKind = iota // gradients of every step are summed over ranks, in lock step
+	Served                      // dense PSs hold the parameters; ranks pull them, and push gradients
+	Averaged                    // every rank trains its own; now and then all are averaged, in the background
+)
 
 // Bounds are upper bounds on what a read may have missed. Unbounded stands for
 // no bound.

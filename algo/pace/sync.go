@@ -49,6 +49,12 @@ func (Sync) EveryServer() bool { return true }
 // InStep implements Rule.
 func (Sync) InStep() bool { return true }
 
+// Dense implements Rule.
+func (Sync) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
+
+// Lead implements Rule: the all-reduce keeps ranks in lock step.
+func (Sync) Lead() int { return Unbounded }
+
 // OverlapSync implements Rule.
 func (s Sync) OverlapSync() bool { return s.Overlap == OverlapIDsDS }
 

@@ -29,6 +29,9 @@ type Config struct {
 	// Buckets are the sizes of the dense gradient buckets in the order in which
 	// backward finishes them; at least one.
 	Buckets []unit.Bytes
+	// DenseServers are the sizes of the dense network's shards, by dense PS; none
+	// unless the rule keeps the network on servers.
+	DenseServers []unit.Bytes
 	// Retry is how long a role waits for an answer before it asks again; 0 if
 	// the driver promises that no message is lost.
 	Retry unit.Tick
@@ -53,7 +56,23 @@ func (c *Config) Validate() error {
 	if c.Rule == nil {
 		return fmt.Errorf("role: no algorithm")
 	}
+	if served := c.Rule.Dense().Kind == pace.Served; served != (len(c.DenseServers) > 0) {
+		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
+	}
 	return c.Rule.Validate()
+}
+
+// clocked reports whether a coordinator keeps the ranks' clocks.
+func (c *Config) clocked() bool { return c.Rule.Lead() < pace.Unbounded }
+
+// rounds returns how often replicas are averaged: every so many steps, and after
+// the last.
+func (c *Config) rounds(steps int32) int32 {
+	every := c.Rule.Dense().Every
+	if steps == c.Steps {
+		return (steps + every - 1) / every
+	}
+	return steps / every
 }
 
 // workerOf returns the EW that a batch belongs to: round robin over the
@@ -66,10 +85,16 @@ func (c *Config) workerOf(rank, step int32) msg.Address {
 func server(i int32) msg.Address   { return msg.Address{Role: msg.ParameterServer, Index: i} }
 func nnWorker(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
 
-var loader = msg.Address{Role: msg.DataLoader}
+func denseServer(i int32) msg.Address { return msg.Address{Role: msg.DenseServer, Index: i} }
+
+var (
+	loader      = msg.Address{Role: msg.DataLoader}
+	coordinator = msg.Address{Role: msg.Coordinator}
+)
 
 // New returns the roles of a run in address order: the data loader, the EWs,
-// the PSs, the NN workers. cfg must be valid.
+// the PSs, the NN workers, then, if the rule has them, the dense PSs and the
+// coordinator. cfg must be valid.
 func New(cfg *Config) []Role {
 	roles := []Role{NewDataLoader(cfg)}
 	for i := range cfg.EmbeddingWorkers {
@@ -80,6 +105,12 @@ func New(cfg *Config) []Role {
 	}
 	for i := range cfg.Ranks {
 		roles = append(roles, NewNNWorker(cfg, i))
+	}
+	for i := range cfg.DenseServers {
+		roles = append(roles, NewDenseServer(cfg, int32(i)))
+	}
+	if cfg.clocked() {
+		roles = append(roles, NewCoordinator(cfg))
 	}
 	return roles
 }

@@ -1,6 +1,6 @@
-// Package role holds the four state machines of a training cluster: data
-// loader, embedding worker, embedding PS and NN worker. They are the
-// algorithm; everything else is a driver.
+// Package role holds the state machines of a training cluster: data loader,
+// embedding worker, embedding PS and NN worker, and in some modes dense PS and
+// coordinator. They are the algorithm; everything else is a driver.
 //
 // # What a role is
 //
@@ -18,7 +18,8 @@
 //     WorkFailed, unless the role was restarted in between.
 //  3. Backward reports one WorkPart per bucket, in bucket order, before its
 //     WorkDone: that is what lets dense synchronisation overlap it.
-//  4. A fed bucket comes back as BucketReduced once every rank has fed it.
+//  4. A fed bucket comes back as BucketReduced once every rank has fed it. Where
+//     replicas are averaged, Step of Feed and BucketReduced is the averaging round.
 //  5. Messages may be lost, repeated and reordered, unless Config.Retry is 0:
 //     then the driver promises that none is lost.
 //  6. The payload of a message is dropped after the step that was handed the
@@ -72,7 +73,7 @@ const (
 	WorkPart                       // part Bucket of Work is ready
 	WorkDone                       // Work is done; Result holds its counts
 	WorkFailed                     // Work could not be done; Reason says why
-	BucketReduced                  // Bucket of the dense gradients of step Work.Step is summed over all ranks
+	BucketReduced                  // Bucket of what was fed for Work.Step is summed over all ranks
 	TimerFired                     // the role's one timer
 	Stop                           // every rank has finished and no work is in flight: let go of everything
 )
@@ -102,12 +103,17 @@ const (
 	Merge                      // EW: embedding gradients → row gradient sums by PS
 	Apply                      // PS: row gradients of one rank → optimizer step of each row
 	ApplyStep                  // PS: row gradients of all ranks of Step → optimizer step of each row
-	DenseApply                 // NN worker: reduced buckets → dense optimizer step
+	DenseApply                 // NN worker: reduced buckets, or its own gradients → dense optimizer step
+	ReadDense                  // dense PS: copy the shard's parameters
+	ApplyPush                  // dense PS: gradients of one rank → dense optimizer step of the shard
+	Snapshot                   // NN worker: copy its replica for averaging round Step
+	Average                    // NN worker: its replica += mean of round Step − its copy
 	workKinds
 )
 
 var workNames = [workKinds]string{
 	"read", "split", "read-rows", "pool", "forward", "backward", "merge", "apply", "apply-step", "dense-apply",
+	"read-dense", "apply-push", "snapshot", "average",
 }
 
 // String returns the name under which reports print the kind.
@@ -160,16 +166,20 @@ type HandleKind uint8
 // The kinds of data. A handle is held by one role; a message gives its
 // receiver a handle of its own.
 const (
-	GlobalBatch    HandleKind = iota // data loader: the batch of Step (Rank is −1)
-	BatchIDs                         // EW: id features
-	BatchSamples                     // NN worker: numeric features and labels
-	RoutedIDs                        // EW: signs by PS and the way back to samples
-	ShardSigns                       // PS: signs of one batch
-	ShardRows                        // EW: the rows that each PS answered; PS: until sent
-	PooledRows                       // EW and NN worker: pooled embeddings
-	PooledGrads                      // NN worker and EW: their gradients
-	ShardGrads                       // EW: row gradients by PS; PS: those of one batch
-	DenseGradients                   // NN worker: gradient sums of the step
+	GlobalBatch     HandleKind = iota // data loader: the batch of Step (Rank is −1)
+	BatchIDs                          // EW: id features
+	BatchSamples                      // NN worker: numeric features and labels
+	RoutedIDs                         // EW: signs by PS and the way back to samples
+	ShardSigns                        // PS: signs of one batch
+	ShardRows                         // EW: the rows that each PS answered; PS: until sent
+	PooledRows                        // EW and NN worker: pooled embeddings
+	PooledGrads                       // NN worker and EW: their gradients
+	ShardGrads                        // EW: row gradients by PS; PS: those of one batch
+	DenseGradients                    // NN worker: gradient sums of the step; with dense PSs, its push
+	ShardParams                       // dense PS: a copy of its parameters, until sent
+	PulledParams                      // NN worker: the parameters that each dense PS answered
+	PushedGradients                   // dense PS: gradients of one rank
+	ReplicaCopy                       // NN worker: what it gave to averaging round Step
 )
 
 // Handle names data held by a role.
@@ -229,6 +239,7 @@ func PayloadHandle(m msg.Message) Handle {
 	kind := [...]HandleKind{
 		msg.IDFeatures: BatchIDs, msg.Samples: BatchSamples, msg.Lookup: ShardSigns, msg.Rows: ShardRows,
 		msg.Embeddings: PooledRows, msg.PutGradients: PooledGrads, msg.Put: ShardGrads,
+		msg.Params: PulledParams, msg.Push: PushedGradients,
 	}[m.Kind]
 	return Handle{kind, m.Rank, m.Step}
 }
@@ -248,6 +259,10 @@ func Products(w Work) []Handle {
 		return []Handle{{PooledGrads, w.Rank, w.Step}, {DenseGradients, w.Rank, w.Step}}
 	case Merge:
 		return []Handle{{ShardGrads, w.Rank, w.Step}}
+	case ReadDense:
+		return []Handle{{ShardParams, w.Rank, w.Step}}
+	case Snapshot:
+		return []Handle{{ReplicaCopy, w.Rank, w.Step}}
 	}
 	return nil
 }

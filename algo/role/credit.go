@@ -58,6 +58,8 @@ var answers = map[msg.Kind][]msg.Kind{
 	msg.PutDone:    {msg.PutGradients},
 	msg.Rows:       {msg.Lookup},
 	msg.PutAck:     {msg.Put},
+	msg.Params:     {msg.Pull},
+	msg.PushAck:    {msg.Push},
 }
 
 // Sent is told of a message that the role sends. It returns an error if the
@@ -66,11 +68,11 @@ var answers = map[msg.Kind][]msg.Kind{
 func (c *Credit) Sent(m msg.Message) error {
 	limit, limitBytes := c.cfg.Prefetch, unit.Bytes(0)
 	switch m.Kind {
-	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.IDFeatures:
+	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.IDFeatures, msg.Pull, msg.Push:
 	case msg.Lookup, msg.Put:
 		limit, limitBytes = c.cfg.Window, c.cfg.WindowBytes
 	default:
-		return nil // answers need no credit
+		return nil // answers need no credit, nor do clocks, of which a step has one
 	}
 	key := asking{m.Kind, m.To, m.Rank, m.Step}
 	if _, again := c.open[key]; again {

@@ -6,14 +6,16 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/unit"
 )
 
 // NNWorker is one rank. It asks for embeddings as far ahead as the rule
-// allows, and takes one batch after the other through FC, BC and DS. Only when
-// the dense gradients of a step are synchronised does it hand the embedding
-// gradients over (PEG), and it keeps them until every PS has acknowledged, so
-// that what is sent again is those same bytes.
+// allows, and takes one batch after the other through FC, BC and DS. Where the
+// ranks reduce dense gradients in lock step, it hands the embedding gradients
+// over (PEG) only when those are reduced; else when backward has ended. It keeps
+// what it hands over until every PS has acknowledged, so that what is sent again
+// is those same bytes.
 type NNWorker struct {
 	cfg  *Config
 	rank int32
@@ -29,6 +31,8 @@ type NNWorker struct {
 	ready                int32 // buckets of nextTrain that backward has finished
 	fed                  int32 // … of them handed to the all-reduce
 	reduced              int32 // … of those summed over all ranks
+	served               served
+	averaged             averaged
 	finished             bool
 }
 
@@ -74,13 +78,18 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 		return
 	case BucketReduced:
-		w.reduced++
+		if w.cfg.Rule.Dense().Kind == pace.Averaged {
+			w.averaged.gathered++
+		} else {
+			w.reduced++
+		}
 	case TimerFired:
 		w.resend(out)
 		armTimer(w.cfg, now, out)
 	}
 	w.issue(now, out)
 	w.synchronise(now, out)
+	w.average(out)
 	w.train(now, out)
 	w.finish(out)
 }
@@ -88,10 +97,23 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 // finish reports, once, that every step is trained and acknowledged. The last
 // acknowledgement may overtake the last step of the dense optimizer.
 func (w *NNWorker) finish(out *Outputs) {
-	if !w.finished && w.done.floor == w.cfg.Steps && w.nextTrain == w.cfg.Steps {
-		w.finished = true
-		out.List = append(out.List, Output{Kind: Finished})
+	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.denseFinished() {
+		return
 	}
+	w.finished = true
+	out.List = append(out.List, Output{Kind: Finished})
+}
+
+// denseFinished reports whether nothing of the dense network is under way after
+// the last step.
+func (w *NNWorker) denseFinished() bool {
+	switch w.cfg.Rule.Dense().Kind {
+	case pace.Served:
+		return w.served.pushed.floor == w.cfg.Steps
+	case pace.Averaged:
+		return w.averaged.rounds == w.cfg.rounds(w.cfg.Steps)
+	}
+	return true
 }
 
 func (w *NNWorker) find(step int32) *training {
@@ -111,6 +133,12 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 			b.pooled = true
 			out.keep()
 		}
+	case msg.Params:
+		w.parameters(m, out)
+	case msg.PushAck:
+		w.pushAcked(now, m, out)
+	case msg.SlowestClock:
+		w.served.slowest = max(w.served.slowest, m.Step)
 	case msg.PutDone:
 		b := w.find(m.Step)
 		if b == nil || !b.sent {
@@ -191,20 +219,55 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		w.find(w.nextTrain).gradBytes = in.Result.Bytes
 		out.release(BatchSamples, w.rank, w.nextTrain)
 		out.release(PooledRows, w.rank, w.nextTrain)
+		if w.served.pulled != nil {
+			out.release(PulledParams, w.rank, w.nextTrain)
+		}
 	case DenseApply:
 		out.record(w.event(now, event.DenseApplied, w.nextTrain))
 		out.release(DenseGradients, w.rank, w.nextTrain)
-		w.phase, w.computed = idle, false
-		w.ready, w.fed, w.reduced = 0, 0, 0
-		w.nextTrain++
+		w.advance()
+	case Snapshot:
+		w.snapshotTaken(now, out)
+	case Average:
+		w.meanFolded(now, out)
 	}
 }
 
-// synchronise is stage DS and what follows it: it feeds buckets that are
-// ready to the all-reduce, and once all are back starts PEG and the dense
-// optimizer.
+// advance makes the rank ready for the next step.
+func (w *NNWorker) advance() {
+	w.phase, w.computed = idle, false
+	w.ready, w.fed, w.reduced = 0, 0, 0
+	w.nextTrain++
+}
+
+// synchronise is what follows backward, stage DS above all.
 func (w *NNWorker) synchronise(now unit.Tick, out *Outputs) {
-	if w.phase != backward || (!w.computed && !w.cfg.Rule.OverlapSync()) {
+	if w.phase != backward {
+		return
+	}
+	kind := w.cfg.Rule.Dense().Kind
+	if kind == pace.AllReduced {
+		w.allReduce(now, out)
+		return
+	}
+	if !w.computed {
+		return
+	}
+	b := w.find(w.nextTrain)
+	if kind == pace.Served {
+		w.push(now, b, out)
+		w.putGradients(now, b, out)
+		w.advance()
+		return
+	}
+	w.putGradients(now, b, out)
+	w.denseApply(b, out)
+}
+
+// allReduce feeds buckets that are ready to the all-reduce, and once all are
+// back starts PEG and the dense optimizer.
+func (w *NNWorker) allReduce(now unit.Tick, out *Outputs) {
+	if !w.computed && !w.cfg.Rule.OverlapSync() {
 		return
 	}
 	for w.fed < w.ready {
@@ -219,19 +282,38 @@ func (w *NNWorker) synchronise(now unit.Tick, out *Outputs) {
 	if !w.computed || int(w.reduced) < len(w.cfg.Buckets) {
 		return
 	}
-	w.phase = applying
 	b := w.find(w.nextTrain)
-	b.sent = true
 	out.record(w.event(now, event.SyncDone, b.step))
+	w.putGradients(now, b, out)
+	w.denseApply(b, out)
+}
+
+// putGradients starts stage PEG.
+func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
+	b.sent = true
 	out.record(w.event(now, event.GradientsSent, b.step))
 	w.put(b, out)
+}
+
+func (w *NNWorker) denseApply(b *training, out *Outputs) {
+	w.phase = applying
 	out.do(Work{Kind: DenseApply, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples})
 }
 
-// train starts FC of the next step when its embeddings are here.
+// train starts FC of the next step when its embeddings are here, and its dense
+// parameters where those are not the rank's own.
 func (w *NNWorker) train(now unit.Tick, out *Outputs) {
 	b := w.find(w.nextTrain)
-	if w.phase != idle || b == nil || !b.pooled {
+	if w.phase != idle || b == nil {
+		return
+	}
+	if w.cfg.Rule.Dense().Kind == pace.Served {
+		w.pull(b, out)
+		if w.served.pulled == nil || !settled(w.served.pulled) {
+			return
+		}
+	}
+	if !b.pooled {
 		return
 	}
 	w.phase = forward
@@ -250,6 +332,9 @@ func (w *NNWorker) resend(out *Outputs) {
 			w.ask(b, out)
 		}
 	}
+	if w.cfg.Rule.Dense().Kind == pace.Served {
+		w.resendServed(out)
+	}
 }
 
 func (w *NNWorker) event(now unit.Tick, k event.Kind, step int32) event.Record {
@@ -261,6 +346,7 @@ func (w *NNWorker) Clone() Role {
 	c := *w
 	c.batches = slices.Clone(w.batches)
 	c.done = w.done.clone()
+	c.served = w.served.clone()
 	return &c
 }
 
@@ -273,6 +359,12 @@ func (w *NNWorker) AppendState(dst []byte) []byte {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
 		dst = appendFlags(dst, b.issued, b.pooled, b.sent)
+	}
+	switch w.cfg.Rule.Dense().Kind {
+	case pace.Served:
+		dst = w.served.append(dst)
+	case pace.Averaged:
+		dst = w.averaged.append(dst)
 	}
 	return dst
 }

@@ -17,8 +17,8 @@ type Report struct {
 
 // String prints the report on one line.
 func (r Report) String() string {
-	return fmt.Sprintf("%d worlds, %d ends, %d reads; largest own %d, cross %d, inflight %d",
-		r.Worlds, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight)
+	return fmt.Sprintf("%d worlds, %d ends, %d reads; largest own %d, cross %d, inflight %d, lead %d, dense %d",
+		r.Worlds, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight, r.Seen.Lead, r.Seen.Dense)
 }
 
 // node is a world on the way: how it was reached, for the history.

@@ -65,6 +65,18 @@ func (f forgetful) Restart() {
 	*f.ParameterServer = *role.NewParameterServer(f.cfg, f.Address().Index)
 }
 
+// amnesiac is the same of a dense PS.
+type amnesiac struct {
+	*role.DenseServer
+	cfg *role.Config
+}
+
+func (a amnesiac) Clone() role.Role {
+	return amnesiac{a.DenseServer.Clone().(*role.DenseServer), a.cfg}
+}
+
+func (a amnesiac) Restart() { *a.DenseServer = *role.NewDenseServer(a.cfg, a.Address().Index) }
+
 // mutate plants a bug into every instance of a role.
 func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
 	return func(cfg *role.Config) []role.Role {
@@ -86,6 +98,8 @@ func drop(out *role.Outputs, unwanted func(role.Output) bool) {
 func TestPlantedBugsAreFound(t *testing.T) {
 	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
 	sync := pace.Sync{Overlap: pace.OverlapIDs}
+	async := pace.AsyncPS{Overlap: pace.PullAfterPush}
+	ssp := pace.SSP{AsyncPS: async, Slack: 1}
 	deaf := func(in role.Input, step func(role.Input), out *role.Outputs) {
 		if in.Kind != role.TimerFired {
 			step(in)
@@ -122,6 +136,20 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			}
 			return roles
 		}, "deadlock"},
+		{"the coordinator is one step ahead", ssp, 0, mutate(msg.Coordinator, optimistic), "2 steps ahead"},
+		{"ranks do not report their clocks again", pace.SSP{AsyncPS: async}, 1, mutate(msg.NNWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			step(in)
+			if in.Kind == role.TimerFired {
+				drop(out, func(o role.Output) bool { return o.Kind == role.Send && o.Message.Kind == msg.ReportClock })
+			}
+		}), "deadlock"},
+		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush}, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
+		{"a dense PS forgets in a crash what it has applied", async, 1, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			roles[len(roles)-1] = amnesiac{role.NewDenseServer(cfg, 0), cfg}
+			return roles
+		}, "a second time"},
+		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, mutate(msg.NNWorker, loneAverage), "without rank"},
 		{"the data loader does not resend ids", sync, 1, mutate(msg.DataLoader, func(in role.Input, step func(role.Input), out *role.Outputs) {
 			if in.Message.Kind != msg.ResendIDs {
 				step(in)
@@ -156,6 +184,40 @@ func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
 		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
 	}
 	step(in)
+}
+
+// optimistic is a coordinator that reports every clock one step ahead.
+func optimistic(in role.Input, step func(role.Input), out *role.Outputs) {
+	step(in)
+	for i := range out.List {
+		if m := &out.List[i].Message; m.Kind == msg.SlowestClock {
+			m.Step++
+		}
+	}
+}
+
+// earlyAck is a rank that takes its push for acknowledged when it is sent.
+func earlyAck(in role.Input, step func(role.Input), out *role.Outputs) {
+	before := len(out.List)
+	step(in)
+	for _, o := range out.List[before:] {
+		if m := o.Message; o.Kind == role.Send && m.Kind == msg.Push {
+			step(role.Input{Kind: role.Received, Message: msg.Message{
+				Kind: msg.PushAck, From: m.To, To: m.From, Rank: m.Rank, Step: m.Step,
+			}})
+		}
+	}
+}
+
+// loneAverage is a rank that takes its own copy for the mean over all ranks.
+func loneAverage(in role.Input, step func(role.Input), _ *role.Outputs) {
+	if in.Kind == role.BucketReduced {
+		return
+	}
+	step(in)
+	if in.Kind == role.WorkDone && in.Work.Kind == role.Snapshot {
+		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
+	}
 }
 
 // earlyDone acknowledges the gradients to the NN worker when they are merged.

@@ -43,10 +43,15 @@ type Setting struct {
 type Seen struct {
 	Own, Cross, Inflight int
 	Reads                int
+	// Lead is how many steps a rank was ahead, when it started FC, of what a rank
+	// had applied on every dense PS, and Dense the largest number of pushes of a
+	// rank on a dense PS that another's pull for a later step had missed.
+	Lead, Dense int
 }
 
 func (s *Seen) merge(o Seen) {
 	s.Own, s.Cross, s.Inflight = max(s.Own, o.Own), max(s.Cross, o.Cross), max(s.Inflight, o.Inflight)
+	s.Lead, s.Dense = max(s.Lead, o.Lead), max(s.Dense, o.Dense)
 	s.Reads += o.Reads
 }
 
@@ -63,9 +68,12 @@ type World struct {
 	own     uint64         // roles that no other world shares, as bits
 	// What observers know, as bits of rank × Steps + step.
 	applied  []uint64 // by PS
+	pushed   []uint64 // by dense PS
 	issued   uint64
 	done     uint64
 	trained  uint64 // batches that the dense optimizer has stepped for
+	copied   uint64 // averaging rounds that a rank has given its copy to
+	averaged uint64 // … that a rank has folded in
 	read     uint64 // global batches, as bits of step
 	finished int32
 	faults   int
@@ -79,7 +87,7 @@ func NewWorld(set *Setting) (*World, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if roles := 1 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers; int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roles > 64 {
+	if roles := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers + int32(len(cfg.DenseServers)); int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roles > 64 {
 		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; at most 64 of each fit", cfg.Ranks, cfg.Steps, roles)
 	}
 	roles := role.New
@@ -87,7 +95,7 @@ func NewWorld(set *Setting) (*World, error) {
 		roles = set.Roles
 	}
 	w := &World{set: set, roles: roles(cfg), own: ^uint64(0), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
-		applied: make([]uint64, cfg.ParameterServers)}
+		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers))}
 	w.lanes = make([][]role.Input, len(w.roles)*role.Lanes)
 	for range w.roles {
 		w.held = append(w.held, map[role.Handle]bool{})
@@ -111,6 +119,10 @@ func (w *World) index(a msg.Address) int {
 		return 1 + int(c.EmbeddingWorkers) + int(a.Index)
 	case msg.NNWorker:
 		return 1 + int(c.EmbeddingWorkers) + int(c.ParameterServers) + int(a.Index)
+	case msg.DenseServer:
+		return 1 + int(c.EmbeddingWorkers) + int(c.ParameterServers) + int(c.Ranks) + int(a.Index)
+	case msg.Coordinator:
+		return len(w.roles) - 1
 	}
 	return 0
 }
@@ -249,7 +261,7 @@ func (w *World) observe(e event.Record) error {
 	case event.LookupServed:
 		return w.observeRead(e)
 	}
-	return nil
+	return w.observeDense(e)
 }
 
 func (w *World) observeRead(e event.Record) error {
@@ -282,7 +294,7 @@ func (w *World) observeRead(e event.Record) error {
 var (
 	errDeadlock = errors.New("deadlock: from here no rank can finish any more")
 	errLeak     = errors.New("a handle is never released")
-	errLost     = errors.New("a put is never applied")
+	errLost     = errors.New("a put or push is never applied")
 )
 
 // checkEnd checks a world in which nothing more can happen.
@@ -291,8 +303,12 @@ func (w *World) checkEnd() error {
 	if w.finished < c.Ranks {
 		return errDeadlock
 	}
-	if all := ^uint64(0) >> (64 - c.Ranks*c.Steps); w.trained != all {
+	all := ^uint64(0) >> (64 - c.Ranks*c.Steps)
+	if w.trained != all {
 		return fmt.Errorf("not every batch is trained on: %b of %b", w.trained, all)
+	}
+	if w.copied != w.averaged {
+		return fmt.Errorf("a rank gave its copy to rounds %b, and folded in %b", w.copied, w.averaged)
 	}
 	for i := range w.roles {
 		if err := w.step(i, role.Input{Kind: role.Stop}); err != nil {
@@ -300,6 +316,11 @@ func (w *World) checkEnd() error {
 		}
 		for _, h := range sortedHandles(w.held[i]) {
 			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, w.roles[i].Address(), h)
+		}
+	}
+	for d, pushed := range w.pushed {
+		if pushed != all {
+			return fmt.Errorf("%w: dense PS %d has %b of %b", errLost, d, pushed, all)
 		}
 	}
 	for p := range w.applied {
@@ -346,6 +367,7 @@ func (w *World) clone() *World {
 	c.buckets = cloneQueues(w.buckets)
 	c.fed = slices.Clone(w.fed)
 	c.applied = slices.Clone(w.applied)
+	c.pushed = slices.Clone(w.pushed)
 	c.Seen = Seen{}
 	return &c
 }
@@ -395,13 +417,11 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 	for _, f := range w.fed {
 		buf = binary.AppendVarint(buf, int64(f))
 	}
-	for _, a := range w.applied {
-		buf = binary.LittleEndian.AppendUint64(buf, a)
+	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.read}} {
+		for _, bits := range known {
+			buf = binary.LittleEndian.AppendUint64(buf, bits)
+		}
 	}
-	buf = binary.LittleEndian.AppendUint64(buf, w.issued)
-	buf = binary.LittleEndian.AppendUint64(buf, w.done)
-	buf = binary.LittleEndian.AppendUint64(buf, w.trained)
-	buf = binary.LittleEndian.AppendUint64(buf, w.read)
 	buf = append(buf, byte(w.finished), byte(w.faults))
 	sum := sha256.Sum256(buf)
 	return [16]byte(sum[:16]), buf

@@ -1,0 +1,47 @@
+package pace
+
+import "fmt"
+
+// AsyncAverage trains a replica of the dense network on every rank with an
+// optimizer of its own, and averages the replicas in the background: after every
+// so many steps a rank gives a copy c of its parameters to the all-reduce, goes
+// on training, and adds mean(c) − c to them when the mean is there. Embeddings
+// are those of Hybrid. The model that is evaluated is the mean of the replicas.
+type AsyncAverage struct {
+	Staleness int // τ ≥ 0 of the embeddings
+	Every     int // steps of a rank between two averages; ≥ 1
+}
+
+// Name implements Rule.
+func (AsyncAverage) Name() string { return "async-average" }
+
+// Validate implements Rule.
+func (a AsyncAverage) Validate() error {
+	if a.Every < 1 {
+		return fmt.Errorf("pace: averaging every %d steps; want at least 1", a.Every)
+	}
+	return checkStaleness(a.Staleness)
+}
+
+// MayIssue implements Rule.
+func (a AsyncAverage) MayIssue(outstanding int) bool { return outstanding <= a.Staleness }
+
+// EveryServer implements Rule.
+func (AsyncAverage) EveryServer() bool { return false }
+
+// InStep implements Rule.
+func (AsyncAverage) InStep() bool { return false }
+
+// Dense implements Rule.
+func (a AsyncAverage) Dense() DenseSync { return DenseSync{Kind: Averaged, Every: int32(a.Every)} }
+
+// OverlapSync implements Rule: no step has a DS that could overlap.
+func (AsyncAverage) OverlapSync() bool { return false }
+
+// Lead implements Rule.
+func (AsyncAverage) Lead() int { return Unbounded }
+
+// Bounds implements Rule. A rank goes on without a slow one's copy.
+func (a AsyncAverage) Bounds(ranks int) Bounds {
+	return asynchronousBounds(a.Staleness, ranks, Unbounded)
+}

@@ -1,0 +1,36 @@
+package pace
+
+import "fmt"
+
+// SSP is stale synchronous parallel training (Ho and others, NIPS 2013): AsyncPS,
+// but a rank may lead the slowest by Slack steps at most. FC of step c starts,
+// and the parameters for it are pulled, only when every rank's clock, the number
+// of its pushes that are acknowledged, is at least c − Slack.
+type SSP struct {
+	AsyncPS
+	Slack int // s ≥ 0; 0 is bulk synchronous
+}
+
+// Name implements Rule.
+func (SSP) Name() string { return "ssp" }
+
+// Validate implements Rule.
+func (s SSP) Validate() error {
+	if s.Slack < 0 {
+		return fmt.Errorf("pace: ssp with slack %d; want 0 or more", s.Slack)
+	}
+	return s.AsyncPS.Validate()
+}
+
+// Lead implements Rule.
+func (s SSP) Lead() int { return s.Slack }
+
+// Bounds implements Rule.
+//
+// Cross: when rank r reads for step k, it has finished at least one step
+// ≥ k−τ−1, whose FC had waited until rank q had pushed step j = k−τ−2−s. q had
+// read for step j then, so of q's steps before it at most τ were missing, and
+// τ+s+2 more lie between it and k.
+func (s SSP) Bounds(ranks int) Bounds {
+	return asynchronousBounds(s.Staleness, ranks, min(2*s.Staleness+s.Slack+2, Unbounded))
+}

@@ -1,0 +1,123 @@
+package role
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+)
+
+// DenseServer is one dense PS: it answers pulls with its shard of the dense
+// network's parameters, as they are, and applies each push of gradients to it
+// exactly once, at once.
+//
+// As with an embedding PS, a push counts as applied from the moment its work is
+// issued, and what was applied survives a crash.
+type DenseServer struct {
+	cfg     *Config
+	index   int32
+	applied []progress // by rank
+	pulls   []request  // being answered
+	pushes  []request  // being applied
+}
+
+// NewDenseServer returns the index-th dense PS.
+func NewDenseServer(cfg *Config, index int32) *DenseServer {
+	return &DenseServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks)}
+}
+
+// Address implements Role.
+func (d *DenseServer) Address() msg.Address { return denseServer(d.index) }
+
+// Step implements Role.
+func (d *DenseServer) Step(now unit.Tick, in Input, out *Outputs) {
+	switch in.Kind {
+	case Received:
+		switch m := in.Message; m.Kind {
+		case msg.Pull:
+			d.pull(now, m, out)
+		case msg.Push:
+			d.push(now, m, out)
+		}
+	case WorkDone:
+		d.worked(in.Work, out)
+	case WorkFailed:
+		out.halt(fmt.Errorf("%v, %v of step %d: %w", d.Address(), in.Work.Kind, in.Work.Step, in.Reason))
+	}
+}
+
+func (d *DenseServer) pull(now unit.Tick, m msg.Message, out *Outputs) {
+	if d.applied[m.Rank].has(m.Step) || find(d.pulls, m.Rank, m.Step) >= 0 {
+		return // nobody waits for it any more, or it is being seen to
+	}
+	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
+	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
+	out.do(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step})
+}
+
+func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
+	d.applied[m.Rank].raise(m.Floor)
+	switch {
+	case find(d.pushes, m.Rank, m.Step) >= 0: // being seen to
+	case d.applied[m.Rank].has(m.Step):
+		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
+		d.send(msg.PushAck, m.Rank, m.Step, 0, out)
+	default:
+		out.keep()
+		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step})
+		d.applied[m.Rank].add(m.Step)
+		out.record(d.event(now, event.PushApplied, m.Rank, m.Step))
+		out.do(Work{Kind: ApplyPush, Rank: m.Rank, Step: m.Step, Samples: m.Samples, StepSamples: m.StepSamples})
+	}
+}
+
+func (d *DenseServer) worked(w Work, out *Outputs) {
+	switch w.Kind {
+	case ReadDense:
+		d.pulls = remove(d.pulls, w.Rank, w.Step)
+		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], out)
+		out.release(ShardParams, w.Rank, w.Step)
+	case ApplyPush:
+		d.pushes = remove(d.pushes, w.Rank, w.Step)
+		out.release(PushedGradients, w.Rank, w.Step)
+		d.send(msg.PushAck, w.Rank, w.Step, 0, out)
+	}
+}
+
+func (d *DenseServer) send(k msg.Kind, rank, step int32, payload unit.Bytes, out *Outputs) {
+	out.send(msg.Message{
+		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step, Bytes: msg.HeaderBytes + payload,
+	})
+}
+
+func (d *DenseServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
+	return event.Record{At: now, Role: d.Address(), Kind: k, Rank: rank, Step: step}
+}
+
+// Restart implements Restarter.
+func (d *DenseServer) Restart() { d.pulls, d.pushes = nil, nil }
+
+// Clone implements Role.
+func (d *DenseServer) Clone() Role {
+	c := *d
+	c.applied = cloneAll(d.applied)
+	c.pulls = slices.Clone(d.pulls)
+	c.pushes = slices.Clone(d.pushes)
+	return &c
+}
+
+// AppendState implements Role.
+func (d *DenseServer) AppendState(dst []byte) []byte {
+	for i := range d.applied {
+		dst = d.applied[i].append(dst)
+	}
+	for _, rs := range [][]request{d.pulls, d.pushes} {
+		dst = appendInts(dst, int32(len(rs)))
+		for _, r := range rs {
+			dst = appendInts(dst, r.rank, r.step)
+		}
+	}
+	return dst
+}
