@@ -69,6 +69,10 @@ type Training struct {
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // global or rank
 
+	// EvaluateEvery is how often the test rows are predicted during training,
+	// beside the one time after it: 500 steps, 30s or never.
+	EvaluateEvery Every `yaml:"evaluate-every"`
+
 	// RowCapacity is the number of rows that one PS may hold; 0: no limit.
 	RowCapacity int    `yaml:"row-capacity"`
 	Seed        uint64 `yaml:"seed"` // of parameters, rows and the order of samples

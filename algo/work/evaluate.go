@@ -1,40 +1,151 @@
 package work
 
 import (
+	"slices"
+
 	"tandem/algo/batch"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/route"
-	"tandem/algo/table"
 )
 
-// evaluationBatch is the number of rows that are evaluated at a time.
+// State is a model in training, or after it, as evaluation reads it: no row is
+// created or refreshed, no lookup counted, and staleness does not know of it.
+type State interface {
+	// PeekRows copies the rows of signs, which PS server owns, to dst, len(signs)
+	// × dim values. A row that was never updated counts as zeros, whether a batch
+	// in flight has created it or not. The rows of one call are those of one
+	// moment between two pieces of the PS's work. It may wait for that moment.
+	PeekRows(server int, signs []uint64, dst []float32) error
+	// PeekDense returns a copy of the dense network's values.
+	PeekDense() (DenseValues, error)
+}
+
+// DenseValues is what a dense network computes its predictions from.
+type DenseValues struct {
+	Params  []float32
+	Running []float32 // batch-norm statistics
+}
+
+// Snapshot is all that an Evaluation needs of a State, in memory of its own.
+type Snapshot struct {
+	dense DenseValues
+	rows  []float32 // in the order of Evaluation.signs
+}
+
+// Evaluation is a set of test rows that can be predicted again and again. Its
+// methods may be called at the same time.
+type Evaluation struct {
+	engine model.Engine
+	schema *batch.Schema
+	test   *batch.Batch
+	dim    int
+	signs  []uint64 // distinct, those of PS p at [bounds[p], bounds[p+1])
+	bounds []int32
+	place  map[uint64]int // of a sign in signs
+}
+
+// newEvaluation resolves the ids of test rows whose embedding rows lie on a
+// number of PSs. Memory: some 40 bytes for each distinct id.
+func newEvaluation(engine model.Engine, schema *batch.Schema, dim, servers int, test *batch.Batch) *Evaluation {
+	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], servers)
+	e := &Evaluation{
+		engine: engine, schema: schema, test: test, dim: dim,
+		signs: routed.Signs, bounds: routed.Bounds, place: make(map[uint64]int, len(routed.Signs)),
+	}
+	for i, sign := range e.signs {
+		e.place[sign] = i
+	}
+	return e
+}
+
+// Snapshot copies what the test rows need: a row for each of their distinct
+// ids, and the dense network. The error is that of the state.
+func (e *Evaluation) Snapshot(s State) (*Snapshot, error) {
+	dense, err := s.PeekDense()
+	if err != nil {
+		return nil, err
+	}
+	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.signs)*e.dim)}
+	for p := range len(e.bounds) - 1 {
+		lo, hi := int(e.bounds[p]), int(e.bounds[p+1])
+		if err := s.PeekRows(p, e.signs[lo:hi], shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+			return nil, err
+		}
+	}
+	return shot, nil
+}
+
+// evaluationBatch is the number of test rows that are predicted at a time.
 const evaluationBatch = 1024
 
-// Evaluate returns the predicted probability of every row of test. It reads
-// the shards without creating or refreshing a row; a row never trained counts
-// as zeros, as in Persia. Batch norm uses the running statistics.
-func Evaluate(engine model.Engine, dense *Dense, shards []*table.Table, schema *batch.Schema, test *batch.Batch) []float32 {
-	pass := engine.NewPass(evaluationBatch)
-	width := schema.EmbeddingWidth()
-	probabilities := make([]float32, 0, test.Samples)
-	for lo := 0; lo < test.Samples; lo += evaluationBatch {
-		hi := min(lo+evaluationBatch, test.Samples)
-		part := batch.Cut(batch.Slice(test, lo, hi), 1, 1)[0]
-		routed := route.Route(schema, part, len(shards))
-		dim := shards[0].Dim()
-		rows := make([]float32, len(routed.Signs)*dim)
-		for p, shard := range shards {
-			shard.Peek(routed.Of(p), rows[int(routed.Bounds[p])*dim:int(routed.Bounds[p+1])*dim])
+// Predict returns the predicted probability of every test row. Batch norm uses
+// the running statistics.
+func (e *Evaluation) Predict(shot *Snapshot) []float32 {
+	pass := e.engine.NewPass(evaluationBatch)
+	width := e.schema.EmbeddingWidth()
+	probabilities := make([]float32, 0, e.test.Samples)
+	for lo := 0; lo < e.test.Samples; lo += evaluationBatch {
+		hi := min(lo+evaluationBatch, e.test.Samples)
+		part := batch.Cut(batch.Slice(e.test, lo, hi), 1, 1)[0]
+		routed := route.Route(e.schema, part, 1)
+		rows := make([]float32, 0, len(routed.Signs)*e.dim)
+		for _, sign := range routed.Signs {
+			at := e.place[sign] * e.dim
+			rows = append(rows, shot.rows[at:at+e.dim]...)
 		}
 		pooled := make([]float32, part.Samples*width)
-		routed.Pool(pooled, schema, rows, dim)
+		routed.Pool(pooled, e.schema, rows, e.dim)
 		in := input(&part, pooled, width, 0)
 		in.Labels = nil
-		logits, _ := pass.Forward(dense.Params, dense.Running, in, false)
+		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
 		for _, z := range logits {
 			probabilities = append(probabilities, kernel.Sigmoid(z))
 		}
 	}
 	return probabilities
+}
+
+// Evaluate predicts from a state as it is.
+func (e *Evaluation) Evaluate(s State) ([]float32, error) {
+	shot, err := e.Snapshot(s)
+	if err != nil {
+		return nil, err
+	}
+	return e.Predict(shot), nil
+}
+
+// NewEvaluation prepares test rows for evaluation of this run.
+func (p *Performer) NewEvaluation(test *batch.Batch) *Evaluation {
+	return newEvaluation(p.engine, p.schema, p.dim, len(p.shards), test)
+}
+
+// PeekRows implements State. While the roles are at work it must be called in
+// the lane of the PS; other PSs may be at work meanwhile.
+func (p *Performer) PeekRows(server int, signs []uint64, dst []float32) error {
+	p.shards[server].peek(signs, dst)
+	return nil
+}
+
+// PeekDense implements State. While the roles are at work it must be called in
+// the lane of a rank, before a forward pass: the network then has taken the
+// steps before that one, and no other.
+func (p *Performer) PeekDense() (DenseValues, error) { return p.dense.values(), nil }
+
+// NewEvaluation prepares test rows for evaluation of this run.
+func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {
+	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), 1, test)
+}
+
+// PeekRows implements State. It must not be called during a step.
+func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
+	q.rows.peek(signs, dst)
+	return nil
+}
+
+// PeekDense implements State, likewise.
+func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.values(), nil }
+
+func (d *Dense) values() DenseValues {
+	return DenseValues{slices.Clone(d.Params), slices.Clone(d.Running)}
 }

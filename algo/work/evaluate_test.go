@@ -8,12 +8,15 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
-	"tandem/algo/table"
 )
 
 // evaluate predicts the samples with what the reference has learnt.
-func evaluate(q *Sequential, source *columns, b *batch.Batch) []float32 {
-	return Evaluate(q.Engine(), q.Dense(), []*table.Table{q.Rows()}, &source.schema, b)
+func evaluate(q *Sequential, b *batch.Batch) []float32 {
+	got, err := q.NewEvaluation(b).Evaluate(q)
+	if err != nil {
+		panic(err) // nothing can fail
+	}
+	return got
 }
 
 func TestEvaluateChangesNothing(t *testing.T) {
@@ -21,7 +24,7 @@ func TestEvaluateChangesNothing(t *testing.T) {
 	q := mustNewSequential(t, training(1, 1), source)
 	mustStep(t, q, 1)
 	rows, digest, dense := q.Rows().Len(), q.Rows().Digest(), q.Dense().Digest()
-	evaluate(q, source, source.all) // 48 of the samples were never trained on
+	evaluate(q, source.all) // 48 of the samples were never trained on
 	if q.Rows().Len() != rows || q.Rows().Digest() != digest || q.Dense().Digest() != dense {
 		t.Error("evaluation has changed rows or network")
 	}
@@ -32,7 +35,7 @@ func TestEvaluateChangesNothing(t *testing.T) {
 func TestUnseenRowsReadAsZeros(t *testing.T) {
 	source := newColumns(20, 20)
 	q := mustNewSequential(t, training(1, 1), source)
-	got := evaluate(q, source, source.all)
+	got := evaluate(q, source.all)
 
 	width := source.schema.EmbeddingWidth()
 	in := model.Input{Samples: 20, Embeddings: make([]float32, 20*width), Dense: source.all.Dense}
@@ -55,12 +58,12 @@ func TestEvaluateUsesRunningStatistics(t *testing.T) {
 	source := newColumns(evaluationBatch+30, 16)
 	q := mustNewSequential(t, training(1, 1), source)
 	mustStep(t, q, 5)
-	all := evaluate(q, source, source.all)
+	all := evaluate(q, source.all)
 	if len(all) != source.all.Samples {
 		t.Fatalf("%d predictions of %d samples", len(all), source.all.Samples)
 	}
 	for _, i := range []int{0, 7, evaluationBatch - 1, evaluationBatch, evaluationBatch + 29} {
-		alone := evaluate(q, source, batch.Slice(source.all, i, i+1))
+		alone := evaluate(q, batch.Slice(source.all, i, i+1))
 		// One row is summed in another order than many: a few units of 2⁻²⁴ of a
 		// probability at most 1.
 		if math.Abs(float64(alone[0]-all[i])) > 1e-6 {
@@ -71,7 +74,7 @@ func TestEvaluateUsesRunningStatistics(t *testing.T) {
 	for i := range q.Dense().Running {
 		q.Dense().Running[i] += 0.5
 	}
-	if slices.Equal(evaluate(q, source, source.all), before) {
+	if slices.Equal(evaluate(q, source.all), before) {
 		t.Error("running statistics do not matter")
 	}
 }
@@ -85,16 +88,39 @@ func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
 	for range 3 {
 		s.train(false)
 	}
-	got := Evaluate(s.p.Engine(), s.p.Dense(), s.p.Tables(), &source.schema, source.all)
-	if want := evaluate(q, source, source.all); !slices.Equal(got, want) {
+	got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := evaluate(q, source.all); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A batch in flight has created rows and not trained them: evaluation does not
+// see it.
+func TestRowsNotYetTrainedReadAsZeros(t *testing.T) {
+	source := newColumns(48, 16)
+	q := mustNewSequential(t, training(1, 1), source)
+	mustStep(t, q, 1)
+	want := evaluate(q, source.all)
+	rows := q.Rows().Len()
+	signs := q.NewEvaluation(source.all).signs
+	if _, err := q.rows.read(batchName{0, 1}, signs); err != nil {
+		t.Fatal(err)
+	}
+	if q.Rows().Len() == rows {
+		t.Fatal("the read has created no row")
+	}
+	if got := evaluate(q, source.all); !slices.Equal(got, want) {
+		t.Error("predictions depend on rows that were read only")
 	}
 }
 
 func TestEvaluateNothing(t *testing.T) {
 	source := newColumns(16, 16)
 	q := mustNewSequential(t, training(1, 1), source)
-	if got := evaluate(q, source, batch.Slice(source.all, 4, 4)); len(got) != 0 {
+	if got := evaluate(q, batch.Slice(source.all, 4, 4)); len(got) != 0 {
 		t.Errorf("%d predictions", len(got))
 	}
 }

@@ -39,6 +39,20 @@ func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
 	return values, nil
 }
 
+// peek copies rows for evaluation. Rows that were never updated read as zeros,
+// so that it does not matter which batches have been read, only which have been
+// trained.
+func (s *rowShard) peek(signs []uint64, dst []float32) {
+	s.rows.Peek(signs, dst)
+	counts, dim := make([]uint32, len(signs)), s.rows.Dim()
+	s.rows.UpdateCounts(signs, counts)
+	for i, n := range counts {
+		if n == 0 {
+			clear(dst[i*dim : (i+1)*dim])
+		}
+	}
+}
+
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
 	s.measure(b, put)

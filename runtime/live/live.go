@@ -22,6 +22,12 @@ import (
 type Options struct {
 	Observers []event.Observer // see every record, one at a time
 	Recorder  Recorder         // if not nil, keeps all that happens to every role
+	// BeforeStep, if not nil, is called before rank 0's forward pass of every
+	// step, which waits for it: the dense network has taken the steps before this
+	// one, and in sync mode so have the rows of every PS. The state may be read
+	// until BeforeStep returns; of the other roles only a PS whose rows are read
+	// waits meanwhile, between two pieces of its work. An error stops the run.
+	BeforeStep func(step int, state work.State) error
 }
 
 // Run trains every step of cfg, whose roles it makes, on the numbers of p.
@@ -37,6 +43,7 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) er
 		return errors.New("live: no message is lost here; retry must be 0")
 	}
 	ctx, r := newRun(ctx, cfg, p, o.Observers)
+	r.beforeStep = o.BeforeStep
 	defer r.fail(nil)
 	if err := r.record(o.Recorder); err != nil {
 		return err
@@ -49,11 +56,13 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) er
 
 // run is one call of Run.
 type run struct {
-	cfg       *role.Config
-	performer *work.Performer
-	start     time.Time
-	fail      context.CancelCauseFunc
-	nodes     map[msg.Address]*node
+	cfg        *role.Config
+	performer  *work.Performer
+	start      time.Time
+	ended      context.Context // of the run
+	beforeStep func(step int, state work.State) error
+	fail       context.CancelCauseFunc
+	nodes      map[msg.Address]*node
 
 	buckets *queue[bucket] // to be reduced
 	fedMu   sync.Mutex
@@ -69,7 +78,7 @@ type run struct {
 func newRun(ctx context.Context, cfg *role.Config, p *work.Performer, observers []event.Observer) (context.Context, *run) {
 	ctx, fail := context.WithCancelCause(ctx)
 	r := &run{
-		cfg: cfg, performer: p, observers: observers, start: time.Now(), fail: fail, nodes: map[msg.Address]*node{},
+		cfg: cfg, performer: p, observers: observers, start: time.Now(), ended: ctx, fail: fail, nodes: map[msg.Address]*node{},
 		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks),
 	}
 	for _, state := range role.New(cfg) {

@@ -14,7 +14,7 @@ type node struct {
 	store   *work.Store
 	credit  *role.Credit
 	inbox   *queue[delivery]
-	work    [role.Lanes]*queue[role.Work]
+	work    [role.Lanes]*queue[task]
 	stopped chan struct{} // closed when the role has taken Stop
 	log     Log           // nil unless the run is recorded
 }
@@ -25,13 +25,20 @@ type delivery struct {
 	payload any
 }
 
+// task is what a lane does next: work of its role or, between two pieces of
+// that, a look at the role's numbers.
+type task struct {
+	work role.Work
+	look func() // nil for work
+}
+
 func newNode(r *run, state role.Role) *node {
 	n := &node{
 		run: r, state: state, store: work.NewStore(), credit: role.NewCredit(r.cfg),
 		inbox: newQueue[delivery](), stopped: make(chan struct{}),
 	}
 	for i := range n.work {
-		n.work[i] = newQueue[role.Work]()
+		n.work[i] = newQueue[task]()
 	}
 	return n
 }
@@ -93,7 +100,7 @@ func (n *node) take(d delivery, o *role.Output) {
 			payload: n.run.performer.Payload(n.store, o.Message),
 		})
 	case role.Do:
-		n.work[o.Work.Kind.Lane()].push(o.Work)
+		n.work[o.Work.Kind.Lane()].push(task{work: o.Work})
 	case role.Feed:
 		n.run.feed(o.Work.Step, o.Bucket)
 	case role.Keep:
@@ -110,19 +117,32 @@ func (n *node) take(d delivery, o *role.Output) {
 }
 
 // perform is the goroutine of one lane.
-func (n *node) perform(lane *queue[role.Work]) {
+func (n *node) perform(lane *queue[task]) {
 	for {
-		w, ok := lane.pop()
+		t, ok := lane.pop()
 		if !ok {
 			return
 		}
-		result, err := n.run.performer.Do(n.state.Address(), n.store, w, func(bucket int32) {
-			n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})
-		})
-		in := role.Input{Kind: role.WorkDone, Work: w, Result: result}
-		if err != nil {
-			in = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
+		if t.look != nil {
+			t.look()
+			continue
+		}
+		in := role.Input{Kind: role.WorkDone, Work: t.work}
+		if in.Result, in.Reason = n.do(t.work); in.Reason != nil {
+			in.Kind = role.WorkFailed
 		}
 		n.inbox.push(delivery{input: in})
 	}
+}
+
+// do performs one piece of work.
+func (n *node) do(w role.Work) (role.Result, error) {
+	if n.run.beforeStep != nil && w.Kind == role.Forward && w.Rank == 0 {
+		if err := n.run.beforeStep(int(w.Step), lanes{n.run}); err != nil {
+			return role.Result{}, err
+		}
+	}
+	return n.run.performer.Do(n.state.Address(), n.store, w, func(bucket int32) {
+		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})
+	})
 }

@@ -27,11 +27,14 @@ type Result struct {
 	Training      job.Training  // as run
 	Steps         int           // global batches trained
 	Samples       int           // samples trained
-	Wall          time.Duration // of training; evaluation is not included
+	Wall          time.Duration // of training; the evaluation after it is not included
 	AUC           float64       // on the test rows
 	LogLoss       float64       // likewise, in nats
 	Probabilities []float32     // predicted, by test row
-	Staleness     pace.Staleness
+	// Curve has the evaluations during training, if the training asks for any,
+	// and the one after it.
+	Curve     []Point
+	Staleness pace.Staleness
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
 	MissedUpdates metric.Histogram
@@ -74,7 +77,7 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}
-	trained, err := runMode(ctx, &t, source, o, result)
+	trained, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +86,12 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 		result.RowsDigest += shard.Digest()
 		result.Rows += shard.Len()
 	}
-	result.Probabilities = work.Evaluate(trained.engine, trained.dense, trained.shards, source.Schema(), test)
-	result.AUC = metric.AUC(result.Probabilities, test.Labels)
-	result.LogLoss = metric.LogLoss(result.Probabilities, test.Labels)
+	if result.Probabilities, err = trained.evaluation.Evaluate(trained.state); err != nil {
+		return nil, err
+	}
+	last := Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
+	last = last.measured(result.Probabilities, test)
+	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
 }
 
@@ -105,38 +111,44 @@ func checkLabels(test *batch.Batch) error {
 
 // trained is what training leaves behind.
 type trained struct {
-	engine model.Engine
-	dense  *work.Dense
-	shards []*table.Table
+	evaluation *work.Evaluation
+	state      work.State
+	dense      *work.Dense
+	shards     []*table.Table
 }
 
-func runMode(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+func runMode(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	if t.Mode == job.Sequential {
-		return runSequential(ctx, t, source, o, result)
+		return runSequential(ctx, t, source, test, o, result)
 	}
-	return runRoles(ctx, t, source, o, result)
+	return runRoles(ctx, t, source, test, o, result)
 }
 
-func runSequential(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+func runSequential(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	q, err := work.NewSequential(*t, source)
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
+	evaluation := q.NewEvaluation(test)
+	e := newEvaluator(t, source, test, evaluation)
+	defer func() { result.Curve = e.close() }()
 	for step := range result.Steps {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if err := e.beforeStep(step, q); err != nil {
+			return nil, err
 		}
 		if err := q.Step(step); err != nil {
 			return nil, err
 		}
 		o.Progress(step+1, result.Steps)
 	}
-	result.Wall = time.Since(start)
-	return &trained{q.Engine(), q.Dense(), []*table.Table{q.Rows()}}, nil
+	result.Wall = time.Since(e.start)
+	return &trained{evaluation, q, q.Dense(), []*table.Table{q.Rows()}}, nil
 }
 
-func runRoles(ctx context.Context, t *job.Training, source batch.Source, o Options, result *Result) (*trained, error) {
+func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	p, err := work.New(*t, source, table.Heap{})
 	if err != nil {
 		return nil, err
@@ -150,13 +162,15 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, o Optio
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)
 	}
-	start := time.Now()
-	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder}); err != nil {
+	evaluation := p.NewEvaluation(test)
+	e := newEvaluator(t, source, test, evaluation)
+	defer func() { result.Curve = e.close() }()
+	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder, BeforeStep: e.beforeStep}); err != nil {
 		return nil, err
 	}
-	result.Wall = time.Since(start)
+	result.Wall = time.Since(e.start)
 	result.Staleness, result.MissedUpdates = meter.Staleness(), p.Missed()
-	return &trained{p.Engine(), p.Dense(), p.Tables()}, nil
+	return &trained{evaluation, p, p.Dense(), p.Tables()}, nil
 }
 
 // RoleConfig returns what the roles of a training agree on, for a driver that

@@ -1,0 +1,147 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/unit"
+)
+
+// quality is a point without its time.
+func quality(curve []Point) []Point {
+	curve = slices.Clone(curve)
+	for i := range curve {
+		curve[i].Seconds = 0
+	}
+	return curve
+}
+
+// Evaluation reads and nothing else: with and without it, sequential and sync
+// training end in the same bits, the same number of rows and the same missed
+// updates, be the test rows those of the training or of ids never trained.
+func TestEvaluationChangesNothing(t *testing.T) {
+	r := newRows(64*12+9, 64, 4, 1)
+	other := newRows(64, 64, 4, 99)
+	for i := range other.all.Slots {
+		for j := range other.all.Slots[i].IDs {
+			other.all.Slots[i].IDs[j] += 1000
+		}
+	}
+	for _, test := range []*batch.Batch{r.all, other.all} {
+		for _, mode := range []string{job.Sequential, job.Sync} {
+			plain, err := Run(t.Context(), small(mode, 4), r, test, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			watched := small(mode, 4)
+			watched.EvaluateEvery.Steps = 1
+			got, err := Run(t.Context(), watched, r, test, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.DenseDigest != plain.DenseDigest || got.RowsDigest != plain.RowsDigest || got.Rows != plain.Rows ||
+				got.AUC != plain.AUC || got.MissedUpdates.Summary() != plain.MissedUpdates.Summary() {
+				t.Errorf("%s: evaluation has changed the training", mode)
+			}
+			if len(plain.Curve) != 1 || len(got.Curve) != 13 {
+				t.Errorf("%s: %d and %d points, want 1 and 13", mode, len(plain.Curve), len(got.Curve))
+			}
+		}
+	}
+}
+
+// Under sync, rank 0 begins a step when every PS has closed the one before and
+// none can close this one: a point is what sequential training has at its step,
+// bit for bit, though rows are read while the roles are at work.
+func TestCurveOfSyncIsThatOfSequential(t *testing.T) {
+	r := newRows(64*20+9, 64, 4, 2)
+	for _, overlap := range []string{"none", "ids+ds"} {
+		reference, training := small(job.Sequential, 4), small(job.Sync, 4)
+		reference.EvaluateEvery.Steps, training.EvaluateEvery.Steps, training.Overlap = 3, 3, overlap
+		want, got := quality(mustRun(t, reference, r).Curve), quality(mustRun(t, training, r).Curve)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, sequential %+v", overlap, got, want)
+		}
+		if p := want[1]; p.Step != 6 || p.Samples != 6*64 || p.AUC == want[0].AUC {
+			t.Errorf("second point %+v after %+v", p, want[0])
+		}
+	}
+}
+
+// A point at step k is the final evaluation of a training of k steps. The last
+// point is the result's own.
+func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
+	long, short := newRows(64*10, 64, 4, 3), newRows(64*10, 64, 4, 3)
+	short.all = batch.Slice(short.all, 0, 64*6)
+	training := small(job.Sync, 2)
+	training.EvaluateEvery.Steps = 2
+	got, err := Run(t.Context(), training, long, long.all, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, err := Run(t.Context(), training, short, long.all, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, last := quality(got.Curve)[2], quality(ended.Curve)[2]; at != last || at.Step != 6 {
+		t.Errorf("point %+v, training that ends there %+v", at, last)
+	}
+	if last := got.Curve[4]; last.AUC != got.AUC || last.LogLoss != got.LogLoss || last.Step != 10 || last.Samples != 640 ||
+		last.Seconds != got.Wall.Seconds() {
+		t.Errorf("last point %+v, result AUC %v, log loss %v, %v", last, got.AUC, got.LogLoss, got.Wall)
+	}
+}
+
+// Hybrid keeps its bounds while it is evaluated at every step, and the curve
+// rises: what is read is in training.
+func TestHybridIsEvaluatedInTraining(t *testing.T) {
+	r := newRows(64*40, 64, 4, 4)
+	two := 2
+	training := small(job.Hybrid, 4)
+	training.Staleness, training.EvaluateEvery.Steps = &two, 1
+	got := mustRun(t, training, r)
+	if got.Staleness.Own.Max() > two || len(got.Curve) != 40 {
+		t.Errorf("own staleness %d, %d points", got.Staleness.Own.Max(), len(got.Curve))
+	}
+	if first, last := got.Curve[0], got.Curve[39]; last.AUC < first.AUC+0.05 {
+		t.Errorf("AUC from %v to %v", first.AUC, last.AUC)
+	}
+}
+
+// An interval in time begins anew at every point.
+func TestEvaluateByTime(t *testing.T) {
+	training := small(job.Hybrid, 2)
+	training.EvaluateEvery.Time = unit.Nanosecond
+	if got := mustRun(t, training, newRows(64*10, 64, 4, 5)).Curve; len(got) != 10 {
+		t.Errorf("every nanosecond: %d points of 10 steps", len(got))
+	}
+	training.EvaluateEvery.Time = unit.Hour
+	if got := mustRun(t, training, newRows(64*10, 64, 4, 5)).Curve; len(got) != 1 {
+		t.Errorf("every hour: %d points", len(got))
+	}
+}
+
+// A run that ends early leaves no evaluation behind.
+func TestCancelDuringEvaluationIsClean(t *testing.T) {
+	r := newRows(64*200, 64, 4, 7)
+	for _, mode := range job.Modes() {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			training := small(mode, 4)
+			training.EvaluateEvery.Steps = 1
+			_, err := Run(ctx, training, r, batch.Slice(r.all, 0, 100), Options{Progress: func(done, _ int) {
+				if done >= 5 {
+					cancel()
+				}
+			}})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", mode, err)
+			}
+		})
+	}
+}
