@@ -25,7 +25,21 @@ type Slot struct {
 	// FixedSize is the number of ids that a Raw slot keeps of a sample; further
 	// ids are dropped, missing ones padded. Ignored for Sum.
 	FixedSize int
+	// Group names the feature group whose rows the slot uses: an id names the same
+	// rows in every slot of a group. Empty: rows of its own.
+	Group string
+	// HashStack makes every id the sum of several rows of a small table; the zero
+	// value gives every id one row.
+	HashStack HashStack
+	// SqrtScaling divides every sum of n rows by √n, which keeps the variance of
+	// independent rows that of one: the sum over all rows of a sample's ids (Sum),
+	// or that over the rows of one id (Raw), which differs from the row only under
+	// a hash-stack. Gradients are scaled alike.
+	SqrtScaling bool
 }
+
+// RowsPerID returns the number of rows that one id is the sum of.
+func (s Slot) RowsPerID() int { return max(s.HashStack.Rounds, 1) }
 
 // Width returns the number of model inputs that the slot gives a sample.
 func (s Slot) Width() int {
@@ -40,8 +54,9 @@ type Schema struct {
 	Slots  []Slot
 	Dense  []string // names of the numeric features
 	Labels []string // names of the labels, at least one
-	// PrefixBits is the number of upper bits of a sign that name the slot;
-	// 1 to 32. Slot i gets the prefix i+1, so at most 2^PrefixBits − 1 slots fit.
+	// PrefixBits is the number of upper bits of a sign that name the feature
+	// group; 1 to 32. Groups count from 1 in the order of their first slots, so at
+	// most 2^PrefixBits − 1 groups fit.
 	PrefixBits int
 }
 

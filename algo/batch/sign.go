@@ -1,36 +1,133 @@
 package batch
 
-import "fmt"
+import (
+	"fmt"
 
-// MaxPrefixBits is the largest number of bits that a slot's prefix may take of
-// a sign.
+	"tandem/algo/rng"
+)
+
+// MaxPrefixBits is the largest number of bits that the prefix of a feature group
+// may take of a sign.
 const MaxPrefixBits = 32
 
-// Validate reports settings that are out of range, more slots than the prefix
-// can tell apart among them.
+// Validate reports settings that are out of range, more feature groups than the
+// prefix can tell apart among them.
 func (s *Schema) Validate() error {
 	if s.PrefixBits < 1 || s.PrefixBits > MaxPrefixBits {
 		return fmt.Errorf("batch: prefix of %d bits; want 1 to %d", s.PrefixBits, MaxPrefixBits)
 	}
-	if most := 1<<s.PrefixBits - 1; len(s.Slots) > most {
-		return fmt.Errorf("batch: %d slots, but a prefix of %d bits tells only %d apart; widen the prefix", len(s.Slots), s.PrefixBits, most)
-	}
-	for _, slot := range s.Slots {
+	for i, slot := range s.Slots {
 		if slot.Dim < 1 || (slot.Pooling == Raw && slot.FixedSize < 1) {
 			return fmt.Errorf("batch: slot %s has rows of %d values and fixed size %d; want at least 1", slot.Name, slot.Dim, slot.FixedSize)
 		}
+		if err := slot.HashStack.Validate(); err != nil {
+			return fmt.Errorf("batch: slot %s: hash-stack: %w", slot.Name, err)
+		}
+		if ids := s.spacing(); uint64(slot.HashStack.Rounds)*uint64(slot.HashStack.Rows) > ids {
+			return fmt.Errorf("batch: slot %s: a hash-stack of %d times %d rows, but a prefix of %d bits leaves room for %d",
+				slot.Name, slot.HashStack.Rounds, slot.HashStack.Rows, s.PrefixBits, ids)
+		}
+		if first := s.Slots[s.firstOfGroup(i)]; first.HashStack != slot.HashStack || first.Dim != slot.Dim {
+			return fmt.Errorf("batch: slots %s and %s are of group %s, but their rows differ: give them one dimension and one hash-stack",
+				first.Name, slot.Name, slot.Group)
+		}
+	}
+	if most, groups := 1<<s.PrefixBits-1, s.group(len(s.Slots)); groups > most {
+		return fmt.Errorf("batch: %d feature groups, but a prefix of %d bits tells only %d apart; widen the prefix", groups, s.PrefixBits, most)
 	}
 	return nil
 }
 
-// Sign returns the sign of an id of a slot:
+// spacing returns the number of different ids of a feature group.
+func (s *Schema) spacing() uint64 { return 1<<(64-s.PrefixBits) - 1 }
+
+// firstOfGroup returns the first slot of the feature group of a slot.
+func (s *Schema) firstOfGroup(slot int) int {
+	if s.Slots[slot].Group != "" {
+		for i := range slot {
+			if s.Slots[i].Group == s.Slots[slot].Group {
+				return i
+			}
+		}
+	}
+	return slot
+}
+
+// group returns the number of feature groups that begin before a slot.
+func (s *Schema) group(slot int) int {
+	groups := 0
+	for i := range slot {
+		if s.firstOfGroup(i) == i {
+			groups++
+		}
+	}
+	return groups
+}
+
+// Signer turns the ids of one slot into signs.
+type Signer struct {
+	prefix, spacing uint64
+	stack           HashStack
+}
+
+// Signer returns the signer of a slot. Cost: quadratic in the number of slots
+// before it, so ask once a batch, not once an id.
+func (s *Schema) Signer(slot int) Signer {
+	shift := 64 - s.PrefixBits
+	prefix := uint64(s.group(s.firstOfGroup(slot))+1) << shift
+	return Signer{prefix: prefix, spacing: s.spacing(), stack: s.Slots[slot].HashStack}
+}
+
+// Sign returns the sign of the row that an id names in a round, below
+// Slot.RowsPerID:
 //
-//	id mod (2^(64−PrefixBits) − 1)  +  (slot+1) · 2^(64−PrefixBits)
+//	id mod (2^(64−PrefixBits) − 1)  +  group · 2^(64−PrefixBits)
+//
+// where a hash-stack has put the number of a row in place of the id.
 //
 // Source: PERSIA, embedding worker, feature groups and index prefix. Two ids of
-// a slot collide only if they are equal modulo 2^(64−PrefixBits) − 1; ids of
-// different slots never do.
-func (s *Schema) Sign(slot int, id uint64) uint64 {
-	shift := 64 - s.PrefixBits
-	return id%(1<<shift-1) + uint64(slot+1)<<shift
+// a group collide only if they are equal modulo 2^(64−PrefixBits) − 1; ids of
+// different groups never do.
+func (s Signer) Sign(id uint64, round int) uint64 {
+	if s.stack.Rounds > 0 {
+		id = s.stack.row(id, round)
+	}
+	return id%s.spacing + s.prefix
+}
+
+// HashStack gives the ids of a slot rows in a table of Rounds × Rows rows, however
+// many ids there are. In round k, from 0, an id names the row
+//
+//	k·Rows + h_k(id) mod Rows
+//
+// with h_k output k+1 of SplitMix64 seeded with the id, and its embedding is the
+// sum of these rows. Two ids have all rows in common with probability of about
+// Rows^−Rounds, and no round can name the row of another.
+//
+// Source: PERSIA, embedding worker, hash_stack_config; the idea is that of Hash
+// Embeddings (Svenstrup, Hansen, Winther, NeurIPS 2017) with all weights 1.
+// Deviation: SplitMix64, where PERSIA hashes the hash of the round before.
+type HashStack struct {
+	Rounds int `yaml:"rounds"` // 0: no hash-stack
+	Rows   int `yaml:"rows"`   // of each round
+}
+
+// MaxRounds is the largest number of rounds of a hash-stack.
+const MaxRounds = 64
+
+// Validate reports a setting that is out of range.
+func (h HashStack) Validate() error {
+	if h.Rounds < 0 || h.Rounds > MaxRounds {
+		return fmt.Errorf("%d rounds; want 1 to %d, or 0 for none", h.Rounds, MaxRounds)
+	}
+	if (h.Rounds > 0) != (h.Rows > 0) {
+		return fmt.Errorf("%d rounds of %d rows; want at least 1 of both, or neither", h.Rounds, h.Rows)
+	}
+	return nil
+}
+
+// row returns the number of the row that an id names in a round.
+func (h HashStack) row(id uint64, round int) uint64 {
+	hash := rng.Mix(id + uint64(round+1)*0x9e3779b97f4a7c15)
+	return uint64(round)*uint64(h.Rows) + hash%uint64(h.Rows)
 }

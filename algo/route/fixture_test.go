@@ -13,16 +13,25 @@ import (
 )
 
 // drawBatch draws a batch of up to 20 samples in one to three slots, summed or
-// raw, of rows of dim values. Ids are few, so that they repeat within a sample,
-// across samples and groups, and beyond what a raw slot keeps.
+// raw, scaled or not, of rows of dim values. Ids are few, so that they repeat
+// within a sample, across samples, groups and the slots of a feature group, and
+// beyond what a raw slot keeps; the ids of a hash-stack have rows in common.
 func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 	schema := &batch.Schema{PrefixBits: 8}
+	stacks := map[string]batch.HashStack{} // of the feature groups
+	for _, group := range []string{"users", "items"} {
+		if rapid.Bool().Draw(t, "hash-stack") {
+			stacks[group] = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"), Rows: rapid.IntRange(1, 4).Draw(t, "rows")}
+		}
+	}
 	b := &batch.Batch{Samples: rapid.IntRange(0, 20).Draw(t, "samples")}
 	for range rapid.IntRange(1, 3).Draw(t, "slots") {
-		slot := batch.Slot{Dim: dim}
+		slot := batch.Slot{Dim: dim, SqrtScaling: rapid.Bool().Draw(t, "scaled")}
 		if rapid.Bool().Draw(t, "raw") {
 			slot.Pooling, slot.FixedSize = batch.Raw, rapid.IntRange(1, 3).Draw(t, "fixed size")
 		}
+		slot.Group = rapid.SampledFrom([]string{"", "users", "items"}).Draw(t, "group")
+		slot.HashStack = stacks[slot.Group]
 		column := batch.Jagged{Offsets: []int32{0}}
 		for range b.Samples {
 			ids := rapid.SliceOfN(rapid.Uint64Range(0, 9), 0, 4).Draw(t, "ids")
@@ -51,13 +60,13 @@ func drawValues(t *rapid.T, n int) []float32 {
 	), n, n).Draw(t, "values")
 }
 
-// occurrence is one id of one sample, and where its values are in the sample's
-// model inputs; lo < 0 if a raw slot has dropped it.
+// occurrence is one row of one id of one sample, and where the sum that it is
+// part of lies in the sample's model inputs; lo < 0 if a raw slot has dropped it.
 type occurrence struct {
 	sign       uint64
 	sample, lo int
-	position   int // in the ids of the sample
 	raw        bool
+	scale      float64 // of the sum
 }
 
 // occurrences lists, from the definition of the layout, what Pool reads and
@@ -67,15 +76,23 @@ func occurrences(schema *batch.Schema, b *batch.Batch) []occurrence {
 	first := 0
 	for s, slot := range schema.Slots {
 		for i := range b.Samples {
-			for k, id := range b.Slots[s].Of(i) {
-				o := occurrence{sign: schema.Sign(s, id), sample: i, lo: first, position: k, raw: slot.Pooling == batch.Raw}
-				if o.raw {
-					o.lo += k * (slot.Dim + 1)
-					if k >= slot.FixedSize {
-						o.lo = -1
+			ids := b.Slots[s].Of(i)
+			for k, id := range ids {
+				for round := range slot.RowsPerID() {
+					o := occurrence{sign: schema.Signer(s).Sign(id, round), sample: i, lo: first, raw: slot.Pooling == batch.Raw, scale: 1}
+					summed := len(ids) * slot.RowsPerID()
+					if o.raw {
+						summed = slot.RowsPerID()
+						o.lo += k * (slot.Dim + 1)
+						if k >= slot.FixedSize {
+							o.lo = -1
+						}
 					}
+					if slot.SqrtScaling {
+						o.scale = 1 / math.Sqrt(float64(summed))
+					}
+					all = append(all, o)
 				}
-				all = append(all, o)
 			}
 		}
 		first += slot.Width()

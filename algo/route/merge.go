@@ -11,14 +11,16 @@ import (
 //
 //	g[u] = tree over groups of  Σ over occurrences of u in the group  grad
 //
-// Within a group, occurrences are added in the order of slots, samples and
-// ids; a group in which u does not occur is no leaf of the tree. A row all of
+// where grad is the gradient of the sum that the row went into, scaled as Pool
+// has scaled the sum. Within a group, occurrences are added in the order of
+// slots, samples, ids and rounds; a group in which u does not occur is no leaf of the tree. A row all of
 // whose occurrences a Raw slot has dropped gets −0, which leaves every value as
 // it is, sign of zero included, when Combine adds it.
 //
 // Shapes: grads is Samples × schema.EmbeddingWidth(), the gradients of what
 // Pool wrote; the result is len(Signs) × dim. It panics if the length of grads
-// disagrees. Cost: one row added an occurrence, and one for each (row, group).
+// disagrees. Cost: one row added an occurrence of a row, and one for each (row,
+// group).
 func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32 {
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
@@ -30,20 +32,13 @@ func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32
 	for g := range m.groups {
 		m.begin(g)
 		first := 0
-		for s, slot := range schema.Slots {
+		for s := range schema.Slots {
+			slot := &schema.Slots[s]
+			each, inputs := slot.RowsPerID(), slot.Width()
 			for i := r.part.Bounds[g]; i < r.part.Bounds[g+1]; i++ {
-				from := grads[i*width+first:][:slot.Width()]
-				for k, at := range r.occurrences(s, i) {
-					switch {
-					case slot.Pooling == batch.Sum:
-						m.add(at, from)
-					case (k+1)*(dim+1) <= len(from):
-						m.add(at, from[k*(dim+1):][:dim])
-					default: // dropped by Pool: no gradient, but the row was read
-					}
-				}
+				m.addSlot(slot, each, r.occurrences(s, i, each), grads[i*width+first:][:inputs])
 			}
-			first += slot.Width()
+			first += inputs
 		}
 	}
 	return m.combine()
@@ -56,7 +51,8 @@ type merger struct {
 	group       int32
 	partials    []float32 // values, by partial
 	of          []partial
-	first, last []int32 // by row: its first and latest partial, plus one; 0: none
+	first, last []int32   // by row: its first and latest partial, plus one; 0: none
+	scaled      []float32 // scratch: one gradient
 }
 
 // partial is the sum of one row in one group. next is the row's next partial,
@@ -67,7 +63,7 @@ type partial struct{ group, next int32 }
 func newMerger(dim, groups, rows, additions int) *merger {
 	return &merger{
 		dim: dim, groups: groups, partials: make([]float32, 0, additions*dim), of: make([]partial, 0, additions),
-		first: make([]int32, rows), last: make([]int32, rows),
+		first: make([]int32, rows), last: make([]int32, rows), scaled: make([]float32, dim),
 	}
 }
 
@@ -91,6 +87,33 @@ func (m *merger) add(row int32, grad []float32) {
 	sum := m.partials[int(at)*m.dim:][:m.dim]
 	for j, v := range grad {
 		sum[j] += v
+	}
+}
+
+// addSlot adds the gradients of one sample's inputs of a slot to the rows that
+// they came from; each id has named that many.
+func (m *merger) addSlot(slot *batch.Slot, each int, named []int32, grads []float32) {
+	if slot.Pooling == batch.Sum {
+		m.addSum(named, grads, slot.SqrtScaling)
+		return
+	}
+	// Further ids Pool has dropped: they have no gradient, though they were read.
+	for k := range min(len(named)/each, slot.FixedSize) {
+		m.addSum(named[k*each:][:each], grads[k*(m.dim+1):][:m.dim], slot.SqrtScaling)
+	}
+}
+
+// addSum adds the gradient of a sum to each of the named rows.
+func (m *merger) addSum(named []int32, grad []float32, scaled bool) {
+	if scaled && len(named) > 1 {
+		scale := sqrtScale(len(named))
+		for j, v := range grad {
+			m.scaled[j] = float32(scale * v)
+		}
+		grad = m.scaled
+	}
+	for _, at := range named {
+		m.add(at, grad)
 	}
 }
 

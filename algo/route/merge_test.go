@@ -28,14 +28,15 @@ func TestMergeIsTheSumOverOccurrences(t *testing.T) {
 			}
 			at := slices.Index(r.Signs, o.sign) * dim
 			for j, g := range grads[o.sample*width+o.lo:][:dim] {
-				want[at+j] += float64(g)
-				size[at+j] += math.Abs(float64(g))
+				want[at+j] += o.scale * float64(g)
+				size[at+j] += math.Abs(o.scale * float64(g))
 			}
 		}
 		for i := range want {
-			// Each of fewer than 3·20·4 additions errs by at most 2⁻²⁴ of a partial
-			// sum, which is no larger than the sum of sizes.
-			if math.Abs(float64(got[i])-want[i]) > 240*size[i]/(1<<24) {
+			// Each of fewer than 3·20·4·3 additions errs by at most 2⁻²⁴ of a partial
+			// sum, which is no larger than the sum of sizes; scaling errs by twice
+			// that of a term, or by less than the smallest number.
+			if math.Abs(float64(got[i])-want[i]) > 722*size[i]/(1<<24)+722*math.SmallestNonzeroFloat32 {
 				t.Fatalf("sign %d, value %d: %v, want %v", i/dim, i%dim, got[i], want[i])
 			}
 		}
@@ -49,6 +50,9 @@ func TestGradientMassIsConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const dim = 2
 		schema, b := drawBatch(t, dim)
+		for s := range schema.Slots {
+			schema.Slots[s].SqrtScaling = false // whole numbers stay whole
+		}
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
 		width := schema.EmbeddingWidth()
 		grads := make([]float32, b.Samples*width)
@@ -74,6 +78,53 @@ func TestGradientMassIsConserved(t *testing.T) {
 			t.Fatalf("mass %v, want %v", got, want)
 		}
 	})
+}
+
+// Merge is the adjoint of Pool, which is linear in the rows: for all rows x and
+// gradients g, ⟨Pool(x), g⟩ = ⟨x, Merge(g)⟩. That is what makes the gradients
+// right under every setting of a slot.
+func TestMergeIsTheAdjointOfPool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const dim = 2
+		schema, b := drawBatch(t, dim)
+		width := schema.EmbeddingWidth()
+		r := routeAll(schema, b, 8, 1, 2)[0]
+		rows, pooled := drawValues(t, len(r.Signs)*dim), make([]float32, b.Samples*width)
+		grads := drawValues(t, b.Samples*width)
+		r.Pool(pooled, schema, rows, dim)
+		first := 0
+		for _, slot := range schema.Slots { // a mask is no function of the rows
+			for i := range b.Samples {
+				if slot.Pooling == batch.Raw {
+					for k := range slot.FixedSize {
+						grads[i*width+first+k*(dim+1)+dim] = 0
+					}
+				}
+			}
+			first += slot.Width()
+		}
+		forward, size := dot(pooled, grads)
+		backward, _ := dot(rows, r.Merge(schema, grads, dim))
+		for _, o := range occurrences(schema, b) {
+			if o.lo >= 0 {
+				for j, v := range rows[slices.Index(r.Signs, o.sign)*dim:][:dim] {
+					size += math.Abs(o.scale * float64(v) * float64(grads[o.sample*width+o.lo+j]))
+				}
+			}
+		}
+		if math.Abs(forward-backward) > 1500*size/(1<<24) { // both sums as in the test above
+			t.Fatalf("⟨Pool(x), g⟩ = %v, ⟨x, Merge(g)⟩ = %v", forward, backward)
+		}
+	})
+}
+
+// dot returns the product of two vectors, and the sum of the sizes of its terms.
+func dot(a, b []float32) (product, size float64) {
+	for i, v := range a {
+		product += float64(v) * float64(b[i])
+		size += math.Abs(float64(v) * float64(b[i]))
+	}
+	return product, size
 }
 
 func TestMergePanics(t *testing.T) {

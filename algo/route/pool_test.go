@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -45,25 +46,54 @@ func TestPoolIsTheSumOfItsOccurrences(t *testing.T) {
 		got, want := make([]float32, b.Samples*width), make([]float32, b.Samples*width)
 		r.Pool(got, schema, rows, dim)
 
+		scales := map[int]float64{} // of the sums, by where they begin
 		for _, o := range occurrences(schema, b) {
 			if o.lo < 0 {
 				continue
 			}
-			row := rows[slices.Index(r.Signs, o.sign)*dim:][:dim]
 			out := want[o.sample*width+o.lo:]
-			if o.raw {
-				copy(out, row)
-				out[dim] = 1
-				continue
-			}
-			for j, v := range row {
+			scales[o.sample*width+o.lo] = o.scale
+			for j, v := range rows[slices.Index(r.Signs, o.sign)*dim:][:dim] {
 				out[j] += v
+			}
+			if o.raw {
+				out[dim] = 1
+			}
+		}
+		for at, scale := range scales {
+			for j := range want[at:][:dim] {
+				want[at+j] *= float32(scale)
 			}
 		}
 		if !sameBits(got, want) {
 			t.Fatalf("pooled %v, want %v", got, want)
 		}
 	})
+}
+
+// Two ids of two rows each are four rows, whose sum is halved: (1 + 3 + 5 + 7)/2;
+// in a raw slot each id is two rows, whose sum is divided by √2.
+func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
+	stack := batch.HashStack{Rounds: 2, Rows: 1 << 30} // large enough that no row repeats
+	schema := &batch.Schema{PrefixBits: 8, Slots: []batch.Slot{
+		{Name: "sum", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items"},
+		{Name: "raw", Dim: 1, HashStack: stack, SqrtScaling: true, Group: "items", Pooling: batch.Raw, FixedSize: 3},
+	}}
+	ids := batch.Jagged{Offsets: []int32{0, 2}, IDs: []uint64{5, 6}}
+	r := routeAll(schema, &batch.Batch{Samples: 1, Slots: []batch.Jagged{ids, ids}}, 1, 1, 1)[0]
+	if len(r.Signs) != 4 {
+		t.Fatalf("%d rows, want 4: slots of one group share theirs", len(r.Signs))
+	}
+	got := make([]float32, 7)
+	r.Pool(got, schema, []float32{1, 3, 5, 7}, 1)
+	root := float32(1 / math.Sqrt2)
+	if want := []float32{8, 4 * root, 1, 12 * root, 1, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("pooled %v, want %v", got, want)
+	}
+	grads := []float32{2, 1, 9, 3, 9, 9, 9}
+	if got, want := r.Merge(schema, grads, 1), []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}; !slices.Equal(got, want) {
+		t.Errorf("merged %v, want %v", got, want)
+	}
 }
 
 func TestPoolPanics(t *testing.T) {

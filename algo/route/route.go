@@ -22,33 +22,37 @@ type Routed struct {
 	// Signs are the distinct signs, those of PS p at [Bounds[p], Bounds[p+1]).
 	Signs  []uint64
 	Bounds []int32
-	// Index holds, by slot, the position in Signs of every id occurrence, in
-	// the order of the slot's ids.
+	// Index holds, by slot, the positions in Signs of the rows of every id
+	// occurrence, in the order of the slot's ids: Slot.RowsPerID for each.
 	Index [][]int32
 	part  batch.Part
 }
 
 // Route resolves a part's ids. The signs of a PS are in order of first
-// occurrence, slot by slot. Cost: one hash table operation an occurrence.
+// occurrence, slot by slot. Cost: one hash table operation an occurrence of a
+// row.
 func Route(schema *batch.Schema, part batch.Part, servers int) *Routed {
 	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
 	occurrences := 0
-	for _, slot := range part.Slots {
-		occurrences += len(slot.IDs)
+	for s, slot := range part.Slots {
+		occurrences += len(slot.IDs) * schema.Slots[s].RowsPerID()
 	}
 	seen := make(map[uint64]int32, occurrences)
 	var found []uint64
 	for s, slot := range part.Slots {
-		r.Index[s] = make([]int32, len(slot.IDs))
-		for i, id := range slot.IDs {
-			sign := schema.Sign(s, id)
-			at, known := seen[sign]
-			if !known {
-				at = int32(len(found))
-				seen[sign] = at
-				found = append(found, sign)
+		signer, rounds := schema.Signer(s), schema.Slots[s].RowsPerID()
+		r.Index[s] = make([]int32, 0, len(slot.IDs)*rounds)
+		for _, id := range slot.IDs {
+			for round := range rounds {
+				sign := signer.Sign(id, round)
+				at, known := seen[sign]
+				if !known {
+					at = int32(len(found))
+					seen[sign] = at
+					found = append(found, sign)
+				}
+				r.Index[s] = append(r.Index[s], at)
 			}
-			r.Index[s][i] = at
 		}
 	}
 	r.groupByServer(found, servers)

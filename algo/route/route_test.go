@@ -18,12 +18,13 @@ func TestRoute(t *testing.T) {
 		r := routeAll(schema, b, 1, 1, servers)[0]
 
 		for s, slot := range b.Slots {
-			if len(r.Index[s]) != len(slot.IDs) {
-				t.Fatalf("slot %d: %d places of %d ids", s, len(r.Index[s]), len(slot.IDs))
+			rounds := schema.Slots[s].RowsPerID()
+			if len(r.Index[s]) != len(slot.IDs)*rounds {
+				t.Fatalf("slot %d: %d places of %d ids of %d rows", s, len(r.Index[s]), len(slot.IDs), rounds)
 			}
-			for i, id := range slot.IDs {
-				if got, want := r.Signs[r.Index[s][i]], schema.Sign(s, id); got != want {
-					t.Fatalf("slot %d, id %d points at sign %x, want %x", s, i, got, want)
+			for i, at := range r.Index[s] {
+				if got, want := r.Signs[at], schema.Signer(s).Sign(slot.IDs[i/rounds], i%rounds); got != want {
+					t.Fatalf("slot %d, id %d, round %d points at sign %x, want %x", s, i/rounds, i%rounds, got, want)
 				}
 			}
 		}

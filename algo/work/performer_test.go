@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/batch"
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/msg"
@@ -45,6 +46,35 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 					})
 				}
 			}
+		}
+	}
+}
+
+// Nor do the settings of slots change that: a hash-stack that two slots of a
+// feature group share, so that rows repeat within a sum and across slots, with
+// their sums scaled.
+func TestSlotSettingsKeepWorkSequential(t *testing.T) {
+	source := newColumns(16*3+5, 16)
+	for s := range source.schema.Slots {
+		slot := &source.schema.Slots[s]
+		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
+	}
+	q := mustNewSequential(t, training(1, 1), source)
+	mustStep(t, q, source.Steps())
+	if got := q.Rows().Len(); got != 14 {
+		t.Errorf("%d rows, want those of the hash-stack, 2·7", got)
+	}
+	for _, ranks := range []int{1, 2, 4} {
+		s := newScript(t, training(ranks, 3), source)
+		for range source.Steps() {
+			s.train(false)
+		}
+		if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
+		}
+		got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
+		if want := evaluate(q, source.all); err != nil || !slices.Equal(got, want) {
+			t.Errorf("N=%d: predictions differ from the reference, error %v", ranks, err)
 		}
 	}
 }

@@ -59,8 +59,11 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 	for window := range windows {
 		clear(seen)
 		for s, slot := range rows.Slots {
+			signer := schema.Signer(s)
 			for _, id := range slot.IDs[slot.Offsets[window*samples]:slot.Offsets[(window+1)*samples]] {
-				seen[schema.Sign(s, id)] = true
+				for round := range schema.Slots[s].RowsPerID() {
+					seen[signer.Sign(id, round)] = true
+				}
 			}
 		}
 		count += len(seen)
