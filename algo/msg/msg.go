@@ -23,12 +23,16 @@ const (
 	NNWorker                    // a rank: trains a replica of the dense network
 	DenseServer                 // holds a shard of the dense network's parameters, where a mode keeps them on servers
 	Coordinator                 // knows the slowest rank's clock, where a mode bounds how far others may lead
+	roles
 )
 
+var roleNames = [roles]string{"data loader", "embedding worker", "embedding PS", "NN worker", "dense PS", "coordinator"}
+
 // String returns the name of the role as reports print it.
-func (r Role) String() string {
-	return [...]string{"data loader", "embedding worker", "embedding PS", "NN worker", "dense PS", "coordinator"}[r]
-}
+func (r Role) String() string { return roleNames[r] }
+
+// Known reports whether r is one of the roles; what came over a wire may not be.
+func (r Role) Known() bool { return r < roles }
 
 // Address names one instance of a role.
 type Address struct {
@@ -83,6 +87,9 @@ var kindNames = [kinds]string{
 
 // String returns the name of the constant.
 func (k Kind) String() string { return kindNames[k] }
+
+// Known reports whether k is one of the kinds; what came over a wire may not be.
+func (k Kind) Known() bool { return k < kinds }
 
 // HasPayload reports whether bulk data travels with messages of this kind.
 func (k Kind) HasPayload() bool {

@@ -60,3 +60,20 @@ func TestMessageReadsAsASentence(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What is known has a name, and what a wire may bring otherwise is not known.
+func TestKnown(t *testing.T) {
+	for k := msg.Kind(0); k.Known(); k++ {
+		if k.String() == "" {
+			t.Errorf("kind %d has no name", k)
+		}
+	}
+	for r := msg.Role(0); r.Known(); r++ {
+		if r.String() == "" {
+			t.Errorf("role %d has no name", r)
+		}
+	}
+	if !msg.ResendIDs.Known() || msg.Kind(255).Known() || !msg.NNWorker.Known() || msg.Role(255).Known() {
+		t.Error("ResendIDs and NN worker must be known, kind and role 255 not")
+	}
+}

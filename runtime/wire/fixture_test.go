@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/algo/route"
+	"tandem/algo/unit"
+)
+
+// flat returns the bytes of a frame in one piece.
+func (f Frame) flat() []byte { return bytes.Join(f.Segments, nil) }
+
+// drawMessage draws a header. Indices are those of instances, all else is any
+// number.
+func drawMessage(t *rapid.T, kind msg.Kind) msg.Message {
+	address := func(name string) msg.Address {
+		return msg.Address{Role: msg.Role(rapid.IntRange(0, int(msg.Coordinator)).Draw(t, name)), Index: rapid.Int32Min(0).Draw(t, name+" index")}
+	}
+	number := func(name string) int32 { return rapid.Int32().Draw(t, name) }
+	return msg.Message{
+		Kind: kind, From: address("from"), To: address("to"), Rank: number("rank"), Step: number("step"), Floor: number("floor"),
+		Samples: number("samples"), StepSamples: number("step samples"), Bytes: unit.Bytes(rapid.Int64().Draw(t, "bytes")),
+	}
+}
+
+// drawArray draws arrays on both sides of aliasMin.
+func drawArray[T element](t *rapid.T, name string, n int, value *rapid.Generator[T]) []T {
+	cycle := rapid.SliceOfN(value, 1, 9).Draw(t, name)
+	values := make([]T, n)
+	for i := range values {
+		values[i] = cycle[i%len(cycle)]
+	}
+	return values
+}
+
+func drawLength(t *rapid.T, name string) int {
+	return rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, 3000)).Draw(t, name)
+}
+
+func drawFloats(t *rapid.T, name string, n int) []float32 {
+	return drawArray(t, name, n, rapid.Float32())
+}
+
+// drawPart draws a part with both halves.
+func drawPart(t *rapid.T) *batch.Part {
+	b := &batch.Batch{Samples: rapid.IntRange(0, 300).Draw(t, "samples")}
+	for range rapid.IntRange(0, 4).Draw(t, "slots") {
+		slot := batch.Jagged{Offsets: make([]int32, b.Samples+1)}
+		for i := range b.Samples {
+			slot.Offsets[i+1] = slot.Offsets[i] + int32(i)%3
+		}
+		slot.IDs = drawArray(t, "ids", int(slot.Offsets[b.Samples]), rapid.Uint64())
+		b.Slots = append(b.Slots, slot)
+	}
+	b.Dense = drawFloats(t, "dense", b.Samples*rapid.IntRange(0, 3).Draw(t, "dense width"))
+	b.Labels = drawFloats(t, "labels", b.Samples)
+	ranks := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "ranks")
+	parts := batch.Cut(b, 8, ranks)
+	return &parts[rapid.IntRange(0, ranks-1).Draw(t, "rank")]
+}
+
+// drawPayload draws what belongs to a kind of message; driver says that it is
+// a driver's own.
+func drawPayload(t *rapid.T, kind msg.Kind, driver bool) any {
+	switch {
+	case driver:
+		return Chunk{
+			Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"), Sum: rapid.Bool().Draw(t, "sum"),
+			Values: drawFloats(t, "values", drawLength(t, "n")), Stats: drawFloats(t, "stats", drawLength(t, "stats n")),
+		}
+	case !kind.HasPayload():
+		return nil
+	}
+	switch kind {
+	case msg.IDFeatures, msg.Samples:
+		return drawPart(t)
+	case msg.Lookup:
+		return drawArray(t, "signs", drawLength(t, "n"), rapid.Uint64())
+	case msg.Put:
+		n, dim := drawLength(t, "n"), rapid.IntRange(1, 5).Draw(t, "dim")
+		return route.Put{
+			Rank: rapid.IntRange(0, 99).Draw(t, "rank"), Samples: rapid.IntRange(0, 999).Draw(t, "samples"),
+			Signs: drawArray(t, "signs", n, rapid.Uint64()), Sums: drawFloats(t, "sums", n*dim),
+		}
+	}
+	return drawFloats(t, "values", drawLength(t, "n"))
+}
+
+// half returns the part of a payload that travels with a kind of message.
+func half(kind msg.Kind, payload any) any {
+	part, ok := payload.(*batch.Part)
+	if !ok {
+		return payload
+	}
+	p := &batch.Part{Batch: &batch.Batch{Samples: part.Samples}, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
+	if kind == msg.IDFeatures {
+		p.Slots = part.Slots
+	} else {
+		p.Dense, p.Labels = part.Dense, part.Labels
+	}
+	return p
+}
+
+func mustBeEqual(t interface{ Fatalf(string, ...any) }, got, want any) {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); d != "" {
+		t.Fatalf("differs (-want +got):\n%s", d)
+	}
+}
+
+// mustEncode encodes into one piece.
+func mustEncode(t testing.TB, m msg.Message, payload any) []byte {
+	t.Helper()
+	f, err := Encode(m, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.flat()
+}

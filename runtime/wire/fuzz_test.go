@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/algo/route"
+)
+
+func seedPart() *batch.Part {
+	return &batch.Cut(&batch.Batch{
+		Samples: 3, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 1, 3}, IDs: []uint64{7, 8, 9}}, {Offsets: []int32{0, 0, 0, 0}}},
+		Dense: []float32{1, 2, 3, 4, 5, 6}, Labels: []float32{0, 1, 0},
+	}, 2, 1)[0]
+}
+
+// seeds are a frame of each type of payload.
+func seeds(t testing.TB) [][]byte {
+	part := seedPart()
+	of := func(k msg.Kind, payload any) []byte {
+		from := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
+		return mustEncode(t, msg.Message{Kind: k, From: from, Rank: 2, Step: 3, Samples: 4, StepSamples: 8, Bytes: 99}, payload)
+	}
+	return [][]byte{
+		of(msg.StepDone, nil),
+		of(msg.IDFeatures, part),
+		of(msg.Samples, part),
+		of(msg.Lookup, []uint64{1, 1 << 63}),
+		of(msg.Rows, []float32{1.5, -2, 3}),
+		of(msg.Put, route.Put{Rank: 1, Samples: 4, Signs: []uint64{5, 6}, Sums: []float32{1, 2, 3, 4}}),
+		of(0, Chunk{Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
+	}
+}
+
+// Whatever bytes arrive, Decode neither panics nor allocates more than a few times
+// their number; and what it accepts is the one form of a message.
+func FuzzDecode(f *testing.F) {
+	for _, frame := range seeds(f) {
+		f.Add(frame)
+		f.Add(frame[:len(frame)-1])
+		f.Add(bytes.Repeat(frame, 2))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, payload, rest, err := Decode(data)
+		if err != nil {
+			return
+		}
+		frame := data[:len(data)-len(rest)]
+		if again := mustEncode(t, m, payload); !bytes.Equal(again, frame) {
+			t.Errorf("%v %T\n got %x\nwant %x", m, payload, again, frame)
+		}
+	})
+}

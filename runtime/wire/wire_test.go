@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/msg"
+	"tandem/algo/route"
+)
+
+// Every kind of message arrives as it was sent, payload and all, whatever frame
+// follows it; and what decodes encodes to the same bytes.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := msg.Kind(rapid.IntRange(0, int(msg.SlowestClock)).Draw(t, "kind"))
+		m := drawMessage(t, kind)
+		payload := drawPayload(t, kind, rapid.IntRange(0, 4).Draw(t, "driver") == 0)
+		f, err := Encode(m, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame := f.flat()
+		if f.Size != len(frame) || f.Size%8 != 0 {
+			t.Fatalf("size %d of %d bytes", f.Size, len(frame))
+		}
+		if payload == nil && f.Size != headerSize {
+			t.Fatalf("a bare header has %d bytes", f.Size)
+		}
+		tail := []byte("the next frame")
+		gotMessage, got, rest, err := Decode(slices.Concat(frame, tail))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBeEqual(t, gotMessage, m)
+		mustBeEqual(t, got, half(kind, payload))
+		if !bytes.Equal(rest, tail) {
+			t.Fatalf("rest %q", rest)
+		}
+		again, err := Encode(gotMessage, got)
+		if err != nil || !bytes.Equal(again.flat(), frame) {
+			t.Fatalf("%v: decoded and encoded again, the frame differs", err)
+		}
+	})
+}
+
+// Memory that is not aligned, and machines that are not little-endian, take the
+// copying way, to the same numbers.
+func TestCopiesSayTheSameAsAliases(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		floats := drawFloats(t, "floats", drawLength(t, "n"))
+		signs := drawArray(t, "signs", drawLength(t, "n"), rapid.Uint64())
+		if !bytes.Equal(bytesOf(floats), copiedBytes(floats)) || !bytes.Equal(bytesOf(signs), copiedBytes(signs)) {
+			t.Fatal("bytes differ")
+		}
+		shift := rapid.IntRange(0, 7).Draw(t, "shift")
+		moved := append(make([]byte, shift, shift+8*len(signs)), bytesOf(signs)...)[shift:]
+		mustBeEqual(t, arrayOf[uint64](moved), signs)
+		mustBeEqual(t, copiedArray[uint64](moved), signs)
+		mustBeEqual(t, copiedArray[float32](bytesOf(floats)), floats)
+	})
+}
+
+// Large arrays are not copied, in either direction.
+func TestLargeArraysAreAliased(t *testing.T) {
+	if !littleEndian {
+		t.Skip("this machine must copy")
+	}
+	values := make([]float32, 1000)
+	f, err := Encode(msg.Message{Kind: msg.Rows}, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Segments) != 2 || unsafe.Pointer(&f.Segments[1][0]) != unsafe.Pointer(&values[0]) {
+		t.Errorf("%d segments; want the header, then the values themselves", len(f.Segments))
+	}
+	frame := f.flat()
+	_, payload, _, err := Decode(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := payload.([]float32); unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[headerSize+8]) {
+		t.Error("the decoded values are not those of the frame")
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	if _, err := Encode(msg.Message{Kind: msg.Rows}, "text"); err == nil || !strings.Contains(err.Error(), "string: this type of payload cannot travel") {
+		t.Error(err)
+	}
+	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {
+		t.Error(err)
+	}
+	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame+8); err == nil || !strings.Contains(err.Error(), "has 1073741832 bytes, more than the 1073741824 of the largest frame") {
+		t.Error(err)
+	}
+}
+
+// damage returns a good frame with one 64-bit number changed.
+func damage(t *testing.T, kind msg.Kind, payload any, at int, v uint64) []byte {
+	frame := mustEncode(t, msg.Message{Kind: kind}, payload)
+	binary.LittleEndian.PutUint64(frame[at:], v)
+	return frame
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	put := route.Put{Signs: []uint64{1, 2}, Sums: []float32{1, 2, 3, 4}}
+	floats := []float32{1, 2, 3}
+	frame := mustEncode(t, msg.Message{Kind: msg.Rows}, floats)
+	with := func(at int, b byte) []byte { c := slices.Clone(frame); c[at] = b; return c }
+	for _, c := range []struct {
+		frame []byte
+		want  string
+	}{
+		{nil, "frame of 0 bytes ends within its header"},
+		{frame[:47], "frame of 47 bytes ends within its header"},
+		{frame[:len(frame)-8], "frame says it has 72 bytes, 64 are there"},
+		{with(0, 9), "frame of version 9, want 1; run the same build everywhere"},
+		{with(1, 99), "payload of unknown code 99"},
+		{with(2, 99), "frame of kind 99 from role 0 to role 0, of which one is unknown"},
+		{with(3, 99), "of which one is unknown"},
+		{with(4, 99), "of which one is unknown"},
+		{with(15, 0x80), "of which one cannot be"},
+		{with(6, 1), "not filled with zeros"},
+		{with(len(frame)-1, 1), "an array of 12 bytes is not filled with zeros"},
+		{with(lengthAt, 71), "frame says it has 71 bytes"},
+		{with(lengthAt+3, 0x80), "want a multiple of 8 from 48 to 1073741824"},
+		{damage(t, msg.Rows, floats, 48, 1<<40), "number 1099511627776, want at most 2147483647"},
+		{damage(t, msg.Rows, floats, 48, 5), "5 × 4 bytes announced, 16 are there"},
+		{damage(t, msg.Rows, make([]float32, 3), 48, 1), "8 bytes too many"},
+		{damage(t, msg.Put, put, 64, 3), "payload put"},
+		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16), "payload samples: it belongs to another kind of message"},
+		{damage(t, msg.Put, route.Put{Signs: []uint64{1, 2}, Sums: []float32{1, 2, 3}}, 0, Version|5<<8|uint64(msg.Put)<<16), "3 sums are not rows of 2 signs"},
+	} {
+		if _, _, _, err := Decode(c.frame); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
