@@ -31,14 +31,21 @@ type Performer struct {
 	engine   model.Engine
 	dim      int         // length of an embedding row
 	width    int         // pooled embedding values of a sample
-	shards   []*rowShard // by PS
+	shards   []*rowShard // by PS; nil where it is not here
 	dense    *Dense
-	ranks    []*rank
+	ranks    []*rank // nil where it is not here
 }
 
-// New returns a performer whose PSs keep their rows in memory of the arena.
-// The errors are those of the training's parts.
+// New returns a performer of all roles, whose PSs keep their rows in memory of
+// the arena. The errors are those of the training's parts.
 func New(t job.Training, source batch.Source, arena table.Arena) (*Performer, error) {
+	return NewPart(t, source, arena, func(msg.Address) bool { return true })
+}
+
+// NewPart returns a performer of those roles that are here: of others it keeps
+// neither rows nor scratch. Only the data loader's batches are ever read; to
+// others the source is its schema.
+func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(msg.Address) bool) (*Performer, error) {
 	schema := source.Schema()
 	engine, err := NewEngine(&t, schema)
 	if err != nil {
@@ -47,18 +54,25 @@ func New(t job.Training, source batch.Source, arena table.Arena) (*Performer, er
 	p := &Performer{
 		training: t, schema: schema, source: source, engine: engine, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
 	}
-	for range t.ParameterServers {
+	p.shards = make([]*rowShard, t.ParameterServers)
+	for i := range p.shards {
+		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
+			continue
+		}
 		rows, err := NewTable(&t, arena)
 		if err != nil {
 			return nil, err
 		}
-		p.shards = append(p.shards, newRowShard(rows))
+		p.shards[i] = newRowShard(rows)
 	}
 	if p.dense, err = NewDense(&t, engine); err != nil {
 		return nil, err
 	}
-	for range t.Ranks {
-		p.ranks = append(p.ranks, newRank(engine, t.Groups/t.Ranks, (t.GlobalBatch-1)/t.Groups+1))
+	p.ranks = make([]*rank, t.Ranks)
+	for i := range p.ranks {
+		if here(msg.Address{Role: msg.NNWorker, Index: int32(i)}) {
+			p.ranks[i] = newRank(engine, t.Groups/t.Ranks, (t.GlobalBatch-1)/t.Groups+1)
+		}
 	}
 	return p, nil
 }
@@ -88,12 +102,14 @@ func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
 // Layout returns the layout of the dense network.
 func (p *Performer) Layout() *model.Layout { return p.engine.Layout() }
 
-// Tables returns the shards, by PS. They belong to the performer's roles until
-// the run is over.
+// Tables returns the shards that are here, by PS. They belong to the performer's
+// roles until the run is over.
 func (p *Performer) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range p.shards {
-		tables = append(tables, s.rows)
+		if s != nil {
+			tables = append(tables, s.rows)
+		}
 	}
 	return tables
 }
@@ -104,7 +120,9 @@ func (p *Performer) Tables() []*table.Table {
 func (p *Performer) Missed() metric.Histogram {
 	var all metric.Histogram
 	for _, s := range p.shards {
-		all.Merge(&s.missed)
+		if s != nil {
+			all.Merge(&s.missed)
+		}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"math"
+	"slices"
 
 	"tandem/algo/batch"
 	"tandem/algo/collective"
@@ -97,9 +98,9 @@ func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) rol
 	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !allFinite}
 }
 
-// Reduce sums a bucket of dense gradients over the ranks, along the tree. It
-// is called once all ranks have handed the bucket over, and by one goroutine
-// for a bucket.
+// Reduce sums a bucket of dense gradients over the ranks, all of them here,
+// along the tree. It is called once all ranks have handed the bucket over, and
+// by one goroutine for a bucket.
 func (p *Performer) Reduce(bucket int32) {
 	b := p.Layout().Buckets[bucket]
 	parts := make([][]float32, len(p.ranks))
@@ -116,4 +117,35 @@ func (p *Performer) Reduce(bucket int32) {
 			}
 		}
 	}
+}
+
+// Collective is what ranks in several processes compute together. Every rank
+// calls the same methods in the same order.
+type Collective interface {
+	// Sum replaces values by their sum over all ranks, along the tree over rank
+	// numbers (algo/collective). All ranks give as many.
+	Sum(values []float32) error
+	// Gather returns the values of all ranks, in rank order.
+	Gather(values []float32) ([]float32, error)
+}
+
+// ReduceAcross is Reduce for a process that has one of the ranks.
+func (p *Performer) ReduceAcross(bucket int32, c Collective) error {
+	r := p.ranks[slices.IndexFunc(p.ranks, func(r *rank) bool { return r != nil })]
+	b := p.Layout().Buckets[bucket]
+	values := r.grads[0][b.Lo:b.Hi]
+	if err := c.Sum(values); err != nil {
+		return err
+	}
+	copy(p.dense.grads[b.Lo:b.Hi], values)
+	if int(bucket) != len(p.Layout().Buckets)-1 || len(p.dense.Running) == 0 {
+		return nil
+	}
+	var stats []float32
+	for _, pass := range r.passes {
+		stats = append(stats, pass.Stats()...)
+	}
+	all, err := c.Gather(stats)
+	p.dense.stats = all
+	return err
 }

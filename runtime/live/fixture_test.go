@@ -5,8 +5,6 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
-	"tandem/algo/job"
-	"tandem/algo/model"
 	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
@@ -45,9 +43,7 @@ func (s steps) Read(step int) (*batch.Batch, error) {
 // EWs and two PSs.
 func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *work.Performer) {
 	t.Helper()
-	training := job.Default()
-	training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
-	training.GlobalBatch, training.Groups, training.ParameterServers = batchSize, groups, servers
+	training := clusterTraining(rule)
 	p, err := work.New(training, source, table.Heap{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,8 @@
-// Package live drives the roles of algo/role in real time, inside one process:
-// a goroutine for every role instance, which alone touches its state machine,
-// and one for every lane of its work. Messages are direct calls, payloads
-// travel by pointer, and none is lost.
+// Package live drives the roles of algo/role in real time: a goroutine for every
+// role instance, which alone touches its state machine, and one for every lane
+// of its work. Inside a process messages are direct calls, payloads travel by
+// pointer, and none is lost. Run drives a whole cluster in one process; a Part
+// drives the roles of one process of several.
 package live
 
 import (
@@ -22,6 +23,7 @@ import (
 type Options struct {
 	Observers []event.Observer // see every record, one at a time
 	Recorder  Recorder         // if not nil, keeps all that happens to every role
+	Start     time.Time        // when ticks began; by default, when the run is made
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
 	// step, which waits for it: the dense network has taken the steps before this
 	// one, and in sync mode so have the rows of every PS. The state may be read
@@ -36,28 +38,18 @@ type Options struct {
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
 func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) error {
-	if err := cfg.Validate(); err != nil {
+	part, err := NewPart(cfg, p, o, everywhere, nil)
+	if err != nil {
 		return err
 	}
-	if cfg.Retry != 0 {
-		return errors.New("live: no message is lost here; retry must be 0")
-	}
-	ctx, r := newRun(ctx, cfg, p, o.Observers)
-	r.beforeStep = o.BeforeStep
-	defer r.fail(nil)
-	if err := r.record(o.Recorder); err != nil {
-		return err
-	}
-	if err := r.drive(ctx); err != nil {
-		return err
-	}
-	return r.endRecord()
+	return part.Run(ctx)
 }
 
-// run is one call of Run.
+// run is one run of the roles of a process.
 type run struct {
 	cfg        *role.Config
 	performer  *work.Performer
+	elsewhere  Elsewhere // nil if all roles are here
 	start      time.Time
 	ended      context.Context // of the run
 	beforeStep func(step int, state work.State) error
@@ -66,25 +58,32 @@ type run struct {
 
 	buckets *queue[bucket] // to be reduced
 	fedMu   sync.Mutex
-	fed     []int32 // by bucket: ranks that have handed it over in the step in hand
+	fed     []int32 // by bucket: ranks here that have handed it over in the step in hand
+	ranks   []int32 // that are here
 
 	observersMu sync.Mutex
 	observers   []event.Observer
-	finished    chan struct{} // one item for each rank that has finished
+	finished    chan struct{} // one item for each rank here that has finished
 }
 
-// newRun makes the roles of a run and their nodes. The context ends when fail is
-// called, with its cause.
-func newRun(ctx context.Context, cfg *role.Config, p *work.Performer, observers []event.Observer) (context.Context, *run) {
-	ctx, fail := context.WithCancelCause(ctx)
+// newRun makes those roles of a run that are here, and their nodes.
+func newRun(cfg *role.Config, p *work.Performer, here func(msg.Address) bool) *run {
 	r := &run{
-		cfg: cfg, performer: p, observers: observers, start: time.Now(), ended: ctx, fail: fail, nodes: map[msg.Address]*node{},
+		cfg: cfg, performer: p, start: time.Now(), nodes: map[msg.Address]*node{},
 		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks),
 	}
+	r.ended, r.fail = context.WithCancelCause(context.Background())
 	for _, state := range role.New(cfg) {
-		r.nodes[state.Address()] = newNode(r, state)
+		at := state.Address()
+		if !here(at) {
+			continue
+		}
+		r.nodes[at] = newNode(r, state)
+		if at.Role == msg.NNWorker {
+			r.ranks = append(r.ranks, at.Index)
+		}
 	}
-	return ctx, r
+	return r
 }
 
 // bucket is one all-reduce.
@@ -93,18 +92,15 @@ type bucket struct{ step, index int32 }
 // errLeak reports data that a role still holds after the run.
 var errLeak = errors.New("live: data is held after the run")
 
-// drive starts every goroutine, waits for the ranks to finish or for ctx to
-// end, and stops everything.
-func (r *run) drive(ctx context.Context) error {
+// drive starts every goroutine, waits for the ranks to finish or for the run to
+// fail, and stops everything.
+func (r *run) drive() error {
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)
 	for _, n := range r.nodes {
 		n.start(&goroutines)
 	}
-	for _, n := range r.nodes {
-		n.inbox.push(delivery{input: role.Input{Kind: role.Start}})
-	}
-	err := r.await(ctx)
+	err := r.await()
 	for _, n := range r.nodes {
 		n.close()
 	}
@@ -116,14 +112,19 @@ func (r *run) drive(ctx context.Context) error {
 	return r.checkLeaks()
 }
 
-// await waits until every rank has finished and every role has stopped, or
-// until ctx ends.
-func (r *run) await(ctx context.Context) error {
-	for range r.cfg.Ranks {
+// await waits until every rank has finished and every role here has stopped, or
+// until the run fails.
+func (r *run) await() error {
+	for range r.ranks {
 		select {
 		case <-r.finished:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-r.ended.Done():
+			return context.Cause(r.ended)
+		}
+	}
+	if r.elsewhere != nil {
+		if err := r.elsewhere.Finished(r.ended); err != nil {
+			return err
 		}
 	}
 	// What the roles have sent so far is in the inboxes, before this.
@@ -133,8 +134,8 @@ func (r *run) await(ctx context.Context) error {
 	for _, n := range r.nodes {
 		select {
 		case <-n.stopped:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-r.ended.Done():
+			return context.Cause(r.ended)
 		}
 	}
 	return nil
@@ -160,12 +161,13 @@ func (r *run) observe(e event.Record) {
 	}
 }
 
-// feed counts a rank's bucket, and has it reduced when it was the last rank.
+// feed counts a rank's bucket, and has it reduced when it was the last rank
+// here.
 func (r *run) feed(step, index int32) {
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
 	r.fed[index]++
-	if r.fed[index] == r.cfg.Ranks {
+	if int(r.fed[index]) == len(r.ranks) {
 		// No rank feeds this bucket for the next step before all have it back.
 		r.fed[index] = 0
 		r.buckets.push(bucket{step, index})
@@ -179,8 +181,13 @@ func (r *run) reduce() {
 		if !ok {
 			return
 		}
-		r.performer.Reduce(b.index)
-		for rank := range r.cfg.Ranks {
+		if r.elsewhere == nil {
+			r.performer.Reduce(b.index)
+		} else if err := r.elsewhere.Reduce(r.ended, b.index); err != nil {
+			r.fail(err)
+			return
+		}
+		for _, rank := range r.ranks {
 			r.nodes[msg.Address{Role: msg.NNWorker, Index: rank}].inbox.push(delivery{input: role.Input{
 				Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: b.step}, Bucket: b.index,
 			}})

@@ -3,6 +3,7 @@ package live
 import (
 	"sync"
 
+	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/work"
 )
@@ -40,6 +41,7 @@ func newNode(r *run, state role.Role) *node {
 	for i := range n.work {
 		n.work[i] = newQueue[task]()
 	}
+	n.inbox.push(delivery{input: role.Input{Kind: role.Start}})
 	return n
 }
 
@@ -95,10 +97,7 @@ func (n *node) take(d delivery, o *role.Output) {
 			n.run.fail(err)
 			return
 		}
-		n.run.nodes[o.Message.To].inbox.push(delivery{
-			input:   role.Input{Kind: role.Received, Message: o.Message},
-			payload: n.run.performer.Payload(n.store, o.Message),
-		})
+		n.send(o.Message)
 	case role.Do:
 		n.work[o.Work.Kind.Lane()].push(task{work: o.Work})
 	case role.Feed:
@@ -113,6 +112,16 @@ func (n *node) take(d delivery, o *role.Output) {
 		n.run.finished <- struct{}{}
 	case role.Halt:
 		n.run.fail(o.Reason)
+	}
+}
+
+// send delivers a message, here or elsewhere.
+func (n *node) send(m msg.Message) {
+	payload := n.run.performer.Payload(n.store, m)
+	if to, here := n.run.nodes[m.To]; here {
+		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
+	} else if err := n.run.elsewhere.Send(n.run.ended, m, payload); err != nil {
+		n.run.fail(err)
 	}
 }
 

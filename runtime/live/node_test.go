@@ -29,10 +29,11 @@ func (g rogue) Step(_ unit.Tick, in role.Input, out *role.Outputs) {
 func runRogue(t *testing.T, outputs ...role.Output) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
-		ctx, r := newRun(t.Context(), cfg, p, nil)
+		r := newRun(cfg, p, everywhere)
 		address := msg.Address{Role: msg.NNWorker}
 		r.nodes[address] = newNode(r, rogue{r.nodes[address].state, outputs})
-		err = r.drive(ctx)
+		defer r.fail(nil)
+		err = r.drive()
 	})
 	return err
 }
@@ -60,7 +61,8 @@ func TestHaltGivesItsReason(t *testing.T) {
 // A handle that nobody releases is found when the run is over.
 func TestLeakIsReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
-	_, r := newRun(t.Context(), cfg, p, nil)
+	r := newRun(cfg, p, everywhere)
+	defer r.fail(nil)
 	if err := r.checkLeaks(); err != nil {
 		t.Fatal(err)
 	}

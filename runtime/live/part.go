@@ -1,0 +1,74 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/work"
+)
+
+// Part is those roles of a run that are in this process.
+type Part struct{ run *run }
+
+// everywhere is where roles are if there is one process.
+func everywhere(msg.Address) bool { return true }
+
+// Elsewhere is the roles of a run that are in other processes. The context of
+// its methods ends when the run fails; then they return soon.
+type Elsewhere interface {
+	// Send delivers a message to one of them. Messages between two roles need
+	// keep no order, but none may be lost. It is called by the goroutine of the
+	// sending role, which waits for it; an error ends the run.
+	Send(ctx context.Context, m msg.Message, payload any) error
+	// Reduce sums a bucket over all ranks, those here having handed it over. It
+	// is called by one goroutine, in the same order in every process.
+	Reduce(ctx context.Context, bucket int32) error
+	// Finished tells the others that every rank here, if there is any, has
+	// finished, and waits until all have.
+	Finished(ctx context.Context) error
+}
+
+// NewPart makes the roles that are here, on the numbers of p. Elsewhere is nil if
+// all are. From now on messages can be delivered; Run handles them.
+func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Retry != 0 {
+		return nil, errors.New("live: no message is lost here; retry must be 0")
+	}
+	r := newRun(cfg, p, here)
+	r.observers, r.beforeStep, r.elsewhere = o.Observers, o.BeforeStep, elsewhere
+	if !o.Start.IsZero() {
+		r.start = o.Start
+	}
+	return &Part{r}, r.record(o.Recorder)
+}
+
+// Run does as the function Run does, for the roles that are here. It is called
+// once.
+func (p *Part) Run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { p.run.fail(context.Cause(ctx)) })()
+	defer p.run.fail(nil)
+	if err := p.run.drive(); err != nil {
+		return err
+	}
+	return p.run.endRecord()
+}
+
+// Deliver hands a message from elsewhere to its receiver, which must be here.
+func (p *Part) Deliver(m msg.Message, payload any) error {
+	n, here := p.run.nodes[m.To]
+	if !here {
+		return fmt.Errorf("live: %v is not here: %v", m.To, m)
+	}
+	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
+	return nil
+}
+
+// State returns the state of the roles here, for reading in the midst of Run.
+// A PS's rows are read between two pieces of its work.
+func (p *Part) State() work.State { return lanes{p.run} }

@@ -1,0 +1,206 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"tandem/algo/collective"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/work"
+)
+
+// exchange joins parts of one role each, as a network would.
+type exchange struct {
+	parts    map[msg.Address]*Part
+	finished sync.WaitGroup // ranks
+
+	mu     sync.Mutex
+	joined *sync.Cond
+	round  int
+	given  [][]float32 // by rank, of the round at hand
+	count  int
+	sums   []float32 // of the round before
+}
+
+func newExchange(ranks int32) *exchange {
+	x := &exchange{parts: map[msg.Address]*Part{}, given: make([][]float32, ranks)}
+	x.joined = sync.NewCond(&x.mu)
+	x.finished.Add(int(ranks))
+	return x
+}
+
+// seat is one role's end of an exchange.
+type seat struct {
+	x  *exchange
+	at msg.Address
+	p  *work.Performer
+}
+
+func (s seat) Send(_ context.Context, m msg.Message, payload any) error {
+	return s.x.parts[m.To].Deliver(m, payload)
+}
+
+func (s seat) Reduce(_ context.Context, bucket int32) error { return s.p.ReduceAcross(bucket, s) }
+
+func (s seat) Finished(ctx context.Context) error {
+	if s.at.Role == msg.NNWorker {
+		s.x.finished.Done()
+	}
+	all := make(chan struct{})
+	go func() { s.x.finished.Wait(); close(all) }()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s seat) Sum(values []float32) error {
+	x := s.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.given[s.at.Index] = append([]float32{}, values...)
+	round := x.round
+	if x.count++; x.count == len(x.given) {
+		collective.Tree(x.given)
+		x.sums, x.count, x.round = x.given[0], 0, round+1
+		x.joined.Broadcast()
+	}
+	for x.round == round {
+		x.joined.Wait()
+	}
+	copy(values, x.sums)
+	return nil
+}
+
+func (s seat) Gather([]float32) ([]float32, error) {
+	panic("logistic regression has no batch norm")
+}
+
+// runParts trains as Run does, with a part for every role, and returns the
+// fingerprints of network and rows.
+func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role) (dense, rows uint64, errs []error) {
+	training := clusterTraining(rule)
+	cfg, _ := cluster(t, rule, steps(n))
+	x := newExchange(cfg.Ranks)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	performers := map[msg.Address]*work.Performer{}
+	for _, state := range role.New(cfg) {
+		at := state.Address()
+		here := func(a msg.Address) bool { return a == at }
+		p, err := work.NewPart(training, steps(n), table.Heap{}, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := NewPart(cfg, p, Options{}, here, seat{x, at, p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rogue, ok := fail[at]; ok {
+			part.run.nodes[at] = newNode(part.run, rogue)
+		}
+		x.parts[at], performers[at] = part, p
+	}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	for _, part := range x.parts {
+		running.Go(func() {
+			if err := part.Run(ctx); err != nil {
+				cancel(err)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	running.Wait()
+	for at, p := range performers {
+		switch at {
+		case msg.Address{Role: msg.NNWorker}:
+			dense = p.Digest(at)
+		default:
+			if at.Role == msg.ParameterServer {
+				rows += p.Digest(at)
+			}
+		}
+	}
+	return dense, rows, errs
+}
+
+func clusterTraining(rule pace.Rule) job.Training {
+	training := job.Default()
+	training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
+	training.GlobalBatch, training.Groups, training.ParameterServers = batchSize, groups, servers
+	return training
+}
+
+// Roles that are apart train the same bits as roles that are together.
+func TestPartsTrainTheSameBits(t *testing.T) {
+	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
+	cfg, p := cluster(t, rule, steps(20))
+	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var rows uint64
+	for _, shard := range p.Tables() {
+		rows += shard.Digest()
+	}
+	gotDense, gotRows, errs := runParts(t, rule, 20, nil)
+	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
+	}
+}
+
+// Every rule's parts come to an end.
+func TestPartsFinish(t *testing.T) {
+	for _, rule := range rules() {
+		if _, _, errs := runParts(t, rule, 10, nil); errs != nil {
+			t.Errorf("%+v: %v", rule, errs)
+		}
+	}
+}
+
+// A part that fails says why, and the others stop when they are told.
+func TestPartThatFailsStops(t *testing.T) {
+	at := msg.Address{Role: msg.DataLoader}
+	state := role.NewDataLoader(mustConfig(t))
+	_, _, errs := runParts(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, 10, map[msg.Address]role.Role{
+		at: rogue{state, []role.Output{{Kind: role.Halt, Reason: errDisk}}},
+	})
+	if len(errs) != 1+2+servers+4 {
+		t.Errorf("%d parts report, want all 9", len(errs))
+	}
+	for _, err := range errs {
+		if !errors.Is(err, errDisk) {
+			t.Error(err)
+		}
+	}
+}
+
+func mustConfig(t *testing.T) *role.Config {
+	cfg, _ := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
+	return cfg
+}
+
+// What is for a role that is not here is refused.
+func TestDeliverRefusesStrangers(t *testing.T) {
+	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
+	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.ParameterServer, Index: 1}}
+	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding PS 1 is not here") {
+		t.Error(err)
+	}
+}
