@@ -74,11 +74,11 @@ func TestPersiaUsesTheAccumulatorBeforeAddingTheGradient(t *testing.T) {
 	o.Init(state)
 	near(t, "G₀", state[0], 0.01)
 	// G₀ = 0.01: e = 1 − 0.01·3/√(0.01 + 1e-10) = 1 − 0.3 = 0.7, to 1.5e-9.
-	o.Apply(e, state, []float32{3})
+	o.Apply(e, state, []float32{3}, o.Rate(0))
 	near(t, "e after the first gradient", e[0], 0.7)
 	near(t, "G after the first gradient", state[0], 9.01)
 	// G₁ = 9.01: e = 0.7 − 0.01·2/√9.01; then G₂ = 13.01.
-	o.Apply(e, state, []float32{2})
+	o.Apply(e, state, []float32{2}, o.Rate(0))
 	near(t, "e after the second gradient", e[0], 0.7-0.02/math.Sqrt(9.01))
 	near(t, "G after the second gradient", state[0], 13.01)
 }
@@ -94,7 +94,7 @@ func TestRowwiseAdagradAddsTheMeanSquare(t *testing.T) {
 	}
 	e, state := []float32{1, 1}, make([]float32, 1)
 	o.Init(state)
-	o.Apply(e, state, grad) // divisor √25 = 5: steps 0.1 and 0.7
+	o.Apply(e, state, grad, o.Rate(0)) // divisor √25 = 5: steps 0.1 and 0.7
 	near(t, "e[0] after", e[0], 0.9)
 	near(t, "e[1] after", e[1], 0.3)
 
@@ -102,7 +102,7 @@ func TestRowwiseAdagradAddsTheMeanSquare(t *testing.T) {
 	o = mustRow(t, spec)
 	e = []float32{1, 1}
 	o.Init(state)
-	o.Apply(e, state, grad) // divisor √4 = 2: steps 0.25 and 1.75
+	o.Apply(e, state, grad, o.Rate(0)) // divisor √4 = 2: steps 0.25 and 1.75
 	near(t, "e[0] before", e[0], 0.75)
 	near(t, "e[1] before", e[1], -0.75)
 	near(t, "G before", state[0], 29)

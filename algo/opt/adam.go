@@ -39,20 +39,14 @@ func (o adam) step(w, mean, square, grad []float32, rate float32, t float64) {
 //
 // Deviation from Persia, whose t counts the gradients of all rows together and
 // is one too high from the first.
-type rowAdam struct {
-	adam
-	rate  float32
-	bound weightBound
-}
+type rowAdam struct{ adam }
 
 func (rowAdam) StateSize(dim int) int { return 2*dim + 1 }
 func (rowAdam) Init(state []float32)  { clear(state) }
 
-func (o rowAdam) Apply(embedding, state, grad []float32) {
-	checkApply(o, embedding, state, grad)
+func (o rowAdam) update(embedding, state, grad []float32, rate float32) {
 	dim := len(embedding)
 	t := &state[2*dim]
 	*t++
-	o.step(embedding, state[:dim], state[dim:2*dim], grad, o.rate, float64(*t))
-	o.bound.clamp(embedding)
+	o.step(embedding, state[:dim], state[dim:2*dim], grad, rate, float64(*t))
 }

@@ -54,7 +54,7 @@ func TestRowAdamCorrectsByTheFirstPowerAtTheFirstStep(t *testing.T) {
 	o := mustRow(t, rowAdamSpec())
 	e, state := []float32{0, 0}, make([]float32, o.StateSize(2))
 	o.Init(state)
-	o.Apply(e, state, []float32{3, -0.01})
+	o.Apply(e, state, []float32{3, -0.01}, o.Rate(0))
 	near(t, "e[0]", e[0], -0.125)
 	near(t, "e[1]", e[1], 0.125)
 	near(t, "t", state[4], 1)
@@ -72,7 +72,7 @@ func TestRowAdamIsDenseAdamOfTheRowsOwnSteps(t *testing.T) {
 	whole.Init(denseState)
 	for step := range 5 {
 		grad := []float32{float32(step) - 2, 0.25, -1}
-		row.Apply(e, state, grad)
+		row.Apply(e, state, grad, row.Rate(0))
 		whole.Step(w, denseState, grad, step)
 	}
 	if !slices.Equal(e, w) {
@@ -85,7 +85,7 @@ func TestRowAdamIsDenseAdamOfTheRowsOwnSteps(t *testing.T) {
 func TestRowAdamSurvivesTheLargestCount(t *testing.T) {
 	o := mustRow(t, rowAdamSpec())
 	e, state := []float32{0}, []float32{2, 4, 1 << 24} // m = g, v = g²
-	o.Apply(e, state, []float32{2})
+	o.Apply(e, state, []float32{2}, o.Rate(0))
 	near(t, "e", e[0], -0.125)
 	if state[2] != 1<<24 {
 		t.Errorf("t = %v, want 2²⁴", state[2])

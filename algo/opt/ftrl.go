@@ -16,10 +16,9 @@ import "math"
 // starts from the z for which w is its value, and not from 0, which would throw
 // the initial value away at the first gradient. A clamp to the weight bound
 // changes w alone, and z learns of it through the next σ·w.
-type rowFTRL struct {
-	rate, beta, l1, l2 float32
-	bound              weightBound
-}
+//
+// The rate must be the same in every step, because z is a sum in units of it.
+type rowFTRL struct{ beta, l1, l2 float32 }
 
 // ftrlFresh in the place of n marks an element that has had no gradient.
 const ftrlFresh = -1
@@ -31,8 +30,7 @@ func (rowFTRL) Init(state []float32) {
 	fill(state[half:], ftrlFresh)
 }
 
-func (o rowFTRL) Apply(embedding, state, grad []float32) {
-	checkApply(o, embedding, state, grad)
+func (o rowFTRL) update(embedding, state, grad []float32, rate float32) {
 	z, n := state[:len(embedding)], state[len(embedding):]
 	for i, g := range grad {
 		if g == 0 {
@@ -41,26 +39,25 @@ func (o rowFTRL) Apply(embedding, state, grad []float32) {
 		w := embedding[i]
 		if n[i] == ftrlFresh {
 			n[i] = 0
-			z[i] = -float32(w*o.stiffness(0)) - float32(sign(w)*o.l1)
+			z[i] = -float32(w*o.stiffness(0, rate)) - float32(sign(w)*o.l1)
 		}
 		root := sqrt(n[i])
 		n[i] += float32(g * g)
-		sigma := (sqrt(n[i]) - root) / o.rate
+		sigma := (sqrt(n[i]) - root) / rate
 		z[i] += g - float32(sigma*w)
-		embedding[i] = o.weight(z[i], sqrt(n[i]))
+		embedding[i] = o.weight(z[i], sqrt(n[i]), rate)
 	}
-	o.bound.clamp(embedding)
 }
 
 // stiffness is what divides z: (β + √n)/α + l2.
-func (o rowFTRL) stiffness(root float32) float32 { return (o.beta+root)/o.rate + o.l2 }
+func (o rowFTRL) stiffness(root, rate float32) float32 { return (o.beta+root)/rate + o.l2 }
 
 // weight returns the minimum of the regularized sum of gradients.
-func (o rowFTRL) weight(z, root float32) float32 {
+func (o rowFTRL) weight(z, root, rate float32) float32 {
 	if float32(math.Abs(float64(z))) <= o.l1 {
 		return 0
 	}
-	return -(z - float32(sign(z)*o.l1)) / o.stiffness(root)
+	return -(z - float32(sign(z)*o.l1)) / o.stiffness(root, rate)
 }
 
 // sign is −1, 0 or 1.

@@ -26,7 +26,7 @@ func TestMcMahanAlgorithmOne(t *testing.T) {
 		g       float32
 		w, z, n float64
 	}{{3, -0.2, 3, 9}, {-4, 0, -0.2, 25}, {-12, 11.2 / 30, -12.2, 169}} {
-		o.Apply(w, state, []float32{step.g})
+		o.Apply(w, state, []float32{step.g}, o.Rate(0))
 		near(t, "w", w[0], step.w)
 		near(t, "z", state[0], step.z)
 		near(t, "n", state[1], step.n)
@@ -46,7 +46,7 @@ func TestMcMahanWithoutRegularizationIsAdaptiveDescent(t *testing.T) {
 		state := make([]float32, 2)
 		o.Init(state)
 		for _, g := range rapid.SliceOfN(rapid.Float32Range(-2, 2), 1, 20).Draw(t, "gradients") {
-			o.Apply(w, state, []float32{g})
+			o.Apply(w, state, []float32{g}, o.Rate(0))
 			n += float64(g) * float64(g)
 			want -= 0.5 / (1 + math.Sqrt(n)) * float64(g)
 			// Z holds w·(β+√n)/α, up to some 20·20, in single precision, and a step
@@ -67,7 +67,7 @@ func TestMcMahanL1GivesExactZeros(t *testing.T) {
 	o.Init(state)
 	for step := range 8 {
 		sign := float32(1 - 2*(step%2))
-		o.Apply(w, state, []float32{0.5 * sign, 0.5})
+		o.Apply(w, state, []float32{0.5 * sign, 0.5}, o.Rate(0))
 	}
 	if w[0] != 0 || w[1] >= 0 {
 		t.Errorf("w = %v, want 0 and a value below 0", w)
@@ -81,14 +81,14 @@ func TestFTRLStepsFromTheInitialValueOfARow(t *testing.T) {
 	o := mustRow(t, ftrlSpec(0, 0))
 	w, state := []float32{1}, make([]float32, o.StateSize(1))
 	o.Init(state)
-	o.Apply(w, state, []float32{3})
+	o.Apply(w, state, []float32{3}, o.Rate(0))
 	near(t, "w", w[0], 0.625)
 	// With λ₁ = 1 and λ₂ = 2, z starts at −(β/α + λ₂) − λ₁ = −5; σ = 6, z = −5 + 3 − 6 =
 	// −8, and w = (8 − 1)/(4/α + 2) = 0.7.
 	o = mustRow(t, ftrlSpec(1, 2))
 	w[0] = 1
 	o.Init(state)
-	o.Apply(w, state, []float32{3})
+	o.Apply(w, state, []float32{3}, o.Rate(0))
 	near(t, "w with λ", w[0], 0.7)
 }
 
@@ -103,7 +103,7 @@ func TestFTRLWithoutGradientKeepsTheBits(t *testing.T) {
 		start := rapid.SliceOfN(rapid.Float32Range(-1, 1), 4, 4).Draw(t, "start")
 		w, state := slices.Clone(start), make([]float32, o.StateSize(4))
 		o.Init(state)
-		o.Apply(w, state, make([]float32, 4))
+		o.Apply(w, state, make([]float32, 4), o.Rate(0))
 		if !slices.Equal(w, start) {
 			t.Fatalf("w = %v, want %v", w, start)
 		}

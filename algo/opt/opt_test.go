@@ -17,7 +17,7 @@ func TestSGDSubtractsRateTimesGradient(t *testing.T) {
 		t.Errorf("dense: w = %v, want %v", w, want)
 	}
 	r := mustRow(t, RowSpec{Kind: SGD, Rate: 0.5})
-	r.Apply(w, nil, []float32{4, -2})
+	r.Apply(w, nil, []float32{4, -2}, r.Rate(0))
 	if want := []float32{-3, 4}; !slices.Equal(w, want) {
 		t.Errorf("row: e = %v, want %v", w, want)
 	}
@@ -36,7 +36,7 @@ func TestWeightBoundClampsAfterTheUpdate(t *testing.T) {
 	} {
 		o := mustRow(t, RowSpec{Kind: SGD, Rate: 1, WeightBound: tt.bound})
 		e := []float32{9, -9, 0}
-		o.Apply(e, nil, []float32{-5, 5, -1})
+		o.Apply(e, nil, []float32{-5, 5, -1}, o.Rate(0))
 		if !slices.Equal(e, tt.want) {
 			t.Errorf("bound %v: e = %v, want %v", tt.bound, e, tt.want)
 		}
@@ -47,7 +47,7 @@ func TestWeightBoundClampsAfterTheUpdate(t *testing.T) {
 		o := mustRow(t, spec)
 		e, state := []float32{9}, make([]float32, o.StateSize(1))
 		o.Init(state)
-		o.Apply(e, state, []float32{0.1})
+		o.Apply(e, state, []float32{0.1}, o.Rate(0))
 		if e[0] != 1 {
 			t.Errorf("%s %s: e = %v, want 1", spec.Kind, spec.Order, e[0])
 		}
@@ -55,7 +55,7 @@ func TestWeightBoundClampsAfterTheUpdate(t *testing.T) {
 	// The bound hides no NaN.
 	o := mustRow(t, RowSpec{Kind: SGD, Rate: 1, WeightBound: 1})
 	e := []float32{float32(math.NaN())}
-	o.Apply(e, nil, []float32{0})
+	o.Apply(e, nil, []float32{0}, o.Rate(0))
 	if e[0] == e[0] {
 		t.Errorf("e = %v, want NaN", e[0])
 	}
@@ -95,7 +95,7 @@ func TestEveryOptimizerDescendsAQuadratic(t *testing.T) {
 			o.Init(state)
 			for range 5 {
 				last := slices.Clone(e)
-				o.Apply(e, state, last)
+				o.Apply(e, state, last, o.Rate(0))
 				for i := range e {
 					if !(e[i] < last[i] && e[i] > -last[i]) {
 						t.Fatalf("%s %s: element went from %v to %v", spec.Kind, spec.Order, last[i], e[i])
@@ -141,7 +141,7 @@ func TestZeroGradientMovesNothing(t *testing.T) {
 		o := mustRow(t, spec)
 		e, state := []float32{1, -2}, make([]float32, o.StateSize(2))
 		o.Init(state)
-		o.Apply(e, state, []float32{0, 0})
+		o.Apply(e, state, []float32{0, 0}, o.Rate(0))
 		if !slices.Equal(e, []float32{1, -2}) {
 			t.Errorf("%s %s: e = %v, want [1 -2]", spec.Kind, spec.Order, e)
 		}
@@ -216,6 +216,9 @@ func TestValidateNamesTheFieldOfAKind(t *testing.T) {
 		{FTRL, func(s *RowSpec) { s.Beta = 0 }, "beta = 0"},
 		{FTRL, func(s *RowSpec) { s.L1 = -1 }, "l1 = -1"},
 		{FTRL, func(s *RowSpec) { s.L2 = math.Inf(1) }, "l2 = +Inf"},
+		{FTRL, func(s *RowSpec) { s.Schedule.WarmUp = 1 }, "schedule: ftrl keeps one rate"},
+		{FTRL, func(s *RowSpec) { s.Schedule.Decay = InverseSqrtDecay }, "schedule: ftrl keeps one rate"},
+		{Adam, func(s *RowSpec) { s.Schedule.WarmUp = -1 }, "schedule.warm-up = -1"},
 	} {
 		spec := DefaultRow()
 		spec.Kind = tt.kind
@@ -234,7 +237,7 @@ func TestWrongLengthsPanicWithBothSizes(t *testing.T) {
 	}{
 		{"opt: len(grad) = 6, want 8", func() { mustDense(t, DefaultDense()).Step(x, x, x[:6], 0) }},
 		{"opt: len(state) = 8, want 16", func() { mustDense(t, DefaultDense()).Step(x, x, x, 0) }},
-		{"opt: len(state) = 7, want 8", func() { mustRow(t, DefaultRow()).Apply(x, x[:7], x) }},
+		{"opt: len(state) = 7, want 8", func() { mustRow(t, DefaultRow()).Apply(x, x[:7], x, 1) }},
 	} {
 		func() {
 			defer func() {
@@ -256,7 +259,7 @@ func BenchmarkRowApply(b *testing.B) {
 			fill(grad, 0.01)
 			o.Init(state)
 			for b.Loop() {
-				o.Apply(e, state, grad)
+				o.Apply(e, state, grad, o.Rate(0))
 			}
 		})
 	}

@@ -77,3 +77,6 @@ func (s Schedule) Rate(peak float64, step int) float64 {
 	}
 	return peak
 }
+
+// constant tells whether the rate is the peak in every step.
+func (s Schedule) constant() bool { return s.WarmUp == 0 && (s.Decay == "" || s.Decay == NoDecay) }

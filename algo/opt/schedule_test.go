@@ -82,3 +82,29 @@ func TestStepTakesTheRateOfTheSchedule(t *testing.T) {
 		}
 	}
 }
+
+// Rows follow the schedule by the step that their gradient is of: with rate 2 and
+// four steps of warm-up, step 1 has rate 1, and step 9 the whole.
+func TestRowsFollowTheSchedule(t *testing.T) {
+	for _, spec := range rowSpecs() {
+		if spec.Kind == FTRL {
+			continue
+		}
+		spec.Rate, spec.WeightBound = 2, 0
+		constant := mustRow(t, spec)
+		spec.Schedule = Schedule{WarmUp: 4}
+		o := mustRow(t, spec)
+		if o.Rate(1) != 1 || o.Rate(9) != 2 || constant.Rate(1) != 2 {
+			t.Errorf("%s: rates %v and %v, want 1 and 2", spec.Kind, o.Rate(1), o.Rate(9))
+		}
+		half, state := []float32{0, 0}, make([]float32, o.StateSize(2))
+		o.Init(state)
+		o.Apply(half, state, []float32{0.5, -1}, o.Rate(1))
+		whole, state := []float32{0, 0}, make([]float32, o.StateSize(2))
+		o.Init(state)
+		constant.Apply(whole, state, []float32{0.5, -1}, constant.Rate(1))
+		if whole[0] == 0 || 2*half[0] != whole[0] || 2*half[1] != whole[1] {
+			t.Errorf("%s: steps %v at half the rate, %v at the whole", spec.Kind, half, whole)
+		}
+	}
+}

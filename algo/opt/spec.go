@@ -66,7 +66,7 @@ func (s DenseSpec) Validate() error {
 // does not use are ignored.
 type RowSpec struct {
 	Kind  string  `yaml:"kind"`  // sgd, adagrad, rowwise-adagrad, adam or ftrl
-	Rate  float64 `yaml:"rate"`  // learning rate, > 0
+	Rate  float64 `yaml:"rate"`  // learning rate, > 0; the highest, if a schedule changes it
 	Order Order   `yaml:"order"` // both adagrads: after or before
 	// Epsilon keeps the divisor of both adagrads and of adam away from 0; > 0.
 	Epsilon float64 `yaml:"epsilon"`
@@ -80,14 +80,18 @@ type RowSpec struct {
 	Beta float64 `yaml:"beta"`
 	L1   float64 `yaml:"l1"` // ftrl: weight of Σ|e|, which makes values exactly 0; ≥ 0
 	L2   float64 `yaml:"l2"` // ftrl: weight of ½·Σe²; ≥ 0
+	// Schedule changes the rate from training step to training step: a row gets
+	// the rate of the step that its gradient is of. Not for ftrl, whose state
+	// holds for one rate.
+	Schedule Schedule `yaml:"schedule"`
 	// WeightBound is the largest size of an embedding value: after an update each
 	// is clamped to [−WeightBound, WeightBound]. 0 or less means no bound.
 	WeightBound float64 `yaml:"weight-bound"`
 }
 
 // DefaultRow is Persia's row optimizer with its settings: Adagrad, order before,
-// rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by 10. The
-// fields of the other kinds are set too: adam's decays as its authors do, ftrl's
+// constant rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by
+// 10. The fields of the other kinds are set too: adam's decays as its authors do, ftrl's
 // beta 1 as McMahan and others find good enough, no l1 nor l2.
 //
 // Source: Persia's repository, Adagrad's defaults and the hyperparameters of the
@@ -95,7 +99,7 @@ type RowSpec struct {
 func DefaultRow() RowSpec {
 	return RowSpec{
 		Kind: Adagrad, Rate: 0.01, Order: Before, Epsilon: 1e-10, InitialAccumulator: 0.01, WeightBound: 10,
-		Beta1: 0.9, Beta2: 0.999, Beta: 1,
+		Beta1: 0.9, Beta2: 0.999, Beta: 1, Schedule: Schedule{Decay: NoDecay},
 	}
 }
 
@@ -103,6 +107,9 @@ func DefaultRow() RowSpec {
 func (s RowSpec) Validate() error {
 	if math.IsNaN(s.WeightBound) {
 		return fmt.Errorf("weight-bound = NaN, want a number, 0 for no bound")
+	}
+	if err := s.Schedule.Validate(); err != nil {
+		return fmt.Errorf("schedule.%w", err)
 	}
 	switch s.Kind {
 	case SGD:
@@ -127,7 +134,13 @@ func (s RowSpec) checkFTRL() error {
 	if err := checkNotNegative("l1", s.L1); err != nil {
 		return err
 	}
-	return checkNotNegative("l2", s.L2)
+	if err := checkNotNegative("l2", s.L2); err != nil {
+		return err
+	}
+	if !s.Schedule.constant() {
+		return fmt.Errorf("schedule: %s keeps one rate, which its own sums lower: leave the schedule out", FTRL)
+	}
+	return nil
 }
 
 func checkAdam(rate, epsilon, beta1, beta2 float64) error {

@@ -77,7 +77,7 @@ func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
 	return missing
 }
 
-// Apply gives each sign's row its gradient and counts the outcomes. A row
+// Apply gives each sign's row its gradient, at a learning rate, and counts the outcomes. A row
 // changes, and its update count grows by one, only if it exists and all of its
 // gradient is finite. A sign that repeats is updated once for each place, in
 // order.
@@ -86,7 +86,7 @@ func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
 //
 // It panics if the lengths disagree. Cost: one probe of the index and one
 // application of the optimizer a sign.
-func (t *Table) Apply(signs []uint64, grads []float32) Outcome {
+func (t *Table) Apply(signs []uint64, grads []float32, rate float32) Outcome {
 	dim := t.config.Dim
 	mustMatch("grads", len(grads), len(signs)*dim)
 	var outcome Outcome
@@ -103,7 +103,7 @@ func (t *Table) Apply(signs []uint64, grads []float32) Outcome {
 				outcome.NonFinite++
 			default:
 				words, values := t.row(int(row))
-				t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad)
+				t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, rate)
 				countUpdate(words)
 				outcome.Applied++
 			}

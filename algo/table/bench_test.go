@@ -12,11 +12,12 @@ type rowAdagrad struct{}
 
 func (rowAdagrad) StateSize(int) int    { return 1 }
 func (rowAdagrad) Init(state []float32) { state[0] = 0.01 }
-func (rowAdagrad) Apply(embedding, state, grad []float32) {
+func (rowAdagrad) Rate(int) float32     { return 0.1 }
+func (rowAdagrad) Apply(embedding, state, grad []float32, rate float32) {
 	sum := float32(0)
 	for i, g := range grad {
 		sum += float32(g * g)
-		embedding[i] -= 0.1 * g
+		embedding[i] -= rate * g
 	}
 	state[0] += sum
 }
@@ -71,7 +72,7 @@ func BenchmarkApply(b *testing.B) {
 	tab, batches, grads := filled(b)
 	i := 0
 	for b.Loop() {
-		tab.Apply(batches[i%len(batches)], grads)
+		tab.Apply(batches[i%len(batches)], grads, 0.1)
 		i++
 	}
 	reportRows(b)

@@ -20,8 +20,11 @@ type Optimizer interface {
 	StateSize(dim int) int
 	// Init writes the state of a row that has never been updated.
 	Init(state []float32)
-	// Apply updates embedding and state, in place, by one gradient.
-	Apply(embedding, state, grad []float32)
+	// Rate returns the learning rate of a training step.
+	Rate(step int) float32
+	// Apply updates embedding and state, in place, by one gradient at a learning
+	// rate.
+	Apply(embedding, state, grad []float32, rate float32)
 }
 
 // Config describes a table.
@@ -93,6 +96,9 @@ func (t *Table) Dim() int { return t.config.Dim }
 
 // Len returns the number of rows.
 func (t *Table) Len() int { return t.rows }
+
+// Rate returns the learning rate of a training step, which Apply takes.
+func (t *Table) Rate(step int) float32 { return t.config.Optimizer.Rate(step) }
 
 // Memory returns the bytes that slabs and index take.
 func (t *Table) Memory() unit.Bytes {

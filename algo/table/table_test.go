@@ -26,7 +26,8 @@ func (sumOfGrads) Init(state []float32) {
 		state[i] = startState
 	}
 }
-func (sumOfGrads) Apply(embedding, state, grad []float32) {
+func (sumOfGrads) Rate(int) float32 { return 1 }
+func (sumOfGrads) Apply(embedding, state, grad []float32, _ float32) {
 	for i, g := range grad {
 		embedding[i] -= g
 		state[i] += g
@@ -158,10 +159,10 @@ func TestTableAgainstMap(t *testing.T) {
 					default:
 						want.Applied++
 						m.updates[s]++
-						sumOfGrads{}.Apply(m.embedding[s], m.state[s], grad)
+						sumOfGrads{}.Apply(m.embedding[s], m.state[s], grad, 1)
 					}
 				}
-				if got := tab.Apply(signs, grads); got != want {
+				if got := tab.Apply(signs, grads, 1); got != want {
 					t.Fatalf("outcome %+v, want %+v", got, want)
 				}
 			},
@@ -265,7 +266,7 @@ func TestValuesAndDigestDependOnNeitherOrderNorShards(t *testing.T) {
 			if err := tab.Lookup([]uint64{sign}, dst); err != nil {
 				t.Fatal(err)
 			}
-			tab.Apply([]uint64{sign}, dst)
+			tab.Apply([]uint64{sign}, dst, 1)
 		}
 		whole, _ := table.New(config(), table.Heap{})
 		for _, sign := range signs {
@@ -293,7 +294,7 @@ func TestDigestSeesEveryChange(t *testing.T) {
 	tiny := []float32{0, 0, math.SmallestNonzeroFloat32} // below the last bit of embedding and state
 	changes := map[string]func(*table.Table){
 		"another row": func(c *table.Table) { mustLookup(t, c, 3) },
-		"an update":   func(c *table.Table) { c.Apply([]uint64{1}, []float32{1, 0, 0}) },
+		"an update":   func(c *table.Table) { c.Apply([]uint64{1}, []float32{1, 0, 0}, 1) },
 	}
 	for name, change := range changes {
 		clone := base.Clone()
@@ -303,7 +304,7 @@ func TestDigestSeesEveryChange(t *testing.T) {
 		}
 	}
 	clone := base.Clone()
-	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1)) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
+	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1), 1) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
 		t.Error("outcomes differ")
 	}
 	if clone.Digest() != base.Digest() {
@@ -322,7 +323,7 @@ func TestCloneIsApart(t *testing.T) {
 	mustLookup(t, base, 1)
 	clone := base.Clone()
 	mustLookup(t, clone, 2)
-	clone.Apply([]uint64{1}, []float32{1, 1, 1})
+	clone.Apply([]uint64{1}, []float32{1, 1, 1}, 1)
 	if base.Len() != 1 || !slices.Equal(mustLookup(t, base, 1), initial(1)) {
 		t.Error("a change of the clone reached the original")
 	}
@@ -341,7 +342,7 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 			t.Error(err)
 		}
 		tab.Peek(signs, dst)
-		tab.Apply(signs, dst)
+		tab.Apply(signs, dst, 1)
 		tab.UpdateCounts(signs, counts)
 	})
 	if got != 0 {
@@ -354,7 +355,7 @@ func TestShapeMismatchPanics(t *testing.T) {
 	for want, call := range map[string]func(){
 		"table: len(dst) = 4, want 6":   func() { _ = tab.Lookup([]uint64{1, 2}, make([]float32, 4)) },
 		"table: len(dst) = 5, want 3":   func() { tab.Peek([]uint64{1}, make([]float32, 5)) },
-		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil) },
+		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil, 1) },
 		"table: len(dst) = 2, want 1":   func() { tab.UpdateCounts([]uint64{1}, make([]uint32, 2)) },
 	} {
 		func() {

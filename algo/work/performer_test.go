@@ -12,6 +12,7 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/opt"
 	"tandem/algo/role"
 	"tandem/algo/route"
 	"tandem/algo/table"
@@ -50,22 +51,27 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 	}
 }
 
-// Nor do the settings of slots change that: a hash-stack that two slots of a
-// feature group share, so that rows repeat within a sum and across slots, with
-// their sums scaled.
-func TestSlotSettingsKeepWorkSequential(t *testing.T) {
+// Nor do the settings of slots and rows change that: a hash-stack that two slots
+// of a feature group share, so that rows repeat within a sum and across slots,
+// with their sums scaled, and a learning rate that changes with every step.
+func TestSlotAndRowSettingsKeepWorkSequential(t *testing.T) {
 	source := newColumns(16*3+5, 16)
 	for s := range source.schema.Slots {
 		slot := &source.schema.Slots[s]
 		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
 	}
-	q := mustNewSequential(t, training(1, 1), source)
+	settings := func(ranks, servers int) job.Training {
+		one := training(ranks, servers)
+		one.Rows.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
+		return one
+	}
+	q := mustNewSequential(t, settings(1, 1), source)
 	mustStep(t, q, source.Steps())
 	if got := q.Rows().Len(); got != 14 {
 		t.Errorf("%d rows, want those of the hash-stack, 2·7", got)
 	}
 	for _, ranks := range []int{1, 2, 4} {
-		s := newScript(t, training(ranks, 3), source)
+		s := newScript(t, settings(ranks, 3), source)
 		for range source.Steps() {
 			s.train(false)
 		}
@@ -75,6 +81,31 @@ func TestSlotSettingsKeepWorkSequential(t *testing.T) {
 		got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
 		if want := evaluate(q, source.all); err != nil || !slices.Equal(got, want) {
 			t.Errorf("N=%d: predictions differ from the reference, error %v", ranks, err)
+		}
+	}
+}
+
+// A put is applied at the rate of its own step, however late it comes.
+func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
+	settings := training(1, 1)
+	settings.Rows = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
+	settings.RowInit = 0
+	p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
+	row := make([]float32, 3)
+	if err := p.Tables()[0].Lookup([]uint64{1}, row); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		step int32
+		want float32 // of the row: 16 samples of a summed gradient −16, so one rate further
+	}{{9, 8}, {0, 8 + 2}, {2, 8 + 2 + 6}} {
+		store.put(role.Handle{Kind: role.ShardGrads, Step: c.step},
+			route.Put{Samples: 16, Signs: []uint64{1}, Sums: []float32{-16, -16, -16}})
+		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if p.Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
+			t.Errorf("after the put of step %d: %v, want %v", c.step, row[0], c.want)
 		}
 	}
 }
@@ -228,7 +259,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
 	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
 	signs := get[[]uint64](s.stores[server(0)], role.Handle{Kind: role.ShardSigns})
-	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)))
+	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01)
 	if !slices.Equal(pooled, want) {
 		t.Error("pooled embeddings changed with the rows")
 	}

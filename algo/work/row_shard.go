@@ -56,7 +56,7 @@ func (s *rowShard) peek(signs []uint64, dst []float32) {
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
 	s.measure(b, put)
-	return applyRows(s.rows, put.Signs, put.Scale(stepSamples, byRank))
+	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank))
 }
 
 // measure counts what the gradients of a put have missed, unless the read is
@@ -90,12 +90,13 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 		s.measure(batchName{int32(rank), step}, put)
 	}
 	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
-	return applyRows(s.rows, signs, grads)
+	return applyRows(s.rows, step, signs, grads)
 }
 
-// applyRows applies gradients to rows that a lookup has created.
-func applyRows(rows *table.Table, signs []uint64, grads []float32) error {
-	outcome := rows.Apply(signs, grads)
+// applyRows applies gradients of a step, at its learning rate, to rows that a
+// lookup has created.
+func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32) error {
+	outcome := rows.Apply(signs, grads, rows.Rate(int(step)))
 	if outcome.NonFinite > 0 {
 		return fmt.Errorf("%d of %d row gradients are not finite; lower the learning rate or check the data", outcome.NonFinite, len(signs))
 	}
