@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tandem/algo/delay"
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/pace"
@@ -69,6 +70,12 @@ type Training struct {
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // global or rank
 
+	// Delay is how many steps later the row gradients of a sequential training
+	// take effect, DelayDense likewise those of the network: "exactly 3" and what
+	// else delay.Parse reads. The other modes bring staleness of their own.
+	Delay      delay.Spec `yaml:"delay"`
+	DelayDense delay.Spec `yaml:"delay-dense"`
+
 	// EvaluateEvery is how often the test rows are predicted during training,
 	// beside the one time after it: 500 steps, 30s or never.
 	EvaluateEvery Every `yaml:"evaluate-every"`
@@ -114,6 +121,9 @@ func (t *Training) EffectiveStaleness() int {
 	}
 	return t.Prefetch - 1
 }
+
+// Delayed reports whether gradients take effect later than at once.
+func (t *Training) Delayed() bool { return !t.Delay.IsZero() || !t.DelayDense.IsZero() }
 
 // MergeByStep reports whether row gradients are merged over ranks before the
 // optimizer sees them.
@@ -181,6 +191,17 @@ func (t *Training) validateChoices() error {
 }
 
 func (t *Training) validateParts() error {
+	for _, f := range []struct {
+		path string
+		spec delay.Spec
+	}{{"delay", t.Delay}, {"delay-dense", t.DelayDense}} {
+		if err := f.spec.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		if t.Mode != Sequential && !f.spec.IsZero() {
+			return fmt.Errorf("%s = %s needs mode sequential: the staleness of %s is what its run brings about", f.path, f.spec, t.Mode)
+		}
+	}
 	if t.Mode != Sequential {
 		if _, err := t.Rule(); err != nil {
 			return fmt.Errorf("overlap: %w", err)

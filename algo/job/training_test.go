@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/pace"
 )
@@ -11,6 +12,7 @@ import (
 // A setting that is out of range is named by its path, with what would do.
 func TestTrainingValidate(t *testing.T) {
 	one, less := 1, -1
+	three := delay.Spec{Kind: delay.Exactly, Steps: 3}
 	for _, c := range []struct {
 		change func(*job.Training)
 		want   string // part of the error; "" for none
@@ -35,6 +37,10 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Model.Kind = "wide" }, "model.kind"},
 		{func(t *job.Training) { t.Dense.Kind = "lion" }, "dense-optimizer.kind"},
 		{func(t *job.Training) { t.Rows.Kind = "lion" }, "row-optimizer.kind"},
+		{func(t *job.Training) { t.Mode, t.Delay = job.Sequential, three }, ""},
+		{func(t *job.Training) { t.Delay = three }, "delay = exactly 3 needs mode sequential: the staleness of hybrid is"},
+		{func(t *job.Training) { t.Mode, t.DelayDense = job.Sync, three }, "delay-dense = exactly 3 needs mode sequential"},
+		{func(t *job.Training) { t.DelayDense.Kind = "some" }, `delay-dense: "some" is no delay`},
 	} {
 		training := job.Default()
 		c.change(&training)

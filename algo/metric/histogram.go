@@ -3,6 +3,7 @@ package metric
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 )
@@ -70,6 +71,21 @@ func (h *Histogram) Clone() Histogram {
 	clone := *h
 	clone.counts = slices.Clone(h.counts)
 	return clone
+}
+
+// All iterates over the values that occurred, in ascending order, with their
+// counts. The overflow counts at Max.
+func (h *Histogram) All() iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		for value, count := range h.counts {
+			if count > 0 && !yield(value, count) {
+				return
+			}
+		}
+		if h.overflow > 0 {
+			yield(h.max, h.overflow)
+		}
+	}
 }
 
 // Count returns the number of values.

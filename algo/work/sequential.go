@@ -24,6 +24,7 @@ type Sequential struct {
 	dense    *Dense
 	passes   []model.Pass // by group
 	grads    [][]float32  // by group
+	stats    []float32    // batch-norm statistics of the step in hand, in group order
 }
 
 // NewSequential returns the reference before its first step. The training's
@@ -43,7 +44,9 @@ func NewSequential(t job.Training, source batch.Source) (*Sequential, error) {
 		return nil, err
 	}
 	all := newRank(engine, t.Groups, (t.GlobalBatch-1)/t.Groups+1)
-	return &Sequential{t, source, engine, newRowShard(rows), dense, all.passes, all.grads}, nil
+	return &Sequential{
+		training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense, passes: all.passes, grads: all.grads,
+	}, nil
 }
 
 // Rows returns the embedding rows.
@@ -60,46 +63,75 @@ func (q *Sequential) Engine() model.Engine { return q.engine }
 //	read every row · forward and backward of every group · sum along the tree ·
 //	one optimizer step of every row · one optimizer step of the network
 func (q *Sequential) Step(step int) error {
-	global, err := q.source.Read(step)
+	g, err := q.compute(step)
+	if err == nil {
+		err = q.applyRows(g)
+	}
 	if err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
+	q.applyDense(g)
+	return nil
+}
+
+// gradients is what a step makes of the parameters that it read.
+type gradients struct {
+	step, samples int
+	puts          []route.Put // by rank
+	dense         []float32   // the sum over all groups; until the next step
+	stats         []float32   // batch-norm statistics of the groups; until the next step
+}
+
+// compute reads and changes nothing, but for rows that it creates.
+func (q *Sequential) compute(step int) (gradients, error) {
+	global, err := q.source.Read(step)
+	if err != nil {
+		return gradients{}, err
+	}
 	if global.Samples < 1 {
-		return fmt.Errorf("step %d: the batch is empty", step)
+		return gradients{}, errors.New("the batch is empty")
 	}
 	t, schema := &q.training, q.source.Schema()
 	dim, width := t.Model.Dim(), schema.EmbeddingWidth()
 
-	var puts []route.Put
-	q.dense.stats = q.dense.stats[:0]
+	g := gradients{step: step, samples: global.Samples}
+	q.stats = q.stats[:0]
 	for rank, part := range batch.Cut(global, t.Groups, t.Ranks) {
 		routed := route.Route(schema, part, 1)
 		rows, err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs)
 		if err != nil {
-			return fmt.Errorf("step %d: %w", step, err)
+			return gradients{}, err
 		}
 		pooled := make([]float32, part.Samples*width)
 		routed.Pool(pooled, schema, rows, dim)
 
 		var pooledGrads []float32
-		for g := range part.Groups() {
-			grads, err := q.group(part.FirstGroup+g, input(&part, pooled, width, g))
+		for group := range part.Groups() {
+			grads, err := q.group(part.FirstGroup+group, input(&part, pooled, width, group))
 			if err != nil {
-				return fmt.Errorf("step %d: %w", step, err)
+				return gradients{}, err
 			}
 			pooledGrads = append(pooledGrads, grads...)
 		}
-		puts = append(puts, route.Put{
+		g.puts = append(g.puts, route.Put{
 			Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: routed.Merge(schema, pooledGrads, dim),
 		})
 	}
-	if err := q.rows.applyStep(int32(step), puts, t, global.Samples); err != nil {
-		return fmt.Errorf("step %d: %w", step, err)
-	}
 	collective.Tree(q.grads)
-	copy(q.dense.grads, q.grads[0])
-	q.dense.apply(step, global.Samples)
-	return nil
+	g.dense, g.stats = q.grads[0], q.stats
+	return g, nil
+}
+
+// applyRows gives the rows of a step their optimizer steps.
+func (q *Sequential) applyRows(g gradients) error {
+	return q.rows.applyStep(int32(g.step), g.puts, &q.training, g.samples)
+}
+
+// applyDense gives the network its next optimizer step.
+func (q *Sequential) applyDense(g gradients) {
+	copy(q.dense.grads, g.dense)
+	q.dense.stats = append(q.dense.stats[:0], g.stats...)
+	q.dense.apply(q.dense.applied, g.samples)
 }
 
 var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
@@ -112,7 +144,7 @@ func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 	for b := range q.engine.Layout().Buckets {
 		pass.Backward(q.dense.Params, b, q.grads[g])
 	}
-	q.dense.stats = append(q.dense.stats, pass.Stats()...)
+	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
 	if !finite(loss) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
 		return nil, errNonFinite

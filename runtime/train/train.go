@@ -125,9 +125,13 @@ func runMode(ctx context.Context, t *job.Training, source batch.Source, test *ba
 }
 
 func runSequential(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	q, err := work.NewSequential(*t, source)
+	q, err := work.NewDelayed(*t, source)
 	if err != nil {
 		return nil, err
+	}
+	trainStep := q.Step
+	if !t.Delayed() {
+		trainStep = q.Sequential.Step // the reference itself
 	}
 	evaluation := q.NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
@@ -139,10 +143,16 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 		if err := e.beforeStep(step, q); err != nil {
 			return nil, err
 		}
-		if err := q.Step(step); err != nil {
+		if err := trainStep(step); err != nil {
 			return nil, err
 		}
 		o.Progress(step+1, result.Steps)
+	}
+	if t.Delayed() {
+		if err := q.Finish(); err != nil {
+			return nil, err
+		}
+		result.Staleness, result.MissedUpdates = q.Staleness(), q.Missed()
 	}
 	result.Wall = time.Since(e.start)
 	return &trained{evaluation, q, q.Dense(), []*table.Table{q.Rows()}}, nil

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"tandem/algo/batch"
+	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -271,5 +272,33 @@ func TestMissedUpdates(t *testing.T) {
 		if missed.Count() == 0 || missed.Max() > c.most || (missed.Max() > 0) != c.some {
 			t.Errorf("%s: %+v, want at most %d", c.name, missed.Summary(), c.most)
 		}
+	}
+}
+
+// A delay is staleness without roles: of one rank's reads as much as hybrid of
+// that τ, in every run the same. It still learns.
+func TestDelayedTraining(t *testing.T) {
+	r := newRows(64*40, 64, 4, 10)
+	plain := mustRun(t, small(job.Sequential, 1), r)
+	if plain.Staleness.Own.Count() != 0 {
+		t.Errorf("staleness of sequential training: %+v", plain.Staleness.Own.Summary())
+	}
+	training := small(job.Sequential, 1)
+	training.Delay = delay.Spec{Kind: delay.Exactly, Steps: 3}
+	training.EvaluateEvery.Steps = 20
+	first, second := mustRun(t, training, r), mustRun(t, training, r)
+	if first.RowsDigest != second.RowsDigest || first.DenseDigest != second.DenseDigest || first.RowsDigest == plain.RowsDigest {
+		t.Error("two delayed runs differ, or are as without delay")
+	}
+	own := first.Staleness.Own
+	if own.Max() != 3 || own.Quantile(0.1) != 3 || own.Count() != 40 || first.MissedUpdates.Max() == 0 {
+		t.Errorf("own %+v, missed %+v", own.Summary(), first.MissedUpdates.Summary())
+	}
+	if first.AUC < 0.7 || len(first.Curve) != 2 {
+		t.Errorf("AUC %.3f, %d points", first.AUC, len(first.Curve))
+	}
+	training.Delay = delay.Spec{Kind: delay.Traced, File: "x"}
+	if _, err := Run(t.Context(), training, r, r.all, Options{}); !errors.Is(err, delay.ErrNotLoaded) {
+		t.Error(err)
 	}
 }
