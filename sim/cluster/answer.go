@@ -27,7 +27,10 @@ type Answer struct {
 	Bytes    unit.Bytes
 	// Drift is by how much of it the step time changed from the first half of
 	// the measured steps to the second; a settled run has about 0.
-	Drift       float64
+	Drift float64
+	// Elapsed is when the run ended: with Options.Numbers, the simulated time of the
+	// whole training.
+	Elapsed     unit.Tick
 	Assumptions []Assumption
 }
 
@@ -49,10 +52,14 @@ const saturated = 0.95
 func (w *world) answer() Answer {
 	m := w.measurement
 	seconds := m.stepTime(m.first, m.last)
+	samples := 0
+	for step := m.first; step < m.last; step++ {
+		samples += w.stepSamples(step)
+	}
 	resources := w.resources(m.start, m.end)
 	steps := int64(m.last - m.first)
 	return Answer{
-		Throughput: float64(w.prices.training.GlobalBatch) / seconds,
+		Throughput: float64(samples) / float64(steps) / seconds,
 		StepTime:   unit.Tick(seconds * float64(unit.Second)),
 		StageTimes: StageTimes{
 			GE: median(m.stages[getEmbeddings]), FC: median(m.stages[forwardCompute]), BC: median(m.stages[backwardCompute]),
@@ -63,6 +70,7 @@ func (w *world) answer() Answer {
 		Messages:   m.messages.messages / steps,
 		Bytes:      m.messages.bytes / unit.Bytes(steps),
 		Drift:      m.drift(),
+		Elapsed:    w.clock.Now(),
 	}
 }
 

@@ -62,10 +62,10 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	link := func(bytes unit.Bytes) unit.Tick {
 		return p.linkWire.Latency + unit.Tick(float64(bytes)/float64(p.linkWire.Bandwidth)*1e9)
 	}
-	get := transit(p, 0, false) + transit(p, sign, true) + alone(b.readRows, p.threads) + transit(p, values, true) +
+	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.readRows(b.memberRows), p.threads) + transit(p, values, true) +
 		alone(b.pool, p.threads) + transit(p, pooled, true) + link(pooled+48)
-	put := link(pooled+48) + transit(p, pooled, true) + alone(b.merge, p.threads) + transit(p, sign+values, true) +
-		alone(p.applyStep(), p.threads) + 2*transit(p, 0, false)
+	put := link(pooled+48) + transit(p, pooled, true) + alone(p.merge(512, b.distinct), p.threads) + transit(p, sign+values, true) +
+		alone(p.applyStep(512, []float64{b.memberRows}), p.threads) + 2*transit(p, 0, false)
 	want := get + b.forward + b.backward + put
 	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, audit: true})
 	// Each of the some 30 parts is rounded to a nanosecond.

@@ -48,6 +48,9 @@ func (w *world) reduce(i int32) (ended bool) {
 	case 2:
 		work, bucket := t.work, t.bucket
 		w.close(i)
+		if w.numbers != nil {
+			w.numbers.Reduce(work.Step, bucket)
+		}
 		w.reduction = append(w.reduction[:0], w.reduction[1:]...)
 		w.reduced += now - w.reducingSince
 		if len(w.reduction) > 0 {

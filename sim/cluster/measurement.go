@@ -156,7 +156,11 @@ func (m *measurement) endStep(w *world, step int32) {
 
 // stepTime is the mean time of the measured steps from one to another.
 func (m *measurement) stepTime(first, last int32) float64 {
-	return (m.ends[last-1] - m.ends[first-1]).Seconds() / float64(last-first)
+	start := unit.Tick(0)
+	if first > 0 {
+		start = m.ends[first-1]
+	}
+	return (m.ends[last-1] - start).Seconds() / float64(last-first)
 }
 
 // drift is by how much of the whole the step time of the second half of the

@@ -23,7 +23,11 @@ const (
 func (w *world) send(from int32, m msg.Message) {
 	w.messages += int64(w.everywhere(m))
 	w.sent += m.Bytes * unit.Bytes(w.everywhere(m))
-	i := w.open(task{kind: delivering, role: from, message: m})
+	t := task{kind: delivering, role: from, message: m}
+	if w.numbers != nil {
+		t.payload = w.numbers.Payload(m)
+	}
+	i := w.open(t)
 	w.proceed(i)
 }
 
@@ -67,6 +71,7 @@ func (w *world) deliver(i int32) (ended bool) {
 			w.wait(i, end)
 		}
 	case hand:
+		w.handed = t.payload
 		w.close(i)
 		w.received += m.Bytes * unit.Bytes(w.everywhere(m))
 		w.measurement.delivered(w, m)

@@ -21,12 +21,11 @@ type prices struct {
 	batches  []batchPrice
 }
 
-// batchPrice is what the work of a batch of one size costs. That of a PS is
-// for one PS.
+// batchPrice is what the work of a batch of one size costs, as far as it does
+// not depend on how many distinct rows the batch has.
 type batchPrice struct {
 	shape
-	split, pool, merge        device.HostCost
-	readRows, apply           device.HostCost
+	split, pool               device.HostCost
 	forward, backward, update unit.Tick
 }
 
@@ -40,8 +39,9 @@ func newPrices(r *resolved, t *job.Training, layout *model.Layout, w *Workload, 
 	return p
 }
 
-// batch returns the prices of a batch of some samples. There are at most two
-// sizes of batches in a run.
+// batch returns the prices of a batch of some samples. Few sizes occur in a run:
+// ranks' parts of a global batch differ by one sample at most, and the last step
+// of an epoch may be short.
 func (p *prices) batch(samples int32) *batchPrice {
 	for i := range p.batches {
 		if p.batches[i].samples == samples {
@@ -51,23 +51,35 @@ func (p *prices) batch(samples int32) *batchPrice {
 	s := newShape(p.workload, p.layout, samples, p.members, p.states)
 	ids := float64(p.idTime) * s.occurrences
 	values := float64(valueBytes * p.workload.RowDim)
-	// A look-up leaves the optimizer's state alone.
-	rows := device.Rows{Count: int64(math.Round(s.memberRows)), Bytes: unit.Bytes(values)}
-	updated := device.Rows{Count: rows.Count, Bytes: p.workload.rowBytes(), Write: true}
 	p.batches = append(p.batches, batchPrice{
 		shape: s,
 		// Every id is hashed and put into its PS's list.
 		split: p.workerHost.CopyCost(s.idBytes).Add(device.HostCost{Core: unit.Tick(math.Round(ids))}),
-		// Every occurrence adds its row to its sample's sum, and back.
+		// Every occurrence adds its row to its sample's sum.
 		pool:     p.workerHost.CopyCost(bytesOf(values * s.occurrences)),
-		merge:    p.workerHost.CopyCost(bytesOf(values * (s.occurrences + s.distinct))),
-		readRows: p.parameterHost.RowCost(rows).Add(p.parameterHost.CopyCost(s.routed.ValueBytes[0])),
-		apply:    p.parameterHost.RowCost(updated),
 		forward:  p.device.Time(p.kernel(1, samples)),
 		backward: p.device.Time(p.kernel(2, samples)),
 		update:   p.device.Time(p.updateKernel()),
 	})
 	return &p.batches[len(p.batches)-1]
+}
+
+// merge is the cost of adding every occurrence's gradient to its row's.
+func (p *prices) merge(samples int32, distinct float64) device.HostCost {
+	return p.workerHost.CopyCost(bytesOf(float64(valueBytes*p.workload.RowDim) * (p.batch(samples).occurrences + distinct)))
+}
+
+// readRows is the cost of a lookup on one PS. It leaves the optimizer's state
+// alone.
+func (p *prices) readRows(rows float64) device.HostCost {
+	values := unit.Bytes(valueBytes * p.workload.RowDim)
+	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: values}).
+		Add(p.parameterHost.CopyCost(bytesOf(float64(values) * rows)))
+}
+
+// apply is the cost of one optimizer step of rows on one PS.
+func (p *prices) apply(rows float64) device.HostCost {
+	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.workload.rowBytes(), Write: true})
 }
 
 // kernel is a pass over a batch: forward (1) or backward (2: two products where
@@ -109,36 +121,36 @@ func denseState(kind string) int {
 
 // read is the cost of a global batch at the loader: ids and values are decoded
 // and copied once.
-func (p *prices) read() device.HostCost {
-	n := int32(p.training.GlobalBatch)
+func (p *prices) read(n int) device.HostCost {
 	ids := p.workload.Occurrences * float64(n)
-	bytes := bytesOf(signBytes*ids) + unit.Bytes(valueBytes*(p.layout.DenseWidth+p.workload.Labels))*unit.Bytes(n)
+	bytes := bytesOf(signBytes*ids) + unit.Bytes(valueBytes*(p.layout.DenseWidth+p.workload.Labels)*n)
 	return p.loaderHost.CopyCost(bytes).Add(device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))})
 }
 
-// applyStep is the cost of closing a step on one PS: the puts of all ranks are
-// added up and every distinct row is updated once, or, where merging is by
-// rank, one put after the other is applied.
-func (p *prices) applyStep() device.HostCost {
-	var puts device.HostCost
+// applyStep is the cost of closing a step on one PS, where puts has the rows of
+// every rank's: they are added up and every distinct row is updated once, or,
+// where merging is by rank, one put after the other is applied. How many rows
+// ranks share is always the workload's expectation.
+func (p *prices) applyStep(samples int, puts []float64) device.HostCost {
+	var each device.HostCost
 	var values unit.Bytes
-	for rank := range p.training.Ranks {
-		b := p.batch(p.samples(rank))
-		puts = puts.Add(b.apply)
-		values += b.routed.ValueBytes[0]
+	sum := 0.0
+	for _, rows := range puts {
+		each = each.Add(p.apply(rows))
+		values += bytesOf(float64(valueBytes*p.workload.RowDim) * rows)
+		sum += rows
 	}
 	if !p.training.MergeByStep() {
-		return puts
+		return each
 	}
-	distinct := p.workload.Distinct(p.training.GlobalBatch) / float64(p.members)
-	rows := device.Rows{Count: int64(math.Round(distinct)), Bytes: p.workload.rowBytes(), Write: true}
-	return p.parameterHost.RowCost(rows).Add(p.parameterHost.CopyCost(values))
+	distinct := min(sum, p.batch(int32(samples)).memberRows)
+	return p.apply(distinct).Add(p.parameterHost.CopyCost(values))
 }
 
-// samples returns a rank's part of the global batch, as batch.Cut cuts it.
-func (p *prices) samples(rank int) int32 {
-	n, ranks := p.training.GlobalBatch, p.training.Ranks
-	return int32((rank+1)*n/ranks - rank*n/ranks)
+// samples returns a rank's part of a global batch, as batch.Cut cuts it.
+func (p *prices) samples(rank, global int) int32 {
+	ranks := p.training.Ranks
+	return int32((rank+1)*global/ranks - rank*global/ranks)
 }
 
 // bucketEnds returns, for every bucket, the share of backward after which it is

@@ -29,6 +29,11 @@ type Options struct {
 	WarmUp, Measured int
 	// Observer is told every record of the roles.
 	Observer event.Observer
+	// Numbers makes the numbers of a run; nil for a run that only takes time. It
+	// is given the training with as many EWs and PSs as the cluster has. All steps
+	// are simulated then, once, and no role is folded: WarmUp and Measured are
+	// ignored.
+	Numbers func(job.Training) (Numbers, error)
 
 	hardware *hardware // replaces that of the spec
 	audit    bool      // check credit, handles and conservation
@@ -72,7 +77,12 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	if err := checkMemory(r, &t, layout, &w); err != nil {
 		return Answer{}, err
 	}
-	p := newPrices(r, &t, layout, &w, spec.Fold)
+	p := newPrices(r, &t, layout, &w, spec.Fold && o.Numbers == nil)
+	if o.Numbers != nil {
+		a, err := train(p, o)
+		a.Assumptions = assumptions(&spec, h)
+		return a, err
+	}
 	warmUp, measured := depth(&t)+settleSteps, measureSteps
 	for attempt := 1; ; attempt++ {
 		if o.WarmUp > 0 {
@@ -81,7 +91,8 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		if o.Measured > 0 {
 			measured = o.Measured
 		}
-		a, err := runOnce(p, o, warmUp, measured)
+		steps := warmUp + measured + depth(&t) // the last keep the pipeline full
+		a, err := runOnce(p, o, nil, span{warmUp, warmUp + measured, steps})
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
 			a.Assumptions = assumptions(&spec, h)
@@ -99,9 +110,29 @@ func depth(t *job.Training) int {
 	return min(t.Prefetch, t.EffectiveStaleness()+1)
 }
 
-// runOnce simulates warm-up, measured steps and as many more as keep the
-// pipeline full to the end of what is measured.
-func runOnce(p *prices, o Options, warmUp, measured int) (Answer, error) {
+// train simulates every step with numbers. What is measured leaves out, where
+// there are steps enough, those in which the pipeline fills and empties.
+func train(p *prices, o Options) (Answer, error) {
+	t := *p.training
+	t.EmbeddingWorkers, t.ParameterServers = p.workers*p.workersPerHost, p.states
+	n, err := o.Numbers(t)
+	if err != nil {
+		return Answer{}, fmt.Errorf("cluster: %w", err)
+	}
+	steps := n.Steps()
+	if steps < 1 {
+		return Answer{}, errors.New("cluster: nothing to train on: the data have no step")
+	}
+	first := min(depth(&t)+settleSteps, (steps-1)/2)
+	return runOnce(p, o, n, span{first, max(first+1, steps-depth(&t)), steps})
+}
+
+// span is what a run simulates: so many steps, of which those from first until
+// before last are measured.
+type span struct{ first, last, steps int }
+
+// runOnce simulates a span of steps.
+func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	t := p.training
 	rule, err := t.Rule()
 	if err != nil {
@@ -109,7 +140,7 @@ func runOnce(p *prices, o Options, warmUp, measured int) (Answer, error) {
 	}
 	cfg := &role.Config{
 		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * p.workersPerHost), ParameterServers: int32(p.states),
-		Steps: int32(warmUp + measured + depth(t)), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
+		Steps: int32(s.steps), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
 	}
 	for _, b := range p.layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(valueBytes*(b.Hi-b.Lo)))
@@ -118,9 +149,12 @@ func runOnce(p *prices, o Options, warmUp, measured int) (Answer, error) {
 		return Answer{}, fmt.Errorf("cluster: %w", err)
 	}
 	w := newWorld(p, cfg, &o)
+	if n != nil {
+		w.numbers, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
+	}
 	meter := pace.NewMeter(t.Ranks, p.states)
 	w.observers = append(w.observers, meter)
-	w.measurement = newMeasurement(int32(warmUp), int32(warmUp+measured), cfg)
+	w.measurement = newMeasurement(int32(s.first), int32(s.last), cfg)
 	if o.audit {
 		w.audit = newAudit(w)
 	}

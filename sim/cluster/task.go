@@ -25,6 +25,8 @@ type task struct {
 	work    role.Work
 	bucket  int32
 	bytes   unit.Bytes // of the bucket
+	payload any        // of the message, where there are numbers
+	numbers func() (role.Result, error)
 }
 
 type taskKind uint8
@@ -51,6 +53,7 @@ func (w *world) open(t task) int32 {
 // close frees the place of a task.
 func (w *world) close(i int32) {
 	w.busy--
+	w.tasks[i] = task{} // let go of its numbers
 	w.idle = append(w.idle, i)
 }
 

@@ -27,10 +27,16 @@ func (w *world) enqueue(i int32, work role.Work) {
 // last. Work has one stage, but Backward one for every bucket.
 func (w *world) perform(i int32) (ended bool) {
 	t := &w.tasks[i]
+	if t.stage == 0 {
+		w.startNumbers(t)
+	}
 	stages := int32(1)
 	if t.work.Kind == role.Backward {
 		stages = int32(len(w.config.Buckets))
 		if t.stage > 0 {
+			if w.numbers != nil {
+				t.numbers() // the bucket is summed by whoever gets it
+			}
 			w.step(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 1})
 			t = &w.tasks[i] // the step may have opened tasks
 		}
@@ -51,19 +57,19 @@ func (w *world) begin(i int32, work role.Work) {
 	p := w.prices
 	switch work.Kind {
 	case role.Read:
-		host(p.read())
+		host(p.read(w.stepSamples(work.Step)))
 	case role.ApplyStep:
-		host(p.applyStep())
+		host(p.applyStep(w.stepSamples(work.Step), w.stepRows(w.server(t.role), work.Step)))
 	case role.Split:
 		host(p.batch(work.Samples).split)
 	case role.ReadRows:
-		host(p.batch(work.Samples).readRows)
+		host(p.readRows(w.memberRows(w.server(t.role), work)))
 	case role.Pool:
 		host(p.batch(work.Samples).pool)
 	case role.Merge:
-		host(p.batch(work.Samples).merge)
+		host(p.merge(work.Samples, w.distinctRows(work)))
 	case role.Apply:
-		host(p.batch(work.Samples).apply)
+		host(p.apply(w.memberRows(w.server(t.role), work)))
 	case role.Forward:
 		w.compute(i, times(p.batch(work.Samples).forward, w.slowdown(work)))
 	case role.Backward:
@@ -100,6 +106,7 @@ func (w *world) compute(i int32, takes unit.Tick) {
 func (w *world) complete(i int32) {
 	t := &w.tasks[i]
 	r, work := t.role, t.work
+	result, err := w.outcome(t)
 	q := &w.lanes[int(r)*lanesOfRole+work.Kind.Lane()]
 	q.tasks = append(q.tasks[:0], q.tasks[1:]...)
 	w.close(i)
@@ -107,7 +114,11 @@ func (w *world) complete(i int32) {
 		w.proceed(q.tasks[0])
 	}
 	w.measurement.worked(w, work)
-	w.step(r, role.Input{Kind: role.WorkDone, Work: work, Result: w.result(work)})
+	in := role.Input{Kind: role.WorkDone, Work: work, Result: result}
+	if err != nil {
+		in = role.Input{Kind: role.WorkFailed, Work: work, Reason: err}
+	}
+	w.step(r, in)
 }
 
 // result makes up what a role learns of work that nobody did.
@@ -116,7 +127,7 @@ func (w *world) result(work role.Work) role.Result {
 	case role.Read:
 		var r role.Result
 		for rank := range int(w.config.Ranks) {
-			b := w.prices.batch(w.prices.samples(rank))
+			b := w.prices.batch(w.prices.samples(rank, w.prices.training.GlobalBatch))
 			r.Samples = append(r.Samples, b.samples)
 			r.IDBytes = append(r.IDBytes, b.idBytes)
 			r.SampleBytes = append(r.SampleBytes, b.sampleBytes)

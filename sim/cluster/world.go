@@ -37,6 +37,10 @@ type world struct {
 
 	ends []float64 // by bucket: its part of backward
 
+	numbers Numbers   // nil: only time passes
+	rows    [][]int32 // with numbers, by batchIndex: distinct rows by PS, from split to done
+	handed  any       // the payload of the message in hand
+
 	out         role.Outputs
 	dirty       []int32 // hosts
 	ended       []device.Done
@@ -82,6 +86,7 @@ func newWorld(p *prices, cfg *role.Config, o *Options) *world {
 // run takes the cluster from the start of every role to the end of all work,
 // or of what is measured if nobody looks on.
 func (w *world) run() error {
+	w.measurement.start = w.usage() // unless steps warm up
 	for i := range w.roles {
 		w.step(int32(i), role.Input{Kind: role.Start})
 	}
@@ -126,6 +131,14 @@ func (w *world) step(i int32, in role.Input) {
 			w.enqueue(i, o.Work)
 		case role.Feed:
 			w.feed(o)
+		case role.Keep:
+			if w.numbers != nil {
+				w.numbers.Keep(in.Message, w.handed)
+			}
+		case role.Release:
+			if w.numbers != nil {
+				w.numbers.Release(w.roles[i].Address(), o.Handle)
+			}
 		case role.Record:
 			w.observe(o.Event)
 		case role.Finished:
@@ -145,7 +158,9 @@ func (w *world) fail(err error) {
 }
 
 // watched reports whether somebody wants the run to its end.
-func (w *world) watched() bool { return w.audit != nil || w.options.Observer != nil }
+func (w *world) watched() bool {
+	return w.audit != nil || w.numbers != nil || w.options.Observer != nil
+}
 
 func (w *world) observe(r event.Record) {
 	w.measurement.observe(w, r)
@@ -155,6 +170,7 @@ func (w *world) observe(r event.Record) {
 	for _, o := range w.observers {
 		o.Observe(r)
 	}
+	w.forget(r)
 }
 
 // Handle implements engine.Handler.
@@ -230,6 +246,9 @@ func (w *world) touch(i int32) {
 func (w *world) rankOf(i int32) int32 {
 	return max(-1, i-1-w.config.EmbeddingWorkers-w.config.ParameterServers)
 }
+
+// server returns the index of a PS.
+func (w *world) server(i int32) int32 { return i - 1 - w.config.EmbeddingWorkers }
 
 func (w *world) indexOf(a msg.Address) int32 {
 	return w.index(a, int(w.config.EmbeddingWorkers), int(w.config.ParameterServers))

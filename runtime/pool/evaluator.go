@@ -1,0 +1,89 @@
+package pool
+
+import (
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+)
+
+// Point is one evaluation, during training or after it.
+type Point struct {
+	Step    int     `json:"step"`    // steps trained
+	Samples int     `json:"samples"` // that these had
+	Seconds float64 `json:"seconds"` // simulated, since training began
+	AUC     float64 `json:"auc"`
+	LogLoss float64 `json:"log_loss"` // nats
+}
+
+// Evaluator predicts test rows during a simulated training. It is an observer of
+// the records: as in real time, the model is copied when rank 0 begins its
+// forward pass. Evaluation creates no row, is no read of the algorithm, and takes
+// no simulated time; the prediction from the copy is one more piece of work for
+// the goroutines.
+type Evaluator struct {
+	numbers    *Numbers
+	every      job.Every
+	test       *batch.Batch
+	evaluation *work.Evaluation
+
+	latest unit.Tick
+	points []func() Point
+	err    error
+}
+
+// NewEvaluator returns an evaluator of test rows, of one label, that copies the
+// model after so many steps, or so much simulated time.
+func (n *Numbers) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
+	return &Evaluator{numbers: n, every: every, test: test, evaluation: n.performer.NewEvaluation(test)}
+}
+
+// Observe implements event.Observer.
+func (e *Evaluator) Observe(r event.Record) {
+	if r.Kind != event.ForwardStarted || r.Rank != 0 || r.Step == 0 {
+		return
+	}
+	if e.every.Steps > 0 && int(r.Step)%e.every.Steps == 0 || e.every.Time > 0 && r.At-e.latest >= e.every.Time {
+		e.latest = r.At
+		e.take(int(r.Step), r.At)
+	}
+}
+
+// take copies the model, which has trained so many steps, and has it evaluated.
+func (e *Evaluator) take(steps int, at unit.Tick) {
+	shot, err := e.evaluation.Snapshot(e.numbers.performer)
+	if err != nil {
+		e.err = err
+		return
+	}
+	p := Point{Step: steps, Seconds: at.Seconds()}
+	for step := range steps {
+		p.Samples += e.numbers.source.Samples(step)
+	}
+	done := make(chan struct{})
+	e.numbers.pool.queue <- func() {
+		probabilities := e.evaluation.Predict(shot)
+		p.AUC, p.LogLoss = metric.AUC(probabilities, e.test.Labels), metric.LogLoss(probabilities, e.test.Labels)
+		close(done)
+	}
+	e.points = append(e.points, func() Point {
+		<-done
+		return p
+	})
+}
+
+// Points evaluates the trained model, too, and returns all points in their order.
+// The training must have ended, at the instant that is given.
+func (e *Evaluator) Points(end unit.Tick) ([]Point, error) {
+	e.take(e.numbers.Steps(), end)
+	if e.err != nil {
+		return nil, e.err
+	}
+	var list []Point
+	for _, wait := range e.points {
+		list = append(list, wait())
+	}
+	return list, nil
+}

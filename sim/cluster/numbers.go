@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+)
+
+// Numbers are the samples, rows, parameters and gradients of a run: the
+// simulator says when, they say what. A run without them only takes time.
+//
+// Everything happens in simulated order, whatever the machine below does:
+//
+//   - A lookup copies the rows at the start of its service (Do).
+//   - An update of rows or parameters is done at the end of its service (Do),
+//     before anything else that happens at that instant or later.
+//   - Other work changes nothing that anybody else can see. It may be done on
+//     any core from the start of its service on (Start), and the simulator waits
+//     for it only when its effect is next: at its end, or at its first bucket.
+//
+// So the bits of a run depend on neither the number of cores nor their speed.
+// All methods are called by one goroutine.
+type Numbers interface {
+	// Steps returns the number of global batches of the run, and Samples the true
+	// size of one.
+	Steps() int
+	Samples(step int) int
+	// Do performs work of a role on what the role holds.
+	Do(at msg.Address, w role.Work) (role.Result, error)
+	// Start is Do at any time from now on. wait returns when it is done, and may be
+	// called more than once.
+	Start(at msg.Address, w role.Work) (wait func() (role.Result, error))
+	// Payload returns the data of a message out of what its sender holds.
+	Payload(m msg.Message) any
+	// Keep has the receiver of a message hold the data.
+	Keep(m msg.Message, payload any)
+	// Release lets go of what a role holds, exactly once.
+	Release(at msg.Address, h role.Handle)
+	// Reduce sums a bucket of the dense gradients of a step over all ranks.
+	Reduce(step, bucket int32)
+}
+
+// updates reports whether work of a kind changes what other work reads.
+func updates(k role.WorkKind) bool {
+	switch k {
+	case role.Apply, role.ApplyStep, role.DenseApply, role.ApplyPush, role.Average:
+		return true
+	}
+	return false
+}
+
+// startNumbers begins the numbers of work at the start of its service.
+func (w *world) startNumbers(t *task) {
+	n, at, k := w.numbers, w.roles[t.role].Address(), t.work
+	switch {
+	case n == nil:
+	case updates(k.Kind):
+		t.numbers = func() (role.Result, error) { return n.Do(at, k) }
+	case k.Kind == role.ReadRows:
+		r, err := n.Do(at, k)
+		t.numbers = func() (role.Result, error) { return r, err }
+	default:
+		t.numbers = n.Start(at, k)
+	}
+}
+
+// outcome returns the result of work at the end of its service.
+func (w *world) outcome(t *task) (role.Result, error) {
+	if w.numbers == nil {
+		return w.result(t.work), nil
+	}
+	r, err := t.numbers()
+	if err == nil && t.work.Kind == role.Split {
+		w.rows[w.batchIndex(t.work.Rank, t.work.Step)] = r.Rows
+	}
+	return r, err
+}
+
+// batchIndex numbers the batches of all ranks.
+func (w *world) batchIndex(rank, step int32) int { return int(rank*w.config.Steps + step) }
+
+// memberRows returns the distinct rows of a batch on a PS: the true number where
+// it is known, else what is expected.
+func (w *world) memberRows(server int32, k role.Work) float64 {
+	if w.numbers == nil {
+		return w.prices.batch(k.Samples).memberRows
+	}
+	return float64(w.rows[w.batchIndex(k.Rank, k.Step)][server])
+}
+
+// distinctRows returns, likewise, those on all PSs.
+func (w *world) distinctRows(k role.Work) float64 {
+	if w.numbers == nil {
+		return w.prices.batch(k.Samples).distinct
+	}
+	sum := 0.0
+	for _, rows := range w.rows[w.batchIndex(k.Rank, k.Step)] {
+		sum += float64(rows)
+	}
+	return sum
+}
+
+// stepRows returns the rows of every rank's put of a step on a PS.
+func (w *world) stepRows(server, step int32) []float64 {
+	list := make([]float64, w.config.Ranks)
+	for rank := range list {
+		samples := w.prices.samples(rank, w.stepSamples(step))
+		list[rank] = w.memberRows(server, role.Work{Rank: int32(rank), Step: step, Samples: samples})
+	}
+	return list
+}
+
+// stepSamples is the size of a global batch.
+func (w *world) stepSamples(step int32) int {
+	if w.numbers == nil {
+		return w.prices.training.GlobalBatch
+	}
+	return w.numbers.Samples(int(step))
+}
+
+// forget drops what is known of a batch when it is done.
+func (w *world) forget(r event.Record) {
+	if w.numbers != nil && r.Kind == event.BatchDone {
+		w.rows[w.batchIndex(r.Rank, r.Step)] = nil
+	}
+}

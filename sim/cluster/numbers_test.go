@@ -1,0 +1,367 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/work"
+)
+
+// samples is a source of random samples of two slots; the last batch is short.
+type samples struct{ steps, size, last int }
+
+func (s samples) Steps() int { return s.steps }
+func (s samples) Samples(step int) int {
+	if step == s.steps-1 {
+		return s.last
+	}
+	return s.size
+}
+
+func (s samples) Schema() *batch.Schema {
+	return &batch.Schema{
+		Slots:  []batch.Slot{{Name: "user", Dim: 3}, {Name: "tags", Dim: 3}},
+		Labels: []string{"click"}, PrefixBits: 8,
+	}
+}
+
+func (s samples) Read(step int) (*batch.Batch, error) {
+	draw := rng.New(1, "samples", uint64(step))
+	b := &batch.Batch{Samples: s.Samples(step), Slots: make([]batch.Jagged, 2)}
+	for slot := range b.Slots {
+		b.Slots[slot].Offsets = []int32{0}
+	}
+	for range b.Samples {
+		for slot, ids := range []int{1, draw.IntN(4)} {
+			j := &b.Slots[slot]
+			for range ids {
+				j.IDs = append(j.IDs, draw.Uint64N(40))
+			}
+			j.Offsets = append(j.Offsets, int32(len(j.IDs)))
+		}
+		b.Labels = append(b.Labels, float32(draw.IntN(2)))
+	}
+	return b, nil
+}
+
+// serial are numbers that are done on the goroutine of the simulator: work that
+// may be done at any time at once, or, if late says so, when it is waited for.
+type serial struct {
+	*work.Performer
+	batch.Source
+	stores map[msg.Address]*work.Store
+	late   func() bool
+	did    func(at msg.Address, w role.Work)
+}
+
+func newSerial(t job.Training, source batch.Source) (*serial, error) {
+	p, err := work.New(t, source, table.Heap{})
+	return &serial{
+		p, source, map[msg.Address]*work.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
+	}, err
+}
+
+func (s *serial) store(at msg.Address) *work.Store {
+	if s.stores[at] == nil {
+		s.stores[at] = work.NewStore()
+	}
+	return s.stores[at]
+}
+
+func (s *serial) Do(at msg.Address, w role.Work) (role.Result, error) {
+	s.did(at, w)
+	return s.Performer.Do(at, s.store(at), w, func(int32) {})
+}
+
+func (s *serial) Start(at msg.Address, w role.Work) func() (role.Result, error) {
+	var r role.Result
+	var err error
+	done := false
+	wait := func() (role.Result, error) {
+		if !done {
+			r, err = s.Performer.Do(at, s.store(at), w, func(int32) {})
+			done = true
+		}
+		return r, err
+	}
+	if !s.late() {
+		wait()
+	}
+	return wait
+}
+
+func (s *serial) Payload(m msg.Message) any             { return s.Performer.Payload(s.store(m.From), m) }
+func (s *serial) Keep(m msg.Message, payload any)       { s.Performer.Keep(s.store(m.To), m, payload) }
+func (s *serial) Release(at msg.Address, h role.Handle) { s.store(at).Release(h) }
+func (s *serial) Reduce(_, bucket int32)                { s.Performer.Reduce(bucket) }
+
+// bits are fingerprints of all that a run has trained.
+type bits struct {
+	dense, rows uint64
+	count       int
+}
+
+func bitsOf(dense *work.Dense, shards ...*table.Table) bits {
+	b := bits{dense: dense.Digest()}
+	for _, s := range shards {
+		b.rows += s.Digest()
+		b.count += s.Len()
+	}
+	return b
+}
+
+// numeric is a job on samples, with a small network.
+func numeric(mode string, ranks int) job.Training {
+	t := job.Default()
+	t.Mode, t.Ranks, t.GlobalBatch, t.Prefetch = mode, ranks, 32, 4
+	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
+	t.Dense.Rate = 0.05
+	return t
+}
+
+// counted is the workload of samples, roughly.
+func counted() Workload {
+	return Workload{
+		Occurrences: 2.5, Distinct: func(n int) float64 { return min(80, 2.5*float64(n)) },
+		RowDim: 3, RowState: 3, Labels: 1, Rows: 80,
+	}
+}
+
+// hosts is a cluster of so many EWs and PSs, which asks to fold.
+func hosts(workers, servers int) Spec {
+	s := small()
+	s.Fold = true
+	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = workers, 1
+	s.ParameterServers.Count, s.ParameterServers.PerHost = servers, 1
+	return s
+}
+
+// simulate trains with numbers that prepare may change.
+func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
+	t.Helper()
+	engine, err := work.NewEngine(&j, source.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n *serial
+	o.audit = true
+	o.Numbers = func(j job.Training) (Numbers, error) {
+		n, err = newSerial(j, source)
+		prepare(n)
+		return n, err
+	}
+	a, err := Run(s, j, engine.Layout(), counted(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, store := range n.stores { // order-free: each is checked by itself
+		if store.Len() > 0 {
+			t.Errorf("%v holds %d handles at the end", at, store.Len())
+		}
+	}
+	return a, n
+}
+
+// Sync in simulated time is sequential training, bit for bit, for every number of
+// ranks, EWs and PSs, though the last batch is so short that ranks go without.
+func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
+	source := samples{steps: 9, size: 32, last: 3}
+	q, err := work.NewSequential(numeric(job.Sequential, 1), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range source.Steps() {
+		if err := q.Step(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := bitsOf(q.Dense(), q.Rows())
+	for i, ranks := range []int{1, 2, 4, 8} {
+		for k, overlap := range []string{"none", "ids", "ids+ds"} {
+			j := numeric(job.Sync, ranks)
+			j.Overlap = overlap
+			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
+			if got := bitsOf(n.Dense(), n.Tables()...); got != want || len(n.Tables()) != 3-k {
+				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
+			}
+		}
+	}
+}
+
+// When work is done that nobody sees meanwhile, at once or when it is waited for,
+// changes neither a bit nor an instant.
+func TestBitsDoNotDependOnTheMachine(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		j := numeric(rapid.SampledFrom([]string{job.Sync, job.Hybrid}).Draw(r, "mode"), 1<<rapid.IntRange(0, 3).Draw(r, "log₂ ranks"))
+		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32, last: rapid.IntRange(1, 32).Draw(r, "last")}
+		s := hosts(rapid.IntRange(1, 3).Draw(r, "EWs"), rapid.IntRange(1, 3).Draw(r, "PSs"))
+		o := Options{Jitter: 0.5, Seed: 1}
+		a, early := simulate(t, s, j, source, o, func(*serial) {})
+		b, drawn := simulate(t, s, j, source, o, func(n *serial) {
+			draw := rng.New(rapid.Uint64().Draw(r, "seed"), "late")
+			n.late = func() bool { return draw.IntN(2) == 0 }
+		})
+		if x, y := bitsOf(early.Dense(), early.Tables()...), bitsOf(drawn.Dense(), drawn.Tables()...); x != y || a.Elapsed != b.Elapsed {
+			r.Errorf("%x after %v and %x after %v", x, a.Elapsed, y, b.Elapsed)
+		}
+	})
+}
+
+// ledger collects, by PS, the reads and updates that records tell of.
+type ledger map[msg.Address][]string
+
+func (l ledger) Observe(e event.Record) {
+	if e.Role.Role == msg.ParameterServer {
+		switch e.Kind {
+		case event.LookupServed:
+			l[e.Role] = append(l[e.Role], fmt.Sprint("read ", e.Rank, " ", e.Step))
+		case event.PutApplied:
+			l[e.Role] = append(l[e.Role], fmt.Sprint("apply ", e.Rank, " ", e.Step))
+		}
+	}
+}
+
+// The staleness that the meter counts is that of the numbers: on every PS, rows are
+// read and updated in the order in which the records say so. A record is made when
+// the role issues the work, which may be queued; but a PS has one queue.
+func TestRowsAreReadAndUpdatedAsRecorded(t *testing.T) {
+	told, did := ledger{}, ledger{}
+	source := samples{steps: 30, size: 32, last: 32}
+	simulate(t, hosts(2, 2), numeric(job.Hybrid, 4), source, Options{Jitter: 1, Seed: 3, Observer: told}, func(n *serial) {
+		n.did = func(at msg.Address, w role.Work) {
+			if w.Kind == role.ReadRows || w.Kind == role.Apply {
+				kind := map[role.WorkKind]string{role.ReadRows: "read ", role.Apply: "apply "}[w.Kind]
+				did[at] = append(did[at], fmt.Sprint(kind, w.Rank, " ", w.Step))
+			}
+		}
+	})
+	for at, want := range told { // order-free: each PS is checked by itself
+		if !slices.Equal(did[at], want) || len(want) != 2*4*30 {
+			t.Errorf("%v: records tell of %d, it did %d:\n%v\n%v", at, len(want), len(did[at]), want, did[at])
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("%d PSs", len(told))
+	}
+}
+
+// Staleness of real rows keeps its bounds, and there is some.
+func TestSimulatedHybridKeepsItsBounds(t *testing.T) {
+	for _, staleness := range []int{0, 1, 3} {
+		j := numeric(job.Hybrid, 4)
+		j.Staleness = &staleness
+		a, n := simulate(t, hosts(2, 2), j, samples{steps: 30, size: 32, last: 9}, Options{Jitter: 1, Seed: 5}, func(*serial) {})
+		rule, err := j.Rule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounds, s, missed := rule.Bounds(4), a.Staleness, n.Missed()
+		if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
+			t.Errorf("τ=%d: own %d, cross %d, inflight %d; promised %+v", staleness, s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), bounds)
+		}
+		if missed.Max() == 0 || staleness > 0 && s.Own.Max() == 0 {
+			t.Errorf("τ=%d: nothing is stale: %+v, %+v", staleness, missed.Summary(), s.Own.Summary())
+		}
+	}
+}
+
+// broken is a source that fails at a step.
+type broken struct{ samples }
+
+var errDisk = errors.New("disk on fire")
+
+func (b broken) Read(step int) (*batch.Batch, error) {
+	if step == 3 {
+		return nil, errDisk
+	}
+	return b.samples.Read(step)
+}
+
+// A failure of the numbers stops the run, and says who and where.
+func TestNumbersFail(t *testing.T) {
+	source := samples{steps: 5, size: 32, last: 32}
+	for _, c := range []struct {
+		source batch.Source
+		change func(*job.Training)
+		want   string
+	}{
+		{broken{source}, func(*job.Training) {}, "data loader 0, step 3: disk on fire"},
+		{source, func(j *job.Training) { j.RowCapacity = 3 }, "embedding PS 0, read-rows of step 0"},
+		{samples{}, func(*job.Training) {}, "no step"},
+	} {
+		j := numeric(job.Hybrid, 2)
+		c.change(&j)
+		engine, err := work.NewEngine(&j, source.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Run(hosts(1, 1), j, engine.Layout(), counted(), Options{Numbers: func(j job.Training) (Numbers, error) {
+			return newSerial(j, c.source)
+		}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// strangers is a source in which nobody comes twice: as many rows as samples.
+type strangers struct{ samples }
+
+func (s strangers) Schema() *batch.Schema {
+	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 3}}, Labels: []string{"click"}, PrefixBits: 8}
+}
+
+func (s strangers) Read(step int) (*batch.Batch, error) {
+	b := &batch.Batch{Samples: s.size, Slots: []batch.Jagged{{Offsets: []int32{0}}}, Labels: make([]float32, s.size)}
+	for i := range s.size {
+		b.Slots[0].IDs = append(b.Slots[0].IDs, uint64(step*s.size+i))
+		b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(i+1))
+	}
+	return b, nil
+}
+
+// Where samples have the rows that the workload expects of them, numbers change
+// no price: with one rank a step takes, to the nanosecond, what it takes without
+// numbers.
+func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
+	w := counted()
+	w.Occurrences, w.Distinct = 1, func(n int) float64 { return float64(n) }
+	source := strangers{samples{steps: 16, size: 32, last: 32}}
+	for _, mode := range []string{job.Sync, job.Hybrid} {
+		j := numeric(mode, 1)
+		j.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
+		none := 0
+		j.Staleness = &none
+		engine, err := work.NewEngine(&j, source.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{audit: true, WarmUp: 5, Measured: 8}
+		want, err := Run(hosts(1, 1), j, engine.Layout(), w, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Numbers = func(j job.Training) (Numbers, error) { return newSerial(j, source) }
+		got, err := Run(hosts(1, 1), j, engine.Layout(), w, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.StepTime != want.StepTime || got.StageTimes != want.StageTimes {
+			t.Errorf("%s: a step takes %v, %+v with numbers, and %v, %+v without", mode,
+				got.StepTime, got.StageTimes, want.StepTime, want.StageTimes)
+		}
+	}
+}
