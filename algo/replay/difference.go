@@ -1,0 +1,143 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+
+	"tandem/algo/msg"
+	"tandem/algo/role"
+)
+
+// Difference is the first thing in which a replay differs from what was
+// recorded. There is none before it, in the role's stream or elsewhere, that may
+// have caused it.
+type Difference struct {
+	Role     msg.Address
+	Step     int32  // that the input is about; -1 if it is about none
+	Input    uint64 // number of the input in the role's stream, from 1; 0 at the end
+	Of       string // what the input was
+	Field    string
+	Recorded string
+	Replayed string
+}
+
+// Error returns one line.
+func (d *Difference) Error() string {
+	where := d.Role.String()
+	if d.Step >= 0 {
+		where += fmt.Sprintf(", step %d", d.Step)
+	}
+	if d.Input > 0 {
+		where += fmt.Sprintf(", input %d (%s)", d.Input, d.Of)
+	}
+	return fmt.Sprintf("%s: %s: recorded %s, replayed %s", where, d.Field, d.Recorded, d.Replayed)
+}
+
+// differs makes a disagreement about a role's next step a Difference.
+func (p *player) differs(a *actor, d *disagreement) *Difference {
+	in := &a.next.Input
+	found := &Difference{
+		Role: a.state.Address(), Step: -1, Input: a.next.number,
+		Field: d.field, Recorded: d.recorded, Replayed: d.replayed,
+	}
+	switch in.Kind {
+	case role.Received:
+		found.Step, found.Of = in.Message.Step, fmt.Sprintf("%v from %v", in.Message.Kind, in.Message.From)
+	case role.WorkPart, role.WorkDone, role.WorkFailed:
+		found.Step, found.Of = in.Work.Step, fmt.Sprint(in.Work.Kind)
+	case role.BucketReduced:
+		found.Step, found.Of = in.Work.Step, fmt.Sprintf("bucket %d reduced", in.Bucket)
+	default:
+		found.Of = cmp.Or(map[role.InputKind]string{role.Start: "start", role.TimerFired: "timer", role.Stop: "stop"}[in.Kind], "?")
+	}
+	return found
+}
+
+// outputsDiffer finds the field in which the outputs of a role's step differ.
+func (p *player) outputsDiffer(a *actor) error {
+	recorded, err := a.next.Outputs()
+	if err != nil {
+		return p.differs(a, &disagreement{"outputs", err.Error(), fmt.Sprintf("%d outputs", len(p.out.List))})
+	}
+	d := compare("outputs", reflect.ValueOf(recorded), reflect.ValueOf(p.out.List))
+	if d == nil {
+		d = &disagreement{"outputs", "bytes of another encoding", "the same values"}
+	}
+	return p.differs(a, d)
+}
+
+// stalled finds why roles still wait, if any do: of those that wait for what no
+// role is to send any more, the first. Others wait for it in turn.
+func (p *player) stalled() error {
+	var first, root *actor
+	sent := p.toCome()
+	for _, a := range p.actors {
+		if !a.waiting {
+			continue
+		}
+		if first == nil || a.before(first) {
+			first = a
+		}
+		hopeless := a.next.Input.Kind == role.Received && !sent[a.next.Input.Message]
+		if hopeless && (root == nil || a.before(root)) {
+			root = a
+		}
+	}
+	switch {
+	case first == nil:
+		return nil
+	case root == nil:
+		return p.differs(first, &disagreement{"input", "it came", "it waits for other roles, and they for it"})
+	}
+	return p.differs(root, p.missing(root.next))
+}
+
+// toCome returns the messages that roles wait for and whose recorded sending has
+// not been replayed. It reads the streams to their ends, as far as they go.
+func (p *player) toCome() map[msg.Message]bool {
+	wanted, found := map[msg.Message]bool{}, map[msg.Message]bool{}
+	for _, a := range p.actors {
+		if a.waiting {
+			wanted[a.next.Input.Message] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for _, a := range p.actors {
+		for s := a.next; s != nil; {
+			outputs, _ := s.Outputs()
+			for _, o := range outputs {
+				if o.Kind == role.Send && wanted[o.Message] {
+					found[o.Message] = true
+				}
+			}
+			var err error
+			if s, err = a.reader.Next(); err != nil {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// missing says what a message that cannot be received differs in from what was
+// sent.
+func (p *player) missing(next *Step) *disagreement {
+	m := next.Input.Message
+	if sent := p.mail[m]; len(sent) > 0 {
+		return &disagreement{"payload", fmt.Sprintf("%016x", next.Payload), fmt.Sprintf("%016x (fingerprints)", sent[0].fingerprint)}
+	}
+	var like *msg.Message
+	for sent := range p.mail { // order-free: takes the least
+		same := sent.Kind == m.Kind && sent.From == m.From && sent.To == m.To && sent.Rank == m.Rank && sent.Step == m.Step
+		if same && (like == nil || sent.Floor < like.Floor) {
+			like = &sent
+		}
+	}
+	if like == nil {
+		return &disagreement{"input Message", m.String(), "nobody sent it"}
+	}
+	return compare("input Message", reflect.ValueOf(m), reflect.ValueOf(*like))
+}

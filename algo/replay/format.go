@@ -1,0 +1,121 @@
+// Package replay records what happens to the roles of a run and runs them
+// again.
+//
+// # What is recorded
+//
+// A role is a function of its inputs, and work of one lane takes effect in the
+// order of issue. So a run is determined by the sequence of inputs that each
+// role took, whatever happened between roles, and a recording is that: for
+// every role instance a stream of (now, input, fingerprint of the payload,
+// outputs). Payloads and parameters are not in it; a replay computes them anew
+// from the job and its data, and the fingerprints say where they first differ.
+//
+// # Format
+//
+// A stream is a line of text, "tandem recording 1", whose number is the version
+// of the format, and then blocks:
+//
+//	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
+//
+// The first block is the Header, the last the end mark, with the number of
+// inputs and a digest of the parameters that the role held; those between hold
+// steps. A stream without an end mark is cut short. Numbers are little-endian.
+// Bodies are as the codec writes them, and the Header holds a digest of the
+// types it was built for, so that a Tandem whose messages have other fields
+// refuses the stream.
+package replay
+
+import (
+	"errors"
+	"hash/fnv"
+	"reflect"
+
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+const (
+	title   = "tandem recording "
+	version = "1"
+)
+
+// Errors that a caller may test for. They are wrapped with the stream's name.
+var (
+	// ErrFormat says that a stream is no recording that this Tandem can read.
+	ErrFormat = errors.New("not a recording that this Tandem reads")
+	// ErrCutShort says that a stream ends before its end mark: its process did not
+	// finish, or the copy is not complete.
+	ErrCutShort = errors.New("the recording is cut short")
+	// ErrDamaged says that a stream was changed after it was written.
+	ErrDamaged = errors.New("the recording is damaged")
+)
+
+// Header says whose stream it is, and of which run.
+type Header struct {
+	Role msg.Address
+	// Job is the resolved job of the run, as YAML; this package does not look
+	// into it. All streams of a run have the same.
+	Job []byte
+	// Config is what the roles agreed on, without its Rule: that is in Job.
+	Config role.Config
+}
+
+// Step is one input of a role and what the role made of it.
+type Step struct {
+	Now     unit.Tick
+	Input   role.Input
+	Payload uint64 // work.Fingerprint of the message's payload; 0 without
+	number  uint64 // of the input in its stream, from 1
+	outputs []byte // encoded
+}
+
+// paid reports whether an input comes with a payload.
+func paid(in *role.Input) bool { return in.Kind == role.Received && in.Message.Kind.HasPayload() }
+
+// Outputs decodes what the role asked for.
+func (s *Step) Outputs() ([]role.Output, error) {
+	var out []role.Output
+	d := decoder{src: s.outputs}
+	d.value(reflect.ValueOf(&out).Elem())
+	if d.failed || len(d.src) > 0 {
+		return nil, errEncoding
+	}
+	return out, nil
+}
+
+// appendOutputs appends the encoding by which outputs are compared.
+func appendOutputs(dst []byte, out []role.Output) []byte {
+	return appendValue(dst, reflect.ValueOf(&out).Elem())
+}
+
+// block kinds
+const (
+	headerBlock = 'H'
+	stepsBlock  = 'S'
+	endBlock    = 'E'
+)
+
+// blockLimit is above what any block holds; a longer one is a damaged length.
+const blockLimit = 1 << 26
+
+// prelude is the body of the first block.
+type prelude struct {
+	Shape  uint64 // of the types in the stream
+	Header Header
+}
+
+// end is the body of the last block.
+type end struct {
+	Inputs uint64
+	Digest uint64
+}
+
+// shape is a digest of the types in a stream of this Tandem.
+var shape = func() uint64 {
+	h := fnv.New64a()
+	for _, t := range []reflect.Type{reflect.TypeFor[prelude](), reflect.TypeFor[role.Input](), reflect.TypeFor[role.Output]()} {
+		h.Write([]byte(shapeOf(t)))
+	}
+	return h.Sum64()
+}()

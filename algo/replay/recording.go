@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+)
+
+// Recording is the streams of all roles of a run. It is read once, by Replay or
+// by Events.
+type Recording struct {
+	config  role.Config
+	readers []*Reader // in address order
+}
+
+// New puts the streams of a run together. The rule is that of their job. Errors
+// say which stream is missing, is there twice or belongs to another run.
+func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
+	if len(readers) == 0 {
+		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
+	}
+	byRole := map[msg.Address]*Reader{}
+	first := readers[0]
+	for _, r := range readers {
+		at := r.header.Role
+		switch {
+		case byRole[at] != nil:
+			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name, at)
+		case !bytes.Equal(r.header.Job, first.header.Job) || !sameConfig(&r.header.Config, &first.header.Config):
+			return nil, fmt.Errorf("%s and %s are of different jobs", first.name, r.name)
+		}
+		byRole[at] = r
+	}
+	recording := &Recording{config: first.header.Config}
+	recording.config.Rule = rule
+	if err := recording.config.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", first.name, err)
+	}
+	for _, state := range role.New(&recording.config) {
+		r := byRole[state.Address()]
+		if r == nil {
+			return nil, fmt.Errorf("%v has no stream: put those of all processes of the run together", state.Address())
+		}
+		recording.readers = append(recording.readers, r)
+		delete(byRole, state.Address())
+	}
+	for _, r := range readers {
+		if byRole[r.header.Role] != nil {
+			return nil, fmt.Errorf("%s is of %v, which the job does not have", r.name, r.header.Role)
+		}
+	}
+	return recording, nil
+}
+
+func sameConfig(a, b *role.Config) bool {
+	return compare("", reflect.ValueOf(*a), reflect.ValueOf(*b)) == nil
+}
+
+// Report is what a replay has shown to be equal.
+type Report struct {
+	Roles  int
+	Inputs uint64
+	Steps  int       // global batches trained
+	Span   unit.Tick // of the run, to its last input
+}
+
+// Replay runs the roles again, each on its recorded inputs, with the numbers of
+// p, which must be new and of the run's job and data. It checks that every input
+// is what a driver would have given now, payloads included; that outputs have
+// the recorded bytes; and that every role ends with the recorded parameters. The
+// first thing that differs is returned as a *Difference. Other errors are those
+// of the streams.
+//
+// Observers see all records, in the order that Events promises. Cost: that of
+// the training on one core.
+func (r *Recording) Replay(p *work.Performer, observers ...event.Observer) (Report, error) {
+	return newPlayer(&r.config, r.readers, p, observers).play()
+}
+
+// Events runs the roles again without any numbers: results of work are taken
+// from the recorded inputs, payloads do not exist, parameters are not compared.
+// Outputs still are, so the errors are those of Replay. Neither the job's data
+// nor memory for its parameters is needed, and a step costs microseconds.
+//
+// Observers see every record of the run, whatever number of processes and clocks
+// it ran in, in an order that
+//
+//   - keeps each role's own order,
+//   - respects causality: what a role records on receiving a message comes after
+//     what the sender had recorded before it sent it, and what follows from a
+//     reduced bucket after what every rank had recorded before it fed it,
+//   - is the order of the recorded times, among records that causality leaves
+//     free; records of one time come in address order.
+//
+// With one clock that is the order of the times. Clocks of several machines may
+// disagree: then a record comes as early as its time says, but never before its
+// causes.
+func (r *Recording) Events(observers ...event.Observer) error {
+	_, err := newPlayer(&r.config, r.readers, nil, observers).play()
+	return err
+}

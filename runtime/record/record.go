@@ -1,0 +1,139 @@
+// Package record keeps the recordings of package algo/replay in folders: a file
+// for every role instance. So each process of a run writes its own files, on
+// whatever machine, and put into one folder they are the recording of the run.
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tandem/algo/msg"
+	"tandem/algo/replay"
+	"tandem/algo/role"
+	"tandem/runtime/live"
+)
+
+// extension ends the names of recorded files.
+const extension = ".recording"
+
+// Folder is a recording in the making. It is a live.Recorder.
+type Folder struct {
+	path  string
+	job   []byte
+	files []*os.File
+}
+
+// Create makes a folder, if need be, for the recording of a run, or of the roles
+// of one process. Job is the resolved job as YAML: whoever replays it makes the
+// performer and the rule from it.
+func Create(path string, job []byte) (*Folder, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	return &Folder{path: path, job: job}, nil
+}
+
+// Open implements live.Recorder. It refuses to write over a file.
+func (f *Folder) Open(at msg.Address, cfg *role.Config) (live.Log, error) {
+	name := strings.ReplaceAll(strings.ToLower(at.String()), " ", "-") + extension
+	file, err := os.OpenFile(filepath.Join(f.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	f.files = append(f.files, file)
+	log, err := replay.NewWriter(file, replay.Header{Role: at, Job: f.job, Config: *cfg})
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	return log, nil
+}
+
+// Close closes the files, after the run. Those of a run that failed stay as they
+// are, cut short.
+func (f *Folder) Close() error {
+	var all []error
+	for _, file := range f.files {
+		all = append(all, file.Close())
+	}
+	f.files = nil
+	return errors.Join(all...)
+}
+
+// Files are the open files of a recording.
+type Files struct {
+	Readers []*replay.Reader
+	files   []*os.File
+	Bytes   int64 // their size
+}
+
+// errNoRecording says that a folder holds no recorded file.
+var errNoRecording = errors.New("no recording is in the folder")
+
+// Load opens the recording in a folder. Errors name the file.
+func Load(path string) (*Files, error) {
+	names, err := filepath.Glob(filepath.Join(path, "*"+extension))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errNoRecording)
+	}
+	f := &Files{}
+	for _, name := range names {
+		if err := f.open(name); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *Files) open(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	f.files = append(f.files, file)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	f.Bytes += info.Size()
+	r, err := replay.NewReader(file, name)
+	if err != nil {
+		return err
+	}
+	f.Readers = append(f.Readers, r)
+	return nil
+}
+
+// Close closes the files.
+func (f *Files) Close() {
+	for _, file := range f.files {
+		_ = file.Close() // nothing was written
+	}
+}
+
+// Find returns the folders at and below path that hold a recording, in lexical
+// order; at least one.
+func Find(path string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		folder := filepath.Dir(name)
+		if filepath.Ext(name) == extension && !entry.IsDir() && (len(found) == 0 || found[len(found)-1] != folder) {
+			found = append(found, folder)
+		}
+		return nil
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: %w: what --record wrote ends in %s", path, errNoRecording, extension)
+	}
+	return found, err
+}

@@ -1,0 +1,313 @@
+package record
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/pace"
+	"tandem/algo/replay"
+	"tandem/algo/rng"
+	"tandem/algo/table"
+	"tandem/algo/work"
+	"tandem/runtime/train"
+)
+
+// rows are random samples: one slot of one id, one of up to three, and a numeric
+// feature.
+type rows struct {
+	all  *batch.Batch
+	size int
+}
+
+func (r rows) Schema() *batch.Schema {
+	return &batch.Schema{
+		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "tags", Dim: 4}},
+		Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
+	}
+}
+func (r rows) Steps() int           { return r.all.Samples / r.size }
+func (r rows) Samples(step int) int { return r.size }
+func (r rows) Read(step int) (*batch.Batch, error) {
+	return batch.Slice(r.all, step*r.size, (step+1)*r.size), nil
+}
+
+func newRows(steps, size int, seed uint64) rows {
+	draw := rng.New(seed, "rows")
+	b := &batch.Batch{Samples: steps * size, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	for i := range b.Samples {
+		for s, n := range []int{1, draw.IntN(4)} {
+			slot := &b.Slots[s]
+			for range n {
+				slot.IDs = append(slot.IDs, draw.Uint64N(40))
+			}
+			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		}
+		b.Dense = append(b.Dense, float32(draw.NormFloat64()))
+		b.Labels = append(b.Labels, float32((i+draw.IntN(2))%2))
+	}
+	return rows{b, size}
+}
+
+// small is a network with batch norm on 4 ranks, 2 EWs and 2 PSs.
+func small(mode string, seed uint64) job.Training {
+	t := job.Default()
+	t.Mode, t.GlobalBatch, t.Prefetch, t.Seed = mode, 32, 4, seed
+	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
+	t.Dense.Rate = 0.01
+	return t
+}
+
+// mustRecord trains and returns the folder of the recording.
+func mustRecord(t testing.TB, training job.Training, source rows) (string, *train.Result) {
+	t.Helper()
+	text, err := yaml.Marshal(training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	f, err := Create(folder, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := train.Run(t.Context(), training, source, source.all, train.Options{Recorder: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return folder, result
+}
+
+// mustLoad opens a recording for one replay.
+func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Training) {
+	t.Helper()
+	files, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(files.Close)
+	training := job.Default()
+	if err := job.Decode(files.Readers[0].Header().Job, "recorded", &training); err != nil {
+		t.Fatal(err)
+	}
+	rule, err := training.Rule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := replay.New(rule, files.Readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recording, training
+}
+
+// mustReplay replays a recording and returns the staleness that it shows.
+func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *work.Performer, pace.Staleness) {
+	t.Helper()
+	recording, training := mustLoad(t, folder)
+	p, err := work.New(training, source, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := pace.NewMeter(training.Ranks, training.ParameterServers)
+	report, err := recording.Replay(p, meter)
+	if err != nil {
+		t.Fatalf("%s, seed %d: %v", training.Mode, training.Seed, err)
+	}
+	return report, p, meter.Staleness()
+}
+
+var long = flag.Bool("long", false, "replay more seeds")
+
+// A run in any mode that has roles replays bit for bit, however its goroutines
+// took turns, and shows the staleness that its reads had.
+func TestRunsReplayBitForBit(t *testing.T) {
+	seeds := uint64(4)
+	if *long {
+		seeds = 20
+	}
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue
+		}
+		for seed := range seeds {
+			source := newRows(20, 32, seed)
+			folder, result := mustRecord(t, small(mode, seed), source)
+			report, p, staleness := mustReplay(t, folder, source)
+			if report.Roles < 9 || report.Steps != 20 || report.Span <= 0 {
+				t.Errorf("%s, seed %d: %+v", mode, seed, report)
+			}
+			rowsDigest := uint64(0)
+			for _, rows := range p.Tables() {
+				rowsDigest += rows.Digest()
+			}
+			if rowsDigest != result.RowsDigest || p.Dense().Digest() != result.DenseDigest {
+				t.Errorf("%s, seed %d: other parameters", mode, seed)
+			}
+			was := result.Staleness
+			if fmt.Sprint(staleness.Own, staleness.Cross) != fmt.Sprint(was.Own, was.Cross) || staleness.Inflight.Count() != was.Inflight.Count() {
+				t.Errorf("%s, seed %d: staleness %+v, was %+v", mode, seed, staleness, was)
+			}
+			if missed := p.Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
+				t.Errorf("%s, seed %d: missed updates %v, were %v", mode, seed, missed, result.MissedUpdates)
+			}
+		}
+	}
+}
+
+// Other data than the run's are found, and where.
+func TestOtherDataAreFound(t *testing.T) {
+	source := newRows(10, 32, 1)
+	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
+	source.all.Labels[5*32] = 1 - source.all.Labels[5*32]
+	recording, training := mustLoad(t, folder)
+	p, err := work.New(training, source, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "NN worker 0, step 5, "
+	if _, err := recording.Replay(p); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "(Samples from data loader 0): payload: ") {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// What each process wrote into a folder of its own is one recording when it is
+// put together, and none before.
+func TestFoldersOfSeveralProcesses(t *testing.T) {
+	source := newRows(5, 32, 1)
+	folder, _ := mustRecord(t, small(job.Sync, 1), source)
+	names, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(names) != 9 {
+		t.Fatal(names, err)
+	}
+	other := t.TempDir()
+	for _, name := range names[:4] {
+		if err := os.Rename(name, filepath.Join(other, filepath.Base(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Load(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	training := small(job.Sync, 1)
+	rule, err := training.Rule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replay.New(rule, files.Readers); err == nil || !strings.Contains(err.Error(), "embedding worker 1 has no stream: put those of all processes") {
+		t.Error(err)
+	}
+	for _, name := range names[4:] {
+		if err := os.Rename(name, filepath.Join(other, filepath.Base(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustReplay(t, other, source)
+}
+
+// A run that fails leaves files that are cut short.
+func TestFailedRunIsCutShort(t *testing.T) {
+	source := newRows(10, 32, 1)
+	source.all.Dense[200] = float32(math.NaN())
+	folder := t.TempDir()
+	f, err := Create(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all, train.Options{Recorder: f}); err == nil {
+		t.Fatal("no failure")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	for _, r := range files.Readers {
+		for err == nil {
+			_, err = r.Next()
+		}
+		if !errors.Is(err, replay.ErrCutShort) || !strings.Contains(err.Error(), folder) {
+			t.Error(err)
+		}
+		err = nil
+	}
+}
+
+// A recording is never written over, and a folder without one is said to have
+// none.
+func TestFoldersAreChecked(t *testing.T) {
+	source := newRows(2, 32, 1)
+	folder, _ := mustRecord(t, small(job.Sync, 1), source)
+	f, err := Create(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all, train.Options{Recorder: f}); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	empty := t.TempDir()
+	if _, err := Load(empty); !errors.Is(err, errNoRecording) {
+		t.Error(err)
+	}
+	if _, err := Find(empty); !errors.Is(err, errNoRecording) {
+		t.Error(err)
+	}
+	if _, err := Find(filepath.Join(empty, "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	for _, above := range []string{folder, filepath.Dir(folder)} {
+		if found, err := Find(above); err != nil || !slices.Contains(found, folder) {
+			t.Errorf("below %s: %v, %v", above, found, err)
+		}
+	}
+}
+
+// What recording costs a run: compare the two in one session. The network is
+// small, so that there is next to nothing beside the roles.
+func BenchmarkRun(b *testing.B) {
+	source := newRows(100, 128, 1)
+	training := small(job.Hybrid, 1)
+	training.GlobalBatch = 128
+	for _, recorded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("recorded=%v", recorded), func(b *testing.B) {
+			var bytes int64
+			for b.Loop() {
+				if !recorded {
+					if _, err := train.Run(b.Context(), training, source, source.all, train.Options{}); err != nil {
+						b.Fatal(err)
+					}
+					continue
+				}
+				folder, _ := mustRecord(b, training, source)
+				files, err := Load(folder)
+				if err != nil {
+					b.Fatal(err)
+				}
+				bytes = files.Bytes
+				files.Close()
+			}
+			b.ReportMetric(float64(bytes)/float64(source.Steps()), "bytes/step")
+			b.ReportMetric(float64(b.N*source.Steps())/b.Elapsed().Seconds(), "steps/s")
+		})
+	}
+}
