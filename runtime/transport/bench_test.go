@@ -1,0 +1,194 @@
+package transport
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"tandem/algo/msg"
+	"tandem/runtime/wire"
+)
+
+// The two rows of the budget "gRPC stream, of bare TCP framing": payloads of
+// 1 MiB in one direction, at least 40 % of its speed; and small calls with 16 in
+// flight, at least 60 %. The bare form writes length and bytes to a buffered
+// socket, and allocates what it reads.
+
+const inFlight = 16
+
+// answering is a handler that answers what is asked and counts answers.
+type answering struct {
+	node    *Node
+	answers chan struct{}
+}
+
+func (a *answering) Deliver(m msg.Message, payload any) {
+	if m.Kind == msg.GetEmbeddings {
+		// The benchmark would miss an answer that fails.
+		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From}, []float32{1, 2, 3, 4})
+		return
+	}
+	a.answers <- struct{}{}
+}
+
+func (a *answering) Lost(peer string, err error) { panic(err) }
+
+func benchmarkCluster(b *testing.B) []*answering {
+	ends := []*answering{{answers: make(chan struct{}, 1<<16)}, {answers: make(chan struct{}, 1<<16)}}
+	nodes := cluster(b, ends[0], ends[1])
+	for i, n := range nodes {
+		ends[i].node = n
+	}
+	b.Cleanup(func() { closeAll(b, nodes) })
+	return ends
+}
+
+// BenchmarkLarge sends 1 MiB a time, at most inFlight ahead of what has arrived.
+func BenchmarkLarge(b *testing.B) {
+	const size = 1 << 20
+	b.Run("stream", func(b *testing.B) {
+		ends := benchmarkCluster(b)
+		payload := make([]float32, size/4)
+		pipelined(b, ends[1].answers, func() {
+			if err := ends[0].node.Send(rows(0, 1, 0), payload); err != nil {
+				b.Fatal(err)
+			}
+		})
+		b.SetBytes(size)
+	})
+	b.Run("bare", func(b *testing.B) {
+		arrived := make(chan struct{}, 1<<16)
+		c := bare(b, func([]byte, *bufio.Writer) { arrived <- struct{}{} })
+		frame := make([]byte, size)
+		pipelined(b, arrived, func() { c.write(b, frame) })
+		b.SetBytes(size)
+	})
+}
+
+// BenchmarkSmallCalls asks with a bare header and is answered with 16 bytes.
+func BenchmarkSmallCalls(b *testing.B) {
+	b.Run("stream", func(b *testing.B) {
+		ends := benchmarkCluster(b)
+		pipelined(b, ends[0].answers, func() {
+			if err := ends[0].node.Send(msg.Message{Kind: msg.GetEmbeddings, From: worker(0), To: worker(1)}, nil); err != nil {
+				b.Fatal(err)
+			}
+		})
+	})
+	b.Run("bare", func(b *testing.B) {
+		answer := make([]byte, 72)
+		c := bare(b, func(_ []byte, w *bufio.Writer) { writeFrame(w, answer) })
+		answers := make(chan struct{}, 1<<16)
+		go func() {
+			for readFrame(c.reader) != nil {
+				answers <- struct{}{}
+			}
+		}()
+		ask := make([]byte, msg.HeaderBytes)
+		pipelined(b, answers, func() { c.write(b, ask) })
+	})
+}
+
+// pipelined does b.N things of which at most inFlight are unanswered.
+func pipelined(b *testing.B, answers <-chan struct{}, do func()) {
+	b.ReportAllocs()
+	under := 0
+	for b.Loop() {
+		if under == inFlight {
+			<-answers
+			under--
+		}
+		do()
+		under++
+	}
+	for ; under > 0; under-- {
+		<-answers
+	}
+}
+
+// bareConn is one end of a TCP connection that frames are written to.
+type bareConn struct {
+	reader *bufio.Reader
+	writer *bufio.Writer
+}
+
+// write sends a frame at once.
+func (c *bareConn) write(b *testing.B, frame []byte) {
+	writeFrame(c.writer, frame)
+	if err := c.writer.Flush(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// bare connects to a server that hands every frame to do, which may write
+// answers; they are sent before the server waits for more.
+func bare(b *testing.B, do func(frame []byte, w *bufio.Writer)) *bareConn {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		r, w := bufio.NewReaderSize(conn, 64<<10), bufio.NewWriterSize(conn, 64<<10)
+		for frame := readFrame(r); frame != nil; frame = readFrame(r) {
+			do(frame, w)
+			if r.Buffered() == 0 && w.Flush() != nil {
+				return
+			}
+		}
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if conn.Close() != nil || l.Close() != nil {
+			b.Error("cannot close")
+		}
+	})
+	return &bareConn{bufio.NewReaderSize(conn, 64<<10), bufio.NewWriterSize(conn, 64<<10)}
+}
+
+// writeFrame leaves errors to the flush.
+func writeFrame(w *bufio.Writer, frame []byte) {
+	_, _ = w.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(frame))))
+	_, _ = w.Write(frame)
+}
+
+// readFrame returns nil at the end.
+func readFrame(r *bufio.Reader) []byte {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil
+	}
+	frame := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	if _, err := io.ReadFull(r, frame); err != nil {
+		return nil
+	}
+	return frame
+}
+
+// BenchmarkOutbox is what a small message costs before gRPC sees it.
+func BenchmarkOutbox(b *testing.B) {
+	for _, count := range []int{1, inFlight} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			box := newOutbox()
+			b.ReportAllocs()
+			for b.Loop() {
+				for range count {
+					f, err := wire.Encode(rows(0, 1, 0), nil)
+					if err != nil || !box.put(f) {
+						b.Fatal(err)
+					}
+				}
+				box.take(packetSize)
+			}
+		})
+	}
+}

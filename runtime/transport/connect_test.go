@@ -1,0 +1,95 @@
+package transport
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/msg"
+)
+
+// Processes start in any order.
+func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
+	mustLeaveNothing(t)
+	address := unused(t)
+	first := listen(t, 0, newInbox())
+	connected := make(chan error, 1)
+	go func() {
+		connected <- first.Connect(t.Context(), map[msg.Address]string{worker(0): first.Address(), worker(1): address})
+	}()
+	time.Sleep(200 * time.Millisecond)
+	second, err := Listen(address, Options{Roles: []msg.Address{worker(1), worker(2)}, Job: "a job", Handler: newInbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+	closeAll(t, []*Node{first, second})
+}
+
+func TestConnectNamesTheRole(t *testing.T) {
+	mustLeaveNothing(t)
+	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)}, Job: "another job", Handler: newInbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Abort()
+	same := listen(t, 5, newInbox())
+	defer same.Abort()
+	n := listen(t, 0, newInbox())
+	defer n.Abort()
+	nobody := unused(t)
+	server := msg.Address{Role: msg.ParameterServer, Index: 2}
+	for _, c := range []struct {
+		role          msg.Address
+		address, want string
+	}{
+		{server, nobody, "transport: cannot reach embedding PS 2 at " + nobody + ": dial tcp " + nobody + ": connect: connection refused; is it running there?"},
+		{server, "no port", `transport: cannot reach embedding PS 2 at no port: dial tcp: address no port: missing port in address`},
+		{server, same.Address(), "transport: embedding PS 2 at " + same.Address() + ": that process has NN worker 5, not embedding PS 2; check the addresses"},
+		{worker(3), other.Address(), "transport: NN worker 3 at " + other.Address() +
+			": it works on job another job, NN worker 0 on job a job; run the same build with the same job file everywhere"},
+	} {
+		start := time.Now()
+		err := n.Connect(within(t, 400*time.Millisecond), map[msg.Address]string{c.role: c.address, worker(5): same.Address()})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("%v took %v", err, took)
+		}
+	}
+}
+
+// Something that listens and says nothing does not hold Connect up.
+func TestConnectToAStranger(t *testing.T) {
+	mustLeaveNothing(t)
+	stranger, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stranger.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	n := listen(t, 0, newInbox())
+	defer n.Abort()
+	err = n.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(1): stranger.Addr().String()})
+	want := "transport: cannot reach NN worker 1 at " + stranger.Addr().String() + ": something listens, but does not answer"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+func TestConnectAfterClose(t *testing.T) {
+	mustLeaveNothing(t)
+	a, b := listen(t, 0, newInbox()), listen(t, 1, newInbox())
+	closeAll(t, []*Node{a})
+	if err := a.Connect(t.Context(), map[msg.Address]string{worker(1): b.Address()}); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Error(err)
+	}
+	b.Abort()
+}

@@ -1,0 +1,166 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/algo/msg"
+)
+
+// received is one message that a handler was given.
+type received struct {
+	m       msg.Message
+	payload any
+}
+
+// inbox is a handler that keeps what it is given.
+type inbox struct {
+	messages chan received
+	losses   chan error
+
+	mu    sync.Mutex
+	peers []string // lost, in order
+}
+
+func newInbox() *inbox {
+	return &inbox{messages: make(chan received, 1<<16), losses: make(chan error, 16)}
+}
+
+func (i *inbox) Deliver(m msg.Message, payload any) { i.messages <- received{m, payload} }
+
+func (i *inbox) Lost(peer string, err error) {
+	i.mu.Lock()
+	i.peers = append(i.peers, peer)
+	i.mu.Unlock()
+	i.losses <- err
+}
+
+// next waits for a message.
+func (i *inbox) next(t testing.TB) received {
+	t.Helper()
+	select {
+	case r := <-i.messages:
+		return r
+	case err := <-i.losses:
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("no message came")
+	}
+	return received{}
+}
+
+// loss waits for the one loss.
+func (i *inbox) loss(t testing.TB, within time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-i.losses:
+		return err
+	case <-time.After(within):
+		t.Fatal("nothing was lost")
+		return nil
+	}
+}
+
+func worker(i int) msg.Address { return msg.Address{Role: msg.NNWorker, Index: int32(i)} }
+
+// listen makes a node of one NN worker.
+func listen(t testing.TB, i int, h Handler) *Node {
+	t.Helper()
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(i)}, Job: "a job", Handler: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// cluster makes nodes of one NN worker each, all connected with each other.
+func cluster(t testing.TB, inboxes ...Handler) []*Node {
+	t.Helper()
+	nodes := make([]*Node, len(inboxes))
+	addresses := map[msg.Address]string{}
+	for i, h := range inboxes {
+		nodes[i] = listen(t, i, h)
+		addresses[worker(i)] = nodes[i].Address()
+	}
+	for _, n := range nodes {
+		if err := n.Connect(t.Context(), addresses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return nodes
+}
+
+// closeAll closes nodes at the same time, as the processes of a job do.
+func closeAll(t testing.TB, nodes []*Node) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for _, n := range nodes {
+		wait.Go(func() {
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// mustLeaveNothing fails the test if, when everything else of it is over,
+// goroutines of gRPC or of this package are left.
+func mustLeaveNothing(t *testing.T) {
+	t.Cleanup(func() {
+		var left string
+		for range 200 {
+			if left = ours(); left == "" {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("goroutines are left:\n%s", left)
+	})
+}
+
+// ours returns the stacks of goroutines that a node may have started.
+func ours() string {
+	buffer := make([]byte, 1<<20)
+	var found []string
+	for _, stack := range strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
+		if strings.Contains(stack, "google.golang.org/grpc") || strings.Contains(stack, "transport.(*Node)") || strings.Contains(stack, "transport.(*link)") {
+			found = append(found, stack)
+		}
+	}
+	return strings.Join(found, "\n\n")
+}
+
+// within returns a context for a connection that will fail.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// unused returns an address at which nothing listens.
+func unused(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// rows makes a message from one NN worker to another.
+func rows(from, to, step int) msg.Message {
+	return msg.Message{Kind: msg.Rows, From: worker(from), To: worker(to), Step: int32(step)}
+}
+
+func name(i int) string { return fmt.Sprint(worker(i)) }

@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"tandem/algo/msg"
+)
+
+// link is the way to one process: a stream, and the frames that wait for it.
+type link struct {
+	node   *Node
+	name   string
+	roles  []msg.Address
+	conn   *grpc.ClientConn
+	stream grpc.ClientStream
+	cancel context.CancelFunc
+	box    *outbox
+
+	ended chan struct{} // closed when the stream has ended
+	err   error         // then: why, nil if the other end has taken everything
+	told  bool          // then: whoever asks knows of err
+}
+
+// send is the goroutine that writes what is in the box.
+func (l *link) send() {
+	for {
+		p, ok := l.box.take(packetSize)
+		if !ok {
+			// An error here and below is one of the stream, which watch gets to know.
+			_ = l.stream.CloseSend()
+			return
+		}
+		if l.stream.SendMsg(p) != nil {
+			return
+		}
+	}
+}
+
+// watch is the goroutine that waits for the other end's one word, or for the
+// stream to break.
+func (l *link) watch() {
+	err := l.stream.RecvMsg(&packet{})
+	l.box.drop()
+	if err != nil {
+		l.told = l.node.lost(l.name, err)
+	}
+	l.err = err
+	close(l.ended)
+}
+
+// close ends the stream, if it has not ended, and the connection.
+func (l *link) close() {
+	l.cancel()
+	// A connection can only be closed already.
+	_ = l.conn.Close()
+}

@@ -1,0 +1,273 @@
+package transport
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/algo/route"
+)
+
+// Payloads of every type arrive, and messages arrive in order.
+func TestMessagesArriveInOrder(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newInbox()
+	nodes := cluster(t, newInbox(), in)
+	payloads := []any{
+		nil, []float32{1, 2, 3}, []uint64{4, 5}, route.Put{Rank: 1, Samples: 2, Signs: []uint64{7}, Sums: []float32{8}}, make([]float32, 100_000),
+	}
+	const count = 500
+	for step := range count {
+		if err := nodes[0].Send(rows(0, 1, step), payloads[step%len(payloads)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step := range count {
+		r := in.next(t)
+		if r.m != rows(0, 1, step) {
+			t.Fatalf("%v, want step %d", r.m, step)
+		}
+		switch want := payloads[step%len(payloads)].(type) {
+		case []float32:
+			if !slices.Equal(r.payload.([]float32), want) {
+				t.Fatalf("step %d brings other values", step)
+			}
+		case route.Put:
+			if got := r.payload.(route.Put); !slices.Equal(got.Signs, want.Signs) || !slices.Equal(got.Sums, want.Sums) {
+				t.Fatalf("step %d: %v", step, got)
+			}
+		}
+	}
+	closeAll(t, nodes)
+}
+
+// Each half of a part goes where it belongs.
+func TestPartsTravelInHalves(t *testing.T) {
+	in := newInbox()
+	nodes := cluster(t, newInbox(), in)
+	part := &batch.Cut(&batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
+	for _, k := range []msg.Kind{msg.IDFeatures, msg.Samples} {
+		if err := nodes[0].Send(msg.Message{Kind: k, To: worker(1)}, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, samples := in.next(t).payload.(*batch.Part), in.next(t).payload.(*batch.Part)
+	if len(ids.Slots) != 1 || len(ids.Labels) != 0 || len(samples.Slots) != 0 || len(samples.Labels) != 1 {
+		t.Errorf("%+v, %+v", ids.Batch, samples.Batch)
+	}
+	closeAll(t, nodes)
+}
+
+// Four processes send each other far more than any buffer between them holds,
+// all at once, before any of them looks at what has come.
+func TestFullStreamsDoNotDeadlock(t *testing.T) {
+	mustLeaveNothing(t)
+	const count = 12
+	inboxes := []*inbox{newInbox(), newInbox(), newInbox(), newInbox()}
+	nodes := cluster(t, inboxes[0], inboxes[1], inboxes[2], inboxes[3])
+	payload := make([]float32, 1<<19) // 2 MiB
+	var wait sync.WaitGroup
+	for from, n := range nodes {
+		wait.Go(func() {
+			for step := range count {
+				for to := range nodes {
+					if to == from {
+						continue
+					}
+					if err := n.Send(rows(from, to, step), payload); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for _, in := range inboxes {
+		steps := map[msg.Address]int32{}
+		for range count * (len(nodes) - 1) {
+			m := in.next(t).m
+			if m.Step != steps[m.From] {
+				t.Fatalf("%v, want step %d", m, steps[m.From])
+			}
+			steps[m.From]++
+		}
+	}
+	closeAll(t, nodes)
+}
+
+// echo answers every message from within Deliver.
+type echo struct {
+	*inbox
+	node chan *Node
+}
+
+func (e echo) Deliver(m msg.Message, payload any) {
+	n := <-e.node
+	e.node <- n
+	m.From, m.To = m.To, m.From
+	if err := n.Send(m, payload); err != nil {
+		e.inbox.Lost("echo", err)
+	}
+}
+
+// A handler may send: it never waits for the stream.
+func TestHandlerMaySend(t *testing.T) {
+	in, e := newInbox(), echo{newInbox(), make(chan *Node, 1)}
+	nodes := cluster(t, in, e)
+	e.node <- nodes[1]
+	payload := make([]float32, 1<<18)
+	for step := range 40 {
+		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step := range 40 {
+		if m := in.next(t).m; m.Step != int32(step) {
+			t.Fatalf("%v, want step %d", m, step)
+		}
+	}
+	closeAll(t, nodes)
+}
+
+// Close lets everything arrive that was sent before, also when both ends close
+// at once.
+func TestCloseWhileSending(t *testing.T) {
+	mustLeaveNothing(t)
+	inboxes := []*inbox{newInbox(), newInbox()}
+	nodes := cluster(t, inboxes[0], inboxes[1])
+	sent := make([]int, 2)
+	payload := make([]float32, 10_000)
+	var wait sync.WaitGroup
+	for from, n := range nodes {
+		wait.Go(func() {
+			for sent[from] < 2000 && n.Send(rows(from, 1-from, sent[from]), payload) == nil {
+				sent[from]++
+			}
+		})
+	}
+	time.Sleep(5 * time.Millisecond)
+	closeAll(t, nodes)
+	wait.Wait()
+	for from, count := range sent {
+		if got := len(inboxes[1-from].messages); got != count || count == 0 {
+			t.Errorf("%d of %d messages from %d arrived", got, count, from)
+		}
+		if len(inboxes[from].losses) > 0 {
+			t.Error(<-inboxes[from].losses)
+		}
+	}
+	if err := nodes[0].Close(); err != nil {
+		t.Error("again:", err)
+	}
+}
+
+// A process that closes is not lost, and cannot be sent to.
+func TestLeavingIsNoLoss(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newInbox()
+	nodes := cluster(t, newInbox(), in)
+	closeAll(t, nodes[:1]) // without waiting for the other for ever
+	for nodes[1].Send(rows(1, 0, 0), nil) == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := nodes[1].Send(rows(1, 0, 0), nil); err == nil || !strings.Contains(err.Error(), "NN worker 0 is gone") {
+		t.Error(err)
+	}
+	nodes[1].Abort()
+	if len(in.losses) > 0 {
+		t.Error(<-in.losses)
+	}
+}
+
+// A process that dies is lost to all others, once, by its name, within 5 s; and
+// those can still talk to each other.
+func TestDeathIsNoticed(t *testing.T) {
+	mustLeaveNothing(t)
+	inboxes := []*inbox{newInbox(), newInbox(), newInbox()}
+	nodes := cluster(t, inboxes[0], inboxes[1], inboxes[2])
+	nodes[2].Abort()
+	for _, in := range inboxes[:2] {
+		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost NN worker 2: its connection broke") {
+			t.Error(err)
+		}
+	}
+	if err := nodes[0].Send(rows(0, 1, 7), nil); err != nil {
+		t.Error(err)
+	}
+	if m := inboxes[1].next(t).m; m.Step != 7 {
+		t.Error(m)
+	}
+	closeAll(t, nodes[:2])
+	for i, in := range inboxes {
+		if want := []string{name(2)}; i < 2 && !slices.Equal(in.peers, want) || i == 2 && len(in.peers) > 0 {
+			t.Errorf("%s lost %v", name(i), in.peers)
+		}
+	}
+}
+
+// What was queued for a dead process is dropped; Close does not wait for it.
+func TestCloseAfterDeathMidStream(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newInbox()
+	nodes := cluster(t, in, newInbox())
+	payload := make([]float32, 1<<20)
+	for step := range 30 {
+		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes[1].Abort()
+	in.loss(t, 5*time.Second)
+	start := time.Now()
+	closeAll(t, nodes[:1]) // the loss was told; it is no error again
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("closing took %v", took)
+	}
+}
+
+// A role that is not there is a fault of the sender, who is lost for it.
+func TestMessageForAnotherProcess(t *testing.T) {
+	in := newInbox()
+	nodes := cluster(t, in, newInbox())
+	nodes[1].mu.Lock()
+	nodes[1].links[worker(9)] = nodes[1].links[worker(0)]
+	nodes[1].mu.Unlock()
+	if err := nodes[1].Send(rows(1, 9, 0), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "NN worker 1 → NN worker 9, which is not here but at NN worker 0") {
+		t.Error(err)
+	}
+	for _, n := range nodes {
+		n.Abort()
+	}
+}
+
+func TestSendRefuses(t *testing.T) {
+	nodes := cluster(t, newInbox(), newInbox())
+	defer closeAll(t, nodes)
+	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "NN worker 5: no process with that role is connected") {
+		t.Error(err)
+	}
+	if err := nodes[0].Send(rows(0, 1, 0), "text"); err == nil || !strings.Contains(err.Error(), "cannot travel") {
+		t.Error(err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	n := listen(t, 0, newInbox())
+	defer n.Abort()
+	_, err := Listen(n.Address(), Options{Roles: []msg.Address{worker(1)}, Handler: newInbox()})
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), n.Address()+": address already in use; stop the process that holds the port") {
+		t.Error(err)
+	}
+	if _, err := Listen("127.0.0.1:0", Options{Handler: newInbox()}); err == nil {
+		t.Error("a node without roles")
+	}
+}
