@@ -50,14 +50,14 @@ func TestCrossEntropyIsStableAndMatchesItsDefinition(t *testing.T) {
 		{1000, 1, 0, 0},
 	} {
 		grad := []float32{9}
-		loss := CrossEntropy(grad, []float32{tt.z}, []float32{tt.y})
+		loss := CrossEntropy(grad, []float32{tt.z}, []float32{tt.y}, []float32{1})
 		if math.Abs(loss-tt.loss) > 1e-7 || math.Abs(float64(grad[0]-tt.gradient)) > 1e-7 {
 			t.Errorf("z = %v, y = %v: loss %v and gradient %v, want %v and %v",
 				tt.z, tt.y, loss, grad[0], tt.loss, tt.gradient)
 		}
 	}
 	z := []float32{0, 0}
-	if got := CrossEntropy(z, z, []float32{0, 1}); got != 2*math.Ln2 || z[0] != 0.5 || z[1] != -0.5 {
+	if got := CrossEntropy(z, z, []float32{0, 1}, []float32{1}); got != 2*math.Ln2 || z[0] != 0.5 || z[1] != -0.5 {
 		t.Errorf("in place: loss %v, gradient %v, want 2·ln 2 and [0.5 -0.5]", got, z)
 	}
 }

@@ -67,7 +67,7 @@ func TestRowKernelsPanicWithBothSizes(t *testing.T) {
 	x := make([]float32, 4)
 	wantPanic(t, "axpy", "kernel: len(x) = 3, want 4", func() { Axpy(x, 1, x[:3]) })
 	wantPanic(t, "bias", "kernel: len(bias) = 1, want at least 2", func() { AddBias(x, 2, 2, x[:1]) })
-	wantPanic(t, "loss", "kernel: len(labels) = 3, want 4", func() { CrossEntropy(nil, x, x[:3]) })
+	wantPanic(t, "loss", "kernel: len(labels) = 3, want 4", func() { CrossEntropy(nil, x, x[:3], x[:1]) })
 	wantPanic(t, "norm", "kernel: len(matrix) = 4, want at least 6",
 		func() { BatchNormEval(x, x, 3, 2, x, x, 1e-5, x, x) })
 }

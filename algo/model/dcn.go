@@ -21,10 +21,10 @@ func newDCNv2(spec Spec, schema *batch.Schema) Engine {
 		crossed = n.addCross(fmt.Sprintf("cross.%d", i), x0, crossed, spec.Rank)
 	}
 	if spec.Structure == Stacked {
-		return n.finish(n.addLogit(n.addStack("top", crossed, spec.Top, spec.BatchNorm, relu)))
+		return n.finish(n.addHeads(n.addStack("top", crossed, spec.Top, spec.BatchNorm, relu), spec), spec)
 	}
 	deep := n.addStack("top", x0, spec.Top, spec.BatchNorm, relu)
-	return n.finish(n.addLogit(n.addJoin(crossed, deep)))
+	return n.finish(n.addHeads(n.addJoin(crossed, deep), spec), spec)
 }
 
 // addCross adds one cross layer over x, all of whose widths are that of x_0:

@@ -29,5 +29,5 @@ func newDLRM(spec Spec, schema *batch.Schema) (Engine, error) {
 			ErrSchema, spec.Kind)
 	}
 	joint := n.addJoin(append(top, n.addInteraction(vectors, d))...)
-	return n.finish(n.addLogit(n.addStack("top", joint, spec.Top, spec.BatchNorm, relu))), nil
+	return n.finish(n.addHeads(n.addStack("top", joint, spec.Top, spec.BatchNorm, relu), spec), spec), nil
 }

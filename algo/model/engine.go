@@ -35,6 +35,7 @@ type Cost struct {
 type Layout struct {
 	EmbeddingWidth int // pooled embedding values of a sample
 	DenseWidth     int // numeric features of a sample
+	Labels         int // labels of a sample, and logits
 	Tensors        []Tensor
 	// Buckets cover the parameter vector once, in the order in which backward
 	// finishes them: the last layer first.
@@ -53,7 +54,7 @@ type Input struct {
 	Samples    int
 	Embeddings []float32 // Samples × EmbeddingWidth
 	Dense      []float32 // Samples × DenseWidth
-	Labels     []float32 // Samples; nil when predicting
+	Labels     []float32 // Samples × Labels; nil when predicting
 }
 
 // Engine runs one network. Its methods may be called from several goroutines
@@ -75,8 +76,8 @@ type Engine interface {
 // The order is Forward, then Backward for bucket 0, 1, … of the layout, then
 // EmbeddingGrad. All results alias the pass and hold until the next Forward.
 type Pass interface {
-	// Forward returns the logits of the samples and the sum of their losses
-	// (0 without labels). In training batch norm uses the group's own
+	// Forward returns the logits of the samples, Samples × Labels, and the sum of
+	// their losses (0 without labels), each label's with the weight of its head. In training batch norm uses the group's own
 	// statistics, otherwise running.
 	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
 	// Stats returns the group's batch-norm statistics after a training Forward;

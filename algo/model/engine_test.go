@@ -172,7 +172,7 @@ func TestFactorsStartSmallAndUnequal(t *testing.T) {
 
 func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
 	spec := Spec{Kind: FeedForward, EmbeddingDim: 1, Top: []int{1}, Activation: NoActivation, BatchNorm: true}
-	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}})
+	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}, Labels: []string{"click"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,14 +219,14 @@ func TestEvaluationOfASampleDoesNotDependOnItsGroup(t *testing.T) {
 		pass := engine.NewPass(5)
 		logits, _ := pass.Forward(params, running, in, false)
 		all := slices.Clone(logits)
-		for i := range all {
+		for i := range in.Samples {
 			one, loss := pass.Forward(params, running, Input{
 				Samples:    1,
 				Embeddings: in.Embeddings[i*l.EmbeddingWidth:][:l.EmbeddingWidth],
 				Dense:      in.Dense[i*l.DenseWidth:][:l.DenseWidth],
 			}, false)
-			if one[0] != all[i] || loss != 0 {
-				t.Errorf("%s: sample %d alone has logit %v and loss %v, want %v and 0", n.name, i, one[0], loss, all[i])
+			if want := all[i*l.Labels:][:l.Labels]; !slices.Equal(one, want) || loss != 0 {
+				t.Errorf("%s: sample %d alone has logits %v and loss %v, want %v and 0", n.name, i, one, loss, want)
 			}
 		}
 	}
@@ -251,7 +251,9 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
 		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},
 		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0), "dlrm needs two vectors"},
-		{"nothing", Default(), &batch.Schema{}, "neither a slot nor a numeric feature"},
+		{"two labels", Default(), &batch.Schema{Labels: []string{"click", "buy"}}, "2 labels (click, buy) and 1 heads"},
+		{"one label", Spec{Kind: LogisticRegression, Heads: make([]Head, 2)}, adultIncome(2), "1 labels (income) and 2 heads"},
+		{"nothing", Default(), &batch.Schema{Labels: []string{"click"}}, "neither a slot nor a numeric feature"},
 	} {
 		_, err := New(tt.spec, tt.schema)
 		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), tt.want) {
@@ -278,6 +280,12 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 		{func(s *Spec) { s.DenseTower.Layers = []int{0} }, "dense-tower.layers[0] = 0"},
 		{func(s *Spec) { s.Top = []int{256, 1 << 30} }, "top[1] = 1073741824"},
 		{func(s *Spec) { s.Activation = "" }, `activation = ""`},
+		{func(s *Spec) { s.Heads = []Head{{}, {Layers: []int{4, 0}}} }, "heads[1].layers[1] = 0"},
+		{func(s *Spec) { s.Heads = []Head{{Weight: -1}} }, "heads[0].weight = -1"},
+		{func(s *Spec) { s.Heads = []Head{{Weight: math.Inf(1)}} }, "heads[0].weight = +Inf"},
+		{func(s *Spec) { s.Heads = []Head{{Weight: 1e-60}} }, "heads[0].weight = 1e-60"},
+		{func(s *Spec) { s.Kind, s.Heads = LogisticRegression, []Head{{Layers: []int{4}}} }, "heads[0].layers: a head of logistic-regression"},
+		{func(s *Spec) { s.Kind, s.Heads = DeepFM, make([]Head, 2) }, "heads: 2 of a deepfm, which has one"},
 	} {
 		spec := PersiaAdultIncome()
 		tt.edit(&spec)

@@ -2,11 +2,12 @@ package model
 
 import "tandem/algo/batch"
 
-// newLogistic builds logistic regression over pooled one-value rows and numeric
-// features.
-func newLogistic(schema *batch.Schema) Engine {
+// newLogistic builds logistic regression over pooled rows and numeric features;
+// with several heads one beside the other, which share nothing: head h uses value
+// h of every row.
+func newLogistic(spec Spec, schema *batch.Schema) Engine {
 	n := newNetwork(schema)
-	return n.finish(n.addLinear(1))
+	return n.finish(n.addLinear(spec.Dim(), spec.Labels()), spec)
 }
 
 // newFactorization builds a factorization machine of second order. Every slot is
@@ -22,13 +23,13 @@ func newLogistic(schema *batch.Schema) Engine {
 func newFactorization(spec Spec, schema *batch.Schema) Engine {
 	n := newNetwork(schema)
 	logit, _ := n.addFactorization(spec.Factors)
-	return n.finish(logit)
+	return n.finish(logit, spec)
 }
 
 // addFactorization adds a factorization machine with vectors of dim values, and
 // returns its logit and the vectors.
 func (n *network) addFactorization(dim int) (logit, vectors value) {
-	first := n.addLinear(dim + 1)
+	first := n.addLinear(dim+1, 1)
 	vectors = n.addFactors(dim)
 	return n.addSum(first, n.addPairSum(vectors, dim)), vectors
 }
@@ -42,5 +43,5 @@ func newDeepFM(spec Spec, schema *batch.Schema) Engine {
 	n := newNetwork(schema)
 	shallow, vectors := n.addFactorization(spec.EmbeddingDim)
 	deep := n.addStack("top", vectors, spec.Top, spec.BatchNorm, spec.Activation == ReLU)
-	return n.finish(n.addSum(shallow, n.addLogit(deep)))
+	return n.finish(n.addSum(shallow, n.addLogit("output", deep)), spec)
 }

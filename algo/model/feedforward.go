@@ -20,7 +20,7 @@ func newFeedForward(spec Spec, schema *batch.Schema) (Engine, error) {
 		return nil, err
 	}
 	top := n.addStack("top", n.addJoin(sparse, dense), spec.Top, spec.BatchNorm, relu)
-	return n.finish(n.addLogit(top)), nil
+	return n.finish(n.addHeads(top, spec), spec), nil
 }
 
 // addTower adds the layers of a tower, if there is one.

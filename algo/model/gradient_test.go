@@ -21,10 +21,10 @@ func group(r *rand.Rand, l *Layout, samples int) Input {
 		Samples:    samples,
 		Embeddings: values(r, samples*l.EmbeddingWidth),
 		Dense:      values(r, samples*l.DenseWidth),
-		Labels:     make([]float32, samples),
+		Labels:     make([]float32, samples*l.Labels),
 	}
 	for i := range in.Labels {
-		in.Labels[i] = float32(i % 2)
+		in.Labels[i] = float32((i + i/l.Labels) % 2) // of one head every other, of two both alike or not
 	}
 	return in
 }

@@ -66,11 +66,6 @@ func (n *network) addStack(name string, input value, widths []int, norm, relu bo
 	return input
 }
 
-// addLogit adds the linear layer to one value that ends a network.
-func (n *network) addLogit(input value) (output value) {
-	return n.addLayer(input, layerSpec{name: "output", out: 1})
-}
-
 // initialize draws weight and bias uniform in ±1/√in and sets gamma 1, beta 0,
 // running mean 0, running variance 1.
 //

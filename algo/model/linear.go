@@ -1,28 +1,29 @@
 package model
 
-// linear is the part of a logit that is linear in the features: the first value
-// e_i of the pooled row of every slot i, and the numeric features x_j with the
-// weights w_j,
+// linear is the part of a logit that is linear in the features: for head h value
+// h of the pooled row e_i of every slot i, and the numeric features x_j with
+// weights w_hj,
 //
-//	out = b + Σ_i e_i + Σ_j w_j·x_j
+//	out_h = b_h + Σ_i e_ih + Σ_j w_hj·x_j
 //
 // Everything starts at 0, this part being convex; so may the rows.
 type linear struct {
-	dim    int // length of a slot's row
+	dim    int // length of a slot's row, at least heads
+	heads  int
 	slots  int
 	width  int // numeric features
-	weight int // w
+	weight int // w, heads × width
 	bias   int // b
 	output value
 }
 
-// addLinear adds the linear part over rows of dim values.
-func (n *network) addLinear(dim int) (output value) {
+// addLinear adds the linear part of some heads over rows of dim values.
+func (n *network) addLinear(dim, heads int) (output value) {
 	l := &n.layout
 	lo := l.Params
-	f := &linear{dim: dim, slots: l.EmbeddingWidth / dim, width: l.DenseWidth, output: n.newValue(1)}
-	f.weight = l.addTensor("linear", f.width)
-	f.bias = l.addTensor("bias", 1)
+	f := &linear{dim: dim, heads: heads, slots: l.EmbeddingWidth / dim, width: l.DenseWidth, output: n.newValue(heads)}
+	f.weight = l.addTensor("linear", heads, f.width)
+	f.bias = l.addTensor("bias", heads)
 	n.add(f, lo)
 	return f.output
 }
@@ -30,39 +31,40 @@ func (n *network) addLinear(dim int) (output value) {
 func (f *linear) initialize(_, _ []float32, _ uint64) {}
 
 func (f *linear) cost() (flops float64, values, kernels int) {
-	return float64(f.slots + 2*f.width), f.slots + f.width + 1, 1
+	return float64(f.heads * (f.slots + 2*f.width)), f.heads*f.slots + f.width + f.heads, 1
 }
 
 func (f *linear) newPass(int) partPass { return f }
 
 func (f *linear) forward(p *pass) {
-	rows, x := p.value(embeddings), p.value(numeric)
-	weight := p.params[f.weight:][:f.width]
-	out := p.value(f.output)
-	for i := range out {
-		logit := float64(p.params[f.bias])
+	rows, x, out := p.value(embeddings), p.value(numeric), p.value(f.output)
+	for at := range out {
+		i, h := at/f.heads, at%f.heads
+		logit := float64(p.params[f.bias+h])
 		for slot := range f.slots {
-			logit += float64(rows[(i*f.slots+slot)*f.dim])
+			logit += float64(rows[(i*f.slots+slot)*f.dim+h])
 		}
+		weight := p.params[f.weight+h*f.width:][:f.width]
 		for j, v := range x[i*f.width:][:f.width] {
 			logit += float64(weight[j]) * float64(v) // exact before the addition, fused or not
 		}
-		out[i] = float32(logit)
+		out[at] = float32(logit)
 	}
 }
 
 func (f *linear) backward(p *pass, paramGrad []float32) {
 	x, rowGrad := p.value(numeric), p.grad(embeddings)
-	weightGrad := paramGrad[f.weight:][:f.width]
-	clear(weightGrad)
-	paramGrad[f.bias] = 0
-	for i, g := range p.grad(f.output) {
-		paramGrad[f.bias] += g
+	clear(paramGrad[f.weight:][:f.heads*f.width])
+	clear(paramGrad[f.bias:][:f.heads])
+	for at, g := range p.grad(f.output) {
+		i, h := at/f.heads, at%f.heads
+		paramGrad[f.bias+h] += g
+		weightGrad := paramGrad[f.weight+h*f.width:][:f.width]
 		for j, v := range x[i*f.width:][:f.width] {
 			weightGrad[j] += float32(g * v)
 		}
 		for slot := range f.slots {
-			rowGrad[(i*f.slots+slot)*f.dim] += g
+			rowGrad[(i*f.slots+slot)*f.dim+h] += g
 		}
 	}
 }

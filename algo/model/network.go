@@ -21,7 +21,9 @@ type network struct {
 	ends   []int
 	spans  []Bucket // the parameters of every part
 	norms  []*layer // the layers with batch norm
-	output value    // the logits
+	output value    // the logits, one a head
+	// weights are those of the labels' losses.
+	weights []float32
 }
 
 // value numbers one of the values that flow between parts: samples × width.
@@ -74,10 +76,12 @@ func (n *network) add(p part, lo int) {
 	n.spans = append(n.spans, Bucket{lo, n.layout.Params})
 }
 
-// finish returns the complete network whose logits are output.
-func (n *network) finish(output value) *network {
-	n.output = output
+// finish returns the complete network whose logits are output, one for each head
+// of the spec.
+func (n *network) finish(output value, spec Spec) *network {
+	n.output, n.weights = output, spec.lossWeights()
 	l := &n.layout
+	l.Labels = spec.Labels()
 	for i := len(n.parts) - 1; i >= 0; i-- {
 		if span := n.spans[i]; span.Hi > span.Lo {
 			l.Buckets, n.ends = append(l.Buckets, span), append(n.ends, i)

@@ -62,7 +62,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 			clear(p.grad(value(v)))
 		}
 	}
-	return logits, kernel.CrossEntropy(p.grad(p.net.output), logits, in.Labels)
+	return logits, kernel.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
 }
 
 // value returns the group's part of a value: samples × width.

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"tandem/algo/batch"
 )
@@ -13,12 +14,16 @@ var ErrSchema = errors.New("the data do not suit the network")
 
 // New returns the built-in engine of the network that spec describes, for data
 // of the given schema. It returns the error of Validate, or one that wraps
-// ErrSchema if a slot's row length is not spec.Dim(), if a slot is raw and the
+// ErrSchema if labels and heads differ in number, if a slot's row length is not spec.Dim(), if a slot is raw and the
 // kind is neither feed-forward nor dcn-v2, or if the data lack what a part of the
 // network takes as input.
 func New(spec Spec, schema *batch.Schema) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	if labels := len(schema.Labels); labels != spec.Labels() {
+		return nil, fmt.Errorf("model: %w: there are %d labels (%s) and %d heads: give the model one head for each label",
+			ErrSchema, labels, strings.Join(schema.Labels, ", "), spec.Labels())
 	}
 	for _, slot := range schema.Slots {
 		if slot.Dim != spec.Dim() {
@@ -35,7 +40,7 @@ func New(spec Spec, schema *batch.Schema) (Engine, error) {
 	}
 	switch spec.Kind {
 	case LogisticRegression:
-		return newLogistic(schema), nil
+		return newLogistic(spec, schema), nil
 	case FactorizationMachine:
 		return newFactorization(spec, schema), nil
 	case DeepFM:

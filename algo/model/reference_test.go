@@ -30,13 +30,20 @@ func (r *reference) tensor(name string) []float64 {
 }
 
 func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logits []float64, sum float64) {
+	heads := max(len(r.spec.Heads), 1)
 	switch r.spec.Kind {
 	case LogisticRegression:
-		for i := range labels {
-			logits = append(logits, r.tensor("bias")[0]+total(embeddings[i])+dot(r.tensor("linear"), dense[i]))
+		for i := range embeddings {
+			for h := range heads {
+				logit := r.tensor("bias")[h] + dot(r.tensor("linear")[h*len(dense[i]):][:len(dense[i])], dense[i])
+				for at := h; at < len(embeddings[i]); at += heads {
+					logit += embeddings[i][at]
+				}
+				logits = append(logits, logit)
+			}
 		}
 	case FactorizationMachine:
-		for i := range labels {
+		for i := range embeddings {
 			logit, _ := r.machine(embeddings[i], dense[i], r.spec.Factors)
 			logits = append(logits, logit)
 		}
@@ -51,7 +58,11 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 	}
 	for i, z := range logits {
 		p := 1 / (1 + math.Exp(-z))
-		sum -= labels[i]*math.Log(p) + (1-labels[i])*math.Log(1-p)
+		weight := 1.0
+		if len(r.spec.Heads) > 0 && r.spec.Heads[i%heads].Weight > 0 {
+			weight = r.spec.Heads[i%heads].Weight
+		}
+		sum -= weight * (labels[i]*math.Log(p) + (1-labels[i])*math.Log(1-p))
 	}
 	return logits, sum
 }
@@ -138,9 +149,9 @@ func (r *reference) crossNetwork(embeddings, dense [][]float64) (logits []float6
 	deep := r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, &offset)
 	for i := range deep {
 		joint := slices.Concat(crossed[i], deep[i])
-		logits = append(logits, dot(r.tensor("output.weight"), joint)+r.tensor("output.bias")[0])
+		input[i] = joint
 	}
-	return logits
+	return r.heads(input, &offset)
 }
 
 func (r *reference) crossWeight(layer, row, column, width int) (weight float64) {
@@ -162,10 +173,27 @@ func (r *reference) crossBias(layer int) []float64 {
 	return r.tensor(fmt.Sprintf("cross.%d.u.bias", layer))
 }
 
-// head is the top layers and the layer to one logit.
+// head is the top layers and the heads.
 func (r *reference) head(input [][]float64, offset *int) (logits []float64) {
-	for _, x := range r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, offset) {
-		logits = append(logits, dot(r.tensor("output.weight"), x)+r.tensor("output.bias")[0])
+	return r.heads(r.stack("top", len(r.spec.Top), r.spec.BatchNorm, input, offset), offset)
+}
+
+// heads are each head's own layers and the layer to its logit; sample by sample,
+// head by head.
+func (r *reference) heads(shared [][]float64, offset *int) []float64 {
+	heads, prefix := r.spec.Heads, "output"
+	if len(heads) == 0 {
+		heads = make([]Head, 1)
+	}
+	logits := make([]float64, len(shared)*len(heads))
+	for h, head := range heads {
+		own := fmt.Sprintf("head.%d", h)
+		if len(heads) > 1 {
+			prefix = own + ".output"
+		}
+		for i, x := range r.stack(own, len(head.Layers), r.spec.BatchNorm, shared, offset) {
+			logits[i*len(heads)+h] = dot(r.tensor(prefix+".weight"), x) + r.tensor(prefix + ".bias")[0]
+		}
 	}
 	return logits
 }
@@ -241,13 +269,6 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
-func total(x []float64) (sum float64) {
-	for _, v := range x {
-		sum += v
-	}
-	return sum
-}
-
 func wide(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
@@ -291,6 +312,10 @@ func networks() []fixture {
 	cross := func(structure string, layers, rank int, top []int, norm bool) Spec {
 		return Spec{Kind: DCNv2, EmbeddingDim: 3, CrossLayers: layers, Structure: structure, Rank: rank, Top: top, Activation: ReLU, BatchNorm: norm}
 	}
+	two := func(spec Spec, schema *batch.Schema, heads ...Head) fixture {
+		spec.Heads, schema.Labels = heads, make([]string, len(heads))
+		return fixture{fmt.Sprintf("%s with heads %v", spec.Kind, heads), spec, schema}
+	}
 	plain, normed := &Tower{Layers: []int{4}}, &Tower{Layers: []int{4, 5}, BatchNorm: true}
 	return []fixture{
 		{"logistic regression", Spec{Kind: LogisticRegression}, schema(1, 3, 0)},
@@ -315,6 +340,12 @@ func networks() []fixture {
 		{"sparse tower alone", forward(plain, nil, []int{5}, ReLU, false), schema(3, 2, 0)},
 		{"dense tower alone", forward(nil, normed, []int{5}, ReLU, false), schema(3, 2, 0)},
 		{"towers without top", forward(plain, plain, nil, ReLU, false), schema(3, 2, 0)},
+		two(forward(nil, nil, []int{5}, ReLU, true), schema(3, 2, 2), Head{Layers: []int{4, 3}}, Head{Layers: []int{3}, Weight: 0.25}),
+		two(forward(nil, nil, nil, ReLU, false), schema(3, 2, 0), Head{}, Head{Weight: 3}, Head{}),
+		two(forward(nil, nil, []int{4}, ReLU, true), schema(3, 2, 0), Head{Layers: []int{3}, Weight: 2}),
+		two(Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU}, schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
+		two(cross(Parallel, 1, 0, []int{5}, false), schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
+		two(Spec{Kind: LogisticRegression}, schema(2, 3, 0), Head{}, Head{Weight: 0.5}),
 	}
 }
 

@@ -75,8 +75,21 @@ type Spec struct {
 	// Activation follows every hidden layer, those of towers and Bottom included,
 	// after its batch norm if it has one: relu or none. Cross layers have none.
 	Activation string `yaml:"activation"`
-	// BatchNorm puts a batch norm behind every hidden layer of Top.
+	// BatchNorm puts a batch norm behind every hidden layer of Top and of the heads.
 	BatchNorm bool `yaml:"batch-norm"`
+	// Heads are the heads of the network, one for each label of the data and in
+	// their order; empty: one. An fm and a deepfm have one.
+	Heads []Head `yaml:"heads"`
+}
+
+// Head predicts one label from what the network shares among all.
+type Head struct {
+	// Layers are the widths of hidden layers of the head's own. A
+	// logistic-regression has none.
+	Layers []int `yaml:"layers"`
+	// Weight is what the loss of the label counts in the sum that training
+	// minimizes; at least 0, where 0 means 1.
+	Weight float64 `yaml:"weight"`
 }
 
 // Tower is a stack of hidden layers over one kind of input.
@@ -130,11 +143,12 @@ func PersiaTower() Spec {
 }
 
 // Dim returns the row length that the network wants of every slot: EmbeddingDim,
-// 1 for logistic-regression, Factors+1 for fm, EmbeddingDim+1 for deepfm.
+// a value a head for logistic-regression, Factors+1 for fm, EmbeddingDim+1 for
+// deepfm.
 func (s Spec) Dim() int {
 	switch s.Kind {
 	case LogisticRegression:
-		return 1
+		return s.Labels()
 	case FactorizationMachine:
 		return s.Factors + 1
 	case DeepFM:
@@ -143,9 +157,15 @@ func (s Spec) Dim() int {
 	return s.EmbeddingDim
 }
 
+// Labels returns the number of labels that the network predicts: one a head.
+func (s Spec) Labels() int { return max(len(s.Heads), 1) }
+
 // Validate returns an error that names the path of the first field that is out
 // of range.
 func (s Spec) Validate() error {
+	if err := s.validateHeads(); err != nil {
+		return err
+	}
 	switch s.Kind {
 	case LogisticRegression:
 		return nil
@@ -168,6 +188,21 @@ func (s Spec) Validate() error {
 	return fmt.Errorf("kind = %q, want one of %s", s.Kind, strings.Join(Kinds(), ", "))
 }
 
+func (s Spec) validateHeads() error {
+	if len(s.Heads) > 1 && (s.Kind == FactorizationMachine || s.Kind == DeepFM) {
+		return fmt.Errorf("heads: %d of a %s, which has one: use %s, %s or %s", len(s.Heads), s.Kind, FeedForward, DLRM, DCNv2)
+	}
+	for i, head := range s.Heads {
+		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
+			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or 0 for 1", i, head.Weight)
+		}
+		if len(head.Layers) > 0 && s.Kind != FeedForward && s.Kind != DLRM && s.Kind != DCNv2 {
+			return fmt.Errorf("heads[%d].layers: a head of %s has no hidden layers", i, s.Kind)
+		}
+	}
+	return nil
+}
+
 // stack is hidden layers and the path of the field that gives their widths.
 type stack struct {
 	path   string
@@ -179,6 +214,9 @@ type stack struct {
 func (s Spec) validateLayers(further ...stack) error {
 	if err := checkRange("embedding-dim", s.EmbeddingDim, 1, embeddingDimMax); err != nil {
 		return err
+	}
+	for i, head := range s.Heads {
+		further = append(further, stack{fmt.Sprintf("heads[%d].layers", i), head.Layers})
 	}
 	for _, stack := range append(further, stack{"top", s.Top}) {
 		for i, width := range stack.widths {

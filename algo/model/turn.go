@@ -51,7 +51,7 @@ func checkCall(l *Layout, samplesMax int, params, running []float32, in Input) {
 	checkLen("Embeddings", len(in.Embeddings), in.Samples*l.EmbeddingWidth)
 	checkLen("Dense", len(in.Dense), in.Samples*l.DenseWidth)
 	if in.Labels != nil {
-		checkLen("Labels", len(in.Labels), in.Samples)
+		checkLen("Labels", len(in.Labels), in.Samples*l.Labels)
 	}
 }
 

@@ -79,8 +79,8 @@ func (e *Evaluation) Snapshot(s State) (*Snapshot, error) {
 // evaluationBatch is the number of test rows that are predicted at a time.
 const evaluationBatch = 1024
 
-// Predict returns the predicted probability of every test row. Batch norm uses
-// the running statistics.
+// Predict returns the predicted probabilities of every test row, test rows ×
+// labels. Batch norm uses the running statistics.
 func (e *Evaluation) Predict(shot *Snapshot) []float32 {
 	pass := e.engine.NewPass(evaluationBatch)
 	width := e.schema.EmbeddingWidth()

@@ -82,9 +82,6 @@ func NewEngine(t *job.Training, schema *batch.Schema) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
-	if len(schema.Labels) != 1 {
-		return nil, fmt.Errorf("work: %d labels; the built-in models have one", len(schema.Labels))
-	}
 	return model.New(t.Model, schema)
 }
 

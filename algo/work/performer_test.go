@@ -11,6 +11,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/event"
 	"tandem/algo/job"
+	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
 	"tandem/algo/role"
@@ -51,17 +52,22 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 	}
 }
 
-// Nor do the settings of slots and rows change that: a hash-stack that two slots
-// of a feature group share, so that rows repeat within a sum and across slots,
-// with their sums scaled, and a learning rate that changes with every step.
-func TestSlotAndRowSettingsKeepWorkSequential(t *testing.T) {
+// Nor do further settings change that: a hash-stack that two slots of a feature
+// group share, so that rows repeat within a sum and across slots, with their sums
+// scaled, two labels, and a learning rate of rows that changes with every step.
+func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	source := newColumns(16*3+5, 16)
 	for s := range source.schema.Slots {
 		slot := &source.schema.Slots[s]
 		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
 	}
+	source.schema.Labels, source.all.Labels = []string{"click", "buy"}, nil
+	for i := range source.all.Samples {
+		source.all.Labels = append(source.all.Labels, float32(i%2), float32(i/2%2))
+	}
 	settings := func(ranks, servers int) job.Training {
 		one := training(ranks, servers)
+		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
 		one.Rows.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
 		return one
 	}
@@ -79,6 +85,9 @@ func TestSlotAndRowSettingsKeepWorkSequential(t *testing.T) {
 			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
 		}
 		got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
+		if len(got) != 2*source.all.Samples {
+			t.Errorf("%d predictions of %d samples with two labels", len(got), source.all.Samples)
+		}
 		if want := evaluate(q, source.all); err != nil || !slices.Equal(got, want) {
 			t.Errorf("N=%d: predictions differ from the reference, error %v", ranks, err)
 		}
@@ -224,7 +233,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(*job.Training, *columns)
 		want   string
 	}{
-		{"two labels", func(_ *job.Training, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels"},
+		{"two labels", func(_ *job.Training, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
 		{"schema", func(_ *job.Training, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
 		{"model", func(t *job.Training, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
 		{"dense optimizer", func(t *job.Training, _ *columns) { t.Dense.Kind = "lion" }, "lion"},

@@ -32,13 +32,13 @@ func newRank(engine model.Engine, groups, samplesMax int) *rank {
 // input returns group g of a part as the network sees it.
 func input(part *batch.Part, pooled []float32, width, g int) model.Input {
 	lo, hi := part.Bounds[g], part.Bounds[g+1]
-	dense := 0
+	dense, labels := 0, 0 // of a sample
 	if part.Samples > 0 {
-		dense = len(part.Dense) / part.Samples
+		dense, labels = len(part.Dense)/part.Samples, len(part.Labels)/part.Samples
 	}
 	return model.Input{
 		Samples: hi - lo, Embeddings: pooled[lo*width : hi*width],
-		Dense: part.Dense[lo*dense : hi*dense], Labels: part.Labels[lo:hi],
+		Dense: part.Dense[lo*dense : hi*dense], Labels: part.Labels[lo*labels : hi*labels],
 	}
 }
 

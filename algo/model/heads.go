@@ -1,0 +1,43 @@
+package model
+
+import "fmt"
+
+// addHeads adds what ends a network: over what all labels share, for every label
+// the hidden layers of its own head and a linear layer to its logit. The output
+// is one logit a head.
+//
+// Source: hard parameter sharing, Caruana, Machine Learning 28 (1997), section 2;
+// the "shared-bottom" of Ma and others, KDD 2018, section 3.1.
+func (n *network) addHeads(shared value, spec Spec) (logits value) {
+	heads := spec.Heads
+	if len(heads) == 0 {
+		heads = []Head{{}}
+	}
+	var all []value
+	for h, head := range heads {
+		name := fmt.Sprintf("head.%d", h)
+		own := n.addStack(name, shared, head.Layers, spec.BatchNorm, spec.Activation == ReLU)
+		if len(heads) == 1 {
+			return n.addLogit("output", own)
+		}
+		all = append(all, n.addLogit(name+".output", own))
+	}
+	return n.addJoin(all...)
+}
+
+// addLogit adds a linear layer to one value.
+func (n *network) addLogit(name string, input value) (output value) {
+	return n.addLayer(input, layerSpec{name: name, out: 1})
+}
+
+// lossWeights returns the weights of the labels' losses.
+func (s Spec) lossWeights() []float32 {
+	weights := make([]float32, s.Labels())
+	for i := range weights {
+		weights[i] = 1
+		if i < len(s.Heads) && s.Heads[i].Weight > 0 {
+			weights[i] = float32(s.Heads[i].Weight)
+		}
+	}
+	return weights
+}

@@ -1,0 +1,67 @@
+package model
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// multi returns a network of two labels with the given weights of their losses.
+func multi(t *testing.T, weights ...float64) Engine {
+	t.Helper()
+	spec := Spec{Kind: FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: ReLU}
+	for _, w := range weights {
+		spec.Heads = append(spec.Heads, Head{Layers: []int{3}, Weight: w})
+	}
+	schema := adultIncome(2)
+	schema.Labels = make([]string, len(weights))
+	return mustNew(t, spec, schema)
+}
+
+// Hard parameter sharing: the shared layers learn from the sum of the labels'
+// gradients, each with its weight, and the layers of a head from its label alone.
+// Weights that are powers of two make the sums exact enough to compare bits.
+func TestSharedLayersLearnFromTheWeightedSumOfLabels(t *testing.T) {
+	grads := func(weights ...float64) (Engine, []float32) {
+		engine := multi(t, weights...)
+		l := engine.Layout()
+		params, running := engine.Init(1)
+		pass := engine.NewPass(1)
+		pass.Forward(params, running, group(rand.New(rand.NewPCG(1, 2)), l, 1), true)
+		return engine, backward(pass, l, params)
+	}
+	const none = 1.0 / (1 << 40) // far below the last bit of the other label's
+	engine, both := grads(0.5, 2)
+	_, first := grads(0.5, none)
+	_, second := grads(none, 2)
+	for _, tensor := range engine.Layout().Tensors {
+		for i := tensor.Lo; i < tensor.Hi; i++ {
+			want := first[i] + second[i]
+			switch tensor.Name[:6] {
+			case "head.0":
+				want = first[i]
+			case "head.1":
+				want = second[i]
+			}
+			if d := both[i] - want; d > 1e-6 || d < -1e-6 {
+				t.Errorf("%s[%d]: gradient %v, want %v", tensor.Name, i-tensor.Lo, both[i], want)
+			}
+		}
+	}
+}
+
+// Logits lie side by side, sample by sample, and weights change the loss alone.
+func TestWeightsOfLossesDoNotChangeLogits(t *testing.T) {
+	var all [2][]float32
+	var losses [2]float64
+	for i, weights := range [][]float64{{1, 1}, {0.25, 4}} {
+		engine := multi(t, weights...)
+		params, running := engine.Init(1)
+		in := group(rand.New(rand.NewPCG(3, 4)), engine.Layout(), 5)
+		logits, loss := engine.NewPass(5).Forward(params, running, in, false)
+		all[i], losses[i] = slices.Clone(logits), loss
+	}
+	if len(all[0]) != 10 || !slices.Equal(all[0], all[1]) || losses[0] == losses[1] {
+		t.Errorf("logits %v and %v, losses %v", all[0], all[1], losses)
+	}
+}
