@@ -16,21 +16,22 @@ func seedPart() *batch.Part {
 	}, 2, 1)[0]
 }
 
-// seeds are a frame of each type of payload.
-func seeds(t testing.TB) [][]byte {
+// seeds are a frame of each type of payload, by the name of the type.
+func seeds(t testing.TB) map[string][]byte {
 	part := seedPart()
 	of := func(k msg.Kind, payload any) []byte {
 		from := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
-		return mustEncode(t, msg.Message{Kind: k, From: from, Rank: 2, Step: 3, Samples: 4, StepSamples: 8, Bytes: 99}, payload)
+		to := msg.Address{Role: msg.NNWorker, Index: 2}
+		return mustEncode(t, msg.Message{Kind: k, From: from, To: to, Rank: 3, Step: 4, Floor: 5, Samples: 6, StepSamples: 7, Bytes: 8}, payload)
 	}
-	return [][]byte{
-		of(msg.StepDone, nil),
-		of(msg.IDFeatures, part),
-		of(msg.Samples, part),
-		of(msg.Lookup, []uint64{1, 1 << 63}),
-		of(msg.Rows, []float32{1.5, -2, 3}),
-		of(msg.Put, route.Put{Rank: 1, Samples: 4, Signs: []uint64{5, 6}, Sums: []float32{1, 2, 3, 4}}),
-		of(0, Chunk{Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
+	return map[string][]byte{
+		"none":        of(msg.StepDone, nil),
+		"id features": of(msg.IDFeatures, part),
+		"samples":     of(msg.Samples, part),
+		"signs":       of(msg.Lookup, []uint64{1, 1 << 63}),
+		"values":      of(msg.Rows, []float32{1.5, -2, 3}),
+		"put":         of(msg.Put, route.Put{Rank: 1, Samples: 4, Signs: []uint64{5, 6}, Sums: []float32{1, 2, 3, 4}}),
+		"chunk":       of(0, Chunk{Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
 	}
 }
 

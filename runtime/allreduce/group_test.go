@@ -1,0 +1,261 @@
+package allreduce_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/collective"
+	"tandem/algo/msg"
+	"tandem/runtime/allreduce"
+	"tandem/runtime/transport"
+	"tandem/runtime/wire"
+)
+
+// member is one process of a group: a node, and what its all-reduces are done
+// with.
+type member struct {
+	node  *transport.Node
+	group *allreduce.Group
+	fail  func(error)
+	done  chan result
+}
+
+type result struct {
+	step, bucket int32
+	stats        [][]float32
+}
+
+func (m *member) Deliver(message msg.Message, payload any) {
+	if err := m.group.Deliver(message, payload.(wire.Chunk)); err != nil {
+		m.fail(err)
+	}
+}
+
+func (m *member) Lost(_ string, err error) { m.fail(err) }
+
+// form makes a group of n processes over loopback, until the test ends.
+func form(t testing.TB, n int) []*member {
+	addresses := map[msg.Address]string{}
+	var ranks []msg.Address
+	members := make([]*member, n)
+	for i := range members {
+		rank := msg.Address{Role: msg.NNWorker, Index: int32(i)}
+		ranks = append(ranks, rank)
+		m := &member{fail: func(err error) { t.Error(err) }, done: make(chan result, 1000)}
+		node, err := transport.Listen("127.0.0.1:0", transport.Options{Roles: []msg.Address{rank}, Handler: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.node = node
+		addresses[rank] = node.Address()
+		members[i] = m
+	}
+	for i, m := range members {
+		var err error
+		m.group, err = allreduce.New(allreduce.Config{
+			Members: ranks, Self: i, Send: m.node.Send,
+			Done: func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.node.Connect(t.Context(), addresses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		var wait sync.WaitGroup
+		for _, m := range members {
+			wait.Go(func() {
+				if err := m.node.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+	})
+	return members
+}
+
+// The law: whatever the number of members and the length of a bucket, everyone
+// gets the bits of the tree over the members, and everyone's statistics.
+func TestSumsAreThoseOfTheTree(t *testing.T) {
+	for _, n := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			members := form(t, n)
+			step := int32(0)
+			rapid.Check(t, func(t *rapid.T) {
+				step++
+				lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000)), 1, 3).Draw(t, "lengths")
+				values := rapid.SliceOfN(rapid.Float32Range(-1e6, 1e6), 40, 40).Draw(t, "values")
+				fed := feedAll(t, members, step, lengths, values)
+				for bucket := range lengths {
+					want := make([][]float32, n)
+					for i := range want {
+						want[i] = fill(lengths[bucket], i+bucket, values)
+					}
+					collective.Tree(want)
+					for i := range members {
+						if !slices.EqualFunc(fed[i][bucket], want[0], sameBits) {
+							t.Fatalf("member %d of %d, bucket %d: other bits than the tree's", i, n, bucket)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+
+// fill returns n values that depend on a seed.
+func fill(n, seed int, values []float32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = values[(i*7+seed*13)%len(values)] * float32(seed+1)
+	}
+	return out
+}
+
+// feedAll feeds all buckets of a step on all members at once, waits until all
+// are summed, and returns them by member and bucket. It checks the statistics.
+func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []float32) [][][]float32 {
+	fed := make([][][]float32, len(members))
+	var wait sync.WaitGroup
+	for i, m := range members {
+		for bucket, n := range lengths {
+			fed[i] = append(fed[i], fill(n, i+bucket, values))
+		}
+		wait.Go(func() {
+			for bucket := range lengths {
+				if err := m.group.Feed(step, int32(bucket), fed[i][bucket], []float32{float32(i), float32(bucket)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for i, m := range members {
+		for range lengths {
+			r := <-m.done
+			if r.step != step || len(r.stats) != len(members) {
+				t.Fatalf("member %d: step %d, statistics of %d", i, r.step, len(r.stats))
+			}
+			for from, s := range r.stats {
+				if !slices.Equal(s, []float32{float32(from), float32(r.bucket)}) {
+					t.Fatalf("member %d has statistics %v of member %d, bucket %d", i, s, from, r.bucket)
+				}
+			}
+		}
+	}
+	return fed
+}
+
+// What was fed may be used anew as soon as Done is told, even if others still
+// wait for the sum.
+func TestMemoryMayBeUsedAnew(t *testing.T) {
+	members := form(t, 4)
+	const n = 200_000
+	var wait sync.WaitGroup
+	for i, m := range members {
+		wait.Go(func() {
+			values := make([]float32, n)
+			for step := range int32(20) {
+				for k := range values {
+					values[k] = float32(i) + float32(step)
+				}
+				if err := m.group.Feed(step, 0, values, nil); err != nil {
+					t.Error(err)
+					return
+				}
+				<-m.done
+				if want := 0 + 1 + 2 + 3 + 4*float32(step); slices.IndexFunc(values, func(v float32) bool { return v != want }) >= 0 {
+					t.Errorf("member %d, step %d: not all sums are %v", i, step, want)
+				}
+				clear(values)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func address(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
+
+// alone makes member 0 of two, whose messages go nowhere.
+func alone(t *testing.T) *allreduce.Group {
+	g, err := allreduce.New(allreduce.Config{
+		Members: []msg.Address{address(0), address(4)}, Send: func(msg.Message, any) error { return nil }, Done: func(int32, int32, [][]float32) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestFaultsAreNamed(t *testing.T) {
+	fed := func(t *testing.T) *allreduce.Group {
+		g := alone(t)
+		if err := g.Feed(7, 1, make([]float32, 4), nil); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	from := msg.Message{From: address(4), Step: 7}
+	for _, c := range []struct {
+		do   func(*allreduce.Group) error
+		want string
+	}{
+		{func(g *allreduce.Group) error { return g.Feed(7, 1, nil, nil) }, "bucket 1 of step 7 is fed twice"},
+		{func(g *allreduce.Group) error { return g.Deliver(msg.Message{From: address(1)}, wire.Chunk{}) }, "a chunk from NN worker 1, which is no other member"},
+		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 1, Values: []float32{1}}) }, "NN worker 4 sent a part of 1 values, want 2"},
+		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 1, Sum: true}) }, "NN worker 4 sent a sum of 0 values, want 2"},
+		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 2, Sum: true}) }, "bucket 2 of step 7: NN worker 4 sent a sum twice, or one that nothing was fed for"},
+		{func(g *allreduce.Group) error {
+			part := wire.Chunk{Bucket: 3, Values: make([]float32, 2)}
+			if err := g.Deliver(from, part); err != nil {
+				return err
+			}
+			return g.Deliver(from, part)
+		}, "bucket 3 of step 7: NN worker 4 sent a part twice"},
+	} {
+		if err := c.do(fed(t)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	for n, want := range map[int]string{0: "0 members; want a power of two", 3: "3 members; want a power of two"} {
+		if _, err := allreduce.New(allreduce.Config{Members: make([]msg.Address, n)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := allreduce.New(allreduce.Config{Members: make([]msg.Address, 2), Self: 2}); err == nil || !strings.Contains(err.Error(), "member 2 of 2") {
+		t.Error(err)
+	}
+}
+
+// A bucket of 1 MiB over 4 members of one process.
+func BenchmarkAllReduce(b *testing.B) {
+	members := form(b, 4)
+	buckets := make([][]float32, len(members))
+	for i := range buckets {
+		buckets[i] = make([]float32, 1<<18)
+	}
+	b.SetBytes(1 << 20)
+	step := int32(0)
+	for b.Loop() {
+		step++
+		for i, m := range members {
+			if err := m.group.Feed(step, 0, buckets[i], nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, m := range members {
+			<-m.done
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/algo/route"
+)
+
+// The types that travel have the fields that this package writes: whoever adds
+// one is told here, and not by a field that is zero in another process.
+func TestEveryFieldTravels(t *testing.T) {
+	for _, c := range []struct {
+		of     any
+		fields []string
+	}{
+		{msg.Message{}, []string{"Kind", "From", "To", "Rank", "Step", "Floor", "Samples", "StepSamples", "Bytes"}},
+		{msg.Address{}, []string{"Role", "Index"}},
+		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
+		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
+		{batch.Jagged{}, []string{"Offsets", "IDs"}},
+		{route.Put{}, []string{"Rank", "Samples", "Signs", "Sums"}},
+	} {
+		var fields []string
+		for f := range reflect.TypeOf(c.of).Fields() {
+			fields = append(fields, f.Name)
+		}
+		if !slices.Equal(fields, c.fields) {
+			t.Errorf("%T has fields %v, of which %v travel", c.of, fields, c.fields)
+		}
+	}
+}
