@@ -34,6 +34,9 @@ func ParseEvery(text string) (Every, error) {
 	return Every{}, fmt.Errorf("%q is no interval; write it as 500 steps, 30s or never", text)
 }
 
+// Any reports whether it is ever done.
+func (e Every) Any() bool { return e != Every{} }
+
 // String returns the text that ParseEvery reads.
 func (e Every) String() string {
 	switch {

@@ -25,17 +25,20 @@ type program struct {
 // flags are what the command line may change of a job. Only those that were
 // given count.
 type flags struct {
-	file      string
-	modes     []string
-	onBadRow  string
-	out       string
-	json      bool
-	ranks     int
-	batch     int
-	epochs    int
-	staleness int
-	seed      uint64
-	seeds     int
+	file       string
+	modes      []string
+	onBadRow   string
+	out        string
+	json       bool
+	ranks      int
+	batch      int
+	epochs     int
+	staleness  int
+	delays     []string
+	delayDense bool
+	every      string
+	seed       uint64
+	seeds      int
 }
 
 const usage = `Train a recommender model in this process and compare the modes.
@@ -51,12 +54,16 @@ or to the file's own folder where that is not set. Flags change the job; without
 them a job file trains in its own mode, with its own settings.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
-resolved job, the environment and the numbers.`
+resolved job, the environment and the numbers; the points of evaluations during
+training in curve.csv; and for every mode with stale reads a trace that --delay
+reads.`
 
 const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
   go run ./cmd/train --seeds 5 --mode sync,hybrid
+  go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
+  go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
   TANDEM_DATA=~/data go run ./cmd/train --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
 
 func (p *program) command() *cobra.Command {
@@ -81,6 +88,10 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
+"at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; may be repeated`)
+	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay: delay the gradients of the dense network by as much")
+	fs.StringVar(&f.every, "evaluate-every", "never", `predict the test rows during training, as "500 steps" or 30s`)
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
@@ -110,6 +121,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)
 		}
 	}
+	if f.delayDense && len(f.delays) == 0 {
+		return j, face.Misuse(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
+	}
 	if f.seeds < 1 {
 		return j, face.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
 	}
@@ -124,7 +138,8 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 			t.Prefetch = max(t.Prefetch, f.staleness+1)
 			return nil
 		},
-		"on-bad-row": func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
+		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
+		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
 		if !c.Flags().Changed(name) {
 			continue

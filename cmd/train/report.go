@@ -49,8 +49,14 @@ type row struct {
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
 	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
 
-	aucs      []float64 // by seed
-	predicted []float32 // of the first seed
+	// Curve is of the first seed: the evaluations during training, if there were
+	// any, and the one after it.
+	Curve []train.Point `json:"curve"`
+
+	own       metric.Histogram // staleness
+	aucs      []float64        // by seed
+	curves    [][]train.Point  // by seed
+	predicted []float32        // of the first seed
 }
 
 // engineName says what computes the dense network.
@@ -71,13 +77,14 @@ func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 	}
 }
 
-func (r *report) add(name string, results []*train.Result, baseline bool) {
+func (r *report) add(c contender, results []*train.Result) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: name, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
+	line := row{Mode: c.name, Curve: first.Curve, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
 	var own, cross, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
+		line.curves = append(line.curves, result.Curve)
 		line.LogLoss += result.LogLoss / float64(len(results))
 		line.SamplesPerSecond += float64(result.Samples) / result.Wall.Seconds() / float64(len(results))
 		own.Merge(&result.Staleness.Own)
@@ -90,7 +97,8 @@ func (r *report) add(name string, results []*train.Result, baseline bool) {
 		line.AUCInterval = &interval
 	}
 	line.Staleness, line.StalenessCross, line.MissedUpdates = own.Summary(), cross.Summary(), missed.Summary()
-	if baseline {
+	line.own = own
+	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
 		return
 	}
@@ -134,6 +142,9 @@ func (r *report) writeText(w io.Writer) error {
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}
+	if err := r.writeCurveTable(w); err != nil {
+		return err
+	}
 	return r.writeSimulated(w)
 }
 
@@ -159,7 +170,7 @@ func (r *report) furtherSeeds() string {
 	return fmt.Sprintf(" to %d", r.Seed+uint64(r.Seeds)-1)
 }
 
-// staleness formats a histogram; a mode without roles has none.
+// staleness formats a histogram; sequential training has none unless delayed.
 func staleness(s metric.HistogramSummary) string {
 	if s.Count == 0 {
 		return "–"

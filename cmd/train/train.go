@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
+	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -57,6 +58,10 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 // measure trains every mode and the baseline on the same rows.
 func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report, error) {
 	start := p.now()
+	all, err := contenders(j.Training, f)
+	if err != nil {
+		return nil, err
+	}
 	dataDir := p.dataDir
 	if dataDir == "" && f.file != "" {
 		dataDir = filepath.Dir(f.file)
@@ -72,28 +77,24 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report,
 	}
 	bar := face.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
-	trainings := append(inModes(j.Training, f.modes), baseline(j.Training))
-	for i, t := range trainings {
-		name := t.Mode
-		if i == len(f.modes) {
-			name = model.LogisticRegression
-		}
+	for i, c := range all {
 		var results []*train.Result
 		for n := range f.seeds {
+			t := c.training
 			t.Seed = j.Training.Seed + uint64(n)
 			source, err := sourceOf(data, t)
 			if err != nil {
 				return nil, err
 			}
 			result, err := train.Run(ctx, t, source, data.Test, train.Options{Progress: func(done, steps int) {
-				bar.Show((i*f.seeds+n)*steps+done, len(trainings)*f.seeds*steps, name)
+				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}})
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
 			results = append(results, result)
 		}
-		r.add(name, results, i == len(f.modes))
+		r.add(c, results)
 	}
 	r.compare(data.Test.Labels)
 	r.WallSeconds = p.now().Sub(start).Seconds()
@@ -109,6 +110,7 @@ func inModes(t job.Training, modes []string) []job.Training {
 		one.Mode = mode
 		if mode != t.Mode {
 			one.Overlap, one.Merge = "", ""
+			one.Delay, one.DelayDense = delay.Spec{}, delay.Spec{}
 		}
 		out = append(out, one)
 	}
@@ -129,6 +131,7 @@ func sourceOf(data *datasets.Dataset, t job.Training) (batch.Source, error) {
 // set once and is not tuned to a data set.
 func baseline(t job.Training) job.Training {
 	t.Mode, t.Overlap, t.Merge = job.Sequential, "", ""
+	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{}
 	t.Model = model.Spec{Kind: model.LogisticRegression}
 	t.Dense = opt.DefaultDense()
 	t.Dense.Kind, t.Dense.Rate = opt.Adagrad, 0.1
@@ -152,6 +155,12 @@ func writeResults(folder string, j jobfile.Job, r *report) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(folder, "environment.json"), append(environment, '\n'), 0o644); err != nil {
+		return err
+	}
+	if err := r.writeCurves(filepath.Join(folder, "curve.csv")); err != nil {
+		return err
+	}
+	if err := r.writeTraces(folder); err != nil {
 		return err
 	}
 	out, err := os.Create(filepath.Join(folder, "result.json"))

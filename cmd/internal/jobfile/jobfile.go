@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -56,7 +57,21 @@ func Load(path string) (Job, error) {
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("%s: %w", path, err)
 	}
+	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
+		if err := d.Load(func(file string) ([]byte, error) { return os.ReadFile(beside(path, file)) }); err != nil {
+			return j, fmt.Errorf("%s: training.delay: %w", path, err)
+		}
+	}
 	return j, nil
+}
+
+// beside returns where a file lies that a job file names: its path is relative
+// to the job file's folder.
+func beside(job, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(filepath.Dir(job), file)
 }
 
 // validName keeps a name within one folder.

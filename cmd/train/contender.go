@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+
+	"tandem/algo/delay"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/cmd/face"
+)
+
+// contender is one training of the report.
+type contender struct {
+	name     string
+	training job.Training
+	baseline bool
+}
+
+// contenders lists what is trained, in the order of the report: the job in
+// every mode, delayed, and the baseline.
+func contenders(t job.Training, f flags) ([]contender, error) {
+	var all []contender
+	for _, one := range inModes(t, f.modes) {
+		all = append(all, contender{name: nameOf(one), training: one})
+	}
+	seen := map[string]bool{}
+	for _, text := range f.delays {
+		spec, err := delay.Parse(text)
+		if err == nil {
+			err = spec.Load(os.ReadFile)
+		}
+		if err != nil {
+			return nil, face.Misuse("see --help", "--delay: %v", err)
+		}
+		if spec.IsZero() {
+			return nil, face.Misuse("--mode sequential trains without delay", "--delay: %q delays nothing", text)
+		}
+		one := inModes(t, []string{job.Sequential})[0]
+		one.Delay, one.DelayDense = spec, delay.Spec{}
+		if f.delayDense {
+			one.DelayDense = spec
+		}
+		name := nameOf(one)
+		if seen[name] {
+			return nil, face.Misuse("name each delay once", "--delay: %q is named twice", text)
+		}
+		seen[name] = true
+		all = append(all, contender{name: name, training: one})
+	}
+	return append(all, contender{name: model.LogisticRegression, training: baseline(t), baseline: true}), nil
+}
+
+// nameOf is a training's line in the report.
+func nameOf(t job.Training) string {
+	switch {
+	case !t.Delayed():
+		return t.Mode
+	case t.DelayDense.IsZero():
+		return "delay " + t.Delay.String()
+	case t.Delay.String() == t.DelayDense.String():
+		return "delay " + t.Delay.String() + ", dense too"
+	}
+	return "delay " + t.Delay.String() + ", dense " + t.DelayDense.String()
+}
