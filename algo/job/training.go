@@ -125,6 +125,17 @@ func (t *Training) EffectiveStaleness() int {
 // Delayed reports whether gradients take effect later than at once.
 func (t *Training) Delayed() bool { return !t.Delay.IsZero() || !t.DelayDense.IsZero() }
 
+// InMode returns the training in another mode. Choices that belong to its own
+// are not carried over.
+func (t Training) InMode(mode string) Training {
+	if mode != t.Mode {
+		t.Overlap, t.Merge = "", ""
+		t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{}
+	}
+	t.Mode = mode
+	return t
+}
+
 // MergeByStep reports whether row gradients are merged over ranks before the
 // optimizer sees them.
 func (t *Training) MergeByStep() bool {

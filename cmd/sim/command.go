@@ -33,6 +33,7 @@ type flags struct {
 	seed        uint64
 	dollars     float64
 	explain     bool
+	trace       string
 	json        bool
 }
 
@@ -85,6 +86,7 @@ func (p *program) command() *cobra.Command {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")
 	fs.BoolVar(&f.explain, "explain", false, "list every quantity with its source, stage times and all sensitivities")
+	fs.StringVar(&f.trace, "staleness-trace", "", "write the own staleness of the last prediction, as delays for train --delay")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	return c
 }

@@ -70,6 +70,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
+	if err := q.checkTrace(); err != nil {
+		return nil, err
+	}
 	if err := p.place(q, given("cluster")); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ func (p *program) answer(q *question) error {
 	if err != nil {
 		return err
 	}
+	if err := q.writeTrace(r); err != nil {
+		return err
+	}
 	var text bytes.Buffer
 	write := q.writeText
 	if q.json {

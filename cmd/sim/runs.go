@@ -30,11 +30,8 @@ type result struct {
 
 // training returns the job's training for a mode and number of GPUs.
 func (q *question) training(mode string, gpus int) job.Training {
-	t := q.job.Training
-	if t.Mode != mode {
-		t.Overlap, t.Merge = "", "" // they are another mode's
-	}
-	t.Mode, t.Ranks, t.GlobalBatch = mode, gpus, gpus*q.batch
+	t := q.job.Training.InMode(mode)
+	t.Ranks, t.GlobalBatch = gpus, gpus*q.batch
 	for t.Groups < gpus {
 		t.Groups *= 2
 	}

@@ -35,7 +35,7 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 		if spec.IsZero() {
 			return nil, face.Misuse("--mode sequential trains without delay", "--delay: %q delays nothing", text)
 		}
-		one := inModes(t, []string{job.Sequential})[0]
+		one := t.InMode(job.Sequential)
 		one.Delay, one.DelayDense = spec, delay.Spec{}
 		if f.delayDense {
 			one.DelayDense = spec

@@ -101,20 +101,13 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report,
 	return r, nil
 }
 
-// inModes returns a training in each mode. Choices that belong to the job's own
-// mode are not carried over to another.
+// inModes returns a training in each mode.
 func inModes(t job.Training, modes []string) []job.Training {
-	var out []job.Training
+	var all []job.Training
 	for _, mode := range modes {
-		one := t
-		one.Mode = mode
-		if mode != t.Mode {
-			one.Overlap, one.Merge = "", ""
-			one.Delay, one.DelayDense = delay.Spec{}, delay.Spec{}
-		}
-		out = append(out, one)
+		all = append(all, t.InMode(mode))
 	}
-	return out
+	return all
 }
 
 // sourceOf returns the training rows as a training wants them.
@@ -131,7 +124,7 @@ func sourceOf(data *datasets.Dataset, t job.Training) (batch.Source, error) {
 // set once and is not tuned to a data set.
 func baseline(t job.Training) job.Training {
 	t.Mode, t.Overlap, t.Merge = job.Sequential, "", ""
-	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{}
+	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
 	t.Model = model.Spec{Kind: model.LogisticRegression}
 	t.Dense = opt.DefaultDense()
 	t.Dense.Kind, t.Dense.Rate = opt.Adagrad, 0.1
