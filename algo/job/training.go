@@ -17,10 +17,17 @@ const (
 	Sequential = "sequential" // the reference: one batch after another, no roles
 	Sync       = "sync"       // fully synchronous
 	Hybrid     = "hybrid"     // Persia: embeddings asynchronous, dense network synchronous
+	AsyncPS    = "async-ps"   // both parts on parameter servers, asynchronous
+	// AsyncAverage trains a replica of the dense network on every rank, averaged in
+	// the background.
+	AsyncAverage = "async-average"
+	SSP          = "ssp" // stale synchronous parallel: async-ps, but nobody too far ahead of the slowest
 )
 
 // Modes lists the training modes in the order of reports.
-func Modes() []string { return []string{Sequential, Sync, Hybrid} }
+func Modes() []string {
+	return []string{Sequential, Sync, Hybrid, AsyncPS, AsyncAverage, SSP}
+}
 
 // How row gradients of one step become optimizer steps.
 const (
@@ -37,7 +44,7 @@ const (
 // Training describes how a model is trained, the same for simulator and
 // runtime. The zero value of a field is not its default: start from Default.
 type Training struct {
-	Mode  string        `yaml:"mode"`  // sequential, sync or hybrid
+	Mode  string        `yaml:"mode"`  // sequential, sync, hybrid, async-ps, async-average or ssp
 	Model model.Spec    `yaml:"model"` // the dense network
 	Dense opt.DenseSpec `yaml:"dense-optimizer"`
 	Rows  opt.RowSpec   `yaml:"row-optimizer"`
@@ -57,16 +64,25 @@ type Training struct {
 	EmbeddingWorkers int `yaml:"embedding-workers"` // EWs
 	ParameterServers int `yaml:"parameter-servers"` // embedding PSs
 
-	// Staleness is τ: hybrid issues the lookup of a step while at most τ earlier
-	// batches of the rank are outstanding. Null: as many as Prefetch allows.
+	// DenseServers is the number of dense PSs that async-ps and ssp keep the dense
+	// network on.
+	DenseServers int `yaml:"dense-servers"`
+
+	// Staleness is τ: all modes but sync issue the lookup of a step while at most τ
+	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
 	Staleness *int `yaml:"staleness"`
 	// Prefetch is the number of batches in flight per rank, ≥ 1.
 	Prefetch int `yaml:"prefetch"`
-	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid. Empty:
-	// ids+ds and ds.
+	// Slack is s: a rank of ssp is at most s steps ahead of the slowest; ≥ 0.
+	Slack int `yaml:"slack"`
+	// AverageEvery is the number of steps of a rank between two averages of
+	// async-average; ≥ 1.
+	AverageEvery int `yaml:"average-every"`
+	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid; none or pull
+	// for async-ps and ssp. Empty: the most that the mode knows.
 	Overlap string `yaml:"overlap"`
-	// Merge is step or rank. Empty: step for sequential and sync, rank for
-	// hybrid, which knows no other.
+	// Merge is step or rank. Empty: step for sequential and sync, rank for the
+	// others, which know no other.
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // global or rank
 
@@ -90,11 +106,11 @@ func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
-		Prefetch: 10, Scale: ScaleGlobal, Seed: 1,
+		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Seed: 1,
 	}
 }
 
-// Rule returns the pacing rule of a sync or hybrid training.
+// Rule returns the pacing rule of a training with roles.
 func (t *Training) Rule() (pace.Rule, error) {
 	switch t.Mode {
 	case Sync:
@@ -109,8 +125,41 @@ func (t *Training) Rule() (pace.Rule, error) {
 			r.Overlap = pace.HybridOverlap(t.Overlap)
 		}
 		return r, r.Validate()
+	case AsyncPS:
+		r := t.asyncPS()
+		return r, r.Validate()
+	case SSP:
+		r := pace.SSP{AsyncPS: t.asyncPS(), Slack: t.Slack}
+		return r, r.Validate()
+	case AsyncAverage:
+		if t.Overlap != "" && t.Overlap != "none" {
+			return nil, fmt.Errorf("async-average cannot overlap %q; want none", t.Overlap)
+		}
+		r := pace.AsyncAverage{Staleness: t.EffectiveStaleness(), Every: t.AverageEvery}
+		return r, r.Validate()
 	}
 	return nil, fmt.Errorf("mode %q has no pacing rule", t.Mode)
+}
+
+func (t *Training) asyncPS() pace.AsyncPS {
+	r := pace.AsyncPS{Staleness: t.EffectiveStaleness(), Overlap: pace.PullEarly}
+	if t.Overlap != "" {
+		r.Overlap = pace.PullOverlap(t.Overlap)
+	}
+	return r
+}
+
+// DenseShards returns the parts of the parameter vector that the dense PSs hold,
+// as equal as can be; none in modes without them.
+func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
+	if t.Mode != AsyncPS && t.Mode != SSP {
+		return nil
+	}
+	var shards []model.Bucket
+	for i := range t.DenseServers {
+		shards = append(shards, model.Bucket{Lo: i * layout.Params / t.DenseServers, Hi: (i + 1) * layout.Params / t.DenseServers})
+	}
+	return shards
 }
 
 // EffectiveStaleness returns τ, which is Prefetch − 1 where it is not set: the
@@ -140,7 +189,7 @@ func (t Training) InMode(mode string) Training {
 // optimizer sees them.
 func (t *Training) MergeByStep() bool {
 	if t.Merge == "" {
-		return t.Mode != Hybrid
+		return t.Mode == Sequential || t.Mode == Sync
 	}
 	return t.Merge == MergeStep
 }
@@ -155,7 +204,7 @@ func (t *Training) Validate() error {
 		v    int
 	}{
 		{"global-batch", t.GlobalBatch}, {"epochs", t.Epochs}, {"groups", t.Groups}, {"ranks", t.Ranks},
-		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch},
+		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch}, {"dense-servers", t.DenseServers}, {"average-every", t.AverageEvery},
 	} {
 		if f.v < 1 {
 			return fmt.Errorf("%s = %d; want at least 1", f.path, f.v)
@@ -174,6 +223,8 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
 	case t.Staleness != nil && *t.Staleness < 0:
 		return fmt.Errorf("staleness = %d; want 0 or more, or null", *t.Staleness)
+	case t.Slack < 0:
+		return fmt.Errorf("slack = %d; want 0 or more", t.Slack)
 	case t.RowInit < 0:
 		return fmt.Errorf("row-init = %g; want 0 or more", t.RowInit)
 	case t.RowCapacity < 0:
@@ -195,8 +246,8 @@ func (t *Training) validateChoices() error {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
 		}
 	}
-	if t.Mode == Hybrid && t.Merge == MergeStep {
-		return fmt.Errorf("merge = step needs mode sync or sequential: hybrid never waits for other ranks' gradients")
+	if t.Merge == MergeStep && t.Mode != Sequential && t.Mode != Sync {
+		return fmt.Errorf("merge = step needs mode sync or sequential: %s never waits for other ranks' gradients", t.Mode)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ type Dense interface {
 	// Init writes the state before the first step.
 	Init(state []float32)
 	// Step applies one update in place, at the rate that the schedule gives the
-	// step. Step counts from 0; grad is the mean gradient of the step's samples,
-	// and is changed only if clip-norm scales it. It panics if len(grad)
+	// step. Step counts updates from 0; grad is the mean gradient of the step's
+	// samples, and is changed only if clip-norm scales it. It panics if len(grad)
 	// differs from len(params), or len(state) from StateSize(len(params)).
 	Step(params, state, grad []float32, step int)
 }
@@ -22,8 +22,22 @@ func NewDense(spec DenseSpec) (Dense, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("opt: dense optimizer: %w", err)
 	}
-	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, spec.ClipNorm}, nil
+	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, spec.ClipNorm, 1}, nil
 }
+
+// NewDenseShard returns the optimizer of a part of the parameters that is updated
+// so many times a step, once for each rank: the schedule counts steps all the
+// same. It does not clip, for which the whole gradient is needed: see
+// DenseSpec.Clip.
+func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("opt: dense optimizer: %w", err)
+	}
+	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, 0, updatesPerStep}, nil
+}
+
+// Clip scales a whole gradient down to clip-norm, if it is longer.
+func (s DenseSpec) Clip(grad []float32) { clipNorm(grad, s.ClipNorm) }
 
 // dense is what all kinds share: the rate of a step and the clipping of its
 // gradient.
@@ -32,12 +46,13 @@ type dense struct {
 	rate     float64
 	schedule Schedule
 	clip     float64
+	perStep  int // updates in a step of the schedule
 }
 
 func (o dense) Step(params, state, grad []float32, step int) {
 	checkStep(o, params, state, grad)
 	clipNorm(grad, o.clip)
-	o.update(params, state, grad, float32(o.schedule.Rate(o.rate, step)), step)
+	o.update(params, state, grad, float32(o.schedule.Rate(o.rate, step/o.perStep)), step)
 }
 
 // denseRule is what makes a kind a kind.

@@ -59,13 +59,19 @@ func (AsyncPS) Lead() int { return Unbounded }
 
 // Bounds implements Rule. Nothing holds a fast rank back, so what it misses of
 // a slow one has no bound.
-func (a AsyncPS) Bounds(ranks int) Bounds { return asynchronousBounds(a.Staleness, ranks, Unbounded) }
+func (a AsyncPS) Bounds(ranks int) Bounds {
+	b := asynchronousBounds(a.Staleness, ranks, Unbounded)
+	if ranks > 1 || a.Overlap == PullEarly {
+		b.Dense = Unbounded
+	}
+	return b
+}
 
 // asynchronousBounds are the bounds where embeddings are asynchronous: what
 // follows from MayIssue, and cross if there is another rank.
 func asynchronousBounds(staleness, ranks, cross int) Bounds {
 	if staleness >= Unbounded/(2*ranks+2) {
-		return Bounds{Unbounded, Unbounded, Unbounded}
+		return Bounds{Own: Unbounded, Cross: Unbounded, Inflight: Unbounded}
 	}
 	if ranks == 1 {
 		cross = 0

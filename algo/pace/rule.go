@@ -58,12 +58,13 @@ const (
 	Averaged                    // every rank trains its own; now and then all are averaged, in the background
 )
 
-// Bounds are upper bounds on what a read may have missed. Unbounded stands for
-// no bound.
+// Bounds are upper bounds on what a read of rows, or a push of dense gradients, may
+// have missed. Unbounded stands for no bound.
 type Bounds struct {
 	Own      int // earlier steps of the same rank, applied after the read
 	Cross    int // earlier steps of any one other rank, applied after the read
 	Inflight int // other batches outstanding anywhere at the read
+	Dense    int // updates of a dense PS's shard between a rank's pull and its push of one step
 }
 
 // Unbounded is larger than any staleness that a run can show.

@@ -31,6 +31,15 @@ func (s SSP) Lead() int { return s.Slack }
 // ≥ k−τ−1, whose FC had waited until rank q had pushed step j = k−τ−2−s. q had
 // read for step j then, so of q's steps before it at most τ were missing, and
 // τ+s+2 more lie between it and k.
+//
+// Dense: when r pulls for step c, every rank has pushed all steps below c−s, and
+// until r's own push of c is acknowledged none starts a step above c+s. Of another
+// rank that leaves steps c−s … c+s, of r itself c−s … c−1 if pulls may be early.
 func (s SSP) Bounds(ranks int) Bounds {
-	return asynchronousBounds(s.Staleness, ranks, min(2*s.Staleness+s.Slack+2, Unbounded))
+	b := asynchronousBounds(s.Staleness, ranks, min(2*s.Staleness+s.Slack+2, Unbounded))
+	b.Dense = (ranks - 1) * (2*s.Slack + 1)
+	if s.Overlap == PullEarly {
+		b.Dense += s.Slack
+	}
+	return b
 }

@@ -76,14 +76,17 @@ func (w *World) Actions() []Action {
 // move one batch on inside one role, and neither read nor write what the order
 // of anything else depends on. What a PS reads depends on the order in which
 // lookups and puts reach it, and what is outstanding on when a rank hears that
-// a put is done.
+// a put is done. For dense PSs the same holds of pulls, pushes and their
+// acknowledgement, and of the slowest clock.
 func (w *World) commutes(a Action) bool {
 	if a.kind != deliver {
 		return true
 	}
 	switch w.inbox[a.index].Kind {
 	case msg.Lookup, msg.Put, msg.PutDone:
-		return false
+		return w.set.DenseOrders
+	case msg.Pull, msg.Push, msg.PushAck, msg.SlowestClock:
+		return !w.set.DenseOrders
 	}
 	return true
 }

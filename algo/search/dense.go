@@ -17,6 +17,11 @@ func (w *World) observeDense(e event.Record) error {
 		if w.pushed[e.Role.Index]&w.batchBit(e.Rank, e.Step) != 0 {
 			return fmt.Errorf("%v applies the push of rank %d step %d a second time", e.Role, e.Rank, e.Step)
 		}
+		missed := bits.OnesCount64(w.pushed[e.Role.Index]) - int(w.pulled[e.Role.Index*c.Ranks+e.Rank])
+		w.Seen.Dense = max(w.Seen.Dense, missed)
+		if most := c.Rule.Bounds(int(c.Ranks)).Dense; missed > most {
+			return fmt.Errorf("rank %d's push of step %d on %v is %d updates late; promised %d", e.Rank, e.Step, e.Role, missed, most)
+		}
 		w.pushed[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
 	case event.PullServed:
 		return w.observePull(e)
@@ -44,14 +49,10 @@ func (w *World) observeDense(e event.Record) error {
 func (w *World) observePull(e event.Record) error {
 	c := &w.set.Config
 	pushed := w.pushed[e.Role.Index]
-	for rank := range c.Ranks {
-		earlier := w.batchBit(rank, e.Step) - w.batchBit(rank, 0)
-		missed := bits.OnesCount64(earlier &^ pushed)
-		if rank != e.Rank {
-			w.Seen.Dense = max(w.Seen.Dense, missed)
-		} else if missed > 0 && !c.Rule.OverlapSync() {
-			return fmt.Errorf("rank %d's pull for step %d on dense PS %d misses %d of its own pushes", rank, e.Step, e.Role.Index, missed)
-		}
+	w.pulled[e.Role.Index*c.Ranks+e.Rank] = int8(bits.OnesCount64(pushed))
+	earlier := w.batchBit(e.Rank, e.Step) - w.batchBit(e.Rank, 0)
+	if missed := bits.OnesCount64(earlier &^ pushed); missed > 0 && !c.Rule.OverlapSync() {
+		return fmt.Errorf("rank %d's pull for step %d on %v misses %d of its own pushes", e.Rank, e.Step, e.Role, missed)
 	}
 	return nil
 }

@@ -75,6 +75,30 @@ func TestTwoRanksFourSteps(t *testing.T) {
 	}
 }
 
+// Every order of pulls and pushes of 2 ranks keeps, and reaches, the bound on what
+// a push has missed, as far as so few steps go: all pushes of the other rank.
+func TestPullsAndPushesOfTwoRanks(t *testing.T) {
+	const steps = 3
+	for _, rule := range smallRules {
+		if rule.Dense().Kind != pace.Served {
+			continue
+		}
+		t.Run(name(rule), func(t *testing.T) {
+			set := setting(rule, 2, steps, 1, 1)
+			set.DenseOrders = true
+			set.Touches = func(int32, int32, int32) bool { return false }
+			r, err := Explore(set, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+			if most := min(rule.Bounds(2).Dense, steps); r.Seen.Dense < most {
+				t.Errorf("largest dense staleness %d; want %d", r.Seen.Dense, most)
+			}
+		})
+	}
+}
+
 // One message lost or repeated, or one EW or PS crashed and restarted, or, with
 // -long, the timers firing too early, at any moment of 2 steps on 2 PSs: every put
 // is applied exactly once on the PSs that own its rows, every rank finishes, and
@@ -122,7 +146,13 @@ func TestEagerReachesTheSameReads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				set.Eager = false
+				set.DenseOrders = true
+				dense, err := Explore(set, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				eager.Seen.Lead, eager.Seen.Dense = dense.Seen.Lead, dense.Seen.Dense
+				set.Eager, set.DenseOrders = false, false
 				full, err := Explore(set, 20*limit)
 				if err != nil {
 					t.Fatal(err)

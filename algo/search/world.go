@@ -35,6 +35,9 @@ type Setting struct {
 	// Eager delivers at once whatever commutes with everything else, instead
 	// of trying every order of it: it reaches fewer worlds, and the same reads.
 	Eager bool
+	// DenseOrders makes Eager spare the orders that reads of dense PSs depend on,
+	// instead of those that reads of embedding PSs do.
+	DenseOrders bool
 	// Roles makes the roles, role.New if nil; planted bugs come in here.
 	Roles func(*role.Config) []role.Role
 }
@@ -43,9 +46,9 @@ type Setting struct {
 type Seen struct {
 	Own, Cross, Inflight int
 	Reads                int
-	// Lead is how many steps a rank was ahead, when it started FC, of what a rank
-	// had applied on every dense PS, and Dense the largest number of pushes of a
-	// rank on a dense PS that another's pull for a later step had missed.
+	// Lead is how many steps a rank was ahead, when it started FC, of what another
+	// had pushed to every dense PS, and Dense the number of pushes that a dense PS
+	// applied between a pull and the push that followed from it.
 	Lead, Dense int
 }
 
@@ -69,6 +72,7 @@ type World struct {
 	// What observers know, as bits of rank × Steps + step.
 	applied  []uint64 // by PS
 	pushed   []uint64 // by dense PS
+	pulled   []int8   // by dense PS and rank: pushes applied when the rank's last pull was served
 	issued   uint64
 	done     uint64
 	trained  uint64 // batches that the dense optimizer has stepped for
@@ -95,7 +99,8 @@ func NewWorld(set *Setting) (*World, error) {
 		roles = set.Roles
 	}
 	w := &World{set: set, roles: roles(cfg), own: ^uint64(0), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
-		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers))}
+		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
+		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
 	w.lanes = make([][]role.Input, len(w.roles)*role.Lanes)
 	for range w.roles {
 		w.held = append(w.held, map[role.Handle]bool{})
@@ -368,6 +373,7 @@ func (w *World) clone() *World {
 	c.fed = slices.Clone(w.fed)
 	c.applied = slices.Clone(w.applied)
 	c.pushed = slices.Clone(w.pushed)
+	c.pulled = slices.Clone(w.pulled)
 	c.Seen = Seen{}
 	return &c
 }
@@ -412,6 +418,11 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 			for _, in := range q {
 				buf = append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
 			}
+		}
+	}
+	if w.set.DenseOrders {
+		for _, p := range w.pulled {
+			buf = append(buf, byte(p))
 		}
 	}
 	for _, f := range w.fed {

@@ -6,6 +6,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
+	"tandem/algo/msg"
 	"tandem/algo/route"
 )
 
@@ -127,10 +128,57 @@ func (p *Performer) PeekRows(server int, signs []uint64, dst []float32) error {
 	return nil
 }
 
-// PeekDense implements State. While the roles are at work it must be called in
-// the lane of a rank, before a forward pass: the network then has taken the
-// steps before that one, and no other.
-func (p *Performer) PeekDense() (DenseValues, error) { return p.dense.values(), nil }
+// PeekDense implements State, for when no role is at work; DenseHolders says how
+// to do it when they are.
+func (p *Performer) PeekDense() (DenseValues, error) {
+	var parts []DenseValues
+	for _, at := range p.DenseHolders() {
+		parts = append(parts, p.PeekDensePart(at))
+	}
+	return p.JoinDense(parts), nil
+}
+
+// DenseHolders returns the roles that hold the dense network between them: rank 0,
+// or the dense PSs, or all ranks if each has a replica of its own.
+func (p *Performer) DenseHolders() []msg.Address {
+	holder, n := msg.NNWorker, 1
+	switch {
+	case p.served != nil:
+		holder, n = msg.DenseServer, len(p.served.shards)
+	case p.averaged != nil:
+		n = len(p.averaged.replicas)
+	}
+	var all []msg.Address
+	for i := range n {
+		all = append(all, msg.Address{Role: holder, Index: int32(i)})
+	}
+	return all
+}
+
+// PeekDensePart returns a copy of what one holder has. While the roles are at work
+// it must be called in the holder's lane; in that of a rank, before a forward pass:
+// its network then has taken the steps before that one, and no other.
+func (p *Performer) PeekDensePart(at msg.Address) DenseValues {
+	if p.served != nil {
+		s := p.served.shards[at.Index]
+		return DenseValues{slices.Clone(s.params), slices.Clone(s.running)}
+	}
+	return p.replica(at.Index).values()
+}
+
+// JoinDense returns the network that the parts of all holders make, in order: one
+// after the other, or the mean of replicas. The parts are scratch afterwards.
+func (p *Performer) JoinDense(parts []DenseValues) DenseValues {
+	if p.averaged != nil {
+		return meanOf(parts)
+	}
+	var all DenseValues
+	for _, part := range parts {
+		all.Params = append(all.Params, part.Params...)
+		all.Running = append(all.Running, part.Running...)
+	}
+	return all
+}
 
 // NewEvaluation prepares test rows for evaluation of this run.
 func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {

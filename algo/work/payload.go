@@ -29,6 +29,10 @@ func (p *Performer) Payload(s *Store, m msg.Message) any {
 		return get[[]float32](s, handle(role.PooledGrads))
 	case msg.Put:
 		return get[[]route.Put](s, handle(role.ShardGrads))[m.To.Index]
+	case msg.Params:
+		return get[[]float32](s, handle(role.ShardParams))
+	case msg.Push:
+		return p.served.part(get[[]float32](s, handle(role.DenseGradients)), m.To.Index)
 	}
 	return nil
 }
@@ -39,8 +43,12 @@ func (p *Performer) Keep(s *Store, m msg.Message, payload any) {
 		panic(fmt.Sprintf("work: %v has no payload to keep", m))
 	}
 	h := role.PayloadHandle(m)
-	if m.Kind == msg.Rows {
+	switch m.Kind {
+	case msg.Rows:
 		s.putShard(h, len(p.shards), m.From.Index, payload.([]float32))
+		return
+	case msg.Params:
+		s.putShard(h, len(p.served.shards), m.From.Index, payload.([]float32))
 		return
 	}
 	s.put(h, payload)

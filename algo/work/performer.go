@@ -17,6 +17,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
+	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/route"
 	"tandem/algo/table"
@@ -29,11 +30,13 @@ type Performer struct {
 	schema   *batch.Schema
 	source   batch.Source
 	engine   model.Engine
-	dim      int         // length of an embedding row
-	width    int         // pooled embedding values of a sample
-	shards   []*rowShard // by PS; nil where it is not here
-	dense    *Dense
-	ranks    []*rank // nil where it is not here
+	dim      int            // length of an embedding row
+	width    int            // pooled embedding values of a sample
+	shards   []*rowShard    // by PS; nil where it is not here
+	dense    *Dense         // where ranks reduce gradients: the one replica that all share
+	served   *servedDense   // where dense PSs hold the network
+	averaged *averagedDense // where ranks train replicas of their own
+	ranks    []*rank        // nil where it is not here
 }
 
 // New returns a performer of all roles, whose PSs keep their rows in memory of
@@ -65,7 +68,7 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 		}
 		p.shards[i] = newRowShard(rows)
 	}
-	if p.dense, err = NewDense(&t, engine); err != nil {
+	if err := p.newDense(here); err != nil {
 		return nil, err
 	}
 	p.ranks = make([]*rank, t.Ranks)
@@ -75,6 +78,34 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 		}
 	}
 	return p, nil
+}
+
+// newDense puts the dense network where the mode has it.
+func (p *Performer) newDense(here func(msg.Address) bool) error {
+	rule, err := p.training.Rule()
+	if err != nil {
+		return err
+	}
+	switch rule.Dense().Kind {
+	case pace.Served:
+		p.served, err = newServedDense(&p.training, p.engine, here)
+	case pace.Averaged:
+		p.averaged, err = newAveragedDense(&p.training, p.engine, here)
+	default:
+		p.dense, err = NewDense(&p.training, p.engine)
+	}
+	return err
+}
+
+// replica returns the parameters that a rank trains with.
+func (p *Performer) replica(rank int32) *Dense {
+	switch {
+	case p.served != nil:
+		return p.served.replicas[rank]
+	case p.averaged != nil:
+		return p.averaged.replicas[rank]
+	}
+	return p.dense
 }
 
 // NewEngine checks a schema and returns the built-in engine for it.
@@ -124,17 +155,30 @@ func (p *Performer) Missed() metric.Histogram {
 	return all
 }
 
-// Dense returns the dense network's state, likewise.
-func (p *Performer) Dense() *Dense { return p.dense }
+// Dense returns the dense network's state, likewise: that of the dense PSs where
+// they hold it, the mean of the replicas where those are averaged.
+func (p *Performer) Dense() *Dense {
+	switch {
+	case p.served != nil:
+		return p.served.whole()
+	case p.averaged != nil:
+		return p.averaged.whole()
+	}
+	return p.dense
+}
 
 // Digest returns, likewise, a fingerprint of the parameters that a role holds:
-// a PS its rows, an NN worker its replica of the dense network, others none, 0.
+// a PS its rows, a dense PS its shard, an NN worker its replica of the dense
+// network, as last pulled if it has to, others none, 0.
 func (p *Performer) Digest(at msg.Address) uint64 {
 	switch at.Role {
 	case msg.ParameterServer:
 		return p.shards[at.Index].rows.Digest()
 	case msg.NNWorker:
-		return p.dense.Digest()
+		return p.replica(at.Index).Digest()
+	case msg.DenseServer:
+		s := p.served.shards[at.Index]
+		return (&Dense{Params: s.params, Running: s.running, state: s.state}).Digest()
 	}
 	return 0
 }
@@ -165,7 +209,19 @@ func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket i
 	case role.ApplyStep:
 		return p.applyStep(at, s, w)
 	case role.DenseApply:
-		p.dense.apply(int(w.Step), int(w.StepSamples))
+		p.denseApply(w)
+		return role.Result{}, nil
+	case role.ReadDense:
+		return p.readDense(at.Index, s, w), nil
+	case role.ApplyPush:
+		p.applyPush(at.Index, s, w)
+		return role.Result{}, nil
+	case role.Snapshot:
+		p.averaged.snapshot(w.Rank)
+		s.put(role.Products(w)[0], p.averaged.copies[w.Rank])
+		return role.Result{}, nil
+	case role.Average:
+		p.averaged.fold(w.Rank)
 		return role.Result{}, nil
 	}
 	return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)

@@ -80,29 +80,51 @@ func finite(loss float64) bool { return !math.IsNaN(loss) && !math.IsInf(loss, 0
 func (p *Performer) forward(s *Store, w role.Work) role.Result {
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
 	pooled := get[[]float32](s, role.Handle{Kind: role.PooledRows, Rank: w.Rank, Step: w.Step})
-	p.ranks[w.Rank].forward(p.dense, part, pooled, p.width)
+	if p.served != nil {
+		p.served.install(w.Rank, get[[][]float32](s, role.Handle{Kind: role.PulledParams, Rank: w.Rank, Step: w.Step}))
+	}
+	p.ranks[w.Rank].forward(p.replica(w.Rank), part, pooled, p.width)
 	return role.Result{}
 }
 
 func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) role.Result {
 	r := p.ranks[w.Rank]
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
-	grads, allFinite := r.backward(p.dense, part, p.width, done)
+	grads, allFinite := r.backward(p.replica(w.Rank), part, p.width, done)
+	dense := r.grads[0]
+	if p.served != nil {
+		dense = p.served.gradient(dense, w.Samples, r.passes)
+	}
 	for _, h := range role.Products(w) {
 		if h.Kind == role.PooledGrads {
 			s.put(h, grads)
 		} else {
-			s.put(h, r.grads[0])
+			s.put(h, dense)
 		}
 	}
 	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !allFinite}
 }
 
-// Reduce sums a bucket of dense gradients over the ranks, all of them here,
-// along the tree. It is called once all ranks have handed the bucket over, and
-// by one goroutine for a bucket.
+// denseApply performs a rank's optimizer step: of the replica that all share, or
+// of its own.
+func (p *Performer) denseApply(w role.Work) {
+	if p.averaged != nil {
+		p.averaged.step(p.ranks[w.Rank], w)
+		return
+	}
+	p.dense.apply(int(w.Step), int(w.StepSamples))
+}
+
+// Reduce sums a bucket of dense gradients over the ranks, along the tree; where
+// replicas are averaged, the bucket is a part of their copies. All ranks are here.
+// It is called once all have handed the bucket over, and by one goroutine for a
+// bucket.
 func (p *Performer) Reduce(bucket int32) {
 	b := p.Layout().Buckets[bucket]
+	if p.averaged != nil {
+		p.averaged.reduce(p.averaged.part(bucket))
+		return
+	}
 	parts := make([][]float32, len(p.ranks))
 	for i, r := range p.ranks {
 		parts[i] = r.grads[0][b.Lo:b.Hi]
@@ -131,7 +153,11 @@ type Collective interface {
 
 // ReduceAcross is Reduce for a process that has one of the ranks.
 func (p *Performer) ReduceAcross(bucket int32, c Collective) error {
-	r := p.ranks[slices.IndexFunc(p.ranks, func(r *rank) bool { return r != nil })]
+	here := slices.IndexFunc(p.ranks, func(r *rank) bool { return r != nil })
+	if p.averaged != nil {
+		return p.averaged.reduceAcross(here, p.averaged.part(bucket), c)
+	}
+	r := p.ranks[here]
 	b := p.Layout().Buckets[bucket]
 	values := r.grads[0][b.Lo:b.Hi]
 	if err := c.Sum(values); err != nil {

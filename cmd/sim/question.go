@@ -116,7 +116,7 @@ func (q *question) ofFile(given func(string) bool) {
 
 // check refuses values that no run can have.
 func (q *question) check(given func(string) bool) error {
-	known := []string{job.Sync, job.Hybrid}
+	known := job.Modes()[1:] // sequential has no roles
 	for i, mode := range q.modes {
 		if !slices.Contains(known, mode) {
 			return unknown("modes", mode, known)
@@ -149,7 +149,7 @@ func (q *question) check(given func(string) bool) error {
 		return face.Misuse("see --help", "--staleness: %d; want 0 or more", q.staleness)
 	case given("staleness") && q.staleness > stalenessMax:
 		return tooStale("--staleness", q.staleness)
-	case !given("staleness") && slices.Contains(q.modes, job.Hybrid) && q.outstanding() > stalenessMax+1:
+	case !given("staleness") && !slices.Equal(q.modes, []string{job.Sync}) && q.outstanding() > stalenessMax+1:
 		return tooStale("training.staleness of the job file", q.outstanding()-1)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return face.Misuse("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
@@ -163,8 +163,8 @@ func (q *question) check(given func(string) bool) error {
 	return nil
 }
 
-// outstanding is the number of batches of a rank that hybrid keeps outstanding
-// at most.
+// outstanding is the number of batches of a rank that modes other than sync keep
+// outstanding at most.
 func (q *question) outstanding() int {
 	t := &q.job.Training
 	return min(t.Prefetch, t.EffectiveStaleness()+1)

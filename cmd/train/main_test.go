@@ -153,7 +153,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 // worker; PERSIA, examples/src/adult-income), with 4 ranks and its staleness.
 func TestEveryModeReachesPersiasAUC(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains three times")
+		t.Skip("trains once in every mode")
 	}
 	j := jobfile.AdultIncome()
 	data, err := datasets.Open(j.Data, "")

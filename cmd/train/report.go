@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -47,6 +48,7 @@ type row struct {
 	Ranks            int                     `json:"ranks"`
 	Staleness        metric.HistogramSummary `json:"staleness"`       // own
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
+	StalenessDense   metric.HistogramSummary `json:"staleness_dense"` // per push to a dense PS, in pushes
 	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
 
 	// Curve is of the first seed: the evaluations during training, if there were
@@ -81,7 +83,7 @@ func (r *report) add(c contender, results []*train.Result) {
 	r.Seeds = len(results)
 	first := results[0]
 	line := row{Mode: c.name, Curve: first.Curve, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
-	var own, cross, missed metric.Histogram
+	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
 		line.curves = append(line.curves, result.Curve)
@@ -89,6 +91,7 @@ func (r *report) add(c contender, results []*train.Result) {
 		line.SamplesPerSecond += float64(result.Samples) / result.Wall.Seconds() / float64(len(results))
 		own.Merge(&result.Staleness.Own)
 		cross.Merge(&result.Staleness.Cross)
+		dense.Merge(&result.Staleness.Dense)
 		missed.Merge(&result.MissedUpdates)
 	}
 	interval := metric.MeanInterval(line.aucs)
@@ -96,7 +99,7 @@ func (r *report) add(c contender, results []*train.Result) {
 	if len(results) > 1 {
 		line.AUCInterval = &interval
 	}
-	line.Staleness, line.StalenessCross, line.MissedUpdates = own.Summary(), cross.Summary(), missed.Summary()
+	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(), cross.Summary(), dense.Summary(), missed.Summary()
 	line.own = own
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
@@ -122,23 +125,24 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
-	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; hybrid: τ = %d\n", t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.EffectiveStaleness())
+	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; asynchronous embeddings: τ = %d%s\n",
+		t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.EffectiveStaleness(), r.denseSettings())
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
 		t.Seed, r.furtherSeeds())
 	table := face.Table{
-		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own staleness (batches)", "cross staleness (batches)", "updates a row missed"}, Words: 1,
+		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own staleness (batches)", "cross staleness (batches)", "updates a row missed", "updates a dense shard missed"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
 			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss), fmt.Sprintf("%.0f", line.SamplesPerSecond),
-			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),
+			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates), staleness(line.StalenessDense),
 		})
 	}
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "Staleness is measured at every read of an embedding PS. A row's missed updates are those between the read")
-	fmt.Fprintln(w, "that a gradient was computed from and its own.")
+	fmt.Fprintln(w, "that a gradient was computed from and its own; a dense shard's likewise, where dense PSs hold the network.")
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}
@@ -153,6 +157,25 @@ func (l *row) aucText() string {
 		return fmt.Sprintf("%.4f", l.AUC)
 	}
 	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
+}
+
+// denseSettings names the settings of the modes that were run and keep the dense
+// network elsewhere than in lock step.
+func (r *report) denseSettings() string {
+	t, text := r.job.Training, ""
+	ran := func(mode string) bool {
+		return slices.ContainsFunc(r.Runs, func(line row) bool { return line.Mode == mode })
+	}
+	if ran(job.AsyncPS) || ran(job.SSP) {
+		text += "; " + plural(t.DenseServers, "dense PS")
+	}
+	if ran(job.SSP) {
+		text += fmt.Sprintf("; ssp: s = %d", t.Slack)
+	}
+	if ran(job.AsyncAverage) {
+		text += fmt.Sprintf("; averages every %s", plural(t.AverageEvery, "step"))
+	}
+	return text
 }
 
 // plural writes a count of things.

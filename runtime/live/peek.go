@@ -14,9 +14,39 @@ type lanes struct{ run *run }
 
 // PeekRows implements work.State.
 func (l lanes) PeekRows(server int, signs []uint64, dst []float32) error {
-	n := l.run.nodes[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
+	at := msg.Address{Role: msg.ParameterServer, Index: int32(server)}
+	return l.in(at, role.ReadRows, func() error { return l.run.performer.PeekRows(server, signs, dst) })
+}
+
+// changes names the work by which a holder of dense parameters changes them.
+var changes = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DenseServer: role.ApplyPush}
+
+// PeekDense implements work.State.
+func (l lanes) PeekDense() (work.DenseValues, error) {
+	p := l.run.performer
+	var parts []work.DenseValues
+	for _, at := range p.DenseHolders() {
+		look := func() error {
+			parts = append(parts, p.PeekDensePart(at))
+			return nil
+		}
+		var err error
+		if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in
+			err = look()
+		} else {
+			err = l.in(at, changes[at.Role], look)
+		}
+		if err != nil {
+			return work.DenseValues{}, err
+		}
+	}
+	return p.JoinDense(parts), nil
+}
+
+// in looks at what work of a kind changes, in that work's lane, and waits for it.
+func (l lanes) in(at msg.Address, kind role.WorkKind, look func() error) error {
 	looked := make(chan error, 1)
-	n.work[role.ReadRows.Lane()].push(task{look: func() { looked <- l.run.performer.PeekRows(server, signs, dst) }})
+	l.run.nodes[at].work[kind.Lane()].push(task{look: func() { looked <- look() }})
 	select {
 	case err := <-looked:
 		return err
@@ -24,6 +54,3 @@ func (l lanes) PeekRows(server int, signs []uint64, dst []float32) error {
 		return context.Cause(l.run.ended)
 	}
 }
-
-// PeekDense implements work.State.
-func (l lanes) PeekDense() (work.DenseValues, error) { return l.run.performer.PeekDense() }

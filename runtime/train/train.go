@@ -198,6 +198,9 @@ func RoleConfig(t *job.Training, layout *model.Layout, steps int) (*role.Config,
 	for _, b := range layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
 	}
+	for _, s := range t.DenseShards(layout) {
+		cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(4*(s.Hi-s.Lo)))
+	}
 	return cfg, cfg.Validate()
 }
 

@@ -11,9 +11,11 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/delay"
+	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
+	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/table"
 	"tandem/runtime/live"
@@ -122,43 +124,97 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 	}
 }
 
-// Hybrid training keeps its bounds on staleness and learns.
-func TestHybridKeepsItsBounds(t *testing.T) {
+// asynchronous are the modes whose embeddings may be stale, with all that they
+// may overlap.
+var asynchronous = map[string][]string{
+	job.Hybrid: {"none", "ds"}, job.AsyncPS: {"none", "pull"}, job.SSP: {"none", "pull"}, job.AsyncAverage: {"none"},
+}
+
+// Asynchronous training keeps its bounds on staleness and learns.
+func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 	r := newRows(64*40, 64, 4, 2)
-	for _, staleness := range []int{0, 1, 3} {
-		for _, overlap := range []string{"none", "ds"} {
-			t.Run(fmt.Sprintf("τ=%d %s", staleness, overlap), func(t *testing.T) {
-				training := small(job.Hybrid, 4)
-				training.Staleness, training.Overlap = &staleness, overlap
-				got := mustRun(t, training, r)
-				rule, err := training.Rule()
-				if err != nil {
-					t.Fatal(err)
-				}
-				bounds, s := rule.Bounds(4), got.Staleness
-				if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
-					t.Errorf("own %d, cross %d, inflight %d; promised %+v", s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), bounds)
-				}
-				if got.AUC < 0.7 {
-					t.Errorf("AUC %.3f on its own training rows", got.AUC)
-				}
-			})
+	for mode, overlaps := range asynchronous {
+		for _, overlap := range overlaps {
+			for _, staleness := range []int{0, 1, 3} {
+				t.Run(fmt.Sprintf("%s %s τ=%d", mode, overlap, staleness), func(t *testing.T) {
+					training := small(mode, 4)
+					training.Staleness, training.Overlap, training.DenseServers, training.Slack = &staleness, overlap, 2, staleness
+					got := mustRun(t, training, r)
+					rule, err := training.Rule()
+					if err != nil {
+						t.Fatal(err)
+					}
+					bounds, s := rule.Bounds(4), got.Staleness
+					if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight || s.Dense.Max() > bounds.Dense {
+						t.Errorf("own %d, cross %d, inflight %d, dense %d; promised %+v",
+							s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), s.Dense.Max(), bounds)
+					}
+					if pushed := rule.Dense().Kind == pace.Served; pushed != (s.Dense.Count() == 2*4*40) {
+						t.Errorf("%d pushes are counted", s.Dense.Count())
+					}
+					if got.AUC < 0.7 {
+						t.Errorf("AUC %.3f on its own training rows", got.AUC)
+					}
+				})
+			}
 		}
 	}
 }
 
-// τ = 0 with one rank leaves nothing to chance: it is sequential training with
-// one optimizer step per put.
-func TestHybridOfOneRankWithoutStalenessIsSequential(t *testing.T) {
-	r := newRows(64*10, 64, 4, 3)
+// τ = 0 with one rank leaves nothing to chance: every mode is sequential training
+// with one optimizer step per put, however many dense PSs there are.
+func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
+	r := newRows(64*10+9, 64, 4, 3)
 	none := 0
-	training := small(job.Hybrid, 1)
-	training.Staleness = &none
-	got, want := mustRun(t, training, r), mustRun(t, small(job.Sequential, 1), r)
-	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
-		t.Error("parameters differ")
+	reference := small(job.Sequential, 1)
+	reference.Dense.ClipNorm, reference.Dense.Schedule = 0.5, opt.Schedule{WarmUp: 5}
+	want := mustRun(t, reference, r)
+	for mode := range asynchronous {
+		training := small(mode, 1)
+		training.Dense = reference.Dense
+		training.Staleness, training.Overlap, training.AverageEvery = &none, "none", 3
+		for training.DenseServers = range 4 {
+			training.DenseServers++
+			got := mustRun(t, training, r)
+			// Digests of dense parameters hash the parts' optimizer states one after the other.
+			if got.AUC != want.AUC || got.LogLoss != want.LogLoss || got.RowsDigest != want.RowsDigest {
+				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.DenseServers, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
+			}
+			if training.DenseServers == 1 && got.DenseDigest != want.DenseDigest {
+				t.Errorf("%s: dense parameters differ", mode)
+			}
+		}
 	}
 }
+
+// The model of async-average is the mean of the replicas, and those have met in it:
+// the last round comes after the last step.
+func TestReplicasMeetInTheirMean(t *testing.T) {
+	r := newRows(64*10, 64, 4, 3)
+	for _, every := range []int{1, 3, 100} {
+		training := small(job.AsyncAverage, 4)
+		training.AverageEvery = every
+		rounds := map[int32]int{}
+		count := func(e event.Record) {
+			if e.Kind == event.Averaged {
+				rounds[e.Rank]++
+			}
+		}
+		if _, err := Run(t.Context(), training, r, r.all, Options{Observer: observer(count)}); err != nil {
+			t.Fatal(err)
+		}
+		want := (10 + every - 1) / every
+		for rank := range int32(4) {
+			if rounds[rank] != want {
+				t.Errorf("every %d steps: rank %d averages %d times, want %d", every, rank, rounds[rank], want)
+			}
+		}
+	}
+}
+
+type observer func(event.Record)
+
+func (o observer) Observe(e event.Record) { o(e) }
 
 // failing is a source whose steps cannot be read from some step on.
 type failing struct {

@@ -59,7 +59,7 @@ func (w *world) reduce(i int32) (ended bool) {
 		}
 		for k := range w.ranks {
 			work.Rank = int32(k)
-			w.step(int32(len(w.roles)-len(w.ranks)+k), role.Input{Kind: role.BucketReduced, Work: work, Bucket: bucket})
+			w.step(1+w.config.EmbeddingWorkers+w.config.ParameterServers+int32(k), role.Input{Kind: role.BucketReduced, Work: work, Bucket: bucket})
 		}
 		return true
 	}

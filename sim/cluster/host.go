@@ -34,12 +34,13 @@ const (
 	workerHosts
 	parameterHosts
 	serverHosts
+	denseHosts
 	hostClasses
 )
 
 // names under which reports print the classes.
 func (c hostClass) String() string {
-	return [...]string{"loader", "EW", "PS", "GPU server"}[c]
+	return [...]string{"loader", "EW", "PS", "GPU server", "dense PS"}[c]
 }
 
 // place is where a role runs.
@@ -64,12 +65,14 @@ type topology struct {
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a
-// PS; ranks fill one server after the other.
-func newTopology(p *prices, workers, ranks int) *topology {
+// PS; ranks fill one server after the other. A dense PS has a host to itself; the
+// coordinator, which does next to nothing, is on that of the first.
+func newTopology(p *prices, workers, ranks, dense int) *topology {
 	t := &topology{perServer: min(ranks, p.perServer), servers: (ranks + p.perServer - 1) / p.perServer}
 	loader := t.addHost(loaderHosts, p.loaderHost, p)
 	if p.colocated() {
-		t.colocate(workers, p.states, ranks)
+		t.servers, t.perServer = 1, ranks
+		t.colocate(workers + p.states + ranks + dense)
 		return t
 	}
 	t.places = append(t.places, place{
@@ -109,13 +112,20 @@ func newTopology(p *prices, workers, ranks int) *topology {
 			host: first + int32(rank/p.perServer), members: 1, everywhere: 1, stripe: 1, width: 1,
 		})
 	}
+	first = int32(len(t.hosts))
+	for i := range dense {
+		t.addHost(denseHosts, p.parameterHost, p)
+		t.places = append(t.places, place{host: first + int32(i), members: 1, everywhere: 1, stripe: 1, width: p.threads})
+	}
+	if dense > 0 {
+		t.places = append(t.places, place{host: first, members: 1, everywhere: 1, stripe: 1, width: 1})
+	}
 	return t
 }
 
 // colocate puts every role on the one host.
-func (t *topology) colocate(workers, states, ranks int) {
-	t.servers, t.perServer = 1, ranks
-	for range 1 + workers + states + ranks {
+func (t *topology) colocate(roles int) {
+	for range 2 + roles { // the data loader and a coordinator
 		t.places = append(t.places, place{members: 1, everywhere: 1, stripe: 1, width: 1})
 	}
 }
@@ -133,7 +143,7 @@ func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32
 }
 
 // index returns the position of an address in role.New's order.
-func (t *topology) index(a msg.Address, workers, states int) int32 {
+func (t *topology) index(a msg.Address, workers, states, ranks, roles int) int32 {
 	switch a.Role {
 	case msg.EmbeddingWorker:
 		return 1 + a.Index
@@ -141,6 +151,10 @@ func (t *topology) index(a msg.Address, workers, states int) int32 {
 		return 1 + int32(workers) + a.Index
 	case msg.NNWorker:
 		return 1 + int32(workers) + int32(states) + a.Index
+	case msg.DenseServer:
+		return 1 + int32(workers) + int32(states) + int32(ranks) + a.Index
+	case msg.Coordinator:
+		return int32(roles) - 1
 	}
 	return 0
 }

@@ -23,13 +23,17 @@ type measurement struct {
 	exposed     [phaseCount]unit.Tick // sums over ranks and measured steps
 	ranks       []progress
 	issued      []unit.Tick // by rank and step: embeddings asked for
+	syncing     []unit.Tick // likewise: dense synchronisation begun
 	handed      []unit.Tick // likewise: gradients handed over
 	counted     counts      // at start
 	messages    counts      // of the measured steps
 }
 
 // progress is the last instants of a rank.
-type progress struct{ applied, forward, backward, computed, syncStarted, synced unit.Tick }
+type progress struct {
+	step                                         int32 // whose forward began last
+	applied, forward, backward, computed, synced unit.Tick
+}
 
 // counts are what has been sent.
 type counts struct {
@@ -66,7 +70,7 @@ func newMeasurement(first, last int32, cfg *role.Config) *measurement {
 	batches := int(cfg.Ranks) * int(cfg.Steps)
 	return &measurement{
 		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
-		ranks: make([]progress, cfg.Ranks), issued: make([]unit.Tick, batches), handed: make([]unit.Tick, batches),
+		ranks: make([]progress, cfg.Ranks), issued: make([]unit.Tick, batches), syncing: make([]unit.Tick, batches), handed: make([]unit.Tick, batches),
 	}
 }
 
@@ -81,23 +85,27 @@ func (m *measurement) observe(w *world, r event.Record) {
 	case event.LookupIssued:
 		m.issued[at] = r.At
 	case event.ForwardStarted:
-		p.forward = r.At
-		m.expose(waiting, r.Step, r.At-p.applied)
+		p.step, p.forward = r.Step, r.At
+		m.expose(waiting, r.Step, r.At-max(p.applied, p.computed))
 	case event.BackwardStarted:
 		p.backward = r.At
 		m.expose(forwarding, r.Step, r.At-p.forward)
 		m.took(forwardCompute, r.Step, r.At-p.forward)
 	case event.SyncStarted:
-		p.syncStarted = r.At
+		m.syncing[at] = r.At
 	case event.SyncDone:
-		p.synced = r.At
-		m.took(denseSync, r.Step, r.At-p.syncStarted)
-		m.expose(synchronising, r.Step, r.At-p.computed)
+		m.took(denseSync, r.Step, r.At-m.syncing[at])
+		if r.Step == p.step { // else it overlaps the next step, and is not exposed
+			p.synced = r.At
+			m.expose(synchronising, r.Step, r.At-p.computed)
+		}
 	case event.GradientsSent:
 		m.handed[at] = r.At
 	case event.DenseApplied:
-		m.expose(updating, r.Step, r.At-p.synced)
-		p.applied = r.At
+		if r.Step == p.step {
+			m.expose(updating, r.Step, r.At-p.synced)
+			p.applied = r.At
+		}
 		m.endStep(w, r.Step)
 	case event.BatchDone:
 		m.took(putGradients, r.Step, r.At-m.handed[at])
@@ -111,6 +119,7 @@ func (m *measurement) worked(w *world, k role.Work) {
 	}
 	p := &m.ranks[k.Rank]
 	p.computed = w.clock.Now()
+	p.synced = p.computed // until buckets or acknowledgements come
 	m.expose(backwarding, k.Step, p.computed-p.backward)
 	m.took(backwardCompute, k.Step, p.computed-p.backward)
 }

@@ -10,12 +10,12 @@ import (
 
 // The stages of a delivery, in their order.
 const (
-	copyFromDevice int32 = iota // embedding gradients leave the accelerator
+	copyFromDevice int32 = iota // gradients leave the accelerator
 	sendCores
 	cross
 	travel
 	receiveCores
-	copyToDevice // samples and pooled embeddings enter the accelerator
+	copyToDevice // samples, pooled embeddings and pulled parameters enter the accelerator
 	hand
 )
 
@@ -46,7 +46,7 @@ func (w *world) deliver(i int32) (ended bool) {
 	remote := source.host != target.host
 	switch t.stage {
 	case copyFromDevice:
-		if m.Kind == msg.PutGradients && w.prices.hostLink != nil {
+		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && w.prices.hostLink != nil {
 			_, end := w.ranks[m.Rank].copyOut.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
 			w.wait(i, end)
 		}
@@ -66,7 +66,7 @@ func (w *world) deliver(i int32) (ended bool) {
 	case receiveCores:
 		w.handle(i, target, m, remote)
 	case copyToDevice:
-		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings) && w.prices.hostLink != nil {
+		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && w.prices.hostLink != nil {
 			_, end := w.ranks[m.Rank].copyIn.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
 			w.wait(i, end)
 		}

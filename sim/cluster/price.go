@@ -107,6 +107,18 @@ func (p *prices) updateKernel() device.Kernel {
 	}
 }
 
+// sweep is a kernel that passes over the dense parameters so many times.
+func (p *prices) sweep(passes int) device.Kernel {
+	return device.Kernel{Launches: 1, Bytes: unit.Bytes(valueBytes * p.layout.Params * passes), Precision: p.precision}
+}
+
+// applyPush is the cost of a push on a dense PS with a shard of some bytes: the
+// optimizer reads the gradient and reads and writes parameters and state.
+func (p *prices) applyPush(shard unit.Bytes) device.HostCost {
+	passes := unit.Bytes(3 + 2*denseState(p.training.Dense.Kind))
+	return p.parameterHost.CopyCost(shard * passes / 2) // a copy reads and writes
+}
+
 // denseState returns the values of state that a dense optimizer keeps of a
 // parameter.
 func denseState(kind string) int {

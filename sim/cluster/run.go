@@ -145,6 +145,9 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	for _, b := range p.layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(valueBytes*(b.Hi-b.Lo)))
 	}
+	for _, s := range t.DenseShards(p.layout) {
+		cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(valueBytes*(s.Hi-s.Lo)))
+	}
 	if err := cfg.Validate(); err != nil {
 		return Answer{}, fmt.Errorf("cluster: %w", err)
 	}

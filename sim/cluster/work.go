@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -80,8 +82,16 @@ func (w *world) begin(i int32, work role.Work) {
 		takes := end - t.spent
 		t.spent = end
 		w.compute(i, takes)
+	case role.ReadDense:
+		host(p.parameterHost.CopyCost(w.config.DenseServers[w.addressOf(t.role).Index]))
+	case role.ApplyPush:
+		host(p.applyPush(w.config.DenseServers[w.addressOf(t.role).Index]))
+	case role.Snapshot:
+		w.compute(i, p.device.Time(p.sweep(2))) // read, written
+	case role.Average:
+		w.compute(i, p.device.Time(p.sweep(4))) // parameters read and written, mean and copy read
 	case role.DenseApply:
-		if p.colocated() && work.Rank > 0 {
+		if p.colocated() && work.Rank > 0 && w.config.Rule.Dense().Kind == pace.AllReduced {
 			w.wait(i, w.clock.Now()) // the ranks of one process share one replica
 			return
 		}
@@ -142,3 +152,5 @@ func (w *world) result(work role.Work) role.Result {
 	}
 	return role.Result{}
 }
+
+func (w *world) addressOf(i int32) msg.Address { return w.roles[i].Address() }

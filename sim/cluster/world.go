@@ -71,7 +71,7 @@ const (
 
 func newWorld(p *prices, cfg *role.Config, o *Options) *world {
 	w := &world{
-		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks)),
+		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DenseServers)),
 		prices:   p, options: o, config: cfg, roles: role.New(cfg),
 		ranks: make([]rank, cfg.Ranks), fed: make([]int32, int(cfg.Steps)*len(cfg.Buckets)), ends: bucketEnds(p.layout),
 	}
@@ -244,14 +244,19 @@ func (w *world) touch(i int32) {
 
 // rankOf returns the rank of a role, or −1 if it is no NN worker.
 func (w *world) rankOf(i int32) int32 {
-	return max(-1, i-1-w.config.EmbeddingWorkers-w.config.ParameterServers)
+	rank := i - 1 - w.config.EmbeddingWorkers - w.config.ParameterServers
+	if rank >= w.config.Ranks {
+		return -1
+	}
+	return max(-1, rank)
 }
 
 // server returns the index of a PS.
 func (w *world) server(i int32) int32 { return i - 1 - w.config.EmbeddingWorkers }
 
 func (w *world) indexOf(a msg.Address) int32 {
-	return w.index(a, int(w.config.EmbeddingWorkers), int(w.config.ParameterServers))
+	c := w.config
+	return w.index(a, int(c.EmbeddingWorkers), int(c.ParameterServers), int(c.Ranks), len(w.roles))
 }
 
 // slowdown is the factor of a rank's kernels in a step: lognormal with mean 1.
