@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ import (
 // ctx ends, and returns when all have let this one in.
 //
 // The error names the first role of a process that cannot be reached, that has
-// other roles, or that works on another job or build; nothing is connected
-// then.
+// other roles, or that works on another job or build. Nothing is connected then,
+// and processes that had let this one in lose it. Connect is called once.
 func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,19 +73,11 @@ func (n *Node) processes(peers map[msg.Address]string) map[string][]msg.Address 
 		}
 	}
 	for _, roles := range processes {
-		slices.SortFunc(roles, compareAddresses)
+		slices.SortFunc(roles, func(a, b msg.Address) int {
+			return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Index, b.Index))
+		})
 	}
 	return processes
-}
-
-func compareAddresses(a, b msg.Address) int {
-	switch {
-	case a.Less(b):
-		return -1
-	case b.Less(a):
-		return 1
-	}
-	return 0
 }
 
 // adopt puts links into use.
@@ -107,13 +100,13 @@ func (n *Node) adopt(links []*link) error {
 // dial opens a stream to the process at an address, which is to have some
 // roles.
 func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*link, error) {
-	var refusal atomic.Value // the last error of the network
+	var refusal atomic.Pointer[error] // the last one of the network
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, "tcp", address)
 			if err != nil {
-				refusal.Store(err)
+				refusal.Store(&err)
 			}
 			return c, err
 		}),
@@ -128,9 +121,9 @@ func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*
 	if err := l.open(ctx); err != nil {
 		l.close()
 		if ctx.Err() != nil {
-			reason, ok := refusal.Load().(error)
-			if !ok {
-				reason = errors.New("something listens, but does not answer")
+			reason := errors.New("something listens, but does not answer")
+			if r := refusal.Load(); r != nil {
+				reason = *r
 			}
 			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0], address, reason)
 		}

@@ -22,7 +22,8 @@
 //     bounds.
 //  3. A process that is killed is noticed at once, one that hangs or whose
 //     machine is gone within 5 seconds, if it has connected to this one. Handler
-//     is told once, by the name of its first role.
+//     is told once, by the name of its first role. A process that has connected
+//     to this one and closes its Node is not lost: it has left.
 //  4. After Close has returned nil, everything that was sent has been delivered,
 //     except to processes that had left, or of whose loss Handler was told.
 //  5. Close and Abort leave no goroutine behind.
@@ -56,7 +57,7 @@ type Handler interface {
 	Deliver(m msg.Message, payload any)
 	// Lost says that a process is gone, or talks nonsense: nothing that is sent to
 	// it from now on arrives. It is called once a process, and not for one that has
-	// closed its Node. It must not call Close or Abort.
+	// left. It must not call Close or Abort.
 	Lost(peer string, err error)
 }
 
