@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tandem/algo/compress"
 	"tandem/algo/delay"
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -39,6 +40,12 @@ const (
 const (
 	ScaleGlobal = "global" // the samples of the step: the sum over ranks is the global mean gradient
 	ScaleRank   = "rank"   // the samples of the rank's part: each rank's mean gradient, as Persia
+)
+
+// How id features and signs are written in messages. Neither loses anything.
+const (
+	IndexRaw        = "raw"        // 8 bytes each
+	IndexCompressed = "compressed" // distinct ids and positions, in the bits they take
 )
 
 // Training describes how a model is trained, the same for simulator and
@@ -96,6 +103,15 @@ type Training struct {
 	// beside the one time after it: 500 steps, 30s or never.
 	EvaluateEvery Every `yaml:"evaluate-every"`
 
+	// Wire is the form of embeddings and their gradients in messages: fp32, fp16
+	// or fp16-block. The narrow forms halve them and round: sync is then no longer
+	// bit-equal to sequential, which has no messages and ignores Wire. Dense
+	// gradients stay in fp32.
+	Wire compress.Form `yaml:"wire"`
+	// Index is raw or compressed. The latter pays where a network is slower than
+	// packing; bits stay as they are.
+	Index string `yaml:"index"`
+
 	// RowCapacity is the number of rows that one PS may hold; 0: no limit.
 	RowCapacity int    `yaml:"row-capacity"`
 	Seed        uint64 `yaml:"seed"` // of parameters, rows and the order of samples
@@ -106,7 +122,7 @@ func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
-		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Seed: 1,
+		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw, Seed: 1,
 	}
 }
 
@@ -241,6 +257,8 @@ func (t *Training) validateChoices() error {
 		{"mode", t.Mode, Modes()},
 		{"merge", cmp.Or(t.Merge, MergeStep), []string{MergeStep, MergeRank}}, // empty is a default
 		{"scale", t.Scale, []string{ScaleGlobal, ScaleRank}},
+		{"wire", string(t.Wire), wires()},
+		{"index", t.Index, []string{IndexRaw, IndexCompressed}},
 	} {
 		if !slices.Contains(f.known, f.value) {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
@@ -250,6 +268,14 @@ func (t *Training) validateChoices() error {
 		return fmt.Errorf("merge = step needs mode sync or sequential: %s never waits for other ranks' gradients", t.Mode)
 	}
 	return nil
+}
+
+// wires lists the forms of values as text.
+func wires() (names []string) {
+	for _, f := range compress.Forms() {
+		names = append(names, string(f))
+	}
+	return names
 }
 
 func (t *Training) validateParts() error {

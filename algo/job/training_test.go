@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/compress"
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/pace"
@@ -24,6 +25,9 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Mode = "turbo" }, `mode = "turbo" is unknown; known are sequential, sync, hybrid`},
 		{func(t *job.Training) { t.Merge = "stap" }, `merge = "stap" is unknown; the nearest is "step"`},
 		{func(t *job.Training) { t.Scale = "" }, `scale = "" is unknown; known are global, rank`},
+		{func(t *job.Training) { t.Wire, t.Index = compress.FP16Block, job.IndexCompressed }, ""},
+		{func(t *job.Training) { t.Wire = "fp61" }, `wire = "fp61" is unknown; the nearest is "fp16"`},
+		{func(t *job.Training) { t.Index = "zip" }, `index = "zip" is unknown; known are raw, compressed`},
 		{func(t *job.Training) { t.Merge = job.MergeStep }, "merge = step needs mode sync or sequential"},
 		{func(t *job.Training) { t.Epochs = 0 }, "epochs = 0; want at least 1"},
 		{func(t *job.Training) { t.Prefetch = 1 << 31 }, "prefetch = 2147483648; want at most 2147483647"},

@@ -4,31 +4,116 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/route"
 )
 
+// IDs is the payload of IDFeatures: the id features of a rank's part of a
+// batch, in Columns or Packed.
+type IDs struct {
+	Samples    int
+	FirstGroup int
+	Bounds     []int          // as those of batch.Part
+	Columns    []batch.Jagged // by slot, if ids are raw
+	Packed     []byte         // by compress.AppendIDs, if they are compressed
+}
+
+// newIDs returns the id features of a part, which raw ones alias.
+func newIDs(part *batch.Part, compressed bool) *IDs {
+	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
+	if compressed {
+		ids.Packed = compress.AppendIDs(nil, part.Slots)
+	} else {
+		ids.Columns = part.Slots
+	}
+	return ids
+}
+
+// Size returns the number of bytes on a wire: of a raw id 8, of an offset 4.
+func (d *IDs) Size() int {
+	size := len(d.Packed)
+	for _, c := range d.Columns {
+		size += 8*len(c.IDs) + 4*len(c.Offsets)
+	}
+	return size
+}
+
+// part returns a part that has ids alone.
+func (d *IDs) part(slots int) (batch.Part, error) {
+	columns := d.Columns
+	if len(d.Packed) > 0 {
+		var err error
+		if columns, err = compress.ReadIDs(d.Packed, slots, d.Samples); err != nil {
+			return batch.Part{}, err
+		}
+	}
+	return batch.Part{
+		Batch: &batch.Batch{Samples: d.Samples, Slots: columns}, FirstGroup: d.FirstGroup, Bounds: d.Bounds,
+	}, nil
+}
+
+// Put is the payload of Put: the row gradient sums of one rank for one PS.
+type Put struct {
+	Samples int // of the rank's part
+	Signs   compress.Signs
+	Sums    compress.Values // of every sign's row
+}
+
+// unpack returns the put as the PS applies it.
+func (u *Put) unpack(rank, dim int) (route.Put, error) {
+	signs, err := u.Signs.Unpack()
+	if err != nil {
+		return route.Put{}, err
+	}
+	sums, err := u.Sums.Unpack(len(signs) * dim)
+	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
+}
+
+// dealt is what a data loader holds of a global batch, by rank.
+type dealt struct {
+	parts []batch.Part
+	ids   []*IDs
+}
+
+// resolved is what an EW holds of a batch, with the signs as it sends them, by
+// PS.
+type resolved struct {
+	*route.Routed
+	signs []compress.Signs
+}
+
 // Payload returns the data that belongs to a message, out of the sender's
 // store; nil if none does. It stays valid and unchanged after the sender has
-// released it.
+// released it, and has the form in which it travels already: work packs what
+// it makes and unpacks what it takes.
+//
+//	IDFeatures                           *IDs
+//	Samples                              *batch.Part, whose ids the receiver does not need
+//	Lookup                               compress.Signs
+//	Rows, Embeddings, PutGradients       compress.Values
+//	Put                                  *Put
+//	Params, Push                         []float32
 func (p *Performer) Payload(s *Store, m msg.Message) any {
 	handle := func(k role.HandleKind) role.Handle { return role.Handle{Kind: k, Rank: m.Rank, Step: m.Step} }
+	whole := role.Handle{Kind: role.GlobalBatch, Rank: event.NoRank, Step: m.Step}
 	switch m.Kind {
-	case msg.IDFeatures, msg.Samples:
-		parts := get[[]batch.Part](s, role.Handle{Kind: role.GlobalBatch, Rank: event.NoRank, Step: m.Step})
-		return &parts[m.Rank]
+	case msg.IDFeatures:
+		return get[*dealt](s, whole).ids[m.Rank]
+	case msg.Samples:
+		return &get[*dealt](s, whole).parts[m.Rank]
 	case msg.Lookup:
-		return get[*route.Routed](s, handle(role.RoutedIDs)).Of(int(m.To.Index))
+		return get[*resolved](s, handle(role.RoutedIDs)).signs[m.To.Index]
 	case msg.Rows:
-		return get[[]float32](s, handle(role.ShardRows))
+		return get[compress.Values](s, handle(role.ShardRows))
 	case msg.Embeddings:
-		return get[[]float32](s, handle(role.PooledRows))
+		return get[compress.Values](s, handle(role.PooledRows))
 	case msg.PutGradients:
-		return get[[]float32](s, handle(role.PooledGrads))
+		return get[compress.Values](s, handle(role.PooledGrads))
 	case msg.Put:
-		return get[[]route.Put](s, handle(role.ShardGrads))[m.To.Index]
+		return get[[]*Put](s, handle(role.ShardGrads))[m.To.Index]
 	case msg.Params:
 		return get[[]float32](s, handle(role.ShardParams))
 	case msg.Push:
@@ -45,10 +130,10 @@ func (p *Performer) Keep(s *Store, m msg.Message, payload any) {
 	h := role.PayloadHandle(m)
 	switch m.Kind {
 	case msg.Rows:
-		s.putShard(h, len(p.shards), m.From.Index, payload.([]float32))
+		putShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))
 		return
 	case msg.Params:
-		s.putShard(h, len(p.served.shards), m.From.Index, payload.([]float32))
+		putShard(s, h, len(p.served.shards), m.From.Index, payload.([]float32))
 		return
 	}
 	s.put(h, payload)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/model"
@@ -193,17 +194,17 @@ func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket i
 	case role.Read:
 		return p.read(s, w)
 	case role.Split:
-		return p.split(s, w), nil
+		return p.split(s, w)
 	case role.ReadRows:
 		return p.readRows(at, s, w)
 	case role.Pool:
-		return p.pool(s, w), nil
+		return p.pool(s, w)
 	case role.Forward:
-		return p.forward(s, w), nil
+		return p.forward(s, w)
 	case role.Backward:
 		return p.backward(s, w, part), nil
 	case role.Merge:
-		return p.merge(s, w), nil
+		return p.merge(s, w)
 	case role.Apply:
 		return p.apply(at, s, w)
 	case role.ApplyStep:
@@ -237,81 +238,116 @@ func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
 		return role.Result{}, errors.New("the batch is empty")
 	}
 	parts := batch.Cut(b, p.training.Groups, p.training.Ranks)
-	s.put(role.Products(w)[0], parts)
+	all := &dealt{parts: parts}
 	var r role.Result
-	for _, part := range parts {
-		ids, offsets := 0, 0
-		for _, slot := range part.Slots {
-			ids += len(slot.IDs)
-			offsets += len(slot.Offsets)
-		}
+	for i := range parts {
+		part := &parts[i]
+		ids := newIDs(part, p.training.Index == job.IndexCompressed)
+		all.ids = append(all.ids, ids)
 		r.Samples = append(r.Samples, int32(part.Samples))
-		r.IDBytes = append(r.IDBytes, unit.Bytes(8*ids+4*offsets))
+		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))
 		r.SampleBytes = append(r.SampleBytes, unit.Bytes(4*(len(part.Dense)+len(part.Labels))))
 	}
+	s.put(role.Products(w)[0], all)
 	return r, nil
 }
 
 // split resolves the ids of a batch to signs by PS.
-func (p *Performer) split(s *Store, w role.Work) role.Result {
-	part := get[*batch.Part](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
-	routed := route.Route(p.schema, *part, len(p.shards))
-	s.put(role.Products(w)[0], routed)
+func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
+	ids := get[*IDs](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
+	part, err := ids.part(len(p.schema.Slots))
+	if err != nil {
+		return role.Result{}, err
+	}
+	routed := &resolved{Routed: route.Route(p.schema, part, len(p.shards))}
 	var r role.Result
 	for shard := range p.shards {
-		n := len(routed.Of(shard))
-		r.Rows = append(r.Rows, int32(n))
-		r.SignBytes = append(r.SignBytes, unit.Bytes(8*n))
-		r.ValueBytes = append(r.ValueBytes, unit.Bytes(4*n*p.dim))
+		own := routed.Of(shard)
+		signs := compress.Signs{Plain: own}
+		if p.training.Index == job.IndexCompressed {
+			signs = compress.PackSigns(own, p.schema.PrefixBits)
+		}
+		routed.signs = append(routed.signs, signs)
+		r.Rows = append(r.Rows, int32(len(own)))
+		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(p.training.Wire.Size(len(own)*p.dim)))
 	}
-	return r
+	s.put(role.Products(w)[0], routed)
+	return r, nil
+}
+
+// putValues packs the values that work has made.
+func (p *Performer) putValues(s *Store, h role.Handle, values []float32) unit.Bytes {
+	packed := compress.Pack(p.training.Wire, values)
+	s.put(h, packed)
+	return unit.Bytes(packed.Size())
 }
 
 // readRows looks signs up on a PS.
 func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result, error) {
-	signs := get[[]uint64](s, role.Handle{Kind: role.ShardSigns, Rank: w.Rank, Step: w.Step})
+	signs, err := get[compress.Signs](s, role.Handle{Kind: role.ShardSigns, Rank: w.Rank, Step: w.Step}).Unpack()
+	if err != nil {
+		return role.Result{}, err
+	}
 	rows, err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs)
 	if err != nil {
 		return role.Result{}, err
 	}
-	s.put(role.Products(w)[0], rows)
-	return role.Result{Bytes: unit.Bytes(4 * len(rows))}, nil
+	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], rows)}, nil
 }
 
 // pool gathers the rows of all PSs and pools them.
-func (p *Performer) pool(s *Store, w role.Work) role.Result {
-	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
+func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
+	routed := get[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
 	rows := make([]float32, 0, len(routed.Signs)*p.dim)
-	if len(routed.Signs) > 0 {
-		for _, part := range get[[][]float32](s, role.Handle{Kind: role.ShardRows, Rank: w.Rank, Step: w.Step}) {
-			rows = append(rows, part...)
+	for shard := range p.shards {
+		n := len(routed.Of(shard))
+		if n == 0 {
+			continue // it may not have been asked
 		}
+		answers := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Rank: w.Rank, Step: w.Step})
+		part, err := answers[shard].Unpack(n * p.dim)
+		if err != nil {
+			return role.Result{}, err
+		}
+		rows = append(rows, part...)
 	}
 	pooled := make([]float32, routed.Samples()*p.width)
 	routed.Pool(pooled, p.schema, rows, p.dim)
-	s.put(role.Products(w)[0], pooled)
-	return role.Result{Bytes: unit.Bytes(4 * len(pooled))}
+	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], pooled)}, nil
 }
 
 // merge turns gradients of pooled embeddings into row gradient sums by PS.
-func (p *Performer) merge(s *Store, w role.Work) role.Result {
-	routed := get[*route.Routed](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
-	grads := get[[]float32](s, role.Handle{Kind: role.PooledGrads, Rank: w.Rank, Step: w.Step})
+func (p *Performer) merge(s *Store, w role.Work) (role.Result, error) {
+	routed := get[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
+	packed := get[compress.Values](s, role.Handle{Kind: role.PooledGrads, Rank: w.Rank, Step: w.Step})
+	grads, err := packed.Unpack(routed.Samples() * p.width)
+	if err != nil {
+		return role.Result{}, err
+	}
 	sums := routed.Merge(p.schema, grads, p.dim)
-	puts := make([]route.Put, len(p.shards))
+	puts := make([]*Put, len(p.shards))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
-		puts[shard] = route.Put{
-			Rank: int(w.Rank), Samples: int(w.Samples), Signs: routed.Signs[lo:hi], Sums: sums[lo*p.dim : hi*p.dim],
+		puts[shard] = &Put{
+			Samples: int(w.Samples), Signs: routed.signs[shard], Sums: compress.Pack(p.training.Wire, sums[lo*p.dim:hi*p.dim]),
 		}
 	}
 	s.put(role.Products(w)[0], puts)
-	return role.Result{}
+	return role.Result{}, nil
+}
+
+// put returns a rank's put as its PS applies it.
+func (p *Performer) put(s *Store, rank, step int32) (route.Put, error) {
+	return get[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: rank, Step: step}).unpack(int(rank), p.dim)
 }
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, error) {
-	put := get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: w.Rank, Step: w.Step})
+	put, err := p.put(s, w.Rank, w.Step)
+	if err != nil {
+		return role.Result{}, err
+	}
 	byRank := p.training.Scale == job.ScaleRank
 	return role.Result{}, p.shards[at.Index].apply(batchName{w.Rank, w.Step}, put, int(w.StepSamples), byRank)
 }
@@ -320,7 +356,10 @@ func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, e
 func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Result, error) {
 	puts := make([]route.Put, p.training.Ranks)
 	for r := range puts {
-		puts[r] = get[route.Put](s, role.Handle{Kind: role.ShardGrads, Rank: int32(r), Step: w.Step})
+		var err error
+		if puts[r], err = p.put(s, int32(r), w.Step); err != nil {
+			return role.Result{}, err
+		}
 	}
 	return role.Result{}, p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples))
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
 	"tandem/algo/role"
-	"tandem/algo/route"
 	"tandem/algo/table"
 	"tandem/algo/unit"
 )
@@ -109,7 +109,7 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 		want float32 // of the row: 16 samples of a summed gradient −16, so one rate further
 	}{{9, 8}, {0, 8 + 2}, {2, 8 + 2 + 6}} {
 		store.put(role.Handle{Kind: role.ShardGrads, Step: c.step},
-			route.Put{Samples: 16, Signs: []uint64{1}, Sums: []float32{-16, -16, -16}})
+			&Put{Samples: 16, Signs: plain(1), Sums: compress.Pack(compress.FP32, []float32{-16, -16, -16})})
 		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestResultsCountTheData(t *testing.T) {
 	}
 	s.send(msg.IDFeatures, dataLoader, embeddingWorker, 1)
 	split := s.do(embeddingWorker, role.Split, 1)
-	routed := get[*route.Routed](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
+	routed := get[*resolved](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
 	for p := range 2 {
 		n := len(routed.Of(p))
 		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) || split.ValueBytes[p] != unit.Bytes(12*n) {
@@ -188,16 +188,18 @@ func TestNonFiniteLossIsReported(t *testing.T) {
 	}
 }
 
+func plain(signs ...uint64) compress.Signs { return compress.Signs{Plain: signs} }
+
 func TestApplyReportsBadPuts(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name string
-		put  route.Put
+		put  Put
 		want string
 	}{
-		{"a row not finite", route.Put{Samples: 8, Signs: []uint64{1, 2}, Sums: []float32{1, 1, 1, 1, nan, 1}},
+		{"a row not finite", Put{Samples: 8, Signs: plain(1, 2), Sums: compress.Pack(compress.FP32, []float32{1, 1, 1, 1, nan, 1})},
 			"1 of 2 row gradients are not finite; lower the learning rate"},
-		{"a row never looked up", route.Put{Samples: 8, Signs: []uint64{1, 3}, Sums: make([]float32, 6)},
+		{"a row never looked up", Put{Samples: 8, Signs: plain(1, 3), Sums: compress.Pack(compress.FP32, make([]float32, 6))},
 			"1 of 2 rows with a gradient do not exist"},
 	} {
 		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
@@ -205,7 +207,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 			if err := p.Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
 				t.Fatal(err)
 			}
-			store.put(role.Handle{Kind: role.ShardGrads}, c.put)
+			store.put(role.Handle{Kind: role.ShardGrads}, &c.put)
 			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: %v", c.name, k, err)
@@ -218,7 +220,7 @@ func TestFullServerIsReported(t *testing.T) {
 	small := training(1, 1)
 	small.RowCapacity = 2
 	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
-	store.put(role.Handle{Kind: role.ShardSigns}, []uint64{1, 2, 3})
+	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
 	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, nil); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
@@ -263,11 +265,11 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	s := newScript(t, training(1, 1), newColumns(16, 16))
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	s.lookup(0)
-	pooled := get[[]float32](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows})
+	pooled := get[compress.Values](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows}).Floats
 	want := slices.Clone(pooled)
 	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
 	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
-	signs := get[[]uint64](s.stores[server(0)], role.Handle{Kind: role.ShardSigns})
+	signs := get[compress.Signs](s.stores[server(0)], role.Handle{Kind: role.ShardSigns}).Plain
 	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01)
 	if !slices.Equal(pooled, want) {
 		t.Error("pooled embeddings changed with the rows")

@@ -6,10 +6,10 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/collective"
+	"tandem/algo/compress"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/role"
-	"tandem/algo/unit"
 )
 
 // rank is the scratch of one rank's dense work: a pass and a gradient buffer
@@ -77,14 +77,18 @@ func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket 
 // finite reports whether a loss is neither NaN nor infinite.
 func finite(loss float64) bool { return !math.IsNaN(loss) && !math.IsInf(loss, 0) }
 
-func (p *Performer) forward(s *Store, w role.Work) role.Result {
+func (p *Performer) forward(s *Store, w role.Work) (role.Result, error) {
 	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
-	pooled := get[[]float32](s, role.Handle{Kind: role.PooledRows, Rank: w.Rank, Step: w.Step})
+	packed := get[compress.Values](s, role.Handle{Kind: role.PooledRows, Rank: w.Rank, Step: w.Step})
+	pooled, err := packed.Unpack(part.Samples * p.width)
+	if err != nil {
+		return role.Result{}, err
+	}
 	if p.served != nil {
 		p.served.install(w.Rank, get[[][]float32](s, role.Handle{Kind: role.PulledParams, Rank: w.Rank, Step: w.Step}))
 	}
 	p.ranks[w.Rank].forward(p.replica(w.Rank), part, pooled, p.width)
-	return role.Result{}
+	return role.Result{}, nil
 }
 
 func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) role.Result {
@@ -95,14 +99,15 @@ func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) rol
 	if p.served != nil {
 		dense = p.served.gradient(dense, w.Samples, r.passes)
 	}
+	result := role.Result{NonFinite: !allFinite}
 	for _, h := range role.Products(w) {
 		if h.Kind == role.PooledGrads {
-			s.put(h, grads)
+			result.Bytes = p.putValues(s, h, grads)
 		} else {
 			s.put(h, dense)
 		}
 	}
-	return role.Result{Bytes: unit.Bytes(4 * len(grads)), NonFinite: !allFinite}
+	return result
 }
 
 // denseApply performs a rank's optimizer step: of the replica that all share, or

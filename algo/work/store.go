@@ -54,13 +54,13 @@ func get[T any](s *Store, h role.Handle) T {
 }
 
 // putShard stores one PS's part of a handle that collects one part per PS.
-func (s *Store) putShard(h role.Handle, servers int, shard int32, rows []float32) {
+func putShard[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	parts, ok := s.data[h].([][]float32)
+	parts, ok := s.data[h].([]T)
 	if !ok {
-		parts = make([][]float32, servers)
+		parts = make([]T, servers)
 		s.data[h] = parts
 	}
-	parts[shard] = rows
+	parts[shard] = part
 }
