@@ -29,6 +29,9 @@ func measure(list []uint64, free int) numbers {
 		least, most = min(least, x), max(most, x)
 	}
 	n := numbers{least, bits.Len64(most - least)}
+	if n.width == bits.Len64(most) {
+		n.least = 0 // it saves nothing, and is one byte so
+	}
 	if n.width == 0 && len(list) > free {
 		n.width = 1
 	}

@@ -3,14 +3,13 @@ package compress
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 )
 
 // Signs are distinct signs, in an order that matters, as a message carries
 // them.
 type Signs struct {
 	Plain  []uint64 // as they are
-	Packed []byte   // by PackSigns, and then not empty; Plain is
+	Packed []byte   // by PackSigns; Plain is empty then
 }
 
 // Size returns the number of bytes on a wire.
@@ -19,24 +18,27 @@ func (s Signs) Size() int { return 8*len(s.Plain) + len(s.Packed) }
 // PackSigns writes signs whose prefixBits upper bits name their slots. The
 // signs of a slot, as far as they are neighbours, are a run:
 //
-//	prefixBits, one byte · for each run: its length, as a varint · the bits of
-//	a number, one byte · the least sign, rotated to end with its prefix, as a
-//	varint · how far each sign lies above it, in that many bits
+//	prefixBits, one byte · for each run: its length and its prefix, as varints ·
+//	the lower bits of its signs, as numbers
 //
-// Cost: one pass; allocates the result.
+// Signs that are not smaller so stay plain, and alias the argument. Cost: one
+// pass; allocates the result.
 func PackSigns(signs []uint64, prefixBits int) Signs {
+	shift := 64 - prefixBits
 	packed := []byte{byte(prefixBits)}
-	for len(signs) > 0 {
-		run := 1
-		for run < len(signs) && signs[run]>>(64-prefixBits) == signs[0]>>(64-prefixBits) {
-			run++
+	var ids []uint64
+	for rest := signs; len(rest) > 0; rest = rest[len(ids):] {
+		prefix := rest[0] >> shift
+		ids = ids[:0]
+		for len(ids) < len(rest) && rest[len(ids)]>>shift == prefix {
+			ids = append(ids, rest[len(ids)]&(1<<shift-1))
 		}
-		n := measure(signs[:run], 1)
-		packed = binary.AppendUvarint(packed, uint64(run))
-		packed = append(packed, byte(n.width))
-		packed = binary.AppendUvarint(packed, bits.RotateLeft64(n.least, prefixBits))
-		packed = appendBits(packed, signs[:run], n.least, n.width)
-		signs = signs[run:]
+		packed = binary.AppendUvarint(packed, uint64(len(ids)))
+		packed = binary.AppendUvarint(packed, prefix)
+		packed = measure(ids, 1).appendList(packed, ids)
+	}
+	if len(packed) >= 8*len(signs) {
+		return Signs{Plain: signs}
 	}
 	return Signs{Packed: packed}
 }
@@ -48,27 +50,29 @@ func (s Signs) Unpack() ([]uint64, error) {
 		return s.Plain, nil
 	}
 	prefixBits, src := int(s.Packed[0]), s.Packed[1:]
+	if prefixBits > 63 {
+		return nil, fmt.Errorf("compress: signs with a prefix of %d bits", prefixBits)
+	}
 	var signs []uint64
 	for len(src) > 0 {
 		run, rest, err := readUvarint(src)
 		if err != nil {
 			return nil, err
 		}
-		if len(rest) == 0 {
-			return nil, errShort
-		}
-		width := int(rest[0])
-		rotated, rest, err := readUvarint(rest[1:])
+		prefix, rest, err := readUvarint(rest)
 		if err != nil {
 			return nil, err
 		}
-		// Signs are distinct, so only a single one takes no bits.
-		if width > 64 || width == 0 && run != 1 || run > uint64(8*len(rest)+1) {
-			return nil, fmt.Errorf("compress: a run of %d signs of %d bits in %d bytes", run, width, len(rest))
+		if run > uint64(8*len(rest)) {
+			return nil, errShort
 		}
-		least := bits.RotateLeft64(rotated, -prefixBits)
-		if signs, src, err = readBits(signs, rest, int(run), least, width); err != nil {
+		first := len(signs)
+		// Signs are distinct, so only one of a run can take no bits.
+		if signs, src, err = readList(signs, rest, int(run), 1); err != nil {
 			return nil, err
+		}
+		for i := range signs[first:] {
+			signs[first+i] |= prefix << (64 - prefixBits)
 		}
 	}
 	return signs, nil

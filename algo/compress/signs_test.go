@@ -44,15 +44,18 @@ func TestPlainSignsAreNotCopied(t *testing.T) {
 }
 
 // A hashed id takes the bits that the prefix leaves it: 256 signs of a slot take
-// 7 bytes each with a prefix of 8 bits, plus one byte for that, two for 256, one
-// for 56 and ten for the least.
+// 7 bytes each with a prefix of 8 bits, plus one byte for that, two for 256 and
+// one each for the prefix, 56 and the least. A single one stays as it is.
 func TestSizeOfHashedSigns(t *testing.T) {
 	var signs []uint64
 	for i := range uint64(256) {
 		signs = append(signs, 3<<56|rng.Mix(i)>>8)
 	}
-	if got := PackSigns(signs, 8).Size(); got > 256*7+14 || got < 256*7 {
-		t.Errorf("%d bytes, want %d and up to 14", got, 256*7)
+	if got := PackSigns(signs, 8).Size(); got != 256*7+6 {
+		t.Errorf("%d bytes, want %d", got, 256*7+6)
+	}
+	if got := PackSigns(signs[1:2], 8); got.Size() != 8 || got.Packed != nil {
+		t.Errorf("one sign takes %d bytes, want 8 as it is", got.Size())
 	}
 }
 
@@ -63,10 +66,11 @@ func TestSignsRefuse(t *testing.T) {
 	}{
 		{[]byte{8, 2}, "end early"},
 		{[]byte{8, 2, 5}, "end early"},
-		{[]byte{8, 2, 0, 1}, "a run of 2 signs of 0 bits"},
-		{[]byte{8, 1, 65, 1, 0}, "of 65 bits"},
-		{[]byte{8, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 0}, "signs of 1 bits in 1 bytes"},
-		{[]byte{8, 3, 8, 1, 0}, "end early"},
+		{[]byte{64, 1, 1, 8, 0, 1}, "a prefix of 64 bits"},
+		{[]byte{8, 2, 1, 0, 1}, "2 numbers of 0 bits"},
+		{[]byte{8, 1, 1, 65, 1, 0}, "of 65 bits"},
+		{[]byte{8, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 1, 0}, "end early"},
+		{[]byte{8, 3, 1, 8, 1, 0}, "end early"},
 	} {
 		if got, err := (Signs{Packed: c.packed}).Unpack(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v gave %v, %v, want %q", c.packed, got, err, c.want)

@@ -144,15 +144,15 @@ func powerOfTwo(k int) float32 { return math.Float32frombits(uint32(127+k) * exp
 // putHalves writes the halves of scaled values to the front of dst.
 func putHalves(dst []byte, values []float32, scale float32) {
 	dst = dst[:2*len(values)]
-	for i, x := range values {
-		binary.LittleEndian.PutUint16(dst[2*i:], Half(x*scale))
+	for i := putWide(dst, values, scale); i < len(values); i++ {
+		binary.LittleEndian.PutUint16(dst[2*i:], Half(values[i]*scale))
 	}
 }
 
 // getHalves reads len(values) halves from the front of src and scales them.
 func getHalves(values []float32, src []byte, scale float32) {
 	src = src[:2*len(values)]
-	for i := range values {
+	for i := getWide(values, src, scale); i < len(values); i++ {
 		values[i] = Float(binary.LittleEndian.Uint16(src[2*i:])) * scale
 	}
 }
