@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -10,8 +11,9 @@ import (
 	"time"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
-	"tandem/algo/route"
+	"tandem/algo/work"
 )
 
 // Payloads of every type arrive, and messages arrive in order.
@@ -19,29 +21,35 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newInbox()
 	nodes := cluster(t, newInbox(), in)
-	payloads := []any{
-		nil, []float32{1, 2, 3}, []uint64{4, 5}, route.Put{Rank: 1, Samples: 2, Signs: []uint64{7}, Sums: []float32{8}}, make([]float32, 100_000),
+	packets := []struct {
+		kind    msg.Kind
+		payload any
+	}{
+		{msg.StepDone, nil},
+		{msg.Params, []float32{1, 2, 3}},
+		{msg.Lookup, compress.Signs{Plain: []uint64{4, 5}}},
+		{msg.Put, &work.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}}, Sums: compress.Pack(compress.FP16, []float32{8})}},
+		{msg.Rows, compress.Pack(compress.FP32, make([]float32, 100_000))},
 	}
 	const count = 500
+	sent := func(step int) (msg.Message, any) {
+		m := rows(0, 1, step)
+		m.Kind = packets[step%len(packets)].kind
+		return m, packets[step%len(packets)].payload
+	}
 	for step := range count {
-		if err := nodes[0].Send(rows(0, 1, step), payloads[step%len(payloads)]); err != nil {
+		if err := nodes[0].Send(sent(step)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for step := range count {
 		r := in.next(t)
-		if r.m != rows(0, 1, step) {
-			t.Fatalf("%v, want step %d", r.m, step)
+		m, payload := sent(step)
+		if r.m != m {
+			t.Fatalf("%v, want %v", r.m, m)
 		}
-		switch want := payloads[step%len(payloads)].(type) {
-		case []float32:
-			if !slices.Equal(r.payload.([]float32), want) {
-				t.Fatalf("step %d brings other values", step)
-			}
-		case route.Put:
-			if got := r.payload.(route.Put); !slices.Equal(got.Signs, want.Signs) || !slices.Equal(got.Sums, want.Sums) {
-				t.Fatalf("step %d: %v", step, got)
-			}
+		if !reflect.DeepEqual(r.payload, payload) {
+			t.Fatalf("step %d brings other numbers", step)
 		}
 	}
 	closeAll(t, nodes)
@@ -52,14 +60,26 @@ func TestPartsTravelInHalves(t *testing.T) {
 	in := newInbox()
 	nodes := cluster(t, newInbox(), in)
 	part := &batch.Cut(&batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
-	for _, k := range []msg.Kind{msg.IDFeatures, msg.Samples} {
-		if err := nodes[0].Send(msg.Message{Kind: k, To: worker(1)}, part); err != nil {
+	for k, payload := range map[msg.Kind]any{
+		msg.IDFeatures: &work.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots}, msg.Samples: part,
+	} {
+		if err := nodes[0].Send(msg.Message{Kind: k, To: worker(1)}, payload); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ids, samples := in.next(t).payload.(*batch.Part), in.next(t).payload.(*batch.Part)
-	if len(ids.Slots) != 1 || len(ids.Labels) != 0 || len(samples.Slots) != 0 || len(samples.Labels) != 1 {
-		t.Errorf("%+v, %+v", ids.Batch, samples.Batch)
+	for range 2 {
+		switch got := in.next(t).payload.(type) {
+		case *work.IDs:
+			if len(got.Columns) != 1 || got.Columns[0].IDs[0] != 9 {
+				t.Errorf("%+v", got)
+			}
+		case *batch.Part:
+			if len(got.Slots) != 0 || len(got.Labels) != 1 {
+				t.Errorf("%+v", got.Batch)
+			}
+		default:
+			t.Errorf("%T", got)
+		}
 	}
 	closeAll(t, nodes)
 }

@@ -5,7 +5,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/msg"
-	"tandem/algo/route"
+	"tandem/algo/work"
 )
 
 // benchPart is a part of 4096 samples, 26 slots of one id and 13 numeric
@@ -31,13 +31,14 @@ func benchmarks() map[string]struct {
 		kind    msg.Kind
 		payload any
 	}
+	part := benchPart()
 	return map[string]frame{
 		"header":      {msg.StepDone, nil},
-		"values":      {msg.Rows, make([]float32, 1<<18)},
-		"signs":       {msg.Lookup, make([]uint64, 1<<17)},
-		"put":         {msg.Put, route.Put{Signs: make([]uint64, 1<<13), Sums: make([]float32, 1<<18)}},
-		"id features": {msg.IDFeatures, benchPart()},
-		"samples":     {msg.Samples, benchPart()},
+		"values":      {msg.Rows, fp32(make([]float32, 1<<18)...)},
+		"signs":       {msg.Lookup, plain(make([]uint64, 1<<17)...)},
+		"put":         {msg.Put, &work.Put{Signs: plain(make([]uint64, 1<<13)...), Sums: fp32(make([]float32, 1<<18)...)}},
+		"id features": {msg.IDFeatures, &work.IDs{Samples: part.Samples, Bounds: part.Bounds, Columns: part.Slots}},
+		"samples":     {msg.Samples, part},
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
-	"tandem/algo/route"
+	"tandem/algo/work"
 )
 
 // The types that travel have the fields that this package writes: whoever adds
@@ -22,7 +23,10 @@ func TestEveryFieldTravels(t *testing.T) {
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs"}},
-		{route.Put{}, []string{"Rank", "Samples", "Signs", "Sums"}},
+		{work.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed"}},
+		{work.Put{}, []string{"Samples", "Signs", "Sums"}},
+		{compress.Signs{}, []string{"Plain", "Packed"}},
+		{compress.Values{}, []string{"Form", "Floats", "Packed"}},
 	} {
 		var fields []string
 		for f := range reflect.TypeOf(c.of).Fields() {

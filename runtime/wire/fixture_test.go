@@ -9,9 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
-	"tandem/algo/route"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 // flat returns the bytes of a frame in one piece.
@@ -48,7 +49,7 @@ func drawFloats(t *rapid.T, name string, n int) []float32 {
 	return drawArray(t, name, n, rapid.Float32())
 }
 
-// drawPart draws a part with both halves.
+// drawPart draws a part with ids and all else.
 func drawPart(t *rapid.T) *batch.Part {
 	b := &batch.Batch{Samples: rapid.IntRange(0, 300).Draw(t, "samples")}
 	for range rapid.IntRange(0, 4).Draw(t, "slots") {
@@ -79,33 +80,48 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) any {
 		return nil
 	}
 	switch kind {
-	case msg.IDFeatures, msg.Samples:
+	case msg.IDFeatures:
+		part := drawPart(t)
+		ids := &work.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}
+		if rapid.Bool().Draw(t, "compressed") {
+			ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
+		}
+		return ids
+	case msg.Samples:
 		return drawPart(t)
 	case msg.Lookup:
-		return drawArray(t, "signs", drawLength(t, "n"), rapid.Uint64())
+		return drawSigns(t)
 	case msg.Put:
-		n, dim := drawLength(t, "n"), rapid.IntRange(1, 5).Draw(t, "dim")
-		return route.Put{
-			Rank: rapid.IntRange(0, 99).Draw(t, "rank"), Samples: rapid.IntRange(0, 999).Draw(t, "samples"),
-			Signs: drawArray(t, "signs", n, rapid.Uint64()), Sums: drawFloats(t, "sums", n*dim),
-		}
+		return &work.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
+	case msg.Params, msg.Push:
+		return drawFloats(t, "values", drawLength(t, "n"))
 	}
-	return drawFloats(t, "values", drawLength(t, "n"))
+	return drawValues(t)
 }
 
-// half returns the part of a payload that travels with a kind of message.
-func half(kind msg.Kind, payload any) any {
+func drawSigns(t *rapid.T) compress.Signs {
+	signs := drawArray(t, "signs", drawLength(t, "n"), rapid.Uint64())
+	if rapid.Bool().Draw(t, "compressed") {
+		return compress.PackSigns(signs, 8)
+	}
+	return compress.Signs{Plain: signs}
+}
+
+func drawValues(t *rapid.T) compress.Values {
+	return compress.Pack(rapid.SampledFrom(compress.Forms()).Draw(t, "form"), drawFloats(t, "values", drawLength(t, "n")))
+}
+
+// travels returns what of a payload travels: of a part to an NN worker, all but
+// its ids.
+func travels(payload any) any {
 	part, ok := payload.(*batch.Part)
 	if !ok {
 		return payload
 	}
-	p := &batch.Part{Batch: &batch.Batch{Samples: part.Samples}, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
-	if kind == msg.IDFeatures {
-		p.Slots = part.Slots
-	} else {
-		p.Dense, p.Labels = part.Dense, part.Labels
+	return &batch.Part{
+		Batch:      &batch.Batch{Samples: part.Samples, Dense: part.Dense, Labels: part.Labels},
+		FirstGroup: part.FirstGroup, Bounds: part.Bounds,
 	}
-	return p
 }
 
 func mustBeEqual(t interface{ Fatalf(string, ...any) }, got, want any) {

@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
-	"tandem/algo/route"
+	"tandem/algo/work"
 )
 
 func seedPart() *batch.Part {
@@ -15,6 +16,8 @@ func seedPart() *batch.Part {
 		Dense: []float32{1, 2, 3, 4, 5, 6}, Labels: []float32{0, 1, 0},
 	}, 2, 1)[0]
 }
+
+func fp32(values ...float32) compress.Values { return compress.Pack(compress.FP32, values) }
 
 // seeds are a frame of each type of payload, by the name of the type.
 func seeds(t testing.TB) map[string][]byte {
@@ -26,12 +29,13 @@ func seeds(t testing.TB) map[string][]byte {
 	}
 	return map[string][]byte{
 		"none":        of(msg.StepDone, nil),
-		"id features": of(msg.IDFeatures, part),
+		"id features": of(msg.IDFeatures, &work.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}),
 		"samples":     of(msg.Samples, part),
-		"signs":       of(msg.Lookup, []uint64{1, 1 << 63}),
-		"values":      of(msg.Rows, []float32{1.5, -2, 3}),
-		"put":         of(msg.Put, route.Put{Rank: 1, Samples: 4, Signs: []uint64{5, 6}, Sums: []float32{1, 2, 3, 4}}),
+		"signs":       of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
+		"values":      of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
+		"put":         of(msg.Put, &work.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
 		"chunk":       of(0, Chunk{Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
+		"numbers":     of(msg.Params, []float32{1.5, -2, 3}),
 	}
 }
 

@@ -2,76 +2,64 @@ package wire
 
 import (
 	"tandem/algo/batch"
-	"tandem/algo/msg"
+	"tandem/algo/work"
 )
 
 // A part of a batch travels in two halves: id features to the EW, the rest to
-// the NN worker. Either half decodes to a *batch.Part that lacks the other.
-type (
-	idFeatures struct{ *batch.Part }
-	samples    struct{ *batch.Part }
-)
+// the NN worker. Both need the groups of its samples.
 
-// view picks the half of a part that belongs to a kind of message, and leaves
-// other payloads as they are.
-func view(k msg.Kind, payload any) any {
-	part, ok := payload.(*batch.Part)
-	switch {
-	case ok && k == msg.IDFeatures:
-		return idFeatures{part}
-	case ok && k == msg.Samples:
-		return samples{part}
-	}
-	return payload
-}
-
-// encodeGroups writes what both halves need: sample count and groups.
-func encodeGroups(w *writer, p *batch.Part) {
-	w.number(p.Samples)
-	w.number(p.FirstGroup)
-	w.number(len(p.Bounds))
-	for _, b := range p.Bounds {
+func encodeGroups(w *writer, samples, firstGroup int, bounds []int) {
+	w.number(samples)
+	w.number(firstGroup)
+	w.number(len(bounds))
+	for _, b := range bounds {
 		w.number(b)
 	}
 }
 
-func decodeGroups(r *reader) *batch.Part {
-	p := &batch.Part{Batch: &batch.Batch{Samples: r.number()}, FirstGroup: r.number()}
-	p.Bounds = make([]int, r.count(8))
+func decodeGroups(r *reader) (samples, firstGroup int, bounds []int) {
+	samples, firstGroup = r.number(), r.number()
+	bounds = make([]int, r.count(8))
 	before := 0
-	for i := range p.Bounds {
-		p.Bounds[i] = r.number()
-		if i == 0 && p.Bounds[i] != 0 || p.Bounds[i] < before {
-			r.fail("bound %d is %d after %d", i, p.Bounds[i], before)
+	for i := range bounds {
+		bounds[i] = r.number()
+		if i == 0 && bounds[i] != 0 || bounds[i] < before {
+			r.fail("bound %d is %d after %d", i, bounds[i], before)
 		}
-		before = p.Bounds[i]
+		before = bounds[i]
 	}
-	if len(p.Bounds) == 0 || before != p.Samples {
-		r.fail("groups of %d samples in all, want %d", before, p.Samples)
+	if len(bounds) == 0 || before != samples {
+		r.fail("groups of %d samples in all, want %d", before, samples)
 	}
-	return p
+	return samples, firstGroup, bounds
 }
 
-func encodeIDs(w *writer, ids idFeatures) {
-	encodeGroups(w, ids.Part)
-	w.number(len(ids.Slots))
-	for _, slot := range ids.Slots {
+func encodeIDs(w *writer, ids *work.IDs) {
+	encodeGroups(w, ids.Samples, ids.FirstGroup, ids.Bounds)
+	w.number(len(ids.Columns))
+	for _, slot := range ids.Columns {
 		section(w, slot.Offsets)
 		section(w, slot.IDs)
 	}
+	section(w, ids.Packed)
 }
 
 func decodeIDs(r *reader) any {
-	p := decodeGroups(r)
-	p.Slots = make([]batch.Jagged, r.count(16)) // two lengths at least
-	for s := range p.Slots {
-		slot := &p.Slots[s]
+	var ids work.IDs
+	ids.Samples, ids.FirstGroup, ids.Bounds = decodeGroups(r)
+	ids.Columns = make([]batch.Jagged, r.count(16)) // two lengths at least
+	for s := range ids.Columns {
+		slot := &ids.Columns[s]
 		slot.Offsets, slot.IDs = array[int32](r), array[uint64](r)
-		if r.err == nil && !jagged(slot, p.Samples) {
-			r.fail("slot %d: offsets do not cut %d ids into %d samples", s, len(slot.IDs), p.Samples)
+		if r.err == nil && !jagged(slot, ids.Samples) {
+			r.fail("slot %d: offsets do not cut %d ids into %d samples", s, len(slot.IDs), ids.Samples)
 		}
 	}
-	return p
+	ids.Packed = array[byte](r)
+	if len(ids.Columns) > 0 && len(ids.Packed) > 0 {
+		r.fail("id features both raw and compressed")
+	}
+	return &ids
 }
 
 // jagged reports whether the offsets of a slot are what batch.Jagged demands.
@@ -87,14 +75,15 @@ func jagged(slot *batch.Jagged, samples int) bool {
 	return true
 }
 
-func encodeSamples(w *writer, s samples) {
-	encodeGroups(w, s.Part)
-	section(w, s.Dense)
-	section(w, s.Labels)
+func encodeSamples(w *writer, p *batch.Part) {
+	encodeGroups(w, p.Samples, p.FirstGroup, p.Bounds)
+	section(w, p.Dense)
+	section(w, p.Labels)
 }
 
 func decodeSamples(r *reader) any {
-	p := decodeGroups(r)
+	p := &batch.Part{Batch: &batch.Batch{}}
+	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
 	p.Dense, p.Labels = array[float32](r), array[float32](r)
 	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
 		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels), p.Samples)

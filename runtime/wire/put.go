@@ -1,18 +1,55 @@
 package wire
 
-import "tandem/algo/route"
+import (
+	"slices"
 
-func encodePut(w *writer, p route.Put) {
-	w.number(p.Rank)
+	"tandem/algo/compress"
+	"tandem/algo/work"
+)
+
+func encodeSigns(w *writer, s compress.Signs) {
+	section(w, s.Plain)
+	section(w, s.Packed)
+}
+
+func decodeSigns(r *reader) compress.Signs {
+	s := compress.Signs{Plain: array[uint64](r), Packed: array[byte](r)}
+	if len(s.Plain) > 0 && len(s.Packed) > 0 {
+		r.fail("signs both plain and packed")
+	}
+	return s
+}
+
+// encodeValues writes the form by its place among compress.Forms, counted from
+// 1; 0 stands for no values at all.
+func encodeValues(w *writer, v compress.Values) {
+	w.number(slices.Index(compress.Forms(), v.Form) + 1)
+	section(w, v.Floats)
+	section(w, v.Packed)
+}
+
+func decodeValues(r *reader) compress.Values {
+	form := r.number()
+	v := compress.Values{Floats: array[float32](r), Packed: array[byte](r)}
+	if form > len(compress.Forms()) {
+		r.fail("values of form %d, want at most %d", form, len(compress.Forms()))
+		return v
+	}
+	if form > 0 {
+		v.Form = compress.Forms()[form-1]
+	}
+	if len(v.Floats) > 0 && v.Form != compress.FP32 || len(v.Packed) > 0 && (v.Form == compress.FP32 || form == 0) {
+		r.fail("%d values and %d bytes are not of form %q", len(v.Floats), len(v.Packed), string(v.Form))
+	}
+	return v
+}
+
+func encodePut(w *writer, p *work.Put) {
 	w.number(p.Samples)
-	section(w, p.Signs)
-	section(w, p.Sums)
+	encodeSigns(w, p.Signs)
+	encodeValues(w, p.Sums)
 }
 
 func decodePut(r *reader) any {
-	p := route.Put{Rank: r.number(), Samples: r.number(), Signs: array[uint64](r), Sums: array[float32](r)}
-	if r.err == nil && !rows(p.Sums, len(p.Signs)) {
-		r.fail("%d sums are not rows of %d signs", len(p.Sums), len(p.Signs))
-	}
-	return p
+	return &work.Put{Samples: r.number(), Signs: decodeSigns(r), Sums: decodeValues(r)}
 }

@@ -45,13 +45,15 @@ type Frame struct {
 // It returns an error if the payload is of another type or the frame would
 // exceed MaxFrame. Cost: three allocations and a copy of the small arrays.
 func Encode(m msg.Message, payload any) (Frame, error) {
-	code, payload, err := codeOf(m.Kind, payload)
+	code, err := codeOf(m.Kind, payload)
 	if err != nil {
 		return Frame{}, fmt.Errorf("wire: %v: %w", m, err)
 	}
 	w := newWriter()
 	w.tail = appendHeader(w.tail, code, m)
-	codecs[code].encode(w, payload)
+	if payload != nil {
+		codecs[code].encode(w, payload)
+	}
 	w.flush()
 	if err := checkSize(m, unit.Bytes(w.size)); err != nil {
 		return Frame{}, err
@@ -83,7 +85,7 @@ func Decode(data []byte) (m msg.Message, payload any, rest []byte, err error) {
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes too many", len(r.rest))
 	}
-	if r.err == nil && payload != nil && !codecs[code].takes(view(m.Kind, payload)) {
+	if r.err == nil && !codecs[code].serves(m.Kind) {
 		r.fail("it belongs to another kind of message")
 	}
 	if r.err != nil {

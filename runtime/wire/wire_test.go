@@ -10,8 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
-	"tandem/algo/route"
+	"tandem/algo/work"
 )
 
 // Every kind of message arrives as it was sent, payload and all, whatever frame
@@ -38,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustBeEqual(t, gotMessage, m)
-		mustBeEqual(t, got, half(kind, payload))
+		mustBeEqual(t, got, travels(payload))
 		if !bytes.Equal(rest, tail) {
 			t.Fatalf("rest %q", rest)
 		}
@@ -72,19 +74,19 @@ func TestLargeArraysAreAliased(t *testing.T) {
 		t.Skip("this machine must copy")
 	}
 	values := make([]float32, 1000)
-	f, err := Encode(msg.Message{Kind: msg.Rows}, values)
+	f, err := Encode(msg.Message{Kind: msg.Rows}, fp32(values...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Segments) != 2 || unsafe.Pointer(&f.Segments[1][0]) != unsafe.Pointer(&values[0]) {
-		t.Errorf("%d segments; want the header, then the values themselves", len(f.Segments))
+	if len(f.Segments) != 3 || unsafe.Pointer(&f.Segments[1][0]) != unsafe.Pointer(&values[0]) {
+		t.Errorf("%d segments; want the header, the values themselves, and the rest", len(f.Segments))
 	}
 	frame := f.flat()
 	_, payload, _, err := Decode(frame)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := payload.([]float32); unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[headerSize+8]) {
+	if got := payload.(compress.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[headerSize+16]) {
 		t.Error("the decoded values are not those of the frame")
 	}
 }
@@ -101,6 +103,8 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
+func plain(signs ...uint64) compress.Signs { return compress.Signs{Plain: signs} }
+
 // damage returns a good frame with one 64-bit number changed.
 func damage(t *testing.T, kind msg.Kind, payload any, at int, v uint64) []byte {
 	frame := mustEncode(t, msg.Message{Kind: kind}, payload)
@@ -109,9 +113,11 @@ func damage(t *testing.T, kind msg.Kind, payload any, at int, v uint64) []byte {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	put := route.Put{Signs: []uint64{1, 2}, Sums: []float32{1, 2, 3, 4}}
+	put := &work.Put{Signs: plain(1, 2), Sums: fp32(1, 2, 3, 4)}
+	packed := compress.Signs{Packed: []byte{8, 1}}
+	half := compress.Pack(compress.FP16, []float32{1})
 	floats := []float32{1, 2, 3}
-	frame := mustEncode(t, msg.Message{Kind: msg.Rows}, floats)
+	frame := mustEncode(t, msg.Message{Kind: msg.Params}, floats)
 	with := func(at int, b byte) []byte { c := slices.Clone(frame); c[at] = b; return c }
 	for _, c := range []struct {
 		frame []byte
@@ -130,12 +136,17 @@ func TestDecodeRefuses(t *testing.T) {
 		{with(len(frame)-1, 1), "an array of 12 bytes is not filled with zeros"},
 		{with(lengthAt, 71), "frame says it has 71 bytes"},
 		{with(lengthAt+3, 0x80), "want a multiple of 8 from 48 to 1073741824"},
-		{damage(t, msg.Rows, floats, 48, 1<<40), "number 1099511627776, want at most 2147483647"},
-		{damage(t, msg.Rows, floats, 48, 5), "5 × 4 bytes announced, 16 are there"},
-		{damage(t, msg.Rows, make([]float32, 3), 48, 1), "8 bytes too many"},
-		{damage(t, msg.Put, put, 64, 3), "payload put"},
+		{damage(t, msg.Params, floats, 48, 1<<40), "number 1099511627776, want at most 2147483647"},
+		{damage(t, msg.Params, floats, 48, 5), "5 × 4 bytes announced, 16 are there"},
+		{damage(t, msg.Params, make([]float32, 3), 48, 1), "8 bytes too many"},
+		{damage(t, msg.Put, put, 56, 3), "payload put"},
+		{damage(t, msg.Rows, half, 48, 4), "values of form 4, want at most 3"},
+		{damage(t, msg.Rows, half, 48, 1), `0 values and 2 bytes are not of form "fp32"`},
+		{damage(t, msg.Rows, fp32(1), 48, 0), `1 values and 0 bytes are not of form ""`},
+		{mustEncode(t, msg.Message{Kind: msg.Lookup}, compress.Signs{Plain: []uint64{1}, Packed: packed.Packed}), "signs both plain and packed"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}), "offsets do not cut"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}}, Packed: packed.Packed}), "both raw and compressed"},
 		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16), "payload samples: it belongs to another kind of message"},
-		{damage(t, msg.Put, route.Put{Signs: []uint64{1, 2}, Sums: []float32{1, 2, 3}}, 0, Version|5<<8|uint64(msg.Put)<<16), "3 sums are not rows of 2 signs"},
 	} {
 		if _, _, _, err := Decode(c.frame); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
