@@ -48,7 +48,7 @@ func (p *prices) batch(samples int32) *batchPrice {
 			return &p.batches[i]
 		}
 	}
-	s := newShape(p.workload, p.layout, samples, p.members, p.states)
+	s := newShape(p.training, p.workload, p.layout, samples, p.members, p.states)
 	ids := float64(p.idTime) * s.occurrences
 	values := float64(valueBytes * p.workload.RowDim)
 	p.batches = append(p.batches, batchPrice{

@@ -66,6 +66,9 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	if err := w.validate(); err != nil {
 		return Answer{}, err
 	}
+	if t.Index == job.IndexCompressed && w.Packed == nil {
+		return Answer{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
+	}
 	h := o.hardware
 	if h == nil {
 		var err error

@@ -14,7 +14,8 @@ import (
 // ErrMemory is wrapped by the error about a job that does not fit the cluster.
 var ErrMemory = errors.New("does not fit")
 
-// Sizes on the wire, of the runtime's codec.
+// Sizes of plain forms, in memory and on the wire of the runtime's codec. What
+// a training packs is smaller on the wire: see newShape.
 const (
 	signBytes  = 8 // of a sign, and of an id
 	valueBytes = 4 // of an fp32 value
@@ -27,10 +28,19 @@ type Workload struct {
 	// Distinct returns the expected number of distinct rows among so many
 	// samples. It must not fall as samples grow.
 	Distinct func(samples int) float64
+	// Packed has the sizes of compressed ids and signs. Only a training whose
+	// index is compressed needs it.
+	Packed   *PackedSizes
 	RowDim   int     // values of a row
 	RowState int     // optimizer state values beside them
 	Labels   int     // of a sample
 	Rows     float64 // rows of the whole table, for the memory check; 0: not known
+}
+
+// PackedSizes are expected bytes of messages.
+type PackedSizes struct {
+	IDs   func(samples int) float64          // the id features of so many samples
+	Signs func(samples, servers int) float64 // … their distinct signs, of one of so many PSs
 }
 
 func (w *Workload) validate() error {
@@ -67,23 +77,27 @@ type shape struct {
 
 // newShape counts a batch of some samples spread over members PSs, of which
 // the roles see states: 1 if folded, else all.
-func newShape(w *Workload, layout *model.Layout, samples int32, members, states int) shape {
+func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32, members, states int) shape {
 	n := float64(samples)
 	s := shape{
 		samples: samples, occurrences: w.Occurrences * n, distinct: w.Distinct(int(samples)),
 		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
-		pooledBytes: unit.Bytes(valueBytes*layout.EmbeddingWidth) * unit.Bytes(samples),
+		pooledBytes: unit.Bytes(t.Wire.Size(layout.EmbeddingWidth * int(samples))),
 	}
-	s.idBytes = bytesOf(signBytes * s.occurrences)
 	s.memberRows = s.distinct / float64(members)
+	ids, signs := signBytes*s.occurrences, signBytes*s.memberRows
+	if t.Index == job.IndexCompressed {
+		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), members)
+	}
+	s.idBytes = bytesOf(ids)
 	rows := int32(0)
 	if s.distinct > 0 {
 		rows = max(1, int32(math.Round(s.memberRows)))
 	}
 	for range states {
 		s.routed.Rows = append(s.routed.Rows, rows)
-		s.routed.SignBytes = append(s.routed.SignBytes, bytesOf(signBytes*s.memberRows))
-		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(float64(valueBytes*w.RowDim)*s.memberRows))
+		s.routed.SignBytes = append(s.routed.SignBytes, bytesOf(signs))
+		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(t.Wire.ValueSize()*float64(w.RowDim)*s.memberRows))
 	}
 	return s
 }

@@ -4,7 +4,13 @@ import (
 	"math"
 	"testing"
 
+	"tandem/algo/batch"
+	"tandem/algo/event"
 	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 	"tandem/sim/cluster"
@@ -41,6 +47,68 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 			t.Errorf("%d samples: expected %.1f distinct rows, counted %.1f", samples, e, c)
 		}
 	}
+}
+
+// Generated data give the simulator the sizes of compressed ids and signs that a
+// run of the same job finds in its first batches.
+func TestPackedSizesOfGeneratedRows(t *testing.T) {
+	j := Job{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []synth.Column{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
+	}}, Training: job.Default(), Cluster: cluster.Persia()}
+	j.Training.Index = job.IndexCompressed
+	expected, _, err := j.Simulated("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, data := mustOpen(t, &j)
+	p, err := work.New(j.Training, source, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := work.NewStore()
+	read, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := int(read.Samples[0])
+	var ids, signs float64
+	for rank := range int32(j.Training.Ranks) {
+		ids += float64(read.IDBytes[rank])
+		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
+		p.Keep(store, m, p.Payload(store, m))
+		split, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bytes := range split.SignBytes {
+			signs += float64(bytes)
+		}
+	}
+	n := float64(j.Training.Ranks)
+	if got := expected.Packed.IDs(samples); got != ids/n {
+		t.Errorf("%v bytes of ids, a run sends %v", got, ids/n)
+	}
+	if got, want := expected.Packed.Signs(samples, 2), signs/n/2; got != want {
+		t.Errorf("%v bytes of signs to a PS, a run sends %v", got, want)
+	}
+	// Twice the rows that there are: twice their ids.
+	if got, want := packedSizes(source.Schema(), data.Train).IDs(80_000), 2*packedSizes(source.Schema(), data.Train).IDs(40_000); got != want {
+		t.Errorf("ids of more rows than there are take %v bytes, want %v", got, want)
+	}
+}
+
+// mustOpen returns the training rows of a job in their order.
+func mustOpen(t *testing.T, j *Job) (batch.Source, *datasets.Dataset) {
+	t.Helper()
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := datasets.NewSource(datasets.WithDim(data.Schema, j.Training.Model.Dim()), data.Train, j.Training.GlobalBatch, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source, data
 }
 
 // Equal ids in two slots are two rows, so a sample has as many rows as slots; more

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/algo/compress"
+	"tandem/algo/job"
+	"tandem/algo/unit"
+)
+
+// What a training packs is smaller on the wires by what its form saves, and by
+// nothing else. A step of one rank, with one PS, sends pooled embeddings and
+// their gradients, 512 samples of 26·16 values, and rows and row gradients,
+// each once; ids once, and signs with lookup and put.
+func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
+	s := small()
+	s.ParameterServers.Count, s.ParameterServers.PerHost = 1, 1
+	w := clicks()
+	w.Packed = &PackedSizes{
+		IDs:   func(samples int) float64 { return 26 * float64(samples) },
+		Signs: func(samples, servers int) float64 { return 7 * w.Distinct(samples) / float64(servers) },
+	}
+	bytes := func(change func(*job.Training)) unit.Bytes {
+		j := training(job.Sync, 1)
+		j.Prefetch = 2 // so that batches are dealt throughout, one a step
+		change(&j)
+		a, err := Run(s, j, tower(t), w, Options{WarmUp: 8, Measured: 8, audit: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Bytes
+	}
+	plain := bytes(func(*job.Training) {})
+	rows := w.Distinct(512)
+	values := 2 * (512*26*16 + rows*16)
+	for _, c := range []struct {
+		name   string
+		saves  float64
+		change func(*job.Training)
+	}{
+		{"fp16", values * 2, func(t *job.Training) { t.Wire = compress.FP16 }},
+		{"fp16-block", values * (2 - 1.0/compress.BlockValues), func(t *job.Training) { t.Wire = compress.FP16Block }},
+		{"index", 512*26*(8-1) + 2*rows*(8-7), func(t *job.Training) { t.Index = job.IndexCompressed }},
+	} {
+		// Each of four or three messages is rounded to a byte.
+		if got := float64(plain - bytes(c.change)); got < c.saves-4 || got > c.saves+4 {
+			t.Errorf("%s saves %.0f bytes of %d a step, want %.0f", c.name, got, plain, c.saves)
+		}
+	}
+}
+
+func TestCompressedIndexNeedsItsSizes(t *testing.T) {
+	j := training(job.Sync, 1)
+	j.Index = job.IndexCompressed
+	if _, err := Run(small(), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), "no sizes of compressed ids") {
+		t.Error(err)
+	}
+}
