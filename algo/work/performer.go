@@ -349,7 +349,7 @@ func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, e
 		return role.Result{}, err
 	}
 	byRank := p.training.Scale == job.ScaleRank
-	return role.Result{}, p.shards[at.Index].apply(batchName{w.Rank, w.Step}, put, int(w.StepSamples), byRank)
+	return role.Result{}, p.advise(p.shards[at.Index].apply(batchName{w.Rank, w.Step}, put, int(w.StepSamples), byRank))
 }
 
 // applyStep gives the rows of a step's puts their optimizer steps.
@@ -361,5 +361,13 @@ func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Resul
 			return role.Result{}, err
 		}
 	}
-	return role.Result{}, p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples))
+	return role.Result{}, p.advise(p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples)))
+}
+
+// advise adds what may help where halves are too small for a gradient.
+func (p *Performer) advise(err error) error {
+	if p.training.Wire == compress.FP16 && errors.Is(err, errGradients) {
+		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
+	}
+	return err
 }

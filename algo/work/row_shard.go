@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"fmt"
 
 	"tandem/algo/job"
@@ -93,12 +94,14 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 	return applyRows(s.rows, step, signs, grads)
 }
 
+var errGradients = errors.New("gradients are not finite")
+
 // applyRows applies gradients of a step, at its learning rate, to rows that a
 // lookup has created.
 func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32) error {
 	outcome := rows.Apply(signs, grads, rows.Rate(int(step)))
 	if outcome.NonFinite > 0 {
-		return fmt.Errorf("%d of %d row gradients are not finite; lower the learning rate or check the data", outcome.NonFinite, len(signs))
+		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", outcome.NonFinite, len(signs), errGradients)
 	}
 	if outcome.Missing > 0 {
 		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", outcome.Missing, len(signs))
