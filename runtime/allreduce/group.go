@@ -22,7 +22,8 @@
 //	err = g.Feed(step, bucket, sums, stats) // when all ranks of this process have fed the bucket
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
-// and done is told when sums hold the sum over all members.
+// and done is told when sums hold the sum over all members. Ordered is the same
+// for callers that wait, as work.Performer.ReduceAcross does.
 package allreduce
 
 import (

@@ -1,0 +1,58 @@
+package allreduce
+
+import (
+	"context"
+	"slices"
+
+	"tandem/algo/msg"
+	"tandem/runtime/wire"
+)
+
+// Ordered is a group whose members all-reduce one thing after the other, all in
+// the same order, and wait for each: a work.Collective, if every process has one
+// rank. Sum and Gather are called from one goroutine.
+type Ordered struct {
+	group *Group
+	ctx   context.Context // ends every wait
+	calls int32
+	done  chan [][]float32
+}
+
+// NewOrdered returns one. Done of the configuration is not used. The end of ctx
+// ends every wait, with its cause; whoever learns that a member is lost ends it.
+func NewOrdered(ctx context.Context, c Config) (*Ordered, error) {
+	o := &Ordered{ctx: ctx, done: make(chan [][]float32, 1)}
+	c.Done = func(_, _ int32, stats [][]float32) { o.done <- stats }
+	group, err := New(c)
+	o.group = group
+	return o, err
+}
+
+// Sum replaces values by their sum over all members, along the tree.
+func (o *Ordered) Sum(values []float32) error {
+	_, err := o.call(values, nil)
+	return err
+}
+
+// Gather returns the values of all members, in their order.
+func (o *Ordered) Gather(values []float32) ([]float32, error) {
+	all, err := o.call(nil, values)
+	return slices.Concat(all...), err
+}
+
+// call is one all-reduce; the calls' numbers stand for steps.
+func (o *Ordered) call(values, stats []float32) ([][]float32, error) {
+	o.calls++
+	if err := o.group.Feed(o.calls, 0, values, stats); err != nil {
+		return nil, err
+	}
+	select {
+	case all := <-o.done:
+		return all, nil
+	case <-o.ctx.Done():
+		return nil, context.Cause(o.ctx)
+	}
+}
+
+// Deliver is that of Group.
+func (o *Ordered) Deliver(m msg.Message, c wire.Chunk) error { return o.group.Deliver(m, c) }
