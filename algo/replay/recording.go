@@ -63,6 +63,9 @@ func sameConfig(a, b *role.Config) bool {
 	return compare("", reflect.ValueOf(*a), reflect.ValueOf(*b)) == nil
 }
 
+// Steps returns the number of global batches that the run trained.
+func (r *Recording) Steps() int { return int(r.config.Steps) }
+
 // Report is what a replay has shown to be equal.
 type Report struct {
 	Roles  int
@@ -102,7 +105,6 @@ func (r *Recording) Replay(p *work.Performer, observers ...event.Observer) (Repo
 // With one clock that is the order of the times. Clocks of several machines may
 // disagree: then a record comes as early as its time says, but never before its
 // causes.
-func (r *Recording) Events(observers ...event.Observer) error {
-	_, err := newPlayer(&r.config, r.readers, nil, observers).play()
-	return err
+func (r *Recording) Events(observers ...event.Observer) (Report, error) {
+	return newPlayer(&r.config, r.readers, nil, observers).play()
 }

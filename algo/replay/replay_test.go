@@ -79,7 +79,7 @@ func TestEventsRespectCauses(t *testing.T) {
 			for _, e := range w.observed {
 				then.Observe(e)
 			}
-			if err := w.recording(t, nil).Events(&seen, now); err != nil {
+			if _, err := w.recording(t, nil).Events(&seen, now); err != nil {
 				t.Fatal(err)
 			}
 			was, is := then.Staleness(), now.Staleness()
@@ -133,7 +133,7 @@ func TestEventsInTheOrderOfTimes(t *testing.T) {
 	for _, mode := range modes() {
 		cfg, p := setup(t, mode, 0)
 		var seen records
-		if err := record(t, cfg, p, 1, trouble{}).recording(t, nil).Events(&seen); err != nil {
+		if _, err := record(t, cfg, p, 1, trouble{}).recording(t, nil).Events(&seen); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.IsSortedFunc(seen, func(a, b event.Record) int { return int(a.At - b.At) }) {

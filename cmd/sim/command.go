@@ -50,7 +50,9 @@ results.
 A job file (--file) describes other jobs, models and clusters; its format is
 that of cmd/train. Data that it names by relative paths lie in TANDEM_DATA, or
 beside the job file if that is not set. --cluster this-machine measures this machine for a second
-and predicts for it.`
+and predicts for it.
+
+The command replay does something else: it replays recorded runs.`
 
 const examples = `  go run ./cmd/sim
   go run ./cmd/sim --network 25Gbps --modes hybrid --gpus 8,64,128
@@ -70,6 +72,8 @@ func (p *program) command() *cobra.Command {
 			return advise(err)
 		},
 	}
+	c.AddCommand(p.replayCommand())
+	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	face.Manners(c, p.stdout, p.stderr)
 	fs := c.Flags()
 	fs.SortFlags = false

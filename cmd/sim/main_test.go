@@ -16,7 +16,16 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"sim": main}) }
 
-func TestScripts(t *testing.T) { testscript.Run(t, testscript.Params{Dir: "testdata"}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TANDEM_DATA", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded, "truncate": truncate, "change": change},
+	})
+}
 
 func TestExitCodes(t *testing.T) {
 	tests := []struct {

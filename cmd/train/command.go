@@ -39,6 +39,7 @@ type flags struct {
 	every      string
 	seed       uint64
 	seeds      int
+	record     bool
 }
 
 const usage = `Train a recommender model in this process and compare the modes.
@@ -56,7 +57,9 @@ them a job file trains in its own mode, with its own settings.
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers; the points of evaluations during
 training in curve.csv; and for every mode with stale reads a trace that --delay
-reads.`
+reads. With --record everything that happened to every role is kept as well, and
+cmd/sim replays it bit for bit; sequential training has no roles, and is not
+recorded.`
 
 const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
@@ -96,6 +99,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
+	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	return c
 }
@@ -126,6 +130,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	}
 	if f.seeds < 1 {
 		return j, face.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
+	}
+	if f.record && !slices.ContainsFunc(f.modes, func(mode string) bool { return mode != job.Sequential }) {
+		return j, face.Misuse("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
 	}
 	t := &j.Training
 	for name, set := range map[string]func() error{

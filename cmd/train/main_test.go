@@ -96,7 +96,7 @@ func TestJobFilesTrain(t *testing.T) {
 		if data.Train.Samples != want.rows || data.Test.Samples != want.testRows {
 			t.Errorf("%s: %d and %d rows, want %+v", file, data.Train.Samples, data.Test.Samples, want)
 		}
-		source, err := sourceOf(data, j.Training)
+		source, err := jobfile.Source(data, &j.Training)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 	}
 	aucs := map[string]float64{}
 	for _, training := range inModes(j.Training, job.Modes()) {
-		source, err := sourceOf(data, training)
+		source, err := jobfile.Source(data, &training)
 		if err != nil {
 			t.Fatal(err)
 		}

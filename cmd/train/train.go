@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
@@ -32,7 +31,7 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 		return err
 	}
 	defer folder.Discard()
-	report, err := p.measure(ctx, j, f)
+	report, err := p.measure(ctx, j, f, folder.Path())
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
@@ -52,11 +51,15 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 		err = report.writeText(p.stdout)
 	}
 	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
+	if f.record {
+		fmt.Fprintf(p.stderr, "train: the recorded runs are in %s; replay them with: go run ./cmd/sim replay %[1]s\n", filepath.Join(place, recordings))
+	}
 	return err
 }
 
-// measure trains every mode and the baseline on the same rows.
-func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report, error) {
+// measure trains every mode and the baseline on the same rows. Recordings go
+// below folder.
+func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder string) (*report, error) {
 	start := p.now()
 	all, err := contenders(j.Training, f)
 	if err != nil {
@@ -82,13 +85,19 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags) (*report,
 		for n := range f.seeds {
 			t := c.training
 			t.Seed = j.Training.Seed + uint64(n)
-			source, err := sourceOf(data, t)
+			source, err := jobfile.Source(data, &t)
 			if err != nil {
 				return nil, err
 			}
-			result, err := train.Run(ctx, t, source, data.Test, train.Options{Progress: func(done, steps int) {
+			o := train.Options{Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
-			}})
+			}}
+			var result *train.Result
+			if f.record && t.Mode != job.Sequential {
+				result, err = recorded(ctx, j, t, source, data.Test, o, folder)
+			} else {
+				result, err = train.Run(ctx, t, source, data.Test, o)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -108,15 +117,6 @@ func inModes(t job.Training, modes []string) []job.Training {
 		all = append(all, t.InMode(mode))
 	}
 	return all
-}
-
-// sourceOf returns the training rows as a training wants them.
-func sourceOf(data *datasets.Dataset, t job.Training) (batch.Source, error) {
-	seed := &t.Seed
-	if !t.Shuffle {
-		seed = nil
-	}
-	return datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), data.Train, t.GlobalBatch, t.Epochs, seed)
 }
 
 // baseline is logistic regression on the same rows, batches and epochs: what

@@ -4,6 +4,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tandem/algo/metric"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/replay"
 	"tandem/algo/role"
 	"tandem/runtime/live"
@@ -63,15 +66,33 @@ func (f *Folder) Close() error {
 	return errors.Join(all...)
 }
 
+// measuredName is the file of what the run itself has measured.
+const measuredName = "staleness.json"
+
+// Measured is a summary of the staleness that a run itself has measured.
+type Measured struct{ Own, Cross, Inflight metric.HistogramSummary }
+
+// Measured keeps the staleness that the run has measured beside the recording.
+func (f *Folder) Measured(s pace.Staleness) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(f.path, measuredName), append(text, '\n'), 0o644)
+}
+
 // Files are the open files of a recording.
 type Files struct {
 	Readers []*replay.Reader
 	files   []*os.File
 	Bytes   int64 // their size
+	// Measured is what the run has measured; nil if that was not kept, as of a run
+	// in several processes, none of which sees all.
+	Measured *Measured
 }
 
 // errNoRecording says that a folder holds no recorded file.
-var errNoRecording = errors.New("no recording is in the folder")
+var errNoRecording = errors.New("no recording is there")
 
 // Load opens the recording in a folder. Errors name the file.
 func Load(path string) (*Files, error) {
@@ -86,10 +107,28 @@ func Load(path string) (*Files, error) {
 	for _, name := range names {
 		if err := f.open(name); err != nil {
 			f.Close()
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	if err := f.readMeasured(filepath.Join(path, measuredName)); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return f, nil
+}
+
+func (f *Files) readMeasured(name string) error {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &f.Measured)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 func (f *Files) open(name string) error {
@@ -103,7 +142,7 @@ func (f *Files) open(name string) error {
 		return err
 	}
 	f.Bytes += info.Size()
-	r, err := replay.NewReader(file, name)
+	r, err := replay.NewReader(file, filepath.Base(name))
 	if err != nil {
 		return err
 	}
@@ -121,6 +160,9 @@ func (f *Files) Close() {
 // Find returns the folders at and below path that hold a recording, in lexical
 // order; at least one.
 func Find(path string) ([]string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
 	var found []string
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -133,7 +175,7 @@ func Find(path string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: %w: what --record wrote ends in %s", path, errNoRecording, extension)
+		err = fmt.Errorf("%s: %w; what --record wrote ends in %s", path, errNoRecording, extension)
 	}
 	return found, err
 }

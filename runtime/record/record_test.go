@@ -245,7 +245,7 @@ func TestFailedRunIsCutShort(t *testing.T) {
 		for err == nil {
 			_, err = r.Next()
 		}
-		if !errors.Is(err, replay.ErrCutShort) || !strings.Contains(err.Error(), folder) {
+		if !errors.Is(err, replay.ErrCutShort) || !strings.Contains(err.Error(), extension+": ") {
 			t.Error(err)
 		}
 		err = nil

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tandem/algo/batch"
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
@@ -45,22 +46,32 @@ func AdultIncome() Job {
 // Load reads a job file. Unknown keys are errors. A job without a name is
 // called after its file.
 func Load(path string) (Job, error) {
-	name := filepath.Base(path)
-	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: cluster.Persia()}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return j, err
+		return Job{}, err
 	}
-	if err := job.Decode(text, path, &j); err != nil {
+	j, err := Parse(text, path)
+	if err != nil {
 		return j, err
-	}
-	if err := j.Validate(); err != nil {
-		return j, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
 		if err := d.Load(func(file string) ([]byte, error) { return os.ReadFile(beside(path, file)) }); err != nil {
 			return j, fmt.Errorf("%s: training.delay: %w", path, err)
 		}
+	}
+	return j, nil
+}
+
+// Parse reads the text of a job file, whose path stands in errors, and leaves
+// the files that it names.
+func Parse(text []byte, path string) (Job, error) {
+	name := filepath.Base(path)
+	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: cluster.Persia()}
+	if err := job.Decode(text, path, &j); err != nil {
+		return j, err
+	}
+	if err := j.Validate(); err != nil {
+		return j, fmt.Errorf("%s: %w", path, err)
 	}
 	return j, nil
 }
@@ -72,6 +83,15 @@ func beside(job, file string) string {
 		return file
 	}
 	return filepath.Join(filepath.Dir(job), file)
+}
+
+// Source returns the training rows of data as a training wants them.
+func Source(data *datasets.Dataset, t *job.Training) (batch.Source, error) {
+	seed := &t.Seed
+	if !t.Shuffle {
+		seed = nil
+	}
+	return datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), data.Train, t.GlobalBatch, t.Epochs, seed)
 }
 
 // validName keeps a name within one folder.

@@ -1,0 +1,76 @@
+package work
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/algo/route"
+)
+
+// A bit that changes anywhere changes the fingerprint, and so do a value that is
+// moved from one array to the next and a zero that becomes negative.
+func TestFingerprintsDiffer(t *testing.T) {
+	negative := float32(math.Copysign(0, -1))
+	long := make([]float32, 1001)
+	bytes := make([]byte, 21)
+	payloads := []any{
+		[]float32{}, []float32{0}, []float32{0, 0}, []float32{negative, 0}, []float32{0, negative}, []float32{1, 2, 3}, []float32{1, 3, 2},
+		[]uint64{3}, []uint64{3, 4}, []int32{7, 8}, []int32{8, 7}, []bool{true, false}, []bool{false, true},
+		[][]float32{{1}, {2, 3}}, [][]float32{{1, 2}, {3}}, [][]float32{{1, 2, 3}, {}},
+		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{1}},
+		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{2}},
+		route.Put{Rank: 1, Samples: 2, Signs: []uint64{6}, Sums: []float32{1}},
+		route.Put{Rank: 2, Samples: 1, Signs: []uint64{5}, Sums: []float32{1}},
+	}
+	for i := range long {
+		changed := slices.Clone(long)
+		changed[i] = math.Float32frombits(1)
+		payloads = append(payloads, changed)
+	}
+	for i := range bytes {
+		changed := slices.Clone(bytes)
+		changed[i] = 1
+		payloads = append(payloads, changed)
+	}
+	seen := map[uint64]any{}
+	for _, p := range payloads {
+		f := Fingerprint(msg.Message{Kind: msg.Rows}, p)
+		if other, known := seen[f]; known {
+			t.Fatalf("%v and %v have one fingerprint", other, p)
+		}
+		if seen[f] = p; f != Fingerprint(msg.Message{Kind: msg.Rows}, p) {
+			t.Fatalf("%v has two fingerprints", p)
+		}
+	}
+}
+
+// Of a part of a batch counts what the message is about, wherever it lies in
+// memory; the ids may not have travelled.
+func TestFingerprintOfParts(t *testing.T) {
+	c := newColumns(32, 32)
+	whole := batch.Cut(c.all, 4, 2)[1]
+	samples := batch.Part{
+		Batch:  &batch.Batch{Samples: whole.Samples, Dense: slices.Clone(whole.Dense), Labels: slices.Clone(whole.Labels)},
+		Bounds: slices.Clone(whole.Bounds),
+	}
+	of := func(p *batch.Part) uint64 { return Fingerprint(msg.Message{Kind: msg.Samples}, p) }
+	before := of(&whole)
+	if of(&samples) != before {
+		t.Error("a part that has travelled has another fingerprint")
+	}
+	samples.Labels[3]++
+	if of(&samples) == before {
+		t.Error("a label that has changed shows nowhere")
+	}
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	values := make([]float32, 1<<18)
+	b.SetBytes(int64(4 * len(values)))
+	for b.Loop() {
+		Fingerprint(msg.Message{Kind: msg.Rows}, values)
+	}
+}

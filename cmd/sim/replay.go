@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"tandem/algo/event"
+	"tandem/algo/metric"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/replay"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+	"tandem/runtime/record"
+)
+
+const replayUsage = `Replay recorded runs, and check that they come to the same bits.
+
+FOLDER is a recording, or any folder above some: cmd/train --record writes them
+into its results. The files of a run of several processes belong into one folder.
+
+Every role runs again on its recorded inputs, and all work is performed again on
+the job's data. The replay stops at the first thing that is not as recorded, an
+output, a payload, a count or at the end the parameters, and names the role, the
+step and the field. Data that the job names by relative paths lie in TANDEM_DATA.`
+
+const replayExamples = `  go run ./cmd/train --mode hybrid --record --out run
+  go run ./cmd/sim replay run
+  go run ./cmd/sim replay run/recording/hybrid-seed-1 --json
+  go run ./cmd/sim replay run --without-numbers`
+
+// replayed is what a replay has shown of one recording.
+type replayed struct {
+	Folder  string `json:"folder"`
+	Job     string `json:"job"`
+	Mode    string `json:"mode"`
+	Seed    uint64 `json:"seed"`
+	Roles   int    `json:"roles"`
+	Inputs  uint64 `json:"inputs"`
+	Steps   int    `json:"steps"`
+	Bytes   int64  `json:"bytes"`
+	Numbers bool   `json:"numbers"` // parameters were trained again; digests are theirs
+
+	Dense     string                  `json:"dense_digest,omitempty"`
+	Rows      string                  `json:"rows_digest,omitempty"`
+	RowCount  int                     `json:"rows,omitempty"`
+	Own       metric.HistogramSummary `json:"staleness"`
+	Cross     metric.HistogramSummary `json:"staleness_cross"`
+	Confirmed bool                    `json:"staleness_as_measured"` // false if the run's own is not kept
+
+	span unit.Tick
+}
+
+func (p *program) replayCommand() *cobra.Command {
+	var asJSON, withoutNumbers bool
+	c := &cobra.Command{
+		Use: "replay FOLDER", Short: "Replay recorded runs, and check that they come to the same bits",
+		Long: replayUsage, Example: replayExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return face.Misuse("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return adviseReplay(p.replay(args[0], withoutNumbers, asJSON))
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().BoolVar(&withoutNumbers, "without-numbers", false, "check what the roles decided, and compute nothing; needs no data")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON array, of an object for each recording")
+	return c
+}
+
+// adviseReplay adds what the user can do about an error of a replay.
+func adviseReplay(err error) error {
+	var difference *replay.Difference
+	hint := "see go run ./cmd/sim replay --help"
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &difference):
+		hint = "data or program are not those of the run, or this is a bug: numbers must not depend on who comes first"
+	case errors.Is(err, replay.ErrCutShort):
+		hint = "a process, or a copy, that did not come to its end leaves such a file"
+	case errors.Is(err, replay.ErrDamaged):
+		hint = "copy the file again; what was changed cannot be replayed"
+	case errors.Is(err, replay.ErrFormat):
+		hint = "the Tandem that recorded it can replay it: its commit is in environment.json of the results"
+	case errors.Is(err, fs.ErrNotExist):
+		hint = "TANDEM_DATA must be the folder of the run's data, as it was then"
+	}
+	return &face.Fault{Err: err, Hint: hint}
+}
+
+// replay replays all recordings at and below a folder.
+func (p *program) replay(folder string, withoutNumbers, asJSON bool) error {
+	folders, err := record.Find(folder)
+	if err != nil {
+		return err
+	}
+	bar := face.NewProgress(p.stderr, p.terminal)
+	defer bar.Close()
+	var all []*replayed
+	for i, f := range folders {
+		r, err := p.replayOne(f, withoutNumbers, func(done, steps int) {
+			bar.Show(i*steps+done, len(folders)*steps, f)
+		})
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	bar.Close()
+	if asJSON {
+		e := json.NewEncoder(p.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(all)
+	}
+	for _, r := range all {
+		r.writeText(p.stdout)
+	}
+	return nil
+}
+
+// replayOne replays one recording.
+func (p *program) replayOne(folder string, withoutNumbers bool, progress func(done, steps int)) (*replayed, error) {
+	files, err := record.Load(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	j, err := jobfile.Parse(files.Readers[0].Header().Job, folder+": the recorded job")
+	if err != nil {
+		return nil, err
+	}
+	rule, err := j.Training.Rule()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	recording, err := replay.New(rule, files.Readers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	meter := pace.NewMeter(j.Training.Ranks, j.Training.ParameterServers)
+	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
+	watch := observer(func(e event.Record) {
+		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
+			progress(int(e.Step)+1, recording.Steps())
+		}
+	})
+	if withoutNumbers {
+		err = r.take(recording.Events(meter, watch))
+	} else {
+		err = p.replayNumbers(&j, recording, r, meter, watch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	s := meter.Staleness()
+	r.Own, r.Cross = s.Own.Summary(), s.Cross.Summary()
+	if m := files.Measured; m != nil {
+		r.Confirmed = true
+		if r.Own != m.Own || r.Cross != m.Cross {
+			return nil, fmt.Errorf("%s: staleness own %s and cross %s; the run itself had measured %s and %s",
+				folder, staleness(r.Own), staleness(r.Cross), staleness(m.Own), staleness(m.Cross))
+		}
+	}
+	return r, nil
+}
+
+// replayNumbers trains again.
+func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *replayed, observers ...event.Observer) error {
+	data, err := datasets.Open(j.Data, p.dataDir)
+	if err != nil {
+		return err
+	}
+	source, err := jobfile.Source(data, &j.Training)
+	if err != nil {
+		return err
+	}
+	performer, err := work.New(j.Training, source, table.Heap{})
+	if err != nil {
+		return err
+	}
+	if err := r.take(recording.Replay(performer, observers...)); err != nil {
+		return err
+	}
+	sum := uint64(0)
+	for _, rows := range performer.Tables() {
+		sum += rows.Digest()
+		r.RowCount += rows.Len()
+	}
+	r.Dense, r.Rows = fmt.Sprintf("%016x", performer.Dense().Digest()), fmt.Sprintf("%016x", sum)
+	return nil
+}
+
+func (r *replayed) take(report replay.Report, err error) error {
+	r.Roles, r.Inputs, r.Steps, r.span = report.Roles, report.Inputs, report.Steps, report.Span
+	return err
+}
+
+func (r *replayed) writeText(w io.Writer) {
+	fmt.Fprintf(w, "%s: job %s, mode %s, seed %d\n", r.Folder, r.Job, r.Mode, r.Seed)
+	fmt.Fprintf(w, "  replayed: %d roles, %d inputs, %d steps, which took %.2f s; the recording has %d bytes a step\n",
+		r.Roles, r.Inputs, r.Steps, r.span.Seconds(), r.Bytes/int64(max(r.Steps, 1)))
+	fmt.Fprintln(w, "  outputs are byte-equal")
+	if r.Numbers {
+		fmt.Fprintf(w, "  parameters are bit-equal: digest of the network %s, of %d rows %s\n", r.Dense, r.RowCount, r.Rows)
+	} else {
+		fmt.Fprintln(w, "  parameters were not computed")
+	}
+	as := "the run itself kept none to compare"
+	if r.Confirmed {
+		as = "as the run itself had measured"
+	}
+	fmt.Fprintf(w, "  staleness: own %s; cross %s: %s\n", staleness(r.Own), staleness(r.Cross), as)
+}
+
+// staleness formats a histogram.
+func staleness(s metric.HistogramSummary) string {
+	return fmt.Sprintf("mean %.2f, max %d", s.Mean, s.Max)
+}
+
+// observer is a function that is told every record.
+type observer func(event.Record)
+
+// Observe implements event.Observer.
+func (o observer) Observe(e event.Record) { o(e) }
