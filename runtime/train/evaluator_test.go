@@ -97,19 +97,39 @@ func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
 	}
 }
 
-// Hybrid keeps its bounds while it is evaluated at every step, and the curve
-// rises: what is read is in training.
-func TestHybridIsEvaluatedInTraining(t *testing.T) {
+// Every asynchronous mode keeps its bounds while it is evaluated at every step,
+// and the curve rises: what is read is in training.
+func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	r := newRows(64*40, 64, 4, 4)
 	two := 2
-	training := small(job.Hybrid, 4)
-	training.Staleness, training.EvaluateEvery.Steps = &two, 1
-	got := mustRun(t, training, r)
-	if got.Staleness.Own.Max() > two || len(got.Curve) != 40 {
-		t.Errorf("own staleness %d, %d points", got.Staleness.Own.Max(), len(got.Curve))
+	for mode := range asynchronous {
+		training := small(mode, 4)
+		training.Staleness, training.EvaluateEvery.Steps, training.DenseServers, training.AverageEvery = &two, 1, 2, 5
+		got := mustRun(t, training, r)
+		if got.Staleness.Own.Max() > two || len(got.Curve) != 40 {
+			t.Errorf("%s: own staleness %d, %d points", mode, got.Staleness.Own.Max(), len(got.Curve))
+		}
+		first, last := got.Curve[0], got.Curve[39]
+		if last.AUC < first.AUC+0.05 || last.AUC != got.AUC || last.Step != 40 || last.Samples != 64*40 {
+			t.Errorf("%s: from %+v to %+v, result AUC %v", mode, first, last, got.AUC)
+		}
 	}
-	if first, last := got.Curve[0], got.Curve[39]; last.AUC < first.AUC+0.05 {
-		t.Errorf("AUC from %v to %v", first.AUC, last.AUC)
+}
+
+// One rank without staleness leaves nothing to chance, and so a point of every
+// mode is that of sequential training.
+func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
+	r := newRows(64*10+9, 64, 4, 6)
+	none := 0
+	reference := small(job.Sequential, 1)
+	reference.EvaluateEvery.Steps = 2
+	want := quality(mustRun(t, reference, r).Curve)
+	for mode := range asynchronous {
+		training := small(mode, 1)
+		training.Staleness, training.Overlap, training.EvaluateEvery.Steps, training.AverageEvery = &none, "none", 2, 3
+		if got := quality(mustRun(t, training, r).Curve); !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, sequential %+v", mode, got, want)
+		}
 	}
 }
 
