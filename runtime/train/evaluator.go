@@ -1,6 +1,7 @@
 package train
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tandem/algo/batch"
@@ -20,9 +21,10 @@ type Point struct {
 	LogLoss float64 `json:"log_loss"` // nats
 }
 
-// evaluator predicts the test rows during training. Training stops only while
-// rows and network are copied, unless the evaluation before is still at work:
-// then it waits for that.
+// evaluator predicts the test rows during training. Rank 0 waits only while rows
+// and network are copied. Where predicting takes longer than the interval, an
+// evaluation that is due by time waits for the one before; one that is due by
+// steps cannot, and so rank 0 does.
 type evaluator struct {
 	every      job.Every
 	source     batch.Source
@@ -32,6 +34,7 @@ type evaluator struct {
 
 	step, samples int           // up to which samples are counted
 	last          time.Duration // of the latest point, since start
+	predicting    atomic.Bool   // a moment is in hand
 	moments       chan moment
 	points        chan []Point // one item, once moments is closed
 }
@@ -56,7 +59,7 @@ func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evalu
 func (e *evaluator) beforeStep(steps int, state work.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps%e.every.Steps == 0 ||
-		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time)
+		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
 	if !due || steps == 0 {
 		return nil
 	}
@@ -65,6 +68,7 @@ func (e *evaluator) beforeStep(steps int, state work.State) error {
 	if err != nil {
 		return err
 	}
+	e.predicting.Store(true)
 	e.moments <- moment{e.at(steps, now), shot}
 	return nil
 }
@@ -82,6 +86,7 @@ func (e *evaluator) predict() {
 	points := []Point{}
 	for m := range e.moments {
 		points = append(points, m.point.measured(e.evaluation.Predict(m.shot), e.test))
+		e.predicting.Store(false)
 	}
 	e.points <- points
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tandem/algo/batch"
 	"tandem/algo/job"
@@ -133,16 +134,28 @@ func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
 	}
 }
 
-// An interval in time begins anew at every point.
+// slow is a source whose batches take a millisecond to read.
+type slow struct{ *rows }
+
+func (s slow) Read(step int) (*batch.Batch, error) {
+	time.Sleep(time.Millisecond)
+	return s.rows.Read(step)
+}
+
+// By time there is a point where the interval is over and the evaluation before
+// is done. In a bubble only reading takes time: step k begins after k ms, and 10
+// steps of 1 ms have points after 3, 6 and 9 ms, and the last.
 func TestEvaluateByTime(t *testing.T) {
-	training := small(job.Hybrid, 2)
-	training.EvaluateEvery.Time = unit.Nanosecond
-	if got := mustRun(t, training, newRows(64*10, 64, 4, 5)).Curve; len(got) != 10 {
-		t.Errorf("every nanosecond: %d points of 10 steps", len(got))
-	}
-	training.EvaluateEvery.Time = unit.Hour
-	if got := mustRun(t, training, newRows(64*10, 64, 4, 5)).Curve; len(got) != 1 {
-		t.Errorf("every hour: %d points", len(got))
+	for every, want := range map[unit.Tick]int{unit.Nanosecond: 10, 3 * unit.Millisecond: 4, unit.Hour: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			training := small(job.Sequential, 1)
+			training.EvaluateEvery.Time = every
+			r := newRows(64*10, 64, 4, 5)
+			got, err := Run(t.Context(), training, slow{r}, r.all, Options{})
+			if err != nil || len(got.Curve) != want {
+				t.Errorf("every %v: %d points, %v; want %d", every, len(got.Curve), err, want)
+			}
+		})
 	}
 }
 
