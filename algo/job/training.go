@@ -257,7 +257,7 @@ func (t *Training) validateChoices() error {
 		{"mode", t.Mode, Modes()},
 		{"merge", cmp.Or(t.Merge, MergeStep), []string{MergeStep, MergeRank}}, // empty is a default
 		{"scale", t.Scale, []string{ScaleGlobal, ScaleRank}},
-		{"wire", string(t.Wire), wires()},
+		{"wire", string(t.Wire), Wires()},
 		{"index", t.Index, []string{IndexRaw, IndexCompressed}},
 	} {
 		if !slices.Contains(f.known, f.value) {
@@ -271,7 +271,7 @@ func (t *Training) validateChoices() error {
 }
 
 // wires lists the forms of values as text.
-func wires() (names []string) {
+func Wires() (names []string) {
 	for _, f := range compress.Forms() {
 		names = append(names, string(f))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/compress"
 	"tandem/algo/job"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -34,6 +36,7 @@ type flags struct {
 	batch      int
 	epochs     int
 	staleness  int
+	wire       string
 	delays     []string
 	delayDense bool
 	every      string
@@ -91,6 +94,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
 "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; may be repeated`)
 	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay: delay the gradients of the dense network by as much")
@@ -143,6 +147,13 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		"staleness": func() error {
 			t.Staleness = &f.staleness
 			t.Prefetch = max(t.Prefetch, f.staleness+1)
+			return nil
+		},
+		"wire": func() error {
+			if !slices.Contains(job.Wires(), f.wire) {
+				return errors.New(job.Unknown(f.wire, job.Wires()))
+			}
+			t.Wire = compress.Form(f.wire)
 			return nil
 		},
 		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
