@@ -131,8 +131,8 @@ const (
 func scaleExponent(block []float32) int {
 	norm := uint32(0) // the bits of magnitudes are in the order of their values
 	for _, x := range block {
-		if b := math.Float32bits(x) & magnitude; b > norm && b < infinityBits {
-			norm = b
+		if b := math.Float32bits(x) & magnitude; b < infinityBits {
+			norm = max(norm, b)
 		}
 	}
 	return min(14-(int(norm/exponentUnit)-127), scaleMost)

@@ -15,7 +15,10 @@ import (
 var ErrMemory = errors.New("does not fit")
 
 // Sizes of plain forms, in memory and on the wire of the runtime's codec. What
-// a training packs is smaller on the wire: see newShape.
+// a training packs is smaller on the wire: see newShape. The cores' time for
+// packing is not priced: about 0.2 to 0.8 ns a byte of fp32 values either way,
+// 6 ns a byte of ids to write and 3 to read (algo/compress, BenchmarkPack and
+// BenchmarkIDs, on a shared 2.8 GHz Xeon, November 2026).
 const (
 	signBytes  = 8 // of a sign, and of an id
 	valueBytes = 4 // of an fp32 value
