@@ -74,7 +74,7 @@ func (a *avazuReader) next(r *row) error {
 		return err
 	}
 	var ok bool
-	if r.label, ok = binaryLabel(record[a.label]); !ok {
+	if r.labels[0], ok = binaryLabel(record[a.label]); !ok {
 		return a.records.bad("click", record[a.label], "label must be 0 or 1")
 	}
 	hour, layout := record[a.hour], "06010215"

@@ -51,6 +51,9 @@ type Config struct {
 	CSV *CSVSpec `yaml:"csv,omitempty"`
 	// Synthetic says what to generate; for kind synthetic only.
 	Synthetic *synth.Spec `yaml:"synthetic,omitempty"`
+	// Slots says how ids become rows in the slots that it names; the others sum
+	// one row an id, which no other slot uses.
+	Slots []SlotSetting `yaml:"slots,omitempty"`
 	// Negatives says how to make rows of label 0; for kind movielens-implicit
 	// only, which has none.
 	Negatives NegativeSampling `yaml:"negatives,omitempty"`
@@ -83,6 +86,9 @@ func (c *Config) Validate() error {
 		if err := c.Synthetic.Validate(); err != nil {
 			return fmt.Errorf("synthetic.%w", err)
 		}
+	}
+	if err := validateSlots(c.Slots); err != nil {
+		return err
 	}
 	if c.Kind != MovieLensImplicit && c.Negatives != (NegativeSampling{}) {
 		return fmt.Errorf("negatives: only used with kind %q, here %q", MovieLensImplicit, c.Kind)

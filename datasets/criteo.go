@@ -58,9 +58,9 @@ func (c *criteoReader) next(r *row) error {
 	label, rest, _ := bytes.Cut(line, []byte{'\t'})
 	switch string(label) {
 	case "0":
-		r.label = 0
+		r.labels[0] = 0
 	case "1":
-		r.label = 1
+		r.labels[0] = 1
 	default:
 		return c.lines.bad(c.schema.Labels[0], label, "label must be 0 or 1")
 	}

@@ -14,7 +14,7 @@ type csvReader struct {
 	// Positions in the record of the columns that are used.
 	slots   []int
 	numeric []int
-	label   int
+	labels  []int
 	// Label texts.
 	positive, negative []string
 }
@@ -29,7 +29,7 @@ func newCSVReader(in *input, spec *CSVSpec) (*csvReader, error) {
 	if len(c.positive) == 0 {
 		c.positive, c.negative = []string{"1"}, []string{"0"}
 	}
-	if c.label, err = records.position(spec.Label); err != nil {
+	if c.labels, err = records.positions(spec.labelNames()); err != nil {
 		return nil, err
 	}
 	if c.slots, err = records.positions(spec.slotNames()); err != nil {
@@ -44,14 +44,15 @@ func (c *csvReader) next(r *row) error {
 	if err != nil {
 		return err
 	}
-	label := record[c.label]
-	switch {
-	case slices.Contains(c.positive, label):
-		r.label = 1
-	case slices.Contains(c.negative, label):
-		r.label = 0
-	default:
-		return c.records.bad(c.spec.Label, label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+	for l, at := range c.labels {
+		switch label := record[at]; {
+		case slices.Contains(c.positive, label):
+			r.labels[l] = 1
+		case slices.Contains(c.negative, label):
+			r.labels[l] = 0
+		default:
+			return c.records.bad(c.spec.labelNames()[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+		}
 	}
 	for i, at := range c.numeric {
 		text := record[at]

@@ -30,6 +30,9 @@ type CSVSpec struct {
 	EmptyNumeric *float64 `yaml:"empty-numeric,omitempty"`
 	// Label names the label column.
 	Label string `yaml:"label"`
+	// FurtherLabels name more label columns, each of which needs a head of the
+	// model.
+	FurtherLabels []string `yaml:"further-labels,omitempty"`
 	// Positive and Negative list the texts that mean label 1 and label 0; any
 	// other is a bad row. Both empty means "1" and "0".
 	Positive []string `yaml:"positive,omitempty"`
@@ -105,6 +108,11 @@ func (s *CSVSpec) validateNames() error {
 			return err
 		}
 	}
+	for i, name := range s.FurtherLabels {
+		if err := check(fmt.Sprintf("further-labels[%d]", i), name); err != nil {
+			return err
+		}
+	}
 	for i, name := range s.Numeric {
 		if err := check(fmt.Sprintf("numeric[%d]", i), name); err != nil {
 			return err
@@ -121,8 +129,10 @@ func (s *CSVSpec) delimiter() string {
 }
 
 func (s *CSVSpec) schema() batch.Schema {
-	return newSchema(s.slotNames(), s.Numeric, s.Label)
+	return newSchema(s.slotNames(), s.Numeric, s.labelNames()...)
 }
+
+func (s *CSVSpec) labelNames() []string { return append([]string{s.Label}, s.FurtherLabels...) }
 
 func (s *CSVSpec) slotNames() []string {
 	names := make([]string, len(s.Slots))

@@ -35,14 +35,14 @@ const prefixBits = 8
 // must not be changed.
 type Dataset struct {
 	Name string
-	// Schema names the columns. Every slot pools by Sum and has Dim 0, because
-	// the model decides the dimension: see WithDim.
+	// Schema names the columns, with the settings of Config.Slots. Every slot has
+	// Dim 0, because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
 	// Scaling is what standardised each numeric column, one per Schema.Dense.
 	Scaling []Scaling
 	// TestProbability is the true probability of a positive label of each test
-	// row, known for synthetic data only; nil otherwise. AUC and log loss of
+	// row, test rows × labels, known for synthetic data only; nil otherwise. AUC and log loss of
 	// these numbers are the best that any model can reach in expectation.
 	TestProbability []float64
 	// Provenance says in one line where the rows come from.
@@ -80,12 +80,12 @@ func CategoryID[T string | []byte](value T) uint64 {
 	return rng.Mix(h)
 }
 
-// newSchema returns a schema of Sum slots and one label.
-func newSchema(slots, dense []string, label string) batch.Schema {
+// newSchema returns a schema of Sum slots.
+func newSchema(slots, dense []string, labels ...string) batch.Schema {
 	schema := batch.Schema{
 		Slots:      make([]batch.Slot, len(slots)),
 		Dense:      slices.Clone(dense),
-		Labels:     []string{label},
+		Labels:     slices.Clone(labels),
 		PrefixBits: prefixBits,
 	}
 	for i, name := range slots {

@@ -50,6 +50,6 @@ func (m *implicitReader) next(r *row) error {
 			slot++
 		}
 	}
-	r.label = 1
+	r.labels[0] = 1
 	return nil
 }

@@ -33,9 +33,9 @@ func (l *libfmReader) next(r *row) error {
 	label, rest := cutBlank(line)
 	switch string(label) {
 	case "1", "+1", "1.0":
-		r.label = 1
+		r.labels[0] = 1
 	case "0", "-1", "0.0", "-1.0":
-		r.label = 0
+		r.labels[0] = 0
 	default:
 		return l.lines.bad("label", label, "label must be 0 or 1, or -1 or 1")
 	}

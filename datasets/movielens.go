@@ -122,9 +122,9 @@ func (m *movieLensReader) next(r *row) error {
 	if len(rating) != 1 || rating[0] < '1' || rating[0] > '5' {
 		return m.lines.bad("rating", rating, "must be 1 to 5")
 	}
-	r.label = 0
+	r.labels[0] = 0
 	if rating[0]-'0' >= movieLensPositive {
-		r.label = 1
+		r.labels[0] = 1
 	}
 	attributes, known := m.users[string(user)]
 	if m.users != nil && !known {

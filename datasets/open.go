@@ -27,6 +27,9 @@ func Open(cfg Config, dataDir string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
+	if err := cfg.SetSlots(&data.Schema); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
 	data.Name = string(cfg.Kind)
 	return data, nil
 }
@@ -49,7 +52,7 @@ func generate(spec *synth.Spec) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema := newSchema(made.Columns, made.Numeric, "label")
+	schema := newSchema(made.Columns, made.Numeric, made.Labels...)
 	scaling := make([]Scaling, len(schema.Dense))
 	for i := range scaling {
 		scaling[i] = Scaling{Std: 1} // drawn standardised

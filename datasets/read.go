@@ -13,13 +13,13 @@ import (
 
 // row is one decoded sample. Readers overwrite it row after row.
 type row struct {
-	ids   [][]uint64 // by slot
-	dense []float64  // by numeric column, not yet standardised
-	label float32
+	ids    [][]uint64 // by slot
+	dense  []float64  // by numeric column, not yet standardised
+	labels []float32  // by label
 }
 
 func newRow(schema *batch.Schema) *row {
-	return &row{ids: make([][]uint64, len(schema.Slots)), dense: make([]float64, len(schema.Dense))}
+	return &row{ids: make([][]uint64, len(schema.Slots)), dense: make([]float64, len(schema.Dense)), labels: make([]float32, len(schema.Labels))}
 }
 
 func (r *row) reset() {
@@ -81,7 +81,7 @@ func appendRow(out *batch.Batch, r *row) error {
 	for _, value := range r.dense {
 		out.Dense = append(out.Dense, float32(value))
 	}
-	out.Labels = append(out.Labels, r.label)
+	out.Labels = append(out.Labels, r.labels...)
 	out.Samples++
 	return nil
 }

@@ -22,6 +22,7 @@ type Rows struct {
 // the working folder. Errors are those of Open.
 func ReadRows(cfg Config, path string) (*Rows, error) {
 	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, Split{}, NegativeSampling{}
+	cfg.Slots = nil
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}

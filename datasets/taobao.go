@@ -75,7 +75,7 @@ func (t *taobaoReader) next(r *row) error {
 		return err
 	}
 	var ok bool
-	if r.label, ok = binaryLabel(record[len(record)-1]); !ok {
+	if r.labels[0], ok = binaryLabel(record[len(record)-1]); !ok {
 		return t.records.bad("target", record[len(record)-1], "label must be 0 or 1")
 	}
 	for step, mask := range record[taobaoMask : taobaoMask+taobaoSteps] {

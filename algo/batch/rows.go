@@ -61,6 +61,19 @@ func gatherValues(values []float32, width int, rows []int32) []float32 {
 	return out
 }
 
+// Column returns column c of a row-major matrix with so many columns, as labels
+// and predictions are: the values themselves if there is one, else a copy.
+func Column(values []float32, columns, c int) []float32 {
+	if columns == 1 {
+		return values
+	}
+	out := make([]float32, 0, len(values)/columns)
+	for at := c; at < len(values); at += columns {
+		out = append(out, values[at])
+	}
+	return out
+}
+
 // width returns the number of values that one sample of b has in values.
 func width(values []float32, b *Batch) int {
 	if b.Samples == 0 {

@@ -124,10 +124,10 @@ func (s *subject) rows() int {
 	return n
 }
 
-// positives returns the number of rows of label 1.
+// positives returns the number of rows whose first label is 1.
 func positives(rows *batch.Batch) int {
 	n := 0
-	for _, label := range rows.Labels {
+	for _, label := range batch.Column(rows.Labels, len(rows.Labels)/rows.Samples, 0) {
 		if label == 1 {
 			n++
 		}

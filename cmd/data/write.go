@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ import (
 // separator stands between the ids of one field.
 const separator = "|"
 
-// table says how rows are written as delimited text: the label, the ids as 16
+// table says how rows are written as delimited text: the labels, the ids as 16
 // hexadecimal digits, the numbers.
 type table struct {
 	schema batch.Schema
@@ -44,7 +45,7 @@ func tableOf(schema batch.Schema, parts ...*batch.Batch) *table {
 }
 
 func (t *table) header() []string {
-	names := []string{t.schema.Labels[0]}
+	names := slices.Clone(t.schema.Labels)
 	for _, slot := range t.schema.Slots {
 		names = append(names, slot.Name)
 	}
@@ -53,7 +54,10 @@ func (t *table) header() []string {
 
 // record returns the fields of row i.
 func (t *table) record(rows *batch.Batch, i int) []string {
-	fields := []string{strconv.Itoa(int(rows.Labels[i]))}
+	var fields []string
+	for _, label := range rows.Labels[i*len(t.schema.Labels):][:len(t.schema.Labels)] {
+		fields = append(fields, strconv.Itoa(int(label)))
+	}
 	for _, slot := range rows.Slots {
 		var ids []string
 		for _, id := range slot.Of(i) {
@@ -70,7 +74,7 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 
 // spec says how to read the table.
 func (t *table) spec() *datasets.CSVSpec {
-	spec := &datasets.CSVSpec{Label: t.schema.Labels[0], Numeric: t.schema.Dense}
+	spec := &datasets.CSVSpec{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
 	for s, slot := range t.schema.Slots {
 		column := datasets.CSVSlot{Column: slot.Name}
 		if t.several[s] {
@@ -105,7 +109,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 		return err
 	}
 	if data.TestProbability != nil {
-		if err := writeProbability(filepath.Join(folder.Path(), "test_probability.csv"), data.TestProbability); err != nil {
+		if err := writeProbability(filepath.Join(folder.Path(), "test_probability.csv"), data); err != nil {
 			return err
 		}
 	}
@@ -148,17 +152,25 @@ func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) e
 	return file.Close()
 }
 
-// writeProbability writes one number a line, in the order of the test rows.
-func writeProbability(path string, probability []float64) error {
+// writeProbability writes one line a test row, with a number for each label.
+func writeProbability(path string, data *datasets.Dataset) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	w := bufio.NewWriter(file) // keeps the first error until Flush
-	fmt.Fprintln(w, "probability")
-	for _, p := range probability {
-		fmt.Fprintln(w, strconv.FormatFloat(p, 'g', -1, 64))
+	labels := data.Schema.Labels
+	if len(labels) == 1 {
+		labels = []string{"probability"}
+	}
+	fmt.Fprintln(w, strings.Join(labels, ","))
+	for i, p := range data.TestProbability {
+		end := ","
+		if (i+1)%len(labels) == 0 {
+			end = "\n"
+		}
+		fmt.Fprint(w, strconv.FormatFloat(p, 'g', -1, 64), end)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -20,7 +20,8 @@ type report struct {
 	Provenance  string       `json:"provenance"`
 	TrainRows   int          `json:"train_rows"`
 	TestRows    int          `json:"test_rows"`
-	OracleAUC   float64      `json:"oracle_auc,omitempty"` // of the true probabilities, where the data are generated
+	OracleAUC   float64      `json:"oracle_auc,omitempty"`   // of the true probabilities, where the data are generated
+	OracleHeads []head       `json:"oracle_heads,omitempty"` // likewise, of several labels
 	DroppedRows int          `json:"dropped_rows"`
 	Model       string       `json:"model"`
 	Engine      string       `json:"engine"`
@@ -35,13 +36,15 @@ type report struct {
 	job jobfile.Job
 }
 
-// row is one model, trained with one seed or several. AUC, log loss and
+// row is one model, trained with one seed or several. AUC and log loss are of the
+// first label. AUC, log loss and
 // samples/s are means over seeds; counts are those of one seed.
 type row struct {
 	Mode             string                  `json:"mode"`
 	AUC              float64                 `json:"auc"`
 	AUCInterval      *metric.Interval        `json:"auc_interval,omitempty"` // 95 %, with several seeds
 	LogLoss          float64                 `json:"log_loss"`
+	Heads            []head                  `json:"heads,omitempty"` // every label, if there are several
 	Samples          int                     `json:"samples"`
 	SamplesPerSecond float64                 `json:"samples_per_s"`
 	Steps            int                     `json:"steps"`
@@ -65,16 +68,18 @@ type row struct {
 const engineName = "built-in kernels, portable Go (gonum blas32)"
 
 func newReport(j jobfile.Job, data *datasets.Dataset) *report {
-	var oracle float64
-	if data.TestProbability != nil {
-		truth := make([]float32, len(data.TestProbability))
-		for i, p := range data.TestProbability {
-			truth[i] = float32(p)
+	var best float64
+	var bestHeads []head
+	for i, one := range oracle(data) {
+		if i == 0 {
+			best = one.AUC
 		}
-		oracle = metric.AUC(truth, data.Test.Labels)
+		if len(data.Schema.Labels) > 1 {
+			bestHeads = append(bestHeads, head{Label: one.Label, AUC: one.AUC, LogLoss: one.LogLoss})
+		}
 	}
 	return &report{
-		OracleAUC: oracle, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
 		Model: j.Training.Model.Kind, Engine: engineName, Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
@@ -82,7 +87,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 func (r *report) add(c contender, results []*train.Result) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: c.name, Curve: first.Curve, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
+	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
@@ -145,6 +150,9 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(w, "that a gradient was computed from and its own; a dense shard's likewise, where dense PSs hold the network.")
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
+	}
+	if err := r.writeHeads(w); err != nil {
+		return err
 	}
 	if err := r.writeCurveTable(w); err != nil {
 		return err

@@ -105,7 +105,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 		}
 		r.add(c, results)
 	}
-	r.compare(data.Test.Labels)
+	r.compare(firstLabel(data))
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
 }
@@ -125,7 +125,7 @@ func inModes(t job.Training, modes []string) []job.Training {
 func baseline(t job.Training) job.Training {
 	t.Mode, t.Overlap, t.Merge = job.Sequential, "", ""
 	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
-	t.Model = model.Spec{Kind: model.LogisticRegression}
+	t.Model = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(t.Model.Heads))}
 	t.Dense = opt.DefaultDense()
 	t.Dense.Kind, t.Dense.Rate = opt.Adagrad, 0.1
 	t.Rows = opt.DefaultRow()

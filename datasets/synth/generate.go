@@ -22,13 +22,14 @@ const (
 )
 
 // Data is a generated data set. Every batch has one slot per column with one id
-// a row, standard normal dense features, and one label.
+// a row, standard normal dense features, and the labels of Spec.Labels.
 type Data struct {
 	Columns     []string // names of the slots
 	Numeric     []string // names of the dense features
+	Labels      []string // names of the labels
 	Train, Test *batch.Batch
-	// TestProbability is the probability that the label of each test row was
-	// drawn with. AUC and log loss of these numbers on the test labels are the
+	// TestProbability is the probability that the labels of each test row were
+	// drawn with, test rows × labels. AUC and log loss of these numbers on the test labels are the
 	// best that any model can reach, up to the luck of the draw.
 	TestProbability []float64
 }
@@ -42,14 +43,20 @@ func Generate(spec Spec) (*Data, error) {
 	}
 	spec = spec.Resolve()
 	g := newGenerator(spec)
-	scores := make([]float64, pilotRows)
+	scores, own := make([]float64, pilotRows), make([]float64, pilotRows)
 	pilot := g.newPart(partPilot)
 	for i := range scores {
 		scores[i] = pilot.next()
+		if g.conversion != nil {
+			own[i] = g.conversion.scorer.score(pilot.ranks, pilot.numbers)
+		}
 	}
 	g.calibration = calibrate(scores, spec.Teacher.Scale, spec.PositiveRate)
+	if g.conversion != nil {
+		g.conversion.calibrate(scores, own, spec)
+	}
 
-	data := &Data{}
+	data := &Data{Labels: spec.Labels()}
 	for _, c := range spec.Columns {
 		data.Columns = append(data.Columns, c.Name)
 	}
@@ -69,12 +76,16 @@ type generator struct {
 	numeric     int
 	scorer      *scorer
 	calibration calibration
+	conversion  *conversion // nil: one label
 }
 
 func newGenerator(spec Spec) *generator {
 	g := &generator{
 		seed: spec.Seed, numeric: spec.Numeric,
 		scorer: newScorer(spec.Seed, len(spec.Columns), spec.Numeric, spec.Teacher),
+	}
+	if spec.Conversion != nil {
+		g.conversion = newConversion(spec)
 	}
 	for c, column := range spec.Columns {
 		g.columns = append(g.columns, NewZipf(column))
@@ -95,7 +106,6 @@ func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
 		Samples: rows,
 		Slots:   make([]batch.Jagged, len(g.columns)),
 		Dense:   make([]float32, 0, rows*g.numeric),
-		Labels:  make([]float32, rows),
 	}
 	offsets := make([]int32, rows+1) // of all slots: batches are immutable
 	for i := range offsets {
@@ -104,13 +114,18 @@ func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
 	for c := range b.Slots {
 		b.Slots[c] = batch.Jagged{Offsets: offsets, IDs: make([]uint64, rows)}
 	}
-	probability := make([]float64, rows)
+	var probability []float64
 	p := g.newPart(part)
-	labels := rng.New(g.seed, "synthetic labels", uint64(part))
+	labels, conversions := rng.New(g.seed, "synthetic labels", uint64(part)), rng.New(g.seed, "synthetic conversions", uint64(part))
 	for i := range rows {
-		probability[i] = g.calibration.probability(p.next())
-		if labels.Float64() < probability[i] {
-			b.Labels[i] = 1
+		score := p.next()
+		click := g.calibration.probability(score)
+		clicked := labels.Float64() < click
+		probability, b.Labels = append(probability, click), append(b.Labels, label(clicked))
+		if g.conversion != nil {
+			follows := g.conversion.probability(score, p.ranks, p.numbers)
+			probability = append(probability, float64(click*follows))
+			b.Labels = append(b.Labels, label(conversions.Float64() < follows && clicked))
 		}
 		for c, rank := range p.ranks {
 			b.Slots[c].IDs[i] = g.id(c, rank)
@@ -118,6 +133,14 @@ func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
 		b.Dense = append(b.Dense, p.numbers...)
 	}
 	return b, probability
+}
+
+// label is 1 or 0.
+func label(positive bool) float32 {
+	if positive {
+		return 1
+	}
+	return 0
 }
 
 // part draws the rows of one part, one after another.

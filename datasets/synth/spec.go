@@ -104,6 +104,32 @@ type Spec struct {
 	// PositiveRate is the expected share of label 1, in (0, 1); 0 means 0.5.
 	PositiveRate float64 `yaml:"positive-rate,omitempty"`
 	Teacher      Teacher `yaml:"teacher,omitempty"`
+	// Conversion adds a second label, of what may follow a click; nil: none.
+	Conversion *Conversion `yaml:"conversion,omitempty"`
+}
+
+// Conversion describes the label "conversion" of a row whose label "click" is 1;
+// it is 0 where there is no click. A teacher of its own, of the same weights,
+// decides it:
+//
+//	score = shared · click + √(1 − shared²) · own,   both standardised
+//	p     = p(click) · sigmoid(scale · score + bias)
+//
+// Source: the two labels of Ali-CCP, and the factoring of Ma and others (ESMM),
+// SIGIR 2018, equation 1.
+type Conversion struct {
+	// Rate is the mean of the sigmoid over all rows, in (0, 1).
+	Rate float64 `yaml:"rate"`
+	// Shared is the correlation of the scores of click and conversion, in [0, 1].
+	Shared float64 `yaml:"shared"`
+}
+
+// Labels returns the names of the labels.
+func (s Spec) Labels() []string {
+	if s.Conversion == nil {
+		return []string{"label"}
+	}
+	return []string{"click", "conversion"}
 }
 
 // Resolve returns the spec with preset, defaults, names and Alpha filled in:
@@ -180,6 +206,12 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("numeric: %d: must not be negative", s.Numeric)
 	case !(s.PositiveRate > 0 && s.PositiveRate < 1):
 		return fmt.Errorf("positive-rate: %v: must lie in (0, 1)", s.PositiveRate)
+	}
+	if c := s.Conversion; c != nil && !(c.Rate > 0 && c.Rate < 1) {
+		return fmt.Errorf("conversion.rate: %v: must lie in (0, 1)", c.Rate)
+	}
+	if c := s.Conversion; c != nil && !(c.Shared >= 0 && c.Shared <= 1) {
+		return fmt.Errorf("conversion.shared: %v: must lie in [0, 1]", c.Shared)
 	}
 	known := make([]string, 0, len(s.Columns))
 	for i, c := range s.Columns {

@@ -128,5 +128,5 @@ func calibrate(scores []float64, scale, rate float64) calibration {
 }
 
 func (c calibration) probability(score float64) float64 {
-	return sigmoid(float64(c.slope*(score-c.mean)) + c.bias)
+	return sigmoid(c.standard(score) + c.bias)
 }

@@ -91,9 +91,12 @@ func (e *evaluator) predict() {
 	e.points <- points
 }
 
-// measured returns the point with the quality of its predictions.
+// measured returns the point with the quality of its predictions of the first
+// label.
 func (p Point) measured(probabilities []float32, test *batch.Batch) Point {
-	p.AUC, p.LogLoss = metric.AUC(probabilities, test.Labels), metric.LogLoss(probabilities, test.Labels)
+	labels := len(test.Labels) / test.Samples
+	predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(test.Labels, labels, 0)
+	p.AUC, p.LogLoss = metric.AUC(predicted, truth), metric.LogLoss(predicted, truth)
 	return p
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"tandem/algo/batch"
@@ -28,9 +27,10 @@ type Result struct {
 	Steps         int           // global batches trained
 	Samples       int           // samples trained
 	Wall          time.Duration // of training; the evaluation after it is not included
-	AUC           float64       // on the test rows
+	AUC           float64       // of the first label, on the test rows
 	LogLoss       float64       // likewise, in nats
-	Probabilities []float32     // predicted, by test row
+	Probabilities []float32     // likewise, predicted, by test row
+	Heads         []Head        // the same for every label
 	// Curve has the evaluations during training, if the training asks for any,
 	// and the one after it.
 	Curve     []Point
@@ -59,12 +59,12 @@ type Options struct {
 
 // Run trains and evaluates. When ctx ends first, it stops cleanly and returns
 // the cause. Every batch of the source must have at least one sample; test
-// needs one label.
+// has the labels of the source.
 func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
-	if err := checkLabels(test); err != nil {
+	if err := checkLabels(source.Schema().Labels, test); err != nil {
 		return nil, err
 	}
 	if t.Mode == job.Sequential && o.Recorder != nil {
@@ -86,11 +86,14 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 		result.RowsDigest += shard.Digest()
 		result.Rows += shard.Len()
 	}
-	if result.Probabilities, err = trained.evaluation.Evaluate(trained.state); err != nil {
+	probabilities, err := trained.evaluation.Evaluate(trained.state)
+	if err != nil {
 		return nil, err
 	}
+	result.Heads = Heads(probabilities, source.Schema().Labels, test)
+	result.Probabilities = result.Heads[0].Probabilities
 	last := Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
-	last = last.measured(result.Probabilities, test)
+	last = last.measured(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
 }
@@ -100,14 +103,6 @@ var errOneClass = errors.New("all test rows have the same label, so there is no 
 
 // errNoRoles says that a recording would be empty.
 var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record another mode")
-
-// checkLabels refuses test rows without both labels before time is spent.
-func checkLabels(test *batch.Batch) error {
-	if !slices.Contains(test.Labels, 0) || !slices.Contains(test.Labels, 1) {
-		return errOneClass
-	}
-	return nil
-}
 
 // trained is what training leaves behind.
 type trained struct {

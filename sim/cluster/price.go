@@ -49,14 +49,14 @@ func (p *prices) batch(samples int32) *batchPrice {
 		}
 	}
 	s := newShape(p.training, p.workload, p.layout, samples, p.members, p.states)
-	ids := float64(p.idTime) * s.occurrences
+	ids := float64(p.idTime) * s.named
 	values := float64(valueBytes * p.workload.RowDim)
 	p.batches = append(p.batches, batchPrice{
 		shape: s,
 		// Every id is hashed and put into its PS's list.
 		split: p.workerHost.CopyCost(s.idBytes).Add(device.HostCost{Core: unit.Tick(math.Round(ids))}),
 		// Every occurrence adds its row to its sample's sum.
-		pool:     p.workerHost.CopyCost(bytesOf(values * s.occurrences)),
+		pool:     p.workerHost.CopyCost(bytesOf(values * s.named)),
 		forward:  p.device.Time(p.kernel(1, samples)),
 		backward: p.device.Time(p.kernel(2, samples)),
 		update:   p.device.Time(p.updateKernel()),
@@ -66,7 +66,7 @@ func (p *prices) batch(samples int32) *batchPrice {
 
 // merge is the cost of adding every occurrence's gradient to its row's.
 func (p *prices) merge(samples int32, distinct float64) device.HostCost {
-	return p.workerHost.CopyCost(bytesOf(float64(valueBytes*p.workload.RowDim) * (p.batch(samples).occurrences + distinct)))
+	return p.workerHost.CopyCost(bytesOf(float64(valueBytes*p.workload.RowDim) * (p.batch(samples).named + distinct)))
 }
 
 // readRows is the cost of a lookup on one PS. It leaves the optimizer's state

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -28,6 +29,9 @@ const (
 // of the network it determines what a batch costs.
 type Workload struct {
 	Occurrences float64 // ids of a sample, over all slots
+	// RowOccurrences are the rows that those ids name, more than one an id under a
+	// hash-stack; 0: one an id.
+	RowOccurrences float64
 	// Distinct returns the expected number of distinct rows among so many
 	// samples. It must not fall as samples grow.
 	Distinct func(samples int) float64
@@ -50,6 +54,8 @@ func (w *Workload) validate() error {
 	switch {
 	case !(w.Occurrences >= 0) || math.IsInf(w.Occurrences, 1):
 		return fmt.Errorf("cluster: workload: %v ids a sample; want 0 or more", w.Occurrences)
+	case !(w.RowOccurrences >= 0) || math.IsInf(w.RowOccurrences, 1):
+		return fmt.Errorf("cluster: workload: the ids of a sample name %v rows; want 0 or more", w.RowOccurrences)
 	case w.Distinct == nil:
 		return errors.New("cluster: workload: no function of distinct rows")
 	case w.RowDim < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
@@ -69,7 +75,8 @@ const rowOverhead = 24
 // shape is a batch of some samples in counts.
 type shape struct {
 	samples     int32
-	occurrences float64
+	occurrences float64 // of ids
+	named       float64 // occurrences of rows
 	distinct    float64
 	memberRows  float64 // distinct rows on each PS
 	idBytes     unit.Bytes
@@ -83,7 +90,7 @@ type shape struct {
 func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32, members, states int) shape {
 	n := float64(samples)
 	s := shape{
-		samples: samples, occurrences: w.Occurrences * n, distinct: w.Distinct(int(samples)),
+		samples: samples, occurrences: w.Occurrences * n, named: cmp.Or(w.RowOccurrences, w.Occurrences) * n, distinct: w.Distinct(int(samples)),
 		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
 		pooledBytes: unit.Bytes(t.Wire.Size(layout.EmbeddingWidth * int(samples))),
 	}

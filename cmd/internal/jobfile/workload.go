@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"tandem/algo/batch"
@@ -22,10 +23,12 @@ import (
 // TANDEM_DATA.
 func (j *Job) Simulated(dataDir string) (cluster.Workload, *model.Layout, error) {
 	if j.Data.Kind == datasets.Synthetic {
-		w, schema := expect(*j.Data.Synthetic, &j.Training)
+		w, schema, err := expect(&j.Data, &j.Training)
+		if err != nil {
+			return w, nil, err
+		}
 		if j.Training.Index == job.IndexCompressed {
-			var err error
-			if w.Packed, err = packedSizesOfGenerated(*j.Data.Synthetic, &j.Training); err != nil {
+			if w.Packed, err = packedSizesOfGenerated(j.Data, &j.Training); err != nil {
 				return w, nil, err
 			}
 		}
@@ -41,16 +44,17 @@ func (j *Job) Simulated(dataDir string) (cluster.Workload, *model.Layout, error)
 // Counted returns the same for data in memory, by counting the rows for
 // training.
 func Counted(data *datasets.Dataset, t *job.Training) (cluster.Workload, *model.Layout, error) {
-	ids := 0
-	for _, slot := range data.Train.Slots {
+	ids, named := 0, 0
+	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
+		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
 	}
 	schema := datasets.WithDim(data.Schema, t.Model.Dim())
 	w := cluster.Workload{
-		Occurrences: float64(ids) / float64(data.Train.Samples),
-		Distinct:    func(samples int) float64 { return distinct(&schema, data.Train, samples) },
-		Labels:      len(schema.Labels),
-		Packed:      packedSizes(&schema, data.Train),
+		Occurrences: float64(ids) / float64(data.Train.Samples), RowOccurrences: float64(named) / float64(data.Train.Samples),
+		Distinct: func(samples int) float64 { return distinct(&schema, data.Train, samples) },
+		Labels:   len(schema.Labels),
+		Packed:   packedSizes(&schema, data.Train),
 	}
 	w.Rows = w.Distinct(data.Train.Samples)
 	return lay(w, &schema, t)
@@ -88,11 +92,13 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 	}
 }
 
-// packedSizesOfGenerated returns the same for the first rows that a spec
-// generates.
-func packedSizesOfGenerated(spec synth.Spec, t *job.Training) (*cluster.PackedSizes, error) {
+// packedSizesOfGenerated returns the same for the first rows that generated data
+// have.
+func packedSizesOfGenerated(config datasets.Config, t *job.Training) (*cluster.PackedSizes, error) {
+	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.GlobalBatch), 1
-	data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: &spec}, "")
+	config.Synthetic = &spec
+	data, err := datasets.Open(config, "")
 	if err != nil {
 		return nil, err
 	}
@@ -121,31 +127,74 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 }
 
 // expect returns the workload and schema of generated data.
-func expect(spec synth.Spec, t *job.Training) (cluster.Workload, *batch.Schema) {
-	spec = spec.Resolve()
-	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: []string{"label"}}
+func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Schema, error) {
+	spec := data.Synthetic.Resolve()
+	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(), PrefixBits: batch.MaxPrefixBits}
 	for i := range schema.Dense {
 		schema.Dense[i] = "x" + strconv.Itoa(i+1)
 	}
-	var laws []*synth.Zipf
-	w := cluster.Workload{Occurrences: float64(len(spec.Columns)), Labels: 1}
 	for _, c := range spec.Columns {
 		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
-		laws = append(laws, synth.NewZipf(c))
-		w.Rows += float64(c.Cardinality)
+	}
+	w := cluster.Workload{Occurrences: float64(len(spec.Columns)), Labels: len(schema.Labels)}
+	if err := data.SetSlots(schema); err != nil {
+		return w, nil, fmt.Errorf("data.%w", err)
+	}
+	groups := groupsOf(schema, spec.Columns)
+	for _, g := range groups {
+		w.Rows += g.rows(g.cardinality)
+		w.RowOccurrences += float64(len(g.laws) * max(g.stack.Rounds, 1))
 	}
 	known := map[int]float64{}
 	w.Distinct = func(samples int) float64 {
 		sum, ok := known[samples]
 		if !ok {
-			for _, law := range laws {
-				sum += law.ExpectedDistinct(float64(samples))
+			for _, g := range groups {
+				ids := 0.0
+				for _, law := range g.laws {
+					ids += law.ExpectedDistinct(float64(samples))
+				}
+				sum += g.rows(ids)
 			}
 			known[samples] = sum
 		}
 		return sum
 	}
-	return w, schema
+	return w, schema, nil
+}
+
+// group is the generated columns that share rows. No id is in two of them.
+type group struct {
+	laws        []*synth.Zipf
+	cardinality float64
+	stack       batch.HashStack
+}
+
+// groupsOf returns the feature groups of a schema, whose slots are the columns.
+func groupsOf(schema *batch.Schema, columns []synth.Column) []*group {
+	var groups []*group
+	byName := map[string]*group{}
+	for s, slot := range schema.Slots {
+		g := byName[slot.Group]
+		if g == nil || slot.Group == "" {
+			g = &group{stack: slot.HashStack}
+			groups = append(groups, g)
+			byName[slot.Group] = g
+		}
+		g.laws = append(g.laws, synth.NewZipf(columns[s]))
+		g.cardinality += float64(columns[s].Cardinality)
+	}
+	return groups
+}
+
+// rows returns how many rows so many distinct ids are expected to name: each names
+// one of the hash-stack's rows in every round.
+func (g *group) rows(ids float64) float64 {
+	if g.stack.Rounds == 0 {
+		return ids
+	}
+	rows := float64(g.stack.Rows)
+	return -float64(g.stack.Rounds) * rows * math.Expm1(ids*math.Log1p(-1/rows))
 }
 
 // lay adds what the model and the optimizer decide.

@@ -1,0 +1,78 @@
+package datasets
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/datasets/synth"
+)
+
+func TestSlotSettingsReachTheSchema(t *testing.T) {
+	stack := batch.HashStack{Rounds: 2, Rows: 7}
+	spec := &synth.Spec{TrainRows: 10, TestRows: 10, Columns: []synth.Column{{Name: "a", Cardinality: 9}, {Name: "b", Cardinality: 9}, {Name: "c", Cardinality: 9}}}
+	open := func(slots ...SlotSetting) (*Dataset, error) {
+		return Open(Config{Kind: Synthetic, Synthetic: spec, Slots: slots}, "")
+	}
+	data, err := open(SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true}, SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []batch.Slot{
+		{Name: "a", Group: "g", HashStack: stack, Pooling: batch.Raw, FixedSize: 3}, {Name: "b"},
+		{Name: "c", Group: "g", HashStack: stack, SqrtScaling: true},
+	}
+	for i, got := range data.Schema.Slots {
+		if got != want[i] {
+			t.Errorf("slot %+v, want %+v", got, want[i])
+		}
+	}
+	for _, c := range []struct {
+		want  string
+		slots []SlotSetting
+	}{
+		{`slots[0].slot: no slot "d": the data have a, b, c`, []SlotSetting{{Slot: "d"}}},
+		{"slots[0].slot: empty", []SlotSetting{{}}},
+		{`slots[1].slot: "a" is there twice`, []SlotSetting{{Slot: "a"}, {Slot: "a"}}},
+		{"slots[0].raw: -1", []SlotSetting{{Slot: "a", Raw: -1}}},
+		{"slots[0].hash-stack: 2 rounds of 0 rows", []SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},
+		{"slots a and b are of group g, but their rows differ", []SlotSetting{{Slot: "a", Group: "g", HashStack: stack}, {Slot: "b", Group: "g"}}},
+	} {
+		if _, err := open(c.slots...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestCSVReadsSeveralLabels(t *testing.T) {
+	folder := t.TempDir()
+	text := "user,click,buy\na,yes,no\nb,no,no\na,yes,yes\nb,yes,maybe\nc,no,no\n"
+	if err := os.WriteFile(filepath.Join(folder, "t.csv"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Kind: CSV, Path: "t.csv", OnBadRow: OnBadRow{Skip: 1}, CSV: &CSVSpec{
+		Slots: []CSVSlot{{Column: "user"}}, Label: "click", FurtherLabels: []string{"buy"}, Positive: []string{"yes"}, Negative: []string{"no"},
+	}}
+	data, err := Open(cfg, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(data.Schema.Labels, " "); got != "click buy" {
+		t.Errorf("labels %s", got)
+	}
+	got := append(data.Train.Labels, data.Test.Labels...)
+	for i, want := range []float32{1, 0, 0, 0, 1, 1, 0, 0} {
+		if got[i] != want {
+			t.Fatalf("labels %v", got)
+		}
+	}
+	if len(data.BadRows) != 1 || !strings.Contains(data.BadRows[0].Error(), `buy`) {
+		t.Errorf("bad rows %v, want the one that may have been bought", data.BadRows)
+	}
+	cfg.CSV.FurtherLabels = []string{"click"}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), `csv.further-labels[0]: column "click" has another use`) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,45 @@
+package synth
+
+import (
+	"math"
+
+	"tandem/algo/rng"
+)
+
+// conversion is the teacher of the second label.
+type conversion struct {
+	scorer      *scorer
+	shared, own float64     // weights of the standardised scores
+	click, mine calibration // that standardise them
+	calibration calibration // of their sum
+}
+
+func newConversion(spec Spec) *conversion {
+	return &conversion{
+		scorer: newScorer(rng.Key(spec.Seed, "synthetic conversion"), len(spec.Columns), spec.Numeric, spec.Teacher),
+		shared: spec.Conversion.Shared, own: math.Sqrt(1 - float64(spec.Conversion.Shared*spec.Conversion.Shared)),
+	}
+}
+
+// calibrate learns from the scores of a pilot sample: of clicks and of its own
+// teacher, which are overwritten.
+func (c *conversion) calibrate(clicks, own []float64, spec Spec) {
+	c.click, c.mine = calibrate(clicks, 1, 0.5), calibrate(own, 1, 0.5)
+	for i := range own {
+		own[i] = c.mix(clicks[i], own[i])
+	}
+	c.calibration = calibrate(own, spec.Teacher.Scale, spec.Conversion.Rate)
+}
+
+// mix returns the score of a conversion.
+func (c *conversion) mix(click, own float64) float64 {
+	return float64(c.shared*c.click.standard(click)) + float64(c.own*c.mine.standard(own))
+}
+
+// probability returns that of a conversion after a click.
+func (c *conversion) probability(click float64, ranks []int64, numbers []float32) float64 {
+	return c.calibration.probability(c.mix(click, c.scorer.score(ranks, numbers)))
+}
+
+// standard returns a score less the mean, in units of slope.
+func (c calibration) standard(score float64) float64 { return float64(c.slope * (score - c.mean)) }

@@ -1,0 +1,44 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/batch"
+	"tandem/algo/metric"
+)
+
+// Head is how well one label of the test rows is predicted.
+type Head struct {
+	Label         string
+	AUC           float64
+	LogLoss       float64   // nats
+	Probabilities []float32 // predicted, by test row
+}
+
+// Heads measures predictions of test rows, which hold, row by row, one for each
+// of the named labels.
+func Heads(probabilities []float32, labels []string, test *batch.Batch) []Head {
+	var heads []Head
+	for i, label := range labels {
+		predicted, truth := batch.Column(probabilities, len(labels), i), batch.Column(test.Labels, len(labels), i)
+		heads = append(heads, Head{label, metric.AUC(predicted, truth), metric.LogLoss(predicted, truth), predicted})
+	}
+	return heads
+}
+
+// checkLabels refuses test rows that lack positives or negatives of a label,
+// before time is spent.
+func checkLabels(labels []string, test *batch.Batch) error {
+	for i, label := range labels {
+		truth := batch.Column(test.Labels, len(labels), i)
+		if slices.Contains(truth, 0) && slices.Contains(truth, 1) {
+			continue
+		}
+		if len(labels) > 1 {
+			return fmt.Errorf("label %s: %w", label, errOneClass)
+		}
+		return errOneClass
+	}
+	return nil
+}
