@@ -112,6 +112,10 @@ type Training struct {
 	// packing; bits stay as they are.
 	Index string `yaml:"index"`
 
+	// RowAdmission is the probability that an id without a row gets one in a step
+	// that reads it, in (0, 1]; until then it reads as zeros and learns nothing. 0
+	// means 1.
+	RowAdmission float64 `yaml:"row-admission"`
 	// RowCapacity is the number of rows that one PS may hold; 0: no limit.
 	RowCapacity int    `yaml:"row-capacity"`
 	Seed        uint64 `yaml:"seed"` // of parameters, rows and the order of samples
@@ -243,6 +247,8 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("slack = %d; want 0 or more", t.Slack)
 	case t.RowInit < 0:
 		return fmt.Errorf("row-init = %g; want 0 or more", t.RowInit)
+	case !(t.RowAdmission >= 0 && t.RowAdmission <= 1):
+		return fmt.Errorf("row-admission = %g; want above 0 and at most 1, or 0 for 1", t.RowAdmission)
 	case t.RowCapacity < 0:
 		return fmt.Errorf("row-capacity = %d; want 0 or more", t.RowCapacity)
 	}

@@ -11,7 +11,8 @@ import (
 // exactly one outcome, so the sum is the number of rows.
 type Outcome struct {
 	Applied   int // the row was updated
-	Missing   int // there is no such row
+	Missing   int // there is no such row, though none is ever refused
+	Refused   int // there is no such row, because admission has refused it so far
 	NonFinite int // the row exists, and the gradient has a NaN or Inf
 }
 
@@ -33,6 +34,34 @@ func mustMatch(name string, got, want int) {
 // the rest of dst is as it was. Cost: one probe of the index and one row copy a
 // sign.
 func (t *Table) Lookup(signs []uint64, dst []float32) error {
+	return t.lookup(signs, dst, func(uint64) bool { return true })
+}
+
+// LookupStep is the read of a training step: Lookup, but an absent row is created
+// with the probability Config.Admission, and else reads as zeros. So a sign seen
+// in k steps has a row with the probability 1 − (1 − Admission)^k: ids that are
+// seen once take little memory.
+//
+// The draw is a function of seed, sign and step. All reads of a step agree on it,
+// on whatever shard and in whatever order.
+//
+// Source: Persia's admit_probability. Deviation: Persia draws anew, without a
+// seed, at every lookup.
+func (t *Table) LookupStep(step int, signs []uint64, dst []float32) error {
+	return t.lookup(signs, dst, func(sign uint64) bool { return t.admits(step, sign) })
+}
+
+// admits draws whether a step may create the row of a sign.
+func (t *Table) admits(step int, sign uint64) bool {
+	if t.config.Admission == 0 {
+		return true
+	}
+	// Unit is below 1, so that 1 admits all.
+	return float64(rng.Unit(rng.Key(t.config.Seed, "admission", sign), step)) < t.config.Admission
+}
+
+// lookup copies the rows of signs, creating those absent that are admitted.
+func (t *Table) lookup(signs []uint64, dst []float32, admits func(sign uint64) bool) error {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
 	var rows [chunk]int32
@@ -42,6 +71,12 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 		for i, sign := range signs[:n] {
 			row := int(rows[i])
 			if row < 0 {
+				// A sign that repeats may have its row by now, which only an admitted one
+				// can.
+				if !admits(sign) {
+					clear(dst[i*dim : (i+1)*dim])
+					continue
+				}
 				var err error
 				if row, err = t.findOrCreate(sign); err != nil {
 					return err
@@ -97,6 +132,8 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32) Outcome {
 		for i, row := range rows[:n] {
 			grad := grads[i*dim : (i+1)*dim]
 			switch {
+			case row < 0 && t.config.Admission > 0:
+				outcome.Refused++
 			case row < 0:
 				outcome.Missing++
 			case !finite(grad):

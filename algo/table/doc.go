@@ -17,7 +17,7 @@
 //   - A row's initial values follow from (seed, sign) alone. The order in which
 //     rows appear, and the number of shards that they are spread over, change
 //     no value.
-//   - Only Apply changes a row, and only on a finite gradient. Only Lookup
-//     creates rows. Peek, which evaluation uses, changes nothing.
+//   - Only Apply changes a row, and only on a finite gradient. Only Lookup and
+//     LookupStep create rows. Peek, which evaluation uses, changes nothing.
 //   - Lookup, Peek and Apply allocate only when the table grows.
 package table

@@ -35,6 +35,9 @@ type Config struct {
 	// InitBound is the limit of the initial values, which are uniform over
 	// [−InitBound, InitBound); at least 0 and finite, 0 for all-zero rows.
 	InitBound float32
+	// Admission is the probability that a LookupStep creates a row that is absent,
+	// in [0, 1]; 0 means 1.
+	Admission float64
 	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
 	MaxRows int
 }
@@ -51,6 +54,8 @@ func (c *Config) validate() error {
 		return errors.New("table: no optimizer")
 	case !(c.InitBound >= 0 && c.InitBound <= math.MaxFloat32):
 		return fmt.Errorf("table: init bound = %v, want at least 0 and finite", c.InitBound)
+	case !(c.Admission >= 0 && c.Admission <= 1):
+		return fmt.Errorf("table: admission = %v, want 0 to 1", c.Admission)
 	case c.MaxRows < 0 || c.MaxRows > rowLimit:
 		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
 	}

@@ -72,6 +72,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, change := range map[string]func(*table.Config){
 		"dim = 0":         func(c *table.Config) { c.Dim = 0 },
 		"no optimizer":    func(c *table.Config) { c.Optimizer = nil },
+		"admission":       func(c *table.Config) { c.Admission = 1.5 },
 		"init bound":      func(c *table.Config) { c.InitBound = float32(math.NaN()) },
 		"max rows = -1":   func(c *table.Config) { c.MaxRows = -1 },
 		"init bound = -1": func(c *table.Config) { c.InitBound = -1 },

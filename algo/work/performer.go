@@ -124,7 +124,7 @@ func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
 		return nil, err
 	}
 	return table.New(table.Config{
-		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), MaxRows: t.RowCapacity,
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), MaxRows: t.RowCapacity, Admission: t.RowAdmission,
 	}, arena)
 }
 

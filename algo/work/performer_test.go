@@ -54,7 +54,8 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 
 // Nor do further settings change that: a hash-stack that two slots of a feature
 // group share, so that rows repeat within a sum and across slots, with their sums
-// scaled, two labels, and a learning rate of rows that changes with every step.
+// scaled, two labels, rows that are admitted by and by, and a learning rate of rows
+// that changes with every step.
 func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	source := newColumns(16*3+5, 16)
 	for s := range source.schema.Slots {
@@ -68,13 +69,14 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	settings := func(ranks, servers int) job.Training {
 		one := training(ranks, servers)
 		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
+		one.RowAdmission = 0.5
 		one.Rows.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
 		return one
 	}
 	q := mustNewSequential(t, settings(1, 1), source)
 	mustStep(t, q, source.Steps())
-	if got := q.Rows().Len(); got != 14 {
-		t.Errorf("%d rows, want those of the hash-stack, 2·7", got)
+	if got := q.Rows().Len(); got < 8 || got > 14 {
+		t.Errorf("%d rows, want most of the hash-stack's 2·7", got)
 	}
 	for _, ranks := range []int{1, 2, 4} {
 		s := newScript(t, settings(ranks, 3), source)

@@ -31,7 +31,7 @@ func newRowShard(rows *table.Table) *rowShard {
 // read looks signs up and remembers the state in which a batch found them.
 func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*s.rows.Dim())
-	if err := s.rows.Lookup(signs, values); err != nil {
+	if err := s.rows.LookupStep(int(b.step), signs, values); err != nil {
 		return nil, err
 	}
 	counts := make([]uint32, len(signs))
