@@ -33,7 +33,7 @@ only the head of a column: the whole data set has more distinct ids.
 
 With --yaml: the data section of a job file that generates rows alike. Its
 cardinalities are the numbers of ids of which as many draws are expected to show
-the distinct ids seen here. Columns are drawn independently, one id a row.`
+the distinct ids seen here. Columns, and the ids of a row, are drawn independently.`
 
 const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
   go run ./cmd/data profile --file cmd/train/jobs/frappe.yaml --json
@@ -142,11 +142,11 @@ func (n *profile) writeYAML(w io.Writer) error {
 			fmt.Fprintf(w, "# Column %s has no ids there and is left out.\n", strconv.Quote(slot.Name))
 			continue
 		}
-		if slot.Pooling != 1 {
-			fmt.Fprintf(w, "# Column %s has %.4g ids a row there, one here.\n", strconv.Quote(slot.Name), slot.Pooling)
-		}
 		column := slot.law
 		column.Name = slot.Name
+		if slot.Pooling != 1 {
+			column.IDsPerRow = min(rounded(slot.Pooling), synth.IDsPerRowMax)
+		}
 		column.Exponent = math.Round(column.Exponent*1000) / 1000
 		if top := rounded(column.Top); top >= 1/float64(column.Cardinality) && top < 1 {
 			column.Top = top

@@ -16,7 +16,7 @@ type conversion struct {
 
 func newConversion(spec Spec) *conversion {
 	return &conversion{
-		scorer: newScorer(rng.Key(spec.Seed, "synthetic conversion"), len(spec.Columns), spec.Numeric, spec.Teacher),
+		scorer: newScorer(rng.Key(spec.Seed, "synthetic conversion"), spec),
 		shared: spec.Conversion.Shared, own: math.Sqrt(1 - float64(spec.Conversion.Shared*spec.Conversion.Shared)),
 	}
 }
@@ -37,7 +37,7 @@ func (c *conversion) mix(click, own float64) float64 {
 }
 
 // probability returns that of a conversion after a click.
-func (c *conversion) probability(click float64, ranks []int64, numbers []float32) float64 {
+func (c *conversion) probability(click float64, ranks [][]int64, numbers []float32) float64 {
 	return c.calibration.probability(c.mix(click, c.scorer.score(ranks, numbers)))
 }
 

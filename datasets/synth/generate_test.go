@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/rng"
@@ -176,9 +177,16 @@ func TestAlphaIsTheLargestShareOfOneID(t *testing.T) {
 // The fast score against the definition, pair by pair.
 func TestScoreMatchesPairwiseSum(t *testing.T) {
 	teacher := Teacher{Rank: 3, Linear: 0.7, Interaction: 1.3, Numeric: 0.4, Scale: 1}
-	s := newScorer(9, 4, 2, teacher)
-	ranks, numbers := []int64{1, 77, 1 << 39, 5}, []float32{0.25, -1.5}
-	value := func(c, i int) float64 { return hidden(rng.Mix(s.columns[c]+uint64(ranks[c])), i) }
+	columns := make([]Column, 4)
+	columns[1].IDsPerRow, columns[2].IDsPerRow = 2.25, 0.25
+	s := newScorer(9, Spec{Columns: columns, Numeric: 2, Teacher: teacher})
+	ranks, numbers := [][]int64{{1}, {77, 3, 77}, nil, {5}}, []float32{0.25, -1.5}
+	value := func(c, i int) (sum float64) {
+		for _, rank := range ranks[c] {
+			sum += hidden(rng.Mix(s.columns[c]+uint64(rank)), i) / math.Sqrt(columns[c].Pooling())
+		}
+		return sum
+	}
 	var linear, pairs float64
 	for c := range ranks {
 		linear += value(c, 0)
@@ -189,10 +197,42 @@ func TestScoreMatchesPairwiseSum(t *testing.T) {
 		}
 	}
 	dense := s.numeric[0]*0.25 - s.numeric[1]*1.5
-	// 4 ids, 6 pairs of 3 products, 2 numbers.
+	// 4 columns, 6 pairs of 3 products, 2 numbers.
 	want := 0.7*linear/2 + 1.3*pairs/math.Sqrt(18) + 0.4*dense/math.Sqrt(2)
 	if got := s.score(ranks, numbers); math.Abs(got-want) > 1e-12 {
 		t.Errorf("score %v, want %v", got, want)
+	}
+}
+
+// Columns with several ids a row have as many as asked for, between the two whole
+// numbers; the other columns stay as they were.
+func TestIDsPerRow(t *testing.T) {
+	spec := Spec{Seed: 2, TrainRows: 4000, TestRows: 10, Columns: []Column{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
+	one := mustGenerate(t, spec)
+	spec.Columns[1].IDsPerRow = 2.25
+	several := mustGenerate(t, spec)
+	if !slices.Equal(one.Train.Slots[0].IDs, several.Train.Slots[0].IDs) {
+		t.Error("the column beside it has changed")
+	}
+	slot := several.Train.Slots[1]
+	for i := range several.Train.Samples {
+		if n := len(slot.Of(i)); n != 2 && n != 3 {
+			t.Fatalf("row %d has %d ids", i, n)
+		}
+	}
+	// 4000 draws of deviation √(0.25·0.75) = 0.43.
+	if got := float64(len(slot.IDs)) / 4000; math.Abs(got-2.25) > 5*0.43/math.Sqrt(4000) {
+		t.Errorf("%v ids a row, want 2.25", got)
+	}
+	spec.Columns[1].IDsPerRow = 1
+	if plain := mustGenerate(t, spec); !slices.Equal(plain.Train.Slots[1].IDs, one.Train.Slots[1].IDs) || !slices.Equal(plain.Train.Labels, one.Train.Labels) {
+		t.Error("1 is not the default")
+	}
+	for _, n := range []float64{-1, 1001} {
+		spec.Columns[1].IDsPerRow = n
+		if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), "columns[1].ids-per-row") {
+			t.Errorf("%v: %v", n, err)
+		}
 	}
 }
 

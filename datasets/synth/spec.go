@@ -9,7 +9,8 @@
 //	p     = sigmoid(scale · (score − mean) / deviation + bias)
 //	label ~ Bernoulli(p)
 //
-// The hidden values of an id are hashes of (seed, column, rank), so a column of
+// where w and v of a column are sums over the ids of a row, divided by the root of
+// their mean number. The hidden values of an id are hashes of (seed, column, rank), so a column of
 // 10⁹ ids costs no memory. Mean, deviation and bias come from a pilot sample of
 // the same law; they depend on the seed and not on the number of rows, so more
 // rows are more rows of the same task: the first rows stay the same.
@@ -32,12 +33,13 @@ const (
 	CardinalityMax = int64(1) << 40
 	ExponentMax    = 10.0
 	RowsMax        = math.MaxInt32 - 1
+	IDsPerRowMax   = 1000.0
 )
 
 // PresetCriteo is the Spec.Preset that stands for Criteo.
 const PresetCriteo = "criteo"
 
-// Column is the distribution of one id column; every row has one id.
+// Column is the distribution of one id column.
 type Column struct {
 	// Name of the slot; empty means "c" and the position from 1.
 	Name string `yaml:"name,omitempty"`
@@ -49,6 +51,17 @@ type Column struct {
 	// to below 1; 0 means the share that Zipf gives it. A larger share takes from
 	// all other ids in proportion, a smaller one cuts the head flat: see Zipf.
 	Top float64 `yaml:"top,omitempty"`
+	// IDsPerRow is the mean number of ids of a row, drawn independently, up to
+	// IDsPerRowMax; 0 means 1. A row has one of the two whole numbers beside it.
+	IDsPerRow float64 `yaml:"ids-per-row,omitempty"`
+}
+
+// Pooling returns the mean number of ids of a row.
+func (c Column) Pooling() float64 {
+	if c.IDsPerRow == 0 {
+		return 1
+	}
+	return c.IDsPerRow
 }
 
 // Validate names the field at fault.
@@ -60,6 +73,8 @@ func (c Column) Validate() error {
 		return fmt.Errorf("zipf: %v: must be 0 to %v", c.Exponent, ExponentMax)
 	case !(c.Top >= 0 && c.Top < 1):
 		return fmt.Errorf("top: %v: must lie in [0, 1)", c.Top)
+	case !(c.IDsPerRow >= 0 && c.IDsPerRow <= IDsPerRowMax):
+		return fmt.Errorf("ids-per-row: %v: must be above 0 and at most %v, or 0 for 1", c.IDsPerRow, IDsPerRowMax)
 	case c.Top > 0 && c.Cardinality == 1:
 		return fmt.Errorf("top: %v: a column of one id always holds it", c.Top)
 	case c.Top > 0 && c.Top < 1/float64(c.Cardinality):
@@ -221,6 +236,9 @@ func (s Spec) Validate() error {
 		known = append(known, c.Name)
 		if err := c.Validate(); err != nil {
 			return fmt.Errorf("columns[%d].%w", i, err)
+		}
+		if most := math.Ceil(c.Pooling()) * float64(max(s.TrainRows, s.TestRows)); most > math.MaxInt32 {
+			return fmt.Errorf("columns[%d].ids-per-row: %v: up to %.0f ids in all, want at most %d", i, c.IDsPerRow, most, math.MaxInt32)
 		}
 	}
 	for i, name := range names {

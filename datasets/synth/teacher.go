@@ -10,6 +10,7 @@ import (
 // scratch for one row.
 type scorer struct {
 	columns []uint64  // key of the hidden values, by column
+	norms   []float64 // 1/√(ids a row), by column
 	numeric []float64 // u_j
 
 	linear, interaction, numericWeight float64 // with the norms of the sums
@@ -17,16 +18,19 @@ type scorer struct {
 	sum     []float64 // Σ_c v_c of the row, length rank
 	squares float64   // Σ_c |v_c|² of the row
 	weight  float64   // Σ_c w_c of the row
+	vector  []float64 // v_c of the column in hand
 }
 
 // newScorer norms each sum by the square root of the number of its
 // terms, since hidden values have mean 0 and variance 1.
-func newScorer(seed uint64, columns, numeric int, t Teacher) *scorer {
+func newScorer(seed uint64, spec Spec) *scorer {
+	columns, numeric, t := len(spec.Columns), spec.Numeric, spec.Teacher
 	s := &scorer{
-		columns: make([]uint64, columns), numeric: make([]float64, numeric),
-		sum: make([]float64, t.Rank),
+		columns: make([]uint64, columns), norms: make([]float64, columns), numeric: make([]float64, numeric),
+		sum: make([]float64, t.Rank), vector: make([]float64, t.Rank),
 	}
 	for c := range s.columns {
+		s.norms[c] = 1 / math.Sqrt(spec.Columns[c].Pooling())
 		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
 	}
 	key := rng.Key(seed, "synthetic teacher numbers")
@@ -50,16 +54,16 @@ func hidden(key uint64, i int) float64 {
 	return (float64(2*float64(rng.Unit(key, i))) - 1) * math.Sqrt(3)
 }
 
-// score returns the score of a row, given its rank by column and its numbers.
+// score returns the score of a row, given its ranks by column and its numbers.
 //
 //	Σ_{c<d} ⟨v_c, v_d⟩ = ½ (|Σ_c v_c|² − Σ_c |v_c|²)
 //
-// Cost: columns × (rank + 1) hashes.
-func (s *scorer) score(ranks []int64, numbers []float32) float64 {
+// Cost: (rank + 1) hashes an id.
+func (s *scorer) score(ranks [][]int64, numbers []float32) float64 {
 	clear(s.sum)
 	s.squares, s.weight = 0, 0
-	for c, rank := range ranks {
-		s.add(c, rank)
+	for c, ids := range ranks {
+		s.add(c, ids)
 	}
 	pairs := -s.squares
 	for _, v := range s.sum {
@@ -72,11 +76,21 @@ func (s *scorer) score(ranks []int64, numbers []float32) float64 {
 	return float64(s.linear*s.weight) + float64(s.interaction*pairs/2) + float64(s.numericWeight*dense)
 }
 
-func (s *scorer) add(column int, rank int64) {
-	key := rng.Mix(s.columns[column] + uint64(rank))
-	s.weight += hidden(key, 0)
-	for k := range s.sum {
-		v := hidden(key, k+1)
+// add adds the ids of a column.
+func (s *scorer) add(column int, ranks []int64) {
+	weight := 0.0
+	clear(s.vector)
+	for _, rank := range ranks {
+		key := rng.Mix(s.columns[column] + uint64(rank))
+		weight += hidden(key, 0)
+		for k := range s.vector {
+			s.vector[k] += hidden(key, k+1)
+		}
+	}
+	norm := s.norms[column]
+	s.weight += float64(norm * weight)
+	for k, v := range s.vector {
+		v = float64(norm * v)
 		s.sum[k] += v
 		s.squares += float64(v * v)
 	}

@@ -136,14 +136,17 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 	for _, c := range spec.Columns {
 		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
 	}
-	w := cluster.Workload{Occurrences: float64(len(spec.Columns)), Labels: len(schema.Labels)}
+	w := cluster.Workload{Labels: len(schema.Labels)}
 	if err := data.SetSlots(schema); err != nil {
 		return w, nil, fmt.Errorf("data.%w", err)
 	}
 	groups := groupsOf(schema, spec.Columns)
 	for _, g := range groups {
 		w.Rows += g.rows(g.cardinality)
-		w.RowOccurrences += float64(len(g.laws) * max(g.stack.Rounds, 1))
+		for _, column := range g.columns {
+			w.Occurrences += column.Pooling()
+			w.RowOccurrences += column.Pooling() * float64(max(g.stack.Rounds, 1))
+		}
 	}
 	known := map[int]float64{}
 	w.Distinct = func(samples int) float64 {
@@ -151,8 +154,8 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 		if !ok {
 			for _, g := range groups {
 				ids := 0.0
-				for _, law := range g.laws {
-					ids += law.ExpectedDistinct(float64(samples))
+				for i, law := range g.laws {
+					ids += law.ExpectedDistinct(float64(samples) * g.columns[i].Pooling())
 				}
 				sum += g.rows(ids)
 			}
@@ -165,6 +168,7 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 
 // group is the generated columns that share rows. No id is in two of them.
 type group struct {
+	columns     []synth.Column
 	laws        []*synth.Zipf
 	cardinality float64
 	stack       batch.HashStack
@@ -181,7 +185,7 @@ func groupsOf(schema *batch.Schema, columns []synth.Column) []*group {
 			groups = append(groups, g)
 			byName[slot.Group] = g
 		}
-		g.laws = append(g.laws, synth.NewZipf(columns[s]))
+		g.columns, g.laws = append(g.columns, columns[s]), append(g.laws, synth.NewZipf(columns[s]))
 		g.cardinality += float64(columns[s].Cardinality)
 	}
 	return groups

@@ -20,7 +20,13 @@ import (
 func TestExpectedAgreesWithCounted(t *testing.T) {
 	j := Job{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
 		Seed: 1, TrainRows: 40_000, TestRows: 10, Numeric: 3,
-		Columns: []synth.Column{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20, Exponent: 0.5}},
+		Columns: []synth.Column{
+			{Name: "user", Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20, Exponent: 0.5},
+			{Name: "tags", Cardinality: 5000, Exponent: 0.8, IDsPerRow: 2.5},
+		},
+	}, Slots: []datasets.SlotSetting{
+		{Slot: "user", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
+		{Slot: "tags", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 	}}, Training: job.Default(), Cluster: cluster.Persia()}
 	expected, expectedLayout, err := j.Simulated("")
 	if err != nil {
@@ -34,7 +40,9 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if expected.Occurrences != 2 || counted.Occurrences != 2 || expected.RowDim != 16 || expected.RowState != counted.RowState {
+	// 1 + 1 + 2.5 ids; 2 + 1 + 5 rows.
+	if expected.Occurrences != 4.5 || math.Abs(counted.Occurrences-4.5) > 0.02 ||
+		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 || expected.RowDim != 16 || expected.RowState != counted.RowState {
 		t.Errorf("expected %+v, counted %+v", expected, counted)
 	}
 	if expectedLayout.Params != countedLayout.Params {
