@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
-	"tandem/algo/delay"
 	"tandem/cmd/face"
 	"tandem/runtime/train"
 )
@@ -70,30 +66,4 @@ func (r *report) writeCurves(name string) error {
 		return err
 	}
 	return out.Close()
-}
-
-// writeTraces writes, for every mode whose reads were stale, a trace that --delay
-// reads.
-func (r *report) writeTraces(folder string) error {
-	for _, line := range r.Runs {
-		if line.own.Max() == 0 {
-			continue
-		}
-		var text strings.Builder
-		comment := fmt.Sprintf("own staleness of %s, batches missed by a read; for --delay \"trace FILE\"", line.Mode)
-		if err := delay.WriteCounts(&text, comment, line.own.All()); err != nil {
-			return err
-		}
-		name := filepath.Join(folder, "staleness-"+fileName(line.Mode)+".txt")
-		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fileName makes a file's name of a mode's: words joined by dashes.
-func fileName(mode string) string {
-	words := strings.FieldsFunc(mode, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '.' && c != '-' })
-	return strings.Join(words, "-")
 }

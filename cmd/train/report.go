@@ -58,10 +58,10 @@ type row struct {
 	// any, and the one after it.
 	Curve []train.Point `json:"curve"`
 
-	own       metric.Histogram // staleness
-	aucs      []float64        // by seed
-	curves    [][]train.Point  // by seed
-	predicted []float32        // of the first seed
+	histograms []histogram     // behind the summaries; own staleness first
+	aucs       []float64       // by seed
+	curves     [][]train.Point // by seed
+	predicted  []float32       // of the first seed
 }
 
 // engineName says what computes the dense network.
@@ -105,7 +105,7 @@ func (r *report) add(c contender, results []*train.Result) {
 		line.AUCInterval = &interval
 	}
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(), cross.Summary(), dense.Summary(), missed.Summary()
-	line.own = own
+	line.histograms = []histogram{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
 		return

@@ -153,6 +153,9 @@ func writeResults(folder string, j jobfile.Job, r *report) error {
 	if err := r.writeCurves(filepath.Join(folder, "curve.csv")); err != nil {
 		return err
 	}
+	if err := r.writeHistograms(filepath.Join(folder, "histograms.csv")); err != nil {
+		return err
+	}
 	if err := r.writeTraces(folder); err != nil {
 		return err
 	}
