@@ -10,6 +10,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
 	"tandem/algo/table"
@@ -43,12 +44,12 @@ func (samples) Read(step int) (*batch.Batch, error) {
 	return b, nil
 }
 
-// training is of a small network on 2 ranks, 2 EWs and 2 PSs.
+// training is of a small network on 2 ranks, 2 EWs, 2 PSs and 2 dense PSs.
 func training(mode string) job.Training {
 	t := job.Default()
 	t.Mode, t.Ranks, t.GlobalBatch, t.Groups, t.Prefetch = mode, 2, batchSize, 4, 3
 	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate = 0.05
+	t.Dense.Rate, t.DenseServers, t.AverageEvery, t.Slack = 0.05, 2, 3, 1
 	return t
 }
 
@@ -70,6 +71,11 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Perf
 	for _, b := range p.Layout().Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
 	}
+	if rule.Dense().Kind == pace.Served {
+		for _, s := range training.DenseShards(p.Layout()) {
+			cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(4*(s.Hi-s.Lo)))
+		}
+	}
 	return cfg, p
 }
 
@@ -86,6 +92,7 @@ type world struct {
 	mail      []letter
 	fed       map[bucket]int32
 	observed  []event.Record
+	finished  int32 // ranks
 }
 
 // trouble is what a world has to bear.
@@ -174,7 +181,7 @@ func (w *world) happen(t testing.TB) bool {
 		}
 	}
 	for _, h := range w.homes {
-		if h.timer && !w.finished() && (len(able) == 0 || w.draw.IntN(50) == 0) {
+		if h.timer && w.finished < w.cfg.Ranks && (len(able) == 0 || w.draw.IntN(50) == 0) {
 			able = append(able, func() { h.timer = false; w.step(t, letter{to: h, in: role.Input{Kind: role.TimerFired}}) })
 		}
 	}
@@ -183,17 +190,6 @@ func (w *world) happen(t testing.TB) bool {
 	}
 	able[w.draw.IntN(len(able))]()
 	return true
-}
-
-// finished reports whether every batch is done.
-func (w *world) finished() bool {
-	done := 0
-	for _, e := range w.observed {
-		if e.Kind == event.BatchDone || e.Kind == event.DenseApplied {
-			done++
-		}
-	}
-	return done == 2*int(w.cfg.Ranks)*steps
 }
 
 // perform does the next work of a lane.
@@ -237,6 +233,8 @@ func (w *world) step(t testing.TB, l letter) {
 			l.to.timer = true
 		case role.Record:
 			w.observed = append(w.observed, o.Event)
+		case role.Finished:
+			w.finished++
 		case role.Halt:
 			t.Fatal(o.Reason)
 		}

@@ -26,8 +26,10 @@ func seeds() uint64 {
 	return 5
 }
 
-// modes are those that the roles of setup can run in.
-func modes() []string { return []string{job.Sync, job.Hybrid} }
+// modes are those that have roles.
+func modes() []string {
+	return slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential })
+}
 
 // records keeps every record in the order of its arrival.
 type records []event.Record
@@ -106,7 +108,7 @@ func checkOrder(t *testing.T, got, want records) {
 		})
 		return fmt.Sprint(rs)
 	}
-	chain := []event.Kind{event.BatchDispatched, event.LookupIssued, event.Pooled, event.ForwardStarted, event.SyncDone, event.DenseApplied}
+	chain := []event.Kind{event.BatchDispatched, event.LookupIssued, event.Pooled, event.ForwardStarted, event.BackwardStarted, event.DenseApplied}
 	place := map[[3]int32]int{}
 	for i, e := range got {
 		place[[3]int32{int32(slices.Index(chain, e.Kind)), e.Rank, e.Step}] = i
@@ -178,8 +180,11 @@ func plants() []plant {
 		{"a kind of work", output(role.Do, func(o *role.Output) { o.Work.Kind = role.Pool }), ".Work.Kind: recorded pool, replayed "},
 		{"a kind of output", output(role.Keep, func(o *role.Output) { o.Kind = role.Finished }), ".Kind: recorded "},
 		{"a result", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
-			in.Result.Bytes++
-			return in.Kind == role.WorkDone && in.Work.Kind == role.ReadRows
+			rows := in.Kind == role.WorkDone && in.Work.Kind == role.ReadRows
+			if rows {
+				in.Result.Bytes++
+			}
+			return rows
 		}), "(read-rows): input.Result.Bytes: recorded "},
 		{"a work item", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
 			if in.Kind == role.WorkDone {

@@ -61,12 +61,12 @@ func newRows(steps, size int, seed uint64) rows {
 	return rows{b, size}
 }
 
-// small is a network with batch norm on 4 ranks, 2 EWs and 2 PSs.
+// small is a network with batch norm on 4 ranks, 2 EWs, 2 PSs and 2 dense PSs.
 func small(mode string, seed uint64) job.Training {
 	t := job.Default()
 	t.Mode, t.GlobalBatch, t.Prefetch, t.Seed = mode, 32, 4, seed
 	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate = 0.01
+	t.Dense.Rate, t.DenseServers, t.AverageEvery = 0.01, 2, 3
 	return t
 }
 
