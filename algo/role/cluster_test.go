@@ -165,10 +165,12 @@ func (c *cluster) reduce(match func(pending) bool) {
 // idle reports whether nothing is left to happen.
 func (c *cluster) idle() bool { return len(c.mail)+len(c.work)+len(c.reduced) == 0 }
 
-// run lets everything happen that can: messages, then work, then buckets.
-func (c *cluster) run() {
-	for !c.idle() {
-		c.deliver(func(msg.Message) bool { return true })
+// run lets everything happen that can, messages, then work, then buckets, but for
+// the messages that are held back.
+func (c *cluster) run(held func(msg.Message) bool) {
+	free := func(m msg.Message) bool { return !held(m) }
+	for slices.ContainsFunc(c.mail, free) || len(c.work)+len(c.reduced) > 0 {
+		c.deliver(free)
 		c.finish(func(pending) bool { return true })
 		c.reduce(func(pending) bool { return true })
 	}
@@ -199,7 +201,8 @@ func describe(o role.Output) string {
 	case role.Release:
 		name := [...]string{
 			"global batch", "batch ids", "batch samples", "routed ids", "shard signs", "shard rows", "pooled rows",
-			"pooled gradients", "shard gradients", "dense gradients",
+			"pooled gradients", "shard gradients", "dense gradients", "shard parameters", "pulled parameters", "pushed gradients",
+			"copy of the replica",
 		}[o.Handle.Kind]
 		if o.Handle.Rank == event.NoRank {
 			return fmt.Sprintf("release %s, step %d", name, o.Handle.Step)

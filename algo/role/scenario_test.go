@@ -17,15 +17,16 @@ import (
 
 // Every file of testdata is a story. Its commands:
 //
-//	start rule=sync|hybrid [overlap=…] [staleness=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
+//	start rule=sync|hybrid|async-ps|ssp|async-average [overlap=…] [staleness=…] [slack=…] [every=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
 //	owns rank=… step=… [pss=(…)]      only these PSs have rows of the batch
 //	deliver|lose|repeat [kind=…] [rank=…] [step=…] [to=…]   messages under way that match; to is an index
 //	finish [work=…] [rank=…] [step=…] [bucket=…]            work in hand that matches; bucket: only that part
 //	reduce [rank=…]                   buckets that are summed over all ranks
 //	timer                             every role's timer fires, a second later
-//	crash role=ew|ps index=…          a process dies and comes back
+//	crash role=ew|ps|dense-ps|coordinator index=…   a process dies and comes back
 //	under-way                         prints what may happen next
-//	run [records]                     lets everything happen; prints all outputs, or records only
+//	run [records] [hold=(…)] [rank=…] lets everything happen but messages of these kinds, to any rank or one;
+//	                                  prints all outputs, or records only
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -78,6 +79,15 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 		cfg.Rule = pace.Sync{Overlap: pace.SyncOverlap(overlap)}
 	case "hybrid":
 		cfg.Rule = pace.Hybrid{Staleness: int(number(t, d, "staleness", 0)), Overlap: pace.HybridOverlap(overlap)}
+	case "async-average":
+		cfg.Rule = pace.AsyncAverage{Staleness: int(number(t, d, "staleness", 0)), Every: int(number(t, d, "every", 1))}
+	case "async-ps", "ssp":
+		async := pace.AsyncPS{Staleness: int(number(t, d, "staleness", 0)), Overlap: pace.PullOverlap(overlap)}
+		cfg.Rule = async
+		if rule == "ssp" {
+			cfg.Rule = pace.SSP{AsyncPS: async, Slack: int(number(t, d, "slack", 0))}
+		}
+		cfg.DenseServers = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -133,7 +143,7 @@ func command(t *testing.T, c *cluster, d *datadriven.TestData) {
 	case "under-way":
 		c.printUnderWay()
 	case "run":
-		c.run()
+		c.run(matchHeld(t, d))
 	default:
 		d.Fatalf(t, "unknown command %q; TestScenarios lists them", d.Cmd)
 	}
@@ -146,6 +156,20 @@ func matchMessage(t *testing.T, d *datadriven.TestData) func(msg.Message) bool {
 	return func(m msg.Message) bool {
 		return (kind == "" || m.Kind.String() == kind) && (rank < 0 || m.Rank == rank) &&
 			(step < 0 || m.Step == step) && (to < 0 || m.To.Index == to)
+	}
+}
+
+// matchHeld matches the messages that a run holds back.
+func matchHeld(t *testing.T, d *datadriven.TestData) func(msg.Message) bool {
+	var kinds []string
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "hold" {
+			kinds = arg.Vals
+		}
+	}
+	rank := number(t, d, "rank", -1)
+	return func(m msg.Message) bool {
+		return slices.Contains(kinds, m.Kind.String()) && (rank < 0 || m.Rank == rank)
 	}
 }
 
@@ -164,10 +188,9 @@ func matchWork(t *testing.T, d *datadriven.TestData) func(pending) bool {
 func (c *cluster) crash(t *testing.T, d *datadriven.TestData) {
 	var name string
 	d.ScanArgs(t, "role", &name)
-	a := msg.Address{Role: msg.EmbeddingWorker, Index: number(t, d, "index", 0)}
-	if name == "ps" {
-		a.Role = msg.ParameterServer
-	}
+	a := msg.Address{Role: map[string]msg.Role{
+		"ew": msg.EmbeddingWorker, "ps": msg.ParameterServer, "dense-ps": msg.DenseServer, "coordinator": msg.Coordinator,
+	}[name], Index: number(t, d, "index", 0)}
 	c.find(a).(role.Restarter).Restart()
 	c.work = slices.DeleteFunc(c.work, func(p pending) bool { return p.to == a })
 	fmt.Fprintf(&c.log, "%v: crashed and is back\n", a)
