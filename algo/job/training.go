@@ -25,10 +25,9 @@ const (
 	SSP          = "ssp" // stale synchronous parallel: async-ps, but nobody too far ahead of the slowest
 )
 
-// Modes lists the training modes in the order of reports.
-func Modes() []string {
-	return []string{Sequential, Sync, Hybrid, AsyncPS, AsyncAverage, SSP}
-}
+// Modes lists the training modes in the order of reports: sequential, then those
+// of package pace.
+func Modes() []string { return append([]string{Sequential}, pace.Modes()...) }
 
 // How row gradients of one step become optimizer steps.
 const (
@@ -86,7 +85,8 @@ type Training struct {
 	// async-average; ≥ 1.
 	AverageEvery int `yaml:"average-every"`
 	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid; none or pull
-	// for async-ps and ssp. Empty: the most that the mode knows.
+	// for async-ps and ssp; none for async-average. Empty: the most that the mode
+	// knows.
 	Overlap string `yaml:"overlap"`
 	// Merge is step or rank. Empty: step for sequential and sync, rank for the
 	// others, which know no other.
@@ -132,47 +132,16 @@ func Default() Training {
 
 // Rule returns the pacing rule of a training with roles.
 func (t *Training) Rule() (pace.Rule, error) {
-	switch t.Mode {
-	case Sync:
-		r := pace.Sync{Overlap: pace.OverlapIDsDS}
-		if t.Overlap != "" {
-			r.Overlap = pace.SyncOverlap(t.Overlap)
-		}
-		return r, r.Validate()
-	case Hybrid:
-		r := pace.Hybrid{Staleness: t.EffectiveStaleness(), Overlap: pace.HybridDS}
-		if t.Overlap != "" {
-			r.Overlap = pace.HybridOverlap(t.Overlap)
-		}
-		return r, r.Validate()
-	case AsyncPS:
-		r := t.asyncPS()
-		return r, r.Validate()
-	case SSP:
-		r := pace.SSP{AsyncPS: t.asyncPS(), Slack: t.Slack}
-		return r, r.Validate()
-	case AsyncAverage:
-		if t.Overlap != "" && t.Overlap != "none" {
-			return nil, fmt.Errorf("async-average cannot overlap %q; want none", t.Overlap)
-		}
-		r := pace.AsyncAverage{Staleness: t.EffectiveStaleness(), Every: t.AverageEvery}
-		return r, r.Validate()
-	}
-	return nil, fmt.Errorf("mode %q has no pacing rule", t.Mode)
-}
-
-func (t *Training) asyncPS() pace.AsyncPS {
-	r := pace.AsyncPS{Staleness: t.EffectiveStaleness(), Overlap: pace.PullEarly}
-	if t.Overlap != "" {
-		r.Overlap = pace.PullOverlap(t.Overlap)
-	}
-	return r
+	return pace.New(t.Mode, pace.Settings{
+		Staleness: t.EffectiveStaleness(), Slack: t.Slack, AverageEvery: t.AverageEvery, Overlap: t.Overlap,
+	})
 }
 
 // DenseShards returns the parts of the parameter vector that the dense PSs hold,
 // as equal as can be; none in modes without them.
 func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
-	if t.Mode != AsyncPS && t.Mode != SSP {
+	rule, err := t.Rule()
+	if err != nil || rule.Dense().Kind != pace.Served {
 		return nil
 	}
 	var shards []model.Bucket
@@ -224,7 +193,8 @@ func (t *Training) Validate() error {
 		v    int
 	}{
 		{"global-batch", t.GlobalBatch}, {"epochs", t.Epochs}, {"groups", t.Groups}, {"ranks", t.Ranks},
-		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch}, {"dense-servers", t.DenseServers}, {"average-every", t.AverageEvery},
+		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch},
+		{"dense-servers", t.DenseServers}, {"average-every", t.AverageEvery},
 	} {
 		if f.v < 1 {
 			return fmt.Errorf("%s = %d; want at least 1", f.path, f.v)

@@ -40,6 +40,15 @@ type Rule interface {
 	Bounds(ranks int) Bounds
 }
 
+// Weigher is a Rule under which a stale gradient of a row counts for less.
+type Weigher interface {
+	Rule
+	// Weight returns the factor, in [0, 1], on the learning rate of a gradient whose
+	// row was updated missed times between the read that the gradient was computed
+	// from and now.
+	Weight(missed int) float32
+}
+
 // DenseSync says how the replicas of the dense network are kept together.
 type DenseSync struct {
 	Kind DenseKind

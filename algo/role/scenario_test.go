@@ -17,7 +17,7 @@ import (
 
 // Every file of testdata is a story. Its commands:
 //
-//	start rule=sync|hybrid|async-ps|ssp|async-average [overlap=…] [staleness=…] [slack=…] [every=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
+//	start rule=MODE [overlap=…] [staleness=…] [slack=…] [every=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
 //	owns rank=… step=… [pss=(…)]      only these PSs have rows of the batch
 //	deliver|lose|repeat [kind=…] [rank=…] [step=…] [to=…]   messages under way that match; to is an index
 //	finish [work=…] [rank=…] [step=…] [bucket=…]            work in hand that matches; bucket: only that part
@@ -70,23 +70,18 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 	for i := range cfg.Buckets {
 		cfg.Buckets[i] = 1000
 	}
-	var rule, overlap string
-	d.ScanArgs(t, "rule", &rule)
-	overlap = "none"
+	var mode string
+	d.ScanArgs(t, "rule", &mode)
+	overlap := "none"
 	d.MaybeScanArgs(t, "overlap", &overlap)
-	switch rule {
-	case "sync":
-		cfg.Rule = pace.Sync{Overlap: pace.SyncOverlap(overlap)}
-	case "hybrid":
-		cfg.Rule = pace.Hybrid{Staleness: int(number(t, d, "staleness", 0)), Overlap: pace.HybridOverlap(overlap)}
-	case "async-average":
-		cfg.Rule = pace.AsyncAverage{Staleness: int(number(t, d, "staleness", 0)), Every: int(number(t, d, "every", 1))}
-	case "async-ps", "ssp":
-		async := pace.AsyncPS{Staleness: int(number(t, d, "staleness", 0)), Overlap: pace.PullOverlap(overlap)}
-		cfg.Rule = async
-		if rule == "ssp" {
-			cfg.Rule = pace.SSP{AsyncPS: async, Slack: int(number(t, d, "slack", 0))}
-		}
+	rule, err := pace.New(mode, pace.Settings{
+		Staleness: int(number(t, d, "staleness", 0)), Slack: int(number(t, d, "slack", 0)),
+		AverageEvery: int(number(t, d, "every", 1)), Overlap: overlap,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Rule = rule; rule.Dense().Kind == pace.Served {
 		cfg.DenseServers = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
 	}
 	if err := cfg.Validate(); err != nil {

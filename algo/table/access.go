@@ -112,18 +112,22 @@ func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
 	return missing
 }
 
-// Apply gives each sign's row its gradient, at a learning rate, and counts the outcomes. A row
-// changes, and its update count grows by one, only if it exists and all of its
+// Apply gives each sign's row its gradient, at a learning rate, and counts the
+// outcomes. With weights the rate of each is multiplied by its own. A row changes, and its update count grows by one, only if it exists and all of its
 // gradient is finite. A sign that repeats is updated once for each place, in
 // order.
 //
-// Shapes: grads is len(signs) × Dim, row-major, and is not changed.
+// Shapes: grads is len(signs) × Dim, row-major, and is not changed; weights is
+// len(signs) or nil.
 //
 // It panics if the lengths disagree. Cost: one probe of the index and one
 // application of the optimizer a sign.
-func (t *Table) Apply(signs []uint64, grads []float32, rate float32) Outcome {
+func (t *Table) Apply(signs []uint64, grads []float32, rate float32, weights []float32) Outcome {
 	dim := t.config.Dim
 	mustMatch("grads", len(grads), len(signs)*dim)
+	if weights != nil {
+		mustMatch("weights", len(weights), len(signs))
+	}
 	var outcome Outcome
 	var rows [chunk]int32
 	for len(signs) > 0 {
@@ -140,12 +144,19 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32) Outcome {
 				outcome.NonFinite++
 			default:
 				words, values := t.row(int(row))
-				t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, rate)
+				own := rate
+				if weights != nil {
+					own *= weights[i]
+				}
+				t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, own)
 				countUpdate(words)
 				outcome.Applied++
 			}
 		}
 		signs, grads = signs[n:], grads[n*dim:]
+		if weights != nil {
+			weights = weights[n:]
+		}
 	}
 	return outcome
 }

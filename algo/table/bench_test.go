@@ -72,7 +72,7 @@ func BenchmarkApply(b *testing.B) {
 	tab, batches, grads := filled(b)
 	i := 0
 	for b.Loop() {
-		tab.Apply(batches[i%len(batches)], grads, 0.1)
+		tab.Apply(batches[i%len(batches)], grads, 0.1, nil)
 		i++
 	}
 	reportRows(b)

@@ -55,7 +55,7 @@ func TestSignsOfAlikeHashesAreKeptApart(t *testing.T) {
 		t.Errorf("%d of 10 absent signs missing", missing)
 	}
 	grads := make([]float32, 40*dim)
-	if got := tab.Apply(signs, grads, 1); got.Applied != 30 || got.Missing != 10 {
+	if got := tab.Apply(signs, grads, 1, nil); got.Applied != 30 || got.Missing != 10 {
 		t.Errorf("outcome %+v, want 30 applied and 10 missing", got)
 	}
 }

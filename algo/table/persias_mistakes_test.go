@@ -14,7 +14,7 @@ func TestPersiasMistakeGradientsMisalignedAfterAMissingRow(t *testing.T) {
 	tab := mustNew(t, config())
 	before := mustLookup(t, tab, 1, 3, 5)
 	grads := []float32{1, 1, 1 /* of 1; of 2, which is missing: */, 20, 20, 20, 3, 3, 3, 40, 40, 40, 5, 5, 5}
-	if got := tab.Apply([]uint64{1, 2, 3, 4, 5}, grads, 1); got != (table.Outcome{Applied: 3, Missing: 2}) {
+	if got := tab.Apply([]uint64{1, 2, 3, 4, 5}, grads, 1, nil); got != (table.Outcome{Applied: 3, Missing: 2}) {
 		t.Fatalf("outcome %+v", got)
 	}
 	after := mustLookup(t, tab, 1, 3, 5)
@@ -88,7 +88,7 @@ func TestRefusedRowsReadAsZerosAndLearnNothing(t *testing.T) {
 	if refused == 0 || refused == len(signs) {
 		t.Fatalf("%d of %d refused", refused, len(signs))
 	}
-	if got := tab.Apply(signs, slices.Repeat([]float32{1}, len(dst)), 1); got != (table.Outcome{Applied: len(signs) - refused, Refused: refused}) {
+	if got := tab.Apply(signs, slices.Repeat([]float32{1}, len(dst)), 1, nil); got != (table.Outcome{Applied: len(signs) - refused, Refused: refused}) {
 		t.Errorf("outcome %+v, want %d refused", got, refused)
 	}
 	all := admitting(t, 1)

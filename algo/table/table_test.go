@@ -163,7 +163,7 @@ func TestTableAgainstMap(t *testing.T) {
 						sumOfGrads{}.Apply(m.embedding[s], m.state[s], grad, 1)
 					}
 				}
-				if got := tab.Apply(signs, grads, 1); got != want {
+				if got := tab.Apply(signs, grads, 1, nil); got != want {
 					t.Fatalf("outcome %+v, want %+v", got, want)
 				}
 			},
@@ -267,7 +267,7 @@ func TestValuesAndDigestDependOnNeitherOrderNorShards(t *testing.T) {
 			if err := tab.Lookup([]uint64{sign}, dst); err != nil {
 				t.Fatal(err)
 			}
-			tab.Apply([]uint64{sign}, dst, 1)
+			tab.Apply([]uint64{sign}, dst, 1, nil)
 		}
 		whole, _ := table.New(config(), table.Heap{})
 		for _, sign := range signs {
@@ -295,7 +295,7 @@ func TestDigestSeesEveryChange(t *testing.T) {
 	tiny := []float32{0, 0, math.SmallestNonzeroFloat32} // below the last bit of embedding and state
 	changes := map[string]func(*table.Table){
 		"another row": func(c *table.Table) { mustLookup(t, c, 3) },
-		"an update":   func(c *table.Table) { c.Apply([]uint64{1}, []float32{1, 0, 0}, 1) },
+		"an update":   func(c *table.Table) { c.Apply([]uint64{1}, []float32{1, 0, 0}, 1, nil) },
 	}
 	for name, change := range changes {
 		clone := base.Clone()
@@ -305,7 +305,7 @@ func TestDigestSeesEveryChange(t *testing.T) {
 		}
 	}
 	clone := base.Clone()
-	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1), 1) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
+	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1), 1, nil) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
 		t.Error("outcomes differ")
 	}
 	if clone.Digest() != base.Digest() {
@@ -324,7 +324,7 @@ func TestCloneIsApart(t *testing.T) {
 	mustLookup(t, base, 1)
 	clone := base.Clone()
 	mustLookup(t, clone, 2)
-	clone.Apply([]uint64{1}, []float32{1, 1, 1}, 1)
+	clone.Apply([]uint64{1}, []float32{1, 1, 1}, 1, nil)
 	if base.Len() != 1 || !slices.Equal(mustLookup(t, base, 1), initial(1)) {
 		t.Error("a change of the clone reached the original")
 	}
@@ -343,7 +343,7 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 			t.Error(err)
 		}
 		tab.Peek(signs, dst)
-		tab.Apply(signs, dst, 1)
+		tab.Apply(signs, dst, 1, nil)
 		tab.UpdateCounts(signs, counts)
 	})
 	if got != 0 {
@@ -356,7 +356,7 @@ func TestShapeMismatchPanics(t *testing.T) {
 	for want, call := range map[string]func(){
 		"table: len(dst) = 4, want 6":   func() { _ = tab.Lookup([]uint64{1, 2}, make([]float32, 4)) },
 		"table: len(dst) = 5, want 3":   func() { tab.Peek([]uint64{1}, make([]float32, 5)) },
-		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil, 1) },
+		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil, 1, nil) },
 		"table: len(dst) = 2, want 1":   func() { tab.UpdateCounts([]uint64{1}, make([]uint32, 2)) },
 	} {
 		func() {
@@ -367,5 +367,19 @@ func TestShapeMismatchPanics(t *testing.T) {
 			}()
 			call()
 		}()
+	}
+}
+
+// A weight multiplies the rate of its own sign, and no other.
+func TestWeightsMultiplyTheRate(t *testing.T) {
+	plain, weighed := mustNew(t, config()), mustNew(t, config())
+	signs, grads := []uint64{1, 2}, []float32{1, 2, 3, 4, 5, 6}
+	mustLookup(t, plain, signs...)
+	mustLookup(t, weighed, signs...)
+	weighed.Apply(signs, grads, 1, []float32{0.5, 1})
+	plain.Apply(signs[:1], grads[:3], 0.5, nil)
+	plain.Apply(signs[1:], grads[3:], 1, nil)
+	if weighed.Digest() != plain.Digest() {
+		t.Error("a weight is not a factor of the rate")
 	}
 }

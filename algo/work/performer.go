@@ -58,6 +58,10 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 	p := &Performer{
 		training: t, schema: schema, source: source, engine: engine, dim: t.Model.Dim(), width: schema.EmbeddingWidth(),
 	}
+	rule, err := t.Rule()
+	if err != nil {
+		return nil, err
+	}
 	p.shards = make([]*rowShard, t.ParameterServers)
 	for i := range p.shards {
 		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
@@ -68,8 +72,11 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 			return nil, err
 		}
 		p.shards[i] = newRowShard(rows)
+		if weigher, ok := rule.(pace.Weigher); ok {
+			p.shards[i].weight = weigher.Weight
+		}
 	}
-	if err := p.newDense(here); err != nil {
+	if err := p.newDense(rule, here); err != nil {
 		return nil, err
 	}
 	p.ranks = make([]*rank, t.Ranks)
@@ -82,11 +89,7 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 }
 
 // newDense puts the dense network where the mode has it.
-func (p *Performer) newDense(here func(msg.Address) bool) error {
-	rule, err := p.training.Rule()
-	if err != nil {
-		return err
-	}
+func (p *Performer) newDense(rule pace.Rule, here func(msg.Address) bool) (err error) {
 	switch rule.Dense().Kind {
 	case pace.Served:
 		p.served, err = newServedDense(&p.training, p.engine, here)

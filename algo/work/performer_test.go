@@ -272,7 +272,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
 	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
 	signs := get[compress.Signs](s.stores[server(0)], role.Handle{Kind: role.ShardSigns}).Plain
-	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01)
+	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01, nil)
 	if !slices.Equal(pooled, want) {
 		t.Error("pooled embeddings changed with the rows")
 	}

@@ -20,6 +20,10 @@ type rowShard struct {
 	// since the read that the gradient was computed from.
 	missed metric.Histogram
 	now    []uint32 // scratch
+	// weight is the factor on the learning rate of a gradient that has missed so many
+	// updates; nil if every gradient counts in full.
+	weight  func(missed int) float32
+	weights []float32 // scratch
 }
 
 type batchName struct{ rank, step int32 }
@@ -56,16 +60,16 @@ func (s *rowShard) peek(signs []uint64, dst []float32) {
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	s.measure(b, put)
-	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank))
+	weights := s.measure(b, put)
+	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank), weights)
 }
 
 // measure counts what the gradients of a put have missed, unless the read is
-// not known.
-func (s *rowShard) measure(b batchName, put route.Put) {
+// not known, and returns what each then weighs.
+func (s *rowShard) measure(b batchName, put route.Put) []float32 {
 	read, known := s.reads[b]
 	if !known {
-		return
+		return nil
 	}
 	s.now = append(s.now[:0], read...)
 	s.rows.UpdateCounts(put.Signs, s.now)
@@ -73,10 +77,19 @@ func (s *rowShard) measure(b batchName, put route.Put) {
 		s.missed.Add(int(s.now[i] - then))
 	}
 	delete(s.reads, b)
+	if s.weight == nil {
+		return nil
+	}
+	s.weights = s.weights[:0]
+	for i, then := range read {
+		s.weights = append(s.weights, s.weight(int(s.now[i]-then)))
+	}
+	return s.weights
 }
 
 // applyStep gives the rows of all puts of a step, in rank order, their
-// optimizer steps: merged or rank by rank, as the training says.
+// optimizer steps: merged or rank by rank, as the training says. What is merged has
+// missed nothing.
 func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, stepSamples int) error {
 	byRank := t.Scale == job.ScaleRank
 	if !t.MergeByStep() {
@@ -91,15 +104,15 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 		s.measure(batchName{int32(rank), step}, put)
 	}
 	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
-	return applyRows(s.rows, step, signs, grads)
+	return applyRows(s.rows, step, signs, grads, nil)
 }
 
 var errGradients = errors.New("gradients are not finite")
 
-// applyRows applies gradients of a step, at its learning rate, to rows that a
-// lookup has created.
-func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32) error {
-	outcome := rows.Apply(signs, grads, rows.Rate(int(step)))
+// applyRows applies gradients of a step, at its learning rate and by their
+// weights, to rows that a lookup has created.
+func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32, weights []float32) error {
+	outcome := rows.Apply(signs, grads, rows.Rate(int(step)), weights)
 	if outcome.NonFinite > 0 {
 		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", outcome.NonFinite, len(signs), errGradients)
 	}

@@ -130,7 +130,7 @@ func rows() (lookup, update unit.Tick, err error) {
 	})
 	updating := repeat(func() {
 		pick()
-		t.Apply(signs, values, t.Rate(0))
+		t.Apply(signs, values, t.Rate(0), nil)
 	})
 	return each(looking - picking), each(updating - picking), failed
 }
