@@ -73,7 +73,7 @@ type partInspection struct {
 
 func inspect(s *subject, rows int) *inspection {
 	found := &inspection{
-		Name: s.Name, Kind: s.Config.Kind, Label: s.Schema.Labels[0], Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
+		Name: s.Name, Kind: s.Config.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
 		BadRows: s.Dropped, BadRowsText: []string{},
 	}
 	for _, slot := range s.Schema.Slots {
@@ -107,7 +107,11 @@ func (n *inspection) writeText(w io.Writer) error {
 	if n.Compression != "" {
 		fmt.Fprintf(w, ", compression %s", n.Compression)
 	}
-	fmt.Fprintf(w, "\n%d id columns, %d numbers, label %s\n", len(n.Slots), len(n.Numbers), n.Label)
+	labels := "label"
+	if strings.Contains(n.Label, ", ") {
+		labels = "labels"
+	}
+	fmt.Fprintf(w, "\n%d id columns, %d numbers, %s %s\n", len(n.Slots), len(n.Numbers), labels, n.Label)
 	for _, part := range n.Parts {
 		fmt.Fprintf(w, "%s: %d rows, positive rate %.4f\n", part.Name, part.Rows, part.PositiveRate)
 	}

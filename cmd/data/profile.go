@@ -146,6 +146,10 @@ func (n *profile) writeYAML(w io.Writer) error {
 		column.Name = slot.Name
 		if slot.Pooling != 1 {
 			column.IDsPerRow = min(rounded(slot.Pooling), synth.IDsPerRowMax)
+			if slot.Pooling > 1 {
+				fmt.Fprintf(w, "# Column %s: the most frequent id is in %.4g of the rows there; ids drawn independently spread it further here.\n",
+					strconv.Quote(slot.Name), slot.MaxShare)
+			}
 		}
 		column.Exponent = math.Round(column.Exponent*1000) / 1000
 		if top := rounded(column.Top); top >= 1/float64(column.Cardinality) && top < 1 {
