@@ -23,7 +23,6 @@ import (
 type Options struct {
 	Observers []event.Observer // see every record, one at a time
 	Recorder  Recorder         // if not nil, keeps all that happens to every role
-	Start     time.Time        // when ticks began; by default, when the run is made
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
 	// step, which waits for it: the dense network has taken the steps before this
 	// one, and in sync mode so have the rows of every PS. The state may be read
@@ -42,7 +41,7 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) er
 	if err != nil {
 		return err
 	}
-	return part.Run(ctx)
+	return part.Run(ctx, time.Now())
 }
 
 // run is one run of the roles of a process.
@@ -69,7 +68,7 @@ type run struct {
 // newRun makes those roles of a run that are here, and their nodes.
 func newRun(cfg *role.Config, p *work.Performer, here func(msg.Address) bool) *run {
 	r := &run{
-		cfg: cfg, performer: p, start: time.Now(), nodes: map[msg.Address]*node{},
+		cfg: cfg, performer: p, nodes: map[msg.Address]*node{},
 		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"tandem/algo/msg"
 	"tandem/algo/role"
@@ -42,15 +43,13 @@ func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addre
 	}
 	r := newRun(cfg, p, here)
 	r.observers, r.beforeStep, r.elsewhere = o.Observers, o.BeforeStep, elsewhere
-	if !o.Start.IsZero() {
-		r.start = o.Start
-	}
 	return &Part{r}, r.record(o.Recorder)
 }
 
-// Run does as the function Run does, for the roles that are here. It is called
-// once.
-func (p *Part) Run(ctx context.Context) error {
+// Run does as the function Run does, for the roles that are here; ticks count
+// from start. It is called once.
+func (p *Part) Run(ctx context.Context, start time.Time) error {
+	p.run.start = start
 	defer context.AfterFunc(ctx, func() { p.run.fail(context.Cause(ctx)) })()
 	defer p.run.fail(nil)
 	if err := p.run.drive(); err != nil {
@@ -69,6 +68,15 @@ func (p *Part) Deliver(m msg.Message, payload any) error {
 	return nil
 }
 
-// State returns the state of the roles here, for reading in the midst of Run.
-// A PS's rows are read between two pieces of its work.
-func (p *Part) State() work.State { return lanes{p.run} }
+// PeekRows copies rows of a PS that is here, in the midst of Run, between two
+// pieces of its work: see work.State.
+func (p *Part) PeekRows(server int, signs []uint64, dst []float32) error {
+	return lanes{p.run}.PeekRows(server, signs, dst)
+}
+
+// PeekDensePart copies what a holder that is here has of the dense network,
+// likewise; of rank 0 only while that waits in BeforeStep. See
+// work.Performer.DenseHolders.
+func (p *Part) PeekDensePart(at msg.Address) (work.DenseValues, error) {
+	return lanes{p.run}.densePart(at)
+}

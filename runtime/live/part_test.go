@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tandem/algo/collective"
 	"tandem/algo/job"
@@ -115,7 +116,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 	var mu sync.Mutex
 	for _, part := range x.parts {
 		running.Go(func() {
-			if err := part.Run(ctx); err != nil {
+			if err := part.Run(ctx, time.Now()); err != nil {
 				cancel(err)
 				mu.Lock()
 				defer mu.Unlock()

@@ -26,21 +26,27 @@ func (l lanes) PeekDense() (work.DenseValues, error) {
 	p := l.run.performer
 	var parts []work.DenseValues
 	for _, at := range p.DenseHolders() {
-		look := func() error {
-			parts = append(parts, p.PeekDensePart(at))
-			return nil
-		}
-		var err error
-		if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in
-			err = look()
-		} else {
-			err = l.in(at, changes[at.Role], look)
-		}
+		part, err := l.densePart(at)
 		if err != nil {
 			return work.DenseValues{}, err
 		}
+		parts = append(parts, part)
 	}
 	return p.JoinDense(parts), nil
+}
+
+// densePart copies what one holder has of the dense network.
+func (l lanes) densePart(at msg.Address) (part work.DenseValues, err error) {
+	look := func() error {
+		part = l.run.performer.PeekDensePart(at)
+		return nil
+	}
+	if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in
+		err = look()
+	} else {
+		err = l.in(at, changes[at.Role], look)
+	}
+	return part, err
 }
 
 // in looks at what work of a kind changes, in that work's lane, and waits for it.
