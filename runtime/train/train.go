@@ -39,9 +39,12 @@ type Result struct {
 	// since the read that it was computed from; without roles it stays empty.
 	MissedUpdates metric.Histogram
 	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
-	// equal bits, equal digests, however many PSs held the rows.
+	// equal bits, equal digests, however many PSs held the rows. Where several roles
+	// hold the dense network between them, a Cluster folds their digests, and is
+	// comparable with a Cluster only.
 	DenseDigest, RowsDigest uint64
 	Rows                    int // embedding rows at the end
+	Processes               int // that the roles were in
 }
 
 // Options are what a run may be watched with. The zero value watches nothing.
@@ -55,6 +58,10 @@ type Options struct {
 	// Recorder keeps what a replay needs; sequential training has nothing to
 	// record, and Run refuses it.
 	Recorder live.Recorder
+	// Cluster, if not nil, has the roles in processes of their own; sequential
+	// training has no roles and stays in this one. Observer is told their records
+	// after training, and they have no Recorder.
+	Cluster Cluster
 }
 
 // Run trains and evaluates. When ctx ends first, it stops cleanly and returns
@@ -70,7 +77,7 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	if t.Mode == job.Sequential && o.Recorder != nil {
 		return nil, errNoRoles
 	}
-	result := &Result{Training: t, Steps: source.Steps()}
+	result := &Result{Training: t, Steps: source.Steps(), Processes: 1}
 	for step := range result.Steps {
 		result.Samples += source.Samples(step)
 	}
@@ -80,11 +87,6 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	trained, err := runMode(ctx, &t, source, test, o, result)
 	if err != nil {
 		return nil, err
-	}
-	result.DenseDigest = trained.dense.Digest()
-	for _, shard := range trained.shards {
-		result.RowsDigest += shard.Digest()
-		result.Rows += shard.Len()
 	}
 	probabilities, err := trained.evaluation.Evaluate(trained.state)
 	if err != nil {
@@ -104,17 +106,27 @@ var errOneClass = errors.New("all test rows have the same label, so there is no 
 // errNoRoles says that a recording would be empty.
 var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record another mode")
 
-// trained is what training leaves behind.
+// trained is what training leaves behind, beside what is in the result.
 type trained struct {
 	evaluation *work.Evaluation
 	state      work.State
-	dense      *work.Dense
-	shards     []*table.Table
+}
+
+// fingerprint notes what parameters have become.
+func (r *Result) fingerprint(dense *work.Dense, shards []*table.Table) {
+	r.DenseDigest = dense.Digest()
+	for _, shard := range shards {
+		r.RowsDigest += shard.Digest()
+		r.Rows += shard.Len()
+	}
 }
 
 func runMode(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	if t.Mode == job.Sequential {
 		return runSequential(ctx, t, source, test, o, result)
+	}
+	if o.Cluster != nil {
+		return runCluster(ctx, t, source, test, o, result)
 	}
 	return runRoles(ctx, t, source, test, o, result)
 }
@@ -150,7 +162,8 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 		result.Staleness, result.MissedUpdates = q.Staleness(), q.Missed()
 	}
 	result.Wall = time.Since(e.start)
-	return &trained{evaluation, q, q.Dense(), []*table.Table{q.Rows()}}, nil
+	result.fingerprint(q.Dense(), []*table.Table{q.Rows()})
+	return &trained{evaluation, q}, nil
 }
 
 func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
@@ -175,7 +188,8 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	}
 	result.Wall = time.Since(e.start)
 	result.Staleness, result.MissedUpdates = meter.Staleness(), p.Missed()
-	return &trained{evaluation, p, p.Dense(), p.Tables()}, nil
+	result.fingerprint(p.Dense(), p.Tables())
+	return &trained{evaluation, p}, nil
 }
 
 // RoleConfig returns what the roles of a training agree on, for a driver that

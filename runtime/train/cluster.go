@@ -1,0 +1,144 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/work"
+)
+
+// Cluster has the roles of one run in processes of their own.
+type Cluster interface {
+	// Train has every step trained. When it returns nil, the roles are at rest and
+	// can be looked at until Close.
+	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, watch ClusterWatch) error
+	// Records returns the records of all roles, in an order as an event.Observer
+	// wants it.
+	Records() []event.Record
+	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see work.State.
+	PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error
+	// PeekDensePart copies what a holder has of the dense network, likewise: see
+	// work.Performer.DenseHolders.
+	PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error)
+	// Report returns what a role has reported.
+	Report(at msg.Address) Report
+	// Wall returns the time that training took.
+	Wall() time.Duration
+	// Close ends the processes, and waits for them. If the run has failed, they are
+	// told why.
+	Close(failed error)
+}
+
+// ClusterWatch is what looks on at a Cluster. Its functions are called by one
+// goroutine; none is nil.
+type ClusterWatch struct {
+	Started    func()               // training begins
+	Progress   func(steps int)      // trained by NN worker 0
+	BeforeStep func(step int) error // NN worker 0 waits with a step; if the training asks for evaluation
+}
+
+// Report is what one role has at the end of a run.
+type Report struct {
+	Digest uint64           // of the parameters that it holds: see work.Performer.Digest
+	Rows   int              // embedding PS
+	Missed metric.Histogram // embedding PS: as Result.MissedUpdates
+}
+
+// runCluster trains as runRoles does, but in other processes.
+func runCluster(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+	p, err := work.NewPart(*t, source, table.Heap{}, func(msg.Address) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := RoleConfig(t, p.Layout(), result.Steps)
+	if err != nil {
+		return nil, err
+	}
+	evaluation, state := p.NewEvaluation(test), apart{ctx, o.Cluster, p}
+	e := newEvaluator(t, source, test, evaluation)
+	defer func() { result.Curve = e.close() }()
+	err = o.Cluster.Train(ctx, cfg, source.Schema(), ClusterWatch{
+		Started:    func() { e.start = time.Now() },
+		Progress:   func(steps int) { o.Progress(steps, result.Steps) },
+		BeforeStep: func(step int) error { return e.beforeStep(step, state) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	meter := pace.NewMeter(t.Ranks, t.ParameterServers)
+	for _, r := range o.Cluster.Records() {
+		meter.Observe(r)
+		if o.Observer != nil {
+			o.Observer.Observe(r)
+		}
+	}
+	result.Wall, result.Staleness, result.Processes = o.Cluster.Wall(), meter.Staleness(), len(role.New(cfg))
+	return &trained{evaluation, state}, result.gather(o.Cluster, p)
+}
+
+// gather notes what the roles have reported.
+func (r *Result) gather(c Cluster, p *work.Performer) error {
+	for i := range r.Training.ParameterServers {
+		report := c.Report(msg.Address{Role: msg.ParameterServer, Index: int32(i)})
+		r.RowsDigest += report.Digest
+		r.Rows += report.Rows
+		r.MissedUpdates.Merge(&report.Missed)
+	}
+	holders := p.DenseHolders()
+	r.DenseDigest = c.Report(holders[0]).Digest
+	for _, at := range holders[1:] {
+		r.DenseDigest = bits.RotateLeft64(r.DenseDigest, 1) ^ c.Report(at).Digest
+	}
+	if rank0 := (msg.Address{Role: msg.NNWorker}); len(holders) == 1 && holders[0] == rank0 {
+		return checkReplicas(c, r.Training.Ranks)
+	}
+	return nil
+}
+
+// checkReplicas checks that ranks that trained in lock step have ended alike.
+func checkReplicas(c Cluster, ranks int) error {
+	first := msg.Address{Role: msg.NNWorker}
+	for i := range ranks {
+		at := msg.Address{Role: msg.NNWorker, Index: int32(i)}
+		if c.Report(at).Digest != c.Report(first).Digest {
+			return fmt.Errorf("the dense networks of %v and %v differ after training in lock step: a fault of Tandem or of a machine", first, at)
+		}
+	}
+	return nil
+}
+
+// apart is a Cluster as a work.State. The performer has no role and knows how
+// parts are joined.
+type apart struct {
+	ctx       context.Context
+	cluster   Cluster
+	performer *work.Performer
+}
+
+// PeekRows implements work.State.
+func (a apart) PeekRows(server int, signs []uint64, dst []float32) error {
+	return a.cluster.PeekRows(a.ctx, server, signs, dst)
+}
+
+// PeekDense implements work.State.
+func (a apart) PeekDense() (work.DenseValues, error) {
+	var parts []work.DenseValues
+	for _, at := range a.performer.DenseHolders() {
+		part, err := a.cluster.PeekDensePart(a.ctx, at)
+		if err != nil {
+			return work.DenseValues{}, err
+		}
+		parts = append(parts, part)
+	}
+	return a.performer.JoinDense(parts), nil
+}
