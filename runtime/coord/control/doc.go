@@ -1,0 +1,3 @@
+// Package control is what the processes of a run say to each other beside the
+// data, as protobuf messages: control.proto, and the Go code made from it.
+package control

@@ -1,0 +1,316 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/metric"
+	"tandem/algo/msg"
+	"tandem/algo/work"
+	"tandem/runtime/coord/control"
+	"tandem/runtime/train"
+)
+
+var (
+	loader  = msg.Address{Role: msg.DataLoader}
+	server  = msg.Address{Role: msg.ParameterServer}
+	trainer = msg.Address{Role: msg.NNWorker}
+	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8}
+	ours    = []byte("a job")
+)
+
+// run is a host at work.
+type run struct {
+	t       *testing.T
+	host    *Host
+	address string
+	watched chan string // what Watch was told
+	ended   chan error
+}
+
+// start hosts a run of three roles.
+func start(t *testing.T) *run {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t, NewHost(listener, Plan{Job: ours, Roles: []msg.Address{loader, server, trainer}, Schema: schema, Steps: 7}),
+		listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
+	go func() {
+		err := r.host.Train(context.Background(), Watch{
+			ClusterWatch: train.ClusterWatch{
+				Started:  func() { r.watched <- "started" },
+				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
+				BeforeStep: func(step int) error {
+					values := make([]float32, 4)
+					err := r.host.PeekRows(context.Background(), 0, []uint64{10, 20}, values)
+					r.watched <- "looked " + string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
+					return err
+				},
+			},
+			Gathering: func(missing []msg.Address) { r.watched <- "missing " + missing[0].String() },
+		})
+		r.ended <- err
+		if err != nil {
+			r.host.Close(err)
+		}
+	}()
+	return r
+}
+
+func (r *run) join(at msg.Address) *Member {
+	m, err := Join(r.t.Context(), r.address, Hello{Role: at, Address: ":100" + string(rune('0'+at.Role)), Job: ours}, time.Second)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// all has every role join and be welcome.
+func (r *run) all() map[msg.Address]*Member {
+	members := map[msg.Address]*Member{}
+	for _, at := range []msg.Address{loader, server, trainer} {
+		members[at] = r.join(at)
+	}
+	for at, m := range members {
+		w, err := m.Welcome()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		want := &Welcome{Peers: map[msg.Address]string{loader: "127.0.0.1:1000", server: "127.0.0.1:1002", trainer: "127.0.0.1:1003"}, Schema: schema, Steps: 7}
+		if diff := cmp.Diff(want, w); diff != "" {
+			r.t.Errorf("%v: %s", at, diff)
+		}
+	}
+	return members
+}
+
+// numbers has rows whose values are their signs.
+type numbers struct{}
+
+func (numbers) Rows(signs []uint64) (values []float32, err error) {
+	for _, s := range signs {
+		values = append(values, float32(s), float32(s))
+	}
+	return values, nil
+}
+
+func (numbers) Network() (work.DenseValues, error) {
+	return work.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, nil
+}
+
+// A whole run, from the first role that joins to the last that leaves.
+func TestRun(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	left := make(chan error, 3)
+	for at, m := range members {
+		go func() { left <- play(at, m) }()
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatal(err)
+	}
+	var missed metric.Histogram
+	missed.Add(5)
+	report := r.host.Report(server)
+	if report.Digest != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
+		t.Errorf("%+v", report)
+	}
+	var order []string
+	for _, record := range r.host.Records() {
+		order = append(order, record.String())
+	}
+	if diff := cmp.Diff([]string{
+		"data loader 0: batch-read rank 0 step 1", "embedding PS 0: batch-read rank 2 step 1", "NN worker 0: batch-read rank 3 step 1",
+		"data loader 0: batch-read rank 0 step 2", "embedding PS 0: batch-read rank 2 step 2", "NN worker 0: batch-read rank 3 step 2",
+	}, order); diff != "" {
+		t.Error(diff)
+	}
+	dense, err := r.host.PeekDensePart(t.Context(), trainer)
+	if err != nil || cmp.Diff(work.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
+		t.Error(dense, err)
+	}
+	if r.host.Wall() <= 0 {
+		t.Error("no time has passed")
+	}
+	r.host.Close(nil)
+	for range members {
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+	close(r.watched)
+	var told []string
+	for w := range r.watched {
+		if !strings.HasPrefix(w, "missing ") { // who is missing depends on who is first
+			told = append(told, w)
+		}
+	}
+	if diff := cmp.Diff([]string{"started", "looked 3", "progress 4"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// play is a role that does as it should.
+func play(at msg.Address, m *Member) (err error) {
+	defer func() { err = m.Leave(err) }()
+	if _, err := m.Ready(numbers{}); err != nil {
+		return err
+	}
+	if at == trainer {
+		if err := errors.Join(m.BeforeStep(3), m.Progress(4)); err != nil {
+			return err
+		}
+	}
+	if err := m.Finished(); err != nil {
+		return err
+	}
+	var missed metric.Histogram
+	missed.Add(5)
+	rank := int32(at.Role)
+	return m.Report(train.Report{Digest: uint64(at.Role), Rows: 9, Missed: missed}, []event.Record{
+		{At: 10 + 1, Kind: event.BatchRead, Rank: rank, Step: 1}, {At: 20, Kind: event.BatchRead, Rank: rank, Step: 2},
+	}, numbers{})
+}
+
+// A role that does not belong is told why, and the others wait for the right one.
+func TestRefusals(t *testing.T) {
+	r := start(t)
+	r.host.build = "abc"
+	first := r.join(loader)
+	for _, c := range []struct {
+		hello *control.Hello
+		want  string
+	}{
+		{&control.Hello{Role: toRole(server), Protocol: Protocol + 1, Job: ours},
+			"embedding PS 0 speaks version 2 of the protocol, the coordinator version 1: start all roles from one build"},
+		{&control.Hello{Role: toRole(server), Protocol: Protocol, Build: "def", Job: ours},
+			"embedding PS 0 was built from commit def, the coordinator from abc: start all roles from one build"},
+		{&control.Hello{Role: toRole(server), Protocol: Protocol, Job: []byte("yours")},
+			"embedding PS 0 was started with another job than the coordinator: give every role the same job file"},
+		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: Protocol, Job: ours},
+			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
+		{&control.Hello{Role: toRole(loader), Protocol: Protocol, Job: ours},
+			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
+	} {
+		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Welcome()
+		if err = m.Leave(err); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	r.join(server)
+	r.join(trainer)
+	if _, err := first.Welcome(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A role that leaves before all are here may come again.
+func TestRoleMayComeAgain(t *testing.T) {
+	r := start(t)
+	r.join(server).conn.Close()
+	for told := ""; told != "missing data loader 0"; told = <-r.watched {
+	}
+	time.Sleep(50 * time.Millisecond) // or it would be refused, as being there already
+	r.all()
+}
+
+// When a role is gone, every other hears which within 5 s.
+func TestDeathIsToldToAll(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	members[server].conn.Close()
+	const want = "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"
+	for _, at := range []msg.Address{loader, trainer} {
+		mustEnd(t, members[at], want)
+	}
+	if err := <-r.ended; err == nil || err.Error() != want {
+		t.Error(err)
+	}
+}
+
+// mustEnd waits for the run's end as a role sees it.
+func mustEnd(t *testing.T, m *Member, want string) {
+	t.Helper()
+	select {
+	case <-m.Context().Done():
+		if err := m.Leave(context.Cause(m.Context())); err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("no end within 5 s, want %s", want)
+	}
+}
+
+// A role that has lost another is faster than the host, and yet the reason is the
+// death of that other.
+func TestLossIsExplained(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	go func() {
+		time.Sleep(grace / 3)
+		members[server].conn.Close()
+	}()
+	err := members[trainer].Leave(&Lost{Role: server.String(), Err: errors.New("lost it")})
+	if want := "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"; err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	mustEnd(t, members[loader], err.Error())
+}
+
+// A role that is lost to another alone is no death: the connection is at fault.
+func TestLossWithoutDeath(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	if err := members[trainer].Leave(&Lost{Role: server.String(), Err: errors.New("cannot reach it")}); err.Error() != "cannot reach it" {
+		t.Error(err)
+	}
+	mustEnd(t, members[server], "cannot reach it")
+}
+
+func TestFailureIsToldToAll(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	if err := members[loader].Leave(errors.New("disk on fire")); err.Error() != "disk on fire" {
+		t.Error(err)
+	}
+	mustEnd(t, members[trainer], "disk on fire")
+}
+
+// When the host is gone, every role leaves by itself.
+func TestRolesNoticeTheEndOfTheHost(t *testing.T) {
+	r := start(t)
+	members := r.all()
+	r.host.server.Stop()
+	for at, m := range members {
+		select {
+		case <-m.Context().Done():
+		case <-time.After(5 * time.Second):
+			t.Errorf("%v stays", at)
+		}
+	}
+}
+
+func TestJoinNeedsAHost(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	_, err = Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, 300*time.Millisecond)
+	if err == nil || !strings.HasPrefix(err.Error(), "no coordinator answers at 127.0.0.1:") {
+		t.Error(err)
+	}
+}
