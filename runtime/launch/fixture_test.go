@@ -1,0 +1,162 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/algo/rng"
+	"tandem/runtime/coord"
+	"tandem/runtime/node"
+	"tandem/runtime/train"
+)
+
+// This test program is also every process that it starts: see play.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "play" {
+		if err := play(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, "node: error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// setting is what a process reads from its environment.
+type setting struct {
+	Training job.Training
+	Steps    int
+	Alive    string // if not empty, where to hold a connection as long as it lives
+}
+
+const settingName = "TANDEM_LAUNCH_TEST"
+
+// play is a process: a role, which may be one that nobody can reach, or a
+// launcher of roles.
+func play(what string, args []string) error {
+	var s setting
+	if err := json.Unmarshal([]byte(os.Getenv(settingName)), &s); err != nil {
+		return err
+	}
+	if s.Alive != "" && what != "launcher" {
+		if _, err := net.Dial("tcp", s.Alive); err != nil {
+			return err
+		}
+	}
+	if what == "launcher" {
+		_, err := s.run(context.Background(), train.Options{}, nil)
+		return err
+	}
+	kind, index := mustInt(args[0]), mustInt(args[1])
+	at := msg.Address{Role: msg.Role(kind), Index: int32(index)}
+	if what == "unreachable" {
+		return unreachable(at, args[2])
+	}
+	return node.Run(context.Background(), node.Config{
+		Role: at, Listen: "127.0.0.1:0", Coordinator: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
+	})
+}
+
+func mustInt(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// unreachable joins with an address where nobody listens.
+func unreachable(at msg.Address, host string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	listener.Close()
+	m, err := coord.Join(context.Background(), host, coord.Hello{Role: at, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
+	if err != nil {
+		return err
+	}
+	<-m.Context().Done()
+	return m.Leave(context.Cause(m.Context()))
+}
+
+// run trains in processes. change, if not nil, may alter the cluster.
+func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)) (*train.Result, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	c := New(Options{
+		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
+		Command: func(at msg.Address, host string) []string { return command("role", at, host) },
+	})
+	if change != nil {
+		change(c)
+	}
+	o.Cluster = c
+	rows := newRows(s.Steps)
+	result, err := train.Run(ctx, s.Training, rows, rows.all, o)
+	c.Close(err)
+	return result, err
+}
+
+func command(what string, at msg.Address, host string) []string {
+	return []string{os.Args[0], "play", what, strconv.Itoa(int(at.Role)), strconv.Itoa(int(at.Index)), host}
+}
+
+const batchSize = 32
+
+// rows are samples in memory: two slots, a numeric feature, and a label that
+// depends on both.
+type rows struct {
+	all   *batch.Batch
+	steps int
+}
+
+func (r *rows) Steps() int      { return r.steps }
+func (r *rows) Samples(int) int { return batchSize }
+func (r *rows) Schema() *batch.Schema {
+	return &batch.Schema{
+		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
+	}
+}
+func (r *rows) Read(step int) (*batch.Batch, error) {
+	return batch.Slice(r.all, step*batchSize, (step+1)*batchSize), nil
+}
+
+func newRows(steps int) *rows {
+	draw := rng.New(1, "rows")
+	b := &batch.Batch{Samples: steps * batchSize, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	for i := range b.Samples {
+		user, x := draw.Uint64N(40), draw.NormFloat64()
+		for s, id := range []uint64{user, draw.Uint64N(90)} {
+			b.Slots[s].IDs = append(b.Slots[s].IDs, id)
+			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(i+1))
+		}
+		label := float32(0)
+		if x+float64(user%5)-2 > 0 {
+			label = 1
+		}
+		b.Dense, b.Labels = append(b.Dense, float32(x)), append(b.Labels, label)
+	}
+	return &rows{b, steps}
+}
+
+// small is a training of 4 ranks, 2 EWs and 2 PSs.
+func small(mode string) job.Training {
+	t := job.Default()
+	t.Mode, t.GlobalBatch, t.Prefetch = mode, batchSize, 4
+	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	return t
+}

@@ -1,0 +1,211 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/runtime/train"
+)
+
+// Sync training in separate processes is sequential training, bit for bit, and so
+// is what is evaluated on the way.
+func TestSyncInProcessesEqualsSequential(t *testing.T) {
+	s := setting{Training: small(job.Sync), Steps: 20}
+	s.Training.EvaluateEvery = job.Every{Steps: 5}
+	got, err := s.run(t.Context(), train.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, rows := s.Training, newRows(s.Steps)
+	reference.Mode = job.Sequential
+	want, err := train.Run(t.Context(), reference, rows, rows.all, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
+		t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
+			want.DenseDigest, want.RowsDigest, want.Rows)
+	}
+	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(train.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
+		t.Errorf("curve, sequential's (−): %s", diff)
+	}
+}
+
+// Every mode trains every step in separate processes and keeps its bounds.
+func TestEveryModeInProcesses(t *testing.T) {
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue
+		}
+		t.Run(mode, func(t *testing.T) {
+			s := setting{Training: small(mode), Steps: 12}
+			last := 0
+			got, err := s.run(t.Context(), train.Options{Progress: func(done, _ int) { last = done }}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule, err := s.Training.Rule()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A batch may have no id on a PS, but each has one on some.
+			bounds, reads := rule.Bounds(4), uint64(4*s.Steps)
+			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own || got.Staleness.Cross.Max() > bounds.Cross {
+				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(), got.Staleness.Cross.Summary(), bounds)
+			}
+			if got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
+				t.Errorf("nothing is reported: %+v", got)
+			}
+		})
+	}
+}
+
+// endless has more steps than a test waits for.
+func endless(mode string) setting { return setting{Training: small(mode), Steps: 20_000} }
+
+// A trainer that is killed stops every other process within 5 s, and the error
+// has its name.
+func TestDeathOfATrainer(t *testing.T) {
+	var c *Cluster
+	victim := msg.Address{Role: msg.NNWorker, Index: 2}
+	var killed time.Time
+	_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: func(int, int) {
+		for _, p := range c.processes {
+			if p.at == victim && killed.IsZero() {
+				killed = time.Now()
+				if err := p.cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}}, func(made *Cluster) { c = made })
+	if took := time.Since(killed); err == nil || !strings.Contains(err.Error(), "NN worker 2 at 127.0.0.1:") ||
+		!strings.Contains(err.Error(), "has died") || took > 5*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	mustHaveLeft(t, c, 1, victim)
+}
+
+// mustHaveLeft checks that every process has left by itself.
+func mustHaveLeft(t *testing.T, c *Cluster, status int, but ...msg.Address) {
+	t.Helper()
+	if len(c.processes) != 1+2+2+4 {
+		t.Errorf("%d processes, want 9", len(c.processes))
+	}
+	for _, p := range c.processes {
+		if got := p.cmd.ProcessState.ExitCode(); got != status && (len(but) == 0 || p.at != but[0]) {
+			t.Errorf("%v has left with status %d, want %d", p.at, got, status)
+		}
+	}
+}
+
+func TestInterruptStopsEveryProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var c *Cluster
+	_, err := endless(job.Hybrid).run(ctx, train.Options{Progress: func(int, int) { cancel() }}, func(made *Cluster) { c = made })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	mustHaveLeft(t, c, 1)
+}
+
+// When the launcher is killed, every process leaves by itself within 5 s.
+func TestNoOrphans(t *testing.T) {
+	alive, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	s := endless(job.Hybrid)
+	s.Alive = alive.Addr().String()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher := exec.Command(os.Args[0], "play", "launcher")
+	launcher.Env = append(os.Environ(), settingName+"="+string(text))
+	if err := launcher.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var lives []net.Conn
+	for range 9 {
+		conn, err := alive.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lives = append(lives, conn)
+	}
+	time.Sleep(200 * time.Millisecond) // somewhere between joining and training
+	if err := launcher.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.Now().Add(5 * time.Second)
+	for i, conn := range lives {
+		if err := conn.SetReadDeadline(limit); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("process %d lives on: %v", i, err)
+		}
+	}
+	_ = launcher.Wait() // it says that it was killed
+}
+
+// What cannot begin says why, and leaves no process.
+func TestFaultsAtTheStart(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	only := func(role msg.Role, what string) func(*Cluster) {
+		return func(c *Cluster) {
+			c.options.Command = func(at msg.Address, host string) []string {
+				if at == (msg.Address{Role: role, Index: 1}) {
+					return command(what, at, host)
+				}
+				return command("role", at, host)
+			}
+		}
+	}
+	for name, f := range map[string]struct {
+		change func(*Cluster)
+		want   string
+	}{
+		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, "for the roles: address already in use; choose another port"},
+		"program": {func(c *Cluster) {
+			c.options.Command = func(msg.Address, string) []string { return []string{"/no/such/program"} }
+		}, "cannot start data loader 0: "},
+		"words":       {only(msg.NNWorker, "x"), "NN worker 1 was started with another job than the coordinator: give every role the same job file"},
+		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding PS 1 at 127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c *Cluster
+			start := time.Now()
+			_, err := endless(job.Hybrid).run(t.Context(), train.Options{}, func(made *Cluster) { f.change(made); c = made })
+			if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, f.want)
+			}
+			if took := time.Since(start); took > 15*time.Second {
+				t.Errorf("after %v", took)
+			}
+			for _, p := range c.processes {
+				if !p.cmd.ProcessState.Exited() {
+					t.Errorf("%v was killed: %v", p.at, p.cmd.ProcessState)
+				}
+			}
+		})
+	}
+}

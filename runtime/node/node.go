@@ -1,0 +1,223 @@
+// Package node is one role of a run in a process of its own: it joins the run,
+// reaches the other roles, trains, shows what it holds, and leaves.
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/table"
+	"tandem/algo/work"
+	"tandem/runtime/allreduce"
+	"tandem/runtime/coord"
+	"tandem/runtime/live"
+	"tandem/runtime/train"
+	"tandem/runtime/transport"
+)
+
+// Config is one role of a run.
+type Config struct {
+	Role        msg.Address
+	Listen      string        // HOST:PORT for the data of other roles; port 0 is any free one
+	Coordinator string        // HOST:PORT of the run's host
+	Patience    time.Duration // how long to wait for the host to be there
+	Job         []byte        // fingerprint of the resolved job
+	Training    job.Training
+	Recorder    live.Recorder // if not nil, keeps all that happens to the role
+	// Open returns the rows for training. Only the data loader opens them.
+	Open func() (batch.Source, error)
+}
+
+const (
+	// reachMax is how long other roles, which have joined, may take to answer.
+	reachMax = 3 * time.Second
+	// stopMax is how long the work in hand may hold up the end of a failed run.
+	stopMax = time.Second
+)
+
+// Run plays the role until the run is over. The error says why it failed, here or
+// elsewhere. It returns within 5 seconds of the end of ctx or of the host.
+func Run(ctx context.Context, c Config) error {
+	n := &node{Config: c, built: make(chan struct{})}
+	data, err := transport.Listen(c.Listen, transport.Options{Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n})
+	if err != nil {
+		return fmt.Errorf("%v: %w", c.Role, err)
+	}
+	n.data = data
+	n.member, err = coord.Join(ctx, c.Coordinator, coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job}, c.Patience)
+	if err != nil {
+		data.Abort()
+		return fmt.Errorf("%v: %w", c.Role, err)
+	}
+	played := make(chan error, 1)
+	go func() { played <- n.play() }()
+	select {
+	case err = <-played:
+	case <-n.member.Context().Done():
+		err = context.Cause(n.member.Context())
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%v was interrupted", c.Role)
+		}
+		select {
+		case <-played:
+		case <-time.After(stopMax): // the process ends, and this work with it
+		}
+	}
+	if err = n.member.Leave(err); err != nil {
+		data.Abort()
+		return err
+	}
+	return data.Close()
+}
+
+// node is a role at work.
+type node struct {
+	Config
+	data   *transport.Node
+	member *coord.Member
+
+	built     chan struct{} // closed when what follows is set
+	performer *work.Performer
+	part      *live.Part
+	sums      *allreduce.Ordered // NN worker
+	endSums   context.CancelCauseFunc
+
+	records []event.Record
+	told    time.Time // when progress was told
+	steps   int
+}
+
+// play is the role from its welcome to its end.
+func (n *node) play() error {
+	if err := n.prepare(); err != nil {
+		return n.named(err)
+	}
+	start, err := n.member.Ready(atWork{n})
+	if err != nil {
+		return err
+	}
+	if err := n.part.Run(n.member.Context(), start); err != nil {
+		return err
+	}
+	report := train.Report{Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed()}
+	for _, t := range n.performer.Tables() {
+		report.Rows += t.Len()
+	}
+	return n.member.Report(report, n.records, atRest{n})
+}
+
+// named puts the name of the role before an error that was made here.
+func (n *node) named(err error) error {
+	if n.member.Context().Err() != nil {
+		return context.Cause(n.member.Context())
+	}
+	return fmt.Errorf("%v: %w", n.Role, err)
+}
+
+// prepare makes the state machine and its numbers, and reaches the other roles.
+func (n *node) prepare() error {
+	welcome, err := n.member.Welcome()
+	if err != nil {
+		return err
+	}
+	n.steps = welcome.Steps
+	source, err := n.source(welcome)
+	if err != nil {
+		return err
+	}
+	here := func(a msg.Address) bool { return a == n.Role }
+	if n.performer, err = work.NewPart(n.Training, source, table.Heap{}, here); err != nil {
+		return err
+	}
+	cfg, err := train.RoleConfig(&n.Training, n.performer.Layout(), welcome.Steps)
+	if err != nil {
+		return err
+	}
+	options := live.Options{Observers: []event.Observer{n}, Recorder: n.Recorder}
+	if n.Training.EvaluateEvery != (job.Every{}) {
+		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
+	}
+	if n.part, err = live.NewPart(cfg, n.performer, options, here, n); err != nil {
+		return err
+	}
+	if n.Role.Role == msg.NNWorker {
+		if err := n.join(cfg.Ranks); err != nil {
+			return err
+		}
+	}
+	close(n.built)
+	return n.reach(welcome.Peers)
+}
+
+// join makes the end of this rank of what all ranks compute together.
+func (n *node) join(ranks int32) (err error) {
+	c := allreduce.Config{Self: int(n.Role.Index), Send: n.data.Send}
+	for i := range ranks {
+		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})
+	}
+	var ctx context.Context
+	ctx, n.endSums = context.WithCancelCause(n.member.Context())
+	n.sums, err = allreduce.NewOrdered(ctx, c)
+	return err
+}
+
+// source returns the rows for training, or what other roles than the data loader
+// know of them.
+func (n *node) source(w *coord.Welcome) (batch.Source, error) {
+	if n.Role.Role != msg.DataLoader {
+		return described{w.Schema, w.Steps}, nil
+	}
+	source, err := n.Open()
+	if err != nil {
+		return nil, err
+	}
+	if source.Steps() != w.Steps || !reflect.DeepEqual(source.Schema(), w.Schema) {
+		return nil, fmt.Errorf("the data are not those of the coordinator: %d steps here, %d there; give both the same files", source.Steps(), w.Steps)
+	}
+	return source, nil
+}
+
+// described is a source of which only the form is known.
+type described struct {
+	schema *batch.Schema
+	steps  int
+}
+
+func (d described) Schema() *batch.Schema { return d.schema }
+func (d described) Steps() int            { return d.steps }
+func (d described) Samples(int) int       { panic("node: only the data loader has samples") }
+func (d described) Read(int) (*batch.Batch, error) {
+	return nil, errors.New("node: only the data loader has samples")
+}
+
+// neighbours are the kinds of role that a role talks to.
+var neighbours = map[msg.Role][]msg.Role{
+	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker},
+	msg.EmbeddingWorker: {msg.DataLoader, msg.ParameterServer, msg.NNWorker},
+	msg.ParameterServer: {msg.EmbeddingWorker},
+	msg.NNWorker:        {msg.DataLoader, msg.EmbeddingWorker, msg.NNWorker, msg.DenseServer, msg.Coordinator},
+	msg.DenseServer:     {msg.NNWorker},
+	msg.Coordinator:     {msg.NNWorker},
+}
+
+// reach connects to the roles that this one talks to.
+func (n *node) reach(peers map[msg.Address]string) error {
+	near := map[msg.Address]string{}
+	for a, address := range peers {
+		if a != n.Role && slices.Contains(neighbours[n.Role.Role], a.Role) {
+			near[a] = address
+		}
+	}
+	ctx, cancel := context.WithTimeout(n.member.Context(), reachMax)
+	defer cancel()
+	return n.data.Connect(ctx, near)
+}

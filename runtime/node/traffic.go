@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/work"
+	"tandem/runtime/coord"
+	"tandem/runtime/wire"
+)
+
+// Deliver implements transport.Handler.
+func (n *node) Deliver(m msg.Message, payload any) {
+	select {
+	case <-n.built:
+	case <-n.member.Context().Done():
+		return
+	}
+	if chunk, ok := payload.(wire.Chunk); ok {
+		if err := n.sums.Deliver(m, chunk); err != nil {
+			n.member.Fail(n.named(err))
+		}
+		return
+	}
+	if err := n.part.Deliver(m, payload); err != nil {
+		n.member.Fail(err)
+	}
+}
+
+// Lost implements transport.Handler.
+func (n *node) Lost(peer string, err error) {
+	n.member.Fail(&coord.Lost{Role: peer, Err: n.named(err)})
+}
+
+// Send implements live.Elsewhere.
+func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
+	return n.data.Send(m, payload)
+}
+
+// Reduce implements live.Elsewhere.
+func (n *node) Reduce(ctx context.Context, bucket int32) error {
+	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
+	return n.performer.ReduceAcross(bucket, n.sums)
+}
+
+// Finished implements live.Elsewhere.
+func (n *node) Finished(context.Context) error { return n.member.Finished() }
+
+// progressEvery is how often the host is told of progress.
+const progressEvery = 100 * time.Millisecond
+
+// Observe implements event.Observer. It keeps the records for the host, to which
+// NN worker 0 tells its progress on the way.
+func (n *node) Observe(e event.Record) {
+	n.records = append(n.records, e)
+	if e.Kind != event.DenseApplied || n.Role != (msg.Address{Role: msg.NNWorker}) {
+		return
+	}
+	if done := int(e.Step) + 1; done == n.steps || time.Since(n.told) >= progressEvery {
+		n.told = time.Now()
+		// A host that does not hear it is gone, which is noticed elsewhere.
+		_ = n.member.Progress(done)
+	}
+}
+
+// atWork is the numbers of a role in training.
+type atWork struct{ n *node }
+
+// Rows implements coord.Numbers.
+func (a atWork) Rows(signs []uint64) ([]float32, error) {
+	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
+	return values, a.n.part.PeekRows(int(a.n.Role.Index), signs, values)
+}
+
+// Network implements coord.Numbers.
+func (a atWork) Network() (work.DenseValues, error) { return a.n.part.PeekDensePart(a.n.Role) }
+
+// atRest is the numbers of a role after training.
+type atRest struct{ n *node }
+
+// Rows implements coord.Numbers.
+func (a atRest) Rows(signs []uint64) ([]float32, error) {
+	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
+	return values, a.n.performer.PeekRows(int(a.n.Role.Index), signs, values)
+}
+
+// Network implements coord.Numbers.
+func (a atRest) Network() (work.DenseValues, error) {
+	return a.n.performer.PeekDensePart(a.n.Role), nil
+}
