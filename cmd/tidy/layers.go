@@ -82,7 +82,7 @@ func checkLayers(packages []pkg, files []*file) []Violation {
 			}
 		}
 		if sim, runtime := reaches(p, "sim"), reaches(p, "runtime"); sim != "" && runtime != "" && !meetingPlace(folder) {
-			report(through(p, runtime, byPath), fmt.Sprintf("%s depends on %s and %s: simulator and runtime meet only in cmd/sim, cmd/train and experiments",
+			report(through(p, runtime, byPath), fmt.Sprintf("%s depends on %s and %s: simulator and runtime meet only in cmd/sim, cmd/train, cmd/node and experiments",
 				folder, sim, runtime))
 		}
 	}
@@ -134,7 +134,7 @@ func reaches(p *pkg, folder string) string {
 
 // meetingPlace tells whether a folder may depend on simulator and runtime both.
 func meetingPlace(folder string) bool {
-	return within(folder, "cmd/sim") || within(folder, "cmd/train") || within(folder, "experiments")
+	return within(folder, "cmd/sim") || within(folder, "cmd/train") || within(folder, "cmd/node") || within(folder, "experiments")
 }
 
 // importPlace finds the file and line of a folder that imports a package.

@@ -43,9 +43,10 @@ type flags struct {
 	seed       uint64
 	seeds      int
 	record     bool
+	processes  bool
 }
 
-const usage = `Train a recommender model in this process and compare the modes.
+const usage = `Train a recommender model, in this process or in one for each role, and compare the modes.
 
 Without arguments: Persia's own example. The census income data set, part of
 this program, is trained for one epoch in each mode, with Persia's net and
@@ -57,6 +58,10 @@ Paths in it are relative to the folder in the environment variable TANDEM_DATA,
 or to the file's own folder where that is not set. Flags change the job; without
 them a job file trains in its own mode, with its own settings.
 
+With --processes every data loader, embedding worker, PS and NN worker is a
+process of its own on this machine (cmd/node), and they talk over gRPC. Only
+sequential training, which has no roles, and the logistic regression stay here.
+
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers; the points of evaluations during
 training in curve.csv; and for every mode with stale reads a trace that --delay
@@ -67,6 +72,7 @@ recorded.`
 const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
+  go run ./cmd/train --processes --mode sync,hybrid
   go run ./cmd/train --seeds 5 --mode sync,hybrid
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
   go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
@@ -101,6 +107,7 @@ func (p *program) command() *cobra.Command {
 	fs.StringVar(&f.every, "evaluate-every", "never", `predict the test rows during training, as "500 steps" or 30s`)
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
+	fs.BoolVar(&f.processes, "processes", false, "train with a process for every role")
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,10 +27,15 @@ func TestMain(m *testing.M) {
 
 // The scripts in testdata run the command as a user would.
 func TestScripts(t *testing.T) {
+	nodes := t.TempDir() // for the program of the scripts with processes
+	if text, err := exec.Command("go", "build", "-o", nodes, "tandem/cmd/node").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
+			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "truncate": truncate, "json": checkJSON},

@@ -18,20 +18,29 @@ import (
 // folder for each mode and seed.
 const recordings = "recording"
 
-// recorded trains as train.Run does, and records it. The recording holds the
-// job as it is trained here: in one mode, with one seed.
-func recorded(ctx context.Context, j jobfile.Job, t job.Training, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
-	j.Training = t
+// recordingOf is the folder for the recording of a training.
+func recordingOf(t job.Training, results string) string {
+	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Mode, t.Seed))
+}
+
+// newRecording begins the recording of a job as it is trained here: in one mode,
+// with one seed.
+func newRecording(j jobfile.Job, results string) (*record.Folder, error) {
 	text, err := yaml.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := record.Create(filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Mode, t.Seed)), text)
+	return record.Create(recordingOf(j.Training, results), text)
+}
+
+// recorded is a runner that records.
+func recorded(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+	folder, err := newRecording(j, results)
 	if err != nil {
 		return nil, err
 	}
 	o.Recorder = folder
-	result, err := train.Run(ctx, t, source, test, o)
+	result, err := train.Run(ctx, j.Training, source, test, o)
 	if closed := folder.Close(); err == nil {
 		err = closed
 	}

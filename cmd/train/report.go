@@ -49,6 +49,7 @@ type row struct {
 	SamplesPerSecond float64                 `json:"samples_per_s"`
 	Steps            int                     `json:"steps"`
 	Ranks            int                     `json:"ranks"`
+	Processes        int                     `json:"processes"`       // that the roles were in
 	Staleness        metric.HistogramSummary `json:"staleness"`       // own
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
 	StalenessDense   metric.HistogramSummary `json:"staleness_dense"` // per push to a dense PS, in pushes
@@ -87,7 +88,8 @@ func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 func (r *report) add(c contender, results []*train.Result) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps, Ranks: first.Training.Ranks, predicted: first.Probabilities}
+	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
+		Ranks: first.Training.Ranks, Processes: first.Processes, predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
@@ -132,6 +134,9 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
 	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; asynchronous embeddings: τ = %d%s\n",
 		t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.EffectiveStaleness(), r.denseSettings())
+	if slices.ContainsFunc(r.Runs, func(l row) bool { return l.Processes > 1 }) {
+		fmt.Fprintln(w, "a process for every role, on this machine, wherever there are roles")
+	}
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
 		t.Seed, r.furtherSeeds())
 	table := face.Table{

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tandem/algo/batch"
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
@@ -80,11 +81,12 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	}
 	bar := face.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
+	first := j.Training.Seed
 	for i, c := range all {
 		var results []*train.Result
 		for n := range f.seeds {
 			t := c.training
-			t.Seed = j.Training.Seed + uint64(n)
+			t.Seed = first + uint64(n)
 			source, err := jobfile.Source(data, &t)
 			if err != nil {
 				return nil, err
@@ -92,12 +94,16 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			o := train.Options{Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}}
-			var result *train.Result
-			if f.record && t.Mode != job.Sequential {
-				result, err = recorded(ctx, j, t, source, data.Test, o, folder)
-			} else {
-				result, err = train.Run(ctx, t, source, data.Test, o)
+			run := plainly
+			switch {
+			case t.Mode == job.Sequential: // it has no roles to be elsewhere, or to be recorded
+			case f.processes:
+				run = p.inProcesses(dataDir, f.record)
+			case f.record:
+				run = recorded
 			}
+			j.Training = t
+			result, err := run(ctx, j, source, data.Test, o, folder)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -108,6 +114,14 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	r.compare(firstLabel(data))
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
+}
+
+// A runner trains and evaluates a job as train.Run does, and may leave files in
+// the results folder.
+type runner func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error)
+
+func plainly(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, _ string) (*train.Result, error) {
+	return train.Run(ctx, j.Training, source, test, o)
 }
 
 // inModes returns a training in each mode.

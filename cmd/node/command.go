@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
+	"tandem/runtime/live"
+	"tandem/runtime/node"
+	"tandem/runtime/record"
+)
+
+// program is what the commands need of their surroundings.
+type program struct {
+	stdout, stderr io.Writer
+	dataDir        string // TANDEM_DATA
+}
+
+// flags are those of all commands; each registers its own.
+type flags struct {
+	file        string
+	index       int
+	listen      string
+	coordinator string
+	wait        time.Duration
+	record      string
+}
+
+// defaultHost is where the coordinator listens if nobody says otherwise.
+const defaultHost = "127.0.0.1:7300"
+
+const usage = `Play one role of a training cluster, as one process on this or another machine.
+
+cmd/train --processes starts a whole cluster on one machine; this command is for
+starting its roles by hand, or on several machines. Start the coordinator, then
+every other role, in any order, all from one build and with the same job file:
+its settings say how many of each there are.
+
+  coordinator        brings the others together and prints the result
+  loader             reads the training data; the coordinator needs them too, for the test rows
+  embedding-worker   ids to pooled embeddings; embedding-workers in the job, from --index 0
+  ps                 a shard of the embedding rows; parameter-servers in the job
+  trainer            a rank, which trains the dense network; ranks in the job
+  dense-ps           a shard of the dense network; dense-servers in the job, for modes that have them
+
+When one role ends before its time, all others stop within 5 seconds and say which.
+Connections are not encrypted: use a network of your own.`
+
+const examples = `  # one machine, a terminal (or an &) for each; the job has 1 embedding worker, 1 PS, 2 ranks
+  node coordinator --file job.yaml
+  node loader --file job.yaml
+  node embedding-worker --file job.yaml
+  node ps --file job.yaml
+  node trainer --file job.yaml --index 0
+  node trainer --file job.yaml --index 1
+
+  # several machines: listen where the others can reach it, and say where the coordinator is
+  10.0.0.1$ node coordinator --file job.yaml --listen 10.0.0.1:7300
+  10.0.0.2$ node ps --file job.yaml --listen 10.0.0.2:7301 --coordinator 10.0.0.1:7300`
+
+func (p *program) command() *cobra.Command {
+	c := &cobra.Command{
+		Use: "node", Short: "Play one role of a training cluster", Long: usage, Example: examples, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			var names []string
+			for _, sub := range c.Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, sub.Name())
+				}
+			}
+			hint := "roles are " + strings.Join(names, ", ") + "; see --help"
+			if len(args) == 0 {
+				return face.Misuse(hint, "no role")
+			}
+			return face.Misuse(hint, "unknown role %q", args[0])
+		},
+	}
+	face.Manners(c, p.stdout, p.stderr)
+	c.AddCommand(p.coordinatorCommand())
+	for _, r := range []struct {
+		name string
+		role msg.Role
+	}{
+		{"loader", msg.DataLoader}, {"embedding-worker", msg.EmbeddingWorker}, {"ps", msg.ParameterServer},
+		{"trainer", msg.NNWorker}, {"dense-ps", msg.DenseServer},
+	} {
+		c.AddCommand(p.roleCommand(r.name, r.role))
+	}
+	return c
+}
+
+// roleCommand returns the command that plays a role.
+func (p *program) roleCommand(name string, r msg.Role) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use: name, Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.play(c.Context(), msg.Address{Role: r, Index: int32(f.index)}, f)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
+	fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other roles reach this one; port 0 is any free one")
+	fs.StringVar(&f.coordinator, "coordinator", defaultHost, "HOST:PORT of the coordinator")
+	fs.DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait for the coordinator to be there")
+	fs.StringVar(&f.record, "record", "", "folder to record this role in, for cmd/sim replay")
+	return c
+}
+
+// load reads the job of a command.
+func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
+	j = jobfile.AdultIncome()
+	if f.file != "" {
+		if j, err = jobfile.Load(f.file); err != nil {
+			return j, nil, err
+		}
+	}
+	fingerprint, err = j.Fingerprint()
+	return j, fingerprint, err
+}
+
+// open reads the data of a job.
+func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
+	dataDir := p.dataDir
+	if dataDir == "" && f.file != "" {
+		dataDir = filepath.Dir(f.file)
+	}
+	return datasets.Open(j.Data, dataDir)
+}
+
+// play plays a role until the run is over.
+func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
+	j, fingerprint, err := f.load()
+	if err != nil {
+		return err
+	}
+	recorder, finish, err := f.recorder(j)
+	if err != nil {
+		return err
+	}
+	err = node.Run(ctx, node.Config{
+		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait, Job: fingerprint, Training: j.Training,
+		Recorder: recorder,
+		Open: func() (batch.Source, error) {
+			data, err := p.open(j, f)
+			if err != nil {
+				return nil, err
+			}
+			return jobfile.Source(data, &j.Training)
+		},
+	})
+	return cmp.Or(err, finish())
+}
+
+// recorder returns what keeps a recording, if one is asked for.
+func (f *flags) recorder(j jobfile.Job) (live.Recorder, func() error, error) {
+	if f.record == "" {
+		return nil, func() error { return nil }, nil
+	}
+	text, err := yaml.Marshal(j)
+	if err != nil {
+		return nil, nil, err
+	}
+	folder, err := record.Create(f.record, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	return folder, folder.Close, nil
+}

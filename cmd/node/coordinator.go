@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/runtime/launch"
+	"tandem/runtime/train"
+)
+
+// outcome is what the coordinator prints at the end.
+type outcome struct {
+	Mode             string                  `json:"mode"`
+	AUC              float64                 `json:"auc"`
+	LogLoss          float64                 `json:"log_loss"`
+	Samples          int                     `json:"samples"`
+	SamplesPerSecond float64                 `json:"samples_per_s"`
+	Steps            int                     `json:"steps"`
+	Ranks            int                     `json:"ranks"`
+	Rows             int                     `json:"rows"`
+	DenseDigest      string                  `json:"dense_digest"`
+	RowsDigest       string                  `json:"rows_digest"`
+	Staleness        metric.HistogramSummary `json:"staleness"`       // own
+	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
+	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
+}
+
+func (p *program) coordinatorCommand() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use: "coordinator", Short: "Bring the roles together, watch over them, print the result as JSON", Args: face.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return p.coordinate(c.Context(), f) },
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
+	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the other roles reach this one")
+	fs.StringVar(&f.record, "record", "", "folder to record the role of coordinator in, in modes that have it, for cmd/sim replay")
+	return c
+}
+
+// coordinate hosts a run whose processes others start.
+func (p *program) coordinate(ctx context.Context, f flags) error {
+	j, fingerprint, err := f.load()
+	if err != nil {
+		return err
+	}
+	if j.Training.Mode == job.Sequential {
+		return &face.Fault{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
+	}
+	data, err := p.open(j, f)
+	if err != nil {
+		return err
+	}
+	source, err := jobfile.Source(data, &j.Training)
+	if err != nil {
+		return err
+	}
+	recorder, finish, err := f.recorder(j)
+	if err != nil {
+		return err
+	}
+	cluster := launch.New(launch.Options{
+		Listen: f.listen, Training: j.Training, Job: fingerprint, Gathering: launch.Waiting(p.stderr), Recorder: recorder,
+	})
+	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Cluster: cluster})
+	cluster.Close(err)
+	if err = cmp.Or(err, finish()); err != nil {
+		return err
+	}
+	e := json.NewEncoder(p.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(outcome{
+		Mode: result.Training.Mode, AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Training.Ranks,
+		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
+		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),
+	})
+}

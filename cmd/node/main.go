@@ -1,0 +1,29 @@
+// Command node is one role of a training cluster in a process of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"tandem/cmd/face"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the program: its arguments, its outputs, its exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := &program{stdout: stdout, stderr: stderr, dataDir: os.Getenv("TANDEM_DATA")}
+	command := p.command()
+	command.SetArgs(args)
+	err := command.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted; every role of the run stops")
+	}
+	return face.Explain(stderr, "node", err)
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tandem/cmd/face/facetest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"node": func() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }})
+}
+
+// The scripts in testdata run the command as a user would.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
+			e.Setenv("HOST", listener.Addr().String())
+			return errors.Join(err, listener.Close())
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status},
+	})
+}

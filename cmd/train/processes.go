@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/algo/msg"
+	"tandem/cmd/internal/jobfile"
+	"tandem/runtime/launch"
+	"tandem/runtime/train"
+)
+
+// commands are the roles' names in cmd/node.
+var commands = map[msg.Role]string{
+	msg.DataLoader: "loader", msg.EmbeddingWorker: "embedding-worker", msg.ParameterServer: "ps",
+	msg.NNWorker: "trainer", msg.DenseServer: "dense-ps",
+}
+
+// inProcesses returns a runner that has a process for every role, on this
+// machine. All read the job, resolved, from one file. If they record, each
+// records its role.
+func (p *program) inProcesses(dataDir string, record bool) runner {
+	return func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+		program, err := launch.FindNode()
+		if err != nil {
+			return nil, err
+		}
+		files, err := os.MkdirTemp("", "tandem-job-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(files)
+		file, fingerprint, err := resolve(files, j)
+		if err != nil {
+			return nil, err
+		}
+		where, err := filepath.Abs(dataDir)
+		if err != nil {
+			return nil, err
+		}
+		flags := []string{"--file", file, "--wait", "3s"}
+		options := launch.Options{
+			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Environment: []string{"TANDEM_DATA=" + where},
+			Command: func(at msg.Address, host string) []string {
+				return append([]string{program, commands[at.Role], "--index", strconv.Itoa(int(at.Index)), "--coordinator", host}, flags...)
+			},
+		}
+		if !record {
+			return launched(ctx, options, source, test, o)
+		}
+		folder, err := newRecording(j, results)
+		if err != nil {
+			return nil, err
+		}
+		options.Recorder, flags = folder, append(flags, "--record", recordingOf(j.Training, results))
+		result, err := launched(ctx, options, source, test, o)
+		if err := cmp.Or(err, folder.Close()); err != nil {
+			return nil, err
+		}
+		return result, folder.Measured(result.Staleness)
+	}
+}
+
+// launched trains in processes, and waits for their end.
+func launched(ctx context.Context, options launch.Options, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+	cluster := launch.New(options)
+	o.Cluster = cluster
+	result, err := train.Run(ctx, options.Training, source, test, o)
+	cluster.Close(err)
+	return result, err
+}
+
+// resolve writes a job with all its settings, and returns the file and the
+// fingerprint of what a process reads there.
+func resolve(folder string, j jobfile.Job) (file string, fingerprint []byte, err error) {
+	text, err := yaml.Marshal(j)
+	if err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(folder, "job.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", nil, err
+	}
+	back, err := jobfile.Load(file)
+	if err != nil {
+		return "", nil, fmt.Errorf("the resolved job: %w", err)
+	}
+	fingerprint, err = back.Fingerprint()
+	return file, fingerprint, err
+}
