@@ -65,7 +65,9 @@ func (e *Evaluator) take(steps int, at unit.Tick) {
 	done := make(chan struct{})
 	e.numbers.pool.queue <- func() {
 		probabilities := e.evaluation.Predict(shot)
-		p.AUC, p.LogLoss = metric.AUC(probabilities, e.test.Labels), metric.LogLoss(probabilities, e.test.Labels)
+		labels := len(e.test.Labels) / e.test.Samples // of which the first counts
+		predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(e.test.Labels, labels, 0)
+		p.AUC, p.LogLoss = metric.AUC(predicted, truth), metric.LogLoss(predicted, truth)
 		close(done)
 	}
 	e.points = append(e.points, func() Point {
