@@ -16,7 +16,9 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/rng"
 	"tandem/runtime/coord"
+	"tandem/runtime/live"
 	"tandem/runtime/node"
+	"tandem/runtime/record"
 	"tandem/runtime/train"
 )
 
@@ -37,6 +39,7 @@ type setting struct {
 	Training job.Training
 	Steps    int
 	Alive    string // if not empty, where to hold a connection as long as it lives
+	Record   string // if not empty, the folder to record in
 }
 
 const settingName = "TANDEM_LAUNCH_TEST"
@@ -62,10 +65,24 @@ func play(what string, args []string) error {
 	if what == "unreachable" {
 		return unreachable(at, args[2])
 	}
+	recorder, err := s.recorder()
+	if err != nil {
+		return err
+	}
 	return node.Run(context.Background(), node.Config{
 		Role: at, Listen: "127.0.0.1:0", Coordinator: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
-		Open: func() (batch.Source, error) { return newRows(s.Steps), nil },
+		Recorder: recorder,
+		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
+}
+
+// recorder returns what keeps a recording, if there is to be one. The end of the
+// process closes its files.
+func (s setting) recorder() (live.Recorder, error) {
+	if s.Record == "" {
+		return nil, nil
+	}
+	return record.Create(s.Record, []byte("a job"))
 }
 
 func mustInt(text string) int {
@@ -97,8 +114,13 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	if err != nil {
 		return nil, err
 	}
+	recorder, err := s.recorder()
+	if err != nil {
+		return nil, err
+	}
 	c := New(Options{
-		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
+		Recorder: recorder,
+		Listen:   "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
 		Command: func(at msg.Address, host string) []string { return command("role", at, host) },
 	})
 	if change != nil {

@@ -16,6 +16,9 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/table"
+	"tandem/algo/work"
 	"tandem/runtime/train"
 )
 
@@ -51,6 +54,7 @@ func TestEveryModeInProcesses(t *testing.T) {
 		}
 		t.Run(mode, func(t *testing.T) {
 			s := setting{Training: small(mode), Steps: 12}
+			s.Training.EvaluateEvery = job.Every{Steps: 6}
 			last := 0
 			got, err := s.run(t.Context(), train.Options{Progress: func(done, _ int) { last = done }}, nil)
 			if err != nil {
@@ -65,11 +69,27 @@ func TestEveryModeInProcesses(t *testing.T) {
 			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own || got.Staleness.Cross.Max() > bounds.Cross {
 				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(), got.Staleness.Cross.Summary(), bounds)
 			}
-			if got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
+			if len(got.Curve) != 2 || got.Curve[0].Step != 6 {
+				t.Errorf("curve %+v, want points after 6 and 12 steps", got.Curve)
+			}
+			if got.Processes != len(mustRoles(t, &s.Training)) || got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
 				t.Errorf("nothing is reported: %+v", got)
 			}
 		})
 	}
+}
+
+// mustRoles returns the roles of a training.
+func mustRoles(t *testing.T, training *job.Training) []role.Role {
+	p, err := work.New(*training, newRows(1), table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := train.RoleConfig(training, p.Layout(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return role.New(cfg)
 }
 
 // endless has more steps than a test waits for.

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/algo/job"
+	"tandem/algo/pace"
+	"tandem/algo/replay"
+	"tandem/algo/table"
+	"tandem/algo/work"
+	"tandem/runtime/record"
+	"tandem/runtime/train"
+)
+
+var long = flag.Bool("long", false, "replay 20 seeds")
+
+// What every process has recorded of its own role is together the recording of the
+// run: it replays bit for bit, to the rows, the network and the staleness that
+// the processes came to.
+func TestRunsInProcessesReplayBitForBit(t *testing.T) {
+	seeds := uint64(1)
+	if *long {
+		seeds = 20
+	}
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue
+		}
+		for seed := range seeds {
+			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
+				s := setting{Training: small(mode), Steps: 12, Record: t.TempDir()}
+				s.Training.Seed, s.Training.DenseServers, s.Training.AverageEvery = seed, 2, 3
+				result, err := s.run(t.Context(), train.Options{}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.mustReplay(t, result)
+			})
+		}
+	}
+}
+
+// mustReplay replays what the processes of a run have recorded.
+func (s setting) mustReplay(t *testing.T, was *train.Result) {
+	files, err := record.Load(s.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	rule, err := s.Training.Rule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := replay.New(rule, files.Readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := work.New(s.Training, newRows(s.Steps), table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := pace.NewMeter(s.Training.Ranks, s.Training.ParameterServers)
+	if _, err := recording.Replay(p, meter); err != nil {
+		t.Fatal(err)
+	}
+	rows := uint64(0)
+	for _, shard := range p.Tables() {
+		rows += shard.Digest()
+	}
+	if rows != was.RowsDigest {
+		t.Errorf("rows %x, were %x", rows, was.RowsDigest)
+	}
+	got := meter.Staleness()
+	if diff := cmp.Diff(
+		fmt.Sprint(was.Staleness.Own, was.Staleness.Cross, was.Staleness.Dense, was.MissedUpdates),
+		fmt.Sprint(got.Own, got.Cross, got.Dense, p.Missed())); diff != "" {
+		t.Errorf("staleness and missed updates, the run's (−): %s", diff)
+	}
+}
