@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
@@ -198,6 +199,7 @@ func TestRefusals(t *testing.T) {
 			"embedding PS 0 was started with another job than the coordinator: give every role the same job file"},
 		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: Protocol, Job: ours},
 			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
+		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: Protocol, Job: ours}, "role 200 is unknown: start all roles from one build"},
 		{&control.Hello{Role: toRole(loader), Protocol: Protocol, Job: ours},
 			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
@@ -313,4 +315,27 @@ func TestJoinNeedsAHost(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "no coordinator answers at 127.0.0.1:") {
 		t.Error(err)
 	}
+}
+
+// A host that says nothing, as one whose machine is gone, is gone.
+func TestSilentHostIsGone(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := joinStream
+	silent.Handler = func(_ any, stream grpc.ServerStream) error {
+		<-stream.Context().Done()
+		return nil
+	}
+	host := grpc.NewServer()
+	host.RegisterService(&grpc.ServiceDesc{ServiceName: service.ServiceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{silent}}, nil)
+	go func() { _ = host.Serve(listener) }() // it ends with Stop
+	defer host.Stop()
+	m, err := Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, m, errSilent.Error())
 }

@@ -80,6 +80,10 @@ func (m *member) beat(gone <-chan struct{}) {
 
 // meet lets a role in, or tells it why not.
 func (h *Host) meet(m *member, hello *control.Hello) {
+	if !msg.Role(hello.Role.GetKind()).Known() {
+		m.refuse(fmt.Sprintf("role %d is unknown: start all roles from one build", hello.Role.GetKind()))
+		return
+	}
 	m.at, m.address = fromRole(hello.Role), hello.Address
 	if host, port, err := net.SplitHostPort(hello.Address); err == nil {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -87,10 +91,14 @@ func (h *Host) meet(m *member, hello *control.Hello) {
 		}
 	}
 	if reason := h.refusal(m.at, hello); reason != "" {
-		m.tell(&control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: reason}}})
+		m.refuse(reason)
 		return
 	}
 	h.members[m.at] = m
+}
+
+func (m *member) refuse(reason string) {
+	m.tell(&control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: reason}}})
 }
 
 // refusal says why a role may not join; "" if it may.
