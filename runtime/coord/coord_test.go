@@ -222,10 +222,11 @@ func TestRefusals(t *testing.T) {
 // A role that leaves before all are here may come again.
 func TestRoleMayComeAgain(t *testing.T) {
 	r := start(t)
-	r.join(server).conn.Close()
-	for told := ""; told != "missing data loader 0"; told = <-r.watched {
-	}
-	time.Sleep(50 * time.Millisecond) // or it would be refused, as being there already
+	m := r.join(server)
+	<-r.watched // nobody is there
+	<-r.watched // it is
+	m.conn.Close()
+	<-r.watched // it is not; or it would be refused, as being there already
 	r.all()
 }
 

@@ -39,7 +39,7 @@ var joinStream = grpc.StreamDesc{StreamName: "Join", ServerStreams: true, Client
 var service = grpc.ServiceDesc{ServiceName: "tandem.control.Host", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{joinStream}}
 
 func dial(address string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)))
 }
 
