@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tandem/algo/metric"
+	"tandem/experiments/study"
 )
 
 // Names of the effects.
@@ -65,17 +66,8 @@ func (r *worldResult) bootstrap(ctx context.Context, labels []float32, resamples
 func (r *worldResult) compare() {
 	for i := range r.Effects {
 		e := &r.Effects[i]
-		e.AUC = metric.MeanInterval(differences(e.treated.AUC, e.reference.AUC))
-		e.LogLoss = metric.MeanInterval(differences(e.treated.LogLoss, e.reference.LogLoss))
+		e.AUC = metric.MeanInterval(study.Differences(e.treated.AUC, e.reference.AUC))
+		e.LogLoss = metric.MeanInterval(study.Differences(e.treated.LogLoss, e.reference.LogLoss))
 		e.Verdict = metric.Explain(e.AUC, metric.EquivalenceMargin, r.TestRows)
 	}
-}
-
-// differences returns a − b, seed by seed.
-func differences(a, b []float64) []float64 {
-	d := make([]float64, len(a))
-	for i := range d {
-		d[i] = a[i] - b[i]
-	}
-	return d
 }

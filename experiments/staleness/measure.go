@@ -45,16 +45,16 @@ type armResult struct {
 
 // measure runs every arm under every seed on every world.
 func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (results []*worldResult, err error) {
-	log, err := newRunLog(filepath.Join(o.Folder, "staleness.csv"))
+	log, err := study.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if closed := log.close(); err == nil {
+		if closed := log.Close(); err == nil {
 			err = closed
 		}
 	}()
-	meter := &meter{total: len(p.Worlds) * p.Seeds * len(p.arms()), report: o.Progress}
+	meter := &study.Meter{Total: len(p.Worlds) * p.Seeds * len(p.arms()), Report: o.Progress}
 	for _, w := range p.Worlds {
 		result := &worldResult{World: w.Name, Alpha: w.Alpha}
 		for _, a := range p.arms() {
@@ -63,7 +63,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 		for i := range p.Seeds {
 			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), result, log, meter); err != nil {
 				return nil, fmt.Errorf("staleness: %s, seed %d, after %d of %d trainings: %w",
-					w.Name, p.Seed+uint64(i), meter.done, meter.total, err)
+					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
 		}
 		result.compare()
@@ -75,9 +75,9 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 // measureSeed runs every arm under one seed, all on the same rows in the same
 // order, and after the first seed makes the bootstrap comparisons, which need
 // the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w world, seed uint64, result *worldResult, log *runLog, m *meter) error {
-	m.show(0, 1, w.Name+", reading data")
-	data, err := datasets.Open(w.withSeed(seed), "")
+func (e Experiment) measureSeed(ctx context.Context, p plan, w study.World, seed uint64, result *worldResult, log *study.Log, m *study.Meter) error {
+	m.Show(0, 1, w.Name+", reading data")
+	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w world, seed uint6
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
 		t := p.training(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
-			Progress: func(done, steps int) { m.show(done, steps, what) },
+			Progress: func(done, steps int) { m.Show(done, steps, what) },
 		})
 		if err != nil {
 			return fmt.Errorf("%v: %w", a, err)
@@ -100,10 +100,10 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w world, seed uint6
 		if err := check(&t, shown); err != nil {
 			return fmt.Errorf("%v: %w", a, err)
 		}
-		if err := log.add(w, a, seed, shown); err != nil {
+		if err := log.Add(line(w, a, seed, shown)...); err != nil {
 			return err
 		}
-		m.done++
+		m.Done++
 		result.Arms[i].add(shown, seed == p.Seed)
 	}
 	if seed == p.Seed {
@@ -165,21 +165,5 @@ func (r *armResult) add(shown *train.Result, keepPredictions bool) {
 	r.Inflight.Merge(&shown.Staleness.Inflight)
 	if keepPredictions {
 		r.probabilities = shown.Probabilities
-	}
-}
-
-// meter tells how much of all trainings is done.
-type meter struct {
-	done, total int // trainings
-	report      func(done, total int, what string)
-}
-
-// perTraining is the number of marks that one training is divided into.
-const perTraining = 100
-
-// show reports the training at hand, done of steps.
-func (m *meter) show(done, steps int, what string) {
-	if m.report != nil {
-		m.report(m.done*perTraining+done*perTraining/steps, m.total*perTraining, what)
 	}
 }

@@ -6,8 +6,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/datasets"
-	"tandem/datasets/synth"
+	"tandem/experiments/study"
 )
 
 // plan is everything that is fixed before the first training.
@@ -15,32 +14,11 @@ type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
 	// Training is what all arms share; an arm sets mode, merge and staleness.
-	Training job.Training `yaml:"training"`
-	Taus     []int        `yaml:"taus"` // ascending
-	Worlds   []world      `yaml:"data"`
+	Training job.Training  `yaml:"training"`
+	Taus     []int         `yaml:"taus"` // ascending
+	Worlds   []study.World `yaml:"data"`
 	// Resamples is the number of draws of the paired bootstrap.
 	Resamples int `yaml:"bootstrap-resamples"`
-}
-
-// world is a law that rows come from.
-type world struct {
-	Name string `yaml:"name"`
-	// Alpha is the share of rows that hold the most frequent id, for generated
-	// data; 0 for real data.
-	Alpha float64         `yaml:"alpha,omitempty"`
-	Data  datasets.Config `yaml:"source"`
-}
-
-// withSeed returns the data of one seed: of a generator rows and teacher are
-// drawn anew, real data stay as they are.
-func (w world) withSeed(seed uint64) datasets.Config {
-	config := w.Data
-	if config.Synthetic != nil {
-		spec := *config.Synthetic
-		spec.Seed = seed
-		config.Synthetic = &spec
-	}
-	return config
 }
 
 // arm is one way of training.
@@ -96,9 +74,9 @@ func fullPlan() plan {
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
 	p := plan{Training: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
 	for _, alpha := range alphas {
-		p.Worlds = append(p.Worlds, generated(alpha, trainRows, testRows))
+		p.Worlds = append(p.Worlds, study.Generated(alpha, trainRows, testRows))
 	}
-	p.Worlds = append(p.Worlds, world{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}})
+	p.Worlds = append(p.Worlds, study.AdultIncome())
 	return p
 }
 
@@ -116,20 +94,4 @@ func commonTraining(tauMax int) job.Training {
 	t.Prefetch = tauMax + 1 // τ and not the queue is the bound
 	t.Scale = job.ScaleGlobal
 	return t
-}
-
-// generated is a world of six id columns in each of which the most frequent id
-// is in the share α of rows; the others follow Zipf's law. So α bounds the
-// frequency of every id, as in the analysis of the paper.
-func generated(alpha float64, trainRows, testRows int) world {
-	spec := synth.Spec{TrainRows: trainRows, TestRows: testRows, Alpha: alpha, Numeric: 4}
-	for i, cardinality := range []int64{100_000, 30_000, 10_000, 3_000, 1_000, 300} {
-		name := fmt.Sprintf("c%d", i+1)
-		spec.Columns = append(spec.Columns, synth.Column{Name: name, Cardinality: cardinality, Exponent: 1.05})
-		spec.AlphaColumns = append(spec.AlphaColumns, name)
-	}
-	return world{
-		Name: fmt.Sprintf("α = %g", alpha), Alpha: alpha,
-		Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &spec},
-	}
 }

@@ -2,7 +2,6 @@ package staleness
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"tandem/algo/metric"
@@ -29,7 +28,7 @@ func (p plan) findings(results []*worldResult) []string {
 	for _, r := range results {
 		merging, staleness := r.Effects[0], r.Effects[1:]
 		sentences = append(sentences,
-			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.World, plusMinus(merging.AUC), merging.Verdict),
+			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.World, study.PlusMinus(merging.AUC), merging.Verdict),
 			fmt.Sprintf("%s, AUC change by staleness: %s.", r.World, byVerdict(staleness)))
 	}
 	return append(sentences, p.reachedSentence(results))
@@ -40,7 +39,7 @@ func (p plan) findings(results []*worldResult) []string {
 func byVerdict(effects []effect) string {
 	var text strings.Builder
 	for i, e := range effects {
-		fmt.Fprintf(&text, "%s at τ = %d", plusMinus(e.AUC), *e.Tau)
+		fmt.Fprintf(&text, "%s at τ = %d", study.PlusMinus(e.AUC), *e.Tau)
 		switch {
 		case i+1 == len(effects):
 			text.WriteString(" (" + e.Verdict + ")")
@@ -81,7 +80,7 @@ func (p plan) notes(results []*worldResult) []string {
 	notes := []string{
 		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); arms of a seed share rows, order and initial values.", p.Seeds),
 		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive.",
-			thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
+			study.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
 		"With fewer test rows nothing is called equivalent: an interval that excludes 0 is different, however small; else no difference was found.",
 		fmt.Sprintf("%d comparisons at 95 %% each: if no effect existed, about %.1f intervals would exclude 0 by chance.",
 			comparisons, 0.05*float64(comparisons)),
@@ -94,21 +93,4 @@ func (p plan) notes(results []*worldResult) []string {
 		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, study.SeedsWanted))
 	}
 	return notes
-}
-
-// plusMinus writes an AUC interval, to 5 decimals.
-func plusMinus(v metric.Interval) string {
-	return fmt.Sprintf("%s ± %.5f", signed(v.Estimate), (v.High-v.Low)/2)
-}
-
-// signed writes a difference, to 5 decimals.
-func signed(v float64) string { return strings.Replace(fmt.Sprintf("%+.5f", v), "-", "−", 1) }
-
-// thousands writes a count with commas between groups of three digits.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

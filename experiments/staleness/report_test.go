@@ -159,11 +159,3 @@ func TestEffectFigure(t *testing.T) {
 		t.Errorf("points %+v, want %+v", got, want)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
-}

@@ -60,7 +60,7 @@ func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 			}
 		}
 		for _, w := range p.Worlds {
-			config := w.withSeed(3)
+			config := w.WithSeed(3)
 			if err := config.Validate(); err != nil {
 				t.Errorf("%s, %s: %v", name, w.Name, err)
 			}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"tandem/algo/metric"
 	"tandem/cmd/face"
+	"tandem/experiments/study"
 )
 
 // effectTable has a line per comparison.
@@ -21,8 +21,8 @@ func effectTable(results []*worldResult) face.Table {
 			if e.Tau != nil {
 				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
 			}
-			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, plusMinus(e.AUC),
-				fmt.Sprintf("[%s, %s]", signed(e.Bootstrap.Low), signed(e.Bootstrap.High)), plusMinus(e.LogLoss)})
+			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, study.PlusMinus(e.AUC),
+				fmt.Sprintf("[%s, %s]", study.Signed(e.Bootstrap.Low), study.Signed(e.Bootstrap.High)), study.PlusMinus(e.LogLoss)})
 		}
 	}
 	return t
@@ -36,7 +36,7 @@ func armTable(results []*worldResult) face.Table {
 		Words:   2,
 	}
 	line := func(r *worldResult, name string, auc, logLoss []float64) {
-		t.Rows = append(t.Rows, []string{r.World, name, level(auc), level(logLoss), thousands(r.TrainRows), thousands(r.TestRows)})
+		t.Rows = append(t.Rows, []string{r.World, name, study.Level(auc), study.Level(logLoss), study.Thousands(r.TrainRows), study.Thousands(r.TestRows)})
 	}
 	for _, r := range results {
 		if r.Oracle != nil {
@@ -47,12 +47,6 @@ func armTable(results []*worldResult) face.Table {
 		}
 	}
 	return t
-}
-
-// level writes the mean of values and half its interval, to 4 decimals.
-func level(values []float64) string {
-	v := metric.MeanInterval(values)
-	return fmt.Sprintf("%.4f ± %.4f", v.Estimate, (v.High-v.Low)/2)
 }
 
 // stalenessTable has a line per hybrid arm: what reads had missed.
