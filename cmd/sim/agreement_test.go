@@ -10,7 +10,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
-	"tandem/cmd/internal/jobfile"
+	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 	"tandem/runtime/train"
@@ -77,7 +77,7 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					if _, err := train.Run(t.Context(), training, source, data.Test, train.Options{Observer: real}); err != nil {
 						t.Fatal(err)
 					}
-					w, layout, err := jobfile.Counted(data, &training)
+					w, layout, err := workload.Counted(data, &training)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/unit"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
+	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 	"tandem/sim/cluster"
@@ -84,7 +85,7 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
 	var err error
-	if q.workload, q.layout, err = q.job.Simulated(p.dataFolder(f.file)); err != nil {
+	if q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, p.dataFolder(f.file)); err != nil {
 		return nil, err
 	}
 	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0

@@ -7,6 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
+	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/sim/cluster"
 )
@@ -27,7 +28,7 @@ type prediction struct {
 // simulate predicts the modes that run on a cluster.
 func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
-	workload, layout, err := jobfile.Counted(data, &j.Training)
+	w, layout, err := workload.Counted(data, &j.Training)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
@@ -35,7 +36,7 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 		if t.Mode == job.Sequential {
 			continue
 		}
-		a, err := cluster.Predict(j.Cluster, t, layout, workload)
+		a, err := cluster.Predict(j.Cluster, t, layout, w)
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Mode, err)
 		}

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Observers []event.Observer // see every record, one at a time
 	Recorder  Recorder         // if not nil, keeps all that happens to every role
+	Stopwatch Stopwatch        // if not nil, is told how long work takes
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
 	// step, which waits for it: the dense network has taken the steps before this
 	// one, and in sync mode so have the rows of every PS. The state may be read
@@ -52,6 +53,7 @@ type run struct {
 	start      time.Time
 	ended      context.Context // of the run
 	beforeStep func(step int, state work.State) error
+	stopwatch  Stopwatch // may be nil
 	fail       context.CancelCauseFunc
 	nodes      map[msg.Address]*node
 
@@ -181,7 +183,11 @@ func (r *run) reduce() {
 			return
 		}
 		if r.elsewhere == nil {
+			begin := time.Now()
 			r.performer.Reduce(b.index)
+			if r.stopwatch != nil {
+				r.stopwatch.Reduced(b.index, time.Since(begin))
+			}
 		} else if err := r.elsewhere.Reduce(r.ended, b.index); err != nil {
 			r.fail(err)
 			return

@@ -2,6 +2,7 @@ package live
 
 import (
 	"sync"
+	"time"
 
 	"tandem/algo/msg"
 	"tandem/algo/role"
@@ -150,6 +151,10 @@ func (n *node) do(w role.Work) (role.Result, error) {
 		if err := n.run.beforeStep(int(w.Step), lanes{n.run}); err != nil {
 			return role.Result{}, err
 		}
+	}
+	if n.run.stopwatch != nil {
+		begin := time.Now()
+		defer func() { n.run.stopwatch.Worked(w, time.Since(begin)) }()
 	}
 	return n.run.performer.Do(n.state.Address(), n.store, w, func(bucket int32) {
 		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})

@@ -42,7 +42,7 @@ func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addre
 		return nil, errors.New("live: no message is lost here; retry must be 0")
 	}
 	r := newRun(cfg, p, here)
-	r.observers, r.beforeStep, r.elsewhere = o.Observers, o.BeforeStep, elsewhere
+	r.observers, r.beforeStep, r.stopwatch, r.elsewhere = o.Observers, o.BeforeStep, o.Stopwatch, elsewhere
 	return &Part{r}, r.record(o.Recorder)
 }
 

@@ -58,6 +58,8 @@ type Options struct {
 	// Recorder keeps what a replay needs; sequential training has nothing to
 	// record, and Run refuses it.
 	Recorder live.Recorder
+	// Stopwatch is told how long the work of roles in this process has taken.
+	Stopwatch live.Stopwatch
 	// Cluster, if not nil, has the roles in processes of their own; sequential
 	// training has no roles and stays in this one. Observer is told their records
 	// after training, and they have no Recorder.
@@ -183,7 +185,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	evaluation := p.NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder, BeforeStep: e.beforeStep}); err != nil {
+	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep}); err != nil {
 		return nil, err
 	}
 	result.Wall = time.Since(e.start)

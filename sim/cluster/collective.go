@@ -32,6 +32,9 @@ func (w *world) reduce(i int32) (ended bool) {
 	now := w.clock.Now()
 	switch t.stage {
 	case 0:
+		if w.reduceRecorded(i) {
+			return false
+		}
 		w.wait(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
 	case 1:
 		if w.servers == 1 {

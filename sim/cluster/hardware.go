@@ -19,7 +19,8 @@ type hardware struct {
 
 	workers, servers, loaders      int // hosts
 	workersPerHost, serversPerHost int
-	perServer                      int // accelerators
+	perServer                      int      // accelerators
+	machine                        *Machine // if it is the cluster
 }
 
 // load reads the profiles of a spec at the numbers of hosts of a position.

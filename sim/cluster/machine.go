@@ -15,10 +15,13 @@ type Machine struct {
 	RowTime     unit.Tick        // of one core to look one row up
 	MessageTime unit.Tick        // of one message between two roles, from send to receipt
 	Date        string           // of the measurement: YYYY-MM-DD
+
+	EmbeddingWorkers, ParameterServers int       // in the process; 0: one
+	Recorded                           *Recorded // nil: all work is priced by the rates above
 }
 
-// ThisMachine returns the cluster that is one measured machine: one EW and one
-// PS beside the ranks, all sharing its cores, the dense network included.
+// ThisMachine returns the cluster that is one measured machine: EWs and PSs
+// beside the ranks, all sharing its cores, the dense network included.
 // Messages pass pointers.
 func ThisMachine(m Machine) Spec {
 	one := Hosts{Profile: "this-machine", Count: 1, PerHost: 1}
@@ -71,7 +74,8 @@ func (m *Machine) profiles() *hardware {
 			IDTime:      DefaultSoftware().IDTime,
 			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
 		},
-		workers: 1, servers: 1, loaders: 1, workersPerHost: 1, serversPerHost: 1, perServer: 1,
+		workers: 1, servers: 1, loaders: 1, perServer: 1,
+		workersPerHost: max(1, m.EmbeddingWorkers), serversPerHost: max(1, m.ParameterServers), machine: m,
 	}
 }
 

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"tandem/algo/msg"
-	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -53,6 +52,9 @@ func (w *world) perform(i int32) (ended bool) {
 
 // begin charges work to what it runs on.
 func (w *world) begin(i int32, work role.Work) {
+	if w.beginRecorded(i, work) {
+		return
+	}
 	t := &w.tasks[i]
 	at := &w.places[t.role]
 	host := func(c device.HostCost) { w.charge(i, at.host, c, at.width, float64(at.members)*at.stripe) }
@@ -75,13 +77,7 @@ func (w *world) begin(i int32, work role.Work) {
 	case role.Forward:
 		w.compute(i, times(p.batch(work.Samples).forward, w.slowdown(work)))
 	case role.Backward:
-		if t.stage == 0 {
-			t.total = times(p.batch(work.Samples).backward, w.slowdown(work))
-		}
-		end := times(t.total, w.ends[t.stage])
-		takes := end - t.spent
-		t.spent = end
-		w.compute(i, takes)
+		w.backward(i, times(p.batch(work.Samples).backward, w.slowdown(work)))
 	case role.ReadDense:
 		host(p.parameterHost.CopyCost(w.config.DenseServers[w.addressOf(t.role).Index]))
 	case role.ApplyPush:
@@ -91,12 +87,25 @@ func (w *world) begin(i int32, work role.Work) {
 	case role.Average:
 		w.compute(i, p.device.Time(p.sweep(4))) // parameters read and written, mean and copy read
 	case role.DenseApply:
-		if p.colocated() && work.Rank > 0 && w.config.Rule.Dense().Kind == pace.AllReduced {
-			w.wait(i, w.clock.Now()) // the ranks of one process share one replica
+		if w.sharesReplica(work) {
+			w.wait(i, w.clock.Now())
 			return
 		}
 		w.compute(i, p.batch(work.Samples).update)
 	}
+}
+
+// backward runs the part of a backward pass, of so much in total, that makes the
+// bucket of the task's stage final.
+func (w *world) backward(i int32, total unit.Tick) {
+	t := &w.tasks[i]
+	if t.stage == 0 {
+		t.total = total
+	}
+	end := times(t.total, w.ends[t.stage])
+	takes := end - t.spent
+	t.spent = end
+	w.compute(i, takes)
 }
 
 // compute runs kernels on a rank's accelerator, or, where the host is the

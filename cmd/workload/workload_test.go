@@ -1,4 +1,4 @@
-package jobfile
+package workload
 
 import (
 	"math"
@@ -13,12 +13,16 @@ import (
 	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/datasets/synth"
-	"tandem/sim/cluster"
 )
+
+type jobOf struct {
+	Data     datasets.Config
+	Training job.Training
+}
 
 // What follows from the law of generated data is what counting finds in them.
 func TestExpectedAgreesWithCounted(t *testing.T) {
-	j := Job{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
 		Seed: 1, TrainRows: 40_000, TestRows: 10, Numeric: 3,
 		Columns: []synth.Column{
 			{Name: "user", Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20, Exponent: 0.5},
@@ -27,8 +31,8 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 	}, Slots: []datasets.SlotSetting{
 		{Slot: "user", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 		{Slot: "tags", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
-	}}, Training: job.Default(), Cluster: cluster.Persia()}
-	expected, expectedLayout, err := j.Simulated("")
+	}}, Training: job.Default()}
+	expected, expectedLayout, err := Simulated(&j.Data, &j.Training, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +64,11 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 // Generated data give the simulator the sizes of compressed ids and signs that a
 // run of the same job finds in its first batches.
 func TestPackedSizesOfGeneratedRows(t *testing.T) {
-	j := Job{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
 		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []synth.Column{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
-	}}, Training: job.Default(), Cluster: cluster.Persia()}
+	}}, Training: job.Default()}
 	j.Training.Index = job.IndexCompressed
-	expected, _, err := j.Simulated("")
+	expected, _, err := Simulated(&j.Data, &j.Training, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 }
 
 // mustOpen returns the training rows of a job in their order.
-func mustOpen(t *testing.T, j *Job) (batch.Source, *datasets.Dataset) {
+func mustOpen(t *testing.T, j *jobOf) (batch.Source, *datasets.Dataset) {
 	t.Helper()
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
@@ -122,7 +126,7 @@ func mustOpen(t *testing.T, j *Job) (batch.Source, *datasets.Dataset) {
 // Equal ids in two slots are two rows, so a sample has as many rows as slots; more
 // samples than there are count as all of them.
 func TestDistinctCountsSigns(t *testing.T) {
-	j := AdultIncome()
+	j := jobOf{Data: datasets.Config{Kind: datasets.AdultIncome}, Training: job.Default()}
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,6 @@
-package jobfile
+// Package workload counts what the simulator has to know of data: how many ids
+// and rows samples have.
+package workload
 
 import (
 	"fmt"
@@ -21,24 +23,24 @@ import (
 // data are not generated for it, their law says all, but for one global batch
 // where ids are compressed; others are read from dataDir, the value of
 // TANDEM_DATA.
-func (j *Job) Simulated(dataDir string) (cluster.Workload, *model.Layout, error) {
-	if j.Data.Kind == datasets.Synthetic {
-		w, schema, err := expect(&j.Data, &j.Training)
+func Simulated(config *datasets.Config, t *job.Training, dataDir string) (cluster.Workload, *model.Layout, error) {
+	if config.Kind == datasets.Synthetic {
+		w, schema, err := expect(config, t)
 		if err != nil {
 			return w, nil, err
 		}
-		if j.Training.Index == job.IndexCompressed {
-			if w.Packed, err = packedSizesOfGenerated(j.Data, &j.Training); err != nil {
+		if t.Index == job.IndexCompressed {
+			if w.Packed, err = packedSizesOfGenerated(*config, t); err != nil {
 				return w, nil, err
 			}
 		}
-		return lay(w, schema, &j.Training)
+		return lay(w, schema, t)
 	}
-	data, err := datasets.Open(j.Data, dataDir)
+	data, err := datasets.Open(*config, dataDir)
 	if err != nil {
 		return cluster.Workload{}, nil, err
 	}
-	return Counted(data, &j.Training)
+	return Counted(data, t)
 }
 
 // Counted returns the same for data in memory, by counting the rows for

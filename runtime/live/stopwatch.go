@@ -1,0 +1,17 @@
+package live
+
+import (
+	"time"
+
+	"tandem/algo/role"
+)
+
+// Stopwatch is told how long work has taken, from its beginning to its end on
+// whatever core it ran. Several goroutines may call it at a time.
+type Stopwatch interface {
+	// Worked is told of a piece of work.
+	Worked(w role.Work, took time.Duration)
+	// Reduced is told of the sum of a bucket over the ranks, where all are in this
+	// process.
+	Reduced(bucket int32, took time.Duration)
+}
