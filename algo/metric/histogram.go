@@ -122,6 +122,42 @@ func (h *Histogram) Quantile(q float64) int {
 	return h.max
 }
 
+// AtMost returns the share of the values that are not above a value, 0 without
+// values. From HistogramLimit up it is 1.
+func (h *Histogram) AtMost(value int) float64 {
+	if h.count == 0 {
+		return 0
+	}
+	if value >= HistogramLimit {
+		return 1
+	}
+	seen := uint64(0)
+	for _, count := range h.counts[:min(value+1, len(h.counts))] {
+		seen += count
+	}
+	return float64(seen) / float64(h.count)
+}
+
+// Distance returns the Wasserstein distance of two histograms, in their unit: by
+// how much the values of one must be moved on average to become the other. Values
+// from HistogramLimit up count as that. It is NaN if either is empty.
+func (h *Histogram) Distance(other *Histogram) float64 {
+	if h.count == 0 || other.count == 0 {
+		return math.NaN()
+	}
+	var distance, mine, theirs float64
+	for value := range min(max(h.max, other.max), HistogramLimit) {
+		if value < len(h.counts) {
+			mine += float64(h.counts[value])
+		}
+		if value < len(other.counts) {
+			theirs += float64(other.counts[value])
+		}
+		distance += math.Abs(mine/float64(h.count) - theirs/float64(other.count))
+	}
+	return distance
+}
+
 // HistogramSummary is what a report shows of a histogram.
 type HistogramSummary struct {
 	Mean  float64 `json:"mean"`

@@ -1,0 +1,143 @@
+package simvsreal
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"tandem/algo/job"
+	"tandem/datasets"
+	"tandem/experiments/study"
+	"tandem/experiments/twin"
+	"tandem/runtime/probe"
+	"tandem/sim/cluster"
+)
+
+// results are all runs.
+type results struct {
+	Modes []*modeResult `json:"modes"`
+	Work  []workTime    `json:"work"` // of the first round
+}
+
+// modeResult has the runs of a mode, a pair for each round.
+type modeResult struct {
+	Mode      string      `json:"mode"`
+	Real      []*twin.Run `json:"real"`
+	Simulated []*twin.Run `json:"simulated"`
+}
+
+// workTime is the median of a kind of work in the sync run.
+type workTime struct {
+	Kind    string  `json:"kind"`
+	Samples int32   `json:"samples,omitempty"` // 0: of any size
+	Seconds float64 `json:"time_s"`
+}
+
+// measure runs every round.
+func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err error) {
+	log, err := study.NewLog(filepath.Join(o.Folder, "simvsreal.csv"), header()...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := log.Close(); err == nil {
+			err = closed
+		}
+	}()
+	r = &results{}
+	for _, mode := range p.Modes {
+		r.Modes = append(r.Modes, &modeResult{Mode: mode})
+	}
+	meter := &study.Meter{Total: p.Rounds * 2 * len(p.Modes), Report: o.Progress}
+	for round := range p.Rounds {
+		if err := p.round(ctx, round, r, log, meter); err != nil {
+			return nil, fmt.Errorf("simvsreal: round %d: %w", round+1, err)
+		}
+	}
+	return r, nil
+}
+
+// round measures the machine, then every mode for real, sync first because it
+// calibrates and the others beginning with another one each time, and then
+// simulates them.
+func (p *plan) round(ctx context.Context, round int, r *results, log *study.Log, m *study.Meter) error {
+	seed := p.Seed + uint64(round)
+	m.Show(0, 1, "measuring the machine")
+	machine, err := probe.Run()
+	if err != nil {
+		return err
+	}
+	data, err := datasets.Open(p.World.WithSeed(seed), "")
+	if err != nil {
+		return err
+	}
+	var spec cluster.Spec
+	others := 0
+	for i := range p.Modes {
+		at := i
+		if i > 0 {
+			others = len(p.Modes) - 1
+			at = 1 + (i-1+round)%others
+		}
+		one := &twin.Job{Training: p.training(p.Modes[at], seed), Data: data}
+		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
+		calibration := twin.NewCalibration() // in every run, so that it slows all alike
+		run, err := one.Real(ctx, show, calibration)
+		if err != nil {
+			return err
+		}
+		if one.Training.Mode == job.Sync {
+			spec = calibration.Cluster(&one.Training, &machine)
+			if round == 0 {
+				r.Work = workTimes(calibration.Recorded(&one.Training))
+			}
+		}
+		m.Done++
+		r.Modes[at].Real = append(r.Modes[at].Real, run)
+		if err := log.Add(line(p.Modes[at], "real", seed, run)...); err != nil {
+			return err
+		}
+	}
+	for _, mode := range r.Modes {
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		m.Show(0, 1, mode.Mode+", simulated")
+		run, err := one.Simulated(ctx, spec)
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode.Mode, err)
+		}
+		m.Done++
+		mode.Simulated = append(mode.Simulated, run)
+		if err := log.Add(line(mode.Mode, "simulated", seed, run)...); err != nil {
+			return err
+		}
+	}
+	m.Show(0, 1, "round done")
+	return nil
+}
+
+func workTimes(r *cluster.Recorded) []workTime {
+	var list []workTime
+	for _, w := range r.Work {
+		list = append(list, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})
+	}
+	for bucket, t := range r.Reduce {
+		list = append(list, workTime{Kind: fmt.Sprintf("reduce bucket %d", bucket), Seconds: t.Seconds()})
+	}
+	return list
+}
+
+// header names the columns of simvsreal.csv.
+func header() []string {
+	return []string{"mode", "world", "seed", "step_s", "samples_per_s", "ge_s", "fc_s", "bc_s", "ds_s", "peg_s",
+		"own_mean_steps", "cross_mean_steps", "dense_mean_updates", "auc", "log_loss_nats"}
+}
+
+func line(mode, world string, seed uint64, r *twin.Run) []string {
+	line := []string{mode, world, strconv.FormatUint(seed, 10), study.Number(r.StepSeconds), study.Number(r.Throughput)}
+	for _, s := range r.Stages.All() {
+		line = append(line, study.Number(s))
+	}
+	return append(line, study.Number(r.Staleness.Own.Mean()), study.Number(r.Staleness.Cross.Mean()),
+		study.Number(r.Staleness.Dense.Mean()), study.Number(r.AUC), study.Number(r.LogLoss))
+}

@@ -1,0 +1,36 @@
+package simvsreal
+
+import (
+	"slices"
+
+	"tandem/algo/job"
+	"tandem/experiments/study"
+)
+
+// plan is everything that is fixed before the first run.
+type plan struct {
+	Seed     uint64       `yaml:"seed"` // of the first round
+	Rounds   int          `yaml:"rounds"`
+	Training job.Training `yaml:"training"` // what all modes share
+	World    study.World  `yaml:"data"`
+	Modes    []string     `yaml:"modes"`
+}
+
+func newPlan(trainRows, testRows int) plan {
+	t := job.Default()
+	t.Model.EmbeddingDim, t.Model.Top = 16, []int{64, 32}
+	t.Dense.Rate, t.Rows.Rate = 0.003, 0.1
+	t.Prefetch = 4
+	return plan{
+		Training: t, World: study.Generated(0.1, trainRows, testRows),
+		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
+	}
+}
+
+// training returns the job of a mode under a seed. All modes merge gradients by
+// rank, as those that never wait must, so that sync does the same work.
+func (p *plan) training(mode string, seed uint64) job.Training {
+	t := p.Training
+	t.Mode, t.Merge, t.Seed = mode, job.MergeRank, seed
+	return t
+}
