@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tandem/experiments/modes"
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/staleness"
 	"tandem/experiments/study"
@@ -37,7 +38,7 @@ type experiment interface {
 
 // experiments lists all, in the order of reports.
 func experiments() []experiment {
-	return []experiment{staleness.New(), simvsreal.New()}
+	return []experiment{staleness.New(), simvsreal.New(), modes.New()}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -1,0 +1,144 @@
+package modes
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/datasets"
+	"tandem/experiments/study"
+	"tandem/experiments/twin"
+	"tandem/sim/cluster"
+)
+
+// result is what all trainings on one world have shown.
+type result struct {
+	World    string        `json:"data"`
+	TestRows int           `json:"test_rows"`
+	Modes    []*modeResult `json:"modes"`
+}
+
+// modeResult has the trainings of a mode, one for each seed.
+type modeResult struct {
+	Mode      string      `json:"mode"`
+	Real      []*twin.Run `json:"real"`
+	Simulated []*twin.Run `json:"simulated,omitempty"` // sequential has no cluster
+}
+
+// measure trains in every mode under every seed on every world.
+func (p *plan) measure(ctx context.Context, o study.Options) (results []*result, err error) {
+	log, err := study.NewLog(filepath.Join(o.Folder, "modes.csv"), header()...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := log.Close(); err == nil {
+			err = closed
+		}
+	}()
+	meter := &study.Meter{Total: len(p.Worlds) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
+	for _, w := range p.Worlds {
+		r := &result{World: w.Name}
+		for _, mode := range p.Modes {
+			r.Modes = append(r.Modes, &modeResult{Mode: mode})
+		}
+		for i := range p.Seeds {
+			if err := p.measureSeed(ctx, w, i, r, log, meter); err != nil {
+				return nil, fmt.Errorf("modes: %s, seed %d, after %d of %d trainings: %w",
+					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
+			}
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// measureSeed trains in every mode under one seed. Real trainings begin with
+// another mode every time, so that a drift of the machine favours none.
+func (p *plan) measureSeed(ctx context.Context, w study.World, round int, r *result, log *study.Log, m *study.Meter) error {
+	seed := p.Seed + uint64(round)
+	m.Show(0, 1, w.Name+", reading data")
+	data, err := datasets.Open(w.WithSeed(seed), "")
+	if err != nil {
+		return err
+	}
+	r.TestRows = data.Test.Samples
+	for i := range r.Modes {
+		mode := r.Modes[(i+round)%len(r.Modes)]
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		run, err := one.Real(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) }, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode.Mode, err)
+		}
+		mode.Real = append(mode.Real, run)
+		m.Done++
+		if err := log.Add(line(w.Name, mode.Mode, "this machine", seed, run)...); err != nil {
+			return err
+		}
+	}
+	for _, mode := range r.Modes {
+		if mode.Mode == job.Sequential {
+			continue
+		}
+		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		run, err := one.Simulated(ctx, cluster.Persia())
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode.Mode, err)
+		}
+		mode.Simulated = append(mode.Simulated, run)
+		m.Done++
+		if err := log.Add(line(w.Name, mode.Mode, "Persia's cluster", seed, run)...); err != nil {
+			return err
+		}
+	}
+	m.Show(0, 1, w.Name)
+	return nil
+}
+
+// of returns a quantity of runs.
+func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = quantity(r)
+	}
+	return values
+}
+
+func auc(r *twin.Run) float64        { return r.AUC }
+func logLoss(r *twin.Run) float64    { return r.LogLoss }
+func throughput(r *twin.Run) float64 { return r.Throughput }
+
+// find returns the runs of a mode.
+func (r *result) find(mode string) *modeResult {
+	for _, m := range r.Modes {
+		if m.Mode == mode {
+			return m
+		}
+	}
+	return nil
+}
+
+// difference returns the AUC of runs less that of sync on this machine, whose bits
+// are those of sync on any cluster.
+func (r *result) difference(runs []*twin.Run) metric.Interval {
+	return metric.MeanInterval(study.Differences(of(runs, auc), of(r.find(job.Sync).Real, auc)))
+}
+
+// header names the columns of modes.csv.
+func header() []string {
+	return []string{"data", "mode", "world", "seed", "auc", "log_loss_nats", "samples_per_s", "step_s",
+		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps", "dense_mean_updates", "dense_max_updates"}
+}
+
+func line(data, mode, world string, seed uint64, r *twin.Run) []string {
+	line := []string{data, mode, world, strconv.FormatUint(seed, 10), study.Number(r.AUC), study.Number(r.LogLoss),
+		study.Number(r.Throughput), study.Number(r.StepSeconds)}
+	for _, h := range []*metric.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
+		line = append(line, study.Number(h.Mean()), strconv.Itoa(h.Max()))
+	}
+	return line
+}

@@ -1,0 +1,65 @@
+package modes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/experiments/study"
+)
+
+// A small comparison in both worlds: sequential and both sync have the same bits,
+// every mode learns, the report can be drawn.
+func TestAllModes(t *testing.T) {
+	p := newPlan(6_000, 2_000)
+	p.Worlds = p.Worlds[:1]
+	folder := t.TempDir()
+	report, err := follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Data.([]*result)[0]
+	if len(r.Modes) != len(job.Modes()) {
+		t.Fatalf("%d modes", len(r.Modes))
+	}
+	sequential, sync := r.find(job.Sequential), r.find(job.Sync)
+	for i := range sync.Real {
+		if a, b, c := sequential.Real[i].AUC, sync.Real[i].AUC, sync.Simulated[i].AUC; a != b || b != c {
+			t.Errorf("AUC of sequential %v, sync %v, sync simulated %v", a, b, c)
+		}
+	}
+	for _, m := range r.Modes {
+		for _, w := range m.worlds() {
+			for _, run := range w.runs {
+				if run.AUC < 0.52 || run.Throughput <= 0 {
+					t.Errorf("%s, %s: AUC %v, %v samples/s", m.Mode, w.name, run.AUC, run.Throughput)
+				}
+			}
+		}
+		if asynchronous := m.Mode != job.Sequential && m.Mode != job.Sync; asynchronous && m.Simulated[0].Staleness.Own.Count() == 0 {
+			t.Errorf("%s: no read measured", m.Mode)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "modes.csv"))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+2*(2*len(r.Modes)-1) {
+		t.Errorf("%d lines, error %v", lines, err)
+	}
+	if err := report.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A context that has ended stops the experiment.
+func TestStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := newPlan(1_000, 500)
+	p.Worlds = p.Worlds[:1]
+	if _, err := follow(ctx, p, study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}

@@ -1,0 +1,36 @@
+package modes
+
+import (
+	"tandem/algo/job"
+	"tandem/experiments/study"
+)
+
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed     uint64        `yaml:"seed"` // the first
+	Seeds    int           `yaml:"seeds"`
+	Training job.Training  `yaml:"training"` // what all modes share
+	Worlds   []study.World `yaml:"data"`
+	Modes    []string      `yaml:"modes"`
+}
+
+// newPlan returns a plan over all modes. The rates are those that the staleness
+// experiment has chosen by sequential training alone, on data of no report.
+func newPlan(trainRows, testRows int) plan {
+	t := job.Default()
+	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
+	t.Dense.Rate, t.Rows.Rate = 0.01, 0.1
+	t.GlobalBatch, t.Prefetch = 256, 4
+	return plan{
+		Training: t, Modes: job.Modes(),
+		Worlds: []study.World{study.Generated(0.1, trainRows, testRows), study.AdultIncome()},
+	}
+}
+
+// training returns the job of a mode under a seed. All merge gradients by rank,
+// as modes that never wait must, so that modes differ in nothing else.
+func (p *plan) training(mode string, seed uint64) job.Training {
+	t := p.Training
+	t.Mode, t.Merge, t.Seed = mode, job.MergeRank, seed
+	return t
+}
