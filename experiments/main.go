@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"tandem/experiments/modes"
+	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/staleness"
 	"tandem/experiments/study"
@@ -38,7 +39,7 @@ type experiment interface {
 
 // experiments lists all, in the order of reports.
 func experiments() []experiment {
-	return []experiment{staleness.New(), simvsreal.New(), modes.New()}
+	return []experiment{staleness.New(), simvsreal.New(), modes.New(), semantics.New()}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -143,7 +143,7 @@ func aucFigure(results []*result) study.Figure {
 	color := 0
 	for _, r := range results {
 		for _, name := range []string{"this machine", "Persia's cluster"} {
-			l := study.Line{Name: r.World + ", " + name, Color: color}
+			l := study.Line{Name: r.World + ", " + legend(name), Color: color, Apart: true}
 			for i, m := range r.Modes {
 				for _, w := range m.worlds() {
 					if w.name == name {
@@ -160,6 +160,14 @@ func aucFigure(results []*result) study.Figure {
 	return f
 }
 
+// legend is a short name of a world.
+func legend(name string) string {
+	if name == "this machine" {
+		return "here"
+	}
+	return "Persia"
+}
+
 // speedFigure has throughput as multiples of sync's in the same world.
 func speedFigure(results []*result) study.Figure {
 	f := study.Figure{
@@ -170,10 +178,10 @@ func speedFigure(results []*result) study.Figure {
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, real := range []bool{true, false} {
-			l := study.Line{Name: r.World + ", this machine", Color: color}
+			l := study.Line{Name: r.World + ", here", Color: color, Apart: true}
 			base := metric.MeanInterval(of(sync.Real, throughput)).Estimate
 			if !real {
-				l.Name = r.World + ", Persia's cluster"
+				l.Name = r.World + ", Persia"
 				base = metric.MeanInterval(of(sync.Simulated, throughput)).Estimate
 			}
 			for i, m := range r.Modes {
@@ -195,15 +203,12 @@ func speedFigure(results []*result) study.Figure {
 	return f
 }
 
-// modeAxis numbers the modes, as its label explains.
+// modeAxis has a place for every mode.
 func modeAxis(r *result) study.Axis {
-	var a study.Axis
-	var names []string
+	a := study.Axis{Label: "mode"}
 	for i, m := range r.Modes {
-		a.Ticks = append(a.Ticks, float64(i))
-		names = append(names, fmt.Sprintf("%d %s", i, m.Mode))
+		a.Ticks, a.Names = append(a.Ticks, float64(i)), append(a.Names, m.Mode)
 	}
-	a.Label = strings.Join(names, "   ")
 	return a
 }
 

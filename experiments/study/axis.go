@@ -28,6 +28,9 @@ func (a Axis) apply(axis *plot.Axis) {
 	marks := make(plot.ConstantTicks, len(ticks))
 	for i, v := range ticks {
 		label := strconv.FormatFloat(v, 'g', 6, 64)
+		if a.Names != nil {
+			label = a.Names[i]
+		}
 		marks[i] = plot.Tick{Value: v, Label: strings.Replace(label, "-", "−", 1)}
 	}
 	axis.Tick.Marker = marks

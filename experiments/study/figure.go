@@ -39,6 +39,8 @@ type Axis struct {
 	Ticks []float64 // that carry a label; nil leaves the choice to the range
 	// LogPlusOne spaces the values as log(1+v), for counts that begin at 0.
 	LogPlusOne bool
+	// Names stand at the ticks instead of their values, if not nil.
+	Names []string
 }
 
 // Line is a series of a Figure.
@@ -46,6 +48,7 @@ type Line struct {
 	Name   string // in the legend; empty for a line that it leaves out
 	Color  int    // lines that belong together share it; 0 is the first colour
 	Guide  bool   // no measurement but a limit: thin, dashed, without marks
+	Apart  bool   // points are of different things: nothing joins them
 	Points []Point
 }
 

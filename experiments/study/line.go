@@ -53,7 +53,12 @@ func (l Line) add(p *plot.Plot) error {
 		bars.Color, bars.Width, bars.CapWidth = shade, vg.Points(1.1), vg.Points(7)
 		p.Add(bars)
 	}
-	p.Add(line, marks)
+	p.Add(marks)
+	if l.Apart {
+		l.explain(p, marks)
+		return nil
+	}
+	p.Add(line)
 	l.explain(p, line, marks)
 	return nil
 }

@@ -1,0 +1,138 @@
+package semantics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"tandem/algo/batch"
+	"tandem/datasets"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+)
+
+// result is what all trainings on one world have shown.
+type result struct {
+	World string       `json:"data"`
+	Arms  []*armResult `json:"arms"` // in the order of plan.arms
+}
+
+// armResult is what one arm has shown.
+type armResult struct {
+	Arm     arm       `json:"arm"`
+	Trials  []float64 `json:"trial_auc"`  // on the last tenth of train, by plan.Trials; 0 if it diverged
+	Best    int       `json:"best_trial"` // log₂ of rate ÷ nominal
+	Nominal quality   `json:"nominal"`
+	Tuned   quality   `json:"tuned"`
+}
+
+// quality is on the test rows, by seed.
+type quality struct {
+	AUC     []float64 `json:"auc"`
+	LogLoss []float64 `json:"log_loss"` // nats
+}
+
+// run is the state of one measurement.
+type run struct {
+	*plan
+	log   *study.Log
+	meter *study.Meter
+}
+
+// measure tunes and trains every arm on every world.
+func (p *plan) measure(ctx context.Context, o study.Options) (results []*result, err error) {
+	log, err := study.NewLog(filepath.Join(o.Folder, "semantics.csv"),
+		"data", "optimizer", "ranks", "merge", "scale", "rows", "seed", "rate", "auc", "log_loss_nats")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := log.Close(); err == nil {
+			err = closed
+		}
+	}()
+	total := len(p.Worlds) * len(p.arms()) * (len(p.Trials) + 2*p.Seeds)
+	r := run{p, log, &study.Meter{Total: total, Report: o.Progress}}
+	for _, w := range p.Worlds {
+		result := &result{World: w.Name}
+		for _, a := range p.arms() {
+			result.Arms = append(result.Arms, &armResult{Arm: a})
+		}
+		if err := r.world(ctx, w, result); err != nil {
+			return nil, fmt.Errorf("semantics: %s, after %d of %d trainings: %w", w.Name, r.meter.Done, total, err)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// world tunes under the first seed, without a look at test rows, and then trains
+// under every seed.
+func (r *run) world(ctx context.Context, w study.World, result *result) error {
+	for i := range r.Seeds {
+		seed := r.Seed + uint64(i)
+		data, err := datasets.Open(w.WithSeed(seed), "")
+		if err != nil {
+			return err
+		}
+		for _, a := range result.Arms {
+			if i == 0 {
+				if err := r.tune(ctx, w.Name, data, a); err != nil {
+					return err
+				}
+			}
+			for _, at := range []struct {
+				trial int
+				to    *quality
+			}{{0, &a.Nominal}, {a.Best, &a.Tuned}} {
+				shown, err := r.train(ctx, w.Name, data, data.Train, data.Test, a.Arm, at.trial, seed)
+				if err != nil {
+					return err
+				}
+				at.to.AUC = append(at.to.AUC, shown.AUC)
+				at.to.LogLoss = append(at.to.LogLoss, shown.LogLoss)
+			}
+		}
+	}
+	return nil
+}
+
+// tune finds the best trial on the last tenth of the training rows.
+func (r *run) tune(ctx context.Context, world string, data *datasets.Dataset, a *armResult) error {
+	n := data.Train.Samples
+	first, last := batch.Slice(data.Train, 0, n-n/10), batch.Slice(data.Train, n-n/10, n)
+	most := -1.0
+	for _, trial := range r.Trials {
+		shown, err := r.train(ctx, world, data, first, last, a.Arm, trial, r.Seed)
+		if err != nil {
+			return err
+		}
+		auc := shown.AUC
+		if math.IsNaN(auc) {
+			auc = 0
+		}
+		a.Trials = append(a.Trials, auc)
+		if auc > most {
+			most, a.Best = auc, trial
+		}
+	}
+	return nil
+}
+
+// train trains an arm once.
+func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, rows, test *batch.Batch, a arm, trial int, seed uint64) (*train.Result, error) {
+	t := r.training(a, trial, seed)
+	source, err := datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), rows, t.GlobalBatch, t.Epochs, &seed)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := train.Run(ctx, t, source, test, train.Options{Progress: func(done, steps int) { r.meter.Show(done, steps, world+", "+a.String()) }})
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", a, err)
+	}
+	r.meter.Done++
+	return shown, r.log.Add(world, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
+		strconv.FormatUint(seed, 10), study.Number(t.Rows.Rate), study.Number(shown.AUC), study.Number(shown.LogLoss))
+}

@@ -1,0 +1,85 @@
+package semantics
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/job"
+	"tandem/algo/opt"
+	"tandem/experiments/study"
+)
+
+// plan is everything that is fixed before the first training.
+type plan struct {
+	Seed       uint64        `yaml:"seed"` // the first
+	Seeds      int           `yaml:"seeds"`
+	Training   job.Training  `yaml:"training"` // what all arms share
+	Optimizers []optimizer   `yaml:"optimizers"`
+	Ranks      []int         `yaml:"ranks"`  // ascending, from 1
+	Trials     []int         `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
+	Worlds     []study.World `yaml:"data"`
+}
+
+// optimizer is one of rows, with a nominal rate: the order of magnitude that suits
+// one rank.
+type optimizer struct {
+	Kind string  `yaml:"kind"`
+	Rate float64 `yaml:"nominal-rate"`
+}
+
+// arm is one way of training.
+type arm struct {
+	Optimizer string `json:"optimizer"`
+	Ranks     int    `json:"ranks"`
+	Merge     string `json:"merge"`
+	Scale     string `json:"scale"`
+	nominal   float64
+}
+
+func (a arm) String() string {
+	if a.Ranks == 1 {
+		return a.Optimizer + ", 1 rank"
+	}
+	return fmt.Sprintf("%s, %d ranks, merge:%s scale:%s", a.Optimizer, a.Ranks, a.Merge, a.Scale)
+}
+
+// arms lists the ways of training: for one rank there is nothing to merge, and
+// both scales are one.
+func (p *plan) arms() []arm {
+	var arms []arm
+	for _, o := range p.Optimizers {
+		for _, ranks := range p.Ranks {
+			if ranks == 1 {
+				arms = append(arms, arm{o.Kind, 1, job.MergeStep, job.ScaleGlobal, o.Rate})
+				continue
+			}
+			for _, merge := range []string{job.MergeStep, job.MergeRank} {
+				for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+					arms = append(arms, arm{o.Kind, ranks, merge, scale, o.Rate})
+				}
+			}
+		}
+	}
+	return arms
+}
+
+// training returns the job of an arm at 2^trial times the nominal rate.
+func (p *plan) training(a arm, trial int, seed uint64) job.Training {
+	t := p.Training
+	t.Rows.Kind, t.Rows.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
+	t.Ranks, t.Merge, t.Scale, t.Seed = a.Ranks, a.Merge, a.Scale, seed
+	return t
+}
+
+func newPlan(trainRows, testRows int, ranks, trials []int) plan {
+	t := job.Default()
+	t.Mode = job.Sync
+	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
+	t.Dense.Rate = 0.01
+	t.GlobalBatch = 256
+	return plan{
+		Training: t, Ranks: ranks, Trials: trials,
+		Optimizers: []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01}},
+		Worlds:     []study.World{study.Generated(0.1, trainRows, testRows), study.AdultIncome()},
+	}
+}

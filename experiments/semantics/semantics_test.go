@@ -1,0 +1,107 @@
+package semantics
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/opt"
+	"tandem/datasets"
+	"tandem/experiments/study"
+	"tandem/runtime/train"
+)
+
+// digests trains on 2,048 generated rows in global batches of 256, which 4 and 8
+// ranks share equally.
+func digests(t *testing.T, change func(j *job.Training)) [2]uint64 {
+	t.Helper()
+	p := newPlan(2_048, 500, []int{1, 4}, []int{0, 2})
+	data, err := datasets.Open(p.Worlds[0].WithSeed(1), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := p.Training
+	change(&j)
+	source, err := datasets.NewSource(datasets.WithDim(data.Schema, j.Model.Dim()), data.Train, j.GlobalBatch, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := train.Run(t.Context(), j, source, data.Test, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]uint64{r.DenseDigest, r.RowsDigest}
+}
+
+// scales trains N ranks at scale:rank, and at scale:global with N times the rate.
+func scales(t *testing.T, kind, merge string, ranks int) (rank, global [2]uint64) {
+	common := func(j *job.Training) { j.Rows.Kind, j.Rows.Rate, j.Merge, j.Ranks = kind, 0.3, merge, ranks }
+	rank = digests(t, func(j *job.Training) { common(j); j.Scale = job.ScaleRank })
+	global = digests(t, func(j *job.Training) { common(j); j.Rows.Rate *= float64(ranks) })
+	return rank, global
+}
+
+// N and the batch are powers of two, so that every factor between the two is exact
+// in floating point.
+func TestForSGDScaleRankIsNTimesTheRate(t *testing.T) {
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for _, ranks := range []int{4, 8} {
+			if rank, global := scales(t, opt.SGD, merge, ranks); rank != global {
+				t.Errorf("merge:%s, %d ranks: digests %x and %x", merge, ranks, rank, global)
+			}
+		}
+	}
+}
+
+func TestForAdaptiveOptimizersItIsNot(t *testing.T) {
+	for _, kind := range []string{opt.Adagrad, opt.RowwiseAdagrad, opt.Adam} {
+		if rank, global := scales(t, kind, job.MergeRank, 4); rank == global {
+			t.Errorf("%s: scale:rank has the bits of scale:global with 4 times the rate", kind)
+		}
+	}
+}
+
+// One rank has nothing to merge, and both scales are one.
+func TestOneRankIsOneArm(t *testing.T) {
+	want := digests(t, func(j *job.Training) { j.Ranks, j.Merge, j.Scale = 1, job.MergeStep, job.ScaleGlobal })
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+			if got := digests(t, func(j *job.Training) { j.Ranks, j.Merge, j.Scale = 1, merge, scale }); got != want {
+				t.Errorf("merge:%s, scale:%s: digests %x, want %x", merge, scale, got, want)
+			}
+		}
+	}
+}
+
+// A small comparison: every arm is tuned and trained; the two SGD arms of one
+// merging have equal trials, shifted by N.
+func TestSmallPlan(t *testing.T) {
+	p := newPlan(2_560, 1_000, []int{1, 4}, []int{-2, 0, 2})
+	p.Worlds, p.Optimizers = p.Worlds[:1], p.Optimizers[:2]
+	folder := t.TempDir()
+	report, err := follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Data.([]*result)[0]
+	if len(r.Arms) != 2*5 || len(r.moves()) != 2 {
+		t.Fatalf("%d arms, %d moves", len(r.Arms), len(r.moves()))
+	}
+	// Arms 1 and 2 are merge:step at scale:global and at scale:rank. 2,304 rows are
+	// whole batches of 256.
+	for i := range p.Trials[1:] {
+		if global, rank := r.Arms[1].Trials[i+1], r.Arms[2].Trials[i]; global != rank {
+			t.Errorf("SGD, trial %d: AUC %v at scale:global, %v at scale:rank with a quarter of the rate", i, global, rank)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "semantics.csv"))
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != 1+10*(3+2*2) {
+		t.Errorf("%d lines, error %v", lines, err)
+	}
+	if err := report.WriteFolder(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
