@@ -236,6 +236,7 @@ func (p *plan) notes() []string {
 	notes := []string{
 		"Sync calibrates: medians of the times of its work price every mode. Its own step time is not used, and its error says how far medians, messages and scheduling alone lead astray.",
 		"Follows from sync without being measured: one put is applied in 1/ranks of a step's puts, a shard of the network is updated in its part of the whole. Copies of the network for pulls and averages are priced by the probe.",
+		"Known to differ: a real rank goes backward group by group, so its first bucket is final late, in the last group; simulated buckets end in proportion to their size. Threads that the system interrupts, garbage collection and idle cores' wake-up are not simulated.",
 		"The spread is half the range of the real runs over their median, over all rounds; a machine that others load has a large one. An error compares two runs of one round.",
 		"The distance of histograms is Wasserstein's: by how many steps reads must be moved on average. Total variation would call a shift by one step as bad as one by ten.",
 		"A step time leaves out the first tenth of the batches and the last. BC ends with the first gradients handed over, and DS has the rest where they overlap.",

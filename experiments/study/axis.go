@@ -27,11 +27,11 @@ func (a Axis) apply(axis *plot.Axis) {
 	}
 	marks := make(plot.ConstantTicks, len(ticks))
 	for i, v := range ticks {
-		label := strconv.FormatFloat(v, 'g', 6, 64)
+		label := strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
 		if a.Names != nil {
 			label = a.Names[i]
 		}
-		marks[i] = plot.Tick{Value: v, Label: strings.Replace(label, "-", "−", 1)}
+		marks[i] = plot.Tick{Value: v, Label: label}
 	}
 	axis.Tick.Marker = marks
 }

@@ -7,7 +7,8 @@
 // # What is priced, and on what
 //
 //   - Work of EWs, PSs and the data loader: core time and memory time of their
-//     host, both shared with whatever else runs there (device.CPU).
+//     host, both shared with whatever else runs there (device.CPU), or on this machine
+//     taken in turns (turns).
 //   - FC, BC and the dense optimizer: kernels on the rank's accelerator, one
 //     after the other, by the roofline model. BC reports each bucket of dense
 //     gradients when its part of the parameters has had its part of the time.

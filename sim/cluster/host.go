@@ -16,7 +16,8 @@ type host struct {
 	model *device.Host
 	up    fabric.LinkID // of its network card; none on one machine
 	down  fabric.LinkID
-	dirty bool // a job started or ended since the last settlement
+	turns *turns // of one machine's goroutines on its cores; nil: all share them at once
+	dirty bool   // a job started or ended since the last settlement
 	next  [2]timer
 }
 
@@ -132,7 +133,9 @@ func (t *topology) colocate(roles int) {
 
 func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32 {
 	h := host{class: class, model: model, cores: device.NewCPU(model.Cores), bus: device.NewCPU(1)}
-	if !p.colocated() {
+	if p.colocated() {
+		h.turns = &turns{}
+	} else {
 		h.up, h.down = fabric.LinkID(len(t.links)), fabric.LinkID(len(t.links)+1)
 		rate := model.Network * p.netShare
 		t.links = append(t.links, fabric.Link{Name: class.String() + " uplink", Capacity: rate},

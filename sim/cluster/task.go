@@ -25,6 +25,7 @@ type task struct {
 	work    role.Work
 	bucket  int32
 	bytes   unit.Bytes // of the bucket
+	left    unit.Tick  // core time that its turns so far have left
 	payload any        // of the message, where there are numbers
 	numbers func() (role.Result, error)
 }
@@ -96,7 +97,7 @@ func (w *world) charge(i, on int32, cost device.HostCost, width int, scale float
 	}
 	many := max(1, int(math.Round(scale)))
 	if cost.Core > 0 {
-		h.cores.Start(now, times(cost.Core, scale), width*many, int64(i))
+		w.occupy(h, times(cost.Core, scale), width*many, i)
 		w.tasks[i].parts++
 	}
 	if cost.Memory > 0 {

@@ -189,6 +189,9 @@ func (w *world) Handle(e engine.Event) {
 		w.ended = h.resource(e.A).Finished(now, w.ended[:0])
 		w.touch(e.Target)
 		for _, d := range w.ended {
+			if e.A == 0 && !w.endTurn(h, int32(d.Tag)) {
+				continue
+			}
 			w.part(int32(d.Tag))
 		}
 	case taskDue:
