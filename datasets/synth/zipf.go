@@ -47,11 +47,10 @@ func NewZipf(c Column) *Zipf {
 	} else {
 		z.flat = z.findFlat()
 	}
-	first := float64(z.flat + 1) // of the tail
 	z.scale = (1 - float64(float64(z.flat)*z.top)) / z.tailSum(z.flat+1)
-	z.integralLo = z.integral(first+0.5) - z.power(first)
-	z.integralHi = z.integral(float64(z.ranks) + 0.5)
-	z.acceptAlways = first + 1 - z.inverse(z.integral(first+1.5)-z.power(first+1))
+	z.integralLo = z.integral(0.5) - 1
+	z.integralHi = z.integral(float64(z.ranks-z.flat-1) + 0.5)
+	z.acceptAlways = 1 - z.inverse(z.integral(1.5)-z.height(1))
 	return z
 }
 
@@ -124,6 +123,15 @@ func (z *Zipf) ExpectedDistinct(draws float64) float64 {
 // kept if it lies in that rank's bar. The flat head is decided beforehand.
 // Cost: two or three draws and four transcendental functions.
 //
+// Ranks of the tail are reckoned from its first, a = m+1, and heights in units
+// of a^−s: the bars to be told apart are then of order 1 wherever the tail
+// begins. Measured from 1, the integral from a to n of a steep tail is less than
+// one rounding step of that from 1 to a.
+//
+// That it ends: the bar of the first rank is kept whole, and of any other rank
+// all x above it, as acceptAlways > 0. With s ≤ 10 and a ≥ 2 these are a seventh
+// of the hat or more.
+//
 // Source: Hörmann and Derflinger, ACM TOMACS 6(3) 1996, algorithm RI.
 // Deviations: the domain starts at m+1; the integral is written with expm1 and
 // log1p, so that s = 1 is not a special case.
@@ -131,33 +139,43 @@ func (z *Zipf) Rank(random *rand.Rand) int64 {
 	if u := random.Float64(); u < float64(z.flat)*z.top || z.flat == z.ranks {
 		return 1 + min(int64(u/z.top), z.flat-1)
 	}
-	first, last := float64(z.flat+1), float64(z.ranks)
+	last := float64(z.ranks - z.flat - 1)
 	for {
 		u := z.integralHi + float64(random.Float64()*(z.integralLo-z.integralHi))
 		x := z.inverse(u)
-		k := min(max(math.Floor(x+0.5), first), last)
-		if k-x <= z.acceptAlways || u >= z.integral(k+0.5)-z.power(k) {
-			return int64(k)
+		k := min(max(math.Floor(x+0.5), 0), last)
+		if k-x <= z.acceptAlways || u >= z.integral(k+0.5)-z.height(k) {
+			return z.flat + 1 + int64(k)
 		}
 	}
 }
 
-// integral returns ∫₁ˣ t^−s dt = (x^(1−s) − 1) / (1−s), or log x for s = 1.
-func (z *Zipf) integral(x float64) float64 {
-	logX := math.Log(x)
-	t := (1 - z.exponent) * logX
-	if math.Abs(t) < 1e-8 {
-		return logX * (1 + t/2) // expm1(t)/t to first order; the rest is below 10⁻¹⁶
-	}
-	return logX * math.Expm1(t) / t
+// height returns (1 + d/a)^−s: the continuous law at an offset d from the first
+// rank of the tail, in units of its height there.
+func (z *Zipf) height(d float64) float64 {
+	return math.Exp(-z.exponent * math.Log1p(d/float64(z.flat+1)))
 }
 
-// inverse returns the x for which integral(x) = u.
+// integral returns the integral of height from 0 to d,
+// a · ((1 + d/a)^(1−s) − 1) / (1−s), or a · log(1 + d/a) for s = 1.
+func (z *Zipf) integral(d float64) float64 {
+	first := float64(z.flat + 1)
+	logX := math.Log1p(d / first)
+	t := (1 - z.exponent) * logX
+	if math.Abs(t) < 1e-8 {
+		return first * logX * (1 + t/2) // expm1(t)/t to first order; the rest is below 10⁻¹⁶
+	}
+	return first * logX * math.Expm1(t) / t
+}
+
+// inverse returns the d for which integral(d) = u.
 func (z *Zipf) inverse(u float64) float64 {
+	first := float64(z.flat + 1)
+	u /= first
 	t := u * (1 - z.exponent)
 	if math.Abs(t) < 1e-8 {
-		return math.Exp(u * (1 - t/2))
+		return first * math.Expm1(u*(1-t/2))
 	}
-	// Rounding may push t beyond its limit of −1, which is x = ∞.
-	return math.Exp(u * math.Log1p(max(t, -1)) / t)
+	// Rounding may push t beyond its limit of −1, which is d = ∞.
+	return first * math.Expm1(u*math.Log1p(max(t, -1))/t)
 }
