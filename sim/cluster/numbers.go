@@ -11,7 +11,8 @@ import (
 //
 // Everything happens in simulated order, whatever the machine below does:
 //
-//   - A lookup copies the rows at the start of its service (Do).
+//   - A copy of rows, of a dense PS's shard or of a replica is taken at the start
+//     of its service (Do).
 //   - An update of rows or parameters is done at the end of its service (Do),
 //     before anything else that happens at that instant or later.
 //   - Other work changes nothing that anybody else can see. It may be done on
@@ -49,6 +50,11 @@ func updates(k role.WorkKind) bool {
 	return false
 }
 
+// copies reports whether work of a kind copies what other work updates.
+func copies(k role.WorkKind) bool {
+	return k == role.ReadRows || k == role.ReadDense || k == role.Snapshot
+}
+
 // startNumbers begins the numbers of work at the start of its service.
 func (w *world) startNumbers(t *task) {
 	n, at, k := w.numbers, w.roles[t.role].Address(), t.work
@@ -56,7 +62,7 @@ func (w *world) startNumbers(t *task) {
 	case n == nil:
 	case updates(k.Kind):
 		t.numbers = func() (role.Result, error) { return n.Do(at, k) }
-	case k.Kind == role.ReadRows:
+	case copies(k.Kind):
 		r, err := n.Do(at, k)
 		t.numbers = func() (role.Result, error) { return r, err }
 	default:
