@@ -75,6 +75,24 @@ func TestTwoRanksFourSteps(t *testing.T) {
 	}
 }
 
+// Every mode that there is, those that are registered later too, keeps its laws in
+// every order of events of 2 ranks and 3 steps, as its settings are by default.
+func TestEveryModeKeepsItsLaws(t *testing.T) {
+	for _, mode := range pace.Modes() {
+		t.Run(mode, func(t *testing.T) {
+			rule, err := pace.New(mode, pace.Settings{Staleness: 1, Slack: 1, AverageEvery: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Explore(setting(rule, 2, 3, 1, 1), limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+		})
+	}
+}
+
 // Every order of pulls and pushes of 2 ranks keeps, and reaches, the bound on what
 // a push has missed, as far as so few steps go: all pushes of the other rank.
 func TestPullsAndPushesOfTwoRanks(t *testing.T) {

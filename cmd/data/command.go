@@ -37,7 +37,7 @@ const usage = `Look at data sets, and generate some.
 A data set is a file, whose kind is guessed from its first line unless --kind
 says it, or the data of a job file (--file). A FILE is relative to the working
 folder; paths in a job file are relative to the folder in the environment
-variable TANDEM_DATA. Files may be plain, gzip or zstd.`
+variable TANDEM_DATA, or to the job file's own. Files may be plain, gzip or zstd.`
 
 const examples = `  go run ./cmd/data inspect clicks.tsv.gz
   go run ./cmd/data profile clicks.tsv.gz

@@ -42,7 +42,7 @@ func (p *program) generateCommand() *cobra.Command {
 			if j.Data.Kind != datasets.Synthetic {
 				return face.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", f.job, j.Data.Kind)
 			}
-			data, err := datasets.Open(j.Data, p.dataDir)
+			data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (p *program) convertCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := datasets.Open(j.Data, p.dataDir)
+			data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
 			if err != nil {
 				return err
 			}

@@ -93,7 +93,8 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 	if policy != (datasets.OnBadRow{}) {
 		j.Data.OnBadRow = policy
 	}
-	data, err := datasets.Open(j.Data, p.dataDir)
+	folder := jobfile.DataFolder(p.dataDir, path)
+	data, err := datasets.Open(j.Data, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 		return s, nil
 	}
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(p.dataDir, file)
+		file = filepath.Join(folder, file)
 	}
 	s.Head, err = datasets.ReadHead(file, linesOfHead)
 	return s, err

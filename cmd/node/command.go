@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -135,11 +134,7 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 
 // open reads the data of a job.
 func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
-	dataDir := p.dataDir
-	if dataDir == "" && f.file != "" {
-		dataDir = filepath.Dir(f.file)
-	}
-	return datasets.Open(j.Data, dataDir)
+	return datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
 }
 
 // play plays a role until the run is over.

@@ -131,18 +131,6 @@ func TestThisMachineInWords(t *testing.T) {
 	}
 }
 
-// Without TANDEM_DATA, data lie beside the job file that names them.
-func TestDataFolder(t *testing.T) {
-	for _, test := range []struct{ dataDir, file, want string }{
-		{"", "", ""}, {"", "jobs/mine.yaml", "jobs"}, {"/data", "jobs/mine.yaml", "/data"}, {"/data", "", "/data"},
-	} {
-		p := &program{dataDir: test.dataDir}
-		if got := p.dataFolder(test.file); got != test.want {
-			t.Errorf("TANDEM_DATA %q, file %q: %q, want %q", test.dataDir, test.file, got, test.want)
-		}
-	}
-}
-
 // slow is a machine of one core.
 func slow() (probe.Result, error) {
 	return probe.Result{Cores: 1, Multiply: 50e9, Copy: 5e9, Lookup: 100, Update: 200, Message: 500, Date: "2026-01-01"}, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -85,20 +84,11 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
 	var err error
-	if q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, p.dataFolder(f.file)); err != nil {
+	if q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, jobfile.DataFolder(p.dataDir, f.file)); err != nil {
 		return nil, err
 	}
 	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
 	return q, nil
-}
-
-// dataFolder is where relative paths of data start: TANDEM_DATA, or the folder
-// of the job file if that is not set.
-func (p *program) dataFolder(file string) string {
-	if p.dataDir == "" && file != "" {
-		return filepath.Dir(file)
-	}
-	return p.dataDir
 }
 
 // ofFile lets the job file speak where the command line is silent.

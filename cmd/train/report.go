@@ -140,7 +140,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
 		t.Seed, r.furtherSeeds())
 	table := face.Table{
-		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own staleness (batches)", "cross staleness (batches)", "updates a row missed", "updates a dense shard missed"}, Words: 1,
+		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own (batches)", "cross (batches)", "row (updates)", "shard (updates)"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
@@ -151,8 +151,8 @@ func (r *report) writeText(w io.Writer) error {
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "Staleness is measured at every read of an embedding PS. A row's missed updates are those between the read")
-	fmt.Fprintln(w, "that a gradient was computed from and its own; a dense shard's likewise, where dense PSs hold the network.")
+	fmt.Fprintln(w, "Staleness, mean and max: what a read of an embedding PS has missed of earlier batches of its own rank (own) and of")
+	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}
@@ -211,5 +211,5 @@ func staleness(s metric.HistogramSummary) string {
 	if s.Count == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("mean %.2f, max %d", s.Mean, s.Max)
+	return fmt.Sprintf("%.2f, max %d", s.Mean, s.Max)
 }

@@ -66,10 +66,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	dataDir := p.dataDir
-	if dataDir == "" && f.file != "" {
-		dataDir = filepath.Dir(f.file)
-	}
+	dataDir := jobfile.DataFolder(p.dataDir, f.file)
 	data, err := datasets.Open(j.Data, dataDir)
 	if err != nil {
 		return nil, err

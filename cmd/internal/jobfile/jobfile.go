@@ -76,6 +76,16 @@ func Parse(text []byte, path string) (Job, error) {
 	return j, nil
 }
 
+// DataFolder returns where relative paths of a job's data start: the folder that
+// TANDEM_DATA names or, where that is not set, the job file's own; "" without
+// either.
+func DataFolder(tandemData, job string) string {
+	if tandemData == "" && job != "" {
+		return filepath.Dir(job)
+	}
+	return tandemData
+}
+
 // beside returns where a file lies that a job file names: its path is relative
 // to the job file's folder.
 func beside(job, file string) string {
