@@ -99,7 +99,7 @@ func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
 }
 
 // Every asynchronous mode keeps its bounds while it is evaluated at every step,
-// and the curve rises: what is read is in training.
+// and the loss falls: what is read is in training.
 func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	r := newRows(64*40, 64, 4, 4)
 	two := 2
@@ -111,7 +111,7 @@ func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 			t.Errorf("%s: own staleness %d, %d points", mode, got.Staleness.Own.Max(), len(got.Curve))
 		}
 		first, last := got.Curve[0], got.Curve[39]
-		if last.AUC < first.AUC+0.05 || last.AUC != got.AUC || last.Step != 40 || last.Samples != 64*40 {
+		if last.LogLoss > first.LogLoss-0.01 || last.AUC != got.AUC || last.Step != 40 || last.Samples != 64*40 {
 			t.Errorf("%s: from %+v to %+v, result AUC %v", mode, first, last, got.AUC)
 		}
 	}
