@@ -16,6 +16,10 @@ const (
 	budgetSpreads = 2
 )
 
+// spreadMost is the spread from which on the budget is so wide that keeping it
+// says nothing.
+const spreadMost = 0.25
+
 // of returns a quantity of runs.
 func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
 	values := make([]float64, len(runs))

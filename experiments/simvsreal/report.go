@@ -38,6 +38,8 @@ func (r *results) timeTable() face.Table {
 			verdict = "calibrates"
 		case m.error() > m.budget():
 			verdict = "no"
+		case m.spread() > spreadMost:
+			verdict = "too unsteady to say"
 		}
 		speed := func(run *twin.Run) float64 { return run.Throughput }
 		t.Rows = append(t.Rows, []string{
@@ -212,6 +214,9 @@ func (r *results) findings() []string {
 	}
 	sentences := []string{fmt.Sprintf("Step time of the modes that are predicted: median error %s %%, %s the budget of %s %%.",
 		percent(err), word, percent(budget))}
+	if budget > budgetSpreads*spreadMost {
+		sentences = append(sentences, "The machine was too busy with other things for that to say anything: run it again on an idle one.")
+	}
 	var outside []string
 	for _, m := range r.Modes {
 		if m.Mode != job.Sync && m.error() > m.budget() {
