@@ -318,7 +318,8 @@ func TestJoinNeedsAHost(t *testing.T) {
 	}
 }
 
-// A host that says nothing, as one whose machine is gone, is gone.
+// A host that says nothing, as one whose machine is gone, is gone, even if a role
+// is about to tell it more than the connection holds.
 func TestSilentHostIsGone(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -338,5 +339,12 @@ func TestSilentHostIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for m.Progress(1) == nil {
+		}
+	}()
 	mustEnd(t, m, errSilent.Error())
+	<-told
 }

@@ -62,9 +62,10 @@ type Member struct {
 	sending sync.Mutex
 	ctx     context.Context // of the run; its cause is why it failed
 	end     context.CancelCauseFunc
-	dead    chan struct{} // closed when there is nothing to hear from the host any more
-	verdict error         // of the host, once dead is closed; nil if it gave none
-	heard   chan struct{} // a message has come
+	hangUp  context.CancelFunc // breaks the stream, and ends a send that the host does not take
+	dead    chan struct{}      // closed when there is nothing to hear from the host any more
+	verdict error              // of the host, once dead is closed; nil if it gave none
+	heard   chan struct{}      // a message has come
 	welcome chan *control.Welcome
 	started chan time.Time
 	proceed chan struct{}
@@ -100,15 +101,23 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, patience 
 	}
 	m.ctx, m.end = context.WithCancelCause(ctx)
 	// The stream outlives a failure, to report it.
-	stream, err := conn.NewStream(context.WithoutCancel(ctx), &joinStream, joinName)
+	life, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	m.hangUp = hangUp
+	stream, err := conn.NewStream(life, &joinStream, joinName)
 	if err != nil {
+		hangUp()
 		conn.Close()
 		return nil, fmt.Errorf("cannot join the coordinator at %s: %w", address, err)
 	}
 	m.stream = &grpc.GenericClientStream[control.FromRole, control.ToRole]{ClientStream: stream}
 	go m.listen()
 	go m.watch()
-	return m, m.send(&control.FromRole{What: &control.FromRole_Hello{Hello: hello}})
+	if err := m.send(&control.FromRole{What: &control.FromRole_Hello{Hello: hello}}); err != nil {
+		hangUp()
+		conn.Close()
+		return nil, err
+	}
+	return m, nil
 }
 
 // connect waits until there is a connection.
@@ -186,6 +195,7 @@ func (m *Member) watch() {
 			limit.Reset(silence)
 		case <-limit.C:
 			m.end(errSilent)
+			m.hangUp()
 			return
 		case <-m.ctx.Done():
 			return
@@ -310,6 +320,8 @@ const partingWait = time.Second / 2
 // Leave ends the membership, with the reason if the run has failed. It returns
 // the reason, in the words of the host if that knows better: it hears from all.
 func (m *Member) Leave(failed error) error {
+	defer m.hangUp()
+	defer time.AfterFunc(2*partingWait, m.hangUp).Stop() // a host that takes nothing holds up nobody
 	select {
 	case <-m.dead: // the host is why
 	default:
