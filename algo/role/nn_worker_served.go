@@ -102,7 +102,7 @@ func (w *NNWorker) askServers(k msg.Kind, xs []exchange, step, samples, stepSamp
 	}
 }
 
-// resend asks again for whatever was not answered.
+// resendServed is resend for what dense PSs and the coordinator have not answered.
 func (w *NNWorker) resendServed(out *Outputs) {
 	w.askServers(msg.Pull, w.served.pulled, w.nextTrain, 0, 0, out)
 	for _, p := range w.served.pushes {

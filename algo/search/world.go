@@ -26,8 +26,8 @@ type Setting struct {
 	Config role.Config
 	// Touches reports whether a rank's batch has rows on a PS; nil: always.
 	Touches func(rank, step, shard int32) bool
-	// Faults is how many messages may be lost or repeated and how many EWs and
-	// PSs may crash and restart, in all.
+	// Faults is how many messages may be lost or repeated and how many roles that
+	// are a role.Restarter may crash and restart, in all.
 	Faults int
 	// EarlyTimers lets timers fire while other things can still happen, each
 	// time as one of the Faults. Without it they fire when nothing else can.
@@ -420,7 +420,7 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 			}
 		}
 	}
-	if w.set.DenseOrders {
+	if w.set.DenseOrders || !w.set.Eager { // else the orders on which it depends are not tried
 		for _, p := range w.pulled {
 			buf = append(buf, byte(p))
 		}
