@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,12 @@ type flags struct {
 	explain     bool
 	trace       string
 	json        bool
+
+	numerics bool
+	target   float64
+	every    string
+	workers  int
+	spread   bool
 }
 
 const usage = `Predict the throughput of a training job on a cluster.
@@ -52,12 +59,19 @@ that of cmd/train. Data that it names by relative paths lie in TANDEM_DATA, or
 beside the job file if that is not set. --cluster this-machine measures this machine for a second
 and predicts for it.
 
+With --numerics the job is trained for real, under simulated time: real rows,
+gradients and AUC, at the seconds that the cluster would take. Without a job
+file that is the census data on 4 GPUs. The bits depend neither on this machine
+nor on --workers. With --spread every training is done three times, at the
+middle and at both ends of what is not known of the hardware.
+
 The command replay does something else: it replays recorded runs.`
 
 const examples = `  go run ./cmd/sim
   go run ./cmd/sim --network 25Gbps --modes hybrid --gpus 8,64,128
   go run ./cmd/sim --cluster gcp --explain
-  go run ./cmd/sim --file cmd/train/jobs/frappe.yaml --cluster this-machine --json`
+  go run ./cmd/sim --file cmd/train/jobs/frappe.yaml --cluster this-machine --json
+  go run ./cmd/sim --numerics --target-auc 0.88 --dollars-per-gpu-hour 2.5`
 
 func (p *program) command() *cobra.Command {
 	var f flags
@@ -67,7 +81,7 @@ func (p *program) command() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			q, err := p.question(c, &f)
 			if err == nil {
-				err = p.answer(q)
+				err = p.reply(q)
 			}
 			return advise(err)
 		},
@@ -91,6 +105,11 @@ func (p *program) command() *cobra.Command {
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")
 	fs.BoolVar(&f.explain, "explain", false, "list every quantity with its source, stage times and all sensitivities")
 	fs.StringVar(&f.trace, "staleness-trace", "", "write the own staleness of the last prediction, as delays for train --delay")
+	fs.BoolVar(&f.numerics, "numerics", false, "train the job's data for real, under simulated time")
+	fs.Float64Var(&f.target, "target-auc", 0, "with --numerics: time, and cost if a GPU has a price, to this AUC on the test rows")
+	fs.StringVar(&f.every, "evaluate-every", "", `with --numerics: how often, as "50 steps" or 10ms of simulated time (default: the job's, or some 16 times)`)
+	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "with --numerics: goroutines that train")
+	fs.BoolVar(&f.spread, "spread", false, "with --numerics: train at the ends of the hardware's ranges, too, for ranges of seconds")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	return c
 }

@@ -26,8 +26,9 @@ type question struct {
 	job      jobfile.Job
 	workload cluster.Workload
 	layout   *model.Layout
-	persia   bool   // Persia's experiment as published: its figures stand beside ours
-	command  string // that reproduces the answer
+	data     *datasets.Dataset // to train on; nil without numerics
+	persia   bool              // Persia's experiment as published: its figures stand beside ours
+	command  string            // that reproduces the answer
 }
 
 // criteo is Persia's evaluation on Criteo as far as it is published: its net
@@ -60,6 +61,11 @@ const gpusMax = 1024
 func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	q := &question{flags: *f, job: criteo(), command: commandLine(c)}
 	given := c.Flags().Changed
+	if q.numerics && f.file == "" {
+		q.job = jobfile.AdultIncome()
+		q.ofFile(given)
+		q.modes = f.modes
+	}
 	if f.file != "" {
 		var err error
 		if q.job, err = jobfile.Load(f.file); err != nil {
@@ -70,25 +76,40 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
+	if err := q.checkNumerics(given); err != nil {
+		return nil, err
+	}
 	if err := q.checkTrace(); err != nil {
 		return nil, err
 	}
 	if err := p.place(q, given("cluster")); err != nil {
 		return nil, err
 	}
-	if q.cluster == "this-machine" && !given("gpus") && !given("file") {
+	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
 	}
 	if given("staleness") {
 		q.job.Training.Staleness = &q.staleness
 		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
-	var err error
-	if q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, jobfile.DataFolder(p.dataDir, f.file)); err != nil {
+	if err := q.load(jobfile.DataFolder(p.dataDir, f.file)); err != nil {
 		return nil, err
 	}
-	q.persia = !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
+	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
 	return q, nil
+}
+
+// load finds out what the simulator needs to know of the data, and reads them if
+// they are trained on.
+func (q *question) load(folder string) (err error) {
+	if q.numerics {
+		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
+			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
+		}
+		return err
+	}
+	q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, folder)
+	return err
 }
 
 // ofFile lets the job file speak where the command line is silent.
@@ -228,6 +249,9 @@ func commandLine(c *cobra.Command) string {
 		if f.Value.Type() == "bool" && value == "true" {
 			words = append(words, "--"+f.Name)
 			return
+		}
+		if strings.Contains(value, " ") {
+			value = "'" + value + "'"
 		}
 		words = append(words, "--"+f.Name+" "+value)
 	})

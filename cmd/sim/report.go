@@ -15,27 +15,51 @@ import (
 	"tandem/sim/device"
 )
 
-// answer simulates, and writes once all of it is known.
-func (p *program) answer(q *question) error {
+// reply simulates, or trains, and writes once all of it is known.
+func (p *program) reply(q *question) error {
 	progress := face.NewProgress(p.stderr, p.terminal)
-	r, err := q.run(progress)
+	defer progress.Close()
+	var text bytes.Buffer
+	var err error
+	if q.numerics {
+		err = q.replyTrained(&text, progress)
+	} else {
+		err = q.replyPredicted(&text, progress)
+	}
+	if err != nil {
+		return err
+	}
 	progress.Close()
+	_, err = p.stdout.Write(text.Bytes())
+	return err
+}
+
+func (q *question) replyPredicted(w io.Writer, progress *face.Progress) error {
+	r, err := q.run(progress)
 	if err != nil {
 		return err
 	}
 	if err := q.writeTrace(r); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	write := q.writeText
 	if q.json {
-		write = q.writeJSON
+		return q.writeJSON(w, r)
 	}
-	if err := write(&text, r); err != nil {
+	return q.writeText(w, r)
+}
+
+func (q *question) replyTrained(w io.Writer, progress *face.Progress) error {
+	lessons, err := q.train(progress)
+	if err != nil {
 		return err
 	}
-	_, err = p.stdout.Write(text.Bytes())
-	return err
+	if err := q.writeTrace(outcomes(lessons)); err != nil {
+		return err
+	}
+	if q.json {
+		return q.writeLessonsJSON(w, lessons)
+	}
+	return q.writeLessons(w, lessons)
 }
 
 // unitName is what a rank runs on.
@@ -145,15 +169,19 @@ func (q *question) writeComparison(w io.Writer, r *result) error {
 
 func (q *question) writeResources(w io.Writer, r *result) error {
 	fmt.Fprintf(w, "\nBusiest resources on %d %s, share of the time:\n", q.gpus[len(q.gpus)-1], q.unitName())
+	width := 7
+	for _, mode := range q.modes {
+		width = max(width, len(mode))
+	}
 	for _, mode := range q.modes {
 		var list []string
 		o := r.last(mode)
 		for _, x := range o.answer.Resources {
 			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
 		}
-		fmt.Fprintf(w, "  %-7s %s\n", mode, strings.Join(list, ", "))
+		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
 		if s := o.answer.StageTimes; q.explain {
-			fmt.Fprintf(w, "  %-7s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", "",
+			fmt.Fprintf(w, "  %-*s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", width, "",
 				s.GE, s.FC, s.BC, s.DS, s.PEG, o.answer.Messages, o.answer.Bytes)
 		}
 	}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/runtime/pool"
+	"tandem/sim/cluster"
+)
+
+// training is one training with numbers in simulated time.
+type training struct {
+	position float64 // in the ranges of the hardware
+	answer   cluster.Answer
+	trained  pool.Trained
+	points   []pool.Point // evaluations, the last after training
+	every    job.Every    // how often it was evaluated
+}
+
+// seconds is the simulated time of the whole training.
+func (t *training) seconds() float64 { return t.answer.Elapsed.Seconds() }
+
+// end is the evaluation after training.
+func (t *training) end() pool.Point { return t.points[len(t.points)-1] }
+
+// reached returns the first evaluation with at least this AUC; nil if there is none.
+func (t *training) reached(auc float64) *pool.Point {
+	i := slices.IndexFunc(t.points, func(p pool.Point) bool { return p.AUC >= auc })
+	if i < 0 {
+		return nil
+	}
+	return &t.points[i]
+}
+
+// before returns the last evaluation after at most so many steps; nil if there is
+// none.
+func (t *training) before(steps int) *pool.Point {
+	for i := len(t.points) - 1; i >= 0; i-- {
+		if t.points[i].Step <= steps {
+			return &t.points[i]
+		}
+	}
+	return nil
+}
+
+// lesson is a mode on a number of GPUs, trained at the middle of all ranges and
+// then, if ranges are asked for, at their ends.
+type lesson struct {
+	mode      string
+	gpus      int
+	trainings []*training
+}
+
+// middle is the training that all but ranges is told of.
+func (l *lesson) middle() *training { return l.trainings[0] }
+
+// span returns the lowest and highest of a number over all trainings, and whether
+// all have it.
+func (l *lesson) span(number func(*training) (float64, bool)) (low, high float64, all bool) {
+	var list []float64
+	for _, t := range l.trainings {
+		if x, ok := number(t); ok {
+			list = append(list, x)
+		}
+	}
+	if len(list) < len(l.trainings) {
+		return 0, 0, false
+	}
+	return slices.Min(list), slices.Max(list), true
+}
+
+// seconds returns the range of the simulated time.
+func (l *lesson) seconds() (low, high float64) {
+	low, high, _ = l.span(func(t *training) (float64, bool) { return t.seconds(), true })
+	return low, high
+}
+
+// secondsTo returns likewise that of the time to an AUC; reached is false if a
+// training never has it.
+func (l *lesson) secondsTo(auc float64) (low, high float64, reached bool) {
+	return l.span(func(t *training) (float64, bool) {
+		if p := t.reached(auc); p != nil {
+			return p.Seconds, true
+		}
+		return 0, false
+	})
+}
+
+// pointsWanted is how many evaluations a training has where nobody says how often.
+const pointsWanted = 16
+
+// train trains in every mode, on every number of GPUs.
+func (q *question) train(progress *face.Progress) ([]*lesson, error) {
+	at := positions[:]
+	if !q.spread {
+		at = at[:1]
+	}
+	const parts = 1000 // of a training, for the progress
+	var lessons []*lesson
+	total, done := len(q.modes)*len(q.gpus)*len(at)*parts, 0
+	for _, mode := range q.modes {
+		for _, n := range q.gpus {
+			l := &lesson{mode: mode, gpus: n}
+			for _, position := range at {
+				t, err := q.trainAt(q.training(mode, n), position, func(step, steps int) {
+					progress.Show(done+parts*step/steps, total, fmt.Sprintf("%s on %d", mode, n))
+				})
+				if err != nil {
+					return nil, fmt.Errorf("%s on %d: %w", mode, n, err)
+				}
+				l.trainings = append(l.trainings, t)
+				done += parts
+			}
+			lessons = append(lessons, l)
+		}
+	}
+	return lessons, nil
+}
+
+// errNoAUC says that test rows cannot rank anything.
+var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are not finite")
+
+// trainAt trains once, at a position of the ranges.
+func (q *question) trainAt(t job.Training, position float64, progress func(step, steps int)) (*training, error) {
+	source, err := jobfile.Source(q.data, &t)
+	if err != nil {
+		return nil, err
+	}
+	if !t.EvaluateEvery.Any() {
+		t.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
+	}
+	var numbers *pool.Numbers
+	defer func() {
+		if numbers != nil {
+			numbers.Close()
+		}
+	}()
+	w := &watch{progress: func(step int) { progress(step, source.Steps()) }}
+	o := q.options(position)
+	o.Observer = w
+	o.Numbers = func(t job.Training) (cluster.Numbers, error) {
+		var err error
+		if numbers, err = pool.New(t, source, q.workers); err != nil {
+			return nil, err
+		}
+		w.evaluator = numbers.NewEvaluator(t.EvaluateEvery, q.data.Test)
+		return numbers, nil
+	}
+	r := &training{position: position, every: t.EvaluateEvery}
+	if r.answer, err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, o); err != nil {
+		return nil, err
+	}
+	if r.points, err = w.evaluator.Points(r.answer.Elapsed); err != nil {
+		return nil, err
+	}
+	for _, p := range r.points {
+		if p.AUC != p.AUC || p.LogLoss-p.LogLoss != 0 {
+			return nil, errNoAUC
+		}
+	}
+	r.trained, err = numbers.Trained()
+	return r, err
+}
+
+// watch passes the records of a training to its evaluator, and tells how far rank
+// 0 is.
+type watch struct {
+	evaluator *pool.Evaluator
+	progress  func(step int)
+}
+
+// Observe implements event.Observer.
+func (w *watch) Observe(r event.Record) {
+	w.evaluator.Observe(r)
+	if r.Kind == event.ForwardStarted && r.Rank == 0 {
+		w.progress(int(r.Step))
+	}
+}
+
+// checkNumerics refuses what only a training can answer, unless one is asked for,
+// and values that none can have.
+func (q *question) checkNumerics(given func(string) bool) error {
+	if !q.numerics {
+		for _, name := range []string{"target-auc", "evaluate-every", "workers", "spread"} {
+			if given(name) {
+				return face.Misuse("add --numerics, which trains the job's data for real under simulated time",
+					"--%s: without --numerics nothing is trained", name)
+			}
+		}
+		return nil
+	}
+	switch {
+	case q.workers < 1:
+		return face.Misuse("see --help", "--workers: %d; want at least 1", q.workers)
+	case given("target-auc") && !(q.target > 0 && q.target < 1):
+		return face.Misuse("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
+	case given("evaluate-every"):
+		if err := q.job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
+			return face.Misuse("see --help", "--evaluate-every: %v", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
+	"tandem/cmd/workload"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/runtime/pool"
+	"tandem/runtime/train"
+	"tandem/sim/cluster"
+)
+
+// lessonOn is a small question about generated rows, on two EWs, PSs and dense PSs.
+func lessonOn(t *testing.T) *question {
+	t.Helper()
+	q := &question{job: jobfile.Job{Name: "small", Training: job.Default(), Cluster: cluster.Persia()}}
+	q.batch, q.workers = 16, 1
+	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
+	j := &q.job.Training
+	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers, j.Prefetch = 2, 2, 2, 4
+	j.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	q.job.Data = datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: synth.Teacher{Scale: 1, Linear: 1},
+		Columns: []synth.Column{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+	}}
+	var err error
+	if q.data, err = datasets.Open(q.job.Data, ""); err != nil {
+		t.Fatal(err)
+	}
+	if q.workload, q.layout, err = workload.Counted(q.data, j); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// told is all that a training has shown that could depend on the machine.
+func told(t *training) string {
+	return fmt.Sprintln(hex(t.trained.DenseDigest), hex(t.trained.RowsDigest), t.answer.Elapsed, t.points, t.answer.Staleness)
+}
+
+// A training with numbers is the same to the bit and to the nanosecond for any
+// number of workers, and again; sync's is that of sequential training.
+func TestNumericsDoNotDependOnWorkers(t *testing.T) {
+	q := lessonOn(t)
+	for _, mode := range job.Modes()[1:] {
+		var first string
+		for _, workers := range []int{1, 2, 8, 2} {
+			q.workers = workers
+			got, err := q.trainAt(q.training(mode, 4), 0, func(int, int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = told(got)
+			}
+			if told(got) != first {
+				t.Errorf("%s, %d workers:\n%s\nand\n%s", mode, workers, told(got), first)
+			}
+			if mode == job.Sync {
+				checkSequential(t, q, got)
+			}
+		}
+	}
+}
+
+// checkSequential compares a training on 4 ranks with the sequential one of the
+// same job.
+func checkSequential(t *testing.T, q *question, got *training) {
+	t.Helper()
+	j := q.training(job.Sync, 4).InMode(job.Sequential)
+	source, err := jobfile.Source(q.data, &j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := train.Run(t.Context(), j, source, q.data.Test, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.trained.DenseDigest != want.DenseDigest || got.trained.RowsDigest != want.RowsDigest || got.end().AUC != want.AUC {
+		t.Errorf("sync: %x %x, AUC %v; sequential: %x %x, AUC %v", got.trained.DenseDigest, got.trained.RowsDigest,
+			got.end().AUC, want.DenseDigest, want.RowsDigest, want.AUC)
+	}
+}
+
+// The time to an AUC is that of the first evaluation that has it, and costs what
+// the GPUs cost for so long.
+func TestTimeToTarget(t *testing.T) {
+	q := lessonOn(t)
+	q.modes, q.gpus, q.spread, q.dollars = []string{job.Hybrid}, []int{4}, true, 3600
+	q.job.Training.EvaluateEvery.Steps = 1
+	lessons, err := q.train(face.NewProgress(io.Discard, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lessons[0]
+	worst, best := l.trainings[1].seconds(), l.trainings[2].seconds()
+	if low, high := l.seconds(); len(l.trainings) != 3 || low != best || high != worst || best >= l.middle().seconds() {
+		t.Errorf("%d trainings, %v to %v s; ends %v and %v", len(l.trainings), low, high, best, worst)
+	}
+	points := l.middle().points
+	q.target = points[len(points)/2].AUC
+	i := slices.IndexFunc(points, func(p pool.Point) bool { return p.AUC >= q.target })
+	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || *r.Dollars != 4*points[i].Seconds {
+		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
+	}
+	if q.target = 0.9999; q.targetOf(l, l.middle()).Seconds != nil {
+		t.Error("an AUC of 0.9999 is reached")
+	}
+	var text strings.Builder
+	if err := q.writeLessons(&text, lessons); err != nil || !strings.Contains(text.String(), "not reached at every end") {
+		t.Errorf("%v in\n%s", err, text.String())
+	}
+}
