@@ -105,20 +105,6 @@ func (d *averagedDense) fold(rank int32) {
 	}
 }
 
-// whole returns the mean of the replicas, with the optimizer states of all.
-func (d *averagedDense) whole() *Dense {
-	first := d.replicas[0]
-	all := &Dense{layout: first.layout, engine: first.engine}
-	var parts []DenseValues
-	for _, replica := range d.replicas {
-		parts = append(parts, replica.values())
-		all.state = append(all.state, replica.state...)
-	}
-	mean := meanOf(parts)
-	all.Params, all.Running = mean.Params, mean.Running
-	return all
-}
-
 // meanOf returns the mean of replicas, along the tree. They are scratch
 // afterwards.
 func meanOf(replicas []DenseValues) DenseValues {

@@ -117,17 +117,6 @@ func (d *servedDense) apply(server int32, values []float32) {
 	}
 }
 
-// whole returns the network as the dense PSs hold it.
-func (d *servedDense) whole() *Dense {
-	all := &Dense{layout: d.engine.Layout(), engine: d.engine}
-	for _, s := range d.shards {
-		all.Params = append(all.Params, s.params...)
-		all.Running = append(all.Running, s.running...)
-		all.state = append(all.state, s.state...)
-	}
-	return all
-}
-
 // readDense copies a shard for a rank.
 func (p *Performer) readDense(server int32, s *Store, w role.Work) role.Result {
 	values := p.served.read(server)

@@ -10,6 +10,7 @@ package work
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"tandem/algo/batch"
 	"tandem/algo/compress"
@@ -159,16 +160,27 @@ func (p *Performer) Missed() metric.Histogram {
 	return all
 }
 
-// Dense returns the dense network's state, likewise: that of the dense PSs where
-// they hold it, the mean of the replicas where those are averaged.
-func (p *Performer) Dense() *Dense {
-	switch {
-	case p.served != nil:
-		return p.served.whole()
-	case p.averaged != nil:
-		return p.averaged.whole()
+// Dense returns, likewise, the replica that ranks in lock step share; nil in other
+// modes.
+func (p *Performer) Dense() *Dense { return p.dense }
+
+// DenseDigest returns, likewise, a fingerprint of the dense network: of what its
+// holders have, folded.
+func (p *Performer) DenseDigest() uint64 {
+	var digests []uint64
+	for _, at := range p.DenseHolders() {
+		digests = append(digests, p.Digest(at))
 	}
-	return p.dense
+	return FoldDigests(digests)
+}
+
+// FoldDigests returns one digest for those of all of DenseHolders, in order; of
+// one, itself.
+func FoldDigests(digests []uint64) (folded uint64) {
+	for _, d := range digests {
+		folded = bits.RotateLeft64(folded, 1) ^ d
+	}
+	return folded
 }
 
 // Digest returns, likewise, a fingerprint of the parameters that a role holds:

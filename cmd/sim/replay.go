@@ -55,6 +55,7 @@ type replayed struct {
 	RowCount  int                     `json:"rows,omitempty"`
 	Own       metric.HistogramSummary `json:"staleness"`
 	Cross     metric.HistogramSummary `json:"staleness_cross"`
+	OfPushes  metric.HistogramSummary `json:"staleness_dense"`       // of pushes to dense PSs
 	Confirmed bool                    `json:"staleness_as_measured"` // false if the run's own is not kept
 
 	span unit.Tick
@@ -167,12 +168,12 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	s := meter.Staleness()
-	r.Own, r.Cross = s.Own.Summary(), s.Cross.Summary()
+	r.Own, r.Cross, r.OfPushes = s.Own.Summary(), s.Cross.Summary(), s.Dense.Summary()
 	if m := files.Measured; m != nil {
 		r.Confirmed = true
-		if r.Own != m.Own || r.Cross != m.Cross {
-			return nil, fmt.Errorf("%s: staleness own %s and cross %s; the run itself had measured %s and %s",
-				folder, staleness(r.Own), staleness(r.Cross), staleness(m.Own), staleness(m.Cross))
+		if r.Own != m.Own || r.Cross != m.Cross || r.OfPushes != m.Dense {
+			return nil, fmt.Errorf("%s: staleness own %s, cross %s, dense %s; the run itself had measured %s, %s, %s", folder,
+				staleness(r.Own), staleness(r.Cross), staleness(r.OfPushes), staleness(m.Own), staleness(m.Cross), staleness(m.Dense))
 		}
 	}
 	return r, nil
@@ -200,7 +201,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 		sum += rows.Digest()
 		r.RowCount += rows.Len()
 	}
-	r.Dense, r.Rows = fmt.Sprintf("%016x", performer.Dense().Digest()), fmt.Sprintf("%016x", sum)
+	r.Dense, r.Rows = fmt.Sprintf("%016x", performer.DenseDigest()), fmt.Sprintf("%016x", sum)
 	return nil
 }
 
@@ -223,7 +224,11 @@ func (r *replayed) writeText(w io.Writer) {
 	if r.Confirmed {
 		as = "as the run itself had measured"
 	}
-	fmt.Fprintf(w, "  staleness: own %s; cross %s: %s\n", staleness(r.Own), staleness(r.Cross), as)
+	dense := ""
+	if r.OfPushes.Count > 0 {
+		dense = "; dense " + staleness(r.OfPushes)
+	}
+	fmt.Fprintf(w, "  staleness: own %s; cross %s%s: %s\n", staleness(r.Own), staleness(r.Cross), dense, as)
 }
 
 // staleness formats a histogram.

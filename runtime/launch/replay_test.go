@@ -71,8 +71,8 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 	for _, shard := range p.Tables() {
 		rows += shard.Digest()
 	}
-	if rows != was.RowsDigest {
-		t.Errorf("rows %x, were %x", rows, was.RowsDigest)
+	if dense := p.DenseDigest(); rows != was.RowsDigest || dense != was.DenseDigest {
+		t.Errorf("rows %x, network %x, were %x and %x", rows, dense, was.RowsDigest, was.DenseDigest)
 	}
 	got := meter.Staleness()
 	if diff := cmp.Diff(

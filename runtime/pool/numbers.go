@@ -127,7 +127,7 @@ func (n *Numbers) Trained() (Trained, error) {
 	if held := n.Held(); held > 0 {
 		return Trained{}, fmt.Errorf("%w: %d handles", errHeld, held)
 	}
-	t := Trained{DenseDigest: n.performer.Dense().Digest(), Missed: n.performer.Missed()}
+	t := Trained{DenseDigest: n.performer.DenseDigest(), Missed: n.performer.Missed()}
 	for _, shard := range n.performer.Tables() {
 		t.RowsDigest += shard.Digest()
 		t.Rows += shard.Len()

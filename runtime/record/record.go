@@ -69,8 +69,9 @@ func (f *Folder) Close() error {
 // measuredName is the file of what the run itself has measured.
 const measuredName = "staleness.json"
 
-// Measured is a summary of the staleness that a run itself has measured.
-type Measured struct{ Own, Cross, Inflight metric.HistogramSummary }
+// Measured is a summary of the staleness that a run itself has measured, as far
+// as it does not depend on what happened between roles, which nobody has recorded.
+type Measured struct{ Own, Cross, Dense metric.HistogramSummary }
 
 // Measured keeps the staleness that the run has measured beside the recording.
 func (f *Folder) Measured(s pace.Staleness) error {
@@ -86,8 +87,8 @@ type Files struct {
 	Readers []*replay.Reader
 	files   []*os.File
 	Bytes   int64 // their size
-	// Measured is what the run has measured; nil if that was not kept, as of a run
-	// in several processes, none of which sees all.
+	// Measured is what the run has measured; nil if that was not kept, as where the
+	// roles were started by hand.
 	Measured *Measured
 }
 

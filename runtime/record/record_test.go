@@ -155,7 +155,7 @@ func TestRunsReplayBitForBit(t *testing.T) {
 			for _, rows := range p.Tables() {
 				rowsDigest += rows.Digest()
 			}
-			if rowsDigest != result.RowsDigest || p.Dense().Digest() != result.DenseDigest {
+			if rowsDigest != result.RowsDigest || p.DenseDigest() != result.DenseDigest {
 				t.Errorf("%s, seed %d: other parameters", mode, seed)
 			}
 			was := result.Staleness

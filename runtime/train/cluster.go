@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"time"
 
 	"tandem/algo/batch"
@@ -95,10 +94,11 @@ func (r *Result) gather(c Cluster, p *work.Performer) error {
 		r.MissedUpdates.Merge(&report.Missed)
 	}
 	holders := p.DenseHolders()
-	r.DenseDigest = c.Report(holders[0]).Digest
-	for _, at := range holders[1:] {
-		r.DenseDigest = bits.RotateLeft64(r.DenseDigest, 1) ^ c.Report(at).Digest
+	var digests []uint64
+	for _, at := range holders {
+		digests = append(digests, c.Report(at).Digest)
 	}
+	r.DenseDigest = work.FoldDigests(digests)
 	if rank0 := (msg.Address{Role: msg.NNWorker}); len(holders) == 1 && holders[0] == rank0 {
 		return checkReplicas(c, r.Training.Ranks)
 	}

@@ -40,8 +40,7 @@ type Result struct {
 	MissedUpdates metric.Histogram
 	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
 	// equal bits, equal digests, however many PSs held the rows. Where several roles
-	// hold the dense network between them, a Cluster folds their digests, and is
-	// comparable with a Cluster only.
+	// hold the dense network between them, its digest folds theirs.
 	DenseDigest, RowsDigest uint64
 	Rows                    int // embedding rows at the end
 	Processes               int // that the roles were in
@@ -115,8 +114,8 @@ type trained struct {
 }
 
 // fingerprint notes what parameters have become.
-func (r *Result) fingerprint(dense *work.Dense, shards []*table.Table) {
-	r.DenseDigest = dense.Digest()
+func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
+	r.DenseDigest = dense
 	for _, shard := range shards {
 		r.RowsDigest += shard.Digest()
 		r.Rows += shard.Len()
@@ -164,7 +163,7 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 		result.Staleness, result.MissedUpdates = q.Staleness(), q.Missed()
 	}
 	result.Wall = time.Since(e.start)
-	result.fingerprint(q.Dense(), []*table.Table{q.Rows()})
+	result.fingerprint(q.Dense().Digest(), []*table.Table{q.Rows()})
 	return &trained{evaluation, q}, nil
 }
 
@@ -190,7 +189,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	}
 	result.Wall = time.Since(e.start)
 	result.Staleness, result.MissedUpdates = meter.Staleness(), p.Missed()
-	result.fingerprint(p.Dense(), p.Tables())
+	result.fingerprint(p.DenseDigest(), p.Tables())
 	return &trained{evaluation, p}, nil
 }
 

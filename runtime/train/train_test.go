@@ -176,7 +176,7 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 		for training.DenseServers = range 4 {
 			training.DenseServers++
 			got := mustRun(t, training, r)
-			// Digests of dense parameters hash the parts' optimizer states one after the other.
+			// The digest of one holder is that of the whole; those of several are folded.
 			if got.AUC != want.AUC || got.LogLoss != want.LogLoss || got.RowsDigest != want.RowsDigest {
 				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.DenseServers, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
 			}

@@ -118,8 +118,8 @@ type bits struct {
 	count       int
 }
 
-func bitsOf(dense *work.Dense, shards ...*table.Table) bits {
-	b := bits{dense: dense.Digest()}
+func bitsOf(dense uint64, shards ...*table.Table) bits {
+	b := bits{dense: dense}
 	for _, s := range shards {
 		b.rows += s.Digest()
 		b.count += s.Len()
@@ -192,13 +192,13 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := bitsOf(q.Dense(), q.Rows())
+	want := bitsOf(q.Dense().Digest(), q.Rows())
 	for i, ranks := range []int{1, 2, 4, 8} {
 		for k, overlap := range []string{"none", "ids", "ids+ds"} {
 			j := numeric(job.Sync, ranks)
 			j.Overlap = overlap
 			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
-			if got := bitsOf(n.Dense(), n.Tables()...); got != want || len(n.Tables()) != 3-k {
+			if got := bitsOf(n.DenseDigest(), n.Tables()...); got != want || len(n.Tables()) != 3-k {
 				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
 			}
 		}
@@ -231,7 +231,7 @@ func checkAnyTime(r rapid.TB, t testing.TB, s Spec, j job.Training, source batch
 	o := Options{Jitter: 0.5, Seed: 1}
 	train := func(late func() bool) (bits, unit.Tick) {
 		a, n := simulate(t, s, j, source, o, func(n *serial) { n.late = late })
-		return bitsOf(n.Dense(), n.Tables()...), a.Elapsed
+		return bitsOf(n.DenseDigest(), n.Tables()...), a.Elapsed
 	}
 	draw := rng.New(seed, "late")
 	early, end := train(func() bool { return false })
