@@ -1,6 +1,8 @@
 package work
 
 import (
+	"fmt"
+
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
@@ -69,12 +71,30 @@ func (d *servedDense) read(server int32) []float32 {
 }
 
 // install puts pulled shards into a rank's copy.
-func (d *servedDense) install(rank int32, pulled [][]float32) {
+func (d *servedDense) install(rank int32, pulled [][]float32) error {
 	replica := d.replicas[rank]
 	for i, values := range pulled {
+		if err := d.check(values, i, d.engine.Layout().Running); err != nil {
+			return err
+		}
 		n := copy(replica.Params[d.shards[i].part.Lo:d.shards[i].part.Hi], values)
 		copy(replica.Running, values[n:])
 	}
+	return nil
+}
+
+// check reports values of another length than a shard's, which on dense PS 0 has
+// statistics behind it.
+func (d *servedDense) check(values []float32, server, statistics int) error {
+	part := d.shards[server].part
+	want := part.Hi - part.Lo
+	if server == 0 {
+		want += statistics
+	}
+	if len(values) != want {
+		return fmt.Errorf("%d values of dense PS %d, whose shard has %d", len(values), server, want)
+	}
+	return nil
 }
 
 // gradient returns what a rank pushes: its mean gradient, clipped as the optimizer
@@ -106,7 +126,11 @@ func (d *servedDense) part(push []float32, server int32) []float32 {
 }
 
 // apply gives a shard the optimizer step of one push.
-func (d *servedDense) apply(server int32, values []float32) {
+func (d *servedDense) apply(server int32, values []float32) error {
+	groups := d.training.Groups / d.training.Ranks
+	if err := d.check(values, int(server), groups*d.engine.Layout().Stats); err != nil {
+		return err
+	}
 	s := d.shards[server]
 	s.optimizer.Step(s.params, s.state, values[:len(s.params)], s.pushes)
 	s.pushes++
@@ -115,6 +139,7 @@ func (d *servedDense) apply(server int32, values []float32) {
 		d.engine.UpdateRunning(s.running, s.stats)
 		s.stats = s.stats[:0]
 	}
+	return nil
 }
 
 // readDense copies a shard for a rank.
@@ -125,6 +150,6 @@ func (p *Performer) readDense(server int32, s *Store, w role.Work) role.Result {
 }
 
 // applyPush gives a shard one rank's optimizer step.
-func (p *Performer) applyPush(server int32, s *Store, w role.Work) {
-	p.served.apply(server, get[[]float32](s, role.Handle{Kind: role.PushedGradients, Rank: w.Rank, Step: w.Step}))
+func (p *Performer) applyPush(server int32, s *Store, w role.Work) error {
+	return p.served.apply(server, get[[]float32](s, role.Handle{Kind: role.PushedGradients, Rank: w.Rank, Step: w.Step}))
 }

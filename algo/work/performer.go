@@ -230,8 +230,7 @@ func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket i
 	case role.ReadDense:
 		return p.readDense(at.Index, s, w), nil
 	case role.ApplyPush:
-		p.applyPush(at.Index, s, w)
-		return role.Result{}, nil
+		return role.Result{}, p.applyPush(at.Index, s, w)
 	case role.Snapshot:
 		p.averaged.snapshot(w.Rank)
 		s.put(role.Products(w)[0], p.averaged.copies[w.Rank])

@@ -277,3 +277,19 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 		t.Error("pooled embeddings changed with the rows")
 	}
 }
+
+// A shard of another length than the sender and the receiver agree on is an error,
+// as it may come from another process.
+func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
+	training := training(2, 1)
+	training.Mode, training.Merge, training.DenseServers = job.AsyncPS, "", 2
+	p := mustNew(t, training, newColumns(32, 16))
+	for _, values := range [][]float32{nil, make([]float32, p.Layout().Params+1)} {
+		if err := p.served.apply(1, values); err == nil {
+			t.Errorf("a push of %d values is applied", len(values))
+		}
+		if err := p.served.install(0, [][]float32{p.served.read(0), values}); err == nil {
+			t.Errorf("a shard of %d values is installed", len(values))
+		}
+	}
+}

@@ -85,7 +85,10 @@ func (p *Performer) forward(s *Store, w role.Work) (role.Result, error) {
 		return role.Result{}, err
 	}
 	if p.served != nil {
-		p.served.install(w.Rank, get[[][]float32](s, role.Handle{Kind: role.PulledParams, Rank: w.Rank, Step: w.Step}))
+		pulled := get[[][]float32](s, role.Handle{Kind: role.PulledParams, Rank: w.Rank, Step: w.Step})
+		if err := p.served.install(w.Rank, pulled); err != nil {
+			return role.Result{}, err
+		}
 	}
 	p.ranks[w.Rank].forward(p.replica(w.Rank), part, pooled, p.width)
 	return role.Result{}, nil

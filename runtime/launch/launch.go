@@ -128,9 +128,11 @@ func (c *Cluster) Close(failed error) {
 	if c.Host != nil {
 		c.Host.Close(failed)
 	}
+	var leaving sync.WaitGroup
 	for _, p := range c.processes {
-		p.end()
+		leaving.Go(p.end)
 	}
+	leaving.Wait()
 	c.leave()
 	c.own.Wait()
 }

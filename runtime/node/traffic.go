@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"tandem/algo/event"
@@ -19,6 +20,10 @@ func (n *node) Deliver(m msg.Message, payload any) {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
+		if n.sums == nil {
+			n.member.Fail(n.named(fmt.Errorf("%v sends gradients to sum to %v, which sums none", m.From, m.To)))
+			return
+		}
 		if err := n.sums.Deliver(m, chunk); err != nil {
 			n.member.Fail(n.named(err))
 		}
