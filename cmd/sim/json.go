@@ -41,7 +41,7 @@ type runRecord struct {
 func (q *question) writeJSON(w io.Writer, r *result) error {
 	d := document{
 		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Sensitivities: r.sensitivities,
-		Published: q.published(r), Assumptions: r.outcomes[0].answer.Assumptions,
+		Published: q.published(r), Assumptions: r.assumptions(),
 	}
 	for _, o := range r.outcomes {
 		a, s := &o.answer, &o.answer.StageTimes

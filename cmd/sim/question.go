@@ -57,6 +57,15 @@ const stalenessMax = 1000
 // square, and a run on so many takes some ten seconds.
 const gpusMax = 1024
 
+// denseServersDefault is two for every server of 64 GPUs: what bounds the rank
+// then is the card of its own server, and more of them are of little use.
+// denseServersMax bounds them: every rank talks to all of them four times a step,
+// and a run takes longer by more than the square of their number.
+const (
+	denseServersDefault = 16
+	denseServersMax     = 32
+)
+
 // question reads the command line.
 func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	q := &question{flags: *f, job: criteo(), command: commandLine(c)}
@@ -84,6 +93,12 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	}
 	if err := p.place(q, given("cluster")); err != nil {
 		return nil, err
+	}
+	switch {
+	case given("dense-servers"):
+		q.job.Training.DenseServers = q.dense
+	case !given("file"):
+		q.job.Training.DenseServers = min(denseServersDefault, q.job.Cluster.ParameterServers.Count)
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
@@ -163,6 +178,8 @@ func (q *question) check(given func(string) bool) error {
 		return tooStale("--staleness", q.staleness)
 	case !given("staleness") && !slices.Equal(q.modes, []string{job.Sync}) && q.outstanding() > stalenessMax+1:
 		return tooStale("training.staleness of the job file", q.outstanding()-1)
+	case given("dense-servers") && (q.dense < 1 || q.dense > denseServersMax):
+		return face.Misuse("every rank talks to all of them in every step", "--dense-servers: %d; want 1 to %d", q.dense, denseServersMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return face.Misuse("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):

@@ -261,7 +261,7 @@ func (q *question) writePublished(w io.Writer, r *result) error {
 }
 
 func (q *question) writeAssumptions(w io.Writer, r *result) error {
-	list := r.outcomes[0].answer.Assumptions
+	list := r.assumptions()
 	var counts []string
 	for _, kind := range kinds() {
 		n := 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -120,4 +121,12 @@ func (r *result) last(mode string) *outcome {
 		}
 	}
 	return nil
+}
+
+// assumptions are those of the case that rests on most: all rest on the same, but
+// for the hosts of dense PSs, which only some modes have.
+func (r *result) assumptions() []cluster.Assumption {
+	return slices.MaxFunc(r.outcomes, func(a, b outcome) int {
+		return cmp.Compare(len(a.answer.Assumptions), len(b.answer.Assumptions))
+	}).answer.Assumptions
 }

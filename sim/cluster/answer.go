@@ -17,7 +17,7 @@ type Answer struct {
 	// saturated of the time, it is that resource. Otherwise the time from one
 	// step's end to the next on a rank is cut into waiting for embeddings, FC,
 	// BC, the rest of DS after BC, and the dense optimizer, and it is the
-	// longest of these.
+	// longest of these. With dense PSs, DS is what is waited for of pushes and pulls.
 	Bottleneck string
 	Resources  []Resource // the three busiest
 	Staleness  pace.Staleness
@@ -40,7 +40,7 @@ type StageTimes struct {
 	GE  unit.Tick // embeddings: asked for until in the accelerator
 	FC  unit.Tick // forward
 	BC  unit.Tick // backward
-	DS  unit.Tick // first bucket handed over until all are back
+	DS  unit.Tick // first bucket handed over until all are back; with dense PSs, a push until they have applied it
 	PEG unit.Tick // gradients: handed over until applied on every PS, and known to be
 }
 
@@ -97,6 +97,9 @@ func (w *world) bottleneck(resources []Resource) string {
 		return "BC: " + w.computeName()
 	case updating:
 		return "dense optimizer: " + w.computeName()
+	}
+	if w.config.Rule.Dense().Kind == pace.Served {
+		return "DS: pushes to dense PSs and pulls"
 	}
 	return "DS: all-reduce " + w.reduceWhere()
 }

@@ -159,8 +159,8 @@ func (h *hardware) wireParameters() []parameter {
 		less(groupLatency, "network.latency", &h.network.Latency))
 }
 
-// assumptions lists what an answer about a spec rests on.
-func assumptions(s *Spec, h *hardware) []Assumption {
+// assumptions lists what an answer about a spec with some dense PSs rests on.
+func assumptions(s *Spec, h *hardware, dense int) []Assumption {
 	var list []Assumption
 	for _, p := range h.parameters() {
 		list = append(list, p.assumption)
@@ -178,6 +178,11 @@ func assumptions(s *Spec, h *hardware) []Assumption {
 			*n = x.hosts.describe(*n)
 		}
 		list = append(list, a)
+	}
+	if dense > 0 {
+		n := fmt.Sprint(dense, " hosts")
+		list = append(list, Assumption{"dense-servers.count", n, n, n, device.Default,
+			"a modelling choice: each dense PS has a host of its own, like those of the PSs and beside them"})
 	}
 	return list
 }

@@ -151,3 +151,64 @@ func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 		t.Errorf("overlapping gains %v of BC's %v", gain, a.StageTimes.BC)
 	}
 }
+
+// Without overlap a rank of async-ps pulls, computes and pushes in turn. With one
+// rank and one dense PS, no embeddings and all batches dealt beforehand, a step is
+// the sum of priced parts:
+//
+//	pull  request, parameters read, parameters back and into the accelerator
+//	FC, BC
+//	push  gradients out of the accelerator and to the dense PS, the optimizer
+//	      there, the acknowledgement
+func TestAsyncPSStepIsPullComputePush(t *testing.T) {
+	j := training(job.AsyncPS, 1)
+	j.Overlap, j.DenseServers, j.Prefetch = "none", 1, 1000
+	staleness := 3
+	j.Staleness = &staleness
+	layout, w := quiet(t)
+	p := pricesOf(t, small(), &j, layout, &w)
+	shard := unit.Bytes(4 * layout.Params)
+	link := p.linkWire.Time(shard + 48)
+	pull := transit(p, 0, false) + alone(p.parameterHost.CopyCost(shard), p.threads) + transit(p, shard, true) + link
+	push := link + transit(p, shard, true) + alone(p.applyPush(shard), p.threads) + transit(p, 0, false)
+	b := p.batch(512)
+	want := pull + b.forward + b.backward + push
+	a, err := Run(small(), j, layout, w, Options{WarmUp: 8, Measured: 8, audit: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The 48 bytes of embedding gradients leave beside the push.
+	if d := a.StepTime - want; d < -50 || d > 50 {
+		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
+	}
+	if d := a.StageTimes.DS - push; d < -30 || d > 30 {
+		t.Errorf("DS takes %v, its parts %v", a.StageTimes.DS, push)
+	}
+	if a.Bottleneck != "DS: pushes to dense PSs and pulls" {
+		t.Errorf("bottleneck %q", a.Bottleneck)
+	}
+}
+
+// async-average waits for nobody: a step without an average is FC, BC and the
+// rank's own optimizer. With an average after every step, a rank folds a mean in
+// before one step and copies its replica before the next, where the mean is there
+// by then; half of both is added to a step.
+func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
+	j := training(job.AsyncAverage, 8)
+	j.AverageEvery = 1000
+	layout, w := tower(t), clicks()
+	p := pricesOf(t, small(), &j, layout, &w)
+	b := p.batch(512)
+	alone := b.forward + b.backward + b.update
+	a := run(t, small(), j, Options{audit: true})
+	if d := a.StepTime - alone; d < -10 || d > 10 {
+		t.Errorf("without an average: step takes %v, dense work %v", a.StepTime, alone)
+	}
+	j = training(job.AsyncAverage, 1)
+	j.AverageEvery = 1
+	want := alone + (p.device.Time(p.sweep(2))+p.device.Time(p.sweep(4)))/2
+	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, audit: true})
+	if d := a.StepTime - want; d < -10 || d > 10 {
+		t.Errorf("with averages: step takes %v, dense work %v", a.StepTime, want)
+	}
+}

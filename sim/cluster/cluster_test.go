@@ -90,10 +90,13 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		s.EmbeddingWorkers.Count = rapid.IntRange(1, 3).Draw(t, "EW hosts")
 		s.ParameterServers.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
-		j := training(rapid.SampledFrom([]string{job.Sync, job.Hybrid}).Draw(t, "mode"),
+		j := training(rapid.SampledFrom(job.Modes()[1:]).Draw(t, "mode"), // sequential has no roles
 			1<<rapid.IntRange(0, 4).Draw(t, "log2 ranks"))
 		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
 		j.Prefetch = rapid.IntRange(1, 12).Draw(t, "prefetch")
+		j.DenseServers = rapid.IntRange(1, 3).Draw(t, "dense PSs")
+		j.Slack = rapid.IntRange(0, 3).Draw(t, "slack")
+		j.AverageEvery = rapid.IntRange(1, 4).Draw(t, "average every")
 		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
 		j.Staleness = &staleness
 		o := Options{
@@ -185,6 +188,24 @@ func TestErrors(t *testing.T) {
 		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// A network of 2e11 parameters is 2.4 TB with Adam's state, five times what a
+// host of 480 GB has. Its ranks are not asked first.
+func TestDenseShardMustFit(t *testing.T) {
+	layout := *tower(t)
+	layout.Params = 2e11
+	j := training(job.AsyncPS, 2)
+	j.Dense.Kind, j.DenseServers = "adam", 1
+	_, err := Run(small(), j, &layout, clicks(), Options{})
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
+		t.Errorf("one dense PS: error %v, want ErrMemory of it", err)
+	}
+	j.DenseServers = 6
+	_, err = Run(small(), j, &layout, clicks(), Options{})
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
+		t.Errorf("six dense PSs: error %v, want ErrMemory of an accelerator", err)
 	}
 }
 

@@ -9,19 +9,30 @@
 //   - Work of EWs, PSs and the data loader: core time and memory time of their
 //     host, both shared with whatever else runs there (device.CPU), or on this machine
 //     taken in turns (turns).
+//
 //   - FC, BC and the dense optimizer: kernels on the rank's accelerator, one
 //     after the other, by the roofline model. BC reports each bucket of dense
 //     gradients when its part of the parameters has had its part of the time.
+//
 //   - Pooled embeddings, their gradients and samples cross the link between
 //     host and accelerator, a copy engine for each direction.
+//
 //   - A message costs core time at both ends (a fixed part, and one copy of its
 //     payload), the latency of the network, and a flow from the sender's uplink
 //     to the receiver's downlink, shared max-min fairly. Messages without a
 //     payload are too small to be a flow.
+//
 //   - DS is the hierarchical all-reduce: reduce-scatter and all-gather inside a
 //     server in closed form, and the part between servers as a flow over the
 //     cards of all servers, where it competes with embeddings. Alone on its
 //     links it takes the closed form's time.
+//
+//   - Dense PSs have a host each, like those of the PSs and beside them: more than
+//     rivals have that share hosts, and so in favour of the modes that need them.
+//     Pulled parameters and pushed gradients cross the copy engines too.
+//
+//   - The snapshot of a replica and the folding in of a mean are kernels; the mean
+//     itself is an all-reduce that no rank waits for.
 //
 // # Folding
 //

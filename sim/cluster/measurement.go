@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 )
@@ -23,6 +24,7 @@ type measurement struct {
 	exposed     [phaseCount]unit.Tick // sums over ranks and measured steps
 	ranks       []progress
 	issued      []unit.Tick // by rank and step: embeddings asked for
+	arrived     []unit.Tick // likewise: embeddings here
 	syncing     []unit.Tick // likewise: dense synchronisation begun
 	handed      []unit.Tick // likewise: gradients handed over
 	counted     counts      // at start
@@ -61,7 +63,7 @@ const (
 	waiting phase = iota // for embeddings
 	forwarding
 	backwarding
-	synchronising // after backward
+	synchronising // after backward; with dense PSs, pulling too
 	updating
 	phaseCount
 )
@@ -70,7 +72,7 @@ func newMeasurement(first, last int32, cfg *role.Config) *measurement {
 	batches := int(cfg.Ranks) * int(cfg.Steps)
 	return &measurement{
 		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
-		ranks: make([]progress, cfg.Ranks), issued: make([]unit.Tick, batches), syncing: make([]unit.Tick, batches), handed: make([]unit.Tick, batches),
+		ranks: make([]progress, cfg.Ranks), issued: make([]unit.Tick, batches), arrived: make([]unit.Tick, batches), syncing: make([]unit.Tick, batches), handed: make([]unit.Tick, batches),
 	}
 }
 
@@ -86,7 +88,7 @@ func (m *measurement) observe(w *world, r event.Record) {
 		m.issued[at] = r.At
 	case event.ForwardStarted:
 		p.step, p.forward = r.Step, r.At
-		m.expose(waiting, r.Step, r.At-max(p.applied, p.computed))
+		m.waited(w, r, max(p.applied, p.computed))
 	case event.BackwardStarted:
 		p.backward = r.At
 		m.expose(forwarding, r.Step, r.At-p.forward)
@@ -95,14 +97,14 @@ func (m *measurement) observe(w *world, r event.Record) {
 		m.syncing[at] = r.At
 	case event.SyncDone:
 		m.took(denseSync, r.Step, r.At-m.syncing[at])
-		if r.Step == p.step { // else it overlaps the next step, and is not exposed
+		if r.Step == p.step && !overlapsPush(w) { // else it overlaps what follows, and is not exposed
 			p.synced = r.At
 			m.expose(synchronising, r.Step, r.At-p.computed)
 		}
 	case event.GradientsSent:
 		m.handed[at] = r.At
 	case event.DenseApplied:
-		if r.Step == p.step {
+		if r.Step == p.step && !overlapsPush(w) {
 			m.expose(updating, r.Step, r.At-p.synced)
 			p.applied = r.At
 		}
@@ -110,6 +112,22 @@ func (m *measurement) observe(w *world, r event.Record) {
 	case event.BatchDone:
 		m.took(putGradients, r.Step, r.At-m.handed[at])
 	}
+}
+
+// waited divides the time from an instant to a forward pass. With dense PSs, it is
+// embeddings that are waited for until they are here, and parameters from then on.
+func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
+	until := r.At
+	if w.config.Rule.Dense().Kind == pace.Served {
+		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
+		m.expose(synchronising, r.Step, r.At-until)
+	}
+	m.expose(waiting, r.Step, until-since)
+}
+
+// overlapsPush reports whether nobody waits for the acknowledgement of a push.
+func overlapsPush(w *world) bool {
+	return w.config.Rule.Dense().Kind == pace.Served && w.config.Rule.OverlapSync()
 }
 
 // worked is told of finished work.
@@ -127,7 +145,9 @@ func (m *measurement) worked(w *world, k role.Work) {
 // delivered is told of every message before its receiver.
 func (m *measurement) delivered(w *world, x msg.Message) {
 	if x.Kind == msg.Embeddings {
-		m.took(getEmbeddings, x.Step, w.clock.Now()-m.issued[x.Rank*m.steps+x.Step])
+		at := x.Rank*m.steps + x.Step
+		m.arrived[at] = w.clock.Now()
+		m.took(getEmbeddings, x.Step, m.arrived[at]-m.issued[at])
 	}
 }
 

@@ -83,7 +83,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	p := newPrices(r, &t, layout, &w, spec.Fold && o.Numbers == nil)
 	if o.Numbers != nil {
 		a, err := train(p, o)
-		a.Assumptions = assumptions(&spec, h)
+		a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
 		return a, err
 	}
 	warmUp, measured := depth(&t)+settleSteps, measureSteps
@@ -98,7 +98,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		a, err := runOnce(p, o, nil, span{warmUp, warmUp + measured, steps})
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
-			a.Assumptions = assumptions(&spec, h)
+			a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
 			return a, err
 		}
 		warmUp, measured = 2*warmUp, 2*measured

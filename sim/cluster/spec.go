@@ -25,8 +25,8 @@ type Spec struct {
 	NetworkRate unit.BytesPerSec `yaml:"network-rate"`
 
 	EmbeddingWorkers Hosts    `yaml:"embedding-workers"`
-	ParameterServers Hosts    `yaml:"parameter-servers"`
-	Loaders          Hosts    `yaml:"loaders"` // together they are the one data loader; per-host is 1
+	ParameterServers Hosts    `yaml:"parameter-servers"` // each dense PS has one more such host to itself
+	Loaders          Hosts    `yaml:"loaders"`           // together they are the one data loader; per-host is 1
 	Software         Software `yaml:"software"`
 
 	// Fold makes one state machine stand for all PSs.

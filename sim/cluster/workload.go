@@ -128,7 +128,21 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 	// Parameters, gradients and state. ActivationBytes counts a value where it is
 	// written and where it is read, which is room for it and for its gradient.
 	samples := (t.GlobalBatch + t.Ranks - 1) / t.Ranks
-	dense := unit.Bytes(valueBytes*layout.Params) * unit.Bytes(2+denseState(t.Dense.Kind))
+	params := unit.Bytes(valueBytes * layout.Params)
+	copies := 2 + denseState(t.Dense.Kind)
+	switch shards := t.DenseShards(layout); {
+	case len(shards) > 0: // the optimizer's state is with the shards
+		copies = 2
+		last := shards[len(shards)-1] // as large as any
+		held := unit.Bytes(valueBytes * (last.Hi - last.Lo) * (1 + denseState(t.Dense.Kind)))
+		if held > r.parameterHost.Memory {
+			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
+				held, r.parameterHost.Memory, ErrMemory)
+		}
+	case t.Mode == job.AsyncAverage: // what was given to the mean, and the mean
+		copies += 2
+	}
+	dense := params * unit.Bytes(copies)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
 	if dense > r.device.Memory {
 		return fmt.Errorf("cluster: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; use smaller batches",
