@@ -98,7 +98,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of GPUs, one rank on each; of a job file its ranks")
 	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding; at most 1000")
-	fs.IntVar(&f.dense, "dense-servers", 0, "dense PSs of async-ps and ssp, a host each (default 16, or the cluster's PS hosts if fewer; of a job file its own)")
+	fs.IntVar(&f.dense, "dense-servers", 0, "dense PSs of async-ps and ssp, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
 	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
 	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")
 	fs.StringVar(&f.inside, "inside", "", "profile of the wire between the accelerators of a server (default: the cluster's)")

@@ -57,12 +57,12 @@ const stalenessMax = 1000
 // square, and a run on so many takes some ten seconds.
 const gpusMax = 1024
 
-// denseServersDefault is two for every server of 64 GPUs: what bounds the rank
-// then is the card of its own server, and more of them are of little use.
+// denseServersDefault is one for every server of 64 GPUs. More would serve them
+// faster, until the cards of their servers are full at some 16.
 // denseServersMax bounds them: every rank talks to all of them four times a step,
 // and a run takes longer by more than the square of their number.
 const (
-	denseServersDefault = 16
+	denseServersDefault = 8
 	denseServersMax     = 32
 )
 
