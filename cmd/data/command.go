@@ -58,7 +58,7 @@ func (p *program) command() *cobra.Command {
 			if len(args) == 0 {
 				return face.Misuse(hint, "no command")
 			}
-			return face.Misuse(hint, "unknown command %q; the nearest is %q", args[0], job.Nearest(args[0], names))
+			return face.Misuse(hint, "command %s", job.Unknown(args[0], names))
 		},
 		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
 	}

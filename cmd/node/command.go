@@ -57,17 +57,20 @@ its settings say how many of each there are.
 When one role ends before its time, all others stop within 5 seconds and say which.
 Connections are not encrypted: use a network of your own.`
 
-const examples = `  # one machine, a terminal (or an &) for each; the job has 1 embedding worker, 1 PS, 2 ranks
-  node coordinator --file job.yaml
-  node loader --file job.yaml
-  node embedding-worker --file job.yaml
-  node ps --file job.yaml
-  node trainer --file job.yaml --index 0
-  node trainer --file job.yaml --index 1
+const examples = `  go build -o tandem-node ./cmd/node
+
+  # one machine, a terminal (or an &) for each; the job has 1 embedding worker, 1 PS, 2 ranks
+  ./tandem-node coordinator --file job.yaml
+  ./tandem-node loader --file job.yaml
+  ./tandem-node embedding-worker --file job.yaml
+  ./tandem-node ps --file job.yaml
+  ./tandem-node dense-ps --file job.yaml      # only where the mode is async-ps or ssp
+  ./tandem-node trainer --file job.yaml --index 0
+  ./tandem-node trainer --file job.yaml --index 1
 
   # several machines: listen where the others can reach it, and say where the coordinator is
-  10.0.0.1$ node coordinator --file job.yaml --listen 10.0.0.1:7300
-  10.0.0.2$ node ps --file job.yaml --listen 10.0.0.2:7301 --coordinator 10.0.0.1:7300`
+  10.0.0.1$ ./tandem-node coordinator --file job.yaml --listen 10.0.0.1:7300
+  10.0.0.2$ ./tandem-node ps --file job.yaml --listen 10.0.0.2:7301 --coordinator 10.0.0.1:7300`
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{

@@ -99,7 +99,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; must divide the job's groups")
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
-	fs.IntVar(&f.staleness, "staleness", 9, "τ of hybrid: earlier batches of a rank that may be outstanding")
+	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
 	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
 "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; may be repeated`)

@@ -132,8 +132,7 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
-	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs; asynchronous embeddings: τ = %d%s\n",
-		t.Ranks, t.EmbeddingWorkers, t.ParameterServers, t.EffectiveStaleness(), r.denseSettings())
+	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs%s\n", t.Ranks, t.EmbeddingWorkers, t.ParameterServers, r.modeSettings())
 	if slices.ContainsFunc(r.Runs, func(l row) bool { return l.Processes > 1 }) {
 		fmt.Fprintln(w, "a process for every role, on this machine, wherever there are roles")
 	}
@@ -172,12 +171,14 @@ func (l *row) aucText() string {
 	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
 }
 
-// denseSettings names the settings of the modes that were run and keep the dense
-// network elsewhere than in lock step.
-func (r *report) denseSettings() string {
+// modeSettings names the settings that the modes that were run have of their own.
+func (r *report) modeSettings() string {
 	t, text := r.job.Training, ""
 	ran := func(mode string) bool {
 		return slices.ContainsFunc(r.Runs, func(line row) bool { return line.Mode == mode })
+	}
+	if slices.ContainsFunc(r.Runs, func(line row) bool { return line.Mode != job.Sequential && line.Mode != job.Sync }) {
+		text += fmt.Sprintf("; asynchronous embeddings: τ = %d", t.EffectiveStaleness())
 	}
 	if ran(job.AsyncPS) || ran(job.SSP) {
 		text += "; " + plural(t.DenseServers, "dense PS")
