@@ -113,11 +113,5 @@ func (d *DenseServer) AppendState(dst []byte) []byte {
 	for i := range d.applied {
 		dst = d.applied[i].append(dst)
 	}
-	for _, rs := range [][]request{d.pulls, d.pushes} {
-		dst = appendInts(dst, int32(len(rs)))
-		for _, r := range rs {
-			dst = appendInts(dst, r.rank, r.step)
-		}
-	}
-	return dst
+	return appendRequests(appendRequests(dst, d.pulls), d.pushes)
 }

@@ -222,12 +222,14 @@ func (p *ParameterServer) AppendState(dst []byte) []byte {
 	for i := range p.applied {
 		dst = p.applied[i].append(dst)
 	}
-	for _, rs := range [][]request{p.lookups, p.puts} {
-		dst = appendInts(dst, int32(len(rs)))
-		for _, r := range rs {
-			dst = appendInts(dst, r.rank, r.step)
-			dst = appendFlags(dst, r.working)
-		}
+	return appendRequests(appendRequests(dst, p.lookups), p.puts)
+}
+
+func appendRequests(dst []byte, rs []request) []byte {
+	dst = appendInts(dst, int32(len(rs)))
+	for _, r := range rs {
+		dst = appendInts(dst, r.rank, r.step)
+		dst = appendFlags(dst, r.working)
 	}
 	return dst
 }

@@ -53,7 +53,7 @@ func (d *averagedDense) snapshot(rank int32) {
 }
 
 // part returns what of a copy a bucket is: with the last, the running statistics
-// too, which lie next to the parameters of none.
+// too, which no bucket covers.
 func (d *averagedDense) part(bucket int32) []model.Bucket {
 	layout := d.layout
 	parts := layout.Buckets[bucket : bucket+1 : bucket+1]

@@ -25,34 +25,13 @@ synthetic) needs no files: this is for other programs.`
 const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`
 
 func (p *program) generateCommand() *cobra.Command {
-	f := &flags{}
-	c := &cobra.Command{
-		Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
-			}
-			if f.job == "" || f.out == "" {
-				return face.Misuse("see --help", "--file and --out are needed")
-			}
-			j, err := jobfile.Load(f.job)
-			if err != nil {
-				return err
-			}
-			if j.Data.Kind != datasets.Synthetic {
-				return face.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", f.job, j.Data.Kind)
-			}
-			data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
-			if err != nil {
-				return err
-			}
-			return p.writeFolder(data, f.out)
-		},
-	}
-	c.Flags().SortFlags = false
-	c.Flags().StringVarP(&f.job, "file", "f", "", "job file, YAML, with data of kind synthetic")
-	c.Flags().StringVar(&f.out, "out", "", "folder to write, new or empty")
-	return c
+	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
+	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *jobfile.Job) error {
+		if j.Data.Kind != datasets.Synthetic {
+			return face.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
+		}
+		return nil
+	})
 }
 
 const convertUsage = `Write the data set of a job file as csv, as a run of the job would see it: split
@@ -65,29 +44,36 @@ them as before, but the texts are gone. Reading the files hashes them again.`
 const convertExamples = `  TANDEM_DATA=~/data go run ./cmd/data convert --file cmd/train/jobs/criteo.yaml --out criteo`
 
 func (p *program) convertCommand() *cobra.Command {
+	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as csv", Long: convertUsage, Example: convertExamples}
+	return p.writing(c, "job file, YAML", func(string, *jobfile.Job) error { return nil })
+}
+
+// writing makes a command of one that writes the data of a job file that it may
+// refuse.
+func (p *program) writing(c *cobra.Command, fileUsage string, check func(file string, j *jobfile.Job) error) *cobra.Command {
 	f := &flags{}
-	c := &cobra.Command{
-		Use: "convert", Short: "Write the data set of a job file as csv", Long: convertUsage, Example: convertExamples,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
-			}
-			if f.job == "" || f.out == "" {
-				return face.Misuse("see --help", "--file and --out are needed")
-			}
-			j, err := jobfile.Load(f.job)
-			if err != nil {
-				return err
-			}
-			data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
-			if err != nil {
-				return err
-			}
-			return p.writeFolder(data, f.out)
-		},
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+		}
+		if f.job == "" || f.out == "" {
+			return face.Misuse("see --help", "--file and --out are needed")
+		}
+		j, err := jobfile.Load(f.job)
+		if err != nil {
+			return err
+		}
+		if err := check(f.job, &j); err != nil {
+			return err
+		}
+		data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
+		if err != nil {
+			return err
+		}
+		return p.writeFolder(data, f.out)
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVarP(&f.job, "file", "f", "", "job file, YAML")
+	c.Flags().StringVarP(&f.job, "file", "f", "", fileUsage)
 	c.Flags().StringVar(&f.out, "out", "", "folder to write, new or empty")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/job"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/runtime/pool"
@@ -18,7 +19,7 @@ type training struct {
 	position float64 // in the ranges of the hardware
 	answer   cluster.Answer
 	trained  pool.Trained
-	points   []pool.Point // evaluations, the last after training
+	points   []work.Point // evaluations, the last after training
 	every    job.Every    // how often it was evaluated
 }
 
@@ -26,11 +27,11 @@ type training struct {
 func (t *training) seconds() float64 { return t.answer.Elapsed.Seconds() }
 
 // end is the evaluation after training.
-func (t *training) end() pool.Point { return t.points[len(t.points)-1] }
+func (t *training) end() work.Point { return t.points[len(t.points)-1] }
 
 // reached returns the first evaluation with at least this AUC; nil if there is none.
-func (t *training) reached(auc float64) *pool.Point {
-	i := slices.IndexFunc(t.points, func(p pool.Point) bool { return p.AUC >= auc })
+func (t *training) reached(auc float64) *work.Point {
+	i := slices.IndexFunc(t.points, func(p work.Point) bool { return p.AUC >= auc })
 	if i < 0 {
 		return nil
 	}
@@ -39,7 +40,7 @@ func (t *training) reached(auc float64) *pool.Point {
 
 // before returns the last evaluation after at most so many steps; nil if there is
 // none.
-func (t *training) before(steps int) *pool.Point {
+func (t *training) before(steps int) *work.Point {
 	for i := len(t.points) - 1; i >= 0; i-- {
 		if t.points[i].Step <= steps {
 			return &t.points[i]

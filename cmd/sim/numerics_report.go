@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"tandem/algo/pace"
+	"tandem/algo/work"
 	"tandem/cmd/face"
-	"tandem/runtime/pool"
 	"tandem/sim/cluster"
 )
 
@@ -178,7 +178,7 @@ type trainingRecord struct {
 	Staleness   pace.Staleness `json:"staleness"`
 	Target      *targetRecord  `json:"target,omitempty"`
 	Every       string         `json:"evaluated_every"`
-	Curve       []pool.Point   `json:"curve"`
+	Curve       []work.Point   `json:"curve"`
 }
 
 // targetRecord is when an AUC was reached; null if it was not.

@@ -9,12 +9,12 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/datasets/synth"
-	"tandem/runtime/pool"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
 )
@@ -108,7 +108,7 @@ func TestTimeToTarget(t *testing.T) {
 	}
 	points := l.middle().points
 	q.target = points[len(points)/2].AUC
-	i := slices.IndexFunc(points, func(p pool.Point) bool { return p.AUC >= q.target })
+	i := slices.IndexFunc(points, func(p work.Point) bool { return p.AUC >= q.target })
 	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || *r.Dollars != 4*points[i].Seconds {
 		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
@@ -57,12 +58,12 @@ type row struct {
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
-	Curve []train.Point `json:"curve"`
+	Curve []work.Point `json:"curve"`
 
-	histograms []histogram     // behind the summaries; own staleness first
-	aucs       []float64       // by seed
-	curves     [][]train.Point // by seed
-	predicted  []float32       // of the first seed
+	histograms []histogram    // behind the summaries; own staleness first
+	aucs       []float64      // by seed
+	curves     [][]work.Point // by seed
+	predicted  []float32      // of the first seed
 }
 
 // engineName says what computes the dense network.

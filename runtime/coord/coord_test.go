@@ -191,16 +191,16 @@ func TestRefusals(t *testing.T) {
 		hello *control.Hello
 		want  string
 	}{
-		{&control.Hello{Role: toRole(server), Protocol: Protocol + 1, Job: ours},
+		{&control.Hello{Role: toRole(server), Protocol: protocol + 1, Job: ours},
 			"embedding PS 0 speaks version 2 of the protocol, the coordinator version 1: start all roles from one build"},
-		{&control.Hello{Role: toRole(server), Protocol: Protocol, Build: "def", Job: ours},
+		{&control.Hello{Role: toRole(server), Protocol: protocol, Build: "def", Job: ours},
 			"embedding PS 0 was built from commit def, the coordinator from abc: start all roles from one build"},
-		{&control.Hello{Role: toRole(server), Protocol: Protocol, Job: []byte("yours")},
+		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: []byte("yours")},
 			"embedding PS 0 was started with another job than the coordinator: give every role the same job file"},
-		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: Protocol, Job: ours},
+		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: protocol, Job: ours},
 			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
-		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: Protocol, Job: ours}, "role 200 is unknown: start all roles from one build"},
-		{&control.Hello{Role: toRole(loader), Protocol: Protocol, Job: ours},
+		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200 is unknown: start all roles from one build"},
+		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours},
 			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)

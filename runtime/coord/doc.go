@@ -15,9 +15,9 @@ import (
 	"tandem/runtime/coord/control"
 )
 
-// Protocol is the version of all that processes say to each other. It changes
+// protocol is the version of all that processes say to each other. It changes
 // with every change that an older process would not understand.
-const Protocol = 1
+const protocol = 1
 
 // Both sides notice a broken connection at once; a silent one, of a machine that
 // is gone or a process that is stopped, after silence, which is below the 5 s

@@ -104,8 +104,8 @@ func (m *member) refuse(reason string) {
 // refusal says why a role may not join; "" if it may.
 func (h *Host) refusal(at msg.Address, hello *control.Hello) string {
 	switch {
-	case hello.Protocol != Protocol:
-		return fmt.Sprintf("%v speaks version %d of the protocol, the coordinator version %d: start all roles from one build", at, hello.Protocol, Protocol)
+	case hello.Protocol != protocol:
+		return fmt.Sprintf("%v speaks version %d of the protocol, the coordinator version %d: start all roles from one build", at, hello.Protocol, protocol)
 	case hello.Build != h.build && hello.Build != "" && h.build != "":
 		return fmt.Sprintf("%v was built from commit %s, the coordinator from %s: start all roles from one build", at, hello.Build, h.build)
 	case !bytes.Equal(hello.Job, h.plan.Job):

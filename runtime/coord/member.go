@@ -82,7 +82,7 @@ var errSilent = errors.New("the coordinator is gone")
 // or when the host is gone.
 func Join(ctx context.Context, address string, hello Hello, patience time.Duration) (*Member, error) {
 	return joinAs(ctx, address, &control.Hello{
-		Role: toRole(hello.Role), Address: hello.Address, Protocol: Protocol, Build: Build(), Job: hello.Job,
+		Role: toRole(hello.Role), Address: hello.Address, Protocol: protocol, Build: Build(), Job: hello.Job,
 	}, patience)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/table"
 	"tandem/algo/work"
@@ -41,17 +42,14 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 		t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
 			want.DenseDigest, want.RowsDigest, want.Rows)
 	}
-	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(train.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
+	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(work.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
 		t.Errorf("curve, sequential's (−): %s", diff)
 	}
 }
 
 // Every mode trains every step in separate processes and keeps its bounds.
 func TestEveryModeInProcesses(t *testing.T) {
-	for _, mode := range job.Modes() {
-		if mode == job.Sequential {
-			continue
-		}
+	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			s := setting{Training: small(mode), Steps: 12}
 			s.Training.EvaluateEvery = job.Every{Steps: 6}

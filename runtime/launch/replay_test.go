@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tandem/algo/job"
 	"tandem/algo/pace"
 	"tandem/algo/replay"
 	"tandem/algo/table"
@@ -26,10 +25,7 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 	if *long {
 		seeds = 20
 	}
-	for _, mode := range job.Modes() {
-		if mode == job.Sequential {
-			continue
-		}
+	for _, mode := range pace.Modes() {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
 				s := setting{Training: small(mode), Steps: 12, Record: t.TempDir()}

@@ -4,19 +4,9 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/unit"
 	"tandem/algo/work"
 )
-
-// Point is one evaluation, during training or after it.
-type Point struct {
-	Step    int     `json:"step"`    // steps trained
-	Samples int     `json:"samples"` // that these had
-	Seconds float64 `json:"seconds"` // simulated, since training began
-	AUC     float64 `json:"auc"`
-	LogLoss float64 `json:"log_loss"` // nats
-}
 
 // Evaluator predicts test rows during a simulated training. It is an observer of
 // the records: as in real time, the model is copied when rank 0 begins its
@@ -30,7 +20,7 @@ type Evaluator struct {
 	evaluation *work.Evaluation
 
 	latest unit.Tick
-	points []func() Point
+	points []func() work.Point
 	err    error
 }
 
@@ -58,19 +48,16 @@ func (e *Evaluator) take(steps int, at unit.Tick) {
 		e.err = err
 		return
 	}
-	p := Point{Step: steps, Seconds: at.Seconds()}
+	p := work.Point{Step: steps, Seconds: at.Seconds()}
 	for step := range steps {
 		p.Samples += e.numbers.source.Samples(step)
 	}
 	done := make(chan struct{})
 	e.numbers.pool.queue <- func() {
-		probabilities := e.evaluation.Predict(shot)
-		labels := len(e.test.Labels) / e.test.Samples // of which the first counts
-		predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(e.test.Labels, labels, 0)
-		p.AUC, p.LogLoss = metric.AUC(predicted, truth), metric.LogLoss(predicted, truth)
+		p = p.Measured(e.evaluation.Predict(shot), e.test)
 		close(done)
 	}
-	e.points = append(e.points, func() Point {
+	e.points = append(e.points, func() work.Point {
 		<-done
 		return p
 	})
@@ -78,12 +65,12 @@ func (e *Evaluator) take(steps int, at unit.Tick) {
 
 // Points evaluates the trained model, too, and returns all points in their order.
 // The training must have ended, at the instant that is given.
-func (e *Evaluator) Points(end unit.Tick) ([]Point, error) {
+func (e *Evaluator) Points(end unit.Tick) ([]work.Point, error) {
 	e.take(e.numbers.Steps(), end)
 	if e.err != nil {
 		return nil, e.err
 	}
-	var list []Point
+	var list []work.Point
 	for _, wait := range e.points {
 		list = append(list, wait())
 	}

@@ -140,10 +140,7 @@ func TestRunsReplayBitForBit(t *testing.T) {
 	if *long {
 		seeds = 20
 	}
-	for _, mode := range job.Modes() {
-		if mode == job.Sequential {
-			continue
-		}
+	for _, mode := range pace.Modes() {
 		for seed := range seeds {
 			source := newRows(20, 32, seed)
 			folder, result := mustRecord(t, small(mode, seed), source)

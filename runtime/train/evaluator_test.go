@@ -11,10 +11,11 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/job"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 // quality is a point without its time.
-func quality(curve []Point) []Point {
+func quality(curve []work.Point) []work.Point {
 	curve = slices.Clone(curve)
 	for i := range curve {
 		curve[i].Seconds = 0

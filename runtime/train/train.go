@@ -33,7 +33,7 @@ type Result struct {
 	Heads         []Head        // the same for every label
 	// Curve has the evaluations during training, if the training asks for any,
 	// and the one after it.
-	Curve     []Point
+	Curve     []work.Point
 	Staleness pace.Staleness
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
@@ -95,8 +95,8 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	}
 	result.Heads = Heads(probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
-	last := Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
-	last = last.measured(probabilities, test)
+	last := work.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
+	last = last.Measured(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
 }
