@@ -1,9 +1,9 @@
 package compress
 
-// wide says that the processor converts eight values at once (F16C).
-var wide = hasF16C()
+import "tandem/algo/isa"
 
-func hasF16C() bool
+// wide says that the processor converts eight values at once.
+var wide = isa.Best() >= isa.AVX2
 
 // putEights and getEights are putHalves and getHalves of 8·eights values, at
 // least 8.

@@ -1,26 +1,5 @@
 #include "textflag.h"
 
-// func hasF16C() bool
-//
-// CPUID leaf 1, ECX: bit 27 the system saves wide registers, 28 AVX, 29 F16C;
-// XGETBV: bits 1 and 2, it saves those of SSE and AVX.
-TEXT ·hasF16C(SB), NOSPLIT, $0-1
-	MOVB $0, ret+0(FP)
-	MOVL $1, AX
-	XORL CX, CX
-	CPUID
-	ANDL $0x38000000, CX
-	CMPL CX, $0x38000000
-	JNE  done
-	XORL CX, CX
-	XGETBV
-	ANDL $6, AX
-	CMPL AX, $6
-	JNE  done
-	MOVB $1, ret+0(FP)
-done:
-	RET
-
 // func putEights(dst *byte, values *float32, eights int, scale float32)
 TEXT ·putEights(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI

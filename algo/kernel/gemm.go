@@ -18,7 +18,7 @@ const (
 
 // Gemm computes the matrix product
 //
-//	C = alpha·op(A)·op(B) + beta·C,   op(X) = X or Xᵀ
+//	C = op(A)·op(B) + beta·C,   op(X) = X or Xᵀ
 //
 // Shapes: op(A) is m×k, op(B) is k×n, C is m×n, all row-major. A is stored as
 // m×k, or as k×m if transA; B as k×n, or as n×k if transB. Lda, ldb and ldc are
@@ -28,8 +28,8 @@ const (
 // A or B.
 //
 // Element (i, j) of C is the sum, in ascending l and rounded to float32 after
-// every operation, of beta·C[i,j] and the (alpha·A[i,l])·B[l,j]; that is, the
-// bits of GemmScalar, up to the sign of a zero. A term whose alpha·A[i,l] is 0
+// every operation, of beta·C[i,j] and the A[i,l]·B[l,j]; that is, the
+// bits of GemmScalar, up to the sign of a zero. A term whose A[i,l] is 0
 // may be skipped, so a NaN or Inf in B that meets only zeros of A may not show.
 //
 // It panics if a size is negative, a stride or a slice too short.
@@ -40,14 +40,14 @@ const (
 // The product is gonum's Sgemm on blocks, except A·Bᵀ: gonum computes that with
 // a dot product whose order of summation depends on the alignment of B in
 // memory, so that equal runs could differ in bits.
-func Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	checkGemm(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	scaleRows(m, n, beta, c, ldc)
-	if m == 0 || n == 0 || k == 0 || alpha == 0 {
+	if m == 0 || n == 0 || k == 0 {
 		return
 	}
 	if !transA && transB {
-		gemmDot(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+		gemmDot(m, n, k, a, lda, b, ldb, c, ldc)
 		return
 	}
 	opA, opB := blas.NoTrans, blas.NoTrans
@@ -64,7 +64,7 @@ func Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 			for i := 0; i < m; i += blockRows {
 				rows := min(blockRows, m-i)
 				gonum.Implementation{}.Sgemm(opA, opB, rows, cols, depth,
-					alpha, a[at(transA, i, l, lda):], lda,
+					1, a[at(transA, i, l, lda):], lda,
 					b[at(transB, l, j, ldb):], ldb,
 					1, c[i*ldc+j:], ldc)
 			}
@@ -82,16 +82,16 @@ func at(transposed bool, i, j, ld int) int {
 
 // GemmScalar is Gemm written as its definition: the readable reference that
 // the tests hold Gemm to. Arguments, result and panics are those of Gemm.
-func GemmScalar(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func GemmScalar(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	checkGemm(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	scaleRows(m, n, beta, c, ldc)
 	for i := range m {
 		for j := range n {
 			sum := c[i*ldc+j]
 			for l := range k {
-				scaled := float32(alpha * a[at(transA, i, l, lda)])
-				if scaled != 0 {
-					sum += float32(scaled * b[at(transB, l, j, ldb)])
+				x := a[at(transA, i, l, lda)]
+				if x != 0 {
+					sum += float32(x * b[at(transB, l, j, ldb)])
 				}
 			}
 			c[i*ldc+j] = sum

@@ -41,13 +41,13 @@ func sameValues(x, y []float32) error {
 func TestGemmOfTwoByThree(t *testing.T) {
 	// A = [1 2 3; 4 5 6], B = [1 0; 2 1; 0 3], C = [1 1; 1 1].
 	// A·B = [1+4+0, 0+2+9; 4+10+0, 0+5+18] = [5 11; 14 23].
-	// 2·A·B + 3·C = [13 25; 31 49].
+	// A·B + 3·C = [8 14; 17 26].
 	a := []float32{1, 2, 3, 4, 5, 6}
 	aT := []float32{1, 4, 2, 5, 3, 6}
 	b := []float32{1, 0, 2, 1, 0, 3}
 	bT := []float32{1, 2, 0, 0, 1, 3}
-	want := []float32{13, 25, 31, 49}
-	for _, gemm := range []func(bool, bool, int, int, int, float32, []float32, int, []float32, int, float32, []float32, int){Gemm, GemmScalar} {
+	want := []float32{8, 14, 17, 26}
+	for _, gemm := range []func(bool, bool, int, int, int, []float32, int, []float32, int, float32, []float32, int){Gemm, GemmScalar} {
 		for _, tt := range []struct {
 			transA, transB bool
 			a              []float32
@@ -61,7 +61,7 @@ func TestGemmOfTwoByThree(t *testing.T) {
 			{true, true, aT, 2, bT, 3},
 		} {
 			c := []float32{1, 1, 1, 1}
-			gemm(tt.transA, tt.transB, 2, 2, 3, 2, tt.a, tt.lda, tt.b, tt.ldb, 3, c, 2)
+			gemm(tt.transA, tt.transB, 2, 2, 3, tt.a, tt.lda, tt.b, tt.ldb, 3, c, 2)
 			if err := sameValues(c, want); err != nil {
 				t.Errorf("transA %v, transB %v: %v", tt.transA, tt.transB, err)
 			}
@@ -80,7 +80,6 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 		transA, transB := rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB")
 		m, n, k := drawSize(t, "m"), drawSize(t, "n"), drawSize(t, "k")
 		pad := rapid.IntRange(0, 3).Draw(t, "padding")
-		alpha := rapid.SampledFrom([]float32{0, 1, -0.7}).Draw(t, "alpha")
 		beta := rapid.SampledFrom([]float32{0, 1, 0.3}).Draw(t, "beta")
 		rowsA, lda := m, k+pad
 		if transA {
@@ -92,8 +91,8 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 		}
 		a, b, c := random(r, rowsA*lda), random(r, rowsB*ldb), random(r, m*(n+pad))
 		want := misaligned(c)
-		GemmScalar(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, want, n+pad)
-		Gemm(transA, transB, m, n, k, alpha, misaligned(a), lda, misaligned(b), ldb, beta, c, n+pad)
+		GemmScalar(transA, transB, m, n, k, a, lda, b, ldb, beta, want, n+pad)
+		Gemm(transA, transB, m, n, k, misaligned(a), lda, misaligned(b), ldb, beta, c, n+pad)
 		if err := sameValues(c, want); err != nil { // padding included: it must stay
 			t.Fatal(err)
 		}
@@ -107,7 +106,7 @@ func TestGemmIsNearTheFloat64Product(t *testing.T) {
 	const bound = (k + 2) * k * (1.0 / (1 << 24))
 	r := rand.New(rand.NewPCG(1, 2))
 	a, b, c := random(r, m*k), random(r, n*k), make([]float32, m*n)
-	Gemm(false, true, m, n, k, 1, a, k, b, k, 0, c, n)
+	Gemm(false, true, m, n, k, a, k, b, k, 0, c, n)
 	for i := range m {
 		for j := range n {
 			var want float64
@@ -131,9 +130,9 @@ func TestGemmRowDoesNotDependOnOtherRows(t *testing.T) {
 			ldb = k
 		}
 		all, one := make([]float32, m*n), make([]float32, n)
-		Gemm(false, transB, m, n, k, 1, a, k, b, ldb, 0, all, n)
+		Gemm(false, transB, m, n, k, a, k, b, ldb, 0, all, n)
 		for i := range m {
-			Gemm(false, transB, 1, n, k, 1, a[i*k:], k, b, ldb, 0, one, n)
+			Gemm(false, transB, 1, n, k, a[i*k:], k, b, ldb, 0, one, n)
 			if err := sameValues(one, all[i*n:(i+1)*n]); err != nil {
 				t.Fatalf("row %d, transB %v: %v", i, transB, err)
 			}
@@ -143,7 +142,7 @@ func TestGemmRowDoesNotDependOnOtherRows(t *testing.T) {
 
 func TestGemmOverwritesNaNWhenBetaIsZero(t *testing.T) {
 	c := []float32{float32(math.NaN())}
-	Gemm(false, false, 1, 1, 1, 1, []float32{2}, 1, []float32{3}, 1, 0, c, 1)
+	Gemm(false, false, 1, 1, 1, []float32{2}, 1, []float32{3}, 1, 0, c, 1)
 	if c[0] != 6 {
 		t.Errorf("c = %v, want 6", c[0])
 	}
@@ -156,11 +155,11 @@ func TestGemmPanicsWithBothSizes(t *testing.T) {
 		call       func()
 	}{
 		{"short a", "kernel: len(a) = 5, want at least 6",
-			func() { Gemm(false, false, 2, 1, 3, 1, x[:5], 3, x, 1, 0, x, 1) }},
+			func() { Gemm(false, false, 2, 1, 3, x[:5], 3, x, 1, 0, x, 1) }},
 		{"stride", "kernel: ldb = 1, want at least 2",
-			func() { Gemm(false, false, 2, 2, 3, 1, x, 3, x, 1, 0, x, 2) }},
+			func() { Gemm(false, false, 2, 2, 3, x, 3, x, 1, 0, x, 2) }},
 		{"negative", "kernel: gemm of size m=-1, n=1, k=1, want none negative",
-			func() { Gemm(false, false, -1, 1, 1, 1, x, 1, x, 1, 0, x, 1) }},
+			func() { Gemm(false, false, -1, 1, 1, x, 1, x, 1, 0, x, 1) }},
 	} {
 		wantPanic(t, tt.name, tt.want, tt.call)
 	}
@@ -182,7 +181,7 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 	a, b, c := random(r, size*size), random(r, size*size), make([]float32, size*size)
 	for _, trans := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 		allocs := testing.AllocsPerRun(2, func() {
-			Gemm(trans[0], trans[1], size, size, size, 1, a, size, b, size, 0, c, size)
+			Gemm(trans[0], trans[1], size, size, size, a, size, b, size, 0, c, size)
 		})
 		if allocs != 0 {
 			t.Errorf("transposed %v: %v allocations, want 0", trans, allocs)
@@ -205,13 +204,13 @@ func BenchmarkGemm(b *testing.B) {
 			run  func()
 		}{
 			{"forward", func() {
-				Gemm(false, true, layer.samples, layer.out, layer.in, 1, x, layer.in, w, layer.in, 0, y, layer.out)
+				Gemm(false, true, layer.samples, layer.out, layer.in, x, layer.in, w, layer.in, 0, y, layer.out)
 			}},
 			{"input", func() {
-				Gemm(false, false, layer.samples, layer.in, layer.out, 1, y, layer.out, w, layer.in, 0, x, layer.in)
+				Gemm(false, false, layer.samples, layer.in, layer.out, y, layer.out, w, layer.in, 0, x, layer.in)
 			}},
 			{"weight", func() {
-				Gemm(true, false, layer.out, layer.in, layer.samples, 1, y, layer.out, x, layer.in, 0, w, layer.in)
+				Gemm(true, false, layer.out, layer.in, layer.samples, y, layer.out, x, layer.in, 0, w, layer.in)
 			}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", product.name, layer.samples, layer.in, layer.out), func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 )
 
 // newDCNv2 builds the deep and cross network, version 2: cross layers over the
@@ -12,8 +13,8 @@ import (
 //
 // Source: Wang, Shivanna, Cheng, Jain, Lin, Hong, Chi, WWW 2021, section 3.
 // Deviation: no mixture of low-rank experts.
-func newDCNv2(spec Spec, schema *batch.Schema) Engine {
-	n := newNetwork(schema)
+func newDCNv2(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+	n := newNetwork(schema, products)
 	relu := spec.Activation == ReLU
 	x0 := n.addJoin(embeddings, numeric)
 	crossed := x0

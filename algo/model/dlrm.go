@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 )
 
 // newDLRM builds the deep learning recommendation model. A bottom stack brings
@@ -15,8 +16,8 @@ import (
 // Without numeric features there is no z.
 //
 // Source: Naumov and others, arXiv 1906.00091, section 2.1.
-func newDLRM(spec Spec, schema *batch.Schema) (Engine, error) {
-	n := newNetwork(schema)
+func newDLRM(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+	n := newNetwork(schema, products)
 	d, relu := spec.EmbeddingDim, spec.Activation == ReLU
 	vectors, top := embeddings, []value(nil)
 	if n.widths[numeric] > 0 {

@@ -19,7 +19,7 @@ func columns(slots, dim, numbers int) *batch.Schema {
 
 func mustNew(t *testing.T, spec Spec, schema *batch.Schema) Engine {
 	t.Helper()
-	engine, err := New(spec, schema)
+	engine, err := New(spec, schema, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

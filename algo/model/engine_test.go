@@ -55,7 +55,7 @@ func adultIncome(dim int) *batch.Schema {
 }
 
 func TestPersiaAdultIncomeHasTheWidthsOfTheExample(t *testing.T) {
-	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	engine, err := New(PersiaAdultIncome(), adultIncome(8), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPersiaAdultIncomeHasTheWidthsOfTheExample(t *testing.T) {
 
 func TestPresetsAreValid(t *testing.T) {
 	for _, spec := range []Spec{Default(), PersiaAdultIncome(), PersiaTower()} {
-		if _, err := New(spec, adultIncome(spec.Dim())); err != nil {
+		if _, err := New(spec, adultIncome(spec.Dim()), nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -94,14 +94,14 @@ func TestPresetsAreValid(t *testing.T) {
 		if got := spec.Dim(); got != dim {
 			t.Errorf("%s wants rows of %d, want %d", kind, got, dim)
 		}
-		if _, err := New(spec, adultIncome(dim)); err != nil {
+		if _, err := New(spec, adultIncome(dim), nil); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 func TestInitIsPyTorchsDefaultAndKeyedBySeed(t *testing.T) {
-	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	engine, err := New(PersiaAdultIncome(), adultIncome(8), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func find(t *testing.T, e Engine, name string) Tensor {
 }
 
 func TestFactorsStartSmallAndUnequal(t *testing.T) {
-	engine, err := New(Spec{Kind: FactorizationMachine, Factors: 400}, adultIncome(401))
+	engine, err := New(Spec{Kind: FactorizationMachine, Factors: 400}, adultIncome(401), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestFactorsStartSmallAndUnequal(t *testing.T) {
 
 func TestUpdateRunningFoldsWithPyTorchsMomentum(t *testing.T) {
 	spec := Spec{Kind: FeedForward, EmbeddingDim: 1, Top: []int{1}, Activation: NoActivation, BatchNorm: true}
-	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}, Labels: []string{"click"}})
+	engine, err := New(spec, &batch.Schema{Slots: []batch.Slot{{Name: "a", Dim: 1}}, Labels: []string{"click"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"one label", Spec{Kind: LogisticRegression, Heads: make([]Head, 2)}, adultIncome(2), "1 labels (income) and 2 heads"},
 		{"nothing", Default(), &batch.Schema{Labels: []string{"click"}}, "neither a slot nor a numeric feature"},
 	} {
-		_, err := New(tt.spec, tt.schema)
+		_, err := New(tt.spec, tt.schema, nil)
 		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
@@ -296,7 +296,7 @@ func TestValidateNamesTheFieldPath(t *testing.T) {
 }
 
 func TestCallsOutOfOrderPanic(t *testing.T) {
-	engine, err := New(PersiaAdultIncome(), adultIncome(8))
+	engine, err := New(PersiaAdultIncome(), adultIncome(8), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func BenchmarkStep(b *testing.B) {
 	}{{"default", Default()}, {"adult-income", PersiaAdultIncome()}, {"fm", Spec{Kind: FactorizationMachine, Factors: 8}},
 		{"deepfm", kind(DeepFM)}, {"dlrm", kind(DLRM)}, {"dcn-v2", kind(DCNv2)}} {
 		b.Run(tt.name, func(b *testing.B) {
-			engine, err := New(tt.spec, adultIncome(tt.spec.Dim()))
+			engine, err := New(tt.spec, adultIncome(tt.spec.Dim()), nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,12 +1,15 @@
 package model
 
-import "tandem/algo/batch"
+import (
+	"tandem/algo/batch"
+	"tandem/algo/kernel"
+)
 
 // newLogistic builds logistic regression over pooled rows and numeric features;
 // with several heads one beside the other, which share nothing: head h uses value
 // h of every row.
-func newLogistic(spec Spec, schema *batch.Schema) Engine {
-	n := newNetwork(schema)
+func newLogistic(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+	n := newNetwork(schema, products)
 	return n.finish(n.addLinear(spec.Dim(), spec.Labels()), spec)
 }
 
@@ -20,8 +23,8 @@ func newLogistic(spec Spec, schema *batch.Schema) Engine {
 //
 // Source: Rendle, Factorization Machines, ICDM 2010, equation 1. Deviation: the
 // ids of one slot are pooled first and do not interact.
-func newFactorization(spec Spec, schema *batch.Schema) Engine {
-	n := newNetwork(schema)
+func newFactorization(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+	n := newNetwork(schema, products)
 	logit, _ := n.addFactorization(spec.Factors)
 	return n.finish(logit, spec)
 }
@@ -39,8 +42,8 @@ func (n *network) addFactorization(dim int) (logit, vectors value) {
 //
 // Source: Guo, Tang, Ye, Li, He, IJCAI 2017, equations 1 to 4. Deviation: the ids
 // of one slot are pooled first, as in newFactorization; no dropout.
-func newDeepFM(spec Spec, schema *batch.Schema) Engine {
-	n := newNetwork(schema)
+func newDeepFM(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+	n := newNetwork(schema, products)
 	shallow, vectors := n.addFactorization(spec.EmbeddingDim)
 	deep := n.addStack("top", vectors, spec.Top, spec.BatchNorm, spec.Activation == ReLU)
 	return n.finish(n.addSum(shallow, n.addLogit("output", deep)), spec)

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 )
 
 // newFeedForward builds the network of two towers, over the embeddings and over
 // the numeric features, whose outputs are joined and pass the top layers.
-func newFeedForward(spec Spec, schema *batch.Schema) (Engine, error) {
-	n := newNetwork(schema)
+func newFeedForward(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+	n := newNetwork(schema, products)
 	relu := spec.Activation == ReLU
 	sparse, err := n.addTower("sparse-tower", embeddings, spec.SparseTower, relu)
 	if err != nil {

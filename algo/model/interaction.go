@@ -1,7 +1,5 @@
 package model
 
-import "tandem/algo/kernel"
-
 // interaction gives the dot products of all pairs of vectors v_0, v_1, …, the
 // strictly lower triangle of their Gram matrix row by row:
 //
@@ -40,7 +38,7 @@ func (t *interaction) forward(p *pass) {
 	for i := range p.samples {
 		vectors := all[i*t.count*t.dim:][:t.count*t.dim]
 		for r := 1; r < t.count; r++ {
-			kernel.Gemm(false, true, 1, r, t.dim, 1, vectors[r*t.dim:], t.dim, vectors, t.dim, 0, out, r)
+			p.net.products.Gemm(false, true, 1, r, t.dim, vectors[r*t.dim:], t.dim, vectors, t.dim, 0, out, r)
 			out = out[r:]
 		}
 	}
@@ -53,8 +51,8 @@ func (t *interaction) backward(p *pass, _ []float32) {
 	for i := range p.samples {
 		vectors, vectorGrad := all[i*t.count*t.dim:][:t.count*t.dim], allGrad[i*t.count*t.dim:][:t.count*t.dim]
 		for r := 1; r < t.count; r++ {
-			kernel.Gemm(false, false, 1, t.dim, r, 1, grad, r, vectors, t.dim, 1, vectorGrad[r*t.dim:], t.dim)
-			kernel.Gemm(true, false, r, t.dim, 1, 1, grad, r, vectors[r*t.dim:], t.dim, 1, vectorGrad, t.dim)
+			p.net.products.Gemm(false, false, 1, t.dim, r, grad, r, vectors, t.dim, 1, vectorGrad[r*t.dim:], t.dim)
+			p.net.products.Gemm(true, false, r, t.dim, 1, grad, r, vectors[r*t.dim:], t.dim, 1, vectorGrad, t.dim)
 			grad = grad[r:]
 		}
 	}

@@ -117,7 +117,7 @@ type layerPass struct {
 // forward also writes, in training, the group's batch-norm statistics.
 func (d *layerPass) forward(p *pass) {
 	samples, input, out := p.samples, p.value(d.input), p.value(d.output)
-	kernel.Gemm(false, true, samples, d.out, d.in, 1, input, d.in, p.params[d.weight:], d.in, 0, out, d.out)
+	p.net.products.Gemm(false, true, samples, d.out, d.in, input, d.in, p.params[d.weight:], d.in, 0, out, d.out)
 	if !d.noBias {
 		kernel.AddBias(out, samples, d.out, p.params[d.bias:])
 	}
@@ -150,8 +150,8 @@ func (d *layerPass) backward(p *pass, paramGrad []float32) {
 	if !d.noBias {
 		kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, samples, d.out)
 	}
-	kernel.Gemm(true, false, d.out, d.in, samples, 1, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
+	p.net.products.Gemm(true, false, d.out, d.in, samples, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
 	if inputGrad := p.grad(d.input); inputGrad != nil {
-		kernel.Gemm(false, false, samples, d.in, d.out, 1, grad, d.out, p.params[d.weight:], d.in, 1, inputGrad, d.in)
+		p.net.products.Gemm(false, false, samples, d.in, d.out, grad, d.out, p.params[d.weight:], d.in, 1, inputGrad, d.in)
 	}
 }

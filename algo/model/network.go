@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 	"tandem/algo/unit"
 )
 
@@ -12,9 +13,10 @@ import (
 // its parts, such as newDLRM. Parameters lie in the order of the parts, and every
 // part that has some is a bucket.
 type network struct {
-	layout Layout
-	parts  []part
-	widths []int // of a sample's row of every value
+	layout   Layout
+	products kernel.Products
+	parts    []part
+	widths   []int // of a sample's row of every value
 	// ends[b] is the first part that Backward of bucket b runs; it begins where
 	// the one of the bucket before ended. The last also runs the parts without
 	// parameters that precede its own.
@@ -57,8 +59,8 @@ type partPass interface {
 }
 
 // newNetwork returns a network without parts over the data of a schema.
-func newNetwork(schema *batch.Schema) *network {
-	n := &network{}
+func newNetwork(schema *batch.Schema, products kernel.Products) *network {
+	n := &network{products: products}
 	n.layout.EmbeddingWidth, n.layout.DenseWidth = schema.EmbeddingWidth(), len(schema.Dense)
 	n.widths = []int{n.layout.EmbeddingWidth, n.layout.DenseWidth}
 	return n

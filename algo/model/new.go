@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 )
 
 // ErrSchema is wrapped by the errors of New about data that the network cannot
@@ -13,13 +14,17 @@ import (
 var ErrSchema = errors.New("the data do not suit the network")
 
 // New returns the built-in engine of the network that spec describes, for data
-// of the given schema. It returns the error of Validate, or one that wraps
+// of the given schema, which multiplies by products; nil stands for
+// kernel.NewProducts(nil). It returns the error of Validate, or one that wraps
 // ErrSchema if labels and heads differ in number, if a slot's row length is not spec.Dim(), if a slot is raw and the
 // kind is neither feed-forward nor dcn-v2, or if the data lack what a part of the
 // network takes as input.
-func New(spec Spec, schema *batch.Schema) (Engine, error) {
+func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	if products == nil {
+		products = kernel.NewProducts(nil)
 	}
 	if labels := len(schema.Labels); labels != spec.Labels() {
 		return nil, fmt.Errorf("model: %w: there are %d labels (%s) and %d heads: give the model one head for each label",
@@ -40,15 +45,15 @@ func New(spec Spec, schema *batch.Schema) (Engine, error) {
 	}
 	switch spec.Kind {
 	case LogisticRegression:
-		return newLogistic(spec, schema), nil
+		return newLogistic(spec, schema, products), nil
 	case FactorizationMachine:
-		return newFactorization(spec, schema), nil
+		return newFactorization(spec, schema, products), nil
 	case DeepFM:
-		return newDeepFM(spec, schema), nil
+		return newDeepFM(spec, schema, products), nil
 	case DLRM:
-		return newDLRM(spec, schema)
+		return newDLRM(spec, schema, products)
 	case DCNv2:
-		return newDCNv2(spec, schema), nil
+		return newDCNv2(spec, schema, products), nil
 	}
-	return newFeedForward(spec, schema)
+	return newFeedForward(spec, schema, products)
 }

@@ -351,7 +351,7 @@ func networks() []fixture {
 
 func (n fixture) engine(t *testing.T) Engine {
 	t.Helper()
-	engine, err := New(n.spec, n.schema)
+	engine, err := New(n.spec, n.schema, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", n.name, err)
 	}

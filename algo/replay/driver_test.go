@@ -13,7 +13,6 @@ import (
 	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 	"tandem/algo/work"
 )
@@ -61,7 +60,7 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Perf
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := work.New(training, samples{}, table.Heap{})
+	p, err := work.New(training, samples{}, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

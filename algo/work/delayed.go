@@ -25,8 +25,8 @@ type Delayed struct {
 
 // NewDelayed returns a delayed training before its first step. Without delays
 // it is Sequential, bit for bit.
-func NewDelayed(t job.Training, source batch.Source) (*Delayed, error) {
-	q, err := NewSequential(t, source)
+func NewDelayed(t job.Training, source batch.Source, m Machine) (*Delayed, error) {
+	q, err := NewSequential(t, source, m)
 	if err != nil {
 		return nil, err
 	}

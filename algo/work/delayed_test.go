@@ -32,7 +32,7 @@ func listed(delays []int) delay.Spec {
 
 func mustNewDelayed(t testing.TB, training job.Training, source batch.Source) *Delayed {
 	t.Helper()
-	d, err := NewDelayed(training, source)
+	d, err := NewDelayed(training, source, Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +77,11 @@ func TestReadsSeeWhatIsDue(t *testing.T) {
 		rows, dense := draw("rows"), draw("dense")
 		source := newColumns(16*steps, 16)
 		training := delayed(listed(rows), listed(dense))
-		got, err := NewDelayed(training, source)
+		got, err := NewDelayed(training, source, Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := NewSequential(training, source)
+		plain, err := NewSequential(training, source, Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestStalenessIsThatOfTheDelays(t *testing.T) {
 		const steps = 12
 		delays := rapid.SliceOfN(rapid.IntRange(0, 15), steps, steps).Draw(t, "delays")
 		source := newColumns(16*steps, 16)
-		d, err := NewDelayed(delayed(listed(delays), delay.Spec{}), source)
+		d, err := NewDelayed(delayed(listed(delays), delay.Spec{}), source, Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}

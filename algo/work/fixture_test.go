@@ -7,7 +7,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/rng"
-	"tandem/algo/table"
 )
 
 // columns is a source of samples in memory, in order.
@@ -59,7 +58,7 @@ func training(ranks, servers int) job.Training {
 
 func mustNew(t testing.TB, training job.Training, source batch.Source) *Performer {
 	t.Helper()
-	p, err := New(training, source, table.Heap{})
+	p, err := New(training, source, Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func mustNew(t testing.TB, training job.Training, source batch.Source) *Performe
 
 func mustNewSequential(t testing.TB, training job.Training, source batch.Source) *Sequential {
 	t.Helper()
-	q, err := NewSequential(training, source)
+	q, err := NewSequential(training, source, Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/compress"
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/model"
 	"tandem/algo/msg"
@@ -41,18 +42,18 @@ type Performer struct {
 	ranks    []*rank        // nil where it is not here
 }
 
-// New returns a performer of all roles, whose PSs keep their rows in memory of
-// the arena. The errors are those of the training's parts.
-func New(t job.Training, source batch.Source, arena table.Arena) (*Performer, error) {
-	return NewPart(t, source, arena, func(msg.Address) bool { return true })
+// New returns a performer of all roles on a machine. The errors are those of the
+// training's parts.
+func New(t job.Training, source batch.Source, m Machine) (*Performer, error) {
+	return NewPart(t, source, m, func(msg.Address) bool { return true })
 }
 
 // NewPart returns a performer of those roles that are here: of others it keeps
 // neither rows nor scratch. Only the data loader's batches are ever read; to
 // others the source is its schema.
-func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(msg.Address) bool) (*Performer, error) {
+func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Address) bool) (*Performer, error) {
 	schema := source.Schema()
-	engine, err := NewEngine(&t, schema)
+	engine, err := NewEngine(&t, schema, m.Products)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func NewPart(t job.Training, source batch.Source, arena table.Arena, here func(m
 		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
 			continue
 		}
-		rows, err := NewTable(&t, arena)
+		rows, err := NewTable(&t, m.arena())
 		if err != nil {
 			return nil, err
 		}
@@ -113,12 +114,13 @@ func (p *Performer) replica(rank int32) *Dense {
 	return p.dense
 }
 
-// NewEngine checks a schema and returns the built-in engine for it.
-func NewEngine(t *job.Training, schema *batch.Schema) (model.Engine, error) {
+// NewEngine checks a schema and returns the built-in engine for it, which
+// multiplies by products: see model.New.
+func NewEngine(t *job.Training, schema *batch.Schema, products kernel.Products) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
-	return model.New(t.Model, schema)
+	return model.New(t.Model, schema, products)
 }
 
 // NewTable returns one empty shard of the embedding rows.

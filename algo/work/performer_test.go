@@ -245,8 +245,8 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		settings, source := training(1, 1), newColumns(16, 16)
 		c.change(&settings, source)
-		_, err := New(settings, source, table.Heap{})
-		_, errSequential := NewSequential(settings, source)
+		_, err := New(settings, source, Machine{})
+		_, errSequential := NewSequential(settings, source, Machine{})
 		for _, err := range []error{err, errSequential} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", c.name, err)

@@ -27,15 +27,15 @@ type Sequential struct {
 	stats    []float32    // batch-norm statistics of the step in hand, in group order
 }
 
-// NewSequential returns the reference before its first step. The training's
+// NewSequential returns the reference on a machine before its first step. The training's
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
 // them.
-func NewSequential(t job.Training, source batch.Source) (*Sequential, error) {
-	engine, err := NewEngine(&t, source.Schema())
+func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential, error) {
+	engine, err := NewEngine(&t, source.Schema(), m.Products)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := NewTable(&t, table.Heap{})
+	rows, err := NewTable(&t, m.arena())
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 )
 
@@ -166,7 +165,7 @@ func BenchmarkSplit(b *testing.B) {
 			settings := training(1, 2)
 			settings.Index, settings.GlobalBatch = index, 1024
 			source := newColumns(1024, 1024)
-			p, err := New(settings, source, table.Heap{})
+			p, err := New(settings, source, Machine{})
 			if err != nil {
 				b.Fatal(err)
 			}

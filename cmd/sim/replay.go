@@ -14,7 +14,6 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/replay"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 	"tandem/algo/work"
 	"tandem/cmd/face"
@@ -189,7 +188,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	performer, err := work.New(j.Training, source, table.Heap{})
+	performer, err := work.New(j.Training, source, work.Machine{})
 	if err != nil {
 		return err
 	}

@@ -211,7 +211,7 @@ func lay(w cluster.Workload, schema *batch.Schema, t *job.Training) (cluster.Wor
 	}
 	w.RowDim = t.Model.Dim()
 	w.RowState = rows.StateSize(w.RowDim)
-	engine, err := model.New(t.Model, schema)
+	engine, err := model.New(t.Model, schema, nil)
 	if err != nil {
 		return w, nil, err
 	}

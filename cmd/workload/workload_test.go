@@ -9,7 +9,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/datasets/synth"
@@ -73,7 +72,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	source, data := mustOpen(t, &j)
-	p, err := work.New(j.Training, source, table.Heap{})
+	p, err := work.New(j.Training, source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

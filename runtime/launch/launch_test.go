@@ -18,7 +18,6 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/work"
 	"tandem/runtime/train"
 )
@@ -79,7 +78,7 @@ func TestEveryModeInProcesses(t *testing.T) {
 
 // mustRoles returns the roles of a training.
 func mustRoles(t *testing.T, training *job.Training) []role.Role {
-	p, err := work.New(*training, newRows(1), table.Heap{})
+	p, err := work.New(*training, newRows(1), work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"tandem/algo/pace"
 	"tandem/algo/replay"
-	"tandem/algo/table"
 	"tandem/algo/work"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
@@ -55,7 +54,7 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := work.New(s.Training, newRows(s.Steps), table.Heap{})
+	p, err := work.New(s.Training, newRows(s.Steps), work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 	"tandem/algo/work"
 )
@@ -44,7 +43,7 @@ func (s steps) Read(step int) (*batch.Batch, error) {
 func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *work.Performer) {
 	t.Helper()
 	training := clusterTraining(rule)
-	p, err := work.New(training, source, table.Heap{})
+	p, err := work.New(training, source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/work"
 )
 
@@ -99,7 +98,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 	for _, state := range role.New(cfg) {
 		at := state.Address()
 		here := func(a msg.Address) bool { return a == at }
-		p, err := work.NewPart(training, steps(n), table.Heap{}, here)
+		p, err := work.NewPart(training, steps(n), work.Machine{}, here)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/msg"
-	"tandem/algo/table"
 	"tandem/algo/work"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/coord"
@@ -32,6 +31,7 @@ type Config struct {
 	Patience    time.Duration // how long to wait for the host to be there
 	Job         []byte        // fingerprint of the resolved job
 	Training    job.Training
+	Machine     work.Machine
 	Recorder    live.Recorder // if not nil, keeps all that happens to the role
 	// Open returns the rows for training. Only the data loader opens them.
 	Open func() (batch.Source, error)
@@ -135,7 +135,7 @@ func (n *node) prepare() error {
 		return err
 	}
 	here := func(a msg.Address) bool { return a == n.Role }
-	if n.performer, err = work.NewPart(n.Training, source, table.Heap{}, here); err != nil {
+	if n.performer, err = work.NewPart(n.Training, source, n.Machine, here); err != nil {
 		return err
 	}
 	cfg, err := train.RoleConfig(&n.Training, n.performer.Layout(), welcome.Steps)

@@ -16,7 +16,6 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/msg"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/work"
 )
 
@@ -36,7 +35,7 @@ func New(t job.Training, source batch.Source, workers int) (*Numbers, error) {
 	if workers < 1 {
 		return nil, fmt.Errorf("pool: %d workers; want at least 1", workers)
 	}
-	p, err := work.New(t, source, table.Heap{})
+	p, err := work.New(t, source, work.Machine{})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"tandem/algo/pace"
 	"tandem/algo/replay"
 	"tandem/algo/rng"
-	"tandem/algo/table"
 	"tandem/algo/work"
 	"tandem/runtime/train"
 )
@@ -119,7 +118,7 @@ func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Training) {
 func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *work.Performer, pace.Staleness) {
 	t.Helper()
 	recording, training := mustLoad(t, folder)
-	p, err := work.New(training, source, table.Heap{})
+	p, err := work.New(training, source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +171,7 @@ func TestOtherDataAreFound(t *testing.T) {
 	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
 	source.all.Labels[5*32] = 1 - source.all.Labels[5*32]
 	recording, training := mustLoad(t, folder)
-	p, err := work.New(training, source, table.Heap{})
+	p, err := work.New(training, source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

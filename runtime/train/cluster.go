@@ -12,7 +12,6 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/work"
 )
 
@@ -55,7 +54,7 @@ type Report struct {
 
 // runCluster trains as runRoles does, but in other processes.
 func runCluster(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	p, err := work.NewPart(*t, source, table.Heap{}, func(msg.Address) bool { return false })
+	p, err := work.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,10 @@ type Result struct {
 	Processes               int // that the roles were in
 }
 
-// Options are what a run may be watched with. The zero value watches nothing.
+// Options are what a run computes with and may be watched with. The zero value is
+// the built-in kernels, and watches nothing.
 type Options struct {
+	Machine work.Machine
 	// Progress is told how many of the steps are trained, by one goroutine at a
 	// time.
 	Progress func(done, steps int)
@@ -133,7 +135,7 @@ func runMode(ctx context.Context, t *job.Training, source batch.Source, test *ba
 }
 
 func runSequential(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	q, err := work.NewDelayed(*t, source)
+	q, err := work.NewDelayed(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 }
 
 func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	p, err := work.New(*t, source, table.Heap{})
+	p, err := work.New(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func tower(t testing.TB) *model.Layout {
 	for range 26 {
 		schema.Slots = append(schema.Slots, batch.Slot{Dim: 16})
 	}
-	engine, err := model.New(model.PersiaTower(), schema)
+	engine, err := model.New(model.PersiaTower(), schema, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ type serial struct {
 }
 
 func newSerial(t job.Training, source batch.Source) (*serial, error) {
-	p, err := work.New(t, source, table.Heap{})
+	p, err := work.New(t, source, work.Machine{})
 	return &serial{
 		p, source, map[msg.Address]*work.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
 	}, err
@@ -156,7 +156,7 @@ func hosts(workers, servers int) Spec {
 // simulate trains with numbers that prepare may change.
 func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
-	engine, err := work.NewEngine(&j, source.Schema())
+	engine, err := work.NewEngine(&j, source.Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Optio
 // ranks, EWs and PSs, though the last batch is so short that ranks go without.
 func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
-	q, err := work.NewSequential(numeric(job.Sequential, 1), source)
+	q, err := work.NewSequential(numeric(job.Sequential, 1), source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestNumbersFail(t *testing.T) {
 	} {
 		j := numeric(job.Hybrid, 2)
 		c.change(&j)
-		engine, err := work.NewEngine(&j, source.Schema())
+		engine, err := work.NewEngine(&j, source.Schema(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		j.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
 		none := 0
 		j.Staleness = &none
-		engine, err := work.NewEngine(&j, source.Schema())
+		engine, err := work.NewEngine(&j, source.Schema(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
