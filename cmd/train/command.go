@@ -44,6 +44,7 @@ type flags struct {
 	seeds      int
 	record     bool
 	processes  bool
+	cpuProfile string
 }
 
 const usage = `Train a recommender model, in this process or in one for each role, and compare the modes.
@@ -88,7 +89,7 @@ func (p *program) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.train(c.Context(), j, f)
+			return profiled(f.cpuProfile, func() error { return p.train(c.Context(), j, f) })
 		},
 	}
 	face.Manners(c, p.stdout, p.stderr)
@@ -111,6 +112,7 @@ func (p *program) command() *cobra.Command {
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
+	fs.StringVar(&f.cpuProfile, "cpu-profile", "", "write a profile of this process to a file, for go tool pprof")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	return c
 }

@@ -133,7 +133,8 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
-	fmt.Fprintf(w, "%d ranks, %d embedding workers, %d embedding PSs%s\n", t.Ranks, t.EmbeddingWorkers, t.ParameterServers, r.modeSettings())
+	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Ranks, "rank"), plural(t.EmbeddingWorkers, "embedding worker"),
+		plural(t.ParameterServers, "embedding PS"), r.modeSettings())
 	if slices.ContainsFunc(r.Runs, func(l row) bool { return l.Processes > 1 }) {
 		fmt.Fprintln(w, "a process for every role, on this machine, wherever there are roles")
 	}

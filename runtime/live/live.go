@@ -24,6 +24,9 @@ type Options struct {
 	Observers []event.Observer // see every record, one at a time
 	Recorder  Recorder         // if not nil, keeps all that happens to every role
 	Stopwatch Stopwatch        // if not nil, is told how long work takes
+	// InTurn has one piece of work done at a time in this process, so that a Stopwatch
+	// learns what each takes by itself, however many cores there are.
+	InTurn bool
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
 	// step, which waits for it: the dense network has taken the steps before this
 	// one, and in sync mode so have the rows of every PS. The state may be read
@@ -53,7 +56,8 @@ type run struct {
 	start      time.Time
 	ended      context.Context // of the run
 	beforeStep func(step int, state work.State) error
-	stopwatch  Stopwatch // may be nil
+	stopwatch  Stopwatch   // may be nil
+	turn       *sync.Mutex // held while work is done; nil: no turns
 	fail       context.CancelCauseFunc
 	nodes      map[msg.Address]*node
 
@@ -183,11 +187,7 @@ func (r *run) reduce() {
 			return
 		}
 		if r.elsewhere == nil {
-			begin := time.Now()
-			r.performer.Reduce(b.index)
-			if r.stopwatch != nil {
-				r.stopwatch.Reduced(b.index, time.Since(begin))
-			}
+			r.timed(func() { r.performer.Reduce(b.index) }, func(took time.Duration) { r.stopwatch.Reduced(b.index, took) })
 		} else if err := r.elsewhere.Reduce(r.ended, b.index); err != nil {
 			r.fail(err)
 			return

@@ -152,11 +152,12 @@ func (n *node) do(w role.Work) (role.Result, error) {
 			return role.Result{}, err
 		}
 	}
-	if n.run.stopwatch != nil {
-		begin := time.Now()
-		defer func() { n.run.stopwatch.Worked(w, time.Since(begin)) }()
-	}
-	return n.run.performer.Do(n.state.Address(), n.store, w, func(bucket int32) {
+	part := func(bucket int32) {
 		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})
-	})
+	}
+	var result role.Result
+	var err error
+	n.run.timed(func() { result, err = n.run.performer.Do(n.state.Address(), n.store, w, part) },
+		func(took time.Duration) { n.run.stopwatch.Worked(w, took) })
+	return result, err
 }

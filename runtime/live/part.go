@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"tandem/algo/msg"
@@ -43,6 +44,9 @@ func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addre
 	}
 	r := newRun(cfg, p, here)
 	r.observers, r.beforeStep, r.stopwatch, r.elsewhere = o.Observers, o.BeforeStep, o.Stopwatch, elsewhere
+	if o.InTurn {
+		r.turn = new(sync.Mutex)
+	}
 	return &Part{r}, r.record(o.Recorder)
 }
 

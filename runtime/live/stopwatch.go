@@ -15,3 +15,17 @@ type Stopwatch interface {
 	// process.
 	Reduced(bucket int32, took time.Duration)
 }
+
+// timed does work, when it is its turn if work is done in turn, and tells the
+// stopwatch, if there is one.
+func (r *run) timed(do func(), tell func(took time.Duration)) {
+	if r.turn != nil {
+		r.turn.Lock()
+		defer r.turn.Unlock()
+	}
+	begin := time.Now()
+	do()
+	if r.stopwatch != nil {
+		tell(time.Since(begin))
+	}
+}

@@ -80,10 +80,7 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	if t.Mode == job.Sequential && o.Recorder != nil {
 		return nil, errNoRoles
 	}
-	result := &Result{Training: t, Steps: source.Steps(), Processes: 1}
-	for step := range result.Steps {
-		result.Samples += source.Samples(step)
-	}
+	result := &Result{Training: t, Steps: source.Steps(), Samples: samplesOf(source), Processes: 1}
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}

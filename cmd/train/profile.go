@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+)
+
+// profiled does work and writes what it spends processor time on to a file, if one
+// is named.
+func profiled(file string, do func() error) error {
+	if file == "" {
+		return do()
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("--cpu-profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return errors.Join(fmt.Errorf("--cpu-profile: %w", err), out.Close())
+	}
+	err = do()
+	pprof.StopCPUProfile()
+	return errors.Join(err, out.Close())
+}

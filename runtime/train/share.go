@@ -1,0 +1,125 @@
+package train
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/role"
+	"tandem/algo/work"
+	"tandem/runtime/live"
+)
+
+// Costs are what the work of a run takes when nothing else runs beside it, in
+// seconds a sample. A Costs is a live.Stopwatch of a run whose work is done in turn.
+type Costs struct {
+	Work   map[role.WorkKind]float64 // by kind, over all roles that do it
+	Reduce float64                   // sums of dense gradients over the ranks
+	Wall   float64                   // of the whole run: less the others, it is what roles, queues and observers take
+
+	mu      sync.Mutex
+	samples int
+}
+
+// Worked implements live.Stopwatch.
+func (c *Costs) Worked(w role.Work, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Work[w.Kind] += took.Seconds() / float64(c.samples)
+}
+
+// Reduced implements live.Stopwatch.
+func (c *Costs) Reduced(_ int32, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Reduce += took.Seconds() / float64(c.samples)
+}
+
+// Total returns the seconds a sample of all work.
+func (c *Costs) Total() float64 {
+	sum := c.Reduce
+	for _, seconds := range c.Work {
+		sum += seconds
+	}
+	return sum
+}
+
+// Dense returns the seconds a sample of the dense network's work.
+func (c *Costs) Dense() float64 {
+	return c.Work[role.Forward] + c.Work[role.Backward] + c.Work[role.DenseApply] + c.Reduce
+}
+
+// MeasureCosts trains with the roles of one process, one piece of work at a time.
+// With the zero Machine, whose products run on the calling goroutine, the costs are
+// seconds of one core.
+func MeasureCosts(ctx context.Context, t job.Training, source batch.Source, m work.Machine) (*Costs, error) {
+	c := &Costs{Work: map[role.WorkKind]float64{}, samples: samplesOf(source)}
+	wall, err := trainOnly(ctx, &t, source, m, live.Options{Stopwatch: c, InTurn: true})
+	c.Wall = wall.Seconds() / float64(c.samples)
+	return c, err
+}
+
+// Share says how near a run with all roles on this machine comes to the most that
+// its pieces of work allow.
+type Share struct {
+	Cores            int
+	SamplesPerSecond float64 // of the run, everything at once
+	CPU              *Costs  // on one core
+	Dense            float64 // seconds a sample of the dense network's work on all cores that it may use
+	// Bound is the most samples a second that any arrangement of the same work could
+	// reach: min(1/Dense, Cores/CPU.Total()).
+	Bound float64
+}
+
+// Share returns the part of Bound that the run has reached, in (0, 1].
+func (s *Share) Share() float64 { return s.SamplesPerSecond / s.Bound }
+
+// MeasureShare trains t three times, with roles on this machine and without
+// evaluation: one piece of work at a time on one core; likewise with the products
+// of m; and all at once with m. The mode must be one with roles. The first steps
+// count too, though they create rows.
+func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m work.Machine) (*Share, error) {
+	s := &Share{Cores: runtime.GOMAXPROCS(0)}
+	var err error
+	if s.CPU, err = MeasureCosts(ctx, t, source, work.Machine{Arena: m.Arena}); err != nil {
+		return nil, err
+	}
+	alone, err := MeasureCosts(ctx, t, source, m)
+	if err != nil {
+		return nil, err
+	}
+	// Ranks train side by side as far as there are cores.
+	s.Dense = min(alone.Dense(), s.CPU.Dense()/float64(min(t.Ranks, s.Cores)))
+	wall, err := trainOnly(ctx, &t, source, m, live.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s.SamplesPerSecond = float64(samplesOf(source)) / wall.Seconds()
+	s.Bound = min(1/s.Dense, float64(s.Cores)/s.CPU.Total())
+	return s, nil
+}
+
+// trainOnly trains every step and evaluates nothing.
+func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m work.Machine, o live.Options) (time.Duration, error) {
+	p, err := work.New(*t, source, m)
+	if err != nil {
+		return 0, err
+	}
+	cfg, err := RoleConfig(t, p.Layout(), source.Steps())
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err = live.Run(ctx, cfg, p, o)
+	return time.Since(start), err
+}
+
+func samplesOf(source batch.Source) (samples int) {
+	for step := range source.Steps() {
+		samples += source.Samples(step)
+	}
+	return samples
+}
