@@ -1,0 +1,107 @@
+//go:build !static && (linux || darwin) && (amd64 || arm64)
+
+package blas
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// multiply makes a product of which no size is 0, by one call of the library. Only
+// oneDNN says when it cannot.
+func (l *library) multiply(transA, transB bool, m, n, k int, a *float32, lda int, b *float32, ldb int, beta float32, c *float32, ldc int) error {
+	if l.alone != nil {
+		l.alone.Lock()
+		defer l.alone.Unlock()
+	}
+	if l.dnnlSgemm != 0 {
+		return l.callDNNL(l.dnnlSgemm, transA, transB, m, n, k, unsafe.Pointer(a), lda, unsafe.Pointer(b), ldb, beta, c, ldc)
+	}
+	l.callFortran(transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc)
+	return nil
+}
+
+// fortranCall holds the arguments of one call of sgemm_, all of which go by
+// address. Integers have 64 bits with the value in the low 32 first, so that
+// libraries whose integers have 32 bits read the same.
+type fortranCall struct {
+	transA, transB         byte
+	m, n, k, lda, ldb, ldc int64
+	alpha, beta            float32
+	a, b, c                *float32 // so that the collector sees them
+	arguments              [15]uintptr
+}
+
+var idleFortran = sync.Pool{New: func() any { return new(fortranCall) }}
+
+// callFortran makes a product by sgemm_, whose matrices are column-major: it
+// makes Cᵀ = op(B)ᵀ·op(A)ᵀ, where the transposition of all three costs nothing.
+//
+// The arguments are all addresses because purego.SyscallN cannot pass integers
+// and floats to one function, and this is why sgemm_ is called and not
+// cblas_sgemm. The two 1s are the lengths of the first two arguments, which
+// Fortran compilers pass behind all others.
+func (l *library) callFortran(transA, transB bool, m, n, k int, a *float32, lda int, b *float32, ldb int, beta float32, c *float32, ldc int) {
+	x := idleFortran.Get().(*fortranCall)
+	x.transA, x.transB, x.m, x.n, x.k = letter(transA), letter(transB), int64(m), int64(n), int64(k)
+	x.lda, x.ldb, x.ldc, x.alpha, x.beta, x.a, x.b, x.c = int64(lda), int64(ldb), int64(ldc), 1, beta, a, b, c
+	x.arguments = [...]uintptr{
+		uintptr(unsafe.Pointer(&x.transB)), uintptr(unsafe.Pointer(&x.transA)),
+		uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.k)),
+		uintptr(unsafe.Pointer(&x.alpha)), uintptr(unsafe.Pointer(b)), uintptr(unsafe.Pointer(&x.ldb)),
+		uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&x.lda)),
+		uintptr(unsafe.Pointer(&x.beta)), uintptr(unsafe.Pointer(c)), uintptr(unsafe.Pointer(&x.ldc)), 1, 1,
+	}
+	purego.SyscallN(l.sgemm, x.arguments[:]...)
+	x.a, x.b, x.c = nil, nil, nil
+	idleFortran.Put(x)
+}
+
+// dnnlCall holds the arguments of one call of dnnl_sgemm or of
+// dnnl_gemm_bf16bf16f32, whose matrices are row-major, and its answer.
+// mixed_amd64.s reads it.
+type dnnlCall struct {
+	function       uintptr
+	transA, transB uintptr
+	m, n, k        int64
+	a              unsafe.Pointer
+	lda            int64
+	b              unsafe.Pointer
+	ldb            int64
+	c              unsafe.Pointer
+	ldc            int64
+	alpha, beta    float32
+	status         int32      // 0: done
+	self           [1]uintptr // the argument of mixedCall
+}
+
+var idleDNNL = sync.Pool{New: func() any { return new(dnnlCall) }}
+
+func (l *library) callDNNL(function uintptr, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
+	x := idleDNNL.Get().(*dnnlCall)
+	*x = dnnlCall{
+		function: function, transA: uintptr(letter(transA)), transB: uintptr(letter(transB)),
+		m: int64(m), n: int64(n), k: int64(k), a: a, lda: int64(lda), b: b, ldb: int64(ldb),
+		c: unsafe.Pointer(c), ldc: int64(ldc), alpha: 1, beta: beta,
+	}
+	x.self = [1]uintptr{uintptr(unsafe.Pointer(x))}
+	purego.SyscallN(mixed, x.self[:]...)
+	status := x.status
+	x.a, x.b, x.c = nil, nil, nil
+	idleDNNL.Put(x)
+	if status != 0 {
+		return fmt.Errorf("%s answers a product of %d×%d by %d×%d with status %d", l.name, m, k, k, n, status)
+	}
+	return nil
+}
+
+// letter is how BLAS is told that a matrix is transposed.
+func letter(transposed bool) byte {
+	if transposed {
+		return 'T'
+	}
+	return 'N'
+}

@@ -1,0 +1,94 @@
+// Package engine chooses what multiplies the matrices of the dense network in
+// this process: the built-in kernels, or a library that the user asks for by the
+// environment variable TANDEM_BLAS.
+package engine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"tandem/algo/kernel"
+	"tandem/algo/unit"
+	"tandem/runtime/blas"
+)
+
+// Variable is the environment variable that names the engine. It may be
+//
+//	(not set), built-in   the built-in kernels
+//	openblas, onednn, …   a library of blas.Names
+//	/path/of/lib.so       any other library that exports sgemm_
+//	auto                  the first of openblas, onednn and built-in that there is
+const Variable = "TANDEM_BLAS"
+
+// Requests besides the names and paths of libraries.
+const (
+	BuiltIn = "built-in"
+	Auto    = "auto"
+)
+
+// FromEnvironment returns the products that TANDEM_BLAS asks for, spread over a
+// crew; nil is the calling goroutine alone. What was asked for by name is there
+// or an error; where auto finds no library, say is told so in one line.
+func FromEnvironment(crew kernel.Crew, say io.Writer) (kernel.Products, error) {
+	products, note, err := Open(os.Getenv(Variable), crew)
+	if note != "" {
+		fmt.Fprintln(say, note)
+	}
+	return products, err
+}
+
+// Open is FromEnvironment for a given value of the variable. The note, if there
+// is one, is a line for the user.
+func Open(request string, crew kernel.Crew) (products kernel.Products, note string, err error) {
+	switch request {
+	case "", BuiltIn:
+		return kernel.NewProducts(crew), "", nil
+	case Auto:
+		var missing []string
+		for _, name := range []string{"openblas", "onednn"} {
+			opened, err := blas.Open(name, crew)
+			if err == nil {
+				return opened, "", nil
+			}
+			missing = append(missing, err.Error())
+		}
+		return kernel.NewProducts(crew), fmt.Sprintf("%s=%s: the built-in kernels multiply, for no library does: %s", Variable, request, strings.Join(missing, "; ")), nil
+	}
+	if !known(request) {
+		return nil, "", fmt.Errorf("%s=%s names no engine; it may be %s, %s, %s, or the path of a shared library",
+			Variable, request, BuiltIn, strings.Join(blas.Names(), ", "), Auto)
+	}
+	if products, err = blas.Open(request, crew); err != nil {
+		return nil, "", fmt.Errorf("%s=%w; install it, give its path, or unset %s for the built-in kernels", Variable, err, Variable)
+	}
+	return products, "", nil
+}
+
+func known(request string) bool {
+	for _, name := range blas.Names() {
+		if request == name {
+			return true
+		}
+	}
+	return blas.IsPath(request)
+}
+
+// Rate measures products of 512 × 512 matrices on an engine for a twentieth of a
+// second, and returns the best rate that it has shown.
+func Rate(p kernel.Products) unit.FLOPsPerSec {
+	const size, window = 512, 50 * time.Millisecond
+	a, b, c := make([]float32, size*size), make([]float32, size*size), make([]float32, size*size)
+	for i := range a {
+		a[i], b[i] = float32(i%7), float32(i%5)
+	}
+	best := time.Hour
+	for begin := time.Now(); time.Since(begin) < window; {
+		start := time.Now()
+		p.Gemm(false, true, size, size, size, a, size, b, size, 0, c, size)
+		best = max(1, min(best, time.Since(start)))
+	}
+	return unit.FLOPsPerSec(2 * size * size * size / best.Seconds())
+}

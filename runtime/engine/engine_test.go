@@ -1,0 +1,68 @@
+package engine_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/algo/kernel"
+	"tandem/runtime/blas"
+	"tandem/runtime/engine"
+)
+
+func TestNothingAskedForIsBuiltIn(t *testing.T) {
+	for _, request := range []string{"", engine.BuiltIn} {
+		p, note, err := engine.Open(request, nil)
+		if err != nil || note != "" || p.Name() != kernel.NewProducts(nil).Name() {
+			t.Errorf("%q: %v, %q, %v", request, p, note, err)
+		}
+	}
+}
+
+// Every name opens its library, where the machine has it, or says what is missing
+// and what to do; auto opens one of them or says that it could not.
+func TestRequests(t *testing.T) {
+	opened := 0
+	for _, name := range blas.Names() {
+		p, _, err := engine.Open(name, nil)
+		switch {
+		case err == nil:
+			opened++
+			if p.Name() == "" || engine.Rate(p) <= 0 {
+				t.Errorf("%s: name %q", name, p.Name())
+			}
+		case !strings.HasPrefix(err.Error(), "TANDEM_BLAS="+name+": ") || !strings.HasSuffix(err.Error(), "unset TANDEM_BLAS for the built-in kernels"):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	t.Setenv(engine.Variable, engine.Auto)
+	var said bytes.Buffer
+	p, err := engine.FromEnvironment(nil, &said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isBuiltIn := p.Name() == kernel.NewProducts(nil).Name()
+	if isBuiltIn == (opened > 0) || isBuiltIn != (strings.Count(said.String(), "\n") == 1) {
+		t.Errorf("auto, with %d libraries there: %s; said %q", opened, p.Name(), said.String())
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	notALibrary := filepath.Join(t.TempDir(), "text.so")
+	if err := os.WriteFile(notALibrary, []byte("no library\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for request, want := range map[string]string{
+		"opnblas":         "TANDEM_BLAS=opnblas names no engine; it may be built-in, blis, mkl, onednn, openblas, auto, or the path of a shared library",
+		"/nowhere/lib.so": "TANDEM_BLAS=/nowhere/lib.so: ",
+		notALibrary:       "TANDEM_BLAS=" + notALibrary + ": ",
+		"libc.so.6":       "TANDEM_BLAS=libc.so.6: ",
+	} {
+		_, _, err := engine.Open(request, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s…", request, err, want)
+		}
+	}
+}
