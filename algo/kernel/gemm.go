@@ -2,75 +2,8 @@ package kernel
 
 import (
 	"fmt"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
+	"math"
 )
-
-// Block sizes of Gemm. A block of B (blockDepth × blockCols, 32 KiB) stays in
-// the first-level cache while blockRows rows of A pass over it. Gonum's Sgemm
-// starts goroutines from four 64 × 64 blocks of C on; ours hold two.
-const (
-	blockRows  = 64
-	blockCols  = 128
-	blockDepth = 64
-)
-
-// Gemm computes the matrix product
-//
-//	C = op(A)·op(B) + beta·C,   op(X) = X or Xᵀ
-//
-// Shapes: op(A) is m×k, op(B) is k×n, C is m×n, all row-major. A is stored as
-// m×k, or as k×m if transA; B as k×n, or as n×k if transB. Lda, ldb and ldc are
-// the distances between the starts of neighbouring stored rows, at least the
-// stored row's length. M, n and k may be 0: with k = 0, C becomes beta·C. With
-// beta = 0, C is overwritten whatever it held, NaN included. C must not overlap
-// A or B.
-//
-// Element (i, j) of C is the sum, in ascending l and rounded to float32 after
-// every operation, of beta·C[i,j] and the A[i,l]·B[l,j]; that is, the
-// bits of GemmScalar, up to the sign of a zero. A term whose A[i,l] is 0
-// may be skipped, so a NaN or Inf in B that meets only zeros of A may not show.
-//
-// It panics if a size is negative, a stride or a slice too short.
-//
-// Cost: 2·m·n·k floating-point operations; no allocation, no goroutine.
-//
-// Source: level 3 BLAS (Dongarra, Du Croz, Hammarling, Duff, TOMS 16, 1990).
-// The product is gonum's Sgemm on blocks, except A·Bᵀ: gonum computes that with
-// a dot product whose order of summation depends on the alignment of B in
-// memory, so that equal runs could differ in bits.
-func Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	checkGemm(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
-	scaleRows(m, n, beta, c, ldc)
-	if m == 0 || n == 0 || k == 0 {
-		return
-	}
-	if !transA && transB {
-		gemmDot(m, n, k, a, lda, b, ldb, c, ldc)
-		return
-	}
-	opA, opB := blas.NoTrans, blas.NoTrans
-	if transA {
-		opA = blas.Trans
-	}
-	if transB {
-		opB = blas.Trans
-	}
-	for j := 0; j < n; j += blockCols {
-		cols := min(blockCols, n-j)
-		for l := 0; l < k; l += blockDepth {
-			depth := min(blockDepth, k-l)
-			for i := 0; i < m; i += blockRows {
-				rows := min(blockRows, m-i)
-				gonum.Implementation{}.Sgemm(opA, opB, rows, cols, depth,
-					1, a[at(transA, i, l, lda):], lda,
-					b[at(transB, l, j, ldb):], ldb,
-					1, c[i*ldc+j:], ldc)
-			}
-		}
-	}
-}
 
 // at returns the offset of element (i, j) of op(X) in X.
 func at(transposed bool, i, j, ld int) int {
@@ -80,8 +13,9 @@ func at(transposed bool, i, j, ld int) int {
 	return i*ld + j
 }
 
-// GemmScalar is Gemm written as its definition: the readable reference that
-// the tests hold Gemm to. Arguments, result and panics are those of Gemm.
+// GemmScalar is Gemm in assembly written as its definition: the readable
+// reference that the tests hold it to. Arguments, result and panics are those of
+// Products.Gemm.
 func GemmScalar(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	checkGemm(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	scaleRows(m, n, beta, c, ldc)
@@ -89,14 +23,37 @@ func GemmScalar(transA, transB bool, m, n, k int, a []float32, lda int, b []floa
 		for j := range n {
 			sum := c[i*ldc+j]
 			for l := range k {
-				x := a[at(transA, i, l, lda)]
-				if x != 0 {
-					sum += float32(x * b[at(transB, l, j, ldb)])
-				}
+				sum = fusedMultiplyAdd(a[at(transA, i, l, lda)], b[at(transB, l, j, ldb)], sum)
 			}
 			c[i*ldc+j] = sum
 		}
 	}
+}
+
+// fusedMultiplyAdd returns x·y + z, rounded once.
+//
+// The product is exact in float64, whose sum with z may need more bits than it
+// has. That sum is rounded to odd: if inexact, to the neighbour whose last bit is
+// 1. Rounding it to float32, which has less than half the bits, then gives what
+// rounding the exact sum would.
+//
+// Source: Boldo, Melquiond, Emulation of a FMA and correctly rounded sums: proved
+// algorithms using rounding to odd, IEEE Transactions on Computers 57 (2008).
+func fusedMultiplyAdd(x, y, z float32) float32 {
+	product, addend := float64(float64(x)*float64(y)), float64(z)
+	sum := product + addend
+	// The rounding error, after Knuth; NaN if the sum is not finite.
+	back := sum - product
+	lost := (product - (sum - back)) + (addend - back)
+	if bits := math.Float64bits(sum); lost != 0 && lost == lost && bits&1 == 0 {
+		if lost > 0 == (sum > 0) {
+			bits++ // away from 0
+		} else {
+			bits--
+		}
+		sum = math.Float64frombits(bits)
+	}
+	return float32(sum)
 }
 
 // scaleRows multiplies the m×n matrix C by beta.

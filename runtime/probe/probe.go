@@ -70,7 +70,7 @@ func repeat(f func()) time.Duration {
 func multiply() unit.FLOPsPerSec {
 	a, b, c := random("a"), random("b"), make([]float32, matrixSize*matrixSize)
 	took := repeat(func() {
-		kernel.Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c, matrixSize)
+		kernel.NewProducts(nil).Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c, matrixSize)
 	})
 	return unit.FLOPsPerSec(2 * matrixSize * matrixSize * matrixSize / took.Seconds())
 }

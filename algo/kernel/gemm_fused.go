@@ -1,0 +1,264 @@
+package kernel
+
+import "sync"
+
+// fused is the built-in products in assembly.
+//
+// C is cut into blocks, one piece of work each, along its longer side. What all
+// pieces need, the other operand, is packed once for all of them, in pieces too;
+// a piece packs its own rows of A or columns of B. Where A·Bᵀ has few rows it is
+// computed as (B·Aᵀ)ᵀ, so that the large operand is read in its own order and
+// the small one turned.
+//
+// Cost: no allocation once as many products and pieces have been under way at a
+// time.
+//
+// Source: Goto, van de Geijn, Anatomy of high-performance matrix multiplication,
+// TOMS 34 (2008). Deviation: rows of packed A keep their order, since a broadcast
+// costs the same from anywhere.
+type fused struct {
+	*assembly
+	crew Crew // nil: the calling goroutine alone
+
+	idle    sync.Mutex // guards what follows
+	calls   []*call
+	buffers []*buffer
+}
+
+// Sizes of blocks, in rows and columns of C.
+const (
+	pieceRows  = 168 // of a piece that packs A: 183 KB, beside a strip of B
+	pieceCols  = 512 // of a piece that packs B: 512 KiB
+	sharedRows = 504 // of A packed for all: 548 KB for each depth
+	sharedCols = 2048
+	turnedCols = 512 // beyond, no product is turned
+	// sharedFloats is how much is packed at a time, if more than one depth.
+	sharedFloats = 1 << 20
+	// alone is the number of multiplications that are not worth a crew.
+	alone = 1 << 20
+)
+
+// Name implements Products.
+func (f *fused) Name() string { return "built-in kernels, " + f.name }
+
+// Gemm implements Products. The bits are those of GemmScalar.
+func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	checkGemm(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
+	if m == 0 || n == 0 {
+		return
+	}
+	if k == 0 || beta != 0 {
+		scaleRows(m, n, beta, c, ldc)
+	}
+	if k == 0 {
+		return
+	}
+	p := f.begin()
+	p.m, p.n, p.k, p.c, p.ldc, p.add = m, n, k, c, ldc, beta != 0
+	p.a, p.b = matrix{a, lda, transA}, matrix{b, ldb, transB}
+	p.turned = transB && m < n && m <= turnedCols
+	if p.turned {
+		p.m, p.n = n, m
+		p.a, p.b = matrix{b, ldb, false}, matrix{a, lda, !transA}
+	}
+	p.run()
+	f.end(p)
+}
+
+// A call is one product under way.
+type call struct {
+	*fused
+	m, n, k int
+	a, b    matrix
+	c       []float32
+	ldc     int
+	add     bool // to C
+	turned  bool // C is n×m
+
+	// What is being computed: columns l0 to l1 of A by rows of B, for the rows (if
+	// byRows, columns) from to to of the shared operand.
+	byRows   bool // pieces are blocks of rows and B is shared
+	from, to int
+	l0, l1   int
+	pieces   int
+	shared   []float32
+
+	pack, compute func(piece int) // its methods, made once
+}
+
+// A buffer is what one piece packs, and where a turned one computes.
+type buffer struct{ a, b, c []float32 }
+
+func (f *fused) begin() *call {
+	f.idle.Lock()
+	defer f.idle.Unlock()
+	if last := len(f.calls) - 1; last >= 0 {
+		p := f.calls[last]
+		f.calls = f.calls[:last]
+		return p
+	}
+	p := &call{fused: f}
+	p.pack, p.compute = p.packShared, p.computePiece
+	return p
+}
+
+func (f *fused) end(p *call) {
+	p.a, p.b, p.c = matrix{}, matrix{}, nil // the caller's
+	f.idle.Lock()
+	defer f.idle.Unlock()
+	f.calls = append(f.calls, p)
+}
+
+func (f *fused) takeBuffer() *buffer {
+	f.idle.Lock()
+	defer f.idle.Unlock()
+	if last := len(f.buffers) - 1; last >= 0 {
+		b := f.buffers[last]
+		f.buffers = f.buffers[:last]
+		return b
+	}
+	return &buffer{}
+}
+
+func (f *fused) giveBuffer(b *buffer) {
+	f.idle.Lock()
+	defer f.idle.Unlock()
+	f.buffers = append(f.buffers, b)
+}
+
+// hold returns x, or a new slice if it has too few elements.
+func hold(x []float32, n int) []float32 {
+	if len(x) < n {
+		return aligned(n)
+	}
+	return x
+}
+
+func (p *call) run() {
+	width := p.width()
+	p.byRows = p.m >= p.n
+	whole, part := p.m, sharedRows // of the shared operand
+	long := ceil(p.n, width)       // of the side that is cut, in strips or rows
+	most := pieceCols / width
+	if p.byRows {
+		whole, part = p.n, sharedCols
+		long, most = p.m, pieceRows
+	}
+	size := 1
+	if p.crew != nil && p.m*p.n*p.k >= alone {
+		size = p.crew.Size()
+	}
+	p.pieces = min(ceil(ceil(long, most), size)*size, long)
+	for p.from = 0; p.from < whole; p.from += part {
+		p.to = min(p.from+part, whole)
+		one := p.blockSize() // for each depth
+		step := max(1, sharedFloats/one) * depth
+		p.shared = hold(p.shared, one*min(step/depth, ceil(p.k, depth)))
+		for p.l0 = 0; p.l0 < p.k; p.l0 += step {
+			p.l1 = min(p.l0+step, p.k)
+			p.do(p.packUnits()*ceil(p.l1-p.l0, depth), p.pack, size)
+			p.do(p.pieces, p.compute, size)
+		}
+	}
+}
+
+// do has the crew do pieces of work.
+func (p *call) do(pieces int, work func(piece int), size int) {
+	if size > 1 && pieces > 1 {
+		p.crew.Do(pieces, work)
+		return
+	}
+	for piece := range pieces {
+		work(piece)
+	}
+}
+
+func ceil(x, y int) int { return (x + y - 1) / y }
+
+// blockSize returns the size of the shared operand for each depth.
+func (p *call) blockSize() int {
+	if p.byRows {
+		return ceil(p.to-p.from, p.width()) * p.stripSize()
+	}
+	return (p.to - p.from) * packedStride
+}
+
+// packUnits returns into how many pieces the packing of a block is cut.
+func (p *call) packUnits() int { return ceil(p.to-p.from, packedAtOnce) }
+
+// packedAtOnce is the number of rows of A or columns of B that are packed as one
+// piece: a multiple of every strip.
+const packedAtOnce = 128
+
+// packShared packs a piece of the shared operand.
+func (p *call) packShared(piece int) {
+	units := p.packUnits()
+	block := piece / units
+	l := p.l0 + block*depth
+	k := min(depth, p.l1-l)
+	i := piece % units * packedAtOnce
+	count := min(packedAtOnce, p.to-p.from-i)
+	dst := p.shared[block*p.blockSize():]
+	if p.byRows {
+		p.packB(dst[i/p.width()*p.stripSize():], p.b.from(l, p.from+i), k, count)
+	} else {
+		p.packA(dst[i*packedStride:], p.a.from(p.from+i, l), count, k)
+	}
+}
+
+// computePiece computes a block of C.
+func (p *call) computePiece(piece int) {
+	buf := p.takeBuffer()
+	switch {
+	case p.turned:
+		p.computeTurned(piece, buf)
+	case p.byRows:
+		i, end := piece*p.m/p.pieces, (piece+1)*p.m/p.pieces
+		p.computeRows(i, end, buf, p.c[i*p.ldc+p.from:], p.ldc, p.add || p.l0 > 0)
+	default:
+		p.computeCols(piece, buf)
+	}
+	p.giveBuffer(buf)
+}
+
+// computeRows computes rows i to end of the columns from to to, into c.
+func (p *call) computeRows(i, end int, buf *buffer, c []float32, ldc int, add bool) {
+	buf.a = hold(buf.a, pieceRows*packedStride)
+	shared, size := p.shared, p.blockSize()
+	for l := p.l0; l < p.l1; l += depth {
+		k := min(depth, p.l1-l)
+		p.packA(buf.a, p.a.from(i, l), end-i, k)
+		p.multiply(end-i, p.to-p.from, k, buf.a, shared, c, ldc, add || l > p.l0)
+		shared = shared[min(size, len(shared)):]
+	}
+}
+
+// computeTurned computes rows of a product whose C is to be turned.
+func (p *call) computeTurned(piece int, buf *buffer) {
+	i, end := piece*p.m/p.pieces, (piece+1)*p.m/p.pieces
+	cols := p.to - p.from
+	stride := ceil(cols, p.lanes)*p.lanes + 16
+	buf.c = hold(buf.c, pieceRows*(turnedCols+16))
+	c := p.c[p.from*p.ldc+i:]
+	add := p.add || p.l0 > 0
+	if add {
+		p.transposeTo(buf.c, stride, c, p.ldc, cols, end-i)
+	}
+	p.computeRows(i, end, buf, buf.c, stride, add)
+	p.transposeTo(c, p.ldc, buf.c, stride, end-i, cols)
+}
+
+// computeCols computes strips of the rows from to to.
+func (p *call) computeCols(piece int, buf *buffer) {
+	buf.b = hold(buf.b, pieceCols*depth)
+	strips := ceil(p.n, p.width())
+	j := piece * strips / p.pieces * p.width()
+	cols := min((piece+1)*strips/p.pieces*p.width(), p.n) - j
+	shared, size := p.shared, p.blockSize()
+	for l := p.l0; l < p.l1; l += depth {
+		k := min(depth, p.l1-l)
+		p.packB(buf.b, p.b.from(l, j), k, cols)
+		p.multiply(p.to-p.from, cols, k, shared, buf.b, p.c[p.from*p.ldc+j:], p.ldc, p.add || l > 0)
+		shared = shared[min(size, len(shared)):]
+	}
+}
