@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
 	"tandem/cmd/face"
@@ -104,9 +105,19 @@ func (p *program) command() *cobra.Command {
 	for _, e := range p.experiments {
 		one := p.experimentCommand(e, &s)
 		addFlags(one, &s)
+		if more, ok := e.(withFlags); ok {
+			more.AddFlags(one.Flags())
+		}
 		root.AddCommand(one)
 	}
 	return root
+}
+
+// withFlags is an experiment that has flags of its own.
+type withFlags interface {
+	AddFlags(flags *pflag.FlagSet)
+	// Arguments returns those that were given, for the command that repeats a run.
+	Arguments() []string
 }
 
 // experimentCommand runs an experiment, and others that are named behind it.

@@ -18,6 +18,7 @@ import (
 	"tandem/experiments/modes"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
+	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
 	"tandem/experiments/study"
 )
@@ -39,7 +40,7 @@ type experiment interface {
 
 // experiments lists all, in the order of reports.
 func experiments() []experiment {
-	return []experiment{staleness.New(), simvsreal.New(), modes.New(), semantics.New()}
+	return []experiment{staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New()}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

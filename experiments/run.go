@@ -100,5 +100,8 @@ func commandLine(e experiment, s settings) string {
 	if s.quick {
 		words = append(words, "--quick")
 	}
+	if more, ok := e.(withFlags); ok {
+		words = append(words, more.Arguments()...)
+	}
 	return strings.Join(append(words, fmt.Sprintf("--seeds %d --seed %d", s.seeds, s.seed)), " ")
 }

@@ -27,13 +27,18 @@ func (a Axis) apply(axis *plot.Axis) {
 	}
 	marks := make(plot.ConstantTicks, len(ticks))
 	for i, v := range ticks {
-		label := strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
+		label := tickText(v)
 		if a.Names != nil {
 			label = a.Names[i]
 		}
 		marks[i] = plot.Tick{Value: v, Label: label}
 	}
 	axis.Tick.Marker = marks
+}
+
+// tickText writes a value at a tick.
+func tickText(v float64) string {
+	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
 }
 
 // roundTicks returns the multiples of 1, 2 or 5 times a power of ten in

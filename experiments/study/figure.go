@@ -24,14 +24,18 @@ const (
 	figureDPI    = 192            // sharp on screens of two pixels to a point
 )
 
-// Figure is a diagram of lines over a common pair of axes. Later lines are drawn
-// over earlier ones.
+// Figure is a diagram of lines over a common pair of axes, later ones drawn over
+// earlier ones, or of bars.
 type Figure struct {
 	Name  string // of its files, without extension
 	Title string
-	X, Y  Axis
+	X, Y  Axis // of bars only the labels
 	Lines []Line
+	Bars  []Bar // instead of lines
 }
+
+// height is that of the usual figure, or more for many bars.
+func (f Figure) height() vg.Length { return barHeight(len(f.Bars)) }
 
 // Axis is an axis of a Figure.
 type Axis struct {
@@ -61,7 +65,7 @@ func Exact(x, y float64) Point { return Point{x, y, y, y} }
 
 // PNG returns the figure as a PNG picture.
 func (f Figure) PNG() ([]byte, error) {
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, figureHeight), vgimg.UseDPI(figureDPI))}
+	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, f.height()), vgimg.UseDPI(figureDPI))}
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func (f Figure) PNG() ([]byte, error) {
 
 // SVG returns the figure as an SVG drawing.
 func (f Figure) SVG() ([]byte, error) {
-	canvas := vgsvg.New(figureWidth, figureHeight)
+	canvas := vgsvg.New(figureWidth, f.height())
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
@@ -109,11 +113,19 @@ func (f Figure) draw(canvas draw.Canvas) error {
 			return fmt.Errorf("line %q: %w", line.Name, err)
 		}
 	}
-	f.X.apply(&p.X)
-	f.Y.apply(&p.Y)
+	if f.Bars != nil {
+		addBars(p, f.Bars)
+	} else {
+		f.X.apply(&p.X)
+		f.Y.apply(&p.Y)
+	}
 
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
+	if f.Bars != nil {
+		p.Draw(draw.Crop(canvas, figureMargin, -figureMargin, figureMargin, -figureMargin))
+		return nil
+	}
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
 	p.Draw(draw.Crop(canvas, figureMargin, -legendWidth, figureMargin, -figureMargin))

@@ -3,6 +3,7 @@ package study
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -129,5 +130,29 @@ func TestSVG(t *testing.T) {
 	}
 	if bytes.Contains(drawing, []byte("Liberation Sans;")) {
 		t.Error("a font without fallback")
+	}
+}
+
+// Bars are named at the axis, and make a figure as high as they need.
+func TestBars(t *testing.T) {
+	f := Figure{Name: "ratios", Title: "Ratios", X: Axis{Label: "rate ÷ rate"}}
+	for i := range 40 {
+		f.Bars = append(f.Bars, Bar{Name: fmt.Sprintf("case %d", i), Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Wanted: 5})
+	}
+	drawing, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">case 0<", ">case 39<", ">×1<", ">×10<", ">rate ÷ rate<"} {
+		if !bytes.Contains(drawing, []byte(want)) {
+			t.Errorf("no %q in the drawing", want)
+		}
+	}
+	picture, err := f.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shape, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || shape.Height <= 5*figureDPI {
+		t.Errorf("picture %+v, error %v, want it higher than the usual", shape, err)
 	}
 }

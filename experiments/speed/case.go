@@ -1,0 +1,107 @@
+package speed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tandem/algo/model"
+)
+
+// Kinds of cases.
+const (
+	kindDense = "dense" // forward, backward and optimizer of a network
+)
+
+// kinds lists them, in the order of reports.
+func kinds() []string { return []string{kindDense} }
+
+// Number formats of products.
+const (
+	fp32 = "fp32"
+	bf16 = "bf16" // products of bfloat16, weights and sums in fp32
+)
+
+// testCase is one thing that both sides do for some seconds.
+type testCase struct {
+	Kind    string `json:"kind" yaml:"kind"`
+	Batch   int    `json:"batch" yaml:"batch"` // samples a step
+	Threads int    `json:"threads" yaml:"threads"`
+	Format  string `json:"format" yaml:"format"`
+	Net     *net   `json:"net,omitempty" yaml:"net,omitempty"`
+	// Wanted is the least ratio of rates, Tandem's to PyTorch's, that is called ok;
+	// 0: it is only reported.
+	Wanted float64 `json:"wanted,omitempty" yaml:"wanted,omitempty"`
+}
+
+// net is a network, in the words of both sides.
+type net struct {
+	Name    string `json:"-" yaml:"name"` // in tables
+	Kind    string `json:"kind" yaml:"kind"`
+	Dim     int    `json:"dim" yaml:"embedding-dim"`
+	Slots   int    `json:"slots" yaml:"slots"`     // embeddings of a sample
+	Numeric int    `json:"numeric" yaml:"numeric"` // numbers of a sample
+	Bottom  []int  `json:"bottom" yaml:"bottom,flow,omitempty"`
+	Top     []int  `json:"top" yaml:"top,flow"`
+}
+
+// spec returns the network for Tandem.
+func (n *net) spec() model.Spec {
+	return model.Spec{Kind: n.Kind, EmbeddingDim: n.Dim, Bottom: n.Bottom, Top: n.Top, Activation: model.ReLU}
+}
+
+// String names a case in tables and errors, threads left out.
+func (c *testCase) String() string {
+	name := "dense step, " + c.Net.Name
+	if c.Format != fp32 {
+		name += ", " + c.Format
+	}
+	return name
+}
+
+// prepared is a case with what both sides compute on. The peer reads it from
+// files, so that it has the same values.
+type prepared struct {
+	testCase
+	folder string
+	files  map[string]string // by name
+	arrays map[string][]float32
+}
+
+// newPrepared returns a case without values yet. Remove deletes its files.
+func newPrepared(c testCase) (*prepared, error) {
+	folder, err := os.MkdirTemp("", "tandem-speed-")
+	if err != nil {
+		return nil, fmt.Errorf("no room for what both sides read: %w", err)
+	}
+	return &prepared{c, folder, map[string]string{}, map[string][]float32{}}, nil
+}
+
+func (p *prepared) remove() { _ = os.RemoveAll(p.folder) }
+
+// add keeps values under a name and writes them for the peer, as numbers of the
+// machine's byte order.
+func (p *prepared) add(name string, values []float32) error {
+	p.arrays[name] = values
+	return p.write(name, values)
+}
+
+// write writes numbers for the peer alone.
+func (p *prepared) write(name string, numbers any) error {
+	size := binary.Size(numbers)
+	raw, err := binary.Append(make([]byte, 0, size), binary.NativeEndian, numbers)
+	if err != nil {
+		return err
+	}
+	p.files[name] = filepath.Join(p.folder, name)
+	return os.WriteFile(p.files[name], raw, 0o600)
+}
+
+// forPeer is the case as the peer reads it.
+func (p *prepared) forPeer() any {
+	return struct {
+		testCase
+		Files map[string]string `json:"files"`
+	}{p.testCase, p.files}
+}

@@ -1,0 +1,164 @@
+package speed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"tandem/experiments/study"
+)
+
+// side is Tandem or PyTorch, with one case open at a time.
+type side interface {
+	// open builds what a case trains and runs it until it is warm.
+	open(ctx context.Context, p *prepared) (opening, error)
+	// run does a number of steps and returns the time that they took.
+	run(ctx context.Context, steps int) (time.Duration, error)
+	// close lets go of the case.
+	close(ctx context.Context) error
+}
+
+// opening is what a side computes first, by which is seen that both compute the
+// same.
+type opening struct {
+	Loss float64 `json:"loss"` // mean over the samples, of the first parameters
+}
+
+// result is what a case has shown.
+type result struct {
+	testCase
+	// Seconds a step by round. PyTorch's are nil where there is none.
+	Tandem  []float64 `json:"tandem_s"`
+	PyTorch []float64 `json:"pytorch_s,omitempty"`
+}
+
+// measurement is the state of one measurement.
+type measurement struct {
+	*plan
+	peer  side // nil: none
+	log   *study.Log
+	meter *study.Meter
+}
+
+// measure runs every case on both sides.
+func (p *plan) measure(ctx context.Context, o study.Options, peer side) (results []*result, err error) {
+	log, err := study.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round", "side", "steps", "step_s")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	m := measurement{p, peer, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
+	for _, c := range p.Cases {
+		r, err := m.compare(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s, batch %d, threads %d: %w", &c, c.Batch, c.Threads, err)
+		}
+		results = append(results, r)
+		m.meter.Done++
+	}
+	return results, nil
+}
+
+// compare measures one case: round after round, each side in its turn, another
+// one first each time.
+func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) {
+	p, err := newPrepared(c)
+	if err != nil {
+		return nil, err
+	}
+	defer p.remove()
+	m.meter.Show(0, 1, c.String())
+	if err := p.fill(); err != nil {
+		return nil, err
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
+	r := &result{testCase: c}
+	turns := []*turn{{side: &local{}, name: "tandem", seconds: &r.Tandem}}
+	if m.peer != nil {
+		turns = append(turns, &turn{side: m.peer, name: "pytorch", seconds: &r.PyTorch})
+	}
+	for _, t := range turns {
+		if err := t.begin(ctx, p, m.Window); err != nil {
+			return nil, err
+		}
+	}
+	if err := agree(turns, c.Format); err != nil {
+		return nil, err
+	}
+	for round := range m.Rounds {
+		m.meter.Show(round, m.Rounds, c.String())
+		for i := range turns {
+			t := turns[(i+round)%len(turns)]
+			if err := m.take(ctx, t, &c, round); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, t := range turns {
+		if err := t.side.close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// turn is a side's part of a case.
+type turn struct {
+	side
+	name    string
+	opening opening
+	steps   int        // of a round
+	seconds *[]float64 // a step, by round
+}
+
+// begin opens the case and finds out how many steps fill the window.
+func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) error {
+	var err error
+	if t.opening, err = t.open(ctx, p); err != nil {
+		return err
+	}
+	took, err := t.run(ctx, 1)
+	if err != nil {
+		return err
+	}
+	t.steps = int(math.Ceil(window.Seconds() / max(took.Seconds(), 1e-6)))
+	return nil
+}
+
+// lossTolerance is how far the first losses of both sides may be apart, of their
+// mean: sums of fp32 in other orders differ by 1e-6, products of bfloat16 by 1e-2.
+var lossTolerance = map[string]float64{fp32: 1e-4, bf16: 5e-2}
+
+// agree checks that both sides have computed the same.
+func agree(turns []*turn, format string) error {
+	for _, t := range turns[1:] {
+		ours, theirs := turns[0].opening.Loss, t.opening.Loss
+		if !(math.Abs(ours-theirs) <= lossTolerance[format]*math.Abs(ours)) {
+			return fmt.Errorf("the sides do not compute the same: the first loss is %v in Tandem and %v in PyTorch", ours, theirs)
+		}
+	}
+	return nil
+}
+
+// rest lets goroutines, collectors and spinning threads of the last turn come to
+// rest.
+const rest = 20 * time.Millisecond
+
+// take measures one side's part of a round.
+func (m *measurement) take(ctx context.Context, t *turn, c *testCase, round int) error {
+	runtime.GC()
+	time.Sleep(rest)
+	took, err := t.run(ctx, t.steps)
+	if err != nil {
+		return err
+	}
+	seconds := took.Seconds() / float64(t.steps)
+	*t.seconds = append(*t.seconds, seconds)
+	return m.log.Add(c.String(), strconv.Itoa(c.Batch), strconv.Itoa(c.Threads), strconv.Itoa(round+1), t.name,
+		strconv.Itoa(t.steps), study.Number(seconds))
+}

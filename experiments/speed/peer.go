@@ -1,0 +1,239 @@
+package speed
+
+import (
+	"bufio"
+	"context"
+	_ "embed" // of PyTorch's side
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/algo/isa"
+)
+
+//go:embed peer.py
+var peerScript string
+
+// peer is PyTorch in a process of its own, which trains what it is told and says
+// how long that took. Requests and answers are lines of JSON: see peer.py.
+type peer struct {
+	about    about
+	command  *exec.Cmd
+	requests io.WriteCloser
+	answers  chan []byte // closed when the process gives no more
+	words    *lastWords
+	patience time.Duration // that an answer may take
+	farewell time.Duration // that the process may take to end
+}
+
+// about is what a peer says of itself.
+type about struct {
+	Python     string `json:"python" yaml:"python"`
+	Torch      string `json:"torch" yaml:"torch"`
+	BLAS       string `json:"blas" yaml:"blas"`
+	Capability string `json:"capability" yaml:"capability"` // the vector instructions that its own kernels use
+	Fused      bool   `json:"fused" yaml:"fused-adam"`      // Adam has a fused form
+	// CoreType is OPENBLAS_CORETYPE of the process, empty if unset.
+	CoreType string `json:"openblas_coretype" yaml:"openblas-coretype,omitempty"`
+}
+
+// String describes a peer in the notes of a report.
+func (a about) String() string {
+	text := fmt.Sprintf("PyTorch %s (BLAS %s, own kernels %s, Python %s)", a.Torch, a.BLAS, a.Capability, a.Python)
+	if strings.Contains(a.BLAS, "open") && a.CoreType != "" {
+		text += ", OPENBLAS_CORETYPE=" + a.CoreType
+	}
+	return text
+}
+
+// How long a peer may take to import PyTorch and to answer; ten times what the
+// slowest machine at hand needed.
+const (
+	patienceHello  = 3 * time.Minute
+	patienceAnswer = 10 * time.Minute
+)
+
+// startPeer starts a peer under a Python interpreter, which ends with ctx or
+// Close. An error says in one line why there is none.
+func startPeer(ctx context.Context, python string) (*peer, error) {
+	p, err := startScript(ctx, patienceHello, python, "-c", peerScript)
+	if err == nil {
+		p.patience = patienceAnswer
+	}
+	return p, err
+}
+
+// startScript starts a program that speaks the protocol.
+func startScript(ctx context.Context, patience time.Duration, program string, args ...string) (*peer, error) {
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, fmt.Errorf("there is no Python interpreter %q", program)
+	}
+	p := &peer{command: exec.CommandContext(ctx, program, args...), words: &lastWords{}, answers: make(chan []byte), patience: patience, farewell: 5 * time.Second}
+	p.command.Env, p.command.Stderr, p.command.WaitDelay = peerEnvironment(), p.words, time.Second
+	var err error
+	if p.requests, err = p.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("%s does not start: %w", program, err)
+	}
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			p.answers <- append([]byte(nil), lines.Bytes()...)
+		}
+		close(p.answers)
+	}()
+	if err := p.ask(ctx, "hello", nil, &p.about); err != nil {
+		p.Close()
+		if module := p.words.missingModule(); module != "" {
+			return nil, fmt.Errorf("%s has no module %s", program, module)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// peerEnvironment is this process's, with what makes a Debian OpenBLAS use
+// AVX-512, of which it knows too few processors by name.
+func peerEnvironment() []string {
+	env := os.Environ()
+	if _, set := os.LookupEnv("OPENBLAS_CORETYPE"); !set && isa.Best() == isa.AVX512 {
+		env = append(env, "OPENBLAS_CORETYPE=SkylakeX")
+	}
+	return env
+}
+
+// ask sends a request with further fields and reads its answer.
+func (p *peer) ask(ctx context.Context, do string, fields map[string]any, answer any) error {
+	request := map[string]any{"do": do}
+	for name, v := range fields {
+		request[name] = v
+	}
+	line, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	if _, err := p.requests.Write(append(line, '\n')); err != nil {
+		return p.died(do)
+	}
+	late := time.NewTimer(p.patience)
+	defer late.Stop()
+	select {
+	case line, alive := <-p.answers:
+		if !alive {
+			return p.died(do)
+		}
+		return read(line, do, answer)
+	case <-late.C:
+		_ = p.command.Process.Kill() // it may have ended just now
+		return fmt.Errorf("PyTorch has not answered %q within %v, and was stopped%s", do, p.patience, p.words)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// read parses an answer, which may be an error of the peer.
+func read(line []byte, do string, answer any) error {
+	var failed struct{ Error string }
+	if err := json.Unmarshal(line, &failed); err != nil {
+		return fmt.Errorf("PyTorch's answer to %q is no JSON object: %q", do, line)
+	}
+	if failed.Error != "" {
+		return fmt.Errorf("PyTorch cannot %q: %s", do, failed.Error)
+	}
+	return json.Unmarshal(line, answer)
+}
+
+// died says how the process ended.
+func (p *peer) died(do string) error {
+	err := p.end()
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	return fmt.Errorf("PyTorch's process ended (%w) before it answered %q%s", err, do, p.words)
+}
+
+// end waits for the end of the process, whatever it still says, and brings it
+// about if it takes long.
+func (p *peer) end() error {
+	stop := time.AfterFunc(p.farewell, func() { _ = p.command.Process.Kill() })
+	defer stop.Stop()
+	for range p.answers {
+	}
+	return p.command.Wait()
+}
+
+// Close ends the process and waits for it.
+func (p *peer) Close() {
+	if p.command.ProcessState != nil {
+		return // it has been waited for
+	}
+	_ = p.requests.Close() // asks it to end
+	_ = p.end()            // how it ends does not matter any more
+}
+
+// open implements side.
+func (p *peer) open(ctx context.Context, c *prepared) (opening, error) {
+	var o opening
+	err := p.ask(ctx, "open", map[string]any{"case": c.forPeer()}, &o)
+	return o, err
+}
+
+// run implements side.
+func (p *peer) run(ctx context.Context, steps int) (time.Duration, error) {
+	var took struct{ Seconds float64 }
+	err := p.ask(ctx, "run", map[string]any{"steps": steps}, &took)
+	return time.Duration(took.Seconds * float64(time.Second)), err
+}
+
+// close implements side.
+func (p *peer) close(ctx context.Context) error { return p.ask(ctx, "close", nil, &struct{}{}) }
+
+// lastWords keeps the end of what a process has said on its standard error.
+type lastWords struct {
+	mu   sync.Mutex // the process speaks while others read
+	text []byte
+}
+
+// Write implements io.Writer.
+func (w *lastWords) Write(p []byte) (int, error) {
+	const most = 4096
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	w.text = w.text[max(len(w.text)-most, 0):]
+	return len(p), nil
+}
+
+// line returns the last line; Python's tracebacks end with what matters.
+func (w *lastWords) line() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// String returns the last line as the end of a sentence, "" if there is none.
+func (w *lastWords) String() string {
+	if line := w.line(); line != "" {
+		return "; its last words: " + line
+	}
+	return ""
+}
+
+// missingModule returns the module that Python did not find, or "".
+func (w *lastWords) missingModule() string {
+	_, rest, _ := strings.Cut(w.line(), "ModuleNotFoundError: No module named '")
+	module, _, _ := strings.Cut(rest, "'")
+	return module
+}

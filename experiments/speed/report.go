@@ -1,0 +1,121 @@
+package speed
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"tandem/algo/isa"
+	"tandem/algo/kernel"
+	"tandem/cmd/face"
+	"tandem/experiments/study"
+)
+
+// report turns the results of a plan into tables, figures and sentences.
+func (p *plan) report(results []*result) *study.Report {
+	return &study.Report{
+		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
+		Tables: []face.Table{p.peerTable(results)}, Figures: figures(results),
+	}
+}
+
+// figures has a bar for every case that has two sides.
+func figures(results []*result) []study.Figure {
+	f := study.Figure{Name: "ratios", Title: "Rates of Tandem ÷ rates of PyTorch",
+		X: study.Axis{Label: "ratio (thick mark: wanted; thin line: smallest to largest of a round)"}}
+	for _, r := range results {
+		if r.compared() {
+			s := r.ratio()
+			f.Bars = append(f.Bars, study.Bar{
+				Name: fmt.Sprintf("%s, batch %d, %s", r, r.Batch, cores(r.Threads)), Color: slices.Index(kinds(), r.Kind),
+				Value: s.Median, Low: s.Low, High: s.High, Wanted: r.Wanted,
+			})
+		}
+	}
+	if f.Bars == nil {
+		return nil
+	}
+	return []study.Figure{f}
+}
+
+// cores writes their number.
+func cores(n int) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return fmt.Sprintf("%d cores", n)
+}
+
+// unit is what a case counts, and how many of them a step has.
+func (r *result) unit() (name string, aStep float64) {
+	return "k samples/s", float64(r.Batch) / 1e3
+}
+
+// peerTable compares the sides.
+func (p *plan) peerTable(results []*result) face.Table {
+	t := face.Table{
+		Caption: fmt.Sprintf("Tandem and PyTorch in turns: median (smallest–largest) of %d rounds", p.Rounds),
+		Header:  []string{"case", "batch", "cores", "Tandem", "PyTorch", "unit", "ratio", "verdict"},
+		Words:   1,
+	}
+	for _, r := range results {
+		unit, aStep := r.unit()
+		theirs, ratio, judged := "–", "–", ""
+		if r.compared() {
+			theirs, ratio = rates(r.PyTorch, aStep).String(), three(r.ratio().Median)
+			judged = verdict(r.ratio().Median, r.Wanted)
+		}
+		t.Rows = append(t.Rows, []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads),
+			rates(r.Tandem, aStep).String(), theirs, unit, ratio, judged})
+	}
+	return t
+}
+
+// findings names every goal that is reached, and every one that is not.
+func (p *plan) findings(results []*result) []string {
+	var reached, missed []string
+	for _, r := range results {
+		if !r.compared() || r.Wanted == 0 {
+			continue
+		}
+		ratio := r.ratio()
+		text := fmt.Sprintf("%s, batch %d, %s: %s × PyTorch, wanted %s", r, r.Batch, cores(r.Threads), ratio, short(r.Wanted))
+		if ratio.Median >= r.Wanted {
+			reached = append(reached, text)
+		} else {
+			missed = append(missed, text)
+		}
+	}
+	if len(reached)+len(missed) == 0 {
+		return []string{"Nothing is judged: there is no PyTorch to compare with."}
+	}
+	sentences := []string{fmt.Sprintf("%d of %d goals against PyTorch are reached.", len(reached), len(reached)+len(missed))}
+	for _, text := range missed {
+		sentences = append(sentences, "Short: "+text+".")
+	}
+	return sentences
+}
+
+func (p *plan) notes() []string {
+	notes := []string{
+		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", kernel.NewProducts(nil).Name(), isa.Best(), cores(runtime.NumCPU())),
+	}
+	if p.PyTorch == nil {
+		notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter that has torch and numpy by --python.", p.NoPyTorch))
+	} else {
+		adam := "Adam fused"
+		if !p.PyTorch.Fused {
+			adam = "Adam not fused, which this version cannot"
+		}
+		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", gradients set to None, one thread between operators.")
+	}
+	notes = append(notes,
+		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: judge by a run on an idle machine.",
+		"Both sides begin with the same parameters on the same values, and their first losses are checked to agree.",
+	)
+	if p.Rounds < study.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a ratio.", p.Rounds, study.SeedsWanted))
+	}
+	return notes
+}

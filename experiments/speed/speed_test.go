@@ -1,0 +1,131 @@
+package speed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/model"
+	"tandem/experiments/study"
+)
+
+// smallPlan has a case of every kind that takes no time.
+func smallPlan() *plan {
+	ff := &net{Name: "small", Kind: model.FeedForward, Dim: 4, Slots: 3, Numeric: 2, Top: []int{8, 5}}
+	factors := &net{Name: "small DLRM", Kind: model.DLRM, Dim: 4, Slots: 3, Numeric: 2, Bottom: []int{6}, Top: []int{8}}
+	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
+		{Kind: kindDense, Batch: 16, Threads: 1, Format: fp32, Net: ff, Wanted: 1e9},
+		{Kind: kindDense, Batch: 17, Threads: 2, Format: fp32, Net: ff, Wanted: 1e-9},
+		{Kind: kindDense, Batch: 16, Threads: 2, Format: fp32, Net: factors},
+	}}
+}
+
+// Without PyTorch there are Tandem's numbers, and a word on why.
+func TestTandemAlone(t *testing.T) {
+	p, folder := smallPlan(), t.TempDir()
+	p.NoPyTorch = "there is no Python interpreter"
+	report, err := p.follow(t.Context(), study.Options{Folder: folder}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Data.([]*result) {
+		if len(r.Tandem) != p.Rounds || !(r.Tandem[0] > 0) || r.PyTorch != nil {
+			t.Errorf("%s: %v and %v", r, r.Tandem, r.PyTorch)
+		}
+	}
+	var text strings.Builder
+	if err := report.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"dense step, small DLRM", "No PyTorch: there is no Python interpreter.", "Nothing is judged"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	if err := report.WriteFolder(folder); err != nil {
+		t.Error(err)
+	}
+}
+
+// PyTorch computes the same losses: else measure says so.
+func TestBesidePyTorch(t *testing.T) {
+	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
+	peer, err := startPeer(t.Context(), python)
+	if err != nil {
+		t.Skipf("set TANDEM_PYTHON to a Python interpreter with torch and numpy: %v", err)
+	}
+	defer peer.Close()
+	p, folder := smallPlan(), t.TempDir()
+	p.PyTorch = &peer.about
+	report, err := p.follow(t.Context(), study.Options{Folder: folder}, peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	csv, err := os.ReadFile(filepath.Join(folder, "speed.csv"))
+	if lines := strings.Count(string(csv), "\n"); err != nil || lines != 1+2*p.Rounds*len(p.Cases) {
+		t.Errorf("%d lines, error %v", lines, err)
+	}
+	if findings := strings.Join(report.Findings, "\n"); !strings.Contains(findings, "1 of 2 goals") || !strings.Contains(findings, "Short: dense step, small, batch 16, 1 core: ") {
+		t.Errorf("findings\n%s", findings)
+	}
+	if err := report.WriteFolder(folder); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "ratios.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Sides that compute something else are not compared.
+func TestSidesMustAgree(t *testing.T) {
+	peer, err := startFake(t, "good") // whose loss is 1e9
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	_, err = smallPlan().follow(t.Context(), study.Options{Folder: t.TempDir()}, peer)
+	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: the first loss is ") {
+		t.Errorf("error %v", err)
+	}
+	if err := agree([]*turn{{opening: opening{1}}, {opening: opening{math.NaN()}}}, fp32); err == nil {
+		t.Error("NaN agrees")
+	}
+}
+
+// A context that has ended stops the experiment.
+func TestStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := smallPlan().follow(ctx, study.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// A ratio is taken round by round: rounds of 2×, 1× and 4×, the machine being half
+// as fast in the second, have the median 2.
+func TestRatio(t *testing.T) {
+	r := &result{Tandem: []float64{1, 2, 1}, PyTorch: []float64{2, 2, 4}}
+	if got := r.ratio(); got != (spread{2, 1, 4}) {
+		t.Errorf("ratio %v", got)
+	}
+	if got := rates([]float64{0.5, 0.25}, 3); got != (spread{9, 6, 12}) {
+		t.Errorf("rates %v", got)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		reached, wanted float64
+		want            string
+	}{{0.9, 0.9, "ok (≥ 0.9)"}, {0.89, 0.9, "short of 0.9"}, {7, 0, ""}, {math.NaN(), 1, "short of 1"}} {
+		if got := verdict(c.reached, c.wanted); got != c.want {
+			t.Errorf("verdict(%v, %v) = %q, want %q", c.reached, c.wanted, got, c.want)
+		}
+	}
+}

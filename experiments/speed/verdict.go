@@ -1,0 +1,69 @@
+package speed
+
+import (
+	"fmt"
+	"slices"
+)
+
+// spread is what rounds have shown of one number.
+type spread struct{ Median, Low, High float64 }
+
+// spreadOf returns the median and the ends of values, of which there is one at
+// least.
+func spreadOf(values []float64) spread {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return spread{(sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[0], sorted[n-1]}
+}
+
+// rates turns seconds a step into units of work a second.
+func rates(seconds []float64, work float64) spread {
+	of := make([]float64, len(seconds))
+	for i, s := range seconds {
+		of[i] = work / s
+	}
+	return spreadOf(of)
+}
+
+// ratio is by how much Tandem's rate exceeds PyTorch's, round by round, which
+// leaves out what slows both.
+func (r *result) ratio() spread {
+	of := make([]float64, len(r.Tandem))
+	for i := range of {
+		of[i] = r.PyTorch[i] / r.Tandem[i]
+	}
+	return spreadOf(of)
+}
+
+// compared reports whether there are two sides.
+func (r *result) compared() bool { return len(r.PyTorch) > 0 }
+
+// verdict judges a share or a ratio by what is wanted of it, 0 for nothing.
+func verdict(reached, wanted float64) string {
+	switch {
+	case wanted == 0:
+		return ""
+	case reached >= wanted:
+		return fmt.Sprintf("ok (≥ %s)", short(wanted))
+	}
+	return fmt.Sprintf("short of %s", short(wanted))
+}
+
+// String writes a spread as median and range.
+func (s spread) String() string {
+	return fmt.Sprintf("%s (%s–%s)", three(s.Median), three(s.Low), three(s.High))
+}
+
+// three writes a number to three digits, or to its last whole one.
+func three(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// short writes a number without zeros at its end.
+func short(v float64) string { return fmt.Sprintf("%g", v) }
