@@ -28,7 +28,7 @@ func avazuSchema() batch.Schema {
 	return newSchema(append([]string{"hour", "weekday"}, avazuCategories()...), nil, "click")
 }
 
-// avazuReader reads the click log of the Avazu contest (Kaggle 2014): commas, a
+// avazuDecoder decodes the click log of the Avazu contest (Kaggle 2014): commas, a
 // header, a label of 0 or 1 and categories only. The column id, which names the
 // row, is left out.
 //
@@ -37,45 +37,37 @@ func avazuSchema() batch.Schema {
 // that no later row has. An hour of two digits is one without its date: then
 // weekday has no id. Nor has a slot whose column is not in the file, as
 // device_ip in some published samples, so that all layouts share one schema.
-type avazuReader struct {
-	records *recordReader
-	label   int
-	hour    int
+type avazuDecoder struct {
+	label int
+	hour  int
 	// categories holds positions in the record, −1 for a column that is missing.
 	categories []int
 }
 
-func newAvazuReader(in *input) (*avazuReader, error) {
-	records, err := newRecordReader(in, ",", "", nil)
-	if err != nil {
+func newAvazuDecoder(header *recordReader) (recordDecoder, error) {
+	var err error
+	a := &avazuDecoder{}
+	if a.label, err = header.position("click"); err != nil {
 		return nil, err
 	}
-	a := &avazuReader{records: records}
-	if a.label, err = records.position("click"); err != nil {
-		return nil, err
-	}
-	if a.hour, err = records.position("hour"); err != nil {
+	if a.hour, err = header.position("hour"); err != nil {
 		return nil, err
 	}
 	for _, name := range avazuCategories() {
-		at := slices.Index(records.columns, name)
+		at := slices.Index(header.columns, name)
 		if at < 0 && name != "device_ip" {
-			_, err := records.position(name)
+			_, err := header.position(name)
 			return nil, err
 		}
 		a.categories = append(a.categories, at)
 	}
-	return a, nil
+	return a.decode, nil
 }
 
-func (a *avazuReader) next(r *row) error {
-	record, err := a.records.next()
-	if err != nil {
-		return err
-	}
+func (a *avazuDecoder) decode(record []string, r *row) *BadRowError {
 	var ok bool
 	if r.labels[0], ok = binaryLabel(record[a.label]); !ok {
-		return a.records.bad("click", record[a.label], "label must be 0 or 1")
+		return badField("click", record[a.label], "label must be 0 or 1")
 	}
 	hour, layout := record[a.hour], "06010215"
 	if len(hour) == len("HH") {
@@ -83,7 +75,7 @@ func (a *avazuReader) next(r *row) error {
 	}
 	at, err := time.Parse(layout, hour)
 	if err != nil {
-		return a.records.bad("hour", hour, "must be YYMMDDHH or HH")
+		return badField("hour", hour, "must be YYMMDDHH or HH")
 	}
 	if len(hour) > len("HH") {
 		r.ids[avazuWeekday] = append(r.ids[avazuWeekday], CategoryID(at.Weekday().String()))

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// csvReader reads delimited text as CSVSpec describes it. Blanks around fields
+// csvDecoder decodes delimited text as CSVSpec describes it. Blanks around fields
 // are dropped.
-type csvReader struct {
-	records *recordReader
-	spec    *CSVSpec
+type csvDecoder struct {
+	spec       *CSVSpec
+	labelNames []string
 	// Positions in the record of the columns that are used.
 	slots   []int
 	numeric []int
@@ -19,31 +19,28 @@ type csvReader struct {
 	positive, negative []string
 }
 
-// newCSVReader reads the header, if the spec says that there is one.
-func newCSVReader(in *input, spec *CSVSpec) (*csvReader, error) {
-	records, err := newRecordReader(in, spec.delimiter(), spec.Comment, spec.Columns)
-	if err != nil {
-		return nil, err
-	}
-	c := &csvReader{records: records, spec: spec, positive: spec.Positive, negative: spec.Negative}
+// table returns the table that a spec describes.
+func (s *CSVSpec) table() *table {
+	return &table{delimiter: s.delimiter(), comment: s.Comment, columns: s.Columns, decoder: s.decoder}
+}
+
+func (s *CSVSpec) decoder(header *recordReader) (recordDecoder, error) {
+	c := &csvDecoder{spec: s, labelNames: s.labelNames(), positive: s.Positive, negative: s.Negative}
 	if len(c.positive) == 0 {
 		c.positive, c.negative = []string{"1"}, []string{"0"}
 	}
-	if c.labels, err = records.positions(spec.labelNames()); err != nil {
+	var err error
+	if c.labels, err = header.positions(c.labelNames); err != nil {
 		return nil, err
 	}
-	if c.slots, err = records.positions(spec.slotNames()); err != nil {
+	if c.slots, err = header.positions(s.slotNames()); err != nil {
 		return nil, err
 	}
-	c.numeric, err = records.positions(spec.Numeric)
-	return c, err
+	c.numeric, err = header.positions(s.Numeric)
+	return c.decode, err
 }
 
-func (c *csvReader) next(r *row) error {
-	record, err := c.records.next()
-	if err != nil {
-		return err
-	}
+func (c *csvDecoder) decode(record []string, r *row) *BadRowError {
 	for l, at := range c.labels {
 		switch label := record[at]; {
 		case slices.Contains(c.positive, label):
@@ -51,7 +48,7 @@ func (c *csvReader) next(r *row) error {
 		case slices.Contains(c.negative, label):
 			r.labels[l] = 0
 		default:
-			return c.records.bad(c.spec.labelNames()[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+			return badField(c.labelNames[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
 		}
 	}
 	for i, at := range c.numeric {
@@ -62,7 +59,7 @@ func (c *csvReader) next(r *row) error {
 		}
 		value, reason := parseNumber(text)
 		if reason != "" {
-			return c.records.bad(c.spec.Numeric[i], text, reason)
+			return badField(c.spec.Numeric[i], text, reason)
 		}
 		r.dense[i] = value
 	}

@@ -2,8 +2,8 @@
 // trains on and is evaluated on.
 //
 // Open reads a whole data set into memory, column by column. Readers stream
-// underneath: a file is decompressed, split and decoded row by row, and only
-// ids, numbers and labels are kept. NewSource then deals the training rows out
+// underneath: a file is decompressed and cut into blocks of whole rows, which all
+// processors decode; only ids, numbers and labels are kept. NewSource then deals the training rows out
 // as global batches.
 //
 // # Ids
@@ -73,12 +73,18 @@ func WithDim(schema batch.Schema, dim int) batch.Schema {
 // With n distinct values two of them collide with probability of about
 // n²/2⁶⁵: below 10⁻⁵ for ten million.
 func CategoryID[T string | []byte](value T) uint64 {
-	h := uint64(0xcbf29ce484222325)
+	h := uint64(fnvBasis)
 	for i := 0; i < len(value); i++ {
-		h = (h ^ uint64(value[i])) * 0x100000001b3
+		h = (h ^ uint64(value[i])) * fnvPrime
 	}
 	return rng.Mix(h)
 }
+
+// The constants of 64-bit FNV-1a.
+const (
+	fnvBasis = 0xcbf29ce484222325
+	fnvPrime = 0x100000001b3
+)
 
 // newSchema returns a schema of Sum slots.
 func newSchema(slots, dense []string, labels ...string) batch.Schema {

@@ -18,33 +18,23 @@ func implicitSchema() batch.Schema {
 	return newSchema([]string{"user", "gender", "age", "occupation", "item", "genre"}, nil, "watched")
 }
 
-// implicitReader reads MovieLens interactions in the layout of the ENSFM
+// implicitLine decodes MovieLens interactions in the layout of the ENSFM
 // experiments,
 //
 //	user-gender-age-occupation,item-genre
 //
 // one observed interaction a line, so every label is 1: NegativeSampling adds
 // the rest.
-type implicitReader struct {
-	lines *lineReader
-}
-
-func newImplicitReader(in *input) *implicitReader { return &implicitReader{newLineReader(in)} }
-
-func (m *implicitReader) next(r *row) error {
-	line, err := m.lines.next()
-	if err != nil {
-		return err
-	}
+func implicitLine(line []byte, r *row) *BadRowError {
 	user, item, found := bytes.Cut(line, []byte{','})
 	if !found || bytes.Count(user, []byte{'-'}) != 3 || bytes.Count(item, []byte{'-'}) != 1 {
-		return m.lines.bad("", nil, "not of the form user-gender-age-occupation,item-genre")
+		return badWhole("not of the form user-gender-age-occupation,item-genre")
 	}
 	slot := 0
 	for _, side := range [][]byte{user, item} {
 		for part := range bytes.SplitSeq(side, []byte{'-'}) {
 			if len(part) == 0 {
-				return m.lines.bad(implicitSchema().Slots[slot].Name, part, "must not be empty")
+				return badField(implicitSchema().Slots[slot].Name, part, "must not be empty")
 			}
 			r.ids[slot] = append(r.ids[slot], CategoryID(part))
 			slot++

@@ -3,19 +3,16 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
+
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
-
-// lineBytesMax bounds a line, so that a file without line ends is refused
-// before it fills the memory.
-const lineBytesMax = 1 << 20
 
 // openInput opens a file, compressed or not.
 func openInput(path string) (*input, error) {

@@ -13,23 +13,13 @@ func libfmSchema() batch.Schema {
 	return newSchema([]string{"features"}, nil, "label")
 }
 
-// libfmReader reads the sparse lines of libfm and libsvm,
+// libfmLine decodes the sparse lines of libfm and libsvm,
 //
 //	label index:1 index:1 …
 //
 // separated by spaces or tabs, with labels 1 and either 0 or −1. The index is
 // the id. Every value must be 1, because an id is either present or not.
-type libfmReader struct {
-	lines *lineReader
-}
-
-func newLibfmReader(in *input) *libfmReader { return &libfmReader{newLineReader(in)} }
-
-func (l *libfmReader) next(r *row) error {
-	line, err := l.lines.next()
-	if err != nil {
-		return err
-	}
+func libfmLine(line []byte, r *row) *BadRowError {
 	label, rest := cutBlank(line)
 	switch string(label) {
 	case "1", "+1", "1.0":
@@ -37,7 +27,7 @@ func (l *libfmReader) next(r *row) error {
 	case "0", "-1", "0.0", "-1.0":
 		r.labels[0] = 0
 	default:
-		return l.lines.bad("label", label, "label must be 0 or 1, or -1 or 1")
+		return badField("label", label, "label must be 0 or 1, or -1 or 1")
 	}
 	for number := 1; ; number++ {
 		var feature []byte
@@ -46,7 +36,7 @@ func (l *libfmReader) next(r *row) error {
 		}
 		id, reason := libfmFeature(feature)
 		if reason != "" {
-			return l.lines.bad("feature "+strconv.Itoa(number), feature, reason)
+			return badField("feature "+strconv.Itoa(number), feature, reason)
 		}
 		r.ids[0] = append(r.ids[0], id)
 	}

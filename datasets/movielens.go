@@ -27,7 +27,7 @@ func movieLensSchema() batch.Schema {
 	return newSchema([]string{"user", "item", "age", "gender", "occupation", "zip", "genres"}, nil, "liked")
 }
 
-// movieLensReader reads the ratings of MovieLens 100K (u.data, or one of its
+// movieLensDecoder decodes the ratings of MovieLens 100K (u.data, or one of its
 // parts such as ua.base): user, item, rating of 1 to 5 and time, separated by
 // tabs. A rating of 4 or more is label 1; the time is left out.
 //
@@ -37,20 +37,21 @@ func movieLensSchema() batch.Schema {
 // no ids. An age is a category like the others.
 //
 // Source: Harper and Konstan, ACM TiiS 5(4) 2015.
-type movieLensReader struct {
-	lines *lineReader
+type movieLensDecoder struct {
 	users map[string][]uint64 // the four attributes; nil without u.user
 	items map[string][]uint64 // the genres; nil without u.item
 }
 
-func newMovieLensReader(in *input) (*movieLensReader, error) {
-	folder := filepath.Dir(in.name)
+// newMovieLensDecoder reads the files beside the ratings.
+func newMovieLensDecoder(ratings string) (lineDecoder, error) {
+	folder := filepath.Dir(ratings)
 	users, err := readAttributes(filepath.Join(folder, "u.user"), 5, userAttributes)
 	if err != nil {
 		return nil, err
 	}
 	items, err := readAttributes(filepath.Join(folder, "u.item"), 24, itemGenres)
-	return &movieLensReader{newLineReader(in), users, items}, err
+	m := &movieLensDecoder{users, items}
+	return m.decode, err
 }
 
 // readAttributes reads a table of so many fields with bars between, of which
@@ -76,11 +77,11 @@ func readAttributes(path string, fields int, decode func([][]byte) ([]uint64, st
 		}
 		parts := bytes.Split(line, []byte{'|'})
 		if len(parts) != fields {
-			return nil, lines.bad("", nil, fmt.Sprintf("%d fields between bars, want %d", len(parts), fields))
+			return nil, lines.bad(fmt.Sprintf("%d fields between bars, want %d", len(parts), fields))
 		}
 		ids, reason := decode(parts[1:])
 		if reason != "" {
-			return nil, lines.bad("", nil, reason)
+			return nil, lines.bad(reason)
 		}
 		table[string(parts[0])] = ids
 	}
@@ -108,19 +109,15 @@ func itemGenres(fields [][]byte) (ids []uint64, reason string) {
 	return ids, ""
 }
 
-func (m *movieLensReader) next(r *row) error {
-	line, err := m.lines.next()
-	if err != nil {
-		return err
-	}
+func (m *movieLensDecoder) decode(line []byte, r *row) *BadRowError {
 	if n := bytes.Count(line, []byte{'\t'}) + 1; n != 4 {
-		return m.lines.bad("", nil, fmt.Sprintf("%d tab-separated fields, want 4", n))
+		return badWhole("%d tab-separated fields, want 4", n)
 	}
 	user, rest, _ := bytes.Cut(line, []byte{'\t'})
 	item, rest, _ := bytes.Cut(rest, []byte{'\t'})
 	rating, _, _ := bytes.Cut(rest, []byte{'\t'})
 	if len(rating) != 1 || rating[0] < '1' || rating[0] > '5' {
-		return m.lines.bad("rating", rating, "must be 1 to 5")
+		return badField("rating", rating, "must be 1 to 5")
 	}
 	r.labels[0] = 0
 	if rating[0]-'0' >= movieLensPositive {
@@ -128,11 +125,11 @@ func (m *movieLensReader) next(r *row) error {
 	}
 	attributes, known := m.users[string(user)]
 	if m.users != nil && !known {
-		return m.lines.bad("user", user, "not in u.user")
+		return badField("user", user, "not in u.user")
 	}
 	genres, known := m.items[string(item)]
 	if m.items != nil && !known {
-		return m.lines.bad("item", item, "not in u.item")
+		return badField("item", item, "not in u.item")
 	}
 	r.ids[movieLensUser] = append(r.ids[movieLensUser], CategoryID(user))
 	r.ids[movieLensItem] = append(r.ids[movieLensItem], CategoryID(item))

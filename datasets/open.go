@@ -65,9 +65,7 @@ func generate(spec *synth.Spec) (*Dataset, error) {
 }
 
 func openAdult(cfg *Config) (*Dataset, error) {
-	f := format{schema: adultSpec().schema(), reader: func(in *input) (rowReader, error) {
-		return newCSVReader(in, adultSpec())
-	}}
+	f := csvFormat(adultSpec())
 	dropped := &droppedRows{policy: cfg.OnBadRow}
 	var parts [2]*batch.Batch
 	for i, file := range []struct{ name, text string }{
@@ -138,32 +136,33 @@ func finish(data *Dataset) *Dataset {
 	return data
 }
 
-// format is how the files of a kind are read.
-type format struct {
-	schema batch.Schema
-	reader func(*input) (rowReader, error)
-}
-
 // formatOf returns the format of a kind that reads files.
 func formatOf(cfg *Config) format {
 	switch cfg.Kind {
 	case Criteo:
-		return format{criteoSchema(), func(in *input) (rowReader, error) { return newCriteoReader(in), nil }}
+		return lineByLine(criteoSchema(), newCriteoDecoder().decode)
 	case LibFM:
-		return format{libfmSchema(), func(in *input) (rowReader, error) { return newLibfmReader(in), nil }}
+		return lineByLine(libfmSchema(), libfmLine)
 	case Avazu:
-		return format{avazuSchema(), func(in *input) (rowReader, error) { return newAvazuReader(in) }}
+		return format{schema: avazuSchema(), table: &table{delimiter: ",", decoder: newAvazuDecoder}}
 	case TaobaoAd:
-		return format{taobaoSchema(), func(in *input) (rowReader, error) { return newTaobaoReader(in) }}
+		return format{schema: taobaoSchema(), table: taobaoTable()}
 	case IJCAI18:
-		return format{ijcai18Schema(), func(in *input) (rowReader, error) { return newCSVReader(in, ijcai18Spec()) }}
+		return format{schema: ijcai18Schema(), table: ijcai18Spec().table()}
 	case MovieLens:
-		return format{movieLensSchema(), func(in *input) (rowReader, error) { return newMovieLensReader(in) }}
+		return format{schema: movieLensSchema(), lines: newMovieLensDecoder}
 	case MovieLensImplicit:
-		return format{implicitSchema(), func(in *input) (rowReader, error) { return newImplicitReader(in), nil }}
+		return lineByLine(implicitSchema(), implicitLine)
 	default:
-		return format{cfg.CSV.schema(), func(in *input) (rowReader, error) { return newCSVReader(in, cfg.CSV) }}
+		return csvFormat(cfg.CSV)
 	}
+}
+
+func csvFormat(spec *CSVSpec) format { return format{schema: spec.schema(), table: spec.table()} }
+
+// lineByLine is the format of files of which each can be decoded alone.
+func lineByLine(schema batch.Schema, decode lineDecoder) format {
+	return format{schema: schema, lines: func(string) (lineDecoder, error) { return decode, nil }}
 }
 
 func (f format) readFile(dataDir, path string, dropped *droppedRows) (*batch.Batch, error) {
@@ -179,13 +178,4 @@ func (f format) readFile(dataDir, path string, dropped *droppedRows) (*batch.Bat
 	}
 	defer in.Close()
 	return f.read(in, dropped)
-}
-
-// read reads the rows of an input, which it does not close.
-func (f format) read(in *input, dropped *droppedRows) (*batch.Batch, error) {
-	reader, err := f.reader(in)
-	if err != nil {
-		return nil, err
-	}
-	return readRows(in.name, reader, &f.schema, dropped)
 }

@@ -1,12 +1,11 @@
 package datasets
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"tandem/algo/batch"
 )
@@ -28,95 +27,79 @@ func (r *row) reset() {
 	}
 }
 
-// rowReader decodes the rows of one input.
-type rowReader interface {
-	// next fills r, which is reset, with the next row. It returns io.EOF after
-	// the last row and a *BadRowError for a row that cannot be used, after which
-	// it may be called again. Any other error is final.
-	next(r *row) error
+// format is how the files of a kind are read.
+type format struct {
+	schema batch.Schema
+	// Files with one row a line have lines, which is told the name of the file;
+	// tables of delimited text have table.
+	lines func(name string) (lineDecoder, error)
+	table *table
 }
 
-// readRows reads all rows of an input. The dense values of the result are not
-// yet standardised.
-func readRows(name string, reader rowReader, schema *batch.Schema, dropped *droppedRows) (*batch.Batch, error) {
-	out := &batch.Batch{Slots: make([]batch.Jagged, len(schema.Slots))}
-	for s := range out.Slots {
-		out.Slots[s].Offsets = []int32{0}
+// read reads the rows of an input, which it does not close, on all processors.
+// The result does not depend on their number. The dense values are not yet
+// standardised.
+func (f format) read(in *input, dropped *droppedRows) (*batch.Batch, error) {
+	return f.readBlocks(in, dropped, processors(), blockBytes)
+}
+
+// readBlocks reads with so many goroutines and blocks of a size.
+func (f format) readBlocks(in *input, dropped *droppedRows, workers, size int) (*batch.Batch, error) {
+	cut := &blockCutter{in: in, size: size, skip: dropped.policy.Skip}
+	rows, begun, err := f.begin(cut)
+	if err != nil {
+		return nil, err
 	}
-	r := newRow(schema)
-	for {
-		r.reset()
-		err := reader.next(r)
-		var bad *BadRowError
-		switch {
-		case err == io.EOF && out.Samples == 0 && len(dropped.first) > 0:
-			return nil, fmt.Errorf("%s: %w: all are bad: %v", name, ErrNoRows, dropped.first[len(dropped.first)-1])
-		case err == io.EOF && out.Samples == 0:
-			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", name, ErrNoRows)
-		case err == io.EOF:
-			return out, nil
-		case errors.As(err, &bad):
+	line, all := cut.line, newJoiner(&f.schema)
+	err = decodeBlocks(cut, rows, begun, workers, func(b *block) error {
+		for _, bad := range b.bad {
+			bad.File, bad.Line = in.name, bad.Line+line
 			if err := dropped.drop(bad); err != nil {
-				return nil, err
+				return err
 			}
-			continue
-		case err != nil:
-			return nil, err
 		}
-		if err := appendRow(out, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if b.err != nil {
+			return in.explain(b.err)
 		}
-	}
-}
-
-func appendRow(out *batch.Batch, r *row) error {
-	for s, ids := range r.ids {
-		slot := &out.Slots[s]
-		if len(slot.IDs)+len(ids) > math.MaxInt32 || out.Samples == math.MaxInt32-1 {
-			return fmt.Errorf("more than %d ids in one column: split the file", math.MaxInt32)
+		line += b.lines
+		if err := all.add(b.out); err != nil {
+			return fmt.Errorf("%s: %w", in.name, err)
 		}
-		slot.IDs = append(slot.IDs, ids...)
-		slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case all.samples == 0 && len(dropped.first) > 0:
+		return nil, fmt.Errorf("%s: %w: all are bad: %v", in.name, ErrNoRows, dropped.first[len(dropped.first)-1])
+	case all.samples == 0:
+		return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.name, ErrNoRows)
 	}
-	for _, value := range r.dense {
-		out.Dense = append(out.Dense, float32(value))
-	}
-	out.Labels = append(out.Labels, r.labels...)
-	out.Samples++
-	return nil
+	return all.batch(workers), nil
 }
 
-// lineReader counts the lines of an input, for readers that work line by line.
-type lineReader struct {
-	in   *input
-	scan *bufio.Scanner
-	line int // number of the current line, from 1
-}
-
-func newLineReader(in *input) *lineReader {
-	scan := bufio.NewScanner(in)
-	scan.Buffer(make([]byte, 0, 1<<16), lineBytesMax)
-	return &lineReader{in: in, scan: scan}
-}
-
-// next returns the next line that is not empty, without its end, valid until
-// the next call; io.EOF after the last.
-func (l *lineReader) next() ([]byte, error) {
-	for l.scan.Scan() && l.in.failed == nil {
-		l.line++
-		if text := l.scan.Bytes(); len(text) > 0 {
-			return text, nil
-		}
+// begin returns how to read the rows of an input, and its first block.
+func (f format) begin(cut *blockCutter) (rowFormat, *block, error) {
+	if f.table != nil {
+		return f.table.begin(&f.schema, cut)
 	}
-	if err := l.scan.Err(); err != nil {
-		return nil, l.in.explain(err)
+	decode, err := f.lines(cut.in.name)
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil, io.EOF
+	rows := &lineFormat{&f.schema, decode}
+	cut.end = rows.end
+	return rows, cut.block(), nil
 }
 
-// bad returns the error of a field of the current line.
-func (l *lineReader) bad(column string, value []byte, reason string) *BadRowError {
-	return &BadRowError{File: l.in.name, Line: l.line, Column: column, Value: string(value), Reason: reason}
+// badField returns the error of a field; its place is filled in later.
+func badField[T string | []byte](column string, value T, reason string) *BadRowError {
+	return &BadRowError{Column: column, Value: strings.Clone(string(value)), Reason: reason}
+}
+
+// badWhole returns the error of a row as a whole.
+func badWhole(reason string, args ...any) *BadRowError {
+	return &BadRowError{Reason: fmt.Sprintf(reason, args...)}
 }
 
 // parseNumber reads a finite number that float32 can hold.

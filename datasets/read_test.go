@@ -272,13 +272,3 @@ func TestCategoryIDs(t *testing.T) {
 		seen[id] = text
 	}
 }
-
-func BenchmarkReadCriteo(b *testing.B) {
-	text := strings.Repeat(criteoLine("1", "5", "68fd1e64"), 10_000)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, _, err := textFormat(Config{Kind: Criteo}, text, 0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -12,7 +12,6 @@ import (
 )
 
 // recordReader cuts delimited text into fields, with the quoting of RFC 4180.
-// Readers of tables stand on it.
 type recordReader struct {
 	in      *input
 	records *csv.Reader
@@ -80,13 +79,13 @@ func (r *recordReader) next() ([]string, error) {
 		return nil, io.EOF
 	case errors.As(err, &syntax):
 		r.line = syntax.Line
-		return nil, r.bad("", "", syntax.Err.Error())
+		return nil, badWhole("%s", syntax.Err)
 	case err != nil:
 		return nil, r.in.explain(err)
 	}
 	r.line, _ = r.records.FieldPos(0)
 	if len(record) != len(r.columns) {
-		return nil, r.bad("", "", fmt.Sprintf("%d fields, want %d", len(record), len(r.columns)))
+		return nil, badCount(len(record), len(r.columns))
 	}
 	for i := range record {
 		record[i] = strings.TrimSpace(record[i])
@@ -94,10 +93,8 @@ func (r *recordReader) next() ([]string, error) {
 	return record, nil
 }
 
-// bad returns the error of a field of the current record.
-func (r *recordReader) bad(column, value, reason string) *BadRowError {
-	return &BadRowError{File: r.in.name, Line: r.line, Column: column, Value: value, Reason: reason}
-}
+// badCount returns the error of a record with a wrong number of fields.
+func badCount(fields, want int) *BadRowError { return badWhole("%d fields, want %d", fields, want) }
 
 // binaryLabel reads a label that is 0 or 1.
 func binaryLabel(text string) (label float32, ok bool) {

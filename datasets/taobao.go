@@ -46,7 +46,7 @@ func taobaoSchema() batch.Schema {
 	return newSchema(slots, []string{"price"}, "target")
 }
 
-// taobaoReader reads the Taobao display-ad clicks (Ali_Display_Ad_Click, Tianchi
+// taobaoTable holds the Taobao display-ad clicks (Ali_Display_Ad_Click, Tianchi
 // 56) in the layout of the DMR model: commas, 267 fields, with a header or
 // without. Each of three sequences of 50 past events (kind of behaviour,
 // category, brand) becomes a slot of as many ids as mask has ones: the other
@@ -55,28 +55,21 @@ func taobaoSchema() batch.Schema {
 // out.
 //
 // Source of the layout: Lyu et al., AAAI 2020; PaddleRec, models/rank/dmr.
-type taobaoReader struct {
-	records *recordReader
-	first   bool // the next record may be a header
+func taobaoTable() *table {
+	return &table{delimiter: ",", columns: taobaoColumns(), mayRepeat: true, decoder: newTaobaoDecoder}
 }
 
-func newTaobaoReader(in *input) (*taobaoReader, error) {
-	records, err := newRecordReader(in, ",", "", taobaoColumns())
-	return &taobaoReader{records: records, first: true}, err
+func newTaobaoDecoder(*recordReader) (recordDecoder, error) {
+	tail := taobaoTail()
+	return func(record []string, r *row) *BadRowError { return decodeTaobao(record, tail[:len(tail)-1], r) }, nil
 }
 
-func (t *taobaoReader) next(r *row) error {
-	record, err := t.records.next()
-	if err == nil && t.first && record[0] == t.records.columns[0] {
-		record, err = t.records.next()
-	}
-	t.first = false
-	if err != nil {
-		return err
-	}
+// decodeTaobao decodes a record, given the names of the columns between the
+// sequences and the label.
+func decodeTaobao(record, middle []string, r *row) *BadRowError {
 	var ok bool
 	if r.labels[0], ok = binaryLabel(record[len(record)-1]); !ok {
-		return t.records.bad("target", record[len(record)-1], "label must be 0 or 1")
+		return badField("target", record[len(record)-1], "label must be 0 or 1")
 	}
 	for step, mask := range record[taobaoMask : taobaoMask+taobaoSteps] {
 		switch mask {
@@ -86,11 +79,11 @@ func (t *taobaoReader) next(r *row) error {
 				r.ids[s] = append(r.ids[s], CategoryID(record[s*taobaoSteps+step]))
 			}
 		default:
-			return t.records.bad("mask", mask, "must be 0 or 1")
+			return badField("mask", mask, "must be 0 or 1")
 		}
 	}
 	slot := len(taobaoSequences())
-	for i, name := range t.records.columns[taobaoFirst : len(record)-1] {
+	for i, name := range middle {
 		text := record[taobaoFirst+i]
 		if name != "price" {
 			r.ids[slot] = append(r.ids[slot], CategoryID(text))
@@ -99,7 +92,7 @@ func (t *taobaoReader) next(r *row) error {
 		}
 		value, reason := parseNumber(text)
 		if reason != "" {
-			return t.records.bad(name, text, reason)
+			return badField(name, text, reason)
 		}
 		r.dense[0] = value
 	}

@@ -1,0 +1,160 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"tandem/algo/batch"
+)
+
+// columns are the rows of a block, column by column.
+type columns struct {
+	samples       int
+	slots         []column
+	dense, labels []float32 // row-major
+}
+
+// column holds the ids of one slot.
+type column struct {
+	ids     []uint64
+	offsets []int32 // as those of batch.Jagged; nil as long as every row has one id
+}
+
+// newColumns returns empty columns with space for so many rows of one id a slot.
+func newColumns(schema *batch.Schema, rows int) columns {
+	c := columns{slots: make([]column, len(schema.Slots))}
+	for s := range c.slots {
+		c.slots[s].ids = make([]uint64, 0, rows)
+	}
+	c.dense, c.labels = make([]float32, 0, rows*len(schema.Dense)), make([]float32, 0, rows*len(schema.Labels))
+	return c
+}
+
+// add appends a row.
+func (c *columns) add(r *row) {
+	for s, ids := range r.ids {
+		slot := &c.slots[s]
+		if len(ids) == 1 && slot.offsets == nil {
+			slot.ids = append(slot.ids, ids[0])
+			continue
+		}
+		if slot.offsets == nil {
+			slot.offsets = append(counting(0, c.samples), int32(c.samples))
+		}
+		slot.ids = append(slot.ids, ids...)
+		slot.offsets = append(slot.offsets, int32(len(slot.ids)))
+	}
+	for _, value := range r.dense {
+		c.dense = append(c.dense, float32(value))
+	}
+	c.labels = append(c.labels, r.labels...)
+	c.samples++
+}
+
+// counting returns the numbers from first on, so many.
+func counting(first, count int) []int32 {
+	numbers := make([]int32, count)
+	for i := range numbers {
+		numbers[i] = int32(first + i)
+	}
+	return numbers
+}
+
+// joiner puts the columns of blocks together.
+type joiner struct {
+	parts   []columns
+	samples int
+	ids     []int // by slot
+}
+
+func newJoiner(schema *batch.Schema) *joiner { return &joiner{ids: make([]int, len(schema.Slots))} }
+
+// add takes the columns of the next block.
+func (j *joiner) add(c columns) error {
+	j.samples += c.samples
+	for s := range c.slots {
+		j.ids[s] += len(c.slots[s].ids)
+		if j.ids[s] > math.MaxInt32 || j.samples >= math.MaxInt32 {
+			return fmt.Errorf("more than %d ids in one column: split the file", math.MaxInt32)
+		}
+	}
+	if c.samples > 0 {
+		j.parts = append(j.parts, c)
+	}
+	return nil
+}
+
+// batch returns all rows, and lets go of the blocks' columns as soon as it has
+// copied them. Slots in which every row has one id share their offsets: batches
+// are immutable.
+func (j *joiner) batch(workers int) *batch.Batch {
+	out := &batch.Batch{Samples: j.samples, Slots: make([]batch.Jagged, len(j.ids))}
+	one := sync.OnceValue(func() []int32 { return counting(0, j.samples+1) })
+	parallel(workers, len(j.ids)+2, func(i int) {
+		switch i {
+		case len(j.ids):
+			out.Dense = gathered(j.parts, func(c *columns) *[]float32 { return &c.dense })
+		case len(j.ids) + 1:
+			out.Labels = gathered(j.parts, func(c *columns) *[]float32 { return &c.labels })
+		default:
+			out.Slots[i].Offsets = j.offsets(i, one)
+			out.Slots[i].IDs = gathered(j.parts, func(c *columns) *[]uint64 { return &c.slots[i].ids })
+		}
+	})
+	return out
+}
+
+// offsets returns those of a slot.
+func (j *joiner) offsets(slot int, one func() []int32) []int32 {
+	single := true
+	for i := range j.parts {
+		single = single && j.parts[i].slots[slot].offsets == nil
+	}
+	if single {
+		return one()
+	}
+	out := make([]int32, 1, j.samples+1)
+	for i := range j.parts {
+		first, part := out[len(out)-1], &j.parts[i]
+		offsets := part.slots[slot].offsets
+		if offsets == nil {
+			out = append(out, counting(int(first)+1, part.samples)...)
+			continue
+		}
+		for _, offset := range offsets[1:] {
+			out = append(out, first+offset)
+		}
+	}
+	return out
+}
+
+// gathered returns the values of one column of all parts, and clears it there.
+func gathered[T any](parts []columns, of func(*columns) *[]T) []T {
+	total := 0
+	for i := range parts {
+		total += len(*of(&parts[i]))
+	}
+	out := make([]T, 0, total)
+	for i := range parts {
+		values := of(&parts[i])
+		out = append(out, *values...)
+		*values = nil
+	}
+	return out
+}
+
+// parallel does the pieces 0 to n−1 on so many goroutines.
+func parallel(workers, n int, do func(i int)) {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(workers, n) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	running.Wait()
+}

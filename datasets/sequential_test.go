@@ -1,0 +1,370 @@
+package datasets
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/batch"
+)
+
+// readSequentially is the plain twin of format.read: one row after another, line
+// by line or with package csv, appended to the columns one by one.
+func readSequentially(f format, in *input, dropped *droppedRows) (*batch.Batch, error) {
+	next, err := sequentialRows(f, in)
+	if err != nil {
+		return nil, err
+	}
+	out := &batch.Batch{Slots: make([]batch.Jagged, len(f.schema.Slots))}
+	for s := range out.Slots {
+		out.Slots[s].Offsets = []int32{0}
+	}
+	r := newRow(&f.schema)
+	for {
+		r.reset()
+		line, err := next(r)
+		var bad *BadRowError
+		switch {
+		case err == io.EOF && out.Samples == 0 && len(dropped.first) > 0:
+			return nil, fmt.Errorf("%s: %w: all are bad: %v", in.name, ErrNoRows, dropped.first[len(dropped.first)-1])
+		case err == io.EOF && out.Samples == 0:
+			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.name, ErrNoRows)
+		case err == io.EOF:
+			return out, nil
+		case errors.As(err, &bad):
+			bad.File, bad.Line = in.name, line
+			if err := dropped.drop(bad); err != nil {
+				return nil, err
+			}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		for s, ids := range r.ids {
+			slot := &out.Slots[s]
+			slot.IDs = append(slot.IDs, ids...)
+			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
+		}
+		for _, value := range r.dense {
+			out.Dense = append(out.Dense, float32(value))
+		}
+		out.Labels = append(out.Labels, r.labels...)
+		out.Samples++
+	}
+}
+
+// sequentialRows returns a function that decodes the next row and tells its line.
+func sequentialRows(f format, in *input) (next func(*row) (line int, err error), err error) {
+	if f.table == nil {
+		decode, err := f.lines(in.name)
+		if len(f.schema.Slots) == criteoCategories {
+			decode = plainCriteo(f.schema)
+		}
+		lines := newLineReader(in)
+		return func(r *row) (int, error) {
+			text, err := lines.next()
+			if err != nil {
+				return 0, err
+			}
+			return lines.line, orNil(decode(text, r))
+		}, err
+	}
+	records, err := newRecordReader(in, f.table.delimiter, f.table.comment, f.table.columns)
+	if err != nil {
+		return nil, err
+	}
+	decode, err := f.table.decoder(records)
+	first := f.table.mayRepeat
+	return func(r *row) (int, error) {
+		record, err := records.next()
+		if err == nil && first && record[0] == records.columns[0] {
+			record, err = records.next()
+		}
+		first = false
+		if err != nil {
+			return records.line, err
+		}
+		return records.line, orNil(decode(record, r))
+	}, err
+}
+
+// plainCriteo is criteoDecoder field by field, in the words of the standard
+// library.
+func plainCriteo(schema batch.Schema) lineDecoder {
+	return func(line []byte, r *row) *BadRowError {
+		fields := strings.Split(string(line), "\t")
+		if len(fields) != criteoFields {
+			return badWhole("%d tab-separated fields, want %d", len(fields), criteoFields)
+		}
+		var ok bool
+		if r.labels[0], ok = binaryLabel(fields[0]); !ok {
+			return badField("clicked", fields[0], "label must be 0 or 1")
+		}
+		for i, field := range fields[1 : 1+criteoIntegers] {
+			if field == "" {
+				field = "0"
+			}
+			integer, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				return badField(schema.Dense[i], field, "not an integer")
+			}
+			r.dense[i] = math.Log1p(float64(max(integer, 0)))
+		}
+		for i, field := range fields[1+criteoIntegers:] {
+			if strings.Trim(field, "0123456789abcdefABCDEF") != "" {
+				return badField(schema.Slots[i].Name, field, "not a hexadecimal hash")
+			}
+			r.ids[i] = append(r.ids[i], CategoryID(field))
+		}
+		return nil
+	}
+}
+
+// orNil makes an error of a pointer.
+func orNil(bad *BadRowError) error {
+	if bad == nil {
+		return nil
+	}
+	return bad
+}
+
+// sameRows demands that reading a text in blocks of a size gives the rows, bad
+// rows and errors of the twin.
+func sameRows(t rapid.TB, cfg Config, text string, skip, workers, size int) {
+	t.Helper()
+	f := formatOf(&cfg)
+	open := func() *input {
+		in, err := newInput("file", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	wantDropped, gotDropped := &droppedRows{policy: OnBadRow{skip}}, &droppedRows{policy: OnBadRow{skip}}
+	want, wantErr := readSequentially(f, open(), wantDropped)
+	got, gotErr := f.readBlocks(open(), gotDropped, workers, size)
+	if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+		t.Fatalf("error %v, want %v; text %q", gotErr, wantErr, cut(text))
+	}
+	if gotDropped.count != wantDropped.count || fmt.Sprint(gotDropped.first) != fmt.Sprint(wantDropped.first) {
+		t.Fatalf("dropped %d %v, want %d %v; text %q", gotDropped.count, gotDropped.first, wantDropped.count, wantDropped.first, cut(text))
+	}
+	if wantErr == nil {
+		sameBatch(t, got, want)
+	}
+}
+
+func cut(text string) string { return text[:min(len(text), 2000)] }
+
+// sameBatch compares bit by bit.
+func sameBatch(t rapid.TB, got, want *batch.Batch) {
+	t.Helper()
+	bits := func(values []float32) (out []uint32) {
+		for _, v := range values {
+			out = append(out, math.Float32bits(v))
+		}
+		return out
+	}
+	if got.Samples != want.Samples || !slices.Equal(bits(got.Dense), bits(want.Dense)) || !slices.Equal(bits(got.Labels), bits(want.Labels)) {
+		t.Fatalf("%d rows, dense %v, labels %v; want %d, %v, %v", got.Samples, got.Dense, got.Labels, want.Samples, want.Dense, want.Labels)
+	}
+	for s := range want.Slots {
+		if !slices.Equal(got.Slots[s].IDs, want.Slots[s].IDs) || !slices.Equal(got.Slots[s].Offsets, want.Slots[s].Offsets) {
+			t.Fatalf("slot %d: %v, want %v", s, got.Slots[s], want.Slots[s])
+		}
+	}
+}
+
+// pieces returns texts from which lines of a kind, good and bad, are put
+// together.
+func pieces(kind Kind) []string {
+	switch kind {
+	case Criteo:
+		return []string{criteoLine("1", "5", "0a"), criteoLine("0", "-3", ""), criteoLine("0", "+7", "68fd1e64"),
+			criteoLine("1", "99999999999999999999", "a"), criteoLine("0", "123456789012345678", "a"), criteoLine("2", "5", "0a"),
+			criteoLine("0", "", "0g"), "\n", "\r\n", "\t", "\r", "x"}
+	case LibFM:
+		return []string{"1 3:1 4:1\n", "0\n", "-1 7:1\t8:1 \r\n", "1 3:0.5\n", "2 3:1\n", "\n", "1 1:1 2:1 3:1 4:1", " ", "\r"}
+	case TaobaoAd:
+		return []string{strings.Join(taobaoColumns(), ",") + "\n", taobaoRow(nil) + "\n", taobaoRow(map[int]string{264: "x"}) + "\n",
+			taobaoRow(map[int]string{260: `"4"`}) + "\n", "\n", ",\n", `"`}
+	case Avazu:
+		return []string{avazuHeader, avazuRow, avazuRow, avazuShortRow, "\n", "\"", "x,"}
+	case MovieLens:
+		return []string{"1\t7\t4\t881250949\n", "2\t7\t1\t0\n", "1\t2\t6\t0\n", "\n", "1\t"}
+	case MovieLensImplicit:
+		return []string{"1-2-3-4,5-6\n", "1-2-3-4,5-7\r\n", "---,-\n", "1,2\n", "\n", "1-"}
+	}
+	return []string{csvHeader, "ann,30,x|y,1,\n", "bob, 3e1 ,,0,ünused\r\n", "# comment \" here\n", "#", "\n", "\r\n", " \n", " ", ",", "\"", "\"\"",
+		"\"a \"\"b\"\" \",4,\"x\ny\",1,\n", " \"c,d\" ,5,y,0,\n", "\"open,6,z,1,\n", "\"e\"f,7,z,1,\n", "g\"h,8,z,1,\n", "ann,old,x,1,\n", "\"end\",1,z,1,\"\"\n", "\r", "é"}
+}
+
+// Any text, cut anywhere, by any number of goroutines.
+func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
+	tabbed := testCSV()
+	tabbed.CSV.Delimiter, tabbed.CSV.Comment, tabbed.CSV.Columns = "\t", "#", []string{"user", "age", "tags", "click"}
+	wide := testCSV()
+	wide.CSV.Delimiter, wide.CSV.Comment = "é", "#"
+	commented := testCSV()
+	commented.CSV.Comment = "#"
+	for name, cfg := range map[string]Config{
+		"criteo": {Kind: Criteo}, "libfm": {Kind: LibFM}, "taobao": {Kind: TaobaoAd}, "avazu": {Kind: Avazu}, "movielens": {Kind: MovieLens},
+		"implicit": {Kind: MovieLensImplicit}, "csv": testCSV(), "tabs": tabbed, "two bytes": wide, "comments": commented,
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := pieces(cfg.Kind)
+			rapid.Check(t, func(t *rapid.T) {
+				var text strings.Builder
+				if rapid.Bool().Draw(t, "begin well") {
+					text.WriteString(parts[0])
+				}
+				for range rapid.IntRange(0, 40).Draw(t, "pieces") {
+					text.WriteString(rapid.SampledFrom(parts).Draw(t, "piece"))
+				}
+				sameRows(t, cfg, strings.ReplaceAll(text.String(), ",", rapid.SampledFrom([]string{",", cfg.delimiterOr(",")}).Draw(t, "delimiter")),
+					rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "skip"), rapid.IntRange(1, 4).Draw(t, "workers"), rapid.IntRange(1, 600).Draw(t, "block"))
+			})
+		})
+	}
+}
+
+func (c *Config) delimiterOr(other string) string {
+	if c.CSV == nil {
+		return other
+	}
+	return c.CSV.delimiter()
+}
+
+// A line is too long from lineBytesMax bytes on, wherever it stands; what is
+// before it is reported first.
+func TestLongLinesInBlocks(t *testing.T) {
+	for _, n := range []int{lineBytesMax - 1, lineBytesMax, lineBytesMax + 1} {
+		for _, end := range []string{"", "\n", "\r\n", "\n1 3:1\n"} {
+			for _, begin := range []string{"", "1 3:1\n", "bad\n"} {
+				text := begin + "1 " + strings.Repeat("3:1 ", n/4+1)[:n-2] + end
+				for _, size := range []int{1000, blockBytes, 4 * blockBytes} {
+					sameRows(t, Config{Kind: LibFM}, text, 1, 2, size)
+				}
+			}
+		}
+	}
+}
+
+func TestCriteoIntegersAsStrconvReadsThem(t *testing.T) {
+	c := newCriteoDecoder()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[-+]?[0-9]{0,21}`), rapid.StringMatching(`[-+0-9a_x.]{0,4}`)).Draw(t, "field")
+		want, err := strconv.ParseInt(text, 10, 64)
+		got, at, ok := c.integer([]byte(text + "\t9\t"))
+		switch {
+		case text == "":
+			if got != 0 || at != 0 || !ok {
+				t.Fatalf("empty: %v at %d, %v", got, at, ok)
+			}
+		case ok != (err == nil):
+			t.Fatalf("%q: ok %v, want %v", text, ok, err)
+		case ok && (got != math.Log1p(float64(max(want, 0))) || at != len(text)):
+			t.Fatalf("%q: %v at %d, want log1p of %d", text, got, at, want)
+		}
+	})
+}
+
+// criteoText is the head of the real file over and over or, without it, made up.
+func criteoText(b *testing.B, size int) []byte {
+	var text []byte
+	if in, err := openInput(filepath.Join(os.Getenv("TANDEM_DATA"), "criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
+		text, _ = io.ReadAll(in)
+		in.Close()
+	}
+	for i := 0; len(text) == 0 || len(text) < 1<<20 && i < 4000; i++ {
+		text = append(text, criteoLine(strconv.Itoa(i%2), strconv.Itoa(i), strconv.FormatInt(int64(i)*0x9e3779b9, 16))...)
+	}
+	return bytes.Repeat(text, size/len(text)+1)
+}
+
+func gunzipped(b *testing.B, text []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write(text)
+	w.Close()
+	return out.Bytes()
+}
+
+// Rates of reading, beside that of finding the line ends of the same text: the
+// most that any reader of lines could reach.
+func BenchmarkRead(b *testing.B) {
+	text := criteoText(b, 64<<20)
+	var table bytes.Buffer
+	table.WriteString(csvHeader)
+	for i := range 1 << 20 {
+		fmt.Fprintf(&table, "user%d,%d.5,x|tag%d,%d,\n", i, i%90, i%100, i%2)
+	}
+	var quoted bytes.Buffer
+	quoted.WriteString(csvHeader)
+	for i := range 1 << 20 {
+		fmt.Fprintf(&quoted, "user%d,%d.5,\"x,y|tag%d\",%d,\n", i, i%90, i%100, i%2)
+	}
+	limit := func(b *testing.B, text []byte) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			for rest := text; len(rest) > 0; {
+				rest = rest[bytes.IndexByte(rest, '\n')+1:]
+			}
+		}
+	}
+	read := func(b *testing.B, cfg Config, text []byte, size int, how func(f format, in *input) (*batch.Batch, error)) {
+		b.SetBytes(int64(size))
+		rows := 0
+		for b.Loop() {
+			in, err := newInput("file", bytes.NewReader(text))
+			if err != nil {
+				b.Fatal(err)
+			}
+			got, err := how(formatOf(&cfg), in)
+			if err != nil {
+				b.Fatal(err)
+			}
+			rows += got.Samples
+		}
+		b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+	}
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		text []byte
+	}{{"criteo", Config{Kind: Criteo}, text}, {"csv", testCSV(), table.Bytes()}, {"quoted-csv", testCSV(), quoted.Bytes()}} {
+		b.Run(c.name+"/lines-only", func(b *testing.B) { limit(b, c.text) })
+		b.Run(c.name+"/in-order", func(b *testing.B) {
+			read(b, c.cfg, c.text, len(c.text), func(f format, in *input) (*batch.Batch, error) { return readSequentially(f, in, &droppedRows{}) })
+		})
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/workers-%d", c.name, workers), func(b *testing.B) {
+				read(b, c.cfg, c.text, len(c.text), func(f format, in *input) (*batch.Batch, error) {
+					return f.readBlocks(in, &droppedRows{}, workers, blockBytes)
+				})
+			})
+		}
+	}
+	packed := gunzipped(b, text[:len(text)/4])
+	b.Run("criteo/gzip", func(b *testing.B) {
+		read(b, Config{Kind: Criteo}, packed, len(text)/4, func(f format, in *input) (*batch.Batch, error) { return f.read(in, &droppedRows{}) })
+	})
+	b.Run("criteo/gunzip-only", func(b *testing.B) {
+		b.SetBytes(int64(len(text) / 4))
+		for b.Loop() {
+			in, _ := newInput("file", bytes.NewReader(packed))
+			io.Copy(io.Discard, in.text)
+		}
+	})
+}
