@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/experiments/study"
+	"tandem/runtime/engine"
 )
 
 // runNamed runs experiments one after another. With subfolders, each writes
@@ -69,14 +71,20 @@ func (p *program) runOne(ctx context.Context, e experiment, target string, s set
 
 // report runs an experiment and writes all its files.
 func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*study.Report, error) {
+	products, err := engine.FromEnvironment(nil, p.stderr)
+	if err != nil {
+		return nil, err
+	}
+	rate := engine.GFLOPS(products)
 	bar := face.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	started := p.now()
-	report, err := e.Run(ctx, study.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Progress: bar.Show})
+	report, err := e.Run(ctx, study.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: work.Machine{Products: products}, Progress: bar.Show})
 	if err != nil {
 		return nil, err
 	}
 	report.Name, report.Question, report.Command = e.Name(), e.Question(), commandLine(e, s)
+	report.Engine, report.EngineRate = products.Name(), rate
 	report.Started, report.Wall = started, p.now().Sub(started)
 	return report, report.WriteFolder(folder)
 }

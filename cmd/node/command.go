@@ -13,9 +13,11 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/msg"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/engine"
 	"tandem/runtime/live"
 	"tandem/runtime/node"
 	"tandem/runtime/record"
@@ -146,12 +148,17 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 	if err != nil {
 		return err
 	}
+	products, err := engine.FromEnvironment(nil, p.stderr)
+	if err != nil {
+		return err
+	}
 	recorder, finish, err := f.recorder(j)
 	if err != nil {
 		return err
 	}
 	err = node.Run(ctx, node.Config{
 		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait, Job: fingerprint, Training: j.Training,
+		Machine:  work.Machine{Products: products},
 		Recorder: recorder,
 		Open: func() (batch.Source, error) {
 			data, err := p.open(j, f)

@@ -10,8 +10,10 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
+	"tandem/runtime/engine"
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
 )
@@ -19,6 +21,8 @@ import (
 // outcome is what the coordinator prints at the end.
 type outcome struct {
 	Mode             string                  `json:"mode"`
+	Engine           string                  `json:"engine"`        // of the coordinator's evaluation; each role has its own
+	EngineRate       float64                 `json:"engine_gflops"` // measured after the run
 	AUC              float64                 `json:"auc"`
 	LogLoss          float64                 `json:"log_loss"`
 	Samples          int                     `json:"samples"`
@@ -64,6 +68,10 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	products, err := engine.FromEnvironment(nil, p.stderr)
+	if err != nil {
+		return err
+	}
 	recorder, finish, err := f.recorder(j)
 	if err != nil {
 		return err
@@ -71,7 +79,7 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	cluster := launch.New(launch.Options{
 		Listen: f.listen, Training: j.Training, Job: fingerprint, Gathering: launch.Waiting(p.stderr), Recorder: recorder,
 	})
-	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Cluster: cluster})
+	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: work.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err = cmp.Or(err, finish()); err != nil {
 		return err
@@ -79,7 +87,7 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(outcome{
-		Mode: result.Training.Mode, AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		Mode: result.Training.Mode, Engine: products.Name(), EngineRate: engine.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
 		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Training.Ranks,
 		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
 		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tandem/cmd/face/facetest"
+	"tandem/runtime/engine"
 )
 
 func TestMain(m *testing.M) {
@@ -21,6 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
+			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
 			e.Setenv("HOST", listener.Addr().String())
 			return errors.Join(err, listener.Close())
 		},

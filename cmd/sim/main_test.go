@@ -11,6 +11,7 @@ import (
 
 	"tandem/algo/pace"
 	"tandem/cmd/face"
+	"tandem/runtime/engine"
 	"tandem/runtime/probe"
 )
 
@@ -21,6 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
+			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded, "truncate": truncate, "change": change},

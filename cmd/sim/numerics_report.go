@@ -40,6 +40,7 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
 	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\nTrained for real; seconds are simulated, %s.\n", q.job.Name, q.where(), q.batch, seconds)
+	fmt.Fprintf(w, "Numbers by %s.\n", q.products.Name())
 	r := outcomes(lessons)
 	for _, part := range []func() error{
 		func() error { return q.writeTrained(w, lessons) },
@@ -155,6 +156,7 @@ type lessonsDocument struct {
 	Job         string               `json:"job"`
 	Command     string               `json:"command"`
 	BatchPerGPU int                  `json:"batch_per_gpu"`
+	Engine      string               `json:"engine"` // what multiplied the matrices
 	Runs        []lessonRecord       `json:"runs"`
 	Assumptions []cluster.Assumption `json:"assumptions"`
 }
@@ -191,7 +193,7 @@ type targetRecord struct {
 
 func (q *question) writeLessonsJSON(w io.Writer, lessons []*lesson) error {
 	d := lessonsDocument{
-		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch,
+		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Engine: q.products.Name(),
 		Assumptions: lessons[0].middle().answer.Assumptions,
 	}
 	for _, l := range lessons {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/unit"
 	"tandem/cmd/face"
@@ -16,6 +18,7 @@ import (
 	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/datasets/synth"
+	"tandem/runtime/engine"
 	"tandem/sim/cluster"
 	"tandem/sim/device"
 )
@@ -27,6 +30,7 @@ type question struct {
 	workload cluster.Workload
 	layout   *model.Layout
 	data     *datasets.Dataset // to train on; nil without numerics
+	products kernel.Products   // to train with; nil: the built-in ones
 	persia   bool              // Persia's experiment as published: its figures stand beside ours
 	command  string            // that reproduces the answer
 }
@@ -107,7 +111,7 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		q.job.Training.Staleness = &q.staleness
 		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
-	if err := q.load(jobfile.DataFolder(p.dataDir, f.file)); err != nil {
+	if err := q.load(jobfile.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
 		return nil, err
 	}
 	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
@@ -116,8 +120,13 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 
 // load finds out what the simulator needs to know of the data, and reads them if
 // they are trained on.
-func (q *question) load(folder string) (err error) {
+func (q *question) load(folder string, say io.Writer) (err error) {
 	if q.numerics {
+		if q.products, err = engine.FromEnvironment(nil, say); err != nil {
+			return err
+		}
+		// Not in the report, which is the same on any machine.
+		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.products.Name(), engine.GFLOPS(q.products))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
 		}

@@ -19,6 +19,7 @@ import (
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/engine"
 	"tandem/runtime/record"
 )
 
@@ -89,7 +90,7 @@ func adviseReplay(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &difference):
-		hint = "data or program are not those of the run, or this is a bug: numbers must not depend on who comes first"
+		hint = "data or program are not those of the run, or " + engine.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
 	case errors.Is(err, replay.ErrCutShort):
 		hint = "a process, or a copy, that did not come to its end leaves such a file"
 	case errors.Is(err, replay.ErrDamaged):
@@ -188,7 +189,11 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	performer, err := work.New(j.Training, source, work.Machine{})
+	products, err := engine.FromEnvironment(nil, p.stderr)
+	if err != nil {
+		return err
+	}
+	performer, err := work.New(j.Training, source, work.Machine{Products: products})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"tandem/cmd/face/facetest"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/engine"
 	"tandem/runtime/train"
 )
 
@@ -35,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
+			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
@@ -56,6 +58,7 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 		Data   *string
 		Model  *string
 		Engine *string
+		Rate   *float64 `json:"engine_gflops"`
 		Seed   *int
 		Wall   *float64 `json:"wall_s"`
 		Runs   []struct {
@@ -70,7 +73,7 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 		}
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &got))
-	if got.Data == nil || got.Model == nil || got.Engine == nil || got.Seed == nil || got.Wall == nil || len(got.Runs) != len(modes) {
+	if got.Data == nil || got.Model == nil || got.Engine == nil || got.Rate == nil || *got.Rate <= 0 || got.Seed == nil || got.Wall == nil || len(got.Runs) != len(modes) {
 		ts.Fatalf("a field is missing")
 	}
 	for i, r := range got.Runs {

@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/engine"
 	"tandem/runtime/train"
 )
 
@@ -25,7 +27,8 @@ type report struct {
 	OracleHeads []head       `json:"oracle_heads,omitempty"` // likewise, of several labels
 	DroppedRows int          `json:"dropped_rows"`
 	Model       string       `json:"model"`
-	Engine      string       `json:"engine"`
+	Engine      string       `json:"engine"`        // what multiplies the matrices of the network
+	EngineRate  float64      `json:"engine_gflops"` // of it, measured before the runs
 	Seed        uint64       `json:"seed"`
 	WallSeconds float64      `json:"wall_s"`
 	Seeds       int          `json:"seeds"`
@@ -66,10 +69,7 @@ type row struct {
 	predicted  []float32      // of the first seed
 }
 
-// engineName says what computes the dense network.
-const engineName = "built-in kernels, portable Go (gonum blas32)"
-
-func newReport(j jobfile.Job, data *datasets.Dataset) *report {
+func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) *report {
 	var best float64
 	var bestHeads []head
 	for i, one := range oracle(data) {
@@ -82,7 +82,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset) *report {
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Training.Model.Kind, Engine: engineName, Seed: j.Training.Seed, Baselines: []row{}, job: j,
+		Model: j.Training.Model.Kind, Engine: products.Name(), EngineRate: engine.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *report) writeText(w io.Writer) error {
 	if r.OracleAUC > 0 {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
-	fmt.Fprintf(w, "\n%s on %s\n", r.Model, r.Engine)
+	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
 	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Ranks, "rank"), plural(t.EmbeddingWorkers, "embedding worker"),
 		plural(t.ParameterServers, "embedding PS"), r.modeSettings())
 	if slices.ContainsFunc(r.Runs, func(l row) bool { return l.Processes > 1 }) {

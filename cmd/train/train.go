@@ -15,9 +15,11 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/engine"
 	"tandem/runtime/train"
 )
 
@@ -66,12 +68,16 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
+	products, err := engine.FromEnvironment(nil, p.stderr)
+	if err != nil {
+		return nil, err
+	}
 	dataDir := jobfile.DataFolder(p.dataDir, f.file)
 	data, err := datasets.Open(j.Data, dataDir)
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(j, data)
+	r := newReport(j, data, products)
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err
@@ -88,7 +94,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			if err != nil {
 				return nil, err
 			}
-			o := train.Options{Progress: func(done, steps int) {
+			o := train.Options{Machine: work.Machine{Products: products}, Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}}
 			run := plainly

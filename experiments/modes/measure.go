@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/experiments/study"
 	"tandem/experiments/twin"
@@ -46,7 +47,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 			r.Modes = append(r.Modes, &modeResult{Mode: mode})
 		}
 		for i := range p.Seeds {
-			if err := p.measureSeed(ctx, w, i, r, log, meter); err != nil {
+			if err := p.measureSeed(ctx, w, i, o.Machine, r, log, meter); err != nil {
 				return nil, fmt.Errorf("modes: %s, seed %d, after %d of %d trainings: %w",
 					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
@@ -58,7 +59,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 
 // measureSeed trains in every mode under one seed. Real trainings begin with
 // another mode every time, so that a drift of the machine favours none.
-func (p *plan) measureSeed(ctx context.Context, w study.World, round int, r *result, log *study.Log, m *study.Meter) error {
+func (p *plan) measureSeed(ctx context.Context, w study.World, round int, machine work.Machine, r *result, log *study.Log, m *study.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
@@ -68,7 +69,7 @@ func (p *plan) measureSeed(ctx context.Context, w study.World, round int, r *res
 	r.TestRows = data.Test.Samples
 	for i := range r.Modes {
 		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Real(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) }, nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
@@ -84,7 +85,7 @@ func (p *plan) measureSeed(ctx context.Context, w study.World, round int, r *res
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Simulated(ctx, cluster.Persia())
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)

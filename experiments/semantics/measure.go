@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tandem/algo/batch"
+	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/experiments/study"
 	"tandem/runtime/train"
@@ -37,8 +38,9 @@ type quality struct {
 // run is the state of one measurement.
 type run struct {
 	*plan
-	log   *study.Log
-	meter *study.Meter
+	machine work.Machine
+	log     *study.Log
+	meter   *study.Meter
 }
 
 // measure tunes and trains every arm on every world.
@@ -54,7 +56,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 		}
 	}()
 	total := len(p.Worlds) * len(p.arms()) * (len(p.Trials) + 2*p.Seeds)
-	r := run{p, log, &study.Meter{Total: total, Report: o.Progress}}
+	r := run{p, o.Machine, log, &study.Meter{Total: total, Report: o.Progress}}
 	for _, w := range p.Worlds {
 		result := &result{World: w.Name}
 		for _, a := range p.arms() {
@@ -128,7 +130,7 @@ func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, r
 	if err != nil {
 		return nil, err
 	}
-	shown, err := train.Run(ctx, t, source, test, train.Options{Progress: func(done, steps int) { r.meter.Show(done, steps, world+", "+a.String()) }})
+	shown, err := train.Run(ctx, t, source, test, train.Options{Machine: r.machine, Progress: func(done, steps int) { r.meter.Show(done, steps, world+", "+a.String()) }})
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", a, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tandem/algo/job"
+	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/experiments/study"
 	"tandem/experiments/twin"
@@ -51,7 +52,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err er
 	}
 	meter := &study.Meter{Total: p.Rounds * 2 * len(p.Modes), Report: o.Progress}
 	for round := range p.Rounds {
-		if err := p.round(ctx, round, r, log, meter); err != nil {
+		if err := p.round(ctx, round, o.Machine, r, log, meter); err != nil {
 			return nil, fmt.Errorf("simvsreal: round %d: %w", round+1, err)
 		}
 	}
@@ -61,7 +62,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err er
 // round measures the machine, then every mode for real, sync first because it
 // calibrates and the others beginning with another one each time, and then
 // simulates them.
-func (p *plan) round(ctx context.Context, round int, r *results, log *study.Log, m *study.Meter) error {
+func (p *plan) round(ctx context.Context, round int, computed work.Machine, r *results, log *study.Log, m *study.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, "measuring the machine")
 	machine, err := probe.Run()
@@ -80,7 +81,7 @@ func (p *plan) round(ctx context.Context, round int, r *results, log *study.Log,
 			others = len(p.Modes) - 1
 			at = 1 + (i-1+round)%others
 		}
-		one := &twin.Job{Training: p.training(p.Modes[at], seed), Data: data}
+		one := &twin.Job{Training: p.training(p.Modes[at], seed), Data: data, Machine: computed}
 		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
 		calibration := twin.NewCalibration() // in every run, so that it slows all alike
 		run, err := one.Real(ctx, show, calibration)
@@ -100,7 +101,7 @@ func (p *plan) round(ctx context.Context, round int, r *results, log *study.Log,
 		}
 	}
 	for _, mode := range r.Modes {
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data}
+		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: computed}
 		m.Show(0, 1, mode.Mode+", simulated")
 		run, err := one.Simulated(ctx, spec)
 		if err != nil {

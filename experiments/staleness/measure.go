@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/experiments/study"
 	"tandem/runtime/train"
@@ -61,7 +62,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 			result.Arms = append(result.Arms, &armResult{Arm: a})
 		}
 		for i := range p.Seeds {
-			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), result, log, meter); err != nil {
+			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), o.Machine, result, log, meter); err != nil {
 				return nil, fmt.Errorf("staleness: %s, seed %d, after %d of %d trainings: %w",
 					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
@@ -75,7 +76,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 // measureSeed runs every arm under one seed, all on the same rows in the same
 // order, and after the first seed makes the bootstrap comparisons, which need
 // the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w study.World, seed uint64, result *worldResult, log *study.Log, m *study.Meter) error {
+func (e Experiment) measureSeed(ctx context.Context, p plan, w study.World, seed uint64, machine work.Machine, result *worldResult, log *study.Log, m *study.Meter) error {
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {
@@ -92,6 +93,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w study.World, seed
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
 		t := p.training(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
+			Machine:  machine,
 			Progress: func(done, steps int) { m.Show(done, steps, what) },
 		})
 		if err != nil {

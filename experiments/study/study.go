@@ -8,6 +8,7 @@ package study
 import (
 	"time"
 
+	"tandem/algo/work"
 	"tandem/cmd/face"
 )
 
@@ -26,7 +27,8 @@ type Options struct {
 	Seed  uint64 // the first seed; the others follow it
 	// Folder exists and is empty. Files that an experiment writes there become
 	// part of its results, also when it is stopped.
-	Folder string
+	Folder  string
+	Machine work.Machine // that numbers are computed on
 	// Progress is told how much of the whole is done, and what is at hand.
 	Progress func(done, total int, what string)
 }
@@ -42,6 +44,9 @@ type Report struct {
 	Figures  []Figure
 	Settings any // resolved; written as YAML
 	Data     any // the numbers behind tables and figures; written as JSON
+	// Engine multiplied the matrices, at EngineRate GFLOP/s before the experiment.
+	Engine     string
+	EngineRate float64
 	// Started is when the experiment began, Wall how long it took.
 	Started time.Time
 	Wall    time.Duration

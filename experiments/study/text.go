@@ -45,13 +45,15 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Question    string           `json:"question"`
 		Command     string           `json:"command"`
 		Environment face.Environment `json:"environment"`
+		Engine      string           `json:"engine"`
+		EngineRate  float64          `json:"engine_gflops"`
 		Started     string           `json:"started"`
 		WallSeconds float64          `json:"wall_s"`
 		Findings    []string         `json:"findings"`
 		Notes       []string         `json:"notes"`
 		Data        any              `json:"data"`
 	}{
-		r.Name, r.Question, r.Command, face.CurrentEnvironment(), r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
+		r.Name, r.Question, r.Command, face.CurrentEnvironment(), r.Engine, r.EngineRate, r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
 	})
 }
 

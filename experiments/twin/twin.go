@@ -14,6 +14,7 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/pace"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/cmd/workload"
 	"tandem/datasets"
 	"tandem/runtime/live"
@@ -38,6 +39,7 @@ type Run struct {
 type Job struct {
 	Training job.Training
 	Data     *datasets.Dataset
+	Machine  work.Machine // that numbers are computed on
 }
 
 // source returns the rows in the order of the training's seed.
@@ -53,7 +55,7 @@ func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatc
 		return nil, err
 	}
 	c := newClock()
-	r, err := train.Run(ctx, j.Training, source, j.Data.Test, train.Options{Progress: progress, Observer: c, Stopwatch: stopwatch})
+	r, err := train.Run(ctx, j.Training, source, j.Data.Test, train.Options{Machine: j.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (j *Job) Simulated(ctx context.Context, spec cluster.Spec) (*Run, error) {
 		Observer: watch,
 		Numbers: func(t job.Training) (cluster.Numbers, error) {
 			var err error
-			if numbers, err = pool.New(t, source, runtime.GOMAXPROCS(0)); err == nil {
+			if numbers, err = pool.New(t, source, j.Machine, runtime.GOMAXPROCS(0)); err == nil {
 				watch.evaluator = numbers.NewEvaluator(job.Every{}, j.Data.Test)
 			}
 			return numbers, err

@@ -30,7 +30,7 @@ func TestRequests(t *testing.T) {
 		switch {
 		case err == nil:
 			opened++
-			if p.Name() == "" || engine.Rate(p) <= 0 {
+			if p.Name() == "" || engine.GFLOPS(p) <= 0 {
 				t.Errorf("%s: name %q", name, p.Name())
 			}
 		case !strings.HasPrefix(err.Error(), "TANDEM_BLAS="+name+": ") || !strings.HasSuffix(err.Error(), "unset TANDEM_BLAS for the built-in kernels"):

@@ -28,14 +28,14 @@ type Numbers struct {
 	pool      *pool
 }
 
-// New returns the numbers of a run before its first step, and starts as many
-// goroutines as workers says. Close ends them. The errors are those of the
-// training's parts.
-func New(t job.Training, source batch.Source, workers int) (*Numbers, error) {
+// New returns the numbers of a run before its first step, computed on a machine,
+// and starts as many goroutines as workers says. Close ends them. The errors are
+// those of the training's parts.
+func New(t job.Training, source batch.Source, m work.Machine, workers int) (*Numbers, error) {
 	if workers < 1 {
 		return nil, fmt.Errorf("pool: %d workers; want at least 1", workers)
 	}
-	p, err := work.New(t, source, work.Machine{})
+	p, err := work.New(t, source, m)
 	if err != nil {
 		return nil, err
 	}
