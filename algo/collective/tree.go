@@ -8,7 +8,11 @@
 // divides V.
 package collective
 
-import "fmt"
+import (
+	"fmt"
+
+	"tandem/algo/kernel"
+)
 
 // Tree adds bufs[1:] to bufs[0] along the binary tree over their positions:
 // neighbours first, then pairs of neighbours, and so on. The other buffers
@@ -23,10 +27,25 @@ func Tree(bufs [][]float32) {
 	if n == 0 || n&(n-1) != 0 {
 		panic(fmt.Sprintf("collective: %d buffers, want a power of two", n))
 	}
-	for stride := 1; stride < n; stride *= 2 {
-		for i := 0; i < n; i += 2 * stride {
-			add(bufs[i], bufs[i+stride])
+	for _, b := range bufs {
+		mustBeAsLong(bufs[0], b)
+	}
+	// Three levels of the tree at a time, where it has them: one pass over eight
+	// buffers moves half of what seven additions would.
+	for stride := 1; stride < n; {
+		fan := min(n/stride, 8)
+		for i := 0; i < n; i += fan * stride {
+			at := func(k int) []float32 { return bufs[i+k*stride] }
+			switch fan {
+			case 2:
+				kernel.Add(at(0), at(1))
+			case 4:
+				kernel.AddFour(at(0), at(1), at(2), at(3))
+			default:
+				kernel.AddEight(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))
+			}
 		}
+		stride *= fan
 	}
 }
 
@@ -85,11 +104,14 @@ func sparse(leaves []Leaf, lo, size int) []float32 {
 	return sum
 }
 
+// add adds src to dst, which must be as long.
 func add(dst, src []float32) {
+	mustBeAsLong(dst, src)
+	kernel.Add(dst, src)
+}
+
+func mustBeAsLong(dst, src []float32) {
 	if len(dst) != len(src) {
 		panic(fmt.Sprintf("collective: %d values added to %d", len(src), len(dst)))
-	}
-	for i, v := range src {
-		dst[i] += v
 	}
 }

@@ -15,7 +15,7 @@ import "math"
 // overlap otherwise. The sum runs in ascending i in float64.
 //
 // It panics if a length disagrees. A NaN logit gives a NaN loss and gradient.
-// Cost: two exponentials and a logarithm a sample; no allocation.
+// Cost: an exponential and a logarithm a logit; no allocation.
 func CrossEntropy(grad, logits, labels, weights []float32) (lossSum float64) {
 	checkSame("labels", len(labels), len(logits))
 	if grad != nil {
@@ -23,9 +23,10 @@ func CrossEntropy(grad, logits, labels, weights []float32) (lossSum float64) {
 	}
 	for i, logit := range logits {
 		z, y, w := float64(logit), float64(labels[i]), float64(weights[i%len(weights)])
-		lossSum += float64(w * (max(z, 0) - float64(z*y) + math.Log1p(math.Exp(-math.Abs(z)))))
+		e := math.Exp(-math.Abs(z))
+		lossSum += float64(w * (max(z, 0) - float64(z*y) + math.Log1p(e)))
 		if grad != nil {
-			grad[i] = float32(w * (sigmoid(z) - y))
+			grad[i] = float32(w * (sigmoid(z, e) - y))
 		}
 	}
 	return lossSum

@@ -24,42 +24,74 @@ import "math"
 // Source: Ioffe, Szegedy, ICML 2015, algorithm 1; the two variances as PyTorch's
 // BatchNorm1d has them. Deviation: PyTorch refuses a single row.
 func BatchNormTrain(out, normalized, x []float32, rows, cols int, gamma, beta []float32, epsilon float64, mean, variance, inverse []float32) {
-	checkNorm(rows, cols, gamma, out, normalized, x)
-	for j := range cols {
-		μ, sumSquares := columnMoments(x, rows, cols, j)
-		biased := 0.0
-		variance[j] = 0
-		if rows > 0 {
-			biased = sumSquares / float64(rows)
+	checkNorm(rows, cols, [][]float32{gamma, beta, mean, variance, inverse}, out, normalized, x)
+	for lo := 0; lo < cols; lo += normStrip {
+		strip := min(normStrip, cols-lo)
+		var μs, squares, inverses [normStrip]float64
+		columnSums64(μs[:strip], x, rows, cols, lo)
+		for j := range strip {
+			μs[j] /= float64(max(rows, 1))
 		}
-		if rows > 1 {
-			variance[j] = float32(sumSquares / float64(rows-1))
+		deviations(squares[:strip], x, rows, cols, lo, μs[:strip])
+		for j := range strip {
+			variance[lo+j] = 0
+			if rows > 1 {
+				variance[lo+j] = float32(squares[j] / float64(rows-1))
+			}
+			inverses[j] = 1 / math.Sqrt(squares[j]/float64(max(rows, 1))+epsilon)
+			mean[lo+j], inverse[lo+j] = float32(μs[j]), float32(inverses[j])
 		}
-		inv := 1 / math.Sqrt(biased+epsilon)
-		mean[j], inverse[j] = float32(μ), float32(inv)
-		for i := range rows {
-			n := float32((float64(x[i*cols+j]) - μ) * inv)
-			normalized[i*cols+j] = n
-			out[i*cols+j] = float32(gamma[j]*n) + beta[j]
+		normalize(out, normalized, x, rows, cols, lo, μs[:strip], inverses[:strip], gamma, beta)
+	}
+}
+
+// normStrip is the number of columns that batch norm works on at a time: their
+// sums lie on the stack, and a row's part is long enough to stream.
+const normStrip = 256
+
+// columnSums64 adds rows of x, from column lo on, to sums.
+func columnSums64(sums []float64, x []float32, rows, cols, lo int) {
+	if vectors(rows) {
+		columnSum64Vector(rows, len(sums), cols, &sums[0], &x[lo])
+		return
+	}
+	for i := range rows {
+		for j, v := range x[i*cols+lo:][:len(sums)] {
+			sums[j] += float64(v)
 		}
 	}
 }
 
-// columnMoments returns the mean of column j and the sum of squared deviations
-// from it, both 0 without rows.
-func columnMoments(x []float32, rows, cols, j int) (mean, sumSquares float64) {
-	if rows == 0 {
-		return 0, 0
+// deviations adds the squared deviations of rows of x, from column lo on, from
+// mean to sums.
+func deviations(sums []float64, x []float32, rows, cols, lo int, mean []float64) {
+	if vectors(rows) {
+		deviationsVector(rows, len(sums), cols, &sums[0], &x[lo], &mean[0])
+		return
 	}
 	for i := range rows {
-		mean += float64(x[i*cols+j])
+		for j, v := range x[i*cols+lo:][:len(sums)] {
+			d := float64(v) - mean[j]
+			sums[j] += float64(d * d)
+		}
 	}
-	mean /= float64(rows)
+}
+
+// normalize writes the last two lines of BatchNormTrain for the columns from lo on
+// that mean and inverse belong to.
+func normalize(out, normalized, x []float32, rows, cols, lo int, mean, inverse []float64, gamma, beta []float32) {
+	if vectors(rows) {
+		normalizeVector(rows, len(mean), cols, &out[lo], &normalized[lo], &x[lo], &mean[0], &inverse[0], &gamma[lo], &beta[lo])
+		return
+	}
 	for i := range rows {
-		d := float64(x[i*cols+j]) - mean
-		sumSquares += float64(d * d)
+		for j, μ := range mean {
+			at := i*cols + lo + j
+			n := float32((float64(x[at]) - μ) * inverse[j])
+			normalized[at] = n
+			out[at] = float32(gamma[lo+j]*n) + beta[lo+j]
+		}
 	}
-	return mean, sumSquares
 }
 
 // BatchNormEval normalizes every column by given statistics:
@@ -71,13 +103,14 @@ func columnMoments(x []float32, rows, cols, j int) (mean, sumSquares float64) {
 //
 // Source: Ioffe, Szegedy, ICML 2015, algorithm 2.
 func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsilon float64, mean, variance []float32) {
-	checkNorm(rows, cols, gamma, out, x)
-	for j := range cols {
-		μ, inv := float64(mean[j]), 1/math.Sqrt(float64(variance[j])+epsilon)
-		for i := range rows {
-			n := float32((float64(x[i*cols+j]) - μ) * inv)
-			out[i*cols+j] = float32(gamma[j]*n) + beta[j]
+	checkNorm(rows, cols, [][]float32{gamma, beta, mean, variance}, out, x)
+	for lo := 0; lo < cols; lo += normStrip {
+		strip := min(normStrip, cols-lo)
+		var μs, inverses [normStrip]float64
+		for j := range strip {
+			μs[j], inverses[j] = float64(mean[lo+j]), 1/math.Sqrt(float64(variance[lo+j])+epsilon)
 		}
+		normalize(out, out, x, rows, cols, lo, μs[:strip], inverses[:strip], gamma, beta)
 	}
 }
 
@@ -96,31 +129,58 @@ func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsi
 //
 // Source: Ioffe, Szegedy, ICML 2015, section 3.
 func BatchNormBackward(grad, normalized []float32, rows, cols int, gamma, inverse, gradGamma, gradBeta []float32) {
-	checkNorm(rows, cols, gamma, grad, normalized)
-	for j := range cols {
-		var sum, dot float64
-		for i := range rows {
-			g := float64(grad[i*cols+j])
-			sum += g
-			dot += float64(g * float64(normalized[i*cols+j]))
+	checkNorm(rows, cols, [][]float32{gamma, inverse, gradGamma, gradBeta}, grad, normalized)
+	for lo := 0; lo < cols; lo += normStrip {
+		strip := min(normStrip, cols-lo)
+		var sums, dots, scales [normStrip]float64
+		normBackwardSums(sums[:strip], dots[:strip], grad, normalized, rows, cols, lo)
+		for j := range strip {
+			gradBeta[lo+j], gradGamma[lo+j] = float32(sums[j]), float32(dots[j])
+			scales[j] = float64(gamma[lo+j]) * float64(inverse[lo+j])
+			sums[j], dots[j] = sums[j]/float64(max(rows, 1)), dots[j]/float64(max(rows, 1))
 		}
-		gradBeta[j], gradGamma[j] = float32(sum), float32(dot)
-		if rows == 0 {
-			continue
-		}
-		scale := float64(gamma[j]) * float64(inverse[j])
-		sum, dot = sum/float64(rows), dot/float64(rows)
-		for i := range rows {
-			centred := float64(grad[i*cols+j]) - sum - float64(float64(normalized[i*cols+j])*dot)
-			grad[i*cols+j] = float32(scale * centred)
+		normBackward(grad, normalized, rows, cols, lo, scales[:strip], sums[:strip], dots[:strip])
+	}
+}
+
+// normBackwardSums adds Σ grad and Σ grad·normalized of the columns from lo on to
+// sums and dots.
+func normBackwardSums(sums, dots []float64, grad, normalized []float32, rows, cols, lo int) {
+	if vectors(rows) {
+		normBackwardSumsVector(rows, len(sums), cols, &sums[0], &dots[0], &grad[lo], &normalized[lo])
+		return
+	}
+	for i := range rows {
+		for j := range sums {
+			g := float64(grad[i*cols+lo+j])
+			sums[j] += g
+			dots[j] += float64(g * float64(normalized[i*cols+lo+j]))
 		}
 	}
 }
 
-// checkNorm panics unless every matrix can hold rows×cols values and gamma cols.
-// The other per-column slices are checked by their indexing.
-func checkNorm(rows, cols int, gamma []float32, matrices ...[]float32) {
-	checkLen("gamma", len(gamma), cols)
+// normBackward writes the last line of BatchNormBackward for the columns from lo
+// on; means and dots are gradBeta/n and gradGamma/n before rounding.
+func normBackward(grad, normalized []float32, rows, cols, lo int, scales, means, dots []float64) {
+	if vectors(rows) {
+		normBackwardVector(rows, len(scales), cols, &grad[lo], &normalized[lo], &scales[0], &means[0], &dots[0])
+		return
+	}
+	for i := range rows {
+		for j, scale := range scales {
+			at := i*cols + lo + j
+			centred := float64(grad[at]) - means[j] - float64(float64(normalized[at])*dots[j])
+			grad[at] = float32(scale * centred)
+		}
+	}
+}
+
+// checkNorm panics unless every column has its value in each of columns, and every
+// matrix can hold rows×cols values.
+func checkNorm(rows, cols int, columns [][]float32, matrices ...[]float32) {
+	for _, c := range columns {
+		checkLen("values of columns", len(c), cols)
+	}
 	for _, m := range matrices {
 		checkLen("matrix", len(m), rows*cols)
 	}

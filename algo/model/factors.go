@@ -1,5 +1,7 @@
 package model
 
+import "tandem/algo/kernel"
+
 // factorDeviation is the standard deviation of fresh factor vectors of numeric
 // features: small, so that training starts near logistic regression, but not 0,
 // where all factors would stay equal.
@@ -54,21 +56,15 @@ func (f *factors) forward(p *pass) {
 }
 
 func (f *factors) backward(p *pass, paramGrad []float32) {
-	x, rowGrad, grad := p.value(numeric), p.grad(embeddings), p.grad(f.output)
+	x, rowGrad, grad := p.value(numeric), p.cleared(embeddings), p.grad(f.output)
 	clear(paramGrad[f.vectors:][:f.width*f.dim])
 	for i := range p.samples {
 		for slot := range f.slots {
-			vectorGrad := rowGrad[(i*f.slots+slot)*(f.dim+1)+1:][:f.dim]
-			for k, g := range grad[:f.dim] {
-				vectorGrad[k] += g
-			}
+			kernel.Add(rowGrad[(i*f.slots+slot)*(f.dim+1)+1:][:f.dim], grad[:f.dim])
 			grad = grad[f.dim:]
 		}
 		for j, v := range x[i*f.width:][:f.width] {
-			vectorGrad := paramGrad[f.vectors+j*f.dim:][:f.dim]
-			for k, g := range grad[:f.dim] {
-				vectorGrad[k] += float32(g * v)
-			}
+			kernel.Axpy(paramGrad[f.vectors+j*f.dim:][:f.dim], v, grad[:f.dim])
 			grad = grad[f.dim:]
 		}
 	}

@@ -1,5 +1,7 @@
 package model
 
+import "tandem/algo/kernel"
+
 // gate multiplies two values element by element and adds a third:
 //
 //	out = x ⊙ y + z
@@ -27,20 +29,11 @@ func (g *gate) cost() (flops float64, values, kernels int) {
 func (g *gate) newPass(int) partPass { return g }
 
 func (g *gate) forward(p *pass) {
-	x, y, z := p.value(g.x), p.value(g.y), p.value(g.z)
-	for i := range p.value(g.output) {
-		p.values[g.output][i] = float32(x[i]*y[i]) + z[i]
-	}
+	kernel.Gate(p.value(g.output), p.value(g.x), p.value(g.y), p.value(g.z))
 }
 
 // backward may meet x and z in one value, as in the first cross layer: both
 // terms are added.
 func (g *gate) backward(p *pass, _ []float32) {
-	x, y := p.value(g.x), p.value(g.y)
-	xGrad, yGrad, zGrad := p.grad(g.x), p.grad(g.y), p.grad(g.z)
-	for i, v := range p.grad(g.output) {
-		xGrad[i] += float32(v * y[i])
-		yGrad[i] += float32(v * x[i])
-		zGrad[i] += v
-	}
+	kernel.GateBackward(p.cleared(g.x), p.cleared(g.y), p.cleared(g.z), p.grad(g.output), p.value(g.x), p.value(g.y))
 }

@@ -47,7 +47,7 @@ func (t *interaction) forward(p *pass) {
 // backward uses that the product ⟨v_r, v_j⟩ gives v_j to the gradient of v_r and
 // v_r to that of v_j.
 func (t *interaction) backward(p *pass, _ []float32) {
-	all, allGrad, grad := p.value(t.input), p.grad(t.input), p.grad(t.output)
+	all, allGrad, grad := p.value(t.input), p.cleared(t.input), p.grad(t.output)
 	for i := range p.samples {
 		vectors, vectorGrad := all[i*t.count*t.dim:][:t.count*t.dim], allGrad[i*t.count*t.dim:][:t.count*t.dim]
 		for r := 1; r < t.count; r++ {

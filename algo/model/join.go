@@ -45,10 +45,12 @@ func (j *join) backward(p *pass, _ []float32) {
 	grad, first := p.grad(j.output), 0
 	for k, v := range j.inputs {
 		width := j.widths[k]
-		if inputGrad := p.grad(v); inputGrad != nil {
-			for i := range p.samples {
-				kernel.Add(inputGrad[i*width:][:width], grad[i*j.width+first:][:width])
-			}
+		switch inputGrad, fresh := p.flow(v); {
+		case inputGrad == nil:
+		case fresh:
+			kernel.CopyColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
+		default:
+			kernel.AddColumns(inputGrad, width, grad, j.width, first, p.samples)
 		}
 		first += width
 	}
@@ -83,6 +85,6 @@ func (s *sum) forward(p *pass) {
 
 func (s *sum) backward(p *pass, _ []float32) {
 	for _, v := range s.inputs {
-		kernel.Add(p.grad(v), p.grad(s.output))
+		kernel.Add(p.cleared(v), p.grad(s.output))
 	}
 }

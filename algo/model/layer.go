@@ -118,7 +118,12 @@ type layerPass struct {
 func (d *layerPass) forward(p *pass) {
 	samples, input, out := p.samples, p.value(d.input), p.value(d.output)
 	p.net.products.Gemm(false, true, samples, d.out, d.in, input, d.in, p.params[d.weight:], d.in, 0, out, d.out)
-	if !d.noBias {
+	switch {
+	case d.noBias:
+	case d.relu && !d.norm:
+		kernel.AddBiasReLU(out, samples, d.out, p.params[d.bias:])
+		return
+	default:
 		kernel.AddBias(out, samples, d.out, p.params[d.bias:])
 	}
 	if d.norm {
@@ -140,18 +145,31 @@ func (d *layerPass) forward(p *pass) {
 // backward turns the gradient of the output into that of the product, in place.
 func (d *layerPass) backward(p *pass, paramGrad []float32) {
 	samples, grad := p.samples, p.grad(d.output)
+	if d.relu && !d.norm && !d.noBias {
+		kernel.AddBiasReLUBackward(paramGrad[d.bias:], grad, p.value(d.output), samples, d.out)
+	} else {
+		d.backwardInTurn(p, grad, paramGrad)
+	}
+	p.net.products.Gemm(true, false, d.out, d.in, samples, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
+	if inputGrad, fresh := p.flow(d.input); inputGrad != nil {
+		beta := float32(1)
+		if fresh {
+			beta = 0
+		}
+		p.net.products.Gemm(false, false, samples, d.in, d.out, grad, d.out, p.params[d.weight:], d.in, beta, inputGrad, d.in)
+	}
+}
+
+// backwardInTurn takes the gradient back through activation, norm and bias.
+func (d *layerPass) backwardInTurn(p *pass, grad, paramGrad []float32) {
 	if d.relu {
 		kernel.ReLUBackward(grad, p.value(d.output))
 	}
 	if d.norm {
-		kernel.BatchNormBackward(grad, d.normalized, samples, d.out, p.params[d.gamma:][:d.out],
+		kernel.BatchNormBackward(grad, d.normalized, p.samples, d.out, p.params[d.gamma:][:d.out],
 			d.inverse, paramGrad[d.gamma:][:d.out], paramGrad[d.beta:][:d.out])
 	}
 	if !d.noBias {
-		kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, samples, d.out)
-	}
-	p.net.products.Gemm(true, false, d.out, d.in, samples, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
-	if inputGrad := p.grad(d.input); inputGrad != nil {
-		p.net.products.Gemm(false, false, samples, d.in, d.out, grad, d.out, p.params[d.weight:], d.in, 1, inputGrad, d.in)
+		kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, p.samples, d.out)
 	}
 }

@@ -53,7 +53,7 @@ func (f *linear) forward(p *pass) {
 }
 
 func (f *linear) backward(p *pass, paramGrad []float32) {
-	x, rowGrad := p.value(numeric), p.grad(embeddings)
+	x, rowGrad := p.value(numeric), p.cleared(embeddings)
 	clear(paramGrad[f.weight:][:f.heads*f.width])
 	clear(paramGrad[f.bias:][:f.heads])
 	for at, g := range p.grad(f.output) {

@@ -54,7 +54,8 @@ type partPass interface {
 	// forward computes the part's output value from its inputs.
 	forward(p *pass)
 	// backward writes the gradients of the part's parameters, and adds to the
-	// gradients of its inputs what flows back to them from that of its output.
+	// gradients of its inputs (pass.flow) what flows back to them from that of its
+	// output.
 	backward(p *pass, paramGrad []float32)
 }
 

@@ -3,8 +3,8 @@ package model
 import "tandem/algo/kernel"
 
 // pass is the scratch of one group. Every value but the numeric features has a
-// gradient, which is 0 after Forward and to which every part that takes the
-// value adds: so several parts may share an input.
+// gradient, to which every part that takes the value adds, so that several parts
+// may share an input: the first to come overwrites what an earlier group left.
 type pass struct {
 	turn
 	net        *network
@@ -17,6 +17,7 @@ type pass struct {
 	stats      []float32
 	values     [][]float32 // those of the data alias the input
 	grads      [][]float32 // nil for numeric
+	begun      []bool      // the gradient is of the group in hand
 }
 
 func (n *network) NewPass(maxSamples int) Pass {
@@ -27,6 +28,7 @@ func (n *network) NewPass(maxSamples int) Pass {
 		stats:      make([]float32, n.layout.Stats),
 		values:     make([][]float32, len(n.widths)),
 		grads:      make([][]float32, len(n.widths)),
+		begun:      make([]bool, len(n.widths)),
 	}
 	for v, width := range n.widths {
 		if value(v) > numeric {
@@ -57,11 +59,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 	if in.Labels == nil {
 		return logits, 0
 	}
-	if train {
-		for v := range p.grads {
-			clear(p.grad(value(v)))
-		}
-	}
+	clear(p.begun)
 	return logits, kernel.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
 }
 
@@ -75,6 +73,24 @@ func (p *pass) grad(v value) []float32 {
 		return nil
 	}
 	return p.grads[v][:p.samples*p.net.widths[v]]
+}
+
+// flow returns the gradient of a value for a part to add to, nil if nobody wants
+// it; fresh tells that the part is the first and must overwrite what is there.
+func (p *pass) flow(v value) (grad []float32, fresh bool) {
+	fresh = !p.begun[v]
+	p.begun[v] = true
+	return p.grad(v), fresh
+}
+
+// cleared is flow for a part that writes only some elements or adds in any case:
+// the first gets zeros.
+func (p *pass) cleared(v value) []float32 {
+	grad, fresh := p.flow(v)
+	if fresh {
+		clear(grad)
+	}
+	return grad
 }
 
 func (p *pass) Stats() []float32 { return p.stats }
@@ -95,5 +111,5 @@ func (p *pass) Backward(params []float32, bucket int, grad []float32) {
 
 func (p *pass) EmbeddingGrad() []float32 {
 	p.end()
-	return p.grad(embeddings)
+	return p.cleared(embeddings)
 }

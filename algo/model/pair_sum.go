@@ -1,13 +1,9 @@
 package model
 
-// pairSum is the sum of the products of all pairs of factor vectors v_i:
-//
-//	out = Σ_{i<j} ⟨v_i, v_j⟩ = ½·Σ_f [(Σ_i v_if)² − Σ_i v_if²]
-//
-// The bracket counts every pair of different fields twice, which is how the
-// double sum over pairs becomes linear in the number of fields.
-//
-// Source: Rendle, Factorization Machines, ICDM 2010, equation 5.
+import "tandem/algo/kernel"
+
+// pairSum is the sum of the products of all pairs of factor vectors v_i, which
+// kernel.PairSum computes in time linear in their number.
 type pairSum struct {
 	dim    int // of a vector
 	width  int // vectors × dim
@@ -31,43 +27,26 @@ func (s *pairSum) cost() (flops float64, values, kernels int) {
 }
 
 func (s *pairSum) newPass(samplesMax int) partPass {
-	return &pairSumPass{pairSum: s, sums: make([]float64, samplesMax*s.dim)}
+	return &pairSumPass{pairSum: s, sums: make([]float64, samplesMax*s.dim), squares: make([]float64, s.dim)}
 }
 
 type pairSumPass struct {
 	*pairSum
-	sums []float64 // Σ_i v_if of every sample
+	sums    []float64 // Σ_i v_if of every sample
+	squares []float64
 }
 
-// forward computes in float64, because near the start the difference in the
-// bracket is small beside its terms.
 func (s *pairSumPass) forward(p *pass) {
 	vectors, out := p.value(s.input), p.value(s.output)
 	for i := range out {
-		sums, twice := s.sums[i*s.dim:][:s.dim], 0.0
-		clear(sums)
-		for row := vectors[i*s.width:][:s.width]; len(row) > 0; row = row[s.dim:] {
-			for f, v := range row[:s.dim] {
-				sums[f] += float64(v)
-				twice -= float64(float64(v) * float64(v))
-			}
-		}
-		for _, t := range sums {
-			twice += float64(t * t)
-		}
-		out[i] = float32(twice / 2)
+		out[i] = float32(kernel.PairSum(s.sums[i*s.dim:][:s.dim], s.squares, vectors[i*s.width:][:s.width]))
 	}
 }
 
 // backward uses ∂out/∂v_if = Σ_j v_jf − v_if.
 func (s *pairSumPass) backward(p *pass, _ []float32) {
-	vectors, vectorGrad := p.value(s.input), p.grad(s.input)
+	vectors, vectorGrad := p.value(s.input), p.cleared(s.input)
 	for i, g := range p.grad(s.output) {
-		sums := s.sums[i*s.dim:][:s.dim]
-		for at := i * s.width; at < (i+1)*s.width; at += s.dim {
-			for f, t := range sums {
-				vectorGrad[at+f] += float32(float64(g) * (t - float64(vectors[at+f])))
-			}
-		}
+		kernel.PairSumBackward(vectorGrad[i*s.width:][:s.width], vectors[i*s.width:][:s.width], s.sums[i*s.dim:][:s.dim], g)
 	}
 }

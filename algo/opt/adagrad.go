@@ -1,5 +1,7 @@
 package opt
 
+import "tandem/algo/kernel"
+
 // adagrad scales the rate of each parameter by the root of its summed squared
 // gradients; see Order for the two forms. It is shared by dense parameters and
 // rows.
@@ -16,19 +18,12 @@ func newAdagrad(order Order, epsilon, initial float64) adagrad {
 	return adagrad{float32(epsilon), float32(initial), order}
 }
 
-// elementwise applies one step with one accumulator an element. Cost: 5
-// operations and a square root an element.
+// elementwise applies one step with one accumulator an element.
 func (o adagrad) elementwise(w, sum, grad []float32, rate float32) {
 	if o.order == Before {
-		for i, g := range grad {
-			w[i] -= float32(rate*g) / sqrt(sum[i]+o.epsilon)
-			sum[i] += float32(g * g)
-		}
-		return
-	}
-	for i, g := range grad {
-		sum[i] += float32(g * g)
-		w[i] -= float32(rate*g) / (sqrt(sum[i]) + o.epsilon)
+		kernel.AdagradBefore(w, sum, grad, rate, o.epsilon)
+	} else {
+		kernel.AdagradAfter(w, sum, grad, rate, o.epsilon)
 	}
 }
 

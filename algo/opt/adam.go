@@ -1,6 +1,10 @@
 package opt
 
-import "math"
+import (
+	"math"
+
+	"tandem/algo/kernel"
+)
 
 // adam is Adam with bias correction; with t counted from 1,
 //
@@ -17,17 +21,13 @@ type adam struct {
 
 func newAdam(epsilon, beta1, beta2 float64) adam { return adam{float32(epsilon), beta1, beta2} }
 
-// step applies step t. Cost: two powers, and about 12 operations and a square
-// root an element.
-func (o adam) step(w, mean, square, grad []float32, rate float32, t float64) {
-	beta1, beta2 := float32(o.beta1), float32(o.beta2)
-	rest1, rest2 := float32(1-o.beta1), float32(1-o.beta2)
-	correct1 := float32(1 - math.Pow(o.beta1, t))
-	correct2 := float32(1 - math.Pow(o.beta2, t))
-	for i, g := range grad {
-		mean[i] = float32(beta1*mean[i]) + float32(rest1*g)
-		square[i] = float32(beta2*square[i]) + float32(float32(rest2*g)*g)
-		w[i] -= float32(rate*(mean[i]/correct1)) / (sqrt(square[i]/correct2) + o.epsilon)
+// factors returns what step t multiplies and divides by.
+func (o adam) factors(rate float32, t float64) kernel.AdamFactors {
+	return kernel.AdamFactors{
+		Rate: rate, Epsilon: o.epsilon,
+		Beta1: float32(o.beta1), Beta2: float32(o.beta2),
+		Rest1: float32(1 - o.beta1), Rest2: float32(1 - o.beta2),
+		Correct1: float32(1 - math.Pow(o.beta1, t)), Correct2: float32(1 - math.Pow(o.beta2, t)),
 	}
 }
 
@@ -48,5 +48,5 @@ func (o rowAdam) update(embedding, state, grad []float32, rate float32) {
 	dim := len(embedding)
 	t := &state[2*dim]
 	*t++
-	o.step(embedding, state[:dim], state[dim:2*dim], grad, rate, float64(*t))
+	kernel.Adam(embedding, state[:dim], state[dim:2*dim], grad, o.factors(rate, float64(*t)))
 }

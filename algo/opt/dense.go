@@ -1,6 +1,10 @@
 package opt
 
-import "fmt"
+import (
+	"fmt"
+
+	"tandem/algo/kernel"
+)
 
 // Dense updates the flat parameter vector of a network. Without clip-norm the
 // elements do not interact, and it may update any contiguous part as well.
@@ -79,7 +83,9 @@ type denseSGD struct{}
 func (denseSGD) StateSize(int) int { return 0 }
 func (denseSGD) Init([]float32)    {}
 
-func (denseSGD) update(params, _, grad []float32, rate float32, _ int) { descend(params, grad, rate) }
+func (denseSGD) update(params, _, grad []float32, rate float32, _ int) {
+	kernel.Descend(params, grad, rate)
+}
 
 // denseAdagrad holds one sum of squares a parameter.
 type denseAdagrad struct{ adagrad }
@@ -99,18 +105,11 @@ func (denseAdam) StateSize(params int) int { return 2 * params }
 func (denseAdam) Init(state []float32)     { clear(state) }
 
 func (o denseAdam) update(params, state, grad []float32, rate float32, step int) {
-	o.step(params, state[:len(params)], state[len(params):], grad, rate, float64(step+1))
+	kernel.Adam(params, state[:len(params)], state[len(params):], grad, o.factors(rate, float64(step+1)))
 }
 
 // checkStep panics unless the arguments of Step fit together.
 func checkStep(o Dense, params, state, grad []float32) {
 	checkLen("grad", len(grad), len(params))
 	checkLen("state", len(state), o.StateSize(len(params)))
-}
-
-// descend subtracts rate·grad from w.
-func descend(w, grad []float32, rate float32) {
-	for i, g := range grad {
-		w[i] -= float32(rate * g)
-	}
 }

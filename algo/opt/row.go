@@ -1,6 +1,10 @@
 package opt
 
-import "fmt"
+import (
+	"fmt"
+
+	"tandem/algo/kernel"
+)
 
 // Row updates one embedding row. A row's state changes only when the row has a
 // gradient, so rows never wait for a common step count.
@@ -74,7 +78,9 @@ type rowSGD struct{}
 func (rowSGD) StateSize(int) int { return 0 }
 func (rowSGD) Init([]float32)    {}
 
-func (rowSGD) update(embedding, _, grad []float32, rate float32) { descend(embedding, grad, rate) }
+func (rowSGD) update(embedding, _, grad []float32, rate float32) {
+	kernel.Descend(embedding, grad, rate)
+}
 
 // rowAdagrad holds one sum of squares a value.
 type rowAdagrad struct{ adagrad }

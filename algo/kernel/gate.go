@@ -1,0 +1,43 @@
+package kernel
+
+// Gate multiplies two vectors and adds a third, which is the half of a cross layer
+// that has no parameters:
+//
+//	out[i] = x[i]·y[i] + z[i]
+//
+// rounded after either operation. All have equal length; out overlaps none. It
+// panics if the lengths differ.
+func Gate(out, x, y, z []float32) {
+	checkSame("x", len(x), len(out))
+	checkSame("y", len(y), len(out))
+	checkSame("z", len(z), len(out))
+	if vectors(len(out)) {
+		gateVector(1, len(out), 0, &out[0], &x[0], &y[0], &z[0])
+		return
+	}
+	for i := range out {
+		out[i] = float32(x[i]*y[i]) + z[i]
+	}
+}
+
+// GateBackward adds to the gradients of the inputs of Gate what flows back from
+// grad, that of its output:
+//
+//	gradX[i] += grad[i]·y[i]    gradY[i] += grad[i]·x[i]    gradZ[i] += grad[i]
+//
+// in this order: gradients may be the same slice, and overlap nothing else. It
+// panics if the lengths differ.
+func GateBackward(gradX, gradY, gradZ, grad, x, y []float32) {
+	for _, v := range [...][]float32{gradX, gradY, gradZ, x, y} {
+		checkSame("vector", len(v), len(grad))
+	}
+	if vectors(len(grad)) {
+		gateBackwardVector(1, len(grad), 0, &gradX[0], &gradY[0], &gradZ[0], &grad[0], &x[0], &y[0])
+		return
+	}
+	for i, g := range grad {
+		gradX[i] += float32(g * y[i])
+		gradY[i] += float32(g * x[i])
+		gradZ[i] += g
+	}
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// pointers are the registers of the arguments, in their order.
+var pointers = []string{"R8", "R9", "R10", "R11", "R12", "R13", "SI", "DI"}
+
+const prologue = `#include "textflag.h"
+
+// Registers of every loop:
+//
+//	R8 …  the arguments, at the current row
+//	AX    column, counted in elements
+//	BX    columns that whole vectors cover
+//	CX    rows that are left
+//	DX    columns
+//	R15   stride in bytes
+//	K1    AVX-512: the lanes of the last columns
+//	Y15   AVX2: the lanes of the last columns
+//	0 …   of the vector registers: scalars, then the values of a program
+
+// The lanes of the last columns of AVX2: a vector that begins n words before the
+// middle has its first n lanes set.
+DATA lastLanes<>+0(SB)/8, $0xffffffffffffffff
+DATA lastLanes<>+8(SB)/8, $0xffffffffffffffff
+DATA lastLanes<>+16(SB)/8, $0xffffffffffffffff
+DATA lastLanes<>+24(SB)/8, $0xffffffffffffffff
+DATA lastLanes<>+32(SB)/8, $0
+DATA lastLanes<>+40(SB)/8, $0
+DATA lastLanes<>+48(SB)/8, $0
+DATA lastLanes<>+56(SB)/8, $0
+GLOBL lastLanes<>(SB), RODATA|NOPTR, $64
+`
+
+func assembly() []byte {
+	var b bytes.Buffer
+	b.WriteString(header + prologue)
+	for _, k := range kernels {
+		for _, set := range []string{"AVX512", "AVX2"} {
+			w := &writer{Buffer: &b, kernel: k, set: set, arguments: k.parse(), registers: map[string]int{}}
+			w.function()
+		}
+	}
+	return b.Bytes()
+}
+
+// writer writes one kernel for one set of instructions.
+type writer struct {
+	*bytes.Buffer
+	kernel
+	set       string
+	arguments []argument
+	registers map[string]int // by name in the program
+	masked    bool           // only the lanes of the last columns are in memory
+}
+
+// line writes one instruction.
+func (w *writer) line(format string, args ...any) {
+	w.WriteByte('\t')
+	fmt.Fprintf(w, format, args...)
+	w.WriteByte('\n')
+}
+
+// lanes returns the elements of a vector.
+func (w *writer) lanes() int {
+	lanes := 8
+	if w.set == "AVX512" {
+		lanes = 16
+	}
+	if w.double {
+		lanes /= 2
+	}
+	return lanes
+}
+
+// function writes the loop over rows around the loop over vectors and the last
+// columns:
+//
+//	for each row { for each whole vector { program }; program on the last columns }
+func (w *writer) function() {
+	scalars := strings.Fields(w.scalars)
+	frame := 24 + 8*len(w.arguments) + 4*len(scalars)
+	fmt.Fprintf(w, "\n// func %s%s(%s)\n//\n//\t%s\n", w.name, w.set, w.parameters(), w.formula)
+	fmt.Fprintf(w, "TEXT ·%s%s(SB), NOSPLIT, $0-%d\n", w.name, w.set, frame)
+	w.line("MOVQ cols+8(FP), DX")
+	w.line("MOVQ stride+16(FP), R15")
+	w.line("SHLQ $2, R15")
+	w.lastLanes()
+	for i, a := range w.arguments {
+		w.line("MOVQ %s+%d(FP), %s", a.name, 24+8*i, pointers[i])
+	}
+	for i, s := range scalars {
+		w.scalar(s, 24+8*len(w.arguments)+4*i)
+	}
+	w.WriteString("\nrow:\n")
+	w.line("XORQ AX, AX")
+	w.line("CMPQ AX, BX")
+	w.line("JGE  last")
+	w.WriteString("\nvector:\n")
+	w.body()
+	w.line("ADDQ $%d, AX", w.lanes())
+	w.line("CMPQ AX, BX")
+	w.line("JLT  vector")
+	w.WriteString("\nlast:\n")
+	w.line("CMPQ AX, DX")
+	w.line("JGE  next")
+	w.masked = true
+	w.body()
+	w.WriteString("\nnext:\n")
+	for i, a := range w.arguments {
+		if !a.column {
+			w.line("ADDQ R15, %s", pointers[i])
+		}
+	}
+	w.line("DECQ CX")
+	w.line("JNZ  row")
+	w.line("VZEROUPPER")
+	w.line("RET")
+}
+
+// scalar fills all lanes of a register with an argument.
+func (w *writer) scalar(name string, offset int) {
+	r := w.register(name)
+	w.line("VBROADCASTSS %s+%d(FP), %s", name, offset, w.full(r))
+	if w.double {
+		w.line("VCVTPS2PD %s, %s", w.half(r), w.full(r))
+	}
+}
+
+// lastLanes sets BX and the mask of the last columns.
+func (w *writer) lastLanes() {
+	w.line("MOVQ DX, BX")
+	w.line("ANDQ $-%d, BX", w.lanes())
+	w.line("MOVQ DX, CX")
+	w.line("SUBQ BX, CX")
+	if w.set == "AVX512" {
+		w.line("MOVL $1, AX")
+		w.line("SHLL CX, AX")
+		w.line("DECL AX")
+		w.line("KMOVW AX, K1")
+	} else {
+		w.line("LEAQ lastLanes<>+32(SB), AX")
+		w.line("SHLQ $2, CX")
+		w.line("SUBQ CX, AX")
+		w.line("VMOVUPS (AX), Y15")
+	}
+	w.line("MOVQ rows+0(FP), CX")
+}
+
+// body writes the program once.
+func (w *writer) body() {
+	for text := range strings.Lines(strings.TrimSpace(w.program)) {
+		words := strings.Fields(text)
+		switch op := words[0]; op {
+		case "load", "load32":
+			w.load(words[1], words[2], op == "load32")
+		case "store", "store32":
+			w.store(words[1], words[2], op == "store32")
+		case "keep":
+			w.keep(words[1], words[2], words[3])
+		case "round":
+			x := w.register(words[2])
+			if w.set == "AVX512" {
+				w.line("VCVTPD2PS %s, %s", w.full(x), w.half(w.register(words[1])))
+			} else {
+				w.line("VCVTPD2PSY %s, %s", w.full(x), w.half(w.register(words[1])))
+			}
+		case "sqrt":
+			x := w.register(words[2])
+			w.line("VSQRT%s %s, %s", w.suffix(), w.full(x), w.full(w.register(words[1])))
+		default:
+			w.arithmetic(op, words[1], words[2], words[3])
+		}
+	}
+}
+
+// arithmetic writes dst = x op y.
+func (w *writer) arithmetic(op, dst, x, y string) {
+	operation, narrow := strings.CutSuffix(op, "32")
+	full := w.full
+	mnemonic := "V" + strings.ToUpper(operation) + w.suffix()
+	if narrow {
+		full, mnemonic = w.half, "V"+strings.ToUpper(operation)+"PS"
+	}
+	if op == "maxbits" {
+		mnemonic = "VPMAXUD"
+	}
+	// The assembler names the operands from the last to the first.
+	from, by := full(w.register(x)), full(w.register(y))
+	w.line("%s %s, %s, %s", mnemonic, by, from, full(w.register(dst)))
+}
+
+// keep writes dst = x where not by ≤ 0, else 0; a NaN is not ≤ 0. The predicate 6
+// is "not less or equal, or unordered".
+func (w *writer) keep(dst, x, by string) {
+	source, compared, to := w.full(w.register(x)), w.full(w.register(by)), w.full(w.register(dst))
+	if w.set == "AVX512" {
+		w.line("VXORPS Z31, Z31, Z31")
+		w.line("VCMPPS $6, Z31, %s, K2", compared)
+		w.line("VMOVAPS.Z %s, K2, %s", source, to)
+		return
+	}
+	w.line("VXORPS Y14, Y14, Y14")
+	w.line("VCMPPS $6, Y14, %s, Y14", compared)
+	w.line("VANDPS Y14, %s, %s", source, to)
+}
+
+// load fills a register from the argument called name, turning float32 into
+// float64 in double kernels unless narrow.
+func (w *writer) load(register, name string, narrow bool) {
+	a, from := w.argument(name)
+	r := w.register(register)
+	to, mnemonic := w.full(r), "VMOVUPS"
+	if a.wide {
+		mnemonic = "VMOVUPD"
+	} else if w.double {
+		to = w.half(r)
+	}
+	switch {
+	case !w.masked:
+		w.line("%s %s, %s", mnemonic, from, to)
+	case w.set == "AVX512":
+		w.line("%s.Z %s, K1, %s", mnemonic, from, to)
+	default:
+		w.line("%s %s, %s, %s", w.maskedMove(a), from, w.mask(a), to)
+	}
+	if w.double && !a.wide && !narrow {
+		w.line("VCVTPS2PD %s, %s", to, w.full(r))
+	}
+}
+
+// store is the reverse of load; a wide value goes to a wide argument only.
+func (w *writer) store(register, name string, narrow bool) {
+	a, to := w.argument(name)
+	if w.double && narrow == a.wide {
+		panic("elementwise: " + w.name + " stores " + register + " in " + name + " without rounding it")
+	}
+	r := w.register(register)
+	from, mnemonic := w.full(r), "VMOVUPS"
+	if a.wide {
+		mnemonic = "VMOVUPD"
+	} else if narrow {
+		from = w.half(r)
+	}
+	switch {
+	case !w.masked:
+		w.line("%s %s, %s", mnemonic, from, to)
+	case w.set == "AVX512":
+		w.line("%s %s, K1, %s", mnemonic, from, to)
+	default:
+		w.line("%s %s, %s, %s", w.maskedMove(a), from, w.mask(a), to)
+	}
+}
+
+// argument returns the argument called name and the operand of its elements from
+// column AX on.
+func (w *writer) argument(name string) (argument, string) {
+	i := slices.IndexFunc(w.arguments, func(a argument) bool { return a.name == name })
+	if i < 0 {
+		panic("elementwise: " + w.kernel.name + " has no argument " + name)
+	}
+	size := 4
+	if w.arguments[i].wide {
+		size = 8
+	}
+	return w.arguments[i], fmt.Sprintf("(%s)(AX*%d)", pointers[i], size)
+}
+
+// maskedMove returns AVX2's move of an argument's last columns.
+func (w *writer) maskedMove(a argument) string {
+	if a.wide {
+		return "VMASKMOVPD"
+	}
+	return "VMASKMOVPS"
+}
+
+// mask returns the register with AVX2's mask for an argument. A double kernel has
+// four lanes, whose mask in words is X15; that of float64 is made of it.
+func (w *writer) mask(a argument) string {
+	switch {
+	case a.wide:
+		w.line("VPMOVSXDQ X15, Y14")
+		return "Y14"
+	case w.double:
+		return "X15"
+	}
+	return "Y15"
+}
+
+// register returns the number of the register that has a name in the program.
+func (w *writer) register(name string) int {
+	r, ok := w.registers[name]
+	if !ok {
+		r = len(w.registers)
+		if r > 13 {
+			panic("elementwise: " + w.kernel.name + " needs too many registers")
+		}
+		w.registers[name] = r
+	}
+	return r
+}
+
+// full returns a register as wide as the set has them, half one of half that.
+func (w *writer) full(r int) string { return w.named(r, "Y", "Z") }
+func (w *writer) half(r int) string { return w.named(r, "X", "Y") }
+
+func (w *writer) named(r int, avx2, avx512 string) string {
+	if w.set == "AVX512" {
+		return fmt.Sprint(avx512, r)
+	}
+	return fmt.Sprint(avx2, r)
+}
+
+// suffix returns the end of a mnemonic that says what its lanes are.
+func (w *writer) suffix() string {
+	if w.double {
+		return "PD"
+	}
+	return "PS"
+}
