@@ -11,11 +11,12 @@ import (
 
 // Kinds of cases.
 const (
-	kindDense = "dense" // forward, backward and optimizer of a network
+	kindDense  = "dense"  // forward, backward and optimizer of a network
+	kindSparse = "sparse" // lookup, pooling, sums of gradients and optimizer of rows
 )
 
 // kinds lists them, in the order of reports.
-func kinds() []string { return []string{kindDense} }
+func kinds() []string { return []string{kindDense, kindSparse} }
 
 // Number formats of products.
 const (
@@ -30,6 +31,7 @@ type testCase struct {
 	Threads int    `json:"threads" yaml:"threads"`
 	Format  string `json:"format" yaml:"format"`
 	Net     *net   `json:"net,omitempty" yaml:"net,omitempty"`
+	Rows    *rows  `json:"rows,omitempty" yaml:"rows,omitempty"`
 	// Wanted is the least ratio of rates, Tandem's to PyTorch's, that is called ok;
 	// 0: it is only reported.
 	Wanted float64 `json:"wanted,omitempty" yaml:"wanted,omitempty"`
@@ -53,6 +55,9 @@ func (n *net) spec() model.Spec {
 
 // String names a case in tables and errors, threads left out.
 func (c *testCase) String() string {
+	if c.Kind == kindSparse {
+		return fmt.Sprintf("sparse step, dim %d, %s", c.Rows.Dim, c.Rows.Law)
+	}
 	name := "dense step, " + c.Net.Name
 	if c.Format != fp32 {
 		name += ", " + c.Format
@@ -67,6 +72,7 @@ type prepared struct {
 	folder string
 	files  map[string]string // by name
 	arrays map[string][]float32
+	ids    []int64 // of a sparse case
 }
 
 // newPrepared returns a case without values yet. Remove deletes its files.
@@ -75,7 +81,7 @@ func newPrepared(c testCase) (*prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	return &prepared{c, folder, map[string]string{}, map[string][]float32{}}, nil
+	return &prepared{testCase: c, folder: folder, files: map[string]string{}, arrays: map[string][]float32{}}, nil
 }
 
 func (p *prepared) remove() { _ = os.RemoveAll(p.folder) }

@@ -8,10 +8,11 @@ import (
 
 // stepper is what Tandem does in a case.
 type stepper interface {
-	// start computes what both sides compute first.
-	start() opening
 	// step does one step.
 	step() error
+	// check returns a number that depends on all that the last step has computed,
+	// and on the updates of those before it.
+	check() float64
 }
 
 // fill draws the values that both sides compute on.
@@ -19,6 +20,8 @@ func (p *prepared) fill() error {
 	switch p.Kind {
 	case kindDense:
 		return p.fillDense()
+	case kindSparse:
+		return p.fillSparse()
 	}
 	panic("speed: case of kind " + p.Kind)
 }
@@ -28,6 +31,8 @@ func (p *prepared) stepper() (stepper, error) {
 	switch p.Kind {
 	case kindDense:
 		return newDenseStep(p)
+	case kindSparse:
+		return newSparseStep(p)
 	}
 	panic("speed: case of kind " + p.Kind)
 }
@@ -45,9 +50,10 @@ func (l *local) open(ctx context.Context, p *prepared) (opening, error) {
 	if l.at, err = p.stepper(); err != nil {
 		return opening{}, err
 	}
-	first := l.at.start()
-	_, err = l.run(ctx, warmUps)
-	return first, err
+	if _, err = l.run(ctx, warmUps); err != nil {
+		return opening{}, err
+	}
+	return opening{l.at.check()}, nil
 }
 
 // run implements side.

@@ -46,7 +46,7 @@ func beFake(kind string) {
 		default:
 			fmt.Println(map[string]string{
 				"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9", "openblas_coretype": "SkylakeX"}`,
-				"open":  `{"loss": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
+				"open":  `{"check": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
 			}[request.Do])
 		}
 	}
@@ -75,7 +75,7 @@ func TestPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.remove()
-	if first, err := p.open(t.Context(), c); err != nil || first.Loss != 1e9 {
+	if first, err := p.open(t.Context(), c); err != nil || first.Check != 1e9 {
 		t.Errorf("opened with %v, error %v", first, err)
 	}
 	if took, err := p.run(t.Context(), 7); err != nil || took != 250*time.Millisecond {

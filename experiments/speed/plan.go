@@ -22,7 +22,8 @@ type plan struct {
 // Source: the budgets of the design, and the goals set for this comparison before
 // it was first run.
 const (
-	wantedTower = 0.9
+	wantedTower  = 0.9
+	wantedSparse = 5
 )
 
 // tower is the network of Persia's evaluation on data of Criteo's shape, and dlrm
@@ -41,9 +42,17 @@ func dlrm() *net {
 // newPlan returns the cases of the quick version or of the whole one.
 func newPlan(o study.Options) plan {
 	p := plan{Rounds: o.Seeds, Window: time.Second}
-	batches := []int{256, 4096}
 	if o.Quick {
-		p.Window, batches = 300*time.Millisecond, []int{256}
+		p.Window = 300 * time.Millisecond
+	}
+	p.Cases = append(denseCases(o.Quick), sparseCases(o.Quick)...)
+	return p
+}
+
+func denseCases(quick bool) (cases []testCase) {
+	batches := []int{256, 4096}
+	if quick {
+		batches = batches[:1]
 	}
 	for _, n := range []*net{tower(), dlrm()} {
 		wanted := 0.0
@@ -52,9 +61,39 @@ func newPlan(o study.Options) plan {
 		}
 		for _, samples := range batches {
 			for _, threads := range []int{1, 2} {
-				p.Cases = append(p.Cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Format: fp32, Net: n, Wanted: wanted})
+				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Format: fp32, Net: n, Wanted: wanted})
 			}
 		}
 	}
-	return p
+	return cases
+}
+
+// Of embedding rows there are rowsMost, or as many as both sides can hold: they and
+// their state take up to tableBytes.
+const (
+	rowsMost   = 10_000_000
+	tableBytes = 2_600_000_000
+	rowsQuick  = 1_000_000
+)
+
+func sparseCases(quick bool) (cases []testCase) {
+	const slots = 26
+	for _, dim := range []int{16, 32, 64, 128} {
+		count := min(rowsMost, tableBytes/(2*4*dim))
+		if quick {
+			count = rowsQuick
+		}
+		for _, law := range []string{uniform, zipf} {
+			for _, samples := range []int{256, 4096} {
+				for _, threads := range []int{1, 2} {
+					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
+						continue
+					}
+					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Format: fp32, Wanted: wantedSparse,
+						Rows: &rows{Dim: dim, Slots: slots, Each: count / slots, Law: law}})
+				}
+			}
+		}
+	}
+	return cases
 }

@@ -40,6 +40,8 @@ func (*Experiment) Help() string {
 in turns, within one run:
 
   dense step    forward, backward and Adam of Persia's tower and of a DLRM
+  sparse step   lookup, pooling, sums of gradients by row and Adagrad of embedding
+                rows: 26 ids a sample, uniform and by Zipf's law
 
 A case is measured in rounds (--seeds says how many), each side for a second a
 round; the other side begins in the next round. The table has medians, smallest

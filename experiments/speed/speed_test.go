@@ -23,6 +23,8 @@ func smallPlan() *plan {
 		{Kind: kindDense, Batch: 16, Threads: 1, Format: fp32, Net: ff, Wanted: 1e9},
 		{Kind: kindDense, Batch: 17, Threads: 2, Format: fp32, Net: ff, Wanted: 1e-9},
 		{Kind: kindDense, Batch: 16, Threads: 2, Format: fp32, Net: factors},
+		{Kind: kindSparse, Batch: 32, Threads: 1, Format: fp32, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Law: uniform}},
+		{Kind: kindSparse, Batch: 33, Threads: 2, Format: fp32, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Law: zipf}},
 	}}
 }
 
@@ -90,7 +92,7 @@ func TestSidesMustAgree(t *testing.T) {
 	}
 	defer peer.Close()
 	_, err = smallPlan().follow(t.Context(), study.Options{Folder: t.TempDir()}, peer)
-	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: the first loss is ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
 	if err := agree([]*turn{{opening: opening{1}}, {opening: opening{math.NaN()}}}, fp32); err == nil {
