@@ -3,7 +3,6 @@ package datasets
 import (
 	"bytes"
 	"io"
-	"runtime"
 	"sync"
 )
 
@@ -160,6 +159,3 @@ func decodeBlocks(c *blockCutter, f rowFormat, begun *block, workers int, join f
 	}
 	return nil
 }
-
-// processors is the number of goroutines that decode.
-func processors() int { return runtime.GOMAXPROCS(0) }

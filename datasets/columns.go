@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"tandem/algo/batch"
+	"tandem/datasets/internal/parallel"
 )
 
 // columns are the rows of a block, column by column.
@@ -92,7 +92,7 @@ func (j *joiner) add(c columns) error {
 func (j *joiner) batch(workers int) *batch.Batch {
 	out := &batch.Batch{Samples: j.samples, Slots: make([]batch.Jagged, len(j.ids))}
 	one := sync.OnceValue(func() []int32 { return counting(0, j.samples+1) })
-	parallel(workers, len(j.ids)+2, func(i int) {
+	parallel.Do(workers, len(j.ids)+2, func(i int) {
 		switch i {
 		case len(j.ids):
 			out.Dense = gathered(j.parts, func(c *columns) *[]float32 { return &c.dense })
@@ -143,18 +143,4 @@ func gathered[T any](parts []columns, of func(*columns) *[]T) []T {
 		*values = nil
 	}
 	return out
-}
-
-// parallel does the pieces 0 to n−1 on so many goroutines.
-func parallel(workers, n int, do func(i int)) {
-	var next atomic.Int64
-	var running sync.WaitGroup
-	for range min(workers, n) {
-		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	running.Wait()
 }

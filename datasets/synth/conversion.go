@@ -36,9 +36,9 @@ func (c *conversion) mix(click, own float64) float64 {
 	return float64(c.shared*c.click.standard(click)) + float64(c.own*c.mine.standard(own))
 }
 
-// probability returns that of a conversion after a click.
-func (c *conversion) probability(click float64, ranks [][]int64, numbers []float32) float64 {
-	return c.calibration.probability(c.mix(click, c.scorer.score(ranks, numbers)))
+// probability returns that of a conversion after a click, given both scores.
+func (c *conversion) probability(click, own float64) float64 {
+	return c.calibration.probability(c.mix(click, own))
 }
 
 // standard returns a score less the mean, in units of slope.

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/algo/rng"
+	"tandem/datasets/internal/parallel"
 )
 
 func testSpec() Spec {
@@ -236,14 +238,22 @@ func TestIDsPerRow(t *testing.T) {
 	}
 }
 
-func BenchmarkGenerateMillionRows(b *testing.B) {
-	spec := Spec{Seed: 1, TrainRows: 1_000_000, TestRows: 1, Numeric: 5}
-	for range 10 {
-		spec.Columns = append(spec.Columns, Column{Cardinality: 10_000_000, Exponent: 1.05})
+// Rows of Criteo's shape with a skew of 1.05 throughout, on one goroutine and on
+// all.
+func BenchmarkGenerate(b *testing.B) {
+	spec := Criteo()
+	spec.TrainRows, spec.TestRows = 200_000, 1
+	for c := range spec.Columns {
+		spec.Columns[c].Exponent, spec.Columns[c].Top = 1.05, 0
 	}
-	for b.Loop() {
-		if _, err := Generate(spec); err != nil {
-			b.Fatal(err)
-		}
+	for _, workers := range []int{1, parallel.Processors()} {
+		b.Run(fmt.Sprintf("goroutines-%d", workers), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := generate(spec, workers); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*spec.TrainRows)/b.Elapsed().Seconds(), "rows/s")
+		})
 	}
 }

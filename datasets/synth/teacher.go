@@ -48,6 +48,13 @@ func newScorer(seed uint64, spec Spec) *scorer {
 	return s
 }
 
+// clone returns a scorer with scratch of its own.
+func (s *scorer) clone() *scorer {
+	c := *s
+	c.sum, c.vector = make([]float64, len(s.sum)), make([]float64, len(s.vector))
+	return &c
+}
+
 // hidden returns hidden value i behind key: uniform on [−√3, √3), so of mean 0
 // and variance 1.
 func hidden(key uint64, i int) float64 {
