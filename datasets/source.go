@@ -2,10 +2,8 @@ package datasets
 
 import (
 	"fmt"
-	"sync"
 
 	"tandem/algo/batch"
-	"tandem/algo/rng"
 )
 
 // Source deals the rows of a batch out as the global batches of a training
@@ -13,20 +11,10 @@ import (
 type Source struct {
 	schema      batch.Schema
 	rows        *batch.Batch
+	gatherer    *batch.Gatherer
 	globalBatch int
 	epochs      int
-	shuffle     bool
-	seed        uint64 // of the epoch orders
-
-	// Loaders read ahead, so at the end of an epoch two orders are in use.
-	mu     sync.Mutex
-	orders [2]epochOrder
-}
-
-// epochOrder is the row order of one epoch; rows is nil while unused.
-type epochOrder struct {
-	epoch int
-	rows  []int32
+	order       order // nil: that of the data
 }
 
 // NewSource returns a source of epochs passes over the rows of train in global
@@ -47,11 +35,31 @@ func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int,
 	if err := checkColumns(&schema, train); err != nil {
 		return nil, fmt.Errorf("datasets: source: %w", err)
 	}
-	s := &Source{schema: schema, rows: train, globalBatch: globalBatch, epochs: epochs}
+	s := &Source{schema: schema, rows: train, gatherer: batch.NewGatherer(train), globalBatch: globalBatch, epochs: epochs}
 	if shuffleSeed != nil {
-		s.shuffle, s.seed = true, *shuffleSeed
+		s.order = &fullShuffle{rows: train.Samples, seed: *shuffleSeed}
 	}
 	return s, nil
+}
+
+// NewWindowedSource is NewSource with an order that mixes only what lies in few
+// places, for rows that do not fit in memory. The data are cut into blocks of a
+// 64th of window rows, rounded up. Each epoch takes the blocks in an order drawn
+// from (seed, epoch), 64 at a time, and the rows of these 64 in any order, so
+// that a run reads in 64 places at once and in no others. A row is followed by
+// one of its own block in one of 64 cases; window must be at least 1, and from
+// the number of rows on the order is as good as that of NewSource.
+//
+// Memory: 4 bytes a row for each of two windows, and 4 a block.
+func NewWindowedSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, seed uint64, window int) (*Source, error) {
+	if window < 1 {
+		return nil, fmt.Errorf("datasets: source: window of %d rows: must be at least 1", window)
+	}
+	s, err := NewSource(schema, train, globalBatch, epochs, nil)
+	if err == nil {
+		s.order = newWindowShuffle(train.Samples, window, seed)
+	}
+	return s, err
 }
 
 // checkColumns says whether b has at least one sample and the columns of schema.
@@ -99,10 +107,10 @@ func (s *Source) Samples(step int) int {
 // run.
 func (s *Source) Read(step int) (*batch.Batch, error) {
 	epoch, lo, hi := s.locate(step)
-	if !s.shuffle {
+	if s.order == nil {
 		return batch.Slice(s.rows, lo, hi), nil
 	}
-	return batch.Gather(s.rows, s.order(epoch)[lo:hi]), nil
+	return s.gatherer.Rows(s.order.between(epoch, lo, hi)), nil
 }
 
 // locate returns the epoch of a step and its range of positions in there.
@@ -113,26 +121,4 @@ func (s *Source) locate(step int) (epoch, lo, hi int) {
 	perEpoch := s.stepsPerEpoch()
 	lo = step % perEpoch * s.globalBatch
 	return step / perEpoch, lo, min(lo+s.globalBatch, s.rows.Samples)
-}
-
-// order returns the row order of an epoch. The result is never written again.
-func (s *Source) order(epoch int) []int32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cached := &s.orders[epoch%len(s.orders)]
-	if cached.rows == nil || cached.epoch != epoch {
-		*cached = epochOrder{epoch, permutation(s.rows.Samples, s.seed, "epoch order", uint64(epoch))}
-	}
-	return cached.rows
-}
-
-// permutation returns the numbers 0 to n−1 in an order drawn from the stream of
-// the purpose and ids, by Fisher–Yates: all n! orders are equally likely.
-func permutation(n int, seed uint64, purpose string, ids ...uint64) []int32 {
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	rng.New(seed, purpose, ids...).Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return order
 }

@@ -1,14 +1,19 @@
 package datasets
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"tandem/algo/batch"
+	"tandem/datasets/synth"
 )
 
 var _ batch.Source = (*Source)(nil)
@@ -48,12 +53,18 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "rows")
 		global := rapid.IntRange(1, 70).Draw(t, "global batch")
 		epochs := rapid.IntRange(1, 4).Draw(t, "epochs")
-		var seed *uint64
-		if rapid.Bool().Draw(t, "shuffle") {
-			seed = new(rapid.Uint64().Draw(t, "seed"))
-		}
 		schema, rows := numberedRows(n)
-		source, err := NewSource(schema, rows, global, epochs, seed)
+		how, seed := rapid.SampledFrom([]string{"in order", "full", "windows"}).Draw(t, "shuffle"), rapid.Uint64().Draw(t, "seed")
+		source, err := NewSource(schema, rows, global, epochs, nil)
+		switch how {
+		case "full":
+			source, err = NewSource(schema, rows, global, epochs, &seed)
+		case "windows":
+			n = rapid.IntRange(1, 500).Draw(t, "more rows") // of one and of several rows a block
+			schema, rows = numberedRows(n)
+			window := rapid.IntRange(1, 200).Draw(t, "window")
+			source, err = NewWindowedSource(schema, rows, global, epochs, seed, window)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +83,7 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 				}
 				seen = append(seen, rowNumbers(t, b)...)
 			}
-			if seed == nil && !slices.IsSorted(seen) {
+			if how == "in order" && !slices.IsSorted(seen) {
 				t.Fatal("without shuffling the order changed")
 			}
 			slices.Sort(seen)
@@ -87,10 +98,22 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 
 func TestReadAgainAndConcurrentlyGivesTheSame(t *testing.T) {
 	schema, rows := numberedRows(100)
-	source, err := NewSource(schema, rows, 32, 5, new(uint64(9)))
+	full, err := NewSource(schema, rows, 32, 5, new(uint64(9)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	windowed, err := NewWindowedSource(schema, rows, 32, 5, 9, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, source := range map[string]batch.Source{
+		"full": full, "windowed": windowed, "read ahead": NewReadAhead(full, 3), "windowed, read ahead": NewReadAhead(windowed, 1),
+	} {
+		t.Run(name, func(t *testing.T) { readAgainAndConcurrently(t, source) })
+	}
+}
+
+func readAgainAndConcurrently(t *testing.T, source batch.Source) {
 	want := make([][]int, source.Steps())
 	for step := range want {
 		b, _ := source.Read(step)
@@ -112,6 +135,172 @@ func TestReadAgainAndConcurrentlyGivesTheSame(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// The law of the windows. Of 6400 rows in windows of 640, a block has 10 rows. Two
+// rows that follow each other within a window are of the same block with chance
+// 9/639 and else of two blocks drawn from all 640, so they lie about a third of
+// the data apart, as in a full shuffle; the block number of the row that comes
+// k-th is uniform. A window holds whole blocks.
+func TestWindowsMixAllOfTheData(t *testing.T) {
+	const rows, window, block = 6400, 640, 10
+	schema, data := numberedRows(rows)
+	source, err := NewWindowedSource(schema, data, 64, 20, 3, window)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apart, pairs, near, middle float64
+	for step := range source.Steps() {
+		b, _ := source.Read(step)
+		numbers := rowNumbers(t, b)
+		for i := range numbers[1:] {
+			distance := math.Abs(float64(numbers[i+1] - numbers[i]))
+			apart, pairs = apart+distance, pairs+1
+			if numbers[i+1]/block == numbers[i]/block {
+				near++
+			}
+		}
+		middle += float64(numbers[0]) / float64(source.Steps())
+	}
+	// 126,000 pairs, but only 200 windows of 64 blocks: the mean distance within a
+	// window deviates by about a tenth of a third; five times that over √200.
+	if got := apart / pairs / rows; math.Abs(got-1.0/3) > 5*0.1/3/math.Sqrt(200) {
+		t.Errorf("rows that follow each other lie %.4f of the data apart, want a third", got)
+	}
+	// 126,000 · 9/639 = 1775 pairs, deviation √1775 = 42.
+	if math.Abs(near-1775) > 5*42 {
+		t.Errorf("%v pairs of one block, want about 1775", near)
+	}
+	// 2000 first rows of a batch; uniform numbers deviate by rows/√12.
+	if math.Abs(middle-rows/2) > 5*rows/math.Sqrt(12)/math.Sqrt(2000) {
+		t.Errorf("the mean row that a batch begins with is %.0f, want about %d", middle, rows/2)
+	}
+	order := newWindowShuffle(rows, window, 3)
+	for number := range rows / window {
+		count := map[int32]int{}
+		for _, row := range order.between(7, number*window, (number+1)*window) {
+			count[row/block]++
+		}
+		if len(count) != blocksPerWindow {
+			t.Fatalf("window %d has rows of %d blocks, want all of %d", number, len(count), blocksPerWindow)
+		}
+	}
+}
+
+// counted counts the reads of each step, and holds those of held until released.
+type counted struct {
+	batch.Source
+	reads [100]atomic.Int32
+	held  chan struct{}
+}
+
+func (c *counted) Read(step int) (*batch.Batch, error) {
+	c.reads[step].Add(1)
+	<-c.held
+	return c.Source.Read(step)
+}
+
+// What is ahead is bounded, and every step of a run in order is read once.
+func TestReadAheadReadsSoManyStepsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		schema, rows := numberedRows(100)
+		source, err := NewSource(schema, rows, 1, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		under := &counted{Source: source, held: make(chan struct{})}
+		ahead := NewReadAhead(under, 3)
+		go ahead.Read(0)
+		synctest.Wait()
+		begun := func() (n int) {
+			for step := range under.reads {
+				n += int(under.reads[step].Load())
+			}
+			return n
+		}
+		if got := begun(); got != 4 { // step 0 and three more
+			t.Errorf("%d steps begun by the first read, want 4", got)
+		}
+		time.Sleep(time.Second) // of the bubble
+		close(under.held)
+		synctest.Wait()
+		if got := ahead.Waited(); got != time.Second {
+			t.Errorf("the first read waited %v, want 1s", got)
+		}
+		for step := 1; step < 100; step++ {
+			if b, err := ahead.Read(step); err != nil || rowNumbers(t, b)[0] != step {
+				t.Fatalf("step %d: rows %v, error %v", step, rowNumbers(t, b), err)
+			}
+			synctest.Wait()
+			if got, want := begun(), min(step+4, 100); got != want {
+				t.Fatalf("after step %d: %d steps begun, want %d", step, got, want)
+			}
+		}
+		if got := ahead.Waited(); got != time.Second {
+			t.Errorf("waited %v in all, want 1s: the others were there", got)
+		}
+		ahead.Read(50) // again, as after a crash: alone
+		if got := begun(); got != 101 {
+			t.Errorf("reading a step again began %d steps, want 1", got-100)
+		}
+	})
+}
+
+// Rates of reading batches of 4,096 rows of Criteo's shape, beside that of
+// gathering as many single ids in the same order.
+func BenchmarkSourceRead(b *testing.B) {
+	const rows = 1 << 20
+	spec := synth.Spec{Seed: 1, TrainRows: 1, TestRows: rows, Preset: synth.PresetCriteo}
+	spec.Columns = synth.Criteo().Columns
+	for c := range spec.Columns {
+		spec.Columns[c].Exponent, spec.Columns[c].Top = 0, 0 // quick to draw
+	}
+	data, err := Open(Config{Kind: Synthetic, Synthetic: &spec}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	schema := WithDim(data.Schema, 1)
+	report := func(b *testing.B) {
+		b.ReportMetric(float64(b.N)*4096/b.Elapsed().Seconds(), "rows/s")
+	}
+	order, limit := permutation(rows, 1, "order"), make([]uint64, 4096)
+	b.Run("ids-only", func(b *testing.B) {
+		step := 0
+		for b.Loop() {
+			at := order[step%(rows/4096)*4096:][:4096]
+			for _, slot := range data.Test.Slots {
+				for i, row := range at {
+					limit[i] = slot.IDs[row]
+				}
+			}
+			step++
+		}
+		report(b)
+	})
+	full, _ := NewSource(schema, data.Test, 4096, 1000, new(uint64(1)))
+	windowed, _ := NewWindowedSource(schema, data.Test, 4096, 1000, 1, 1<<16)
+	inOrder, _ := NewSource(schema, data.Test, 4096, 1000, nil)
+	for _, c := range []struct {
+		name   string
+		source batch.Source
+	}{{"shuffled", full}, {"windowed", windowed}, {"in-order", inOrder}, {"shuffled-ahead", NewReadAhead(full, 4)}} {
+		b.Run(c.name, func(b *testing.B) {
+			step := 0
+			for b.Loop() {
+				c.source.Read(step % c.source.Steps())
+				step++
+			}
+			report(b)
+		})
+	}
+	b.Run("plain-gather", func(b *testing.B) {
+		step := 0
+		for b.Loop() {
+			batch.Gather(data.Test, order[step%(rows/4096)*4096:][:4096])
+			step++
+		}
+		report(b)
+	})
 }
 
 func TestNewSourceRefuses(t *testing.T) {

@@ -3,7 +3,7 @@ package batch
 import "fmt"
 
 // Slice returns the samples [lo, hi) of b. Ids, dense features and labels
-// alias b; offsets are new. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
+// alias b; offsets are new, but shared where b's are. It panics unless 0 ≤ lo ≤ hi ≤ b.Samples.
 //
 // Cost: one pass over the offsets of the range.
 func Slice(b *Batch, lo, hi int) *Batch {
@@ -18,6 +18,10 @@ func Slice(b *Batch, lo, hi int) *Batch {
 	}
 	for s, slot := range b.Slots {
 		first, last := slot.Offsets[lo], slot.Offsets[hi]
+		if s > 0 && sameArray(slot.Offsets, b.Slots[s-1].Offsets) {
+			out.Slots[s] = Jagged{Offsets: out.Slots[s-1].Offsets, IDs: slot.IDs[first:last]}
+			continue
+		}
 		offsets := make([]int32, hi-lo+1)
 		for i := range offsets {
 			offsets[i] = slot.Offsets[lo+i] - first
@@ -39,17 +43,22 @@ func Gather(b *Batch, rows []int32) *Batch {
 		Labels:  gatherValues(b.Labels, width(b.Labels, b), rows),
 	}
 	for s, slot := range b.Slots {
-		offsets := make([]int32, len(rows)+1)
-		for i, row := range rows {
-			offsets[i+1] = offsets[i] + slot.Offsets[row+1] - slot.Offsets[row]
-		}
-		ids := make([]uint64, offsets[len(rows)])
-		for i, row := range rows {
-			copy(ids[offsets[i]:], slot.Of(int(row)))
-		}
-		out.Slots[s] = Jagged{Offsets: offsets, IDs: ids}
+		out.Slots[s] = gatherIDs(slot, rows)
 	}
 	return out
+}
+
+// gatherIDs gathers one slot.
+func gatherIDs(slot Jagged, rows []int32) Jagged {
+	offsets := make([]int32, len(rows)+1)
+	for i, row := range rows {
+		offsets[i+1] = offsets[i] + slot.Offsets[row+1] - slot.Offsets[row]
+	}
+	ids := make([]uint64, offsets[len(rows)])
+	for i, row := range rows {
+		copy(ids[offsets[i]:], slot.Of(int(row)))
+	}
+	return Jagged{Offsets: offsets, IDs: ids}
 }
 
 func gatherValues(values []float32, width int, rows []int32) []float32 {

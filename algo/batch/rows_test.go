@@ -109,3 +109,27 @@ func TestSlicePanicsOutsideTheSamples(t *testing.T) {
 		})
 	}
 }
+
+// Slots of one id a sample, sharing their offsets or not, are gathered and sliced
+// as any others.
+func TestGathererGivesWhatGatherGives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := numbered(rapid.IntRange(1, 40).Draw(t, "samples"))
+		b.Slots = append(b.Slots, b.Slots[1], b.Slots[0], batch.Jagged{Offsets: b.Slots[1].Offsets, IDs: b.Slots[1].IDs})
+		rows := rapid.SliceOfN(rapid.Int32Range(0, int32(b.Samples)-1), 0, 60).Draw(t, "rows")
+		got, want := batch.NewGatherer(b).Rows(rows), batch.Gather(b, rows)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("gathered %+v, want %+v", got, want)
+		}
+		lo := rapid.IntRange(0, b.Samples).Draw(t, "lo")
+		hi := rapid.IntRange(lo, b.Samples).Draw(t, "hi")
+		got = batch.Slice(b, lo, hi)
+		for s := range b.Slots {
+			for i := range hi - lo {
+				if !slices.Equal(got.Slots[s].Of(i), b.Slots[s].Of(lo+i)) {
+					t.Fatalf("slot %d, sample %d of [%d, %d): %v", s, i, lo, hi, got.Slots[s].Of(i))
+				}
+			}
+		}
+	})
+}

@@ -62,6 +62,10 @@ type Training struct {
 	// Shuffle draws a new order of the training rows for every epoch; without
 	// it they keep the order of the data.
 	Shuffle bool `yaml:"shuffle"`
+	// ShuffleWindow is the number of rows that are mixed at a time, from 64 places
+	// of the data drawn anew, so that no more than these need be in memory; 0: all
+	// rows. It needs Shuffle.
+	ShuffleWindow int `yaml:"shuffle-window"`
 	// Groups is V, the number of groups that a global batch is cut into; a
 	// power of two that Ranks divides. Equal V gives equal bits in sync mode.
 	Groups int `yaml:"groups"`
@@ -213,6 +217,10 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
 	case t.Staleness != nil && *t.Staleness < 0:
 		return fmt.Errorf("staleness = %d; want 0 or more, or null", *t.Staleness)
+	case t.ShuffleWindow < 0:
+		return fmt.Errorf("shuffle-window = %d; want 1 row or more, or 0 for all", t.ShuffleWindow)
+	case t.ShuffleWindow > 0 && !t.Shuffle:
+		return fmt.Errorf("shuffle-window = %d needs shuffle: true", t.ShuffleWindow)
 	case t.Slack < 0:
 		return fmt.Errorf("slack = %d; want 0 or more", t.Slack)
 	case t.RowInit < 0:

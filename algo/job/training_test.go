@@ -34,6 +34,8 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Groups = 12 }, "groups = 12; want a power of two"},
 		{func(t *job.Training) { t.Ranks = 3 }, "ranks = 3 do not divide groups = 8"},
 		{func(t *job.Training) { t.GlobalBatch = 3 }, "global-batch = 3 leaves some of 4 ranks without a sample"},
+		{func(t *job.Training) { t.ShuffleWindow = -1 }, "shuffle-window = -1; want 1 row or more, or 0 for all"},
+		{func(t *job.Training) { t.Shuffle, t.ShuffleWindow = false, 9 }, "shuffle-window = 9 needs shuffle: true"},
 		{func(t *job.Training) { t.Staleness = &less }, "staleness = -1; want 0 or more, or null"},
 		{func(t *job.Training) { t.RowInit = -1 }, "row-init = -1"},
 		{func(t *job.Training) { t.RowCapacity = -1 }, "row-capacity = -1"},

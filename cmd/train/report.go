@@ -37,6 +37,10 @@ type report struct {
 	Comparisons []comparison `json:"comparisons"`
 	Simulated   []prediction `json:"simulated"`
 
+	// Reading is, by mode, the share of a run's time in which its data loader was
+	// waiting for rows.
+	Reading map[string]float64 `json:"reading"`
+
 	job jobfile.Job
 }
 
@@ -154,6 +158,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "Staleness, mean and max: what a read of an embedding PS has missed of earlier batches of its own rank (own) and of")
 	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
+	r.writeReading(w)
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}

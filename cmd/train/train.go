@@ -111,6 +111,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
 			results = append(results, result)
+			r.readingTook(c.name, source.Waited(), result.Wall)
 		}
 		r.add(c, results)
 	}

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 
-	"tandem/algo/batch"
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
@@ -95,13 +94,27 @@ func beside(job, file string) string {
 	return filepath.Join(filepath.Dir(job), file)
 }
 
-// Source returns the training rows of data as a training wants them.
-func Source(data *datasets.Dataset, t *job.Training) (batch.Source, error) {
-	seed := &t.Seed
-	if !t.Shuffle {
-		seed = nil
+// stepsAhead is how many batches are read before they are asked for: more than
+// one, because a batch that begins a window or an epoch takes longer.
+const stepsAhead = 4
+
+// Source returns the training rows of data as a training wants them, read ahead.
+func Source(data *datasets.Dataset, t *job.Training) (*datasets.ReadAhead, error) {
+	schema := datasets.WithDim(data.Schema, t.Model.Dim())
+	var source *datasets.Source
+	var err error
+	switch {
+	case !t.Shuffle:
+		source, err = datasets.NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
+	case t.ShuffleWindow > 0:
+		source, err = datasets.NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
+	default:
+		source, err = datasets.NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
 	}
-	return datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), data.Train, t.GlobalBatch, t.Epochs, seed)
+	if err != nil {
+		return nil, err
+	}
+	return datasets.NewReadAhead(source, stepsAhead), nil
 }
 
 // validName keeps a name within one folder.

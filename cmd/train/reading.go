@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// readingTook notes how long the data loader of a run, whose roles are in this
+// process, was waiting for its rows. Batches are read ahead and dealt ahead, so
+// the NN workers wait for less, if at all.
+func (r *report) readingTook(mode string, waited, wall time.Duration) {
+	if waited == 0 || wall <= 0 { // the rows are read in another process
+		return
+	}
+	if r.Reading == nil {
+		r.Reading = map[string]float64{}
+	}
+	r.Reading[mode] = max(r.Reading[mode], waited.Seconds()/wall.Seconds())
+}
+
+// writeReading says how near the reader came to holding training up.
+func (r *report) writeReading(w io.Writer) {
+	if len(r.Reading) == 0 {
+		return
+	}
+	most := slices.Max(slices.Collect(maps.Values(r.Reading)))
+	fmt.Fprintf(w, "The data loader waited for rows during at most %.1f %% of a run.\n", 100*most)
+}
