@@ -44,9 +44,14 @@ type rowAdam struct{ adam }
 func (rowAdam) StateSize(dim int) int { return 2*dim + 1 }
 func (rowAdam) Init(state []float32)  { clear(state) }
 
-func (o rowAdam) update(embedding, state, grad []float32, rate float32) {
+func (o rowAdam) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
+	if !kernel.Finite(grad) {
+		return false
+	}
 	dim := len(embedding)
 	t := &state[2*dim]
 	*t++
 	kernel.Adam(embedding, state[:dim], state[dim:2*dim], grad, o.factors(rate, float64(*t)))
+	bound.clamp(embedding)
+	return true
 }

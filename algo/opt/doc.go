@@ -8,9 +8,9 @@
 // allocate. Neither parameters, state nor gradient may overlap one another.
 //
 // Arithmetic is in float32, rounded after every operation, elements in ascending
-// index; square roots are correctly rounded. A gradient that is not finite
-// spoils what it touches: keeping such gradients out is the caller's decision
-// (see kernel.Finite).
+// index unless a sum says otherwise; square roots are correctly rounded. Row
+// refuses a gradient that is not finite; Dense does not look, and is spoilt by it:
+// keeping such gradients out is the caller's decision (see kernel.Finite).
 package opt
 
 import (

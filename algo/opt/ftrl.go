@@ -1,6 +1,10 @@
 package opt
 
-import "math"
+import (
+	"math"
+
+	"tandem/algo/kernel"
+)
 
 // rowFTRL is FTRL-proximal: follow the proximally regularized leader. Every
 // element keeps z and the sum n of squared gradients; with α the rate,
@@ -30,7 +34,10 @@ func (rowFTRL) Init(state []float32) {
 	fill(state[half:], ftrlFresh)
 }
 
-func (o rowFTRL) update(embedding, state, grad []float32, rate float32) {
+func (o rowFTRL) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
+	if !kernel.Finite(grad) {
+		return false
+	}
 	z, n := state[:len(embedding)], state[len(embedding):]
 	for i, g := range grad {
 		if g == 0 {
@@ -47,6 +54,8 @@ func (o rowFTRL) update(embedding, state, grad []float32, rate float32) {
 		z[i] += g - float32(sigma*w)
 		embedding[i] = o.weight(z[i], sqrt(n[i]), rate)
 	}
+	bound.clamp(embedding)
+	return true
 }
 
 // stiffness is what divides z: (β + √n)/α + l2.

@@ -2,7 +2,9 @@ package opt
 
 import (
 	"fmt"
+	"math"
 
+	"tandem/algo/isa"
 	"tandem/algo/kernel"
 )
 
@@ -17,10 +19,11 @@ type Row interface {
 	// which counts from 0.
 	Rate(step int) float32
 	// Apply applies one gradient in place, at a learning rate, and clamps every
-	// embedding value to the weight bound. Grad is not changed. It panics if
+	// embedding value to the weight bound. If the gradient has a NaN or Inf, it
+	// changes nothing and returns false. Grad is not changed. It panics if
 	// len(grad) differs from len(embedding), or len(state) from
 	// StateSize(len(embedding)).
-	Apply(embedding, state, grad []float32, rate float32)
+	Apply(embedding, state, grad []float32, rate float32) bool
 }
 
 // NewRow returns the optimizer that spec describes, or the error of its
@@ -29,7 +32,11 @@ func NewRow(spec RowSpec) (Row, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("opt: row optimizer: %w", err)
 	}
-	return row{newRowRule(spec), spec.Rate, spec.Schedule, weightBound(spec.WeightBound)}, nil
+	return newRow(spec, isa.Best()), nil
+}
+
+func newRow(spec RowSpec, set isa.Set) row {
+	return row{newRowRule(spec, set), spec.Rate, spec.Schedule, newWeightBound(spec.WeightBound)}
 }
 
 // row is what all kinds share: the rate of a step and the weight bound.
@@ -42,29 +49,30 @@ type row struct {
 
 func (o row) Rate(step int) float32 { return float32(o.schedule.Rate(o.rate, step)) }
 
-func (o row) Apply(embedding, state, grad []float32, rate float32) {
+func (o row) Apply(embedding, state, grad []float32, rate float32) bool {
 	checkLen("grad", len(grad), len(embedding))
 	checkLen("state", len(state), o.StateSize(len(embedding)))
-	o.update(embedding, state, grad, rate)
-	o.bound.clamp(embedding)
+	return len(grad) == 0 || o.update(embedding, state, grad, rate, o.bound)
 }
 
-// rowRule is what makes a kind a kind.
+// rowRule is what makes a kind a kind. Update is Apply of at least one value.
+// Kinds that are limited by memory have kernels for it, whose bits are those of
+// the plain form.
 type rowRule interface {
 	StateSize(dim int) int
 	Init(state []float32)
-	update(embedding, state, grad []float32, rate float32)
+	update(embedding, state, grad []float32, rate float32, bound weightBound) bool
 }
 
-func newRowRule(spec RowSpec) rowRule {
+func newRowRule(spec RowSpec, set isa.Set) rowRule {
 	adagrad := newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)
 	switch spec.Kind {
 	case SGD:
-		return rowSGD{}
+		return rowSGD{set}
 	case Adagrad:
-		return rowAdagrad{adagrad}
+		return rowAdagrad{adagrad, set}
 	case RowwiseAdagrad:
-		return rowwiseAdagrad{adagrad}
+		return rowwiseAdagrad{adagrad, set}
 	case Adam:
 		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	default: // Validate leaves only FTRL
@@ -73,45 +81,77 @@ func newRowRule(spec RowSpec) rowRule {
 }
 
 // rowSGD is stochastic gradient descent, e −= rate·g, without state.
-type rowSGD struct{}
+type rowSGD struct{ set isa.Set }
 
 func (rowSGD) StateSize(int) int { return 0 }
 func (rowSGD) Init([]float32)    {}
 
-func (rowSGD) update(embedding, _, grad []float32, rate float32) {
-	kernel.Descend(embedding, grad, rate)
+func (o rowSGD) update(embedding, _, grad []float32, rate float32, bound weightBound) bool {
+	return descendRow(o.set, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
+}
+
+// descendRow subtracts rate·grad/divisor.
+func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, bound weightBound) bool {
+	switch set {
+	case isa.AVX512:
+		return descendAVX512(&embedding[0], nil, &grad[0], len(grad), rate, divisor, float32(bound))
+	case isa.AVX2:
+		return descendAVX2(&embedding[0], nil, &grad[0], len(grad), rate, divisor, float32(bound))
+	}
+	if !kernel.Finite(grad) {
+		return false
+	}
+	for i, g := range grad {
+		embedding[i] -= float32(rate*g) / divisor
+	}
+	bound.clamp(embedding)
+	return true
 }
 
 // rowAdagrad holds one sum of squares a value.
-type rowAdagrad struct{ adagrad }
+type rowAdagrad struct {
+	adagrad
+	set isa.Set
+}
 
 func (rowAdagrad) StateSize(dim int) int  { return dim }
 func (o rowAdagrad) Init(state []float32) { fill(state, o.initial) }
 
-func (o rowAdagrad) update(embedding, state, grad []float32, rate float32) {
+func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
+	e, s, g, n := &embedding[0], &state[0], &grad[0], len(grad)
+	switch {
+	case o.set == isa.AVX512 && o.order == Before:
+		return adagradBeforeAVX512(e, s, g, n, rate, o.epsilon, float32(bound))
+	case o.set == isa.AVX512:
+		return adagradAfterAVX512(e, s, g, n, rate, o.epsilon, float32(bound))
+	case o.set == isa.AVX2 && o.order == Before:
+		return adagradBeforeAVX2(e, s, g, n, rate, o.epsilon, float32(bound))
+	case o.set == isa.AVX2:
+		return adagradAfterAVX2(e, s, g, n, rate, o.epsilon, float32(bound))
+	}
+	if !kernel.Finite(grad) {
+		return false
+	}
 	o.elementwise(embedding, state, grad, rate)
+	bound.clamp(embedding)
+	return true
 }
 
-// rowwiseAdagrad holds one sum of mean squares a row.
-type rowwiseAdagrad struct{ adagrad }
-
-func (rowwiseAdagrad) StateSize(int) int      { return 1 }
-func (o rowwiseAdagrad) Init(state []float32) { fill(state, o.initial) }
-
-func (o rowwiseAdagrad) update(embedding, state, grad []float32, rate float32) {
-	o.rowwise(embedding, &state[0], grad, rate)
-}
-
-// weightBound is the largest size of an embedding value; 0 or less is no bound.
+// weightBound is the largest size of an embedding value, infinite for no bound.
 //
 // Source: Persia's weight_bound.
 type weightBound float32
 
+// newWeightBound takes 0 or less for no bound.
+func newWeightBound(b float64) weightBound {
+	if b <= 0 {
+		return weightBound(math.Inf(1))
+	}
+	return weightBound(b)
+}
+
 // clamp moves every element into [−b, b]. NaN stays NaN.
 func (b weightBound) clamp(x []float32) {
-	if b <= 0 {
-		return
-	}
 	limit := float32(b)
 	for i, v := range x {
 		x[i] = min(max(v, -limit), limit)

@@ -34,7 +34,7 @@ func mustMatch(name string, got, want int) {
 // the rest of dst is as it was. Cost: one probe of the index and one row copy a
 // sign.
 func (t *Table) Lookup(signs []uint64, dst []float32) error {
-	return t.lookup(signs, dst, func(uint64) bool { return true })
+	return t.lookup(signs, dst, nil, func(uint64) bool { return true })
 }
 
 // LookupStep is the read of a training step: Lookup, but an absent row is created
@@ -45,11 +45,17 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 // The draw is a function of seed, sign and step. All reads of a step agree on it,
 // on whatever shard and in whatever order.
 //
+// Counts, as long as signs or nil, tells how often each row has been updated,
+// Refused for those that there are not.
+//
 // Source: Persia's admit_probability. Deviation: Persia draws anew, without a
 // seed, at every lookup.
-func (t *Table) LookupStep(step int, signs []uint64, dst []float32) error {
-	return t.lookup(signs, dst, func(sign uint64) bool { return t.admits(step, sign) })
+func (t *Table) LookupStep(step int, signs []uint64, dst []float32, counts []uint32) error {
+	return t.lookup(signs, dst, counts, func(sign uint64) bool { return t.admits(step, sign) })
 }
+
+// Refused stands for the update count of a row that admission has refused.
+const Refused = math.MaxUint32
 
 // admits draws whether a step may create the row of a sign.
 func (t *Table) admits(step int, sign uint64) bool {
@@ -60,32 +66,57 @@ func (t *Table) admits(step int, sign uint64) bool {
 	return float64(rng.Unit(rng.Key(t.config.Seed, "admission", sign), step)) < t.config.Admission
 }
 
-// lookup copies the rows of signs, creating those absent that are admitted.
-func (t *Table) lookup(signs []uint64, dst []float32, admits func(sign uint64) bool) error {
+// lookup copies the rows of signs, creating those absent that are admitted. A
+// creation may take the row of another sign away, so rows are copied up to each
+// before it happens.
+func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits func(sign uint64) bool) error {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
-	var rows [chunk]int32
-	for len(signs) > 0 {
-		n := min(chunk, len(signs))
-		t.findChunk(signs[:n], &rows)
-		for i, sign := range signs[:n] {
-			row := int(rows[i])
-			if row < 0 {
-				// A sign that repeats may have its row by now, which only an admitted one
-				// can.
-				if !admits(sign) {
-					clear(dst[i*dim : (i+1)*dim])
-					continue
-				}
-				var err error
-				if row, err = t.findOrCreate(sign); err != nil {
-					return err
-				}
+	if counts != nil {
+		mustMatch("counts", len(counts), len(signs))
+	}
+	var c chunk
+	for at := 0; at < len(signs); {
+		n := t.probe(&c, signs, at, headerBytes+4*dim, true)
+		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
+		for i := 0; i < n; i++ {
+			lo := i
+			i = t.confirm(&c, part, lo)
+			t.gather(out[lo*dim:i*dim], c.rows[lo:i])
+			if i == n {
+				break
 			}
-			_, values := t.row(row)
-			copy(dst[i*dim:(i+1)*dim], values)
+			if err := t.read(&c, part, i, admits); err != nil {
+				return err
+			}
+			if c.rows[i] < 0 {
+				clear(out[i*dim : (i+1)*dim])
+			} else {
+				t.gather(out[i*dim:(i+1)*dim], c.rows[i:i+1])
+			}
 		}
-		signs, dst = signs[n:], dst[n*dim:]
+		if counts != nil {
+			copy(counts[at:], c.counts[:n])
+		}
+		at += n
+	}
+	return nil
+}
+
+// read settles one sign of a chunk, and creates its row if that is absent and
+// admitted.
+func (t *Table) read(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
+	hash := rng.Mix(signs[i])
+	row := t.find(signs[i], hash)
+	c.counts[i] = Refused
+	if row < 0 && admits(signs[i]) {
+		var err error
+		if row, err = t.create(signs[i], hash); err != nil {
+			return err
+		}
+	}
+	if c.rows[i] = int32(row); row >= 0 {
+		c.counts[i] = t.updatesOf(row)
 	}
 	return nil
 }
@@ -96,93 +127,129 @@ func (t *Table) lookup(signs []uint64, dst []float32, admits func(sign uint64) b
 //
 // Shapes and cost as Lookup. It panics if the lengths disagree.
 func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
+	return t.peek(signs, dst, func(row int, _ uint32) bool { return row >= 0 })
+}
+
+// PeekTrained is Peek, but rows that have never been updated are absent to it:
+// what it reads depends only on what was trained, not on who has looked.
+func (t *Table) PeekTrained(signs []uint64, dst []float32) (missing int) {
+	return t.peek(signs, dst, func(_ int, updates uint32) bool { return updates > 0 })
+}
+
+// peek copies the rows that are wanted and clears the place of the others.
+func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates uint32) bool) (missing int) {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
-	for i, sign := range signs {
-		out := dst[i*dim : (i+1)*dim]
-		row := t.find(sign, rng.Mix(sign))
-		if row < 0 {
-			clear(out)
+	var c chunk
+	for at := 0; at < len(signs); {
+		n := t.probe(&c, signs, at, headerBytes+4*dim, false)
+		t.settle(&c, signs[at:at+n])
+		out := dst[at*dim : (at+n)*dim]
+		lo := 0 // rows from here on are wanted and not yet copied
+		for i := range n {
+			if wanted(int(c.rows[i]), c.counts[i]) {
+				continue
+			}
+			t.gather(out[lo*dim:i*dim], c.rows[lo:i])
+			clear(out[i*dim : (i+1)*dim])
 			missing++
-			continue
+			lo = i + 1
 		}
-		_, values := t.row(row)
-		copy(out, values)
+		t.gather(out[lo*dim:], c.rows[lo:n])
+		at += n
 	}
 	return missing
 }
 
+// Read tells an Apply in what state rows were when its gradients were computed
+// from them.
+type Read struct {
+	// Counts, as long as the signs, is what LookupStep wrote.
+	Counts []uint32
+	// Missed, if not nil, is told for every gradient applied the updates of its row
+	// since the read.
+	Missed func(updates uint32)
+	// Weight, if not nil, returns a factor on the learning rate of a gradient that
+	// has missed so many updates.
+	Weight func(missed int) float32
+}
+
+// missed returns the updates since the read of a sign whose row has had so many.
+// Where there was no row, or another that has been evicted since, it is all.
+func (r *Read) missed(i int, now uint32) uint32 {
+	if then := r.Counts[i]; then <= now {
+		return now - then
+	}
+	return now
+}
+
 // Apply gives each sign's row its gradient, at a learning rate, and counts the
-// outcomes. With weights the rate of each is multiplied by its own. A row changes, and its update count grows by one, only if it exists and all of its
-// gradient is finite. A sign that repeats is updated once for each place, in
-// order.
+// outcomes. A row changes, and its update count grows by one, only if it exists
+// and all of its gradient is finite. A sign that repeats is updated once for each
+// place, in order.
 //
-// Shapes: grads is len(signs) × Dim, row-major, and is not changed; weights is
-// len(signs) or nil.
+// Shapes: grads is len(signs) × Dim, row-major, and is not changed. Read may be
+// nil.
 //
 // It panics if the lengths disagree. Cost: one probe of the index and one
 // application of the optimizer a sign.
-func (t *Table) Apply(signs []uint64, grads []float32, rate float32, weights []float32) Outcome {
+func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read) Outcome {
 	dim := t.config.Dim
 	mustMatch("grads", len(grads), len(signs)*dim)
-	if weights != nil {
-		mustMatch("weights", len(weights), len(signs))
+	if read != nil {
+		mustMatch("counts", len(read.Counts), len(signs))
 	}
 	var outcome Outcome
-	var rows [chunk]int32
-	for len(signs) > 0 {
-		n := min(chunk, len(signs))
-		t.findChunk(signs[:n], &rows)
-		for i, row := range rows[:n] {
-			grad := grads[i*dim : (i+1)*dim]
-			switch {
+	var c chunk
+	for at := 0; at < len(signs); {
+		n := t.probe(&c, signs, at, t.rowBytes, false)
+		t.settle(&c, signs[at:at+n])
+		for i, row := range c.rows[:n] {
+			switch grad := grads[(at+i)*dim : (at+i+1)*dim]; {
 			case row < 0 && t.config.Admission > 0:
 				outcome.Refused++
 			case row < 0:
 				outcome.Missing++
-			case !finite(grad):
-				outcome.NonFinite++
-			default:
-				words, values := t.row(int(row))
-				own := rate
-				if weights != nil {
-					own *= weights[i]
-				}
-				t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, own)
-				countUpdate(words)
+			case t.update(int(row), grad, rate, read, at+i):
 				outcome.Applied++
+			default:
+				outcome.NonFinite++
 			}
 		}
-		signs, grads = signs[n:], grads[n*dim:]
-		if weights != nil {
-			weights = weights[n:]
-		}
+		at += n
 	}
 	return outcome
+}
+
+// update applies the gradient at place i of an Apply to a row, unless it is not
+// finite.
+func (t *Table) update(row int, grad []float32, rate float32, read *Read, i int) bool {
+	words, values := t.row(row)
+	var missed uint32
+	if read != nil {
+		if missed = read.missed(i, words[2]&maxUpdates); read.Weight != nil {
+			rate *= read.Weight(int(missed))
+		}
+	}
+	if dim := t.config.Dim; !t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, rate) {
+		return false
+	}
+	countUpdate(words)
+	if read != nil && read.Missed != nil {
+		read.Missed(missed)
+	}
+	return true
 }
 
 // UpdateCounts writes how often each sign's row has been updated, 0 for absent
 // rows. Counts stay at 2³¹−1. It panics unless dst is as long as signs.
 func (t *Table) UpdateCounts(signs []uint64, dst []uint32) {
 	mustMatch("dst", len(dst), len(signs))
-	for i, sign := range signs {
-		dst[i] = 0
-		if row := t.find(sign, rng.Mix(sign)); row >= 0 {
-			words, _ := t.row(row)
-			dst[i] = words[2] & maxUpdates
-		}
+	var c chunk
+	for at := 0; at < len(signs); {
+		n := t.probe(&c, signs, at, headerBytes, false)
+		t.settle(&c, signs[at:at+n])
+		copy(dst[at:], c.counts[:n])
+		at += n
 	}
-}
-
-// exponent is the field of a float32 whose bits are all set in NaN and Inf.
-const exponent = 0xff << 23
-
-// finite tells whether no value is NaN or Inf.
-func finite(values []float32) bool {
-	for _, v := range values {
-		if math.Float32bits(v)&exponent == exponent {
-			return false
-		}
-	}
-	return true
 }

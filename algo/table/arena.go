@@ -8,36 +8,33 @@ import (
 // Arena gives a table its memory, slab by slab. A table keeps its slabs for
 // life and never gives one back.
 type Arena interface {
-	// Slab returns a number of zero bytes that nothing else uses, aligned to
-	// at least 4 bytes.
+	// Slab returns a number of zero bytes that nothing else uses, aligned to 64
+	// bytes, a cache line.
 	Slab(bytes int) ([]byte, error)
 }
+
+// lineBytes is the size of a cache line, and the alignment of a slab.
+const lineBytes = 64
 
 // Heap is the arena of Go's own heap. It never returns an error.
 type Heap struct{}
 
 // Slab returns new memory.
-func (Heap) Slab(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
-
-// slab is a piece of memory that holds rows, seen as integers for row headers
-// and as numbers for row values. Both views are of the same bytes.
-type slab struct {
-	words  []uint32
-	values []float32
+func (Heap) Slab(bytes int) ([]byte, error) {
+	memory := make([]byte, bytes+lineBytes-1)
+	skip := -uintptr(unsafe.Pointer(&memory[0])) % lineBytes
+	return memory[skip:][:bytes:bytes], nil
 }
 
-// newSlab asks the arena for a number of 4-byte words.
-func newSlab(arena Arena, words int) (slab, error) {
-	memory, err := arena.Slab(4 * words)
+// newSlab asks an arena for memory and returns where it starts.
+func newSlab(arena Arena, bytes int) (unsafe.Pointer, error) {
+	memory, err := arena.Slab(bytes)
 	if err != nil {
-		return slab{}, fmt.Errorf("table: slab of %d bytes: %w", 4*words, err)
+		return nil, fmt.Errorf("table: slab of %d bytes: %w", bytes, err)
 	}
 	start := unsafe.Pointer(unsafe.SliceData(memory))
-	if len(memory) != 4*words || uintptr(start)%4 != 0 {
-		panic(fmt.Sprintf("table: arena gave %d bytes at %#x, want %d aligned to 4", len(memory), uintptr(start), 4*words))
+	if len(memory) != bytes || uintptr(start)%lineBytes != 0 {
+		panic(fmt.Sprintf("table: arena gave %d bytes at %#x, want %d aligned to %d", len(memory), uintptr(start), bytes, lineBytes))
 	}
-	return slab{
-		words:  unsafe.Slice((*uint32)(start), words),
-		values: unsafe.Slice((*float32)(start), words),
-	}, nil
+	return start, nil
 }

@@ -13,13 +13,14 @@ type rowAdagrad struct{}
 func (rowAdagrad) StateSize(int) int    { return 1 }
 func (rowAdagrad) Init(state []float32) { state[0] = 0.01 }
 func (rowAdagrad) Rate(int) float32     { return 0.1 }
-func (rowAdagrad) Apply(embedding, state, grad []float32, rate float32) {
+func (rowAdagrad) Apply(embedding, state, grad []float32, rate float32) bool {
 	sum := float32(0)
 	for i, g := range grad {
 		sum += float32(g * g)
 		embedding[i] -= rate * g
 	}
 	state[0] += sum
+	return true
 }
 
 const (

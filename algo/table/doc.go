@@ -1,6 +1,8 @@
 // Package table is one shard of an embedding table: rows of fixed size in
 // memory that its owner provides, found by sign through an open-addressing
-// index.
+// index. Signs are found, copied and updated many at a time, by kernels that ask
+// memory for the next while they work on the last; each has a plain form that
+// leaves the same bits.
 //
 // A row is
 //

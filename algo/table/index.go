@@ -1,91 +1,272 @@
 package table
 
-import "tandem/algo/rng"
+import (
+	"slices"
+	"unsafe"
+)
 
-// index maps signs to row numbers: open addressing with linear probing over a
-// power of two of 8-byte slots, at most 0.7 of them full.
+// index maps signs to row numbers: open addressing over groups of eight slots,
+// a cache line each, at most 7/8 of all slots full.
 //
-// A slot is the upper half of the sign's hash ‖ row number + 1; 0 is empty. The
-// hash is a bijection of the sign, and its lower bits choose the slot, so the
-// row behind a slot with the right upper half is nearly always the right one:
-// a probe reads a row's memory once, at the end.
+// A slot is a tag, the upper half of the sign's hash ‖ a mark ‖ row number + 1
+// in 31 bits; 0 is empty. Tag t is at home in group
+//
+//	⌊ t · groups / 2³² ⌋
+//
+// or, where that is full, in the first group behind it that is not (behind the
+// last comes the first): whoever looks for a sign may stop at the first group
+// with an empty slot. The hash is a bijection of the sign, so two signs of one
+// tag are rare: while a table has n rows, a search meets another's tag with a
+// probability of about n/2³². The row itself decides.
+//
+// Homes keep the order of tags, whatever the number of groups, and follow from
+// the slot alone. That is why the index can grow where it lies, a quarter at a
+// time and reading no row: it takes 8/0.7 = 11.5 bytes a row at most, also
+// while it grows. Groups lie in segments, which never move.
 type index struct {
-	slots []uint64
-	mask  uint64 // len(slots) − 1
-	used  int
+	segments []*group
+	groups   uint64
+	used     int    // full slots
+	hand     uint64 // the slot, counted over all groups, that eviction looks at next
 }
 
-// indexMin is the number of slots of an empty index.
-const indexMin = 64
+const groupSlots = 8
 
-func newIndex() index { return index{slots: make([]uint64, indexMin), mask: indexMin - 1} }
+// group is a cache line of slots.
+type group [groupSlots]uint64
 
 const (
 	tagMask = 0xffffffff_00000000
-	rowMask = 0x00000000_ffffffff
+	mark    = 1 << 31 // the row has been read since eviction last came by
+	rowMask = mark - 1
+
+	segmentShift  = 10
+	segmentGroups = 1 << segmentShift // 64 KiB
+	segmentBytes  = segmentGroups * groupSlots * 8
 )
+
+// nothing is the one group of an index without rows. It is never written.
+var nothing group
+
+func newIndex() index { return index{segments: []*group{&nothing}, groups: 1} }
+
+// at returns a group.
+func (x *index) at(g uint64) *group {
+	return (*group)(unsafe.Add(unsafe.Pointer(x.segments[g>>segmentShift]), g%segmentGroups*lineBytes))
+}
+
+// home returns the group where a slot, or a hash, is at home.
+func (x *index) home(slot uint64) uint64 { return (slot >> 32) * x.groups >> 32 }
+
+// after returns the group behind one.
+func (x *index) after(g uint64) uint64 {
+	if g++; g < x.groups {
+		return g
+	}
+	return 0
+}
 
 // find returns the row of a sign, whose hash is given; −1 if there is none.
 func (t *Table) find(sign, hash uint64) int {
-	for at := hash & t.index.mask; ; at = (at + 1) & t.index.mask {
-		slot := t.index.slots[at]
-		if slot == 0 {
+	x := &t.index
+	for g := x.home(hash); ; g = x.after(g) {
+		group := x.at(g)
+		for _, slot := range group {
+			if slot != 0 && (slot^hash)&tagMask == 0 {
+				if row := int(slot&rowMask) - 1; t.signOf(row) == sign {
+					return row
+				}
+			}
+		}
+		if group.free() >= 0 {
 			return -1
 		}
-		if (slot^hash)&tagMask == 0 {
-			if row := int(slot&rowMask) - 1; t.signOf(row) == sign {
-				return row
-			}
-		}
 	}
 }
 
-// chunk is how many signs a batch method finds at once. Its loops are short, so
-// that the cache misses of many signs overlap; a chunk's rows fit in the first
-// cache.
-const chunk = 64
+// free returns an empty slot of the group, −1 if it is full.
+func (g *group) free() int { return slices.Index(g[:], 0) }
 
-// findChunk writes the row of each of up to chunk signs, −1 for absent ones.
-func (t *Table) findChunk(signs []uint64, rows *[chunk]int32) {
-	// First the slots alone, whose upper halves all but decide; then one read of
-	// each row to make sure.
-	for i, sign := range signs {
-		hash := rng.Mix(sign)
-		at := hash & t.index.mask
-		for slot := t.index.slots[at]; ; slot = t.index.slots[at] {
-			if slot == 0 || (slot^hash)&tagMask == 0 {
-				rows[i] = int32(slot&rowMask) - 1
-				break
-			}
-			at = (at + 1) & t.index.mask
-		}
-	}
-	for i, sign := range signs {
-		if rows[i] >= 0 && t.signOf(int(rows[i])) != sign {
-			rows[i] = int32(t.find(sign, rng.Mix(sign)))
-		}
-	}
+// full tells whether one more row would exceed a load of 7/8, or there is no
+// memory yet.
+func (x *index) full() bool {
+	return x.segments[0] == &nothing || uint64(x.used+1) > x.groups*(groupSlots-1)
 }
 
-// insert adds a row whose sign, of the given hash, is absent. The caller has
-// made room.
+// insert adds a marked row whose sign, of the given hash, is absent. The caller
+// has made room.
 func (x *index) insert(hash uint64, row int) {
-	at := hash & x.mask
-	for x.slots[at] != 0 {
-		at = (at + 1) & x.mask
-	}
-	x.slots[at] = hash&tagMask | uint64(row+1)
+	x.place(hash&tagMask | mark | uint64(row+1))
 	x.used++
 }
 
-// full tells whether one more row would exceed a load of 0.7.
-func (x *index) full() bool { return 10*(x.used+1) > 7*len(x.slots) }
-
-// growIndex doubles the index, reading the signs back from the rows.
-func (t *Table) growIndex() {
-	larger := index{slots: make([]uint64, 2*len(t.index.slots)), mask: 2*t.index.mask + 1}
-	for row := range t.rows {
-		larger.insert(rng.Mix(t.signOf(row)), row)
+// place puts a slot into the first group, from its home on, that has room.
+func (x *index) place(slot uint64) {
+	g := x.home(slot)
+	for !x.put(g, slot) {
+		g = x.after(g)
 	}
-	t.index = larger
+}
+
+// put puts a slot into a group, if it has room.
+func (x *index) put(g uint64, slot uint64) bool {
+	group := x.at(g)
+	at := group.free()
+	if at >= 0 {
+		group[at] = slot
+	}
+	return at >= 0
+}
+
+// locate returns where the slot of a row is, whose hash is given.
+func (x *index) locate(hash uint64, row int) (g uint64, at int) {
+	for g = x.home(hash); ; g = x.after(g) {
+		for at, slot := range x.at(g) {
+			if slot&^mark == hash&tagMask|uint64(row+1) {
+				return g, at
+			}
+		}
+	}
+}
+
+// remove takes the slot of a row out, whose hash is given. No slot is left
+// behind as a reminder: a slot that had to pass by a full group comes back as
+// soon as the group has room.
+func (x *index) remove(hash uint64, row int) {
+	g, at := x.locate(hash, row)
+	x.used--
+	for {
+		group := x.at(g)
+		wasFull := group.free() < 0
+		group[at] = 0
+		if !wasFull {
+			return // nobody has passed by
+		}
+		from, found := x.passedBy(g)
+		if found == -1 {
+			return
+		}
+		group[at] = x.at(from)[found]
+		g, at = from, found
+	}
+}
+
+// passedBy returns the first slot behind a group that would be in it if it had
+// had room; −1 if there is none.
+func (x *index) passedBy(g uint64) (from uint64, at int) {
+	for from = x.after(g); ; from = x.after(from) {
+		group := x.at(from)
+		for at, slot := range group {
+			if slot != 0 && x.distance(x.home(slot), from) >= x.distance(g, from) {
+				return from, at
+			}
+		}
+		if group.free() >= 0 {
+			return 0, -1
+		}
+	}
+}
+
+// distance returns how many groups behind one another is.
+func (x *index) distance(from, to uint64) uint64 {
+	if to >= from {
+		return to - from
+	}
+	return to + x.groups - from
+}
+
+// growth returns the number of groups after the next growth, and the bytes that
+// it takes.
+func (x *index) growth() (groups uint64, bytes int) {
+	groups = x.groups + x.groups/4 + 1
+	have := uint64(len(x.segments))
+	if x.segments[0] == &nothing {
+		have = 0
+	}
+	need := (groups + segmentGroups - 1) / segmentGroups
+	return groups, int(need-have) * segmentBytes
+}
+
+// grow adds groups and moves every slot to where it is at home then, or behind.
+func (x *index) grow(arena Arena) error {
+	groups, _ := x.growth()
+	if x.segments[0] == &nothing {
+		x.segments = nil // its one group is empty
+	}
+	for uint64(len(x.segments))*segmentGroups < groups {
+		memory, err := newSlab(arena, segmentBytes)
+		if err != nil {
+			if x.segments == nil {
+				*x = newIndex()
+			}
+			return err
+		}
+		x.segments = append(x.segments, (*group)(memory))
+	}
+	x.hand = x.hand / groupSlots * groups / x.groups * groupSlots
+	x.spread(groups)
+	return nil
+}
+
+// spread moves every slot to its home among more groups, from the last group to
+// the first. Homes move up, so a home is among the groups already done, or it is
+// so near below, for a slot that is not at home, that few wait for it at a time.
+func (x *index) spread(groups uint64) {
+	old := x.groups
+	x.groups = groups
+	var waiting, wrapped []uint64
+	for g := old - 1; g < old; g-- {
+		now := x.at(g)
+		for _, slot := range now {
+			if slot != 0 {
+				waiting = append(waiting, slot)
+			}
+		}
+		*now = group{}
+		still := waiting[:0]
+		for _, slot := range waiting {
+			if x.home(slot) < g {
+				still = append(still, slot)
+			} else if !x.placeBefore(slot, groups) {
+				wrapped = append(wrapped, slot)
+			}
+		}
+		waiting = still
+	}
+	for _, slot := range wrapped {
+		x.place(slot)
+	}
+}
+
+// placeBefore is place, up to an end.
+func (x *index) placeBefore(slot, end uint64) bool {
+	for g := x.home(slot); g < end; g++ {
+		if x.put(g, slot) {
+			return true
+		}
+	}
+	return false
+}
+
+// clone returns a copy in memory of its own, on the heap.
+func (x *index) clone() index {
+	c := *x
+	if x.segments[0] == &nothing {
+		return c
+	}
+	c.segments = slices.Clone(x.segments)
+	for i, from := range x.segments {
+		memory, _ := newSlab(Heap{}, segmentBytes) // the heap never fails
+		c.segments[i] = (*group)(memory)
+		copy(unsafe.Slice(c.segments[i], segmentGroups), unsafe.Slice(from, segmentGroups))
+	}
+	return c
+}
+
+// bytes returns the memory of the index.
+func (x *index) bytes() int {
+	if x.segments[0] == &nothing {
+		return 0
+	}
+	return len(x.segments) * segmentBytes
 }

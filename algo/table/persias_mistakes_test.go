@@ -50,7 +50,7 @@ func TestPersiasMistakeUnseededAdmission(t *testing.T) {
 			tab   *table.Table
 			signs []uint64
 		}{{one, signs}, {again, backwards}, {again, signs}, {again, signs}, {left, signs[:400]}, {right, signs[400:]}} {
-			if err := read.tab.LookupStep(step, read.signs, dst[:len(read.signs)*dim]); err != nil {
+			if err := read.tab.LookupStep(step, read.signs, dst[:len(read.signs)*dim], nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestRefusedRowsReadAsZerosAndLearnNothing(t *testing.T) {
 	tab := admitting(t, 0.5)
 	signs := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 1, 2}
 	dst := slices.Repeat([]float32{9}, len(signs)*dim)
-	if err := tab.LookupStep(0, signs, dst); err != nil {
+	if err := tab.LookupStep(0, signs, dst, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused := 0
@@ -92,7 +92,7 @@ func TestRefusedRowsReadAsZerosAndLearnNothing(t *testing.T) {
 		t.Errorf("outcome %+v, want %d refused", got, refused)
 	}
 	all := admitting(t, 1)
-	if err := all.LookupStep(0, signs, dst); err != nil || all.Len() != 8 {
+	if err := all.LookupStep(0, signs, dst, nil); err != nil || all.Len() != 8 {
 		t.Errorf("probability 1 admits %d of 8 rows, error %v", all.Len(), err)
 	}
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"iter"
 	"math"
+	"unsafe"
 
 	"tandem/algo/rng"
 )
@@ -11,6 +12,7 @@ import (
 // sign, and the valid flag ‖ a 31-bit update count.
 const (
 	headerWords = 3
+	headerBytes = 4 * headerWords
 	valid       = 1 << 31
 	maxUpdates  = valid - 1
 )
@@ -28,20 +30,27 @@ func countUpdate(words []uint32) {
 	}
 }
 
+// place returns where a row starts.
+func (t *Table) place(row int) unsafe.Pointer {
+	return unsafe.Add(t.slabs[row>>t.slabShift], (row&(1<<t.slabShift-1))*t.rowBytes)
+}
+
 // row returns the whole row as integers and its values, which are embedding ‖
-// state, as numbers.
+// state, as numbers. Both views are of the same bytes.
 func (t *Table) row(row int) (words []uint32, values []float32) {
-	s := &t.slabs[row>>t.slabShift]
-	lo := (row & (1<<t.slabShift - 1)) * t.rowWords
-	hi := lo + t.rowWords
-	return s.words[lo:hi:hi], s.values[lo+headerWords : hi : hi]
+	start, n := t.place(row), t.rowBytes/4
+	return unsafe.Slice((*uint32)(start), n), unsafe.Slice((*float32)(unsafe.Add(start, headerBytes)), n-headerWords)
 }
 
 // signOf returns the sign of a row.
 func (t *Table) signOf(row int) uint64 {
-	s := &t.slabs[row>>t.slabShift]
-	lo := (row & (1<<t.slabShift - 1)) * t.rowWords
-	return uint64(s.words[lo]) | uint64(s.words[lo+1])<<32
+	words := (*[2]uint32)(t.place(row))
+	return uint64(words[0]) | uint64(words[1])<<32
+}
+
+// updatesOf returns how often a row has been updated.
+func (t *Table) updatesOf(row int) uint32 {
+	return (*[headerWords]uint32)(t.place(row))[2] & maxUpdates
 }
 
 // All iterates over the rows in the order of their creation, as sign and

@@ -6,7 +6,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 
+	"tandem/algo/isa"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
 )
@@ -23,8 +25,8 @@ type Optimizer interface {
 	// Rate returns the learning rate of a training step.
 	Rate(step int) float32
 	// Apply updates embedding and state, in place, by one gradient at a learning
-	// rate.
-	Apply(embedding, state, grad []float32, rate float32)
+	// rate. It changes nothing and returns false if the gradient has a NaN or Inf.
+	Apply(embedding, state, grad []float32, rate float32) bool
 }
 
 // Config describes a table.
@@ -67,12 +69,12 @@ type Table struct {
 	config    Config
 	arena     Arena
 	maxRows   int
-	stateSize int
-	rowWords  int  // header, embedding and state
+	rowBytes  int  // header, embedding and state
 	slabShift uint // a slab holds 1<<slabShift rows
-	slabs     []slab
+	slabs     []unsafe.Pointer
 	rows      int
 	index     index
+	set       isa.Set // what kernels may use
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -85,13 +87,12 @@ func New(config Config, arena Arena) (*Table, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex()}
+	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best()}
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
 	}
-	t.stateSize = config.Optimizer.StateSize(config.Dim)
-	t.rowWords = headerWords + config.Dim + t.stateSize
-	rowsPerSlab := max(slabBytes/(4*t.rowWords), 1)
+	t.rowBytes = headerBytes + 4*(config.Dim+config.Optimizer.StateSize(config.Dim))
+	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
 	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
 	return t, nil
 }
@@ -105,10 +106,11 @@ func (t *Table) Len() int { return t.rows }
 // Rate returns the learning rate of a training step, which Apply takes.
 func (t *Table) Rate(step int) float32 { return t.config.Optimizer.Rate(step) }
 
-// Memory returns the bytes that slabs and index take.
+// Memory returns the bytes that slabs and index take: at most 24 bytes a row
+// beside embedding and state, and one slab and one segment, about a MiB, that
+// are not yet full.
 func (t *Table) Memory() unit.Bytes {
-	slabBytes := 4 * t.rowWords << t.slabShift
-	return unit.Bytes(len(t.slabs)*slabBytes + 8*len(t.index.slots))
+	return unit.Bytes(len(t.slabs)*t.rowBytes<<t.slabShift + t.index.bytes())
 }
 
 // findOrCreate returns the row of a sign that may have been created since its
@@ -127,16 +129,18 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 		return 0, fmt.Errorf("%w: %d rows of at most %d, none for sign %#x: raise max rows, or spread the table over more shards",
 			ErrFull, t.rows, t.maxRows, sign)
 	}
+	if t.index.full() {
+		if err := t.index.grow(t.arena); err != nil {
+			return 0, err
+		}
+	}
 	row := t.rows
 	if row>>t.slabShift == len(t.slabs) {
-		fresh, err := newSlab(t.arena, t.rowWords<<t.slabShift)
+		fresh, err := newSlab(t.arena, t.rowBytes<<t.slabShift)
 		if err != nil {
 			return 0, err
 		}
 		t.slabs = append(t.slabs, fresh)
-	}
-	if t.index.full() {
-		t.growIndex()
 	}
 	words, values := t.row(row)
 	t.initialize(values, sign)
@@ -163,12 +167,12 @@ func (t *Table) initialize(values []float32, sign uint64) {
 func (t *Table) Clone() *Table {
 	clone := *t
 	clone.arena = Heap{}
-	clone.index.slots = slices.Clone(t.index.slots)
-	clone.slabs = make([]slab, len(t.slabs))
-	for i := range t.slabs {
-		// The heap never fails to give a slab.
-		clone.slabs[i], _ = newSlab(Heap{}, len(t.slabs[i].words))
-		copy(clone.slabs[i].words, t.slabs[i].words)
+	clone.index = t.index.clone()
+	clone.slabs = slices.Clone(t.slabs)
+	size := t.rowBytes << t.slabShift
+	for i, from := range t.slabs {
+		clone.slabs[i], _ = newSlab(Heap{}, size) // the heap never fails
+		copy(unsafe.Slice((*byte)(clone.slabs[i]), size), unsafe.Slice((*byte)(from), size))
 	}
 	return &clone
 }

@@ -27,11 +27,17 @@ func (sumOfGrads) Init(state []float32) {
 	}
 }
 func (sumOfGrads) Rate(int) float32 { return 1 }
-func (sumOfGrads) Apply(embedding, state, grad []float32, _ float32) {
+func (sumOfGrads) Apply(embedding, state, grad []float32, rate float32) bool {
+	for _, g := range grad {
+		if g-g != 0 {
+			return false
+		}
+	}
 	for i, g := range grad {
-		embedding[i] -= g
+		embedding[i] -= rate * g
 		state[i] += g
 	}
+	return true
 }
 
 const dim = 3
@@ -370,16 +376,31 @@ func TestShapeMismatchPanics(t *testing.T) {
 	}
 }
 
-// A weight multiplies the rate of its own sign, and no other.
+// A weight multiplies the rate of its own sign, and no other; it follows from the
+// updates that the sign has missed.
 func TestWeightsMultiplyTheRate(t *testing.T) {
 	plain, weighed := mustNew(t, config()), mustNew(t, config())
-	signs, grads := []uint64{1, 2}, []float32{1, 2, 3, 4, 5, 6}
-	mustLookup(t, plain, signs...)
-	mustLookup(t, weighed, signs...)
-	weighed.Apply(signs, grads, 1, []float32{0.5, 1})
-	plain.Apply(signs[:1], grads[:3], 0.5, nil)
-	plain.Apply(signs[1:], grads[3:], 1, nil)
+	signs, grads := []uint64{1, 2, 3}, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	counts := make([]uint32, 3)
+	for _, tab := range []*table.Table{plain, weighed} {
+		if err := tab.LookupStep(0, signs, make([]float32, 9), counts); err != nil {
+			t.Fatal(err)
+		}
+		tab.Apply([]uint64{2, 3, 3}, grads, 1, nil)
+	}
+	var missed []uint32
+	weighed.Apply(signs, grads, 1, &table.Read{
+		Counts: counts,
+		Missed: func(updates uint32) { missed = append(missed, updates) },
+		Weight: func(missed int) float32 { return []float32{1, 0.5, 0.25}[missed] },
+	})
+	for i, rate := range []float32{1, 0.5, 0.25} {
+		plain.Apply(signs[i:i+1], grads[i*dim:(i+1)*dim], rate, nil)
+	}
 	if weighed.Digest() != plain.Digest() {
 		t.Error("a weight is not a factor of the rate")
+	}
+	if !slices.Equal(missed, []uint32{0, 1, 2}) {
+		t.Errorf("updates missed %v, want 0, 1, 2", missed)
 	}
 }

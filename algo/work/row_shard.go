@@ -22,8 +22,7 @@ type rowShard struct {
 	now    []uint32 // scratch
 	// weight is the factor on the learning rate of a gradient that has missed so many
 	// updates; nil if every gradient counts in full.
-	weight  func(missed int) float32
-	weights []float32 // scratch
+	weight func(missed int) float32
 }
 
 type batchName struct{ rank, step int32 }
@@ -34,12 +33,10 @@ func newRowShard(rows *table.Table) *rowShard {
 
 // read looks signs up and remembers the state in which a batch found them.
 func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
-	values := make([]float32, len(signs)*s.rows.Dim())
-	if err := s.rows.LookupStep(int(b.step), signs, values); err != nil {
+	values, counts := make([]float32, len(signs)*s.rows.Dim()), make([]uint32, len(signs))
+	if err := s.rows.LookupStep(int(b.step), signs, values, counts); err != nil {
 		return nil, err
 	}
-	counts := make([]uint32, len(signs))
-	s.rows.UpdateCounts(signs, counts)
 	s.reads[b] = counts
 	return values, nil
 }
@@ -47,44 +44,41 @@ func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
 // peek copies rows for evaluation. Rows that were never updated read as zeros,
 // so that it does not matter which batches have been read, only which have been
 // trained.
-func (s *rowShard) peek(signs []uint64, dst []float32) {
-	s.rows.Peek(signs, dst)
-	counts, dim := make([]uint32, len(signs)), s.rows.Dim()
-	s.rows.UpdateCounts(signs, counts)
-	for i, n := range counts {
-		if n == 0 {
-			clear(dst[i*dim : (i+1)*dim])
-		}
-	}
-}
+func (s *rowShard) peek(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	weights := s.measure(b, put)
-	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank), weights)
+	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank), s.readOf(b))
 }
 
-// measure counts what the gradients of a put have missed, unless the read is
-// not known, and returns what each then weighs.
-func (s *rowShard) measure(b batchName, put route.Put) []float32 {
-	read, known := s.reads[b]
+// readOf takes out what is known of the read of a batch; nil if nothing is.
+func (s *rowShard) readOf(b batchName) *table.Read {
+	counts, known := s.reads[b]
 	if !known {
 		return nil
 	}
+	delete(s.reads, b)
+	return &table.Read{
+		Counts: counts, Weight: s.weight,
+		Missed: func(updates uint32) { s.missed.Add(int(updates)) },
+	}
+}
+
+// measure counts what the gradients of a put that others are merged with have
+// missed, unless the read is not known.
+func (s *rowShard) measure(b batchName, put route.Put) {
+	read, known := s.reads[b]
+	if !known {
+		return
+	}
+	delete(s.reads, b)
 	s.now = append(s.now[:0], read...)
 	s.rows.UpdateCounts(put.Signs, s.now)
 	for i, then := range read {
-		s.missed.Add(int(s.now[i] - then))
+		if then != table.Refused {
+			s.missed.Add(int(s.now[i] - then))
+		}
 	}
-	delete(s.reads, b)
-	if s.weight == nil {
-		return nil
-	}
-	s.weights = s.weights[:0]
-	for i, then := range read {
-		s.weights = append(s.weights, s.weight(int(s.now[i]-then)))
-	}
-	return s.weights
 }
 
 // applyStep gives the rows of all puts of a step, in rank order, their
@@ -109,10 +103,10 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 
 var errGradients = errors.New("gradients are not finite")
 
-// applyRows applies gradients of a step, at its learning rate and by their
-// weights, to rows that a lookup has created.
-func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32, weights []float32) error {
-	outcome := rows.Apply(signs, grads, rows.Rate(int(step)), weights)
+// applyRows applies gradients of a step, at its learning rate, to rows that a
+// lookup has created.
+func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32, read *table.Read) error {
+	outcome := rows.Apply(signs, grads, rows.Rate(int(step)), read)
 	if outcome.NonFinite > 0 {
 		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", outcome.NonFinite, len(signs), errGradients)
 	}

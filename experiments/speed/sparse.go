@@ -188,7 +188,7 @@ func (s *sparseStep) step() error {
 	s.team.Do(pieces, func(shard int) {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi]); err != nil {
+			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], nil); err != nil {
 				errs[shard] = err
 			}
 		}

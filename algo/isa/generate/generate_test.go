@@ -1,0 +1,63 @@
+// Package generate_test writes the assembly that is alike for several sets of
+// vector instructions, from one template.
+package generate_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"text/template"
+)
+
+var rewrite = flag.Bool("rewrite", false, "make the files anew")
+
+// A set is what a template knows of a set of vector instructions.
+type set struct {
+	Name  string // as in the names of functions
+	Wide  bool   // it has masks and 32 registers
+	R     string // what the names of registers begin with
+	Lanes int    // float32 in a register
+	// Whole and Rest move all lanes, or those of a mask.
+	Whole, Rest move
+}
+
+// A move is how values come into registers and out of them.
+type move struct {
+	Wide              bool
+	R                 string
+	Load, Store, Mask string
+}
+
+func sets() []set {
+	return []set{
+		{"AVX512", true, "Z", 16, move{true, "Z", "VMOVUPS", "VMOVUPS", ""}, move{true, "Z", "VMOVUPS.Z", "VMOVUPS", "K1, "}},
+		{"AVX2", false, "Y", 8, move{false, "Y", "VMOVUPS", "VMOVUPS", ""}, move{false, "Y", "VMASKMOVPS", "VMASKMOVPS", "Y15, "}},
+	}
+}
+
+// The committed assembly is that of the templates.
+func TestAssemblyIsGenerated(t *testing.T) {
+	for _, file := range []string{"../../table/kernel_amd64.s", "../../opt/row_amd64.s"} {
+		source := filepath.Join(filepath.Dir(file), "testdata", filepath.Base(file)+".tmpl")
+		var want bytes.Buffer
+		if err := template.Must(template.ParseFiles(source)).Execute(&want, sets()); err != nil {
+			t.Fatal(err)
+		}
+		if *rewrite {
+			if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s is not what %s makes: run go generate ./algo/isa/generate", file, source)
+		}
+	}
+}
+
+//go:generate go test -rewrite

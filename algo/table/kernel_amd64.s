@@ -1,0 +1,322 @@
+// Code generated from testdata/kernel_amd64.s.tmpl by algo/isa/generate. DO NOT EDIT.
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// Registers of all functions here:
+//
+//	SI, BX  where the next hash (or row number) is read, and its row (or values) written
+//	DX      the end of what SI reads
+//	R8, R9  segments, number of groups
+//	R10, CX slabs, and the shift that takes a row number to its slab
+//	R11     bytes of a row
+//
+// GROUP leaves the address of group DI in R14, with R15 as scratch.
+#define GROUP \
+	MOVQ DI, R14 \
+	SHRQ $const_segmentShift, R14 \
+	MOVQ (R8)(R14*8), R14 \
+	MOVQ DI, R15 \
+	ANDQ $(const_segmentGroups-1), R15 \
+	SHLQ $6, R15 \
+	ADDQ R15, R14
+
+// ROW leaves the address of row R15 in R14. The number of a row in its slab is
+// what is left by inSlab, a local variable.
+#define ROW \
+	MOVQ R15, R14 \
+	SHRQ CX, R14 \
+	MOVQ (R10)(R14*8), R14 \
+	ANDQ inSlab-8(SP), R15 \
+	IMULQ R11, R15 \
+	ADDQ R15, R14
+
+// SLABS loads what ROW needs from the view in DI, with R14 as scratch.
+#define SLABS \
+	MOVQ view_slabs(DI), R10 \
+	MOVQ view_slabShift(DI), CX \
+	MOVQ view_rowBytes(DI), R11 \
+	MOVQ $1, R14 \
+	SHLQ CX, R14 \
+	DECQ R14 \
+	MOVQ R14, inSlab-8(SP)
+
+// func askAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64)
+//
+// The hash is rng.Mix.
+TEXT ·askAMD64(SB), NOSPLIT, $0-32
+	MOVQ v+0(FP), DI
+	MOVQ signs+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*8), DX
+	MOVQ hashes+24(FP), BX
+	MOVQ view_segments(DI), R8
+	MOVQ view_groups(DI), R9
+	MOVQ $0xbf58476d1ce4e5b9, R12
+	MOVQ $0x94d049bb133111eb, R13
+ask:
+	MOVQ  (SI), AX
+	MOVQ  AX, DI
+	SHRQ  $30, DI
+	XORQ  DI, AX
+	IMULQ R12, AX
+	MOVQ  AX, DI
+	SHRQ  $27, DI
+	XORQ  DI, AX
+	IMULQ R13, AX
+	MOVQ  AX, DI
+	SHRQ  $31, DI
+	XORQ  DI, AX
+	MOVQ  AX, (BX)
+	SHRQ  $32, AX  // the tag
+	IMULQ R9, AX
+	SHRQ  $32, AX  // its home
+	MOVQ  AX, DI
+	GROUP
+	PREFETCHT0 (R14)
+	ADDQ  $8, SI
+	ADDQ  $8, BX
+	CMPQ  SI, DX
+	JB    ask
+	RET
+
+// func probeAVX512(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
+//
+// Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
+// is a slot with the tag, a bit of R15 an empty one.
+TEXT ·probeAVX512(SB), NOSPLIT, $8-32
+	MOVQ v+0(FP), DI
+	MOVQ hashes+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*8), DX
+	MOVQ rows+24(FP), BX
+	MOVQ view_segments(DI), R8
+	MOVQ view_groups(DI), R9
+	MOVQ view_fetch(DI), R12
+	MOVQ view_mark(DI), R13
+	SLABS
+next:
+	MOVQ  (SI), AX
+	SHRQ  $32, AX
+	MOVQ  AX, DI
+	IMULQ R9, DI
+	SHRQ  $32, DI
+	VPBROADCASTQ AX, Z1
+group:
+	GROUP
+	VMOVDQU64 (R14), Z0
+	VPTESTMQ  Z0, Z0, K2       // full slots
+	VPSRLQ    $32, Z0, Z2
+	VPCMPEQQ  Z1, Z2, K2, K1   // of these, those with the tag
+	KMOVB     K1, AX
+	KMOVB     K2, R15
+	XORL      $0xff, R15
+	TESTL AX, AX
+	JNZ   found
+	TESTL R15, R15
+	JNZ   absent
+	INCQ  DI
+	CMPQ  DI, R9
+	JB    group
+	XORL  DI, DI
+	JMP   group
+absent:
+	MOVL  $-1, (BX)
+	JMP   done
+found:
+	BSFQ  AX, AX
+	MOVL  (R14)(AX*8), R15 // mark and row number + 1
+	MOVL  R15, DI
+	ORL   R13, DI
+	CMPL  DI, R15
+	JEQ   marked           // a line that stays as it is need not be written back
+	MOVL  DI, (R14)(AX*8)
+marked:
+	ANDL  $const_rowMask, R15
+	DECL  R15
+	MOVL  R15, (BX)
+	ROW
+	LEAQ  (R14)(R12*1), R15
+	ANDQ  $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ  $const_lineBytes, R14
+	CMPQ  R14, R15
+	JB    fetch
+done:
+	ADDQ  $8, SI
+	ADDQ  $4, BX
+	CMPQ  SI, DX
+	JB    next
+	VZEROUPPER
+	RET
+
+// func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int)
+//
+// R12 counts the values of a row that are left.
+TEXT ·gatherAVX512(SB), NOSPLIT, $8-40
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	SLABS
+	MOVQ  R13, AX
+	ANDQ  $15, AX
+	MOVQ  $1, R12
+	XCHGQ AX, CX
+	SHLQ  CX, R12
+	XCHGQ AX, CX
+	DECQ  R12
+	KMOVW R12, K1 // the lanes of the last, shorter piece
+row:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $16, R12
+	JLT  rest
+piece:
+	VMOVUPS const_headerBytes(R14), Z0
+	VMOVUPS Z0, (BX)
+	ADDQ $(4*16), R14
+	ADDQ $(4*16), BX
+	SUBQ $16, R12
+	JGE  piece
+rest:
+	ADDQ $16, R12
+	JZ   done
+	VMOVUPS const_headerBytes(R14), K1, Z0
+	VMOVUPS Z0, K1, (BX)
+	LEAQ (BX)(R12*4), BX
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
+
+// func probeAVX2(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
+//
+// Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
+// group, Y5 zeros. A bit of AX
+// is a slot with the tag, a bit of R15 an empty one.
+TEXT ·probeAVX2(SB), NOSPLIT, $8-32
+	MOVQ v+0(FP), DI
+	MOVQ hashes+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*8), DX
+	MOVQ rows+24(FP), BX
+	MOVQ view_segments(DI), R8
+	MOVQ view_groups(DI), R9
+	MOVQ view_fetch(DI), R12
+	MOVQ view_mark(DI), R13
+	SLABS
+	VPXOR Y5, Y5, Y5
+next:
+	MOVQ  (SI), AX
+	SHRQ  $32, AX
+	MOVQ  AX, DI
+	IMULQ R9, DI
+	SHRQ  $32, DI
+	VMOVQ AX, X1
+	VPBROADCASTQ X1, Y1
+group:
+	GROUP
+	VMOVDQU   (R14), Y0
+	VMOVDQU   32(R14), Y3
+	VPSRLQ    $32, Y0, Y2
+	VPSRLQ    $32, Y3, Y4
+	VPCMPEQQ  Y1, Y2, Y2
+	VPCMPEQQ  Y1, Y4, Y4
+	VPCMPEQQ  Y5, Y0, Y0
+	VPCMPEQQ  Y5, Y3, Y3
+	VPANDN    Y2, Y0, Y2       // with the tag, and not empty
+	VPANDN    Y4, Y3, Y4
+	VMOVMSKPD Y2, AX
+	VMOVMSKPD Y4, R15
+	SHLL      $4, R15
+	ORL       R15, AX
+	VMOVMSKPD Y0, R15
+	TESTL AX, AX
+	JNZ   found
+	VMOVMSKPD Y3, AX
+	ORL   AX, R15
+	TESTL R15, R15
+	JNZ   absent
+	INCQ  DI
+	CMPQ  DI, R9
+	JB    group
+	XORL  DI, DI
+	JMP   group
+absent:
+	MOVL  $-1, (BX)
+	JMP   done
+found:
+	BSFQ  AX, AX
+	MOVL  (R14)(AX*8), R15 // mark and row number + 1
+	MOVL  R15, DI
+	ORL   R13, DI
+	CMPL  DI, R15
+	JEQ   marked           // a line that stays as it is need not be written back
+	MOVL  DI, (R14)(AX*8)
+marked:
+	ANDL  $const_rowMask, R15
+	DECL  R15
+	MOVL  R15, (BX)
+	ROW
+	LEAQ  (R14)(R12*1), R15
+	ANDQ  $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ  $const_lineBytes, R14
+	CMPQ  R14, R15
+	JB    fetch
+done:
+	ADDQ  $8, SI
+	ADDQ  $4, BX
+	CMPQ  SI, DX
+	JB    next
+	VZEROUPPER
+	RET
+
+// func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int)
+//
+// R12 counts the values of a row that are left.
+TEXT ·gatherAVX2(SB), NOSPLIT, $8-40
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	SLABS
+row:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $8, R12
+	JLT  rest
+piece:
+	VMOVUPS const_headerBytes(R14), Y0
+	VMOVUPS Y0, (BX)
+	ADDQ $(4*8), R14
+	ADDQ $(4*8), BX
+	SUBQ $8, R12
+	JGE  piece
+rest:
+	ADDQ $8, R12
+	JZ   done
+one:
+	VMOVSS const_headerBytes(R14), X0
+	VMOVSS X0, (BX)
+	ADDQ $4, R14
+	ADDQ $4, BX
+	DECQ R12
+	JNZ  one
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
