@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/rng"
 )
@@ -67,6 +68,7 @@ func (s *Schema) group(slot int) int {
 // Signer turns the ids of one slot into signs.
 type Signer struct {
 	prefix, spacing uint64
+	shift           int // of an id, that leaves its digit above the spacing's
 	stack           HashStack
 }
 
@@ -75,7 +77,7 @@ type Signer struct {
 func (s *Schema) Signer(slot int) Signer {
 	shift := 64 - s.PrefixBits
 	prefix := uint64(s.group(s.firstOfGroup(slot))+1) << shift
-	return Signer{prefix: prefix, spacing: s.spacing(), stack: s.Slots[slot].HashStack}
+	return Signer{prefix: prefix, spacing: s.spacing(), shift: shift, stack: s.Slots[slot].HashStack}
 }
 
 // Sign returns the sign of the row that an id names in a round, below
@@ -92,7 +94,40 @@ func (s Signer) Sign(id uint64, round int) uint64 {
 	if s.stack.Rounds > 0 {
 		id = s.stack.row(id, round)
 	}
-	return id%s.spacing + s.prefix
+	return s.fold(id) + s.prefix
+}
+
+// fold returns id mod spacing, a number of all ones: the digits of the id in base
+// spacing+1 have the id's sum. There are two at most, as a prefix has no more bits
+// than it leaves.
+func (s Signer) fold(id uint64) uint64 {
+	rest := id&s.spacing + id>>(s.shift&63)
+	if rest >= s.spacing { // at most twice the spacing
+		rest -= s.spacing
+	}
+	if rest == s.spacing {
+		rest = 0
+	}
+	return rest
+}
+
+// AppendSigns appends the signs of all rows that ids name: for each id, those of
+// every round.
+func (s Signer) AppendSigns(dst, ids []uint64) []uint64 {
+	if s.stack.Rounds == 0 {
+		dst = slices.Grow(dst, len(ids))
+		signs := dst[len(dst):][:len(ids)]
+		for i, id := range ids {
+			signs[i] = s.fold(id) + s.prefix
+		}
+		return dst[:len(dst)+len(ids)]
+	}
+	for _, id := range ids {
+		for round := range s.stack.Rounds {
+			dst = append(dst, s.Sign(id, round))
+		}
+	}
+	return dst
 }
 
 // HashStack gives the ids of a slot rows in a table of Rounds × Rows rows, however

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -64,4 +65,45 @@ func TestIDsOfASlotCollideOnlyModuloTheSpacing(t *testing.T) {
 			t.Fatalf("%d and %d collide", x, y)
 		}
 	})
+}
+
+// A sign is what the definition says, division and all, where digits carry too.
+func TestSignIsTheRemainder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefixBits := rapid.IntRange(1, batch.MaxPrefixBits).Draw(t, "prefix bits")
+		schema := slots(1, prefixBits)
+		if rapid.Bool().Draw(t, "hash-stack") {
+			schema.Slots[0].HashStack = batch.HashStack{Rounds: rapid.IntRange(1, 3).Draw(t, "rounds"), Rows: 1000}
+		}
+		spacing := uint64(1)<<(64-prefixBits) - 1
+		near := rapid.Custom(func(t *rapid.T) uint64 { // multiples of the spacing, and their neighbours
+			return spacing*rapid.Uint64Range(0, math.MaxUint64/spacing).Draw(t, "turns") + rapid.Uint64Range(0, 2).Draw(t, "more") - 1
+		})
+		ids := rapid.SliceOf(rapid.OneOf(rapid.Uint64(), near)).Draw(t, "ids")
+		signer := schema.Signer(0)
+		var want []uint64
+		for _, id := range ids {
+			if schema.Slots[0].HashStack.Rounds == 0 && signer.Sign(id, 0) != id%spacing+(spacing+1) {
+				t.Fatalf("sign of %d is %d, want the remainder by %d", id, signer.Sign(id, 0), spacing)
+			}
+			for round := range schema.Slots[0].RowsPerID() {
+				want = append(want, signer.Sign(id, round))
+			}
+		}
+		if got := signer.AppendSigns(nil, ids); !slices.Equal(got, want) {
+			t.Fatalf("signs of %d are %d, want %d", ids, got, want)
+		}
+	})
+}
+
+func BenchmarkSign(b *testing.B) {
+	ids, signer := make([]uint64, 4096), slots(1, 8).Signer(0)
+	for i := range ids {
+		ids[i] = uint64(i) * 0x9e3779b97f4a7c15
+	}
+	signs := make([]uint64, 0, len(ids))
+	for b.Loop() {
+		signer.AppendSigns(signs, ids)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(ids)), "ns/id")
 }

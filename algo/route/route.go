@@ -11,8 +11,10 @@ package route
 
 import (
 	"slices"
+	"sync"
 
 	"tandem/algo/batch"
+	"tandem/algo/distinct"
 	"tandem/algo/shard"
 )
 
@@ -29,35 +31,50 @@ type Routed struct {
 }
 
 // Route resolves a part's ids. The signs of a PS are in order of first
-// occurrence, slot by slot. Cost: one hash table operation an occurrence of a
-// row.
+// occurrence, slot by slot. Cost: some 10 ns an occurrence of a row; allocates the
+// result.
 func Route(schema *batch.Schema, part batch.Part, servers int) *Routed {
 	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
-	occurrences := 0
+	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
 	for s, slot := range part.Slots {
-		occurrences += len(slot.IDs) * schema.Slots[s].RowsPerID()
-	}
-	seen := make(map[uint64]int32, occurrences)
-	var found []uint64
-	for s, slot := range part.Slots {
-		signer, rounds := schema.Signer(s), schema.Slots[s].RowsPerID()
-		r.Index[s] = make([]int32, 0, len(slot.IDs)*rounds)
-		for _, id := range slot.IDs {
-			for round := range rounds {
-				sign := signer.Sign(id, round)
-				at, known := seen[sign]
-				if !known {
-					at = int32(len(found))
-					seen[sign] = at
-					found = append(found, sign)
-				}
-				r.Index[s] = append(r.Index[s], at)
-			}
+		n := len(slot.IDs) * schema.Slots[s].RowsPerID()
+		occurrences += n
+		if schema.Slots[s].Group != "" {
+			grouped += n
 		}
 	}
-	r.groupByServer(found, servers)
+	scratch := routings.Get().(*routing)
+	defer routings.Put(scratch)
+	scratch.shared.Reset(grouped)
+	scratch.found = scratch.found[:0]
+	index := make([]int32, occurrences)
+	for s, slot := range part.Slots {
+		scratch.signs = schema.Signer(s).AppendSigns(scratch.signs[:0], slot.IDs)
+		n := len(scratch.signs)
+		r.Index[s], index = index[:n:n], index[n:]
+		// Signs of different groups differ: a slot by itself has a small table to itself.
+		table := &scratch.shared
+		if schema.Slots[s].Group == "" {
+			table = &scratch.own
+			table.Reset(n)
+		}
+		scratch.found = table.Number(r.Index[s], scratch.signs, scratch.found)
+	}
+	r.Signs = slices.Clone(scratch.found)
+	if servers > 1 {
+		r.groupByServer(scratch.found, servers)
+	}
+	r.Bounds[servers] = int32(len(r.Signs))
 	return r
 }
+
+// routing is the scratch of one Route.
+type routing struct {
+	own, shared  distinct.Table
+	signs, found []uint64
+}
+
+var routings = sync.Pool{New: func() any { return new(routing) }}
 
 // groupByServer orders the signs by the PS that owns them, keeping their order
 // otherwise, and renumbers the index.
@@ -72,7 +89,6 @@ func (r *Routed) groupByServer(found []uint64, servers int) {
 	}
 	next := slices.Clone(r.Bounds)
 	moved := make([]int32, len(found))
-	r.Signs = make([]uint64, len(found))
 	for i, sign := range found {
 		at := next[owner[i]]
 		next[owner[i]]++
