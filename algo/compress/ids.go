@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tandem/algo/batch"
+	"tandem/algo/distinct"
 )
 
 // How the ids of a column are written: the byte behind the column's counts.
@@ -29,7 +30,7 @@ const (
 // whichever is smaller. "As numbers" is with the bits that their range takes.
 // Cost: a hash table operation an occurrence, and a sort of the distinct ids.
 func AppendIDs(dst []byte, columns []batch.Jagged) []byte {
-	var d distinct
+	var d dictionaries
 	var counts []uint64
 	for _, c := range columns {
 		counts = counts[:0]
@@ -42,9 +43,10 @@ func AppendIDs(dst []byte, columns []batch.Jagged) []byte {
 	return dst
 }
 
-// distinct finds the distinct ids of a column. Its memory serves all columns.
-type distinct struct {
-	table     []int32  // open addressing: positions in ids plus one; 0: free
+// dictionaries finds the distinct ids of columns. Its memory serves all of them.
+type dictionaries struct {
+	table     distinct.Table
+	numbers   []int32
 	ids       []uint64 // in order of first occurrence, then sorted
 	positions []uint64 // in ids, by occurrence
 	order     []int32
@@ -52,7 +54,7 @@ type distinct struct {
 }
 
 // appendColumn writes the ids of a column.
-func (d *distinct) appendColumn(dst []byte, ids []uint64, samples int) []byte {
+func (d *dictionaries) appendColumn(dst []byte, ids []uint64, samples int) []byte {
 	plain := measure(ids, samples)
 	d.find(ids)
 	positionBits := max(1, bits.Len(uint(max(len(d.ids), 1)-1)))
@@ -76,29 +78,18 @@ func (d *distinct) appendColumn(dst []byte, ids []uint64, samples int) []byte {
 }
 
 // find fills ids and positions.
-func (d *distinct) find(ids []uint64) {
-	tableBits := bits.Len(uint(2 * len(ids)))
-	if len(d.table) < 1<<tableBits {
-		d.table = make([]int32, 1<<tableBits)
-	}
-	table := d.table[:1<<tableBits]
-	clear(table)
-	d.ids, d.positions = d.ids[:0], d.positions[:0]
-	for _, id := range ids {
-		at := id * 0x9e3779b97f4a7c15 >> (64 - tableBits) // Fibonacci hashing
-		for table[at] != 0 && d.ids[table[at]-1] != id {
-			at = (at + 1) & uint64(len(table)-1)
-		}
-		if table[at] == 0 {
-			d.ids = append(d.ids, id)
-			table[at] = int32(len(d.ids))
-		}
-		d.positions = append(d.positions, uint64(table[at]-1))
+func (d *dictionaries) find(ids []uint64) {
+	d.table.Reset(len(ids))
+	d.numbers = slices.Grow(d.numbers[:0], len(ids))[:len(ids)]
+	d.ids = d.table.Number(d.numbers, ids, d.ids[:0])
+	d.positions = d.positions[:0]
+	for _, n := range d.numbers {
+		d.positions = append(d.positions, uint64(n))
 	}
 }
 
 // sort puts the distinct ids in ascending order.
-func (d *distinct) sort() {
+func (d *dictionaries) sort() {
 	d.order, d.moved = d.order[:0], slices.Grow(d.moved[:0], len(d.ids))[:len(d.ids)]
 	for i := range d.ids {
 		d.order = append(d.order, int32(i))

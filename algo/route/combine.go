@@ -1,6 +1,9 @@
 package route
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Put is what a rank's batch gives one PS: the gradient sums of the rows that
 // the PS owns.
@@ -14,14 +17,12 @@ type Put struct {
 // Scale divides the sums of a put in a fresh copy: by the samples of the
 // rank's part if byRank, else by those of the whole step.
 func (p Put) Scale(stepSamples int, byRank bool) []float32 {
-	n := float32(stepSamples)
+	n := stepSamples
 	if byRank {
-		n = float32(p.Samples)
+		n = p.Samples
 	}
 	out := make([]float32, len(p.Sums))
-	for i, v := range p.Sums {
-		out[i] = v / n
-	}
+	divide(out, p.Sums, n)
 	return out
 }
 
@@ -34,38 +35,69 @@ func (p Put) Scale(stepSamples int, byRank bool) []float32 {
 // puts is a power of two and their ranks count up from 0. Puts do not change.
 // Cost: one hash table operation and one row added a (row, rank).
 func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, grads []float32) {
-	rows := 0
-	for _, p := range puts {
-		rows += len(p.Signs)
-	}
-	m := newMerger(dim, len(puts), 0, rows)
-	position := make(map[uint64]int32, rows)
 	for rank, p := range puts {
 		if p.Rank != rank {
 			panic(fmt.Sprintf("route: put %d is of rank %d, want rank order", rank, p.Rank))
 		}
-		m.begin(rank)
-		sums := p.Sums
-		if byRank {
-			sums = p.Scale(stepSamples, true)
-		}
-		for i, sign := range p.Signs {
-			at, known := position[sign]
-			if !known {
-				at = int32(len(signs))
-				position[sign] = at
-				signs = append(signs, sign)
-				m.first, m.last = append(m.first, 0), append(m.last, 0)
-			}
-			m.add(at, sums[i*dim:][:dim])
-		}
 	}
-	grads = m.combine()
+	n := len(puts)
+	if n == 0 || n&(n-1) != 0 {
+		panic(fmt.Sprintf("route: %d puts, want a power of two", n))
+	}
+	if n == 1 {
+		return puts[0].Signs, puts[0].Scale(stepSamples, byRank)
+	}
+	signs, grads = combine(puts, dim, byRank)
 	if !byRank {
-		n := float32(stepSamples)
-		for i := range grads {
-			grads[i] /= n
-		}
+		divide(grads, grads, stepSamples)
 	}
 	return signs, grads
+}
+
+// combine returns the sums along the tree of several puts.
+func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) {
+	m := mergings.Get().(*merging)
+	defer mergings.Put(m)
+	rows := 0
+	for _, p := range puts {
+		rows += len(p.Signs)
+	}
+	scratch := routings.Get().(*routing)
+	defer routings.Put(scratch)
+	scratch.shared.Reset(rows)
+	signs = make([]uint64, 0, rows)
+	index := make([]int32, rows)
+	m.scaled = slices.Grow(m.scaled[:0], rows*dim)[:rows*dim]
+	rows = 0
+	for _, p := range puts {
+		signs = scratch.shared.Number(index[rows:][:len(p.Signs)], p.Signs, signs)
+		if all := m.scaled[rows*dim:]; byRank {
+			divide(all[:len(p.Sums)], p.Sums, p.Samples)
+		} else {
+			copy(all, p.Sums)
+		}
+		rows += len(p.Signs)
+	}
+	m.begin(len(signs))
+	m.count(index)
+	m.order(len(m.scaled))
+	rows = 0
+	for rank, p := range puts {
+		m.group = int32(rank)
+		for i := range p.Signs {
+			m.place(index[rows+i:][:1], int32((rows+i)*dim))
+		}
+		rows += len(p.Signs)
+	}
+	sums = make([]float32, len(signs)*dim)
+	m.sum(sums, m.scaled, dim)
+	return signs, sums
+}
+
+// divide writes x / n to dst, which may be x.
+func divide(dst, x []float32, n int) {
+	by := float32(n)
+	for i, v := range x {
+		dst[i] = v / by
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"tandem/algo/batch"
-	"tandem/algo/collective"
 )
 
 // Merge returns the gradient sum of every distinct row of the part.
@@ -18,124 +17,100 @@ import (
 // it is, sign of zero included, when Combine adds it.
 //
 // Shapes: grads is Samples × schema.EmbeddingWidth(), the gradients of what
-// Pool wrote; the result is len(Signs) × dim. It panics if the length of grads
-// disagrees. Cost: one row added an occurrence of a row, and one for each (row,
-// group).
+// Pool wrote, fewer than 2³¹; the result is len(Signs) × dim. It panics if the
+// length of grads disagrees. Cost: one row added an occurrence of a row, and one
+// for each (row, group).
 func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32 {
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
-	occurrences := 0
-	for _, index := range r.Index {
-		occurrences += len(index)
+	m := mergings.Get().(*merging)
+	defer mergings.Put(m)
+	m.begin(len(r.Signs))
+	for s := range schema.Slots {
+		r.countSlot(m, s, &schema.Slots[s])
 	}
-	m := newMerger(dim, r.part.Groups(), len(r.Signs), occurrences)
-	for g := range m.groups {
-		m.begin(g)
+	m.order(len(grads))
+	for g := range r.part.Groups() {
+		m.group = int32(g)
 		first := 0
 		for s := range schema.Slots {
-			slot := &schema.Slots[s]
-			each, inputs := slot.RowsPerID(), slot.Width()
-			for i := r.part.Bounds[g]; i < r.part.Bounds[g+1]; i++ {
-				m.addSlot(slot, each, r.occurrences(s, i, each), grads[i*width+first:][:inputs])
-			}
-			first += inputs
+			r.placeSlot(m, s, &schema.Slots[s], r.part.Bounds[g], r.part.Bounds[g+1], first, width)
+			first += schema.Slots[s].Width()
 		}
 	}
-	return m.combine()
-}
-
-// merger holds the sums of every (row, group) that occurs. Partial sums of one
-// row are chained in ascending group order.
-type merger struct {
-	dim, groups int
-	group       int32
-	partials    []float32 // values, by partial
-	of          []partial
-	first, last []int32   // by row: its first and latest partial, plus one; 0: none
-	scaled      []float32 // scratch: one gradient
-}
-
-// partial is the sum of one row in one group. next is the row's next partial,
-// plus one; 0: none.
-type partial struct{ group, next int32 }
-
-// newMerger makes room for a number of rows and of calls of add.
-func newMerger(dim, groups, rows, additions int) *merger {
-	return &merger{
-		dim: dim, groups: groups, partials: make([]float32, 0, additions*dim), of: make([]partial, 0, additions),
-		first: make([]int32, rows), last: make([]int32, rows), scaled: make([]float32, dim),
-	}
-}
-
-func (m *merger) begin(group int) { m.group = int32(group) }
-
-// add adds a gradient to the partial sum of a row in the current group.
-func (m *merger) add(row int32, grad []float32) {
-	at := m.last[row] - 1
-	if at < 0 || m.of[at].group != m.group {
-		at = int32(len(m.of))
-		m.of = append(m.of, partial{group: m.group})
-		m.partials = append(m.partials, grad...)
-		if m.last[row] == 0 {
-			m.first[row] = at + 1
-		} else {
-			m.of[m.last[row]-1].next = at + 1
-		}
-		m.last[row] = at + 1
-		return
-	}
-	sum := m.partials[int(at)*m.dim:][:m.dim]
-	for j, v := range grad {
-		sum[j] += v
-	}
-}
-
-// addSlot adds the gradients of one sample's inputs of a slot to the rows that
-// they came from; each id has named that many.
-func (m *merger) addSlot(slot *batch.Slot, each int, named []int32, grads []float32) {
-	if slot.Pooling == batch.Sum {
-		m.addSum(named, grads, slot.SqrtScaling)
-		return
-	}
-	// Further ids Pool has dropped: they have no gradient, though they were read.
-	for k := range min(len(named)/each, slot.FixedSize) {
-		m.addSum(named[k*each:][:each], grads[k*(m.dim+1):][:m.dim], slot.SqrtScaling)
-	}
-}
-
-// addSum adds the gradient of a sum to each of the named rows.
-func (m *merger) addSum(named []int32, grad []float32, scaled bool) {
-	if scaled && len(named) > 1 {
-		scale := sqrtScale(len(named))
-		for j, v := range grad {
-			m.scaled[j] = float32(scale * v)
-		}
-		grad = m.scaled
-	}
-	for _, at := range named {
-		m.add(at, grad)
-	}
-}
-
-// combine returns the sums of every row's partials along the tree.
-func (m *merger) combine() []float32 {
-	none := float32(math.Copysign(0, -1)) // x + −0 is x for every x, −0 included
-	sums := make([]float32, len(m.first)*m.dim)
-	leaves := make([]collective.Leaf, 0, m.groups)
-	for row := range m.first {
-		leaves = leaves[:0]
-		for at := m.first[row]; at != 0; at = m.of[at-1].next {
-			values := m.partials[int(at-1)*m.dim:][:m.dim]
-			leaves = append(leaves, collective.Leaf{Index: int(m.of[at-1].group), Values: values})
-		}
-		sum := sums[row*m.dim:][:m.dim]
-		if len(leaves) > 0 {
-			copy(sum, collective.SparseTree(leaves, m.groups))
-			continue
-		}
-		for j := range sum {
-			sum[j] = none
-		}
-	}
+	sums := make([]float32, len(r.Signs)*dim)
+	m.sum(sums, r.scaleGrads(m, schema, grads, dim), dim)
 	return sums
 }
+
+// countSlot counts the occurrences of a slot that have a gradient. Further ids of a
+// raw slot Pool has dropped: they have none, though they were read.
+func (r *Routed) countSlot(m *merging, s int, slot *batch.Slot) {
+	if slot.Pooling == batch.Sum {
+		m.count(r.Index[s])
+		return
+	}
+	each := slot.RowsPerID()
+	for i := range r.part.Samples {
+		named := r.occurrences(s, i, each)
+		m.count(named[:min(len(named), slot.FixedSize*each)])
+	}
+}
+
+// placeSlot places the same occurrences of the samples from lo to below hi. The
+// inputs of the slot begin at first, of a sample's width.
+func (r *Routed) placeSlot(m *merging, s int, slot *batch.Slot, lo, hi, first, width int) {
+	each := slot.RowsPerID()
+	for i := lo; i < hi; i++ {
+		named, at := r.occurrences(s, i, each), int32(i*width+first)
+		if slot.Pooling == batch.Sum {
+			m.place(named, at)
+			continue
+		}
+		for k := range min(len(named)/each, slot.FixedSize) {
+			m.place(named[k*each:][:each], at+int32(k*(slot.Dim+1)))
+		}
+	}
+}
+
+// scaleGrads returns the gradients of the sums before SqrtScaling: grads as they
+// are, or with those of scaled sums replaced in a copy.
+func (r *Routed) scaleGrads(m *merging, schema *batch.Schema, grads []float32, dim int) []float32 {
+	width, first, copied := schema.EmbeddingWidth(), 0, false
+	for s := range schema.Slots {
+		slot := &schema.Slots[s]
+		each, inputs := slot.RowsPerID(), slot.Width()
+		if slot.SqrtScaling {
+			if !copied {
+				m.scaled = append(m.scaled[:0], grads...)
+				grads, copied = m.scaled, true
+			}
+			for i := range r.part.Samples {
+				named, own := len(r.occurrences(s, i, each)), grads[i*width+first:][:inputs]
+				if slot.Pooling == batch.Sum {
+					scaleGrad(own, named)
+					continue
+				}
+				for k := range min(named/each, slot.FixedSize) {
+					scaleGrad(own[k*(dim+1):][:dim], each)
+				}
+			}
+		}
+		first += inputs
+	}
+	return grads
+}
+
+// scaleGrad scales the gradient of a sum of n rows.
+func scaleGrad(grad []float32, n int) {
+	if n < 2 {
+		return
+	}
+	scale := sqrtScale(n)
+	for j := range grad {
+		grad[j] *= scale
+	}
+}
+
+// negativeZero added to x is x for every x, −0 included.
+var negativeZero = float32(math.Copysign(0, -1))

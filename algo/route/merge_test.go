@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"tandem/algo/batch"
+	"tandem/algo/collective"
+	"tandem/algo/kernel"
 	"tandem/algo/rng"
 	"tandem/algo/route"
 )
@@ -41,6 +43,74 @@ func TestMergeIsTheSumOverOccurrences(t *testing.T) {
 			}
 		}
 	})
+}
+
+// mergePlain is the plain form of Merge: every gradient is added to its row's sum of
+// the group, and these along the tree.
+func mergePlain(r *route.Routed, schema *batch.Schema, b *batch.Batch, groups int, grads []float32, dim int) []float32 {
+	bounds, width := batch.Cut(b, groups, 1)[0].Bounds, schema.EmbeddingWidth()
+	sums := make([]map[uint64][]float32, groups)
+	for g := range sums {
+		sums[g] = map[uint64][]float32{}
+		for _, o := range occurrences(schema, b) { // slot by slot, sample by sample
+			if o.lo < 0 || o.sample < bounds[g] || o.sample >= bounds[g+1] {
+				continue
+			}
+			grad := slices.Clone(grads[o.sample*width+o.lo:][:dim])
+			if o.scale != 1 {
+				for j := range grad {
+					grad[j] *= float32(o.scale)
+				}
+			}
+			if sum, known := sums[g][o.sign]; known {
+				kernel.Add(sum, grad)
+			} else {
+				sums[g][o.sign] = grad
+			}
+		}
+	}
+	var all []float32
+	for _, sign := range r.Signs {
+		var leaves []collective.Leaf
+		for g := range sums {
+			if sum, known := sums[g][sign]; known {
+				leaves = append(leaves, collective.Leaf{Index: g, Values: sum})
+			}
+		}
+		if len(leaves) == 0 { // a raw slot has dropped it wherever it was read
+			all = append(all, slices.Repeat([]float32{float32(math.Copysign(0, -1))}, dim)...)
+			continue
+		}
+		all = append(all, collective.SparseTree(leaves, groups)...)
+	}
+	return all
+}
+
+func TestMergeIsItsPlainForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.IntRange(1, 3).Draw(t, "dim")
+		schema, b := drawBatch(t, dim)
+		groups := 1 << rapid.IntRange(0, 5).Draw(t, "levels")
+		r := routeAll(schema, b, groups, 1, rapid.IntRange(1, 3).Draw(t, "PSs"))[0]
+		grads := drawValues(t, b.Samples*schema.EmbeddingWidth())
+		if got, want := r.Merge(schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim); !sameBits(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
+// The same for a batch of thousands of rows, some in all of its many groups.
+func TestMergeOfALargeBatchIsItsPlainForm(t *testing.T) {
+	const dim, groups = 16, 64
+	schema, b := criteo(600)
+	r := routeAll(schema, b, groups, 1, 2)[0]
+	grads := make([]float32, b.Samples*schema.EmbeddingWidth())
+	for i := range grads {
+		grads[i] = rng.Unit(1, i) - 0.5
+	}
+	if !sameBits(r.Merge(schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim)) {
+		t.Error("the sums differ")
+	}
 }
 
 // With whole numbers, of which float32 adds small ones exactly, what goes in

@@ -31,7 +31,7 @@ type DenseValues struct {
 // Snapshot is all that an Evaluation needs of a State, in memory of its own.
 type Snapshot struct {
 	dense DenseValues
-	rows  []float32 // in the order of Evaluation.signs
+	rows  []float32 // of Evaluation.routed
 }
 
 // Evaluation is a set of test rows that can be predicted again and again. Its
@@ -41,23 +41,14 @@ type Evaluation struct {
 	schema *batch.Schema
 	test   *batch.Batch
 	dim    int
-	signs  []uint64 // distinct, those of PS p at [bounds[p], bounds[p+1])
-	bounds []int32
-	place  map[uint64]int // of a sign in signs
+	routed *route.Routed
 }
 
 // newEvaluation resolves the ids of test rows whose embedding rows lie on a
-// number of PSs. Memory: some 40 bytes for each distinct id.
+// number of PSs. Memory: 8 bytes for each distinct id, and 4 for each id.
 func newEvaluation(engine model.Engine, schema *batch.Schema, dim, servers int, test *batch.Batch) *Evaluation {
 	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], servers)
-	e := &Evaluation{
-		engine: engine, schema: schema, test: test, dim: dim,
-		signs: routed.Signs, bounds: routed.Bounds, place: make(map[uint64]int, len(routed.Signs)),
-	}
-	for i, sign := range e.signs {
-		e.place[sign] = i
-	}
-	return e
+	return &Evaluation{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
 // Snapshot copies what the test rows need: a row for each of their distinct
@@ -67,10 +58,10 @@ func (e *Evaluation) Snapshot(s State) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.signs)*e.dim)}
-	for p := range len(e.bounds) - 1 {
-		lo, hi := int(e.bounds[p]), int(e.bounds[p+1])
-		if err := s.PeekRows(p, e.signs[lo:hi], shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
+	for p := range len(e.routed.Bounds) - 1 {
+		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
+		if err := s.PeekRows(p, e.routed.Of(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
 			return nil, err
 		}
 	}
@@ -85,19 +76,14 @@ const evaluationBatch = 1024
 func (e *Evaluation) Predict(shot *Snapshot) []float32 {
 	pass := e.engine.NewPass(evaluationBatch)
 	width := e.schema.EmbeddingWidth()
-	probabilities := make([]float32, 0, e.test.Samples)
+	pooled := make([]float32, min(evaluationBatch, e.test.Samples)*width)
+	probabilities := make([]float32, 0, len(e.test.Labels))
 	for lo := 0; lo < e.test.Samples; lo += evaluationBatch {
 		hi := min(lo+evaluationBatch, e.test.Samples)
 		part := batch.Cut(batch.Slice(e.test, lo, hi), 1, 1)[0]
-		routed := route.Route(e.schema, part, 1)
-		rows := make([]float32, 0, len(routed.Signs)*e.dim)
-		for _, sign := range routed.Signs {
-			at := e.place[sign] * e.dim
-			rows = append(rows, shot.rows[at:at+e.dim]...)
-		}
-		pooled := make([]float32, part.Samples*width)
-		routed.Pool(pooled, e.schema, rows, e.dim)
-		in := input(&part, pooled, width, 0)
+		own := pooled[:(hi-lo)*width]
+		e.routed.PoolSamples(own, e.schema, shot.rows, e.dim, lo, hi)
+		in := input(&part, own, width, 0)
 		in.Labels = nil
 		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
 		for _, z := range logits {
