@@ -105,7 +105,7 @@ func TestRowsNotYetTrainedReadAsZeros(t *testing.T) {
 	mustStep(t, q, 1)
 	want := evaluate(q, source.all)
 	rows := q.Rows().Len()
-	signs := q.NewEvaluation(source.all).signs
+	signs := q.NewEvaluation(source.all).routed.Signs
 	if _, err := q.rows.read(batchName{0, 1}, signs); err != nil {
 		t.Fatal(err)
 	}
