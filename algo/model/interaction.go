@@ -1,5 +1,7 @@
 package model
 
+import "tandem/algo/kernel"
+
 // interaction gives the dot products of all pairs of vectors v_0, v_1, …, the
 // strictly lower triangle of their Gram matrix row by row:
 //
@@ -30,30 +32,28 @@ func (t *interaction) cost() (flops float64, values, kernels int) {
 	return float64(2 * t.dim * t.pairs()), t.count*t.dim + t.pairs(), 1
 }
 
-func (t *interaction) newPass(int) partPass { return t }
+func (t *interaction) newPass(int) partPass {
+	return &interactionPass{t, kernel.NewInteraction(t.count, t.dim)}
+}
 
-// forward computes row r of the triangle as v_r times the vectors before it.
-func (t *interaction) forward(p *pass) {
-	all, out := p.value(t.input), p.value(t.output)
+type interactionPass struct {
+	*interaction
+	pairwise *kernel.Interaction
+}
+
+func (t *interactionPass) forward(p *pass) {
+	vectors, out := p.value(t.input), p.value(t.output)
+	width, pairs := t.count*t.dim, t.pairs()
 	for i := range p.samples {
-		vectors := all[i*t.count*t.dim:][:t.count*t.dim]
-		for r := 1; r < t.count; r++ {
-			p.net.products.Gemm(false, true, 1, r, t.dim, vectors[r*t.dim:], t.dim, vectors, t.dim, 0, out, r)
-			out = out[r:]
-		}
+		t.pairwise.Forward(out[i*pairs:][:pairs], vectors[i*width:][:width])
 	}
 }
 
-// backward uses that the product ⟨v_r, v_j⟩ gives v_j to the gradient of v_r and
-// v_r to that of v_j.
-func (t *interaction) backward(p *pass, _ []float32) {
-	all, allGrad, grad := p.value(t.input), p.cleared(t.input), p.grad(t.output)
+func (t *interactionPass) backward(p *pass, _ []float32) {
+	vectors, grad := p.value(t.input), p.grad(t.output)
+	vectorGrad, fresh := p.flow(t.input)
+	width, pairs := t.count*t.dim, t.pairs()
 	for i := range p.samples {
-		vectors, vectorGrad := all[i*t.count*t.dim:][:t.count*t.dim], allGrad[i*t.count*t.dim:][:t.count*t.dim]
-		for r := 1; r < t.count; r++ {
-			p.net.products.Gemm(false, false, 1, t.dim, r, grad, r, vectors, t.dim, 1, vectorGrad[r*t.dim:], t.dim)
-			p.net.products.Gemm(true, false, r, t.dim, 1, grad, r, vectors[r*t.dim:], t.dim, 1, vectorGrad, t.dim)
-			grad = grad[r:]
-		}
+		t.pairwise.Backward(vectorGrad[i*width:][:width], vectors[i*width:][:width], grad[i*pairs:][:pairs], fresh)
 	}
 }
