@@ -47,13 +47,26 @@ const (
 	IndexCompressed = "compressed" // distinct ids and positions, in the bits they take
 )
 
+// What the operands of the dense network's matrix products are rounded to.
+const (
+	FP32 = "fp32" // nothing: they are fp32
+	BF16 = "bf16" // bf16; sums, parameters and gradients stay fp32
+)
+
+// DensePrecisions lists what DensePrecision may be.
+func DensePrecisions() []string { return []string{FP32, BF16} }
+
 // Training describes how a model is trained, the same for simulator and
 // runtime. The zero value of a field is not its default: start from Default.
 type Training struct {
 	Mode  string        `yaml:"mode"`  // sequential, sync, hybrid, async-ps, async-average or ssp
 	Model model.Spec    `yaml:"model"` // the dense network
 	Dense opt.DenseSpec `yaml:"dense-optimizer"`
-	Rows  opt.RowSpec   `yaml:"row-optimizer"`
+	// DensePrecision is fp32 or bf16. The latter rounds what is multiplied, nothing
+	// that is kept, and is faster only by an engine with bf16 multipliers. A simulated
+	// cluster has a precision of its own, at which it prices work.
+	DensePrecision string      `yaml:"dense-precision"`
+	Rows           opt.RowSpec `yaml:"row-optimizer"`
 	// RowInit is the bound b of the initial row values, uniform in (−b, b).
 	RowInit float64 `yaml:"row-init"`
 
@@ -128,7 +141,7 @@ type Training struct {
 // Default returns a training of the default network in hybrid mode.
 func Default() Training {
 	return Training{
-		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), Rows: opt.DefaultRow(), RowInit: 0.01,
+		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), DensePrecision: FP32, Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
 		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw, Seed: 1,
 	}
@@ -242,6 +255,7 @@ func (t *Training) validateChoices() error {
 		{"merge", cmp.Or(t.Merge, MergeStep), []string{MergeStep, MergeRank}}, // empty is a default
 		{"scale", t.Scale, []string{ScaleGlobal, ScaleRank}},
 		{"wire", string(t.Wire), Wires()},
+		{"dense-precision", t.DensePrecision, DensePrecisions()},
 		{"index", t.Index, []string{IndexRaw, IndexCompressed}},
 	} {
 		if !slices.Contains(f.known, f.value) {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"tandem/algo/job"
 	"tandem/algo/kernel"
 	"tandem/algo/table"
 )
@@ -10,6 +11,18 @@ import (
 type Machine struct {
 	Products kernel.Products // of the dense network; nil: kernel.NewProducts(nil)
 	Arena    table.Arena     // of the embedding rows; nil: table.Heap
+}
+
+// Multiplier returns what multiplies the matrices of a training on this machine.
+func (m Machine) Multiplier(t *job.Training) kernel.Products {
+	products := m.Products
+	if products == nil {
+		products = kernel.NewProducts(nil)
+	}
+	if t.DensePrecision == job.BF16 {
+		return kernel.BF16Products(products)
+	}
+	return products
 }
 
 // arena returns where rows are kept.

@@ -15,7 +15,6 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/compress"
 	"tandem/algo/job"
-	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/model"
 	"tandem/algo/msg"
@@ -53,7 +52,7 @@ func New(t job.Training, source batch.Source, m Machine) (*Performer, error) {
 // others the source is its schema.
 func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Address) bool) (*Performer, error) {
 	schema := source.Schema()
-	engine, err := NewEngine(&t, schema, m.Products)
+	engine, err := NewEngine(&t, schema, m)
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +113,13 @@ func (p *Performer) replica(rank int32) *Dense {
 	return p.dense
 }
 
-// NewEngine checks a schema and returns the built-in engine for it, which
-// multiplies by products: see model.New.
-func NewEngine(t *job.Training, schema *batch.Schema, products kernel.Products) (model.Engine, error) {
+// NewEngine checks a schema and returns the built-in engine for it on a machine:
+// see model.New.
+func NewEngine(t *job.Training, schema *batch.Schema, m Machine) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
-	return model.New(t.Model, schema, products)
+	return model.New(t.Model, schema, m.Multiplier(t))
 }
 
 // NewTable returns one empty shard of the embedding rows.

@@ -31,7 +31,7 @@ type Sequential struct {
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
 // them.
 func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential, error) {
-	engine, err := NewEngine(&t, source.Schema(), m.Products)
+	engine, err := NewEngine(&t, source.Schema(), m)
 	if err != nil {
 		return nil, err
 	}

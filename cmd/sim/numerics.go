@@ -146,7 +146,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 	o.Observer = w
 	o.Numbers = func(t job.Training) (cluster.Numbers, error) {
 		var err error
-		if numbers, err = pool.New(t, source, work.Machine{Products: q.products}, q.workers); err != nil {
+		if numbers, err = pool.New(t, source, q.machine, q.workers); err != nil {
 			return nil, err
 		}
 		w.evaluator = numbers.NewEvaluator(t.EvaluateEvery, q.data.Test)

@@ -40,7 +40,7 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
 	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\nTrained for real; seconds are simulated, %s.\n", q.job.Name, q.where(), q.batch, seconds)
-	fmt.Fprintf(w, "Numbers by %s.\n", q.products.Name())
+	fmt.Fprintf(w, "Numbers by %s.\n", q.multiplier().Name())
 	r := outcomes(lessons)
 	for _, part := range []func() error{
 		func() error { return q.writeTrained(w, lessons) },
@@ -193,7 +193,7 @@ type targetRecord struct {
 
 func (q *question) writeLessonsJSON(w io.Writer, lessons []*lesson) error {
 	d := lessonsDocument{
-		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Engine: q.products.Name(),
+		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Engine: q.multiplier().Name(),
 		Assumptions: lessons[0].middle().answer.Assumptions,
 	}
 	for _, l := range lessons {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/work"
 	"tandem/cmd/face"
@@ -24,7 +23,7 @@ import (
 func lessonOn(t *testing.T) *question {
 	t.Helper()
 	q := &question{job: jobfile.Job{Name: "small", Training: job.Default(), Cluster: cluster.Persia()}}
-	q.batch, q.workers, q.products = 16, 1, kernel.NewProducts(nil)
+	q.batch, q.workers = 16, 1
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
 	j := &q.job.Training
 	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers, j.Prefetch = 2, 2, 2, 4

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/cmd/workload"
@@ -30,7 +31,7 @@ type question struct {
 	workload cluster.Workload
 	layout   *model.Layout
 	data     *datasets.Dataset // to train on; nil without numerics
-	products kernel.Products   // to train with; nil: the built-in ones
+	machine  work.Machine      // to train on
 	persia   bool              // Persia's experiment as published: its figures stand beside ours
 	command  string            // that reproduces the answer
 }
@@ -118,15 +119,18 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	return q, nil
 }
 
+// multiplier is what multiplies the matrices of a training.
+func (q *question) multiplier() kernel.Products { return q.machine.Multiplier(&q.job.Training) }
+
 // load finds out what the simulator needs to know of the data, and reads them if
 // they are trained on.
 func (q *question) load(folder string, say io.Writer) (err error) {
 	if q.numerics {
-		if q.products, err = engine.FromEnvironment(nil, say); err != nil {
+		if q.machine.Products, err = engine.FromEnvironment(nil, say); err != nil {
 			return err
 		}
 		// Not in the report, which is the same on any machine.
-		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.products.Name(), engine.GFLOPS(q.products))
+		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), engine.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
 		}

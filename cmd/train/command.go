@@ -45,6 +45,7 @@ type flags struct {
 	record     bool
 	processes  bool
 	cpuProfile string
+	precision  string
 }
 
 const usage = `Train a recommender model, in this process or in one for each role, and compare the modes.
@@ -102,6 +103,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
 	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
+	fs.StringVar(&f.precision, "dense-precision", "fp32", "what is multiplied in the dense network: fp32, or bf16 for rounded to that")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
 "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; may be repeated`)
 	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay: delay the gradients of the dense network by as much")
@@ -163,6 +165,13 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 				return errors.New(job.Unknown(f.wire, job.Wires()))
 			}
 			t.Wire = compress.Form(f.wire)
+			return nil
+		},
+		"dense-precision": func() error {
+			if !slices.Contains(job.DensePrecisions(), f.precision) {
+				return errors.New(job.Unknown(f.precision, job.DensePrecisions()))
+			}
+			t.DensePrecision = f.precision
 			return nil
 		},
 		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },

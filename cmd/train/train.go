@@ -77,7 +77,8 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(j, data, products)
+	machine := work.Machine{Products: products}
+	r := newReport(j, data, machine.Multiplier(&j.Training))
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			if err != nil {
 				return nil, err
 			}
-			o := train.Options{Machine: work.Machine{Products: products}, Progress: func(done, steps int) {
+			o := train.Options{Machine: machine, Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}}
 			run := plainly

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -22,7 +23,12 @@ func eachLibrary(t *testing.T, test func(t *testing.T, p *products)) {
 			if err != nil {
 				t.Skip(err)
 			}
-			test(t, opened.(*products))
+			switch p := opened.(type) {
+			case *products:
+				test(t, p)
+			case *bf16Capable:
+				test(t, p.products)
+			}
 		})
 	}
 }
@@ -206,6 +212,56 @@ func TestEmptyProducts(t *testing.T) {
 	})
 }
 
+// bf16 products, of a library or on top of one, are the float64 products of what
+// the operands round to, up to the error of an fp32 sum; nor do they depend on the
+// crew, or allocate.
+func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			opened, err := Open(name, nil)
+			if err != nil {
+				t.Skip(err)
+			}
+			withCrew, _ := Open(name, crew(3))
+			p, q := kernel.BF16Products(opened), kernel.BF16Products(withCrew)
+			t.Log(p.Name())
+			rapid.Check(t, func(t *rapid.T) {
+				s := drawShape(t)
+				beta := rapid.SampledFrom([]float32{0, 1, 0.3}).Draw(t, "beta")
+				a, b, c := s.operands(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+				c2 := slices.Clone(c)
+				rounded := func(x []float32) []float32 {
+					x = slices.Clone(x)
+					for i := range x {
+						x[i] = kernel.FromBF16(kernel.BF16(x[i]))
+					}
+					return x
+				}
+				want := s.exact(rounded(a), rounded(b), beta, c)
+				p.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, beta, c, s.ldc)
+				q.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, beta, c2, s.ldc)
+				bound := float64(s.k+2) * float64(s.k+1) / (1 << 24) // as in TestProductsAreNearTheFloat64Products
+				for i := range c {
+					if d := math.Abs(float64(c[i]) - want[i]); !(d <= bound) {
+						t.Fatalf("element %d is off by %g, want at most %g", i, d, bound)
+					}
+					if c[i] != c2[i] {
+						t.Fatalf("element %d is %v, and %v with a crew", i, c[i], c2[i])
+					}
+				}
+			})
+			if raceDetector {
+				return
+			}
+			const size = 100
+			x, y := make([]float32, size*size), make([]float32, size*size)
+			if n := testing.AllocsPerRun(10, func() { p.Gemm(true, false, size, size, size, x, size, x, size, 0, y, size) }); n != 0 {
+				t.Errorf("%v allocations a product, want 0", n)
+			}
+		})
+	}
+}
+
 func TestShapeMismatchPanicsWithBothSizes(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, p *products) {
 		defer func() {
@@ -238,7 +294,7 @@ func BenchmarkProducts(b *testing.B) {
 	all := map[string]kernel.Products{"built-in": kernel.NewProducts(nil)}
 	for _, name := range Names() {
 		if p, err := Open(name, nil); err == nil {
-			all[name] = p
+			all[name], all[name+"-bf16"] = p, kernel.BF16Products(p)
 		}
 	}
 	for _, layer := range []struct{ samples, in, out int }{{256, 1024, 512}, {4096, 64, 32}, {16, 32, 16}} {

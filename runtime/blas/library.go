@@ -5,6 +5,7 @@ package blas
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -36,6 +37,8 @@ type library struct {
 // is missing if there is no such library, if it lacks what is needed, is too old,
 // or multiplies wrongly. An opened library stays open.
 func Open(name string, crew kernel.Crew) (kernel.Products, error) {
+	runtime.LockOSThread() // C keeps the reason of a failure for the thread that failed
+	defer runtime.UnlockOSThread()
 	if err := prepareEnvironment(); err != nil {
 		return nil, err
 	}
@@ -58,6 +61,9 @@ func Open(name string, crew kernel.Crew) (kernel.Products, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if l.dnnlBF16 != 0 {
+		return &bf16Capable{newProducts(l, crew)}, nil
 	}
 	return newProducts(l, crew), nil
 }
@@ -127,15 +133,26 @@ func (l *library) identifyOneDNN(version uintptr, find func(string) uintptr) err
 }
 
 // try multiplies 2×3 by 3×2 and compares with the exact result: what calls
-// itself sgemm_ may be something else.
+// itself sgemm_ may be something else. A library that does not multiply bf16 on
+// this processor is used without that.
 func (l *library) try() error {
 	a, b := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 2, 0, 0, 1, 3} // B is stored transposed
 	got, want := [4]float32{1, 1, 1, 1}, [4]float32{6, 12, 15, 24}
-	if err := l.multiply(false, true, 2, 2, 3, &a[0], 3, &b[0], 3, 1, &got[0], 2); err != nil {
+	if err := l.multiply(false, false, true, 2, 2, 3, unsafe.Pointer(&a[0]), 3, unsafe.Pointer(&b[0]), 3, 1, &got[0], 2); err != nil {
 		return err
 	}
 	if got != want {
 		return fmt.Errorf("%s says that a product is %v, want %v", l.name, got, want)
+	}
+	if l.dnnlBF16 != 0 {
+		a16, b16 := make([]uint16, len(a)), make([]uint16, len(b))
+		kernel.ToBF16(a16, a) // exact
+		kernel.ToBF16(b16, b)
+		got = [4]float32{1, 1, 1, 1}
+		err := l.multiply(true, false, true, 2, 2, 3, unsafe.Pointer(&a16[0]), 3, unsafe.Pointer(&b16[0]), 3, 1, &got[0], 2)
+		if err != nil || got != want {
+			l.dnnlBF16 = 0
+		}
 	}
 	return nil
 }

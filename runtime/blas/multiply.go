@@ -10,15 +10,19 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// multiply makes a product of which no size is 0, by one call of the library. Only
-// oneDNN says when it cannot.
-func (l *library) multiply(transA, transB bool, m, n, k int, a *float32, lda int, b *float32, ldb int, beta float32, c *float32, ldc int) error {
+// multiply makes a product of which no size is 0, by one call of the library. A and
+// B are float32, or bf16 if narrow, which takes a dnnlBF16. Only oneDNN says when
+// it cannot.
+func (l *library) multiply(narrow, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
 	if l.alone != nil {
 		l.alone.Lock()
 		defer l.alone.Unlock()
 	}
-	if l.dnnlSgemm != 0 {
-		return l.callDNNL(l.dnnlSgemm, transA, transB, m, n, k, unsafe.Pointer(a), lda, unsafe.Pointer(b), ldb, beta, c, ldc)
+	switch {
+	case narrow:
+		return l.callDNNL(l.dnnlBF16, transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc)
+	case l.dnnlSgemm != 0:
+		return l.callDNNL(l.dnnlSgemm, transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc)
 	}
 	l.callFortran(transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc)
 	return nil
@@ -31,7 +35,8 @@ type fortranCall struct {
 	transA, transB         byte
 	m, n, k, lda, ldb, ldc int64
 	alpha, beta            float32
-	a, b, c                *float32 // so that the collector sees them
+	a, b                   unsafe.Pointer // so that the collector sees them
+	c                      *float32
 	arguments              [15]uintptr
 }
 
@@ -44,15 +49,15 @@ var idleFortran = sync.Pool{New: func() any { return new(fortranCall) }}
 // and floats to one function, and this is why sgemm_ is called and not
 // cblas_sgemm. The two 1s are the lengths of the first two arguments, which
 // Fortran compilers pass behind all others.
-func (l *library) callFortran(transA, transB bool, m, n, k int, a *float32, lda int, b *float32, ldb int, beta float32, c *float32, ldc int) {
+func (l *library) callFortran(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) {
 	x := idleFortran.Get().(*fortranCall)
 	x.transA, x.transB, x.m, x.n, x.k = letter(transA), letter(transB), int64(m), int64(n), int64(k)
 	x.lda, x.ldb, x.ldc, x.alpha, x.beta, x.a, x.b, x.c = int64(lda), int64(ldb), int64(ldc), 1, beta, a, b, c
 	x.arguments = [...]uintptr{
 		uintptr(unsafe.Pointer(&x.transB)), uintptr(unsafe.Pointer(&x.transA)),
 		uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.k)),
-		uintptr(unsafe.Pointer(&x.alpha)), uintptr(unsafe.Pointer(b)), uintptr(unsafe.Pointer(&x.ldb)),
-		uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&x.lda)),
+		uintptr(unsafe.Pointer(&x.alpha)), uintptr(b), uintptr(unsafe.Pointer(&x.ldb)),
+		uintptr(a), uintptr(unsafe.Pointer(&x.lda)),
 		uintptr(unsafe.Pointer(&x.beta)), uintptr(unsafe.Pointer(c)), uintptr(unsafe.Pointer(&x.ldc)), 1, 1,
 	}
 	purego.SyscallN(l.sgemm, x.arguments[:]...)

@@ -4,6 +4,7 @@ package blas
 
 import (
 	"sync"
+	"unsafe"
 
 	"tandem/algo/kernel"
 )
@@ -51,8 +52,14 @@ func (p *products) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, 
 	}
 	one := p.idle.Get().(*product)
 	one.library, one.transA, one.transB, one.m, one.n, one.k = p.library, transA, transB, m, n, k
-	one.a, one.lda, one.b, one.ldb, one.beta, one.c, one.ldc = a, lda, b, ldb, beta, c, ldc
+	one.narrow, one.a, one.lda, one.b, one.ldb = false, unsafe.Pointer(&a[0]), lda, unsafe.Pointer(&b[0]), ldb
+	one.beta, one.c, one.ldc = beta, c, ldc
 	one.run(p.crew)
+	p.release(one)
+}
+
+// release lets go of the caller's matrices.
+func (p *products) release(one *product) {
 	one.a, one.b, one.c = nil, nil, nil
 	p.idle.Put(one)
 }
@@ -62,9 +69,10 @@ type product struct {
 	library        *library
 	transA, transB bool
 	m, n, k        int
-	a              []float32
+	narrow         bool // A and B are bf16, not float32
+	a              unsafe.Pointer
 	lda            int
-	b              []float32
+	b              unsafe.Pointer
 	ldb            int
 	beta           float32
 	c              []float32
@@ -105,7 +113,12 @@ func (p *product) multiplyPiece(i int) {
 		lo, hi := i*n/p.pieces, (i+1)*n/p.pieces
 		n, atB, atC = hi-lo, start(lo, p.ldb, p.transB), lo
 	}
-	err := p.library.multiply(p.transA, p.transB, m, n, p.k, &p.a[atA], p.lda, &p.b[atB], p.ldb, p.beta, &p.c[atC], p.ldc)
+	size := 4
+	if p.narrow {
+		size = 2
+	}
+	err := p.library.multiply(p.narrow, p.transA, p.transB, m, n, p.k,
+		unsafe.Add(p.a, size*atA), p.lda, unsafe.Add(p.b, size*atB), p.ldb, p.beta, &p.c[atC], p.ldc)
 	if err != nil {
 		panic("blas: " + err.Error())
 	}

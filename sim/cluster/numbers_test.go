@@ -156,7 +156,7 @@ func hosts(workers, servers int) Spec {
 // simulate trains with numbers that prepare may change.
 func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
-	engine, err := work.NewEngine(&j, source.Schema(), nil)
+	engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestNumbersFail(t *testing.T) {
 	} {
 		j := numeric(job.Hybrid, 2)
 		c.change(&j)
-		engine, err := work.NewEngine(&j, source.Schema(), nil)
+		engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		j.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
 		none := 0
 		j.Staleness = &none
-		engine, err := work.NewEngine(&j, source.Schema(), nil)
+		engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
