@@ -7,16 +7,19 @@ import (
 	"path/filepath"
 
 	"tandem/algo/model"
+	"tandem/algo/work"
+	"tandem/datasets"
 )
 
 // Kinds of cases.
 const (
 	kindDense  = "dense"  // forward, backward and optimizer of a network
 	kindSparse = "sparse" // lookup, pooling, sums of gradients and optimizer of rows
+	kindTrain  = "train"  // a training from data to model
 )
 
 // kinds lists them, in the order of reports.
-func kinds() []string { return []string{kindDense, kindSparse} }
+func kinds() []string { return []string{kindDense, kindSparse, kindTrain} }
 
 // Number formats of products.
 const (
@@ -26,12 +29,13 @@ const (
 
 // testCase is one thing that both sides do for some seconds.
 type testCase struct {
-	Kind    string `json:"kind" yaml:"kind"`
-	Batch   int    `json:"batch" yaml:"batch"` // samples a step
-	Threads int    `json:"threads" yaml:"threads"`
-	Format  string `json:"format" yaml:"format"`
-	Net     *net   `json:"net,omitempty" yaml:"net,omitempty"`
-	Rows    *rows  `json:"rows,omitempty" yaml:"rows,omitempty"`
+	Kind    string  `json:"kind" yaml:"kind"`
+	Batch   int     `json:"batch" yaml:"batch"` // samples a step
+	Threads int     `json:"threads" yaml:"threads"`
+	Format  string  `json:"format" yaml:"format"`
+	Net     *net    `json:"net,omitempty" yaml:"net,omitempty"`
+	Rows    *rows   `json:"rows,omitempty" yaml:"rows,omitempty"`
+	Corpus  *corpus `json:"corpus,omitempty" yaml:"corpus,omitempty"`
 	// Wanted is the least ratio of rates, Tandem's to PyTorch's, that is called ok;
 	// 0: it is only reported.
 	Wanted float64 `json:"wanted,omitempty" yaml:"wanted,omitempty"`
@@ -58,11 +62,33 @@ func (c *testCase) String() string {
 	if c.Kind == kindSparse {
 		return fmt.Sprintf("sparse step, dim %d, %s", c.Rows.Dim, c.Rows.Law)
 	}
-	name := "dense step, " + c.Net.Name
+	name := map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 	if c.Format != fp32 {
 		name += ", " + c.Format
 	}
 	return name
+}
+
+// warmUps is the number of steps that caches, branch predictors and page tables get
+// before time is taken; a whole training needs but one.
+func (c *testCase) warmUps() int {
+	if c.Kind == kindTrain {
+		return 1
+	}
+	return 3
+}
+
+// tolerance is how far apart both sides may be when they are warm, of the value.
+// Sums in other orders, by 1e-7 here, and products of bfloat16 round otherwise;
+// trainings begin with other parameters and rows.
+func (c *testCase) tolerance() float64 {
+	switch {
+	case c.Kind == kindTrain:
+		return 0.05
+	case c.Format == bf16:
+		return 0.05
+	}
+	return 1e-4
 }
 
 // prepared is a case with what both sides compute on. The peer reads it from
@@ -72,7 +98,10 @@ type prepared struct {
 	folder string
 	files  map[string]string // by name
 	arrays map[string][]float32
-	ids    []int64 // of a sparse case
+	ids    []int64           // of a sparse case
+	data   *datasets.Dataset // of a training
+	// machine is what Tandem computes on.
+	machine work.Machine
 }
 
 // newPrepared returns a case without values yet. Remove deletes its files.

@@ -1,9 +1,11 @@
 package speed
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tandem/algo/batch"
 	"tandem/algo/collective"
@@ -116,7 +118,11 @@ func (d *denseStep) loss() float64 {
 	return sum / float64(d.samples)
 }
 
-// step implements stepper.
+// run implements stepper.
+func (d *denseStep) run(ctx context.Context, steps int) (time.Duration, error) {
+	return timed(ctx, steps, d.step)
+}
+
 func (d *denseStep) step() error {
 	d.team.Do(d.team.Size(), func(g int) {
 		_, d.losses[g] = d.passes[g].Forward(d.params, nil, d.inputs[g], true)

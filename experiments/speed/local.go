@@ -2,17 +2,30 @@ package speed
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
 // stepper is what Tandem does in a case.
 type stepper interface {
-	// step does one step.
-	step() error
+	// run does a number of steps and returns the time that they took.
+	run(ctx context.Context, steps int) (time.Duration, error)
 	// check returns a number that depends on all that the last step has computed,
 	// and on the updates of those before it.
 	check() float64
+}
+
+// timed does steps one after another, by the clock.
+func timed(ctx context.Context, steps int, step func() error) (time.Duration, error) {
+	begin := time.Now()
+	for range steps {
+		if err := step(); err != nil {
+			return 0, err
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+	}
+	return time.Since(begin), nil
 }
 
 // fill draws the values that both sides compute on.
@@ -22,6 +35,8 @@ func (p *prepared) fill() error {
 		return p.fillDense()
 	case kindSparse:
 		return p.fillSparse()
+	case kindTrain:
+		return p.fillTraining()
 	}
 	panic("speed: case of kind " + p.Kind)
 }
@@ -33,6 +48,8 @@ func (p *prepared) stepper() (stepper, error) {
 		return newDenseStep(p)
 	case kindSparse:
 		return newSparseStep(p)
+	case kindTrain:
+		return newTrainingRun(p)
 	}
 	panic("speed: case of kind " + p.Kind)
 }
@@ -40,17 +57,13 @@ func (p *prepared) stepper() (stepper, error) {
 // local is Tandem, in this process.
 type local struct{ at stepper }
 
-// warmUps is the number of steps that caches, branch predictors and page tables
-// get; PyTorch has as many.
-const warmUps = 3
-
 // open implements side.
 func (l *local) open(ctx context.Context, p *prepared) (opening, error) {
 	var err error
 	if l.at, err = p.stepper(); err != nil {
 		return opening{}, err
 	}
-	if _, err = l.run(ctx, warmUps); err != nil {
+	if _, err = l.run(ctx, p.warmUps()); err != nil {
 		return opening{}, err
 	}
 	return opening{l.at.check()}, nil
@@ -58,16 +71,7 @@ func (l *local) open(ctx context.Context, p *prepared) (opening, error) {
 
 // run implements side.
 func (l *local) run(ctx context.Context, steps int) (time.Duration, error) {
-	begin := time.Now()
-	for range steps {
-		if err := l.at.step(); err != nil {
-			return 0, err
-		}
-		if ctx.Err() != nil {
-			return 0, fmt.Errorf("stopped: %w", context.Cause(ctx))
-		}
-	}
-	return time.Since(begin), nil
+	return l.at.run(ctx, steps)
 }
 
 // close implements side.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/algo/work"
 	"tandem/experiments/study"
 )
 
@@ -27,8 +28,8 @@ type side interface {
 // opening is what a side has computed when it is warm, by which is seen that both
 // do the same.
 type opening struct {
-	// Check is the loss of the third step, or the mean size of what its lookup gave:
-	// either depends on two updates.
+	// Check is the loss of the last step, or the mean size of what its lookup gave,
+	// which depend on the updates before; of a training the loss on test rows.
 	Check float64 `json:"check"`
 }
 
@@ -43,9 +44,10 @@ type result struct {
 // measurement is the state of one measurement.
 type measurement struct {
 	*plan
-	peer  side // nil: none
-	log   *study.Log
-	meter *study.Meter
+	peer    side // nil: none
+	machine work.Machine
+	log     *study.Log
+	meter   *study.Meter
 }
 
 // measure runs every case on both sides.
@@ -55,7 +57,7 @@ func (p *plan) measure(ctx context.Context, o study.Options, peer side) (results
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
+	m := measurement{p, peer, o.Machine, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
 	for _, c := range p.Cases {
 		r, err := m.compare(ctx, c)
 		if err != nil {
@@ -75,6 +77,7 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		return nil, err
 	}
 	defer p.remove()
+	p.machine = m.machine
 	m.meter.Show(0, 1, c.String())
 	if err := p.fill(); err != nil {
 		return nil, err
@@ -90,7 +93,7 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 			return nil, err
 		}
 	}
-	if err := agree(turns, c.Format); err != nil {
+	if err := agree(turns, &c); err != nil {
 		return nil, err
 	}
 	for round := range m.Rounds {
@@ -134,16 +137,12 @@ func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) err
 	return nil
 }
 
-// tolerance is how far apart both sides may be after some steps, of the value:
-// sums in other orders, by 1e-7 here, and products of bfloat16 round otherwise.
-var tolerance = map[string]float64{fp32: 1e-4, bf16: 5e-2}
-
 // agree checks that both sides have computed the same.
-func agree(turns []*turn, format string) error {
+func agree(turns []*turn, c *testCase) error {
 	for _, t := range turns[1:] {
 		ours, theirs := turns[0].opening.Check, t.opening.Check
-		if !(math.Abs(ours-theirs) <= tolerance[format]*math.Abs(ours)) {
-			return fmt.Errorf("the sides do not compute the same: after %d steps Tandem has %v, PyTorch %v", warmUps, ours, theirs)
+		if !(math.Abs(ours-theirs) <= c.tolerance()*math.Abs(ours)) {
+			return fmt.Errorf("the sides do not compute the same: after %d steps Tandem has %v, PyTorch %v", c.warmUps(), ours, theirs)
 		}
 	}
 	return nil

@@ -192,7 +192,7 @@ func (p *peer) Close() {
 // open implements side.
 func (p *peer) open(ctx context.Context, c *prepared) (opening, error) {
 	var o opening
-	err := p.ask(ctx, "open", map[string]any{"case": c.forPeer(), "warm_ups": warmUps}, &o)
+	err := p.ask(ctx, "open", map[string]any{"case": c.forPeer(), "warm_ups": c.warmUps()}, &o)
 	return o, err
 }
 

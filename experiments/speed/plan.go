@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"slices"
 	"time"
 
 	"tandem/algo/model"
@@ -22,8 +23,10 @@ type plan struct {
 // Source: the budgets of the design, and the goals set for this comparison before
 // it was first run.
 const (
-	wantedTower  = 0.9
-	wantedSparse = 5
+	wantedTower      = 0.9
+	wantedSparse     = 5
+	wantedTrainTower = 0.9
+	wantedTrainSmall = 2
 )
 
 // tower is the network of Persia's evaluation on data of Criteo's shape, and dlrm
@@ -39,13 +42,18 @@ func dlrm() *net {
 	return &net{Name: "DLRM", Kind: model.DLRM, Dim: 16, Slots: 26, Numeric: 13, Bottom: []int{512, 256, 64}, Top: []int{512, 256}}
 }
 
+// small is the network of cmd/train/jobs/criteo-shaped.yaml.
+func small() *net {
+	return &net{Name: "64-32", Kind: model.FeedForward, Dim: 16, Slots: 26, Numeric: 13, Top: []int{64, 32}}
+}
+
 // newPlan returns the cases of the quick version or of the whole one.
 func newPlan(o study.Options) plan {
 	p := plan{Rounds: o.Seeds, Window: time.Second}
 	if o.Quick {
 		p.Window = 300 * time.Millisecond
 	}
-	p.Cases = append(denseCases(o.Quick), sparseCases(o.Quick)...)
+	p.Cases = slices.Concat(denseCases(o.Quick), sparseCases(o.Quick), trainCases(o.Quick))
 	return p
 }
 
@@ -96,4 +104,17 @@ func sparseCases(quick bool) (cases []testCase) {
 		}
 	}
 	return cases
+}
+
+// trainCases are trainings of so many samples that a side takes about ten seconds
+// for one, or about two if quick.
+func trainCases(quick bool) []testCase {
+	smallRows, towerRows, towerBatch := &corpus{Train: 400_000, Test: 10_000, Epochs: 2}, &corpus{Train: 32_768, Test: 4096, Epochs: 1}, 4096
+	if quick {
+		smallRows, towerRows, towerBatch = &corpus{Train: 100_000, Test: 4096, Epochs: 1}, &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
+	}
+	return []testCase{
+		{Kind: kindTrain, Batch: 4096, Threads: 2, Format: fp32, Net: small(), Corpus: smallRows, Wanted: wantedTrainSmall},
+		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Format: fp32, Net: tower(), Corpus: towerRows, Wanted: wantedTrainTower},
+	}
 }

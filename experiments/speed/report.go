@@ -52,6 +52,9 @@ func (r *result) unit() (name string, aStep float64) {
 	if r.Kind == kindSparse {
 		return "M rows/s", float64(r.Batch*r.Rows.Slots) / 1e6
 	}
+	if r.Kind == kindTrain {
+		return "k samples/s", float64(r.Corpus.Train*r.Corpus.Epochs) / 1e3
+	}
 	return "k samples/s", float64(r.Batch) / 1e3
 }
 
@@ -114,8 +117,9 @@ func (p *plan) notes() []string {
 		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", gradients set to None, large tensors on huge pages, one thread between operators.")
 	}
 	notes = append(notes,
-		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: judge by a run on an idle machine.",
+		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: with two threads PyTorch waits by spinning, and one busy core can cost it most of its speed. Judge by a run on an idle machine.",
 		"Both sides begin with the same parameters and values. What they have after three steps, optimizers included, is checked to agree to 4 digits.",
+		"A training is compared by the loss on test rows, to 5 %: both begin with the same network, each with rows of its own. PyTorch's table has only the ids that occur, made before the clock runs; Tandem makes a row when an id first occurs.",
 		"PyTorch finds a row by its number, Tandem by hashing its sign; PyTorch has rows as the gradients of nn.Embedding(sparse=True) in one table, the fastest of the ways tried, and Adagrad.",
 	)
 	if p.Rounds < study.SeedsWanted {

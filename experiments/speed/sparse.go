@@ -1,9 +1,11 @@
 package speed
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tandem/algo/batch"
 	"tandem/algo/job"
@@ -176,7 +178,11 @@ func (s *sparseStep) check() float64 {
 	return sum / float64(n)
 }
 
-// step implements stepper.
+// run implements stepper.
+func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) {
+	return timed(ctx, steps, s.step)
+}
+
 func (s *sparseStep) step() error {
 	parts := s.batches[s.steps%batches]
 	errs := make([]error, len(parts))

@@ -42,6 +42,8 @@ in turns, within one run:
   dense step    forward, backward and Adam of Persia's tower and of a DLRM
   sparse step   lookup, pooling, sums of gradients by row and Adagrad of embedding
                 rows: 26 ids a sample, uniform and by Zipf's law
+  training      from rows of Criteo's shape in memory to a model, by cmd/train's
+                way and by a plain PyTorch script: net 64-32 and Persia's tower
 
 A case is measured in rounds (--seeds says how many), each side for a second a
 round; the other side begins in the next round. The table has medians, smallest

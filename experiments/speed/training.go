@@ -1,0 +1,141 @@
+package speed
+
+import (
+	"context"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/work"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/runtime/train"
+)
+
+// corpus is generated rows of Criteo's shape, in the words of both sides.
+type corpus struct {
+	Train  int `json:"train" yaml:"train-rows"`
+	Test   int `json:"test" yaml:"test-rows"`
+	Epochs int `json:"epochs" yaml:"epochs"`
+	// IDs is how many different ids there are, which PyTorch's table needs to know
+	// and Tandem's does not. FillTraining sets it.
+	IDs int `json:"ids" yaml:"-"`
+}
+
+// spec describes the rows as cmd/train/jobs/criteo-shaped.yaml does.
+func (c *corpus) spec() synth.Spec {
+	spec := synth.Criteo()
+	spec.Seed, spec.TrainRows, spec.TestRows = 1, c.Train, c.Test
+	for i := range spec.Columns {
+		spec.Columns[i].Exponent, spec.Columns[i].Top = 1.05, 0
+	}
+	return spec
+}
+
+// training is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
+// the network and the number of steps.
+func (c *testCase) training() job.Training {
+	t := job.Default()
+	t.Mode, t.Model, t.Rows = job.Hybrid, c.Net.spec(), adagrad()
+	t.GlobalBatch, t.Epochs = c.Batch, c.Corpus.Epochs
+	t.Ranks, t.EmbeddingWorkers, t.ParameterServers = 1, 1, 1
+	staleness := 3
+	t.Staleness = &staleness
+	return t
+}
+
+// fillTraining generates the rows, and for PyTorch numbers their ids from 0 on,
+// which spares it a table for ids that do not occur. PyTorch begins with Tandem's
+// dense parameters and rows of its own.
+func (p *prepared) fillTraining() error {
+	data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: ptr(p.Corpus.spec())}, "")
+	if err != nil {
+		return err
+	}
+	p.data = data
+	t := p.training()
+	engine, err := model.New(t.Model, p.Net.schema(), nil)
+	if err != nil {
+		return err
+	}
+	params, _ := engine.Init(t.Seed)
+	if err := p.write("params", params); err != nil {
+		return err
+	}
+	known := make([]map[uint64]int64, len(data.Schema.Slots))
+	corpus := *p.Corpus
+	for _, part := range []struct {
+		name string
+		rows *batch.Batch
+	}{{"train", data.Train}, {"test", data.Test}} {
+		numbers := make([]int64, 0, part.rows.Samples*len(known))
+		for i := range part.rows.Samples {
+			for s, slot := range part.rows.Slots {
+				if known[s] == nil {
+					known[s] = map[uint64]int64{}
+				}
+				id := slot.IDs[i]
+				number, seen := known[s][id]
+				if !seen {
+					number = int64(corpus.IDs)
+					known[s][id] = number
+					corpus.IDs++
+				}
+				numbers = append(numbers, number)
+			}
+		}
+		if err := p.write(part.name+" ids", numbers); err != nil {
+			return err
+		}
+		if err := p.write(part.name+" numbers", part.rows.Dense); err != nil {
+			return err
+		}
+		if err := p.write(part.name+" labels", part.rows.Labels); err != nil {
+			return err
+		}
+	}
+	p.Corpus = &corpus
+	return nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// trainingRun is whole trainings from the first batch to the last, each of a model of
+// its own, by cmd/train's way: all roles in this process.
+type trainingRun struct {
+	training job.Training
+	data     *datasets.Dataset
+	machine  work.Machine
+	logLoss  float64 // on the test rows, of the last
+}
+
+func newTrainingRun(p *prepared) (*trainingRun, error) {
+	return &trainingRun{training: p.training(), data: p.data, machine: p.machine}, nil
+}
+
+// source returns the rows in the order of the training's seed.
+func (t *trainingRun) source() (batch.Source, error) {
+	schema := datasets.WithDim(t.data.Schema, t.training.Model.Dim())
+	return datasets.NewSource(schema, t.data.Train, t.training.GlobalBatch, t.training.Epochs, &t.training.Seed)
+}
+
+// run implements stepper: a step is a whole training. Building the model and
+// predicting the test rows is not timed.
+func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, err error) {
+	for range steps {
+		source, err := t.source()
+		if err != nil {
+			return 0, err
+		}
+		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: t.machine})
+		if err != nil {
+			return 0, err
+		}
+		took, t.logLoss = took+r.Wall, r.LogLoss
+	}
+	return took, nil
+}
+
+// check implements stepper.
+func (t *trainingRun) check() float64 { return t.logLoss }
