@@ -55,6 +55,9 @@ type Input struct {
 	Embeddings []float32 // Samples × EmbeddingWidth
 	Dense      []float32 // Samples × DenseWidth
 	Labels     []float32 // Samples × Labels; nil when predicting
+	// EmbeddingGrad is where the pass may leave the gradient of Embeddings, as long,
+	// so that it need not be copied; nil, or of no use to the engine: in the pass.
+	EmbeddingGrad []float32
 }
 
 // Engine runs one network. Its methods may be called from several goroutines

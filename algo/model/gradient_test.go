@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -40,6 +41,25 @@ func backward(p Pass, l *Layout, params []float32) []float32 {
 		p.Backward(params, b, grad)
 	}
 	return grad
+}
+
+// The gradient of the embeddings is the same in the input's place as in the pass's.
+func TestEmbeddingGradIsWhereTheInputWantsIt(t *testing.T) {
+	for _, n := range networks() {
+		engine := n.engine(t)
+		l := engine.Layout()
+		params, running := engine.Init(1)
+		pass, in := engine.NewPass(5), group(rand.New(rand.NewPCG(1, 2)), l, 5)
+		pass.Forward(params, running, in, true)
+		backward(pass, l, params)
+		want := slices.Clone(pass.EmbeddingGrad())
+		in.EmbeddingGrad = make([]float32, len(in.Embeddings))
+		pass.Forward(params, running, in, true)
+		backward(pass, l, params)
+		if got := pass.EmbeddingGrad(); !slices.Equal(got, want) || len(got) > 0 && &got[0] != &in.EmbeddingGrad[0] {
+			t.Errorf("%s: %v, want %v, in the input's place", n.name, got, want)
+		}
+	}
 }
 
 // close32 allows the float32 rounding of sums of some tens of terms of order 1;

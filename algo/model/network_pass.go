@@ -17,6 +17,7 @@ type pass struct {
 	stats      []float32
 	values     [][]float32 // those of the data alias the input
 	grads      [][]float32 // nil for numeric
+	ownGrad    []float32   // of the embeddings, where the input has no place for it
 	begun      []bool      // the gradient is of the group in hand
 }
 
@@ -34,7 +35,7 @@ func (n *network) NewPass(maxSamples int) Pass {
 		if value(v) > numeric {
 			p.values[v] = make([]float32, maxSamples*width)
 		}
-		if value(v) != numeric {
+		if value(v) != numeric && value(v) != embeddings {
 			p.grads[v] = make([]float32, maxSamples*width)
 		}
 	}
@@ -49,6 +50,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 	p.begin(in, train)
 	p.samples, p.train, p.params, p.running = in.Samples, train, params, running
 	p.values[embeddings], p.values[numeric] = in.Embeddings, in.Dense
+	p.placeGrad(in)
 	if train && len(p.stats) > 0 {
 		p.stats[0] = float32(in.Samples)
 	}
@@ -61,6 +63,19 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 	}
 	clear(p.begun)
 	return logits, kernel.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
+}
+
+// placeGrad finds a place for the gradient of the embeddings, unless nobody will ask
+// for it.
+func (p *pass) placeGrad(in Input) {
+	p.grads[embeddings] = in.EmbeddingGrad
+	if in.EmbeddingGrad != nil || in.Labels == nil {
+		return
+	}
+	if p.ownGrad == nil {
+		p.ownGrad = make([]float32, p.samplesMax*p.net.widths[embeddings])
+	}
+	p.grads[embeddings] = p.ownGrad
 }
 
 // value returns the group's part of a value: samples × width.

@@ -50,6 +50,9 @@ func checkCall(l *Layout, samplesMax int, params, running []float32, in Input) {
 	checkLen("running", len(running), l.Running)
 	checkLen("Embeddings", len(in.Embeddings), in.Samples*l.EmbeddingWidth)
 	checkLen("Dense", len(in.Dense), in.Samples*l.DenseWidth)
+	if in.EmbeddingGrad != nil {
+		checkLen("EmbeddingGrad", len(in.EmbeddingGrad), len(in.Embeddings))
+	}
 	if in.Labels != nil {
 		checkLen("Labels", len(in.Labels), in.Samples*l.Labels)
 	}

@@ -2,7 +2,8 @@ package route
 
 import (
 	"fmt"
-	"slices"
+
+	"tandem/algo/kernel"
 )
 
 // Put is what a rank's batch gives one PS: the gradient sums of the rows that
@@ -14,16 +15,17 @@ type Put struct {
 	Sums    []float32 // len(Signs) × dim
 }
 
-// Scale divides the sums of a put in a fresh copy: by the samples of the
-// rank's part if byRank, else by those of the whole step.
-func (p Put) Scale(stepSamples int, byRank bool) []float32 {
+// Scale appends the sums of a put to dst, divided: by the samples of the rank's
+// part if byRank, else by those of the whole step.
+func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	n := stepSamples
 	if byRank {
 		n = p.Samples
 	}
-	out := make([]float32, len(p.Sums))
-	divide(out, p.Sums, n)
-	return out
+	before := len(dst)
+	dst = append(dst, p.Sums...)
+	kernel.Divide(dst[before:], float32(n))
+	return dst
 }
 
 // Combine merges the puts of all ranks of a step, in rank order, to one
@@ -45,11 +47,11 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 		panic(fmt.Sprintf("route: %d puts, want a power of two", n))
 	}
 	if n == 1 {
-		return puts[0].Signs, puts[0].Scale(stepSamples, byRank)
+		return puts[0].Signs, puts[0].Scale(nil, stepSamples, byRank)
 	}
 	signs, grads = combine(puts, dim, byRank)
 	if !byRank {
-		divide(grads, grads, stepSamples)
+		kernel.Divide(grads, float32(stepSamples))
 	}
 	return signs, grads
 }
@@ -67,14 +69,14 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 	scratch.shared.Reset(rows)
 	signs = make([]uint64, 0, rows)
 	index := make([]int32, rows)
-	m.scaled = slices.Grow(m.scaled[:0], rows*dim)[:rows*dim]
+	m.scaled = m.scaled[:0]
 	rows = 0
 	for _, p := range puts {
 		signs = scratch.shared.Number(index[rows:][:len(p.Signs)], p.Signs, signs)
-		if all := m.scaled[rows*dim:]; byRank {
-			divide(all[:len(p.Sums)], p.Sums, p.Samples)
+		if byRank {
+			m.scaled = p.Scale(m.scaled, 0, true)
 		} else {
-			copy(all, p.Sums)
+			m.scaled = append(m.scaled, p.Sums...)
 		}
 		rows += len(p.Signs)
 	}
@@ -92,12 +94,4 @@ func combine(puts []Put, dim int, byRank bool) (signs []uint64, sums []float32) 
 	sums = make([]float32, len(signs)*dim)
 	m.sum(sums, m.scaled, dim)
 	return signs, sums
-}
-
-// divide writes x / n to dst, which may be x.
-func divide(dst, x []float32, n int) {
-	by := float32(n)
-	for i, v := range x {
-		dst[i] = v / by
-	}
 }

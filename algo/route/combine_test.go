@@ -17,7 +17,7 @@ func putsByServer(schema *batch.Schema, b *batch.Batch, grads []float32, dim, gr
 	for rank, r := range routeAll(schema, b, groups, ranks, servers) {
 		own := grads[:r.Samples()*schema.EmbeddingWidth()]
 		grads = grads[len(own):]
-		sums := r.Merge(schema, own, dim)
+		sums := merge(r, schema, own, dim)
 		for p := range servers {
 			puts[p] = append(puts[p], route.Put{
 				Rank: rank, Samples: r.Samples(), Signs: r.Of(p), Sums: sums[int(r.Bounds[p])*dim : int(r.Bounds[p+1])*dim],
@@ -81,10 +81,10 @@ func TestCombineScales(t *testing.T) {
 
 func TestScaleOfOnePut(t *testing.T) {
 	put := route.Put{Samples: 2, Signs: []uint64{7}, Sums: []float32{4, -8}}
-	if got := put.Scale(8, false); !slices.Equal(got, []float32{0.5, -1}) {
+	if got := put.Scale(nil, 8, false); !slices.Equal(got, []float32{0.5, -1}) {
 		t.Errorf("over the step: %v", got)
 	}
-	if got := put.Scale(8, true); !slices.Equal(got, []float32{2, -4}) {
+	if got := put.Scale(nil, 8, true); !slices.Equal(got, []float32{2, -4}) {
 		t.Errorf("over the rank's part: %v", got)
 	}
 	if put.Sums[0] != 4 {

@@ -121,6 +121,13 @@ func criteo(samples int) (*batch.Schema, *batch.Batch) {
 	return schema, b
 }
 
+// merge returns what Merge writes.
+func merge(r *route.Routed, schema *batch.Schema, grads []float32, dim int) []float32 {
+	sums := make([]float32, len(r.Signs)*dim)
+	r.Merge(sums, schema, grads, dim)
+	return sums
+}
+
 func mustPanic(t *testing.T, want string, call func()) {
 	t.Helper()
 	defer func() {

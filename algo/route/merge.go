@@ -4,9 +4,10 @@ import (
 	"math"
 
 	"tandem/algo/batch"
+	"tandem/algo/kernel"
 )
 
-// Merge returns the gradient sum of every distinct row of the part.
+// Merge writes the gradient sum of every distinct row of the part to sums.
 //
 //	g[u] = tree over groups of  Σ over occurrences of u in the group  grad
 //
@@ -17,12 +18,13 @@ import (
 // it is, sign of zero included, when Combine adds it.
 //
 // Shapes: grads is Samples × schema.EmbeddingWidth(), the gradients of what
-// Pool wrote, fewer than 2³¹; the result is len(Signs) × dim. It panics if the
-// length of grads disagrees. Cost: one row added an occurrence of a row, and one
+// Pool wrote, fewer than 2³¹; sums is len(Signs) × dim. It panics if a length
+// disagrees. Cost: one row added an occurrence of a row, and one
 // for each (row, group).
-func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32 {
+func (r *Routed) Merge(sums []float32, schema *batch.Schema, grads []float32, dim int) {
 	width := schema.EmbeddingWidth()
 	mustMatch("grads", len(grads), r.part.Samples*width)
+	mustMatch("sums", len(sums), len(r.Signs)*dim)
 	m := mergings.Get().(*merging)
 	defer mergings.Put(m)
 	m.begin(len(r.Signs))
@@ -38,9 +40,7 @@ func (r *Routed) Merge(schema *batch.Schema, grads []float32, dim int) []float32
 			first += schema.Slots[s].Width()
 		}
 	}
-	sums := make([]float32, len(r.Signs)*dim)
 	m.sum(sums, r.scaleGrads(m, schema, grads, dim), dim)
-	return sums
 }
 
 // countSlot counts the occurrences of a slot that have a gradient. Further ids of a
@@ -106,10 +106,7 @@ func scaleGrad(grad []float32, n int) {
 	if n < 2 {
 		return
 	}
-	scale := sqrtScale(n)
-	for j := range grad {
-		grad[j] *= scale
-	}
+	kernel.Scale(grad, sqrtScale(n))
 }
 
 // negativeZero added to x is x for every x, −0 included.

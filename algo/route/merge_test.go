@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -21,7 +22,7 @@ func TestMergeIsTheSumOverOccurrences(t *testing.T) {
 		width := schema.EmbeddingWidth()
 		r := routeAll(schema, b, 8, 1, rapid.IntRange(1, 3).Draw(t, "PSs"))[0]
 		grads := drawValues(t, b.Samples*width)
-		got := r.Merge(schema, grads, dim)
+		got := merge(r, schema, grads, dim)
 
 		want, size := make([]float64, len(got)), make([]float64, len(got))
 		for _, o := range occurrences(schema, b) {
@@ -93,7 +94,7 @@ func TestMergeIsItsPlainForm(t *testing.T) {
 		groups := 1 << rapid.IntRange(0, 5).Draw(t, "levels")
 		r := routeAll(schema, b, groups, 1, rapid.IntRange(1, 3).Draw(t, "PSs"))[0]
 		grads := drawValues(t, b.Samples*schema.EmbeddingWidth())
-		if got, want := r.Merge(schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim); !sameBits(got, want) {
+		if got, want := merge(r, schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim); !sameBits(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
@@ -108,7 +109,7 @@ func TestMergeOfALargeBatchIsItsPlainForm(t *testing.T) {
 	for i := range grads {
 		grads[i] = rng.Unit(1, i) - 0.5
 	}
-	if !sameBits(r.Merge(schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim)) {
+	if !sameBits(merge(r, schema, grads, dim), mergePlain(r, schema, b, groups, grads, dim)) {
 		t.Error("the sums differ")
 	}
 }
@@ -174,7 +175,7 @@ func TestMergeIsTheAdjointOfPool(t *testing.T) {
 			first += slot.Width()
 		}
 		forward, size := dot(pooled, grads)
-		backward, _ := dot(rows, r.Merge(schema, grads, dim))
+		backward, _ := dot(rows, merge(r, schema, grads, dim))
 		for _, o := range occurrences(schema, b) {
 			if o.lo >= 0 {
 				for j, v := range rows[slices.Index(r.Signs, o.sign)*dim:][:dim] {
@@ -200,7 +201,10 @@ func dot(a, b []float32) (product, size float64) {
 func TestMergePanics(t *testing.T) {
 	schema, b := criteo(2)
 	r := routeAll(schema, b, 1, 1, 1)[0]
-	mustPanic(t, "route: len(grads) = 5, want 832", func() { r.Merge(schema, make([]float32, 5), 16) }) // 2·26·16
+	mustPanic(t, "route: len(grads) = 5, want 832", func() { merge(r, schema, make([]float32, 5), 16) }) // 2·26·16
+	mustPanic(t, fmt.Sprintf("route: len(sums) = 1, want %d", 16*len(r.Signs)), func() {
+		r.Merge(make([]float32, 1), schema, make([]float32, 832), 16)
+	})
 }
 
 func BenchmarkMerge(b *testing.B) {
@@ -210,9 +214,10 @@ func BenchmarkMerge(b *testing.B) {
 	for i := range grads {
 		grads[i] = rng.Unit(1, i)
 	}
+	sums := make([]float32, 16*len(r.Signs))
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Merge(schema, grads, 16)
+		r.Merge(sums, schema, grads, 16)
 	}
 	reportRows(b, 512*26)
 }

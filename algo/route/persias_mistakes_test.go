@@ -25,7 +25,7 @@ func TestPersiasMistakeHashStackRoundsOverwriteEachOther(t *testing.T) {
 	if want := []float32{11, 22, 1, 11, 22, 1, 0, 0, 0}; !slices.Equal(pooled, want) {
 		t.Errorf("pooled %v, want both rows summed for both ids: %v", pooled, want)
 	}
-	got := r.Merge(schema, []float32{1, 2, 9, 3, 4, 9, 9, 9, 9}, 2)
+	got := merge(r, schema, []float32{1, 2, 9, 3, 4, 9, 9, 9, 9}, 2)
 	if want := []float32{4, 6, 4, 6}; !slices.Equal(got, want) {
 		t.Errorf("merged %v, want both ids' gradients in both rows: %v", got, want)
 	}

@@ -28,14 +28,14 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 	width := schema.EmbeddingWidth()
 	mustMatch("dst", len(dst), (hi-lo)*width)
 	mustMatch("rows", len(rows), len(r.Signs)*dim)
-	var ends []int32 // scratch
+	var scratch []int32
 	for ; lo < hi; lo += poolBlock {
 		n := min(poolBlock, hi-lo)
 		first := 0
 		for s := range schema.Slots {
 			slot := &schema.Slots[s]
 			if slot.Pooling == batch.Sum {
-				ends = r.ends(ends[:0], s, lo, lo+n, slot.RowsPerID())
+				ends := r.ends(scratch[:0], s, lo, lo+n, slot.RowsPerID())
 				sums := dst[first:]
 				kernel.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
 				if slot.SqrtScaling {
@@ -43,7 +43,7 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 				}
 			} else {
 				for i := range n {
-					ends = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, ends)
+					scratch = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, scratch)
 				}
 			}
 			first += slot.Width()
@@ -52,23 +52,24 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 	}
 }
 
-// ends appends where the occurrences of each sample from lo to below hi end in the
+// ends returns where the occurrences of each sample from lo to below hi end in the
 // index of a slot, behind where the first begin.
-func (r *Routed) ends(dst []int32, slot, lo, hi, each int) []int32 {
-	for _, end := range r.part.Slots[slot].Offsets[lo : hi+1] {
-		dst = append(dst, end*int32(each))
+func (r *Routed) ends(scratch []int32, slot, lo, hi, each int) []int32 {
+	offsets := r.part.Slots[slot].Offsets[lo : hi+1]
+	if each == 1 {
+		return offsets
 	}
-	return dst
+	for _, end := range offsets {
+		scratch = append(scratch, end*int32(each))
+	}
+	return scratch
 }
 
 // scaleSums scales sums of several rows each.
 func scaleSums(sums []float32, stride int, ends []int32, dim int) {
 	for i := range len(ends) - 1 {
 		if n := int(ends[i+1] - ends[i]); n > 1 {
-			scale := sqrtScale(n)
-			for j := range sums[i*stride:][:dim] {
-				sums[i*stride+j] *= scale
-			}
+			kernel.Scale(sums[i*stride:][:dim], sqrtScale(n))
 		}
 	}
 }

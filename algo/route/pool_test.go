@@ -91,7 +91,7 @@ func TestSqrtScalingCountsTheRowsOfASum(t *testing.T) {
 		t.Errorf("pooled %v, want %v", got, want)
 	}
 	grads := []float32{2, 1, 9, 3, 9, 9, 9}
-	if got, want := r.Merge(schema, grads, 1), []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}; !slices.Equal(got, want) {
+	if got, want := merge(r, schema, grads, 1), []float32{1 + root, 1 + root, 1 + 3*root, 1 + 3*root}; !slices.Equal(got, want) {
 		t.Errorf("merged %v, want %v", got, want)
 	}
 }

@@ -106,7 +106,7 @@ func TestRowsNotYetTrainedReadAsZeros(t *testing.T) {
 	want := evaluate(q, source.all)
 	rows := q.Rows().Len()
 	signs := q.NewEvaluation(source.all).routed.Signs
-	if _, err := q.rows.read(batchName{0, 1}, signs); err != nil {
+	if err := q.rows.read(batchName{0, 1}, signs, make([]float32, len(signs)*q.Rows().Dim())); err != nil {
 		t.Fatal(err)
 	}
 	if q.Rows().Len() == rows {

@@ -130,11 +130,11 @@ func (p *Performer) Keep(s *Store, m msg.Message, payload any) {
 	h := role.PayloadHandle(m)
 	switch m.Kind {
 	case msg.Rows:
-		putShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))
+		keepShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))
 		return
 	case msg.Params:
-		putShard(s, h, len(p.served.shards), m.From.Index, payload.([]float32))
+		keepShard(s, h, len(p.served.shards), m.From.Index, payload.([]float32))
 		return
 	}
-	s.put(h, payload)
+	s.keep(h, payload)
 }

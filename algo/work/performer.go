@@ -39,6 +39,7 @@ type Performer struct {
 	served   *servedDense   // where dense PSs hold the network
 	averaged *averagedDense // where ranks train replicas of their own
 	ranks    []*rank        // nil where it is not here
+	buffers  buffers        // of payloads that roles of this process send each other
 }
 
 // New returns a performer of all roles on a machine. The errors are those of the
@@ -304,8 +305,8 @@ func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result
 	if err != nil {
 		return role.Result{}, err
 	}
-	rows, err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs)
-	if err != nil {
+	rows := p.buffers.get(len(signs) * p.dim)
+	if err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs, rows); err != nil {
 		return role.Result{}, err
 	}
 	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], rows)}, nil
@@ -314,7 +315,7 @@ func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result
 // pool gathers the rows of all PSs and pools them.
 func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
 	routed := get[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
-	rows := make([]float32, 0, len(routed.Signs)*p.dim)
+	var rows []float32
 	for shard := range p.shards {
 		n := len(routed.Of(shard))
 		if n == 0 {
@@ -325,9 +326,18 @@ func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
 		if err != nil {
 			return role.Result{}, err
 		}
+		if n == len(routed.Signs) {
+			rows = part
+			continue
+		}
+		if rows == nil {
+			joined := p.buffers.get(len(routed.Signs) * p.dim)
+			defer p.buffers.put(joined)
+			rows = joined[:0]
+		}
 		rows = append(rows, part...)
 	}
-	pooled := make([]float32, routed.Samples()*p.width)
+	pooled := p.buffers.get(routed.Samples() * p.width)
 	routed.Pool(pooled, p.schema, rows, p.dim)
 	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], pooled)}, nil
 }
@@ -340,12 +350,13 @@ func (p *Performer) merge(s *Store, w role.Work) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	sums := routed.Merge(p.schema, grads, p.dim)
+	sums := p.buffers.get(len(routed.Signs) * p.dim)
+	routed.Merge(sums, p.schema, grads, p.dim)
 	puts := make([]*Put, len(p.shards))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
 		puts[shard] = &Put{
-			Samples: int(w.Samples), Signs: routed.signs[shard], Sums: compress.Pack(p.training.Wire, sums[lo*p.dim:hi*p.dim]),
+			Samples: int(w.Samples), Signs: routed.signs[shard], Sums: compress.Pack(p.training.Wire, sums[lo*p.dim:hi*p.dim:hi*p.dim]),
 		}
 	}
 	s.put(role.Products(w)[0], puts)

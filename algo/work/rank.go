@@ -18,6 +18,7 @@ type rank struct {
 	passes []model.Pass
 	grads  [][]float32
 	loss   float64
+	pooled []float32 // gradients of the pooled embeddings of the step in hand
 }
 
 func newRank(engine model.Engine, groups, samplesMax int) *rank {
@@ -42,13 +43,21 @@ func input(part *batch.Part, pooled []float32, width, g int) model.Input {
 	}
 }
 
-// forward runs every group of a part and sums their losses.
-func (r *rank) forward(d *Dense, part *batch.Part, pooled []float32, width int) {
-	r.loss = 0
+// forward runs every group of a part and sums their losses. Backward will leave the
+// gradients of the pooled embeddings in grads, as long.
+func (r *rank) forward(d *Dense, part *batch.Part, pooled, grads []float32, width int) {
+	r.loss, r.pooled = 0, grads
 	for g, pass := range r.passes {
-		_, loss := pass.Forward(d.Params, d.Running, input(part, pooled, width, g), true)
+		in := input(part, pooled, width, g)
+		in.EmbeddingGrad = r.groupGrads(part, width, g)
+		_, loss := pass.Forward(d.Params, d.Running, in, true)
 		r.loss += loss
 	}
+}
+
+// groupGrads returns the gradients of one group's pooled embeddings.
+func (r *rank) groupGrads(part *batch.Part, width, g int) []float32 {
+	return r.pooled[part.Bounds[g]*width : part.Bounds[g+1]*width]
 }
 
 // backward runs every group of a part, bucket by bucket, and leaves the sums
@@ -67,11 +76,13 @@ func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket 
 		allFinite = kernel.Finite(buckets[0]) && allFinite
 		done(int32(b))
 	}
-	grads = make([]float32, 0, part.Samples*width)
-	for _, pass := range r.passes {
-		grads = append(grads, pass.EmbeddingGrad()...)
+	for g, pass := range r.passes {
+		own, at := pass.EmbeddingGrad(), r.groupGrads(part, width, g)
+		if len(own) > 0 && &own[0] != &at[0] { // an engine that had its own place
+			copy(at, own)
+		}
 	}
-	return grads, allFinite && kernel.Finite(grads)
+	return r.pooled, allFinite && kernel.Finite(r.pooled)
 }
 
 // finite reports whether a loss is neither NaN nor infinite.
@@ -90,7 +101,7 @@ func (p *Performer) forward(s *Store, w role.Work) (role.Result, error) {
 			return role.Result{}, err
 		}
 	}
-	p.ranks[w.Rank].forward(p.replica(w.Rank), part, pooled, p.width)
+	p.ranks[w.Rank].forward(p.replica(w.Rank), part, pooled, p.buffers.get(len(pooled)), p.width)
 	return role.Result{}, nil
 }
 

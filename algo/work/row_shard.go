@@ -19,7 +19,8 @@ type rowShard struct {
 	// missed counts, for every row gradient applied, the updates of the row
 	// since the read that the gradient was computed from.
 	missed metric.Histogram
-	now    []uint32 // scratch
+	now    []uint32  // scratch
+	grads  []float32 // scratch
 	// weight is the factor on the learning rate of a gradient that has missed so many
 	// updates; nil if every gradient counts in full.
 	weight func(missed int) float32
@@ -32,13 +33,14 @@ func newRowShard(rows *table.Table) *rowShard {
 }
 
 // read looks signs up and remembers the state in which a batch found them.
-func (s *rowShard) read(b batchName, signs []uint64) ([]float32, error) {
-	values, counts := make([]float32, len(signs)*s.rows.Dim()), make([]uint32, len(signs))
+// Values is len(signs) × dim.
+func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
+	counts := make([]uint32, len(signs))
 	if err := s.rows.LookupStep(int(b.step), signs, values, counts); err != nil {
-		return nil, err
+		return err
 	}
 	s.reads[b] = counts
-	return values, nil
+	return nil
 }
 
 // peek copies rows for evaluation. Rows that were never updated read as zeros,
@@ -48,7 +50,8 @@ func (s *rowShard) peek(signs []uint64, dst []float32) { s.rows.PeekTrained(sign
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	return applyRows(s.rows, b.step, put.Signs, put.Scale(stepSamples, byRank), s.readOf(b))
+	s.grads = put.Scale(s.grads[:0], stepSamples, byRank)
+	return applyRows(s.rows, b.step, put.Signs, s.grads, s.readOf(b))
 }
 
 // readOf takes out what is known of the read of a batch; nil if nothing is.

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"math"
 	"testing"
 
 	"tandem/algo/event"
@@ -124,12 +125,12 @@ func (s *script) train(perPut bool) {
 }
 
 // release lets go of what the roles hold at the end of a step, and checks that it
-// was all.
+// was all. What memory will be used again is full of NaN until then.
 func (s *script) release() {
 	s.t.Helper()
 	of := func(at msg.Address, rank int32, kinds ...role.HandleKind) {
 		for _, k := range kinds {
-			s.stores[at].Release(role.Handle{Kind: k, Rank: rank, Step: s.step})
+			s.p.Recycle(s.stores[at], role.Handle{Kind: k, Rank: rank, Step: s.step})
 		}
 	}
 	of(dataLoader, event.NoRank, role.GlobalBatch)
@@ -138,6 +139,11 @@ func (s *script) release() {
 		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients)
 		for p := range s.servers() {
 			of(server(p), rank, role.ShardSigns, role.ShardRows, role.ShardGrads)
+		}
+	}
+	for _, spare := range s.p.buffers.free {
+		for i := range spare[:cap(spare)] {
+			spare[:cap(spare)][i] = float32(math.NaN())
 		}
 	}
 	for at, store := range s.stores { // order-free: each is checked by itself

@@ -98,8 +98,8 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	q.stats = q.stats[:0]
 	for rank, part := range batch.Cut(global, t.Groups, t.Ranks) {
 		routed := route.Route(schema, part, 1)
-		rows, err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs)
-		if err != nil {
+		rows := make([]float32, len(routed.Signs)*dim)
+		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {
 			return gradients{}, err
 		}
 		pooled := make([]float32, part.Samples*width)
@@ -113,9 +113,9 @@ func (q *Sequential) compute(step int) (gradients, error) {
 			}
 			pooledGrads = append(pooledGrads, grads...)
 		}
-		g.puts = append(g.puts, route.Put{
-			Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: routed.Merge(schema, pooledGrads, dim),
-		})
+		sums := make([]float32, len(rows))
+		routed.Merge(sums, schema, pooledGrads, dim)
+		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: sums})
 	}
 	collective.Tree(q.grads)
 	g.dense, g.stats = q.grads[0], q.stats

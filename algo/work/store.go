@@ -12,20 +12,28 @@ import (
 type Store struct {
 	mu   sync.Mutex
 	data map[role.Handle]any
+	sent map[role.Handle]bool // of data: what came with messages
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{data: map[role.Handle]any{}} }
+func NewStore() *Store { return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}} }
 
 // Release lets go of a handle. It panics if the store does not hold it: a
 // handle is released exactly once.
-func (s *Store) Release(h role.Handle) {
+func (s *Store) Release(h role.Handle) { s.take(h) }
+
+// take is Release, and returns what was held, and whether it came with messages.
+func (s *Store) take(h role.Handle) (v any, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, held := s.data[h]; !held {
+	v, held := s.data[h]
+	if !held {
 		panic(fmt.Sprintf("work: %+v released, but not held", h))
 	}
+	sent = s.sent[h]
 	delete(s.data, h)
+	delete(s.sent, h)
+	return v, sent
 }
 
 // Len returns the number of handles held.
@@ -39,6 +47,14 @@ func (s *Store) put(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[h] = v
+	delete(s.sent, h)
+}
+
+// keep is put of what came with a message.
+func (s *Store) keep(h role.Handle, v any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data[h], s.sent[h] = v, true
 }
 
 // get returns what a handle holds. It panics if that is missing or of another
@@ -53,14 +69,15 @@ func get[T any](s *Store, h role.Handle) T {
 	return v
 }
 
-// putShard stores one PS's part of a handle that collects one part per PS.
-func putShard[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
+// keepShard stores one PS's part, which came with a message, of a handle that
+// collects one part per PS.
+func keepShard[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts, ok := s.data[h].([]T)
 	if !ok {
 		parts = make([]T, servers)
-		s.data[h] = parts
+		s.data[h], s.sent[h] = parts, true
 	}
 	parts[shard] = part
 }

@@ -48,6 +48,51 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	}
 }
 
+// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and
+// 3 lists of sums for each rank. All of them serve the next step, and no two at once.
+func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
+	s := newScript(t, training(2, 3), newColumns(16*3, 16))
+	var before map[*float32]bool
+	for range 3 {
+		s.train(false)
+		spare := map[*float32]bool{}
+		for _, values := range s.p.buffers.free {
+			spare[&values[:1][0]] = true
+		}
+		if n := len(s.p.buffers.free); n != len(spare) || before == nil && n != 2*8 || n < 2*8 {
+			t.Fatalf("%d buffers, %d distinct; want 16 after a step", n, len(spare))
+		}
+		used := 0
+		for at := range spare { // order-free: counted
+			if before[at] {
+				used++
+			}
+		}
+		if before != nil && used < 4 { // at least what has the same size in every step
+			t.Errorf("%d buffers are those of the step before", used)
+		}
+		before = spare
+	}
+}
+
+func TestBuffersSuitTheirSize(t *testing.T) {
+	var b buffers
+	b.put(nil)
+	b.put(make([]float32, 100))
+	if small := b.get(10); cap(small) > 20 {
+		t.Errorf("10 values in a buffer of %d", cap(small))
+	}
+	if fits := b.get(60); len(fits) != 60 || cap(fits) != 100 || len(b.free) != 0 {
+		t.Errorf("60 values in a buffer of %d; %d left", cap(fits), len(b.free))
+	}
+	for range 2 * spareMost {
+		b.put(make([]float32, 1))
+	}
+	if len(b.free) != spareMost {
+		t.Errorf("%d buffers are kept, want %d", len(b.free), spareMost)
+	}
+}
+
 func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	p := mustNew(t, training(1, 1), newColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}

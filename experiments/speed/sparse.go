@@ -85,6 +85,7 @@ type sparseStep struct {
 	rows    [][]float32 // by part
 	routed  []*route.Routed
 	sums    [][]float32 // by part
+	scaled  [][]float32 // by shard
 	outcome []table.Outcome
 	team    team
 	steps   int
@@ -94,7 +95,7 @@ func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
 		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, team: team(p.Threads),
-		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads),
+		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads),
 	}
 	for b := range batches {
@@ -201,7 +202,8 @@ func (s *sparseStep) step() error {
 	})
 	s.team.Do(pieces, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
-		s.sums[part] = s.routed[part].Merge(s.schema, s.grads[part], s.dim)
+		s.sums[part] = sized(s.sums[part], len(s.rows[part]))
+		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
 	s.team.Do(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
 	for shard, o := range s.outcome {
@@ -225,7 +227,8 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 	}
 	rows := s.shards[shard]
 	if len(puts) == 1 {
-		return rows.Apply(puts[0].Signs, puts[0].Scale(s.samples, false), rows.Rate(s.steps), nil)
+		s.scaled[shard] = puts[0].Scale(s.scaled[shard][:0], s.samples, false)
+		return rows.Apply(puts[0].Signs, s.scaled[shard], rows.Rate(s.steps), nil)
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)
 	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)

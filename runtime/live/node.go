@@ -106,13 +106,22 @@ func (n *node) take(d delivery, o *role.Output) {
 	case role.Keep:
 		n.run.performer.Keep(n.store, d.input.Message, d.payload)
 	case role.Release:
-		n.store.Release(o.Handle)
+		n.release(o.Handle)
 	case role.Record:
 		n.run.observe(o.Event)
 	case role.Finished:
 		n.run.finished <- struct{}{}
 	case role.Halt:
 		n.run.fail(o.Reason)
+	}
+}
+
+// release lets go of a handle. Inside one process a payload's memory is used again.
+func (n *node) release(h role.Handle) {
+	if n.run.elsewhere == nil {
+		n.run.performer.Recycle(n.store, h)
+	} else {
+		n.store.Release(h)
 	}
 }
 
