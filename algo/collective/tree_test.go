@@ -152,3 +152,15 @@ func TestTreesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestTreeDoesNotAllocate(t *testing.T) {
+	for _, n := range []int{1, 2, 4, 8, 16, 32} {
+		bufs := make([][]float32, n)
+		for i := range bufs {
+			bufs[i] = make([]float32, 1000)
+		}
+		if allocs := testing.AllocsPerRun(3, func() { Tree(bufs) }); allocs != 0 {
+			t.Errorf("%d buffers: %v allocations, want 0", n, allocs)
+		}
+	}
+}

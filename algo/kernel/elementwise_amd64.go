@@ -276,21 +276,21 @@ func adagradBeforeAVX512(rows, cols, stride int, w *float32, sum *float32, grad 
 //go:noescape
 func adagradBeforeAVX2(rows, cols, stride int, w *float32, sum *float32, grad *float32, rate float32, epsilon float32)
 
-// adamVector is mean, square = their decaying means; w -= rate·(mean/correct1) / (√(square/correct2) + epsilon), for rows × cols elements, at least one,
+// adamVector is mean, square = their decaying means; w -= rate·mean / (root·√square + epsilon), for rows × cols elements, at least one,
 // of matrices whose rows begin stride elements apart.
-func adamVector(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32) {
+func adamVector(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32) {
 	if set == isa.AVX512 {
-		adamAVX512(rows, cols, stride, w, mean, square, grad, rate, epsilon, beta1, beta2, rest1, rest2, correct1, correct2)
+		adamAVX512(rows, cols, stride, w, mean, square, grad, rate, root, epsilon, beta1, beta2, rest1, rest2)
 	} else {
-		adamAVX2(rows, cols, stride, w, mean, square, grad, rate, epsilon, beta1, beta2, rest1, rest2, correct1, correct2)
+		adamAVX2(rows, cols, stride, w, mean, square, grad, rate, root, epsilon, beta1, beta2, rest1, rest2)
 	}
 }
 
 //go:noescape
-func adamAVX512(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32)
+func adamAVX512(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32)
 
 //go:noescape
-func adamAVX2(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32)
+func adamAVX2(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32)
 
 // largestExponentVector is largest = max(largest, exponent bits of x), as unsigned integers, for rows × cols elements, at least one,
 // of matrices whose rows begin stride elements apart.

@@ -1976,10 +1976,10 @@ next:
 	VZEROUPPER
 	RET
 
-// func adamAVX512(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32)
+// func adamAVX512(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32)
 //
-//	mean, square = their decaying means; w -= rate·(mean/correct1) / (√(square/correct2) + epsilon)
-TEXT ·adamAVX512(SB), NOSPLIT, $0-88
+//	mean, square = their decaying means; w -= rate·mean / (root·√square + epsilon)
+TEXT ·adamAVX512(SB), NOSPLIT, $0-84
 	MOVQ cols+8(FP), DX
 	MOVQ stride+16(FP), R15
 	SHLQ $2, R15
@@ -1997,13 +1997,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-88
 	MOVQ square+40(FP), R10
 	MOVQ grad+48(FP), R11
 	VBROADCASTSS rate+56(FP), Z0
-	VBROADCASTSS epsilon+60(FP), Z1
-	VBROADCASTSS beta1+64(FP), Z2
-	VBROADCASTSS beta2+68(FP), Z3
-	VBROADCASTSS rest1+72(FP), Z4
-	VBROADCASTSS rest2+76(FP), Z5
-	VBROADCASTSS correct1+80(FP), Z6
-	VBROADCASTSS correct2+84(FP), Z7
+	VBROADCASTSS root+60(FP), Z1
+	VBROADCASTSS epsilon+64(FP), Z2
+	VBROADCASTSS beta1+68(FP), Z3
+	VBROADCASTSS beta2+72(FP), Z4
+	VBROADCASTSS rest1+76(FP), Z5
+	VBROADCASTSS rest2+80(FP), Z6
 
 row:
 	XORQ AX, AX
@@ -2011,27 +2010,26 @@ row:
 	JGE  last
 
 vector:
-	VMOVUPS (R11)(AX*4), Z8
-	VMOVUPS (R9)(AX*4), Z9
-	VMULPS Z9, Z2, Z9
-	VMULPS Z8, Z4, Z10
-	VADDPS Z10, Z9, Z9
-	VMOVUPS Z9, (R9)(AX*4)
-	VMOVUPS (R10)(AX*4), Z11
-	VMULPS Z11, Z3, Z11
-	VMULPS Z8, Z5, Z10
-	VMULPS Z8, Z10, Z10
-	VADDPS Z10, Z11, Z11
-	VMOVUPS Z11, (R10)(AX*4)
-	VDIVPS Z7, Z11, Z11
-	VSQRTPS Z11, Z11
-	VADDPS Z1, Z11, Z11
-	VDIVPS Z6, Z9, Z9
-	VMULPS Z9, Z0, Z9
-	VDIVPS Z11, Z9, Z9
-	VMOVUPS (R8)(AX*4), Z12
-	VSUBPS Z9, Z12, Z12
-	VMOVUPS Z12, (R8)(AX*4)
+	VMOVUPS (R11)(AX*4), Z7
+	VMOVUPS (R9)(AX*4), Z8
+	VMULPS Z8, Z3, Z8
+	VMULPS Z7, Z5, Z9
+	VADDPS Z9, Z8, Z8
+	VMOVUPS Z8, (R9)(AX*4)
+	VMOVUPS (R10)(AX*4), Z10
+	VMULPS Z10, Z4, Z10
+	VMULPS Z7, Z6, Z9
+	VMULPS Z7, Z9, Z9
+	VADDPS Z9, Z10, Z10
+	VMOVUPS Z10, (R10)(AX*4)
+	VSQRTPS Z10, Z10
+	VMULPS Z10, Z1, Z10
+	VADDPS Z2, Z10, Z10
+	VMULPS Z8, Z0, Z8
+	VDIVPS Z10, Z8, Z8
+	VMOVUPS (R8)(AX*4), Z11
+	VSUBPS Z8, Z11, Z11
+	VMOVUPS Z11, (R8)(AX*4)
 	ADDQ $16, AX
 	CMPQ AX, BX
 	JLT  vector
@@ -2039,27 +2037,26 @@ vector:
 last:
 	CMPQ AX, DX
 	JGE  next
-	VMOVUPS.Z (R11)(AX*4), K1, Z8
-	VMOVUPS.Z (R9)(AX*4), K1, Z9
-	VMULPS Z9, Z2, Z9
-	VMULPS Z8, Z4, Z10
-	VADDPS Z10, Z9, Z9
-	VMOVUPS Z9, K1, (R9)(AX*4)
-	VMOVUPS.Z (R10)(AX*4), K1, Z11
-	VMULPS Z11, Z3, Z11
-	VMULPS Z8, Z5, Z10
-	VMULPS Z8, Z10, Z10
-	VADDPS Z10, Z11, Z11
-	VMOVUPS Z11, K1, (R10)(AX*4)
-	VDIVPS Z7, Z11, Z11
-	VSQRTPS Z11, Z11
-	VADDPS Z1, Z11, Z11
-	VDIVPS Z6, Z9, Z9
-	VMULPS Z9, Z0, Z9
-	VDIVPS Z11, Z9, Z9
-	VMOVUPS.Z (R8)(AX*4), K1, Z12
-	VSUBPS Z9, Z12, Z12
-	VMOVUPS Z12, K1, (R8)(AX*4)
+	VMOVUPS.Z (R11)(AX*4), K1, Z7
+	VMOVUPS.Z (R9)(AX*4), K1, Z8
+	VMULPS Z8, Z3, Z8
+	VMULPS Z7, Z5, Z9
+	VADDPS Z9, Z8, Z8
+	VMOVUPS Z8, K1, (R9)(AX*4)
+	VMOVUPS.Z (R10)(AX*4), K1, Z10
+	VMULPS Z10, Z4, Z10
+	VMULPS Z7, Z6, Z9
+	VMULPS Z7, Z9, Z9
+	VADDPS Z9, Z10, Z10
+	VMOVUPS Z10, K1, (R10)(AX*4)
+	VSQRTPS Z10, Z10
+	VMULPS Z10, Z1, Z10
+	VADDPS Z2, Z10, Z10
+	VMULPS Z8, Z0, Z8
+	VDIVPS Z10, Z8, Z8
+	VMOVUPS.Z (R8)(AX*4), K1, Z11
+	VSUBPS Z8, Z11, Z11
+	VMOVUPS Z11, K1, (R8)(AX*4)
 
 next:
 	ADDQ R15, R8
@@ -2071,10 +2068,10 @@ next:
 	VZEROUPPER
 	RET
 
-// func adamAVX2(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32)
+// func adamAVX2(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32)
 //
-//	mean, square = their decaying means; w -= rate·(mean/correct1) / (√(square/correct2) + epsilon)
-TEXT ·adamAVX2(SB), NOSPLIT, $0-88
+//	mean, square = their decaying means; w -= rate·mean / (root·√square + epsilon)
+TEXT ·adamAVX2(SB), NOSPLIT, $0-84
 	MOVQ cols+8(FP), DX
 	MOVQ stride+16(FP), R15
 	SHLQ $2, R15
@@ -2092,13 +2089,12 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-88
 	MOVQ square+40(FP), R10
 	MOVQ grad+48(FP), R11
 	VBROADCASTSS rate+56(FP), Y0
-	VBROADCASTSS epsilon+60(FP), Y1
-	VBROADCASTSS beta1+64(FP), Y2
-	VBROADCASTSS beta2+68(FP), Y3
-	VBROADCASTSS rest1+72(FP), Y4
-	VBROADCASTSS rest2+76(FP), Y5
-	VBROADCASTSS correct1+80(FP), Y6
-	VBROADCASTSS correct2+84(FP), Y7
+	VBROADCASTSS root+60(FP), Y1
+	VBROADCASTSS epsilon+64(FP), Y2
+	VBROADCASTSS beta1+68(FP), Y3
+	VBROADCASTSS beta2+72(FP), Y4
+	VBROADCASTSS rest1+76(FP), Y5
+	VBROADCASTSS rest2+80(FP), Y6
 
 row:
 	XORQ AX, AX
@@ -2106,27 +2102,26 @@ row:
 	JGE  last
 
 vector:
-	VMOVUPS (R11)(AX*4), Y8
-	VMOVUPS (R9)(AX*4), Y9
-	VMULPS Y9, Y2, Y9
-	VMULPS Y8, Y4, Y10
-	VADDPS Y10, Y9, Y9
-	VMOVUPS Y9, (R9)(AX*4)
-	VMOVUPS (R10)(AX*4), Y11
-	VMULPS Y11, Y3, Y11
-	VMULPS Y8, Y5, Y10
-	VMULPS Y8, Y10, Y10
-	VADDPS Y10, Y11, Y11
-	VMOVUPS Y11, (R10)(AX*4)
-	VDIVPS Y7, Y11, Y11
-	VSQRTPS Y11, Y11
-	VADDPS Y1, Y11, Y11
-	VDIVPS Y6, Y9, Y9
-	VMULPS Y9, Y0, Y9
-	VDIVPS Y11, Y9, Y9
-	VMOVUPS (R8)(AX*4), Y12
-	VSUBPS Y9, Y12, Y12
-	VMOVUPS Y12, (R8)(AX*4)
+	VMOVUPS (R11)(AX*4), Y7
+	VMOVUPS (R9)(AX*4), Y8
+	VMULPS Y8, Y3, Y8
+	VMULPS Y7, Y5, Y9
+	VADDPS Y9, Y8, Y8
+	VMOVUPS Y8, (R9)(AX*4)
+	VMOVUPS (R10)(AX*4), Y10
+	VMULPS Y10, Y4, Y10
+	VMULPS Y7, Y6, Y9
+	VMULPS Y7, Y9, Y9
+	VADDPS Y9, Y10, Y10
+	VMOVUPS Y10, (R10)(AX*4)
+	VSQRTPS Y10, Y10
+	VMULPS Y10, Y1, Y10
+	VADDPS Y2, Y10, Y10
+	VMULPS Y8, Y0, Y8
+	VDIVPS Y10, Y8, Y8
+	VMOVUPS (R8)(AX*4), Y11
+	VSUBPS Y8, Y11, Y11
+	VMOVUPS Y11, (R8)(AX*4)
 	ADDQ $8, AX
 	CMPQ AX, BX
 	JLT  vector
@@ -2134,27 +2129,26 @@ vector:
 last:
 	CMPQ AX, DX
 	JGE  next
-	VMASKMOVPS (R11)(AX*4), Y15, Y8
-	VMASKMOVPS (R9)(AX*4), Y15, Y9
-	VMULPS Y9, Y2, Y9
-	VMULPS Y8, Y4, Y10
-	VADDPS Y10, Y9, Y9
-	VMASKMOVPS Y9, Y15, (R9)(AX*4)
-	VMASKMOVPS (R10)(AX*4), Y15, Y11
-	VMULPS Y11, Y3, Y11
-	VMULPS Y8, Y5, Y10
-	VMULPS Y8, Y10, Y10
-	VADDPS Y10, Y11, Y11
-	VMASKMOVPS Y11, Y15, (R10)(AX*4)
-	VDIVPS Y7, Y11, Y11
-	VSQRTPS Y11, Y11
-	VADDPS Y1, Y11, Y11
-	VDIVPS Y6, Y9, Y9
-	VMULPS Y9, Y0, Y9
-	VDIVPS Y11, Y9, Y9
-	VMASKMOVPS (R8)(AX*4), Y15, Y12
-	VSUBPS Y9, Y12, Y12
-	VMASKMOVPS Y12, Y15, (R8)(AX*4)
+	VMASKMOVPS (R11)(AX*4), Y15, Y7
+	VMASKMOVPS (R9)(AX*4), Y15, Y8
+	VMULPS Y8, Y3, Y8
+	VMULPS Y7, Y5, Y9
+	VADDPS Y9, Y8, Y8
+	VMASKMOVPS Y8, Y15, (R9)(AX*4)
+	VMASKMOVPS (R10)(AX*4), Y15, Y10
+	VMULPS Y10, Y4, Y10
+	VMULPS Y7, Y6, Y9
+	VMULPS Y7, Y9, Y9
+	VADDPS Y9, Y10, Y10
+	VMASKMOVPS Y10, Y15, (R10)(AX*4)
+	VSQRTPS Y10, Y10
+	VMULPS Y10, Y1, Y10
+	VADDPS Y2, Y10, Y10
+	VMULPS Y8, Y0, Y8
+	VDIVPS Y10, Y8, Y8
+	VMASKMOVPS (R8)(AX*4), Y15, Y11
+	VSUBPS Y8, Y11, Y11
+	VMASKMOVPS Y11, Y15, (R8)(AX*4)
 
 next:
 	ADDQ R15, R8

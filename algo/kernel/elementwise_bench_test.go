@@ -61,7 +61,7 @@ func BenchmarkElementwise(b *testing.B) {
 			{"sum of squares", 1, func() { SumSquares(x[0]) }},
 			{"sgd", 3, func() { Descend(x[0], x[1], 1e-9) }},
 			{"adagrad", 5, func() { AdagradAfter(x[0], x[1], x[2], 1e-9, 1e-8) }},
-			{"adam", 7, func() { Adam(x[0], x[1], x[2], x[3], AdamFactors{1e-9, 1e-8, 0.9, 0.999, 0.1, 0.001, 1, 1}) }},
+			{"adam", 7, func() { Adam(x[0], x[1], x[2], x[3], AdamFactors{1e-9, 1, 1e-8, 0.9, 0.999, 0.1, 0.001}) }},
 			// Two passes over x for the moments, a third that writes two matrices.
 			{"batch norm", 5, func() {
 				BatchNormTrain(x[0], x[1], x[2], rows, cols, row, row, 1e-5, row2, column, column)

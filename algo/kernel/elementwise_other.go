@@ -70,7 +70,7 @@ func adagradBeforeVector(rows, cols, stride int, w *float32, sum *float32, grad 
 	panic("kernel: no vector instructions")
 }
 
-func adamVector(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32, correct1 float32, correct2 float32) {
+func adamVector(rows, cols, stride int, w *float32, mean *float32, square *float32, grad *float32, rate float32, root float32, epsilon float32, beta1 float32, beta2 float32, rest1 float32, rest2 float32) {
 	panic("kernel: no vector instructions")
 }
 

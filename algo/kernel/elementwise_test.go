@@ -143,7 +143,7 @@ var elementwise = []struct {
 	{"adam", func(draw func(n int) []float32, rows, cols int) [][]float32 {
 		n := rows * cols
 		w, m, s := draw(n), draw(n), draw(n)
-		Adam(w, m, s, draw(n), AdamFactors{0.01, 1e-8, 0.9, 0.999, 0.1, 0.001, 0.3, 0.02})
+		Adam(w, m, s, draw(n), AdamFactors{0.01, 3, 1e-8, 0.9, 0.999, 0.1, 0.001})
 		return [][]float32{w, m, s}
 	}},
 	{"sum of squares", func(draw func(n int) []float32, rows, cols int) [][]float32 {

@@ -63,35 +63,36 @@ func AdagradBefore(w, sum, grad []float32, rate, epsilon float32) {
 // Adam applies a step of Adam:
 //
 //	mean = beta1·mean + rest1·grad;    square = beta2·square + rest2·grad²
-//	w −= rate · (mean/correct1) / (√(square/correct2) + epsilon)
+//	w −= rate·mean / (root·√square + epsilon)
 //
-// Rest is 1−beta, and correct what the decay has left of a constant's mean.
-// Lengths are equal, or it panics. Cost: about 12 operations and a square root an
-// element.
+// Lengths are equal, or it panics. Cost: 11 operations, a square root and a
+// quotient an element.
 //
-// Source: Kingma, Ba, ICLR 2015, algorithm 1.
+// Source: Kingma, Ba, ICLR 2015, algorithm 1, its corrections taken out of the
+// loop as PyTorch does.
 func Adam(w, mean, square, grad []float32, f AdamFactors) {
 	checkSame("w", len(w), len(grad))
 	checkSame("mean", len(mean), len(grad))
 	checkSame("square", len(square), len(grad))
 	if vectors(len(grad)) {
 		adamVector(1, len(grad), 0, &w[0], &mean[0], &square[0], &grad[0],
-			f.Rate, f.Epsilon, f.Beta1, f.Beta2, f.Rest1, f.Rest2, f.Correct1, f.Correct2)
+			f.Rate, f.Root, f.Epsilon, f.Beta1, f.Beta2, f.Rest1, f.Rest2)
 		return
 	}
 	for i, g := range grad {
 		mean[i] = float32(f.Beta1*mean[i]) + float32(f.Rest1*g)
 		square[i] = float32(f.Beta2*square[i]) + float32(float32(f.Rest2*g)*g)
-		w[i] -= float32(f.Rate*(mean[i]/f.Correct1)) / (sqrt(square[i]/f.Correct2) + f.Epsilon)
+		w[i] -= float32(f.Rate*mean[i]) / (float32(f.Root*sqrt(square[i])) + f.Epsilon)
 	}
 }
 
 // AdamFactors are what Adam multiplies and divides by in one step.
 type AdamFactors struct {
-	Rate, Epsilon      float32
-	Beta1, Beta2       float32
-	Rest1, Rest2       float32 // 1 − beta
-	Correct1, Correct2 float32 // 1 − betaᵗ
+	Rate         float32 // the learning rate over 1 − beta1ᵗ, which corrects the mean
+	Root         float32 // 1 over √(1 − beta2ᵗ), which corrects √square
+	Epsilon      float32
+	Beta1, Beta2 float32
+	Rest1, Rest2 float32 // 1 − beta
 }
 
 // sqrt is the float32 square root, correctly rounded: rounding the float64 root

@@ -88,7 +88,7 @@ func denseStep(b *testing.B, spec model.Spec, samples int, products kernel.Produ
 		}
 		pass.EmbeddingGrad()
 		engine.UpdateRunning(running, pass.Stats())
-		adam.Step(params, state, grad, step)
+		adam.StepSum(params, state, grad, samples, step, nil)
 		step++
 	}
 	perSample := float64(l.Cost.ForwardFLOPs + l.Cost.BackwardFLOPs)

@@ -24,10 +24,11 @@ func newAdam(epsilon, beta1, beta2 float64) adam { return adam{float32(epsilon),
 // factors returns what step t multiplies and divides by.
 func (o adam) factors(rate float32, t float64) kernel.AdamFactors {
 	return kernel.AdamFactors{
-		Rate: rate, Epsilon: o.epsilon,
-		Beta1: float32(o.beta1), Beta2: float32(o.beta2),
+		Rate:    float32(float64(rate) / (1 - math.Pow(o.beta1, t))),
+		Root:    float32(1 / math.Sqrt(1-math.Pow(o.beta2, t))),
+		Epsilon: o.epsilon,
+		Beta1:   float32(o.beta1), Beta2: float32(o.beta2),
 		Rest1: float32(1 - o.beta1), Rest2: float32(1 - o.beta2),
-		Correct1: float32(1 - math.Pow(o.beta1, t)), Correct2: float32(1 - math.Pow(o.beta2, t)),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/opt"
 )
@@ -23,6 +24,7 @@ type Dense struct {
 	engine    model.Engine
 	optimizer opt.Dense
 	state     []float32
+	crew      kernel.Crew // shares the optimizer step; nil: the caller alone
 
 	mu      sync.Mutex
 	applied int       // optimizer steps performed
@@ -52,11 +54,7 @@ func (d *Dense) apply(step, samples int) {
 	if d.applied > step {
 		return
 	}
-	n := float32(samples)
-	for i := range d.grads {
-		d.grads[i] /= n
-	}
-	d.optimizer.Step(d.Params, d.state, d.grads, step)
+	d.optimizer.StepSum(d.Params, d.state, d.grads, samples, step, d.crew)
 	d.engine.UpdateRunning(d.Running, d.stats)
 	d.applied++
 }

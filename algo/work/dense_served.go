@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
@@ -101,14 +102,10 @@ func (d *servedDense) check(values []float32, server, statistics int) error {
 // says, divided by the number of ranks; and its groups' batch-norm statistics.
 func (d *servedDense) gradient(sums []float32, samples int32, passes []model.Pass) []float32 {
 	push := make([]float32, len(sums), len(sums)+len(passes)*d.engine.Layout().Stats)
-	n := float32(max(samples, 1))
-	for i, g := range sums {
-		push[i] = g / n
-	}
+	copy(push, sums)
+	kernel.Divide(push, float32(max(samples, 1)))
 	d.training.Dense.Clip(push)
-	for i := range push {
-		push[i] /= float32(d.training.Ranks)
-	}
+	kernel.Divide(push, float32(d.training.Ranks))
 	for _, pass := range passes {
 		push = append(push, pass.Stats()...)
 	}

@@ -15,6 +15,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/compress"
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/model"
 	"tandem/algo/msg"
@@ -78,7 +79,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 			p.shards[i].weight = weigher.Weight
 		}
 	}
-	if err := p.newDense(rule, here); err != nil {
+	if err := p.newDense(rule, here, kernel.CrewOf(m.Products)); err != nil {
 		return nil, err
 	}
 	p.ranks = make([]*rank, t.Ranks)
@@ -90,15 +91,18 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 	return p, nil
 }
 
-// newDense puts the dense network where the mode has it.
-func (p *Performer) newDense(rule pace.Rule, here func(msg.Address) bool) (err error) {
+// newDense puts the dense network where the mode has it. The crew helps with the
+// optimizer step that all ranks wait for.
+func (p *Performer) newDense(rule pace.Rule, here func(msg.Address) bool, crew kernel.Crew) (err error) {
 	switch rule.Dense().Kind {
 	case pace.Served:
 		p.served, err = newServedDense(&p.training, p.engine, here)
 	case pace.Averaged:
 		p.averaged, err = newAveragedDense(&p.training, p.engine, here)
 	default:
-		p.dense, err = NewDense(&p.training, p.engine)
+		if p.dense, err = NewDense(&p.training, p.engine); err == nil {
+			p.dense.crew = crew
+		}
 	}
 	return err
 }

@@ -43,6 +43,7 @@ func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential,
 	if err != nil {
 		return nil, err
 	}
+	dense.crew = kernel.CrewOf(m.Products)
 	all := newRank(engine, t.Groups, (t.GlobalBatch-1)/t.Groups+1)
 	return &Sequential{
 		training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense, passes: all.passes, grads: all.grads,

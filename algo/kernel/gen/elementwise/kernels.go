@@ -142,8 +142,8 @@ var kernels = []kernel{
 		load w w
 		sub w w g
 		store w w`},
-	{name: "adam", formula: "mean, square = their decaying means; w -= rate·(mean/correct1) / (√(square/correct2) + epsilon)",
-		arguments: "w mean square grad", scalars: "rate epsilon beta1 beta2 rest1 rest2 correct1 correct2", program: `
+	{name: "adam", formula: "mean, square = their decaying means; w -= rate·mean / (root·√square + epsilon)",
+		arguments: "w mean square grad", scalars: "rate root epsilon beta1 beta2 rest1 rest2", program: `
 		load g grad
 		load m mean
 		mul m beta1 m
@@ -156,15 +156,14 @@ var kernels = []kernel{
 		mul t t g
 		add s s t
 		store s square
-		div s s correct2
 		sqrt s s
+		mul s root s
 		add s s epsilon
-		div m m correct1
 		mul m rate m
 		div m m s
-		load m2 w
-		sub m2 m2 m
-		store m2 w`},
+		load w w
+		sub w w m
+		store w w`},
 
 	// Checks. A float32 is not finite if all bits of its exponent are set.
 	{name: "largestExponent", formula: "largest = max(largest, exponent bits of x), as unsigned integers",
