@@ -75,7 +75,13 @@ type droppedRows struct {
 	policy OnBadRow
 	count  int
 	first  []*BadRowError // at most badRowsKept
+	// The same of the file in hand: a count before it, and its first few.
+	before int
+	ofFile []*BadRowError
 }
+
+// nextFile begins to count those of the next file.
+func (d *droppedRows) nextFile() { d.before, d.ofFile = d.count, nil }
 
 // badRowsKept bounds the bad rows that are remembered in full.
 const badRowsKept = 5
@@ -86,6 +92,9 @@ func (d *droppedRows) drop(bad *BadRowError) error {
 		d.count++
 		if len(d.first) < badRowsKept {
 			d.first = append(d.first, bad)
+		}
+		if len(d.ofFile) < badRowsKept {
+			d.ofFile = append(d.ofFile, bad)
 		}
 		return nil
 	}

@@ -47,6 +47,10 @@ type Config struct {
 	Split Split `yaml:"split,omitempty"`
 	// OnBadRow is "fail", the default, or for example "skip:100".
 	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
+	// Cache is the folder in which the columns of files are kept when they are
+	// first read, so that they need not be parsed again; "off" for none. Empty: that
+	// of CacheFolder, for files of 8 MiB and more.
+	Cache string `yaml:"cache,omitempty"`
 	// CSV says what the columns mean; for kind csv only.
 	CSV *CSVSpec `yaml:"csv,omitempty"`
 	// Synthetic says what to generate; for kind synthetic only.
@@ -67,6 +71,9 @@ func (c *Config) Validate() error {
 	}
 	if c.OnBadRow.Skip < 0 {
 		return fmt.Errorf("on-bad-row: skip:%d: must not be negative", c.OnBadRow.Skip)
+	}
+	if err := validateCache(c.Cache); err != nil {
+		return err
 	}
 	if err := c.validateFiles(); err != nil {
 		return err

@@ -51,6 +51,9 @@ type Dataset struct {
 	// and BadRows are the first few of them.
 	DroppedRows int
 	BadRows     []*BadRowError
+	// Notes are what happened on the way that changes no row, one line each: kept
+	// columns that could not be used, or could not be kept.
+	Notes []string
 }
 
 // WithDim returns a copy of schema in which every slot has embedding rows of

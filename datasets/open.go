@@ -87,12 +87,12 @@ func openAdult(cfg *Config) (*Dataset, error) {
 
 // openSplit opens a data set of one file.
 func openSplit(cfg *Config, dataDir string) (*Dataset, error) {
-	f, dropped := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}
-	all, err := f.readFile(dataDir, cfg.Path, dropped)
+	f, dropped, keep := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}, newKeeper(cfg.Cache)
+	all, err := f.readFile(dataDir, cfg.Path, dropped, keep)
 	if err != nil {
 		return nil, err
 	}
-	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, BadRows: dropped.first, Provenance: "file " + cfg.Path}
+	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, BadRows: dropped.first, Provenance: "file " + cfg.Path, Notes: keep.notes}
 	if cfg.Kind == LibFM {
 		data.Schema = libfmByField(f.schema, all)
 	}
@@ -104,12 +104,12 @@ func openSplit(cfg *Config, dataDir string) (*Dataset, error) {
 
 // openPair opens a data set of a train and a test file.
 func openPair(cfg *Config, dataDir string) (*Dataset, error) {
-	f, dropped := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}
-	train, err := f.readFile(dataDir, cfg.Train, dropped)
+	f, dropped, keep := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}, newKeeper(cfg.Cache)
+	train, err := f.readFile(dataDir, cfg.Train, dropped, keep)
 	if err != nil {
 		return nil, err
 	}
-	test, err := f.readFile(dataDir, cfg.Test, dropped)
+	test, err := f.readFile(dataDir, cfg.Test, dropped, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func openPair(cfg *Config, dataDir string) (*Dataset, error) {
 	}
 	data := &Dataset{
 		Schema: f.schema, Train: train, Test: test, DroppedRows: dropped.count, BadRows: dropped.first,
-		Provenance: fmt.Sprintf("files %s (train), %s (test)", cfg.Train, cfg.Test),
+		Provenance: fmt.Sprintf("files %s (train), %s (test)", cfg.Train, cfg.Test), Notes: keep.notes,
 	}
 	if cfg.Kind == LibFM {
 		data.Schema = libfmByField(f.schema, train, test)
@@ -138,6 +138,12 @@ func finish(data *Dataset) *Dataset {
 
 // formatOf returns the format of a kind that reads files.
 func formatOf(cfg *Config) format {
+	f := layoutOf(cfg)
+	f.kind, f.spec = cfg.Kind, cfg.CSV
+	return f
+}
+
+func layoutOf(cfg *Config) format {
 	switch cfg.Kind {
 	case Criteo:
 		return lineByLine(criteoSchema(), newCriteoDecoder().decode)
@@ -150,7 +156,7 @@ func formatOf(cfg *Config) format {
 	case IJCAI18:
 		return format{schema: ijcai18Schema(), table: ijcai18Spec().table()}
 	case MovieLens:
-		return format{schema: movieLensSchema(), lines: newMovieLensDecoder}
+		return format{schema: movieLensSchema(), lines: newMovieLensDecoder, beside: []string{"u.user", "u.item"}}
 	case MovieLensImplicit:
 		return lineByLine(implicitSchema(), implicitLine)
 	default:
@@ -165,17 +171,24 @@ func lineByLine(schema batch.Schema, decode lineDecoder) format {
 	return format{schema: schema, lines: func(string) (lineDecoder, error) { return decode, nil }}
 }
 
-func (f format) readFile(dataDir, path string, dropped *droppedRows) (*batch.Batch, error) {
+func (f format) readFile(dataDir, path string, dropped *droppedRows, keep *keeper) (*batch.Batch, error) {
 	if !filepath.IsAbs(path) {
 		if dataDir == "" {
 			return nil, fmt.Errorf("%s: a relative path, but TANDEM_DATA is not set: set it to the folder of the data", path)
 		}
 		path = filepath.Join(dataDir, path)
 	}
-	in, err := openInput(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return f.read(in, dropped)
+	return f.readPath(path, dropped, keep)
+}
+
+// readPath reads a file, or finds what was kept of it.
+func (f format) readPath(path string, dropped *droppedRows, keep *keeper) (*batch.Batch, error) {
+	return keep.read(&f, path, dropped, func() (*batch.Batch, error) {
+		in, err := openInput(path)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		return f.read(in, dropped)
+	})
 }

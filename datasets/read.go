@@ -35,6 +35,11 @@ type format struct {
 	// tables of delimited text have table.
 	lines func(name string) (lineDecoder, error)
 	table *table
+	// What the columns of a file depend on besides the file: kind, description and
+	// the files of these names beside it.
+	kind   Kind
+	spec   *CSVSpec
+	beside []string
 }
 
 // read reads the rows of an input, which it does not close, on all processors.

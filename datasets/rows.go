@@ -15,10 +15,11 @@ type Rows struct {
 	// first few of them.
 	DroppedRows int
 	BadRows     []*BadRowError
+	Notes       []string // as Dataset.Notes
 }
 
 // ReadRows reads one file of cfg.Kind, which must be a kind that reads files;
-// of the other fields it uses CSV and OnBadRow. A relative path is taken from
+// of the other fields it uses CSV, OnBadRow and Cache. A relative path is taken from
 // the working folder. Errors are those of Open.
 func ReadRows(cfg Config, path string) (*Rows, error) {
 	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, Split{}, NegativeSampling{}
@@ -26,18 +27,13 @@ func ReadRows(cfg Config, path string) (*Rows, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	in, err := openInput(path)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	defer in.Close()
-	f, dropped := formatOf(&cfg), &droppedRows{policy: cfg.OnBadRow}
-	read, err := f.read(in, dropped)
+	f, dropped, keep := formatOf(&cfg), &droppedRows{policy: cfg.OnBadRow}, newKeeper(cfg.Cache)
+	read, err := f.readPath(path, dropped, keep)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	if cfg.Kind == LibFM {
 		f.schema = libfmByField(f.schema, read)
 	}
-	return &Rows{Schema: f.schema, Batch: read, DroppedRows: dropped.count, BadRows: dropped.first}, nil
+	return &Rows{Schema: f.schema, Batch: read, DroppedRows: dropped.count, BadRows: dropped.first, Notes: keep.notes}, nil
 }

@@ -62,7 +62,7 @@ func (p *program) command() *cobra.Command {
 		},
 		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
 	}
-	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand())
+	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(), p.cacheCommand())
 	face.Manners(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	return c

@@ -70,6 +70,7 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 		if err != nil {
 			return err
 		}
+		face.Notes(p.stderr, "data", data.Notes)
 		return p.writeFolder(data, f.out)
 	}
 	c.Flags().SortFlags = false

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,8 +27,14 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "slot": checkSlot},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "slot": checkSlot, "expand": expand},
 	})
+}
+
+// expand writes a file with $WORK filled in: expand from to.
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", ts.Getenv("WORK"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
 // checkSlot demands what the profile on standard output says of a slot:

@@ -54,6 +54,7 @@ func (p *program) open(f *flags, args []string, policy datasets.OnBadRow) (*subj
 	if err != nil {
 		return nil, err
 	}
+	face.Notes(p.stderr, "data", rows.Notes)
 	return &subject{
 		Name: file, Config: cfg, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
 		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head,
@@ -98,6 +99,7 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 	if err != nil {
 		return nil, err
 	}
+	face.Notes(p.stderr, "data", data.Notes)
 	s := &subject{
 		Name: path, Config: j.Data, Schema: data.Schema, Parts: []part{{"train", data.Train}, {"test", data.Test}},
 		Dropped: data.DroppedRows, BadRows: data.BadRows,

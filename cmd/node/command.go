@@ -139,7 +139,11 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 
 // open reads the data of a job.
 func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
-	return datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
+	data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
+	if err == nil {
+		face.Notes(p.stderr, "node", data.Notes)
+	}
+	return data, err
 }
 
 // play plays a role until the run is over.

@@ -132,6 +132,7 @@ func (q *question) load(folder string, say io.Writer) (err error) {
 		// Not in the report, which is the same on any machine.
 		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), engine.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
+			face.Notes(say, "sim", q.data.Notes)
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
 		}
 		return err

@@ -185,6 +185,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
+	face.Notes(p.stderr, "sim", data.Notes)
 	source, err := jobfile.Source(data, &j.Training)
 	if err != nil {
 		return err

@@ -77,6 +77,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
+	face.Notes(p.stderr, "train", data.Notes)
 	machine := work.Machine{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j.Training))
 	// First, because it is quick and may find the cluster at fault.

@@ -1,0 +1,205 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"unsafe"
+
+	"tandem/algo/batch"
+	"tandem/datasets/internal/parallel"
+)
+
+const (
+	magic     = "tandem columns\n"
+	version   = 1
+	preamble  = 24
+	alignment = 64
+)
+
+// castagnoli is the polynomial that processors have an instruction for.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Rows are what a cache file holds.
+type Rows struct {
+	Slots, Dense, Labels []string // names of the columns
+	Batch                *batch.Batch
+	// Dropped counts the bad rows that were skipped; BadRows are the first few.
+	Dropped int
+	BadRows []BadRow
+}
+
+// BadRow is a row that was skipped.
+type BadRow struct {
+	Line           int    `json:"line"`
+	Column, Reason string `json:",omitempty"`
+	Value          []byte `json:",omitempty"` // any bytes
+}
+
+// header describes a file, and is part of it.
+type header struct {
+	Key     Key      `json:"key"`
+	Rows    int      `json:"rows"`
+	Slots   []string `json:"slots"`
+	Dense   []string `json:"dense"`
+	Labels  []string `json:"labels"`
+	Dropped int      `json:"dropped"`
+	BadRows []BadRow `json:"bad_rows"`
+	Columns []extent `json:"columns"`
+}
+
+// extent is where a column is. The columns are the ids of each slot, the dense
+// values and the labels; offsets follow their ids.
+type extent struct {
+	Offset int64  `json:"offset"` // from the end of the header, rounded up to the alignment
+	Bytes  int64  `json:"bytes"`
+	CRC    uint32 `json:"crc32c"`
+	// Single says of ids that every row has exactly one, and no offsets follow.
+	Single bool `json:"single,omitempty"`
+}
+
+// write writes a file.
+func write(w io.Writer, key Key, rows *Rows) error {
+	h := header{
+		Key: key, Rows: rows.Batch.Samples, Slots: rows.Slots, Dense: rows.Dense, Labels: rows.Labels,
+		Dropped: rows.Dropped, BadRows: rows.BadRows,
+	}
+	var columns [][]byte
+	add := func(data []byte, single bool) {
+		e := extent{Bytes: int64(len(data)), Single: single}
+		if n := len(h.Columns); n > 0 {
+			e.Offset = aligned(h.Columns[n-1].Offset + h.Columns[n-1].Bytes)
+		}
+		columns, h.Columns = append(columns, data), append(h.Columns, e)
+	}
+	for _, slot := range rows.Batch.Slots {
+		single := counts(slot.Offsets)
+		add(bytesOf(slot.IDs), single)
+		if !single {
+			add(bytesOf(slot.Offsets), false)
+		}
+	}
+	add(bytesOf(rows.Batch.Dense), false)
+	add(bytesOf(rows.Batch.Labels), false)
+	parallel.Do(parallel.Processors(), len(columns), func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
+
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	begin := append([]byte(magic), version)
+	begin = binary.LittleEndian.AppendUint32(begin, uint32(len(text)))
+	begin = binary.LittleEndian.AppendUint32(begin, crc32.Checksum(text, castagnoli))
+	begin = append(begin, text...)
+	for _, data := range append([][]byte{begin}, columns...) {
+		padding := make([]byte, aligned(int64(len(data)))-int64(len(data)))
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		if _, err := w.Write(padding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counts says whether offsets are 0, 1, 2 and so on.
+func counts(offsets []int32) bool {
+	for i, offset := range offsets {
+		if int(offset) != i {
+			return false
+		}
+	}
+	return true
+}
+
+func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
+
+// number is what columns hold.
+type number interface{ uint64 | int32 | float32 }
+
+// bytesOf returns the memory of values.
+func bytesOf[T number](values []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
+}
+
+// valuesOf returns the values whose memory is data, aligned and of whole values.
+func valuesOf[T number](data []byte) []T {
+	if len(data) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(*new(T))))
+}
+
+// Errors of what a file holds.
+var (
+	errForeign = errors.New("not a file of columns")
+	errDamaged = errors.New("damaged: a checksum differs")
+	errVersion = errors.New("of another version")
+)
+
+// readHeader returns the header of a file and where its columns begin.
+func readHeader(data []byte) (*header, int64, error) {
+	if len(data) < preamble || !bytes.HasPrefix(data, []byte(magic)) {
+		return nil, 0, errForeign
+	}
+	if data[len(magic)] != version {
+		return nil, 0, errVersion
+	}
+	length := int64(binary.LittleEndian.Uint32(data[16:]))
+	if length > int64(len(data))-preamble {
+		return nil, 0, errDamaged
+	}
+	text := data[preamble : preamble+length]
+	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(data[20:]) {
+		return nil, 0, errDamaged
+	}
+	h := &header{}
+	if err := json.Unmarshal(text, h); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return h, aligned(preamble + length), nil
+}
+
+// read returns what a file holds, whose memory the rows keep using. Every byte of
+// the columns is checked.
+func read(data []byte, h *header, begin int64) (*Rows, error) {
+	columns := make([][]byte, len(h.Columns))
+	for i, e := range h.Columns {
+		lo, hi := begin+e.Offset, begin+e.Offset+e.Bytes
+		if e.Offset < 0 || e.Bytes < 0 || hi > int64(len(data)) || lo%alignment != 0 {
+			return nil, errDamaged
+		}
+		columns[i] = data[lo:hi]
+	}
+	whole := make([]bool, len(columns))
+	parallel.Do(parallel.Processors(), len(columns), func(i int) {
+		whole[i] = crc32.Checksum(columns[i], castagnoli) == h.Columns[i].CRC
+	})
+	for _, ok := range whole {
+		if !ok {
+			return nil, errDamaged
+		}
+	}
+	b := &batch.Batch{Samples: h.Rows}
+	single := make([]int32, h.Rows+1)
+	for i := range single {
+		single[i] = int32(i)
+	}
+	next := 0
+	for range h.Slots {
+		slot := batch.Jagged{Offsets: single, IDs: valuesOf[uint64](columns[next])}
+		if !h.Columns[next].Single {
+			next++
+			slot.Offsets = valuesOf[int32](columns[next])
+		}
+		next++
+		b.Slots = append(b.Slots, slot)
+	}
+	b.Dense, b.Labels = valuesOf[float32](columns[next]), valuesOf[float32](columns[next+1])
+	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped, BadRows: h.BadRows}, nil
+}

@@ -1,0 +1,62 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Source is a file that rows were read from, as it was then.
+type Source struct {
+	Path    string `json:"path"` // absolute
+	Missing bool   `json:"missing,omitempty"`
+	Size    int64  `json:"size"`
+	ModTime int64  `json:"modified"` // ns since 1970
+	// Sample is the SHA-256 of 64 pieces of 64 KiB, spread evenly over the file, or
+	// of all of a file of up to 4 MiB. It finds most changes that keep size and
+	// time; only reading all of the file could find every one.
+	Sample string `json:"sample"`
+}
+
+const (
+	sampleCount = 64
+	sampleBytes = 64 << 10
+)
+
+// Identify describes a file as it is now. A file that does not exist is described
+// as that.
+func Identify(path string) (Source, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return Source{}, err
+	}
+	file, err := os.Open(absolute)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Source{Path: absolute, Missing: true}, nil
+	}
+	if err != nil {
+		return Source{}, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return Source{}, err
+	}
+	s := Source{Path: absolute, Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	digest := sha256.New()
+	for i := range int64(sampleCount) {
+		at := i * sampleBytes
+		if s.Size > sampleCount*sampleBytes {
+			at = (s.Size - sampleBytes) / (sampleCount - 1) * i
+		}
+		if _, err := io.Copy(digest, io.NewSectionReader(file, at, sampleBytes)); err != nil {
+			return Source{}, err
+		}
+	}
+	s.Sample = hex.EncodeToString(digest.Sum(nil))
+	return s, nil
+}
