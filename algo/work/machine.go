@@ -1,8 +1,10 @@
 package work
 
 import (
+	"tandem/algo/batch"
 	"tandem/algo/job"
 	"tandem/algo/kernel"
+	"tandem/algo/model"
 	"tandem/algo/table"
 )
 
@@ -11,6 +13,10 @@ import (
 type Machine struct {
 	Products kernel.Products // of the dense network; nil: kernel.NewProducts(nil)
 	Arena    table.Arena     // of the embedding rows; nil: table.Heap
+	// Engine returns what runs the dense network for the data of a schema, in the
+	// place of the job's model: a network of the user's own. Rows have the length
+	// that the job's model wants. Nil: model.New.
+	Engine func(schema *batch.Schema) (model.Engine, error)
 }
 
 // Multiplier returns what multiplies the matrices of a training on this machine.
