@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -37,6 +38,17 @@ func sameValues(x, y []float32) error {
 	for i := range x {
 		if x[i] != y[i] { // +0 and −0 are equal here, as Gemm allows
 			return fmt.Errorf("element %d is %v, want %v", i, x[i], y[i])
+		}
+	}
+	return nil
+}
+
+// nearValues tells the first element in which y is not nearly x, which is a sum of
+// up to some hundred terms below 1.
+func nearValues(x, y []float32) error {
+	for i := range x {
+		if !(math.Abs(float64(x[i]-y[i])) <= 1e-3) {
+			return fmt.Errorf("element %d is %v, want about %v", i, x[i], y[i])
 		}
 	}
 	return nil
@@ -169,7 +181,11 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			o := drawOperands(t, drawSize())
 			if set == isa.Portable {
-				if err := sameValues(o.result(alone.Gemm), o.result(gemmRounded)); err != nil {
+				same := sameValues
+				if runtime.GOARCH != "amd64" {
+					same = nearValues // there the compiler may fuse in gonum's loops
+				}
+				if err := same(o.result(alone.Gemm), o.result(gemmRounded)); err != nil {
 					t.Fatal(err)
 				}
 				return
