@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tandem/algo/batch"
-	"tandem/algo/collective"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/opt"
@@ -60,25 +59,23 @@ func (p *prepared) fillDense() error {
 	return nil
 }
 
-// denseStep is one rank's dense work of a step, as the runtime does it: forward
-// and backward by groups, one a thread; the sum of their gradients, its mean, the
-// check that it is finite; one step of the optimizer.
+// denseStep is the dense work of a step as the roles of one rank with one group do
+// it; a crew shares its products and the optimizer.
 type denseStep struct {
 	layout         *model.Layout
 	optimizer      opt.Dense
-	params         []float32
-	states         [][]float32 // of the optimizer, by piece of the parameters
-	passes         []model.Pass
-	inputs         []model.Input
-	grads          [][]float32 // by group
-	losses         []float64   // by group
-	finite         []bool      // by goroutine
+	params, state  []float32
+	pass           model.Pass
+	input          model.Input
+	grad           []float32
+	loss           float64 // of the last step, summed over the samples
 	samples, steps int
-	team           team
+	crew           team
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), kernel.NewProducts(nil))
+	crew := team(p.Threads)
+	engine, err := model.New(p.Net.spec(), p.Net.schema(), kernel.NewProducts(crew))
 	if err != nil {
 		return nil, err
 	}
@@ -88,34 +85,12 @@ func newDenseStep(p *prepared) (*denseStep, error) {
 	}
 	l := engine.Layout()
 	d := &denseStep{
-		layout: l, optimizer: optimizer, params: append([]float32(nil), p.arrays["params"]...), samples: p.Batch,
-		losses: make([]float64, p.Threads), finite: make([]bool, p.Threads), team: team(p.Threads),
+		layout: l, optimizer: optimizer, crew: crew, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
+		params: slices.Clone(p.arrays["params"]), state: make([]float32, optimizer.StateSize(l.Params)),
+		input: model.Input{Samples: p.Batch, Embeddings: p.arrays["embeddings"], Dense: p.arrays["numbers"], Labels: p.arrays["labels"]},
 	}
-	for g := range p.Threads {
-		d.states = append(d.states, make([]float32, optimizer.StateSize((g+1)*l.Params/p.Threads-g*l.Params/p.Threads)))
-		optimizer.Init(d.states[g])
-		lo, hi := g*p.Batch/p.Threads, (g+1)*p.Batch/p.Threads
-		d.passes = append(d.passes, engine.NewPass(hi-lo))
-		d.grads = append(d.grads, make([]float32, l.Params))
-		d.inputs = append(d.inputs, model.Input{
-			Samples: hi - lo, Labels: p.arrays["labels"][lo:hi],
-			Embeddings: p.arrays["embeddings"][lo*l.EmbeddingWidth : hi*l.EmbeddingWidth],
-			Dense:      p.arrays["numbers"][lo*l.DenseWidth : hi*l.DenseWidth],
-		})
-	}
+	optimizer.Init(d.state)
 	return d, nil
-}
-
-// check implements stepper: the loss.
-func (d *denseStep) check() float64 { return d.loss() }
-
-// loss is the mean over the samples.
-func (d *denseStep) loss() float64 {
-	sum := 0.0
-	for _, loss := range d.losses {
-		sum += loss
-	}
-	return sum / float64(d.samples)
 }
 
 // run implements stepper.
@@ -123,38 +98,21 @@ func (d *denseStep) run(ctx context.Context, steps int) (time.Duration, error) {
 	return timed(ctx, steps, d.step)
 }
 
+// step is one step, with the checks that roles make.
 func (d *denseStep) step() error {
-	d.team.Do(d.team.Size(), func(g int) {
-		_, d.losses[g] = d.passes[g].Forward(d.params, nil, d.inputs[g], true)
-		for bucket := range d.layout.Buckets {
-			d.passes[g].Backward(d.params, bucket, d.grads[g])
-		}
-		d.finite[g] = kernel.Finite(d.passes[g].EmbeddingGrad())
-	})
-	d.update()
-	if loss := d.loss(); math.IsNaN(loss) || math.IsInf(loss, 0) || slices.Contains(d.finite, false) {
+	_, d.loss = d.pass.Forward(d.params, nil, d.input, true)
+	finite := !math.IsNaN(d.loss) && !math.IsInf(d.loss, 0)
+	for i, bucket := range d.layout.Buckets {
+		d.pass.Backward(d.params, i, d.grad)
+		finite = kernel.Finite(d.grad[bucket.Lo:bucket.Hi]) && finite
+	}
+	if !finite || !kernel.Finite(d.pass.EmbeddingGrad()) {
 		return fmt.Errorf("the loss or a gradient is not finite after %d steps", d.steps)
 	}
+	d.optimizer.StepSum(d.params, d.state, d.grad, d.samples, d.steps, d.crew)
 	d.steps++
 	return nil
 }
 
-// update sums the gradients of all groups and gives the network its optimizer
-// step, every goroutine a part of the parameters.
-func (d *denseStep) update() {
-	pieces := d.team.Size()
-	d.team.Do(pieces, func(piece int) {
-		lo, hi := piece*d.layout.Params/pieces, (piece+1)*d.layout.Params/pieces
-		parts := make([][]float32, len(d.grads))
-		for g, grad := range d.grads {
-			parts[g] = grad[lo:hi]
-		}
-		collective.Tree(parts)
-		grad := parts[0]
-		d.finite[piece] = d.finite[piece] && kernel.Finite(grad)
-		for i := range grad {
-			grad[i] /= float32(d.samples)
-		}
-		d.optimizer.Step(d.params[lo:hi], d.states[piece], grad, d.steps)
-	})
-}
+// check implements stepper: the loss, the mean over the samples.
+func (d *denseStep) check() float64 { return d.loss / float64(d.samples) }

@@ -11,6 +11,12 @@ func (t team) Size() int { return int(t) }
 
 // Do implements kernel.Crew. The last piece is done by the caller.
 func (t team) Do(pieces int, work func(piece int)) {
+	if t == 1 {
+		for piece := range pieces {
+			work(piece)
+		}
+		return
+	}
 	var others sync.WaitGroup
 	for piece := range pieces - 1 {
 		others.Go(func() { work(piece) })
