@@ -13,9 +13,7 @@ type assembly struct {
 	rows  int  // most rows of a tile
 	lanes int  // float32 in a register; a strip of B is two registers wide
 	masks bool // tiles write only the columns of their mask
-	// tiles are the products by number of registers less one (half a strip, a
-	// strip) and by number of rows.
-	tiles [2][]tile
+	tiles
 	// transpose writes the transposition of src, rows×cols at stride lds, to dst
 	// at stride ldd. Rows and cols are positive multiples of lanes.
 	transpose func(dst *float32, ldd int, src *float32, lds int, rows, cols int)
@@ -40,13 +38,18 @@ func BareLoop(set isa.Set, turns int) (flops float64) {
 	return 2 * bareSums * float64(v.lanes) * float64(turns)
 }
 
-// A tile adds to a tile of C the product of k columns of packed A (rows at
-// packedStride) and k rows of a strip of B, or overwrites it unless add:
+// A tile adds to a tile of C the product of k columns of A and k rows of a strip
+// of B, or overwrites it unless add:
 //
 //	C[i,j] = fma(A[i,k−1], B[k−1,j], … fma(A[i,0], B[0,j], add ? C[i,j] : 0))
 //
-// Mask has a bit for every column of C that there is. K is at least 1.
-type tile func(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+// Rows of A, B and C are lda, ldb and ldc float32 apart. Mask has a bit for every
+// column of C that there is. K is at least 1.
+type tile func(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+// tiles are the tiles by number of rows: of up to half a strip, of a strip, and
+// of a strip that is copied to keep on the way, row after row.
+type tiles struct{ half, whole, keep []tile }
 
 // Packed blocks of operands. A block of A is up to depth columns of its rows,
 // at packedStride, which is a little more than depth, lest rows compete for the
@@ -63,36 +66,81 @@ func (v *assembly) width() int { return 2 * v.lanes }
 // stripSize returns the distance between packed strips.
 func (v *assembly) stripSize() int { return depth * v.width() }
 
-// multiply adds to C, or overwrites it with, the product of packed A, rows×k,
-// and packed strips of B, of which there are cols columns.
-func (v *assembly) multiply(rows, cols, k int, a, b, c []float32, ldc int, add bool) {
-	panels := (rows + v.rows - 1) / v.rows
-	for j := 0; j < cols; j += v.width() {
-		strip := b[j/v.width()*v.stripSize():]
-		wide := min(v.width(), cols-j)
-		tiles := v.tiles[(wide-1)/v.lanes]
-		mask := uint32(1)<<wide - 1
-		for panel := range panels { // of nearly equal height
-			i, end := panel*rows/panels, (panel+1)*rows/panels
-			run := tiles[end-i]
-			if v.masks || wide%v.lanes == 0 {
-				run(k, &a[i*packedStride], &strip[0], &c[i*ldc+j], ldc, mask, add)
-			} else {
-				v.multiplyEdge(run, k, a[i*packedStride:], strip, c[i*ldc+j:], ldc, end-i, wide, add)
-			}
+// A left is k columns of rows of op(A): in place, or packed.
+type left struct {
+	data []float32
+	ld   int
+}
+
+// A right is k rows of strips of op(B): in place, or packed.
+type right struct {
+	data        []float32
+	ld, between int // float32 from row to row and from strip to strip
+	// keep is where whole strips are packed when the first tiles use them, if not
+	// nil. It holds what is left of a strip already.
+	keep []float32
+}
+
+// packed returns strips that packB has packed.
+func (v *assembly) packed(strips []float32) right {
+	return right{data: strips, ld: v.width(), between: v.stripSize()}
+}
+
+// multiply adds to C, or overwrites it with, the product of rows×k of A and k×cols
+// of B.
+func (v *assembly) multiply(rows, cols, k int, a left, b right, c []float32, ldc int, add bool) {
+	panels := ceil(rows, v.rows)
+	for panel := range panels { // of nearly equal height
+		i, end := panel*rows/panels, (panel+1)*rows/panels
+		v.panel(end-i, cols, k, a.data[i*a.ld:], a.ld, b, c[i*ldc:], ldc, add)
+		if b.keep != nil {
+			b = v.packed(b.keep)
 		}
 	}
 }
 
-// multiplyEdge is a tile for which C has too few columns: it is computed aside.
-func (v *assembly) multiplyEdge(run tile, k int, a, b, c []float32, ldc, rows, cols int, add bool) {
+// panel is multiply for the rows of one tile.
+func (v *assembly) panel(rows, cols, k int, a []float32, lda int, b right, c []float32, ldc int, add bool) {
+	whole := v.tiles.whole[rows]
+	if b.keep != nil {
+		whole = v.tiles.keep[rows]
+	}
+	j := 0
+	for ; j+v.width() <= cols; j += v.width() {
+		strip := j / v.width()
+		keep := &a[0] // anything
+		if b.keep != nil {
+			keep = &b.keep[strip*v.stripSize()]
+		}
+		whole(k, &a[0], lda, &b.data[strip*b.between], b.ld, keep, &c[j], ldc, ^uint32(0), add)
+	}
+	if j == cols {
+		return
+	}
+	if b.keep != nil {
+		b = v.packed(b.keep)
+	}
+	strip := b.data[j/v.width()*b.between:]
+	run := v.tiles.whole[rows]
+	if cols-j <= v.lanes {
+		run = v.tiles.half[rows]
+	}
+	if v.masks || (cols-j)%v.lanes == 0 {
+		run(k, &a[0], lda, &strip[0], b.ld, &a[0], &c[j], ldc, uint32(1)<<(cols-j)-1, add)
+	} else {
+		v.aside(run, k, a, lda, strip, c[j:], ldc, rows, cols-j, add)
+	}
+}
+
+// aside is a tile for which C has too few columns.
+func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float32, ldc, rows, cols int, add bool) {
 	var aside [6 * 16]float32
 	if add {
 		for i := range rows {
 			copy(aside[i*16:], c[i*ldc:][:cols])
 		}
 	}
-	run(k, &a[0], &b[0], &aside[0], 16, 0, add)
+	run(k, &a[0], lda, &strip[0], v.width(), &a[0], &aside[0], 16, 0, add)
 	for i := range rows {
 		copy(c[i*ldc:][:cols], aside[i*16:])
 	}
@@ -115,33 +163,16 @@ func (v *assembly) transposeTo(dst []float32, ldd int, src []float32, lds, rows,
 	}
 }
 
-// packA packs rows×k of an operand, whose first element is x[0].
+// packA packs rows×k of a transposed operand, whose first element is x[0].
 func (v *assembly) packA(dst []float32, x matrix, rows, k int) {
-	if x.transposed {
-		v.transposeTo(dst, packedStride, x.data, x.ld, k, rows)
-		return
-	}
-	for i := range rows {
-		copy(dst[i*packedStride:][:k], x.data[i*x.ld:])
-	}
+	v.transposeTo(dst, packedStride, x.data, x.ld, k, rows)
 }
 
-// packB packs k×cols of an operand, whose first element is x[0]. The columns
-// that the last strip has too many become 0.
+// packB packs k×cols of an operand, whose first element is x[0].
 func (v *assembly) packB(dst []float32, x matrix, k, cols int) {
+	v.packEdge(dst, x, k, cols)
 	width, size := v.width(), v.stripSize()
 	whole := cols / width
-	if edge := cols % width; edge > 0 {
-		strip := dst[whole*size:][:k*width]
-		clear(strip)
-		if x := x.from(0, whole*width); x.transposed {
-			v.transposeTo(strip, width, x.data, x.ld, edge, k)
-		} else {
-			for l := range k {
-				copy(strip[l*width:], x.data[l*x.ld:][:edge])
-			}
-		}
-	}
 	if whole == 0 {
 		return
 	}
@@ -151,6 +182,26 @@ func (v *assembly) packB(dst []float32, x matrix, k, cols int) {
 	}
 	for strip := range whole {
 		v.transposeTo(dst[strip*size:], width, x.data[strip*width*x.ld:], x.ld, width, k)
+	}
+}
+
+// packEdge packs what is left behind the whole strips of k×cols of an operand.
+// The columns that the last strip has too many become 0.
+func (v *assembly) packEdge(dst []float32, x matrix, k, cols int) {
+	width := v.width()
+	edge := cols % width
+	if edge == 0 {
+		return
+	}
+	strip := dst[cols/width*v.stripSize():][:k*width]
+	clear(strip)
+	x = x.from(0, cols-edge)
+	if x.transposed {
+		v.transposeTo(strip, width, x.data, x.ld, edge, k)
+		return
+	}
+	for l := range k {
+		copy(strip[l*width:], x.data[l*x.ld:][:edge])
 	}
 }
 

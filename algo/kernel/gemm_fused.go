@@ -28,7 +28,7 @@ type fused struct {
 // Sizes of blocks, in rows and columns of C.
 const (
 	pieceRows  = 168 // of a piece that packs A: 183 KB, beside a strip of B
-	pieceCols  = 512 // of a piece that packs B: 512 KiB
+	blockCols  = 128 // of B that all rows of a piece pass over: 256 KiB
 	sharedRows = 504 // of A packed for all: 548 KB for each depth
 	sharedCols = 2048
 	turnedCols = 512 // beyond, no product is turned
@@ -139,7 +139,7 @@ func (p *call) run() {
 	p.byRows = p.m >= p.n
 	whole, part := p.m, sharedRows // of the shared operand
 	long := ceil(p.n, width)       // of the side that is cut, in strips or rows
-	most := pieceCols / width
+	most := blockCols / width
 	if p.byRows {
 		whole, part = p.n, sharedCols
 		long, most = p.m, pieceRows
@@ -156,7 +156,9 @@ func (p *call) run() {
 		p.shared = hold(p.shared, one*min(step/depth, ceil(p.k, depth)))
 		for p.l0 = 0; p.l0 < p.k; p.l0 += step {
 			p.l1 = min(p.l0+step, p.k)
-			p.do(p.packUnits()*ceil(p.l1-p.l0, depth), p.pack, size)
+			if p.byRows || p.a.transposed {
+				p.do(p.packUnits()*ceil(p.l1-p.l0, depth), p.pack, size)
+			}
 			p.do(p.pieces, p.compute, size)
 		}
 	}
@@ -223,12 +225,20 @@ func (p *call) computePiece(piece int) {
 
 // computeRows computes rows i to end of the columns from to to, into c.
 func (p *call) computeRows(i, end int, buf *buffer, c []float32, ldc int, add bool) {
-	buf.a = hold(buf.a, pieceRows*packedStride)
 	shared, size := p.shared, p.blockSize()
 	for l := p.l0; l < p.l1; l += depth {
 		k := min(depth, p.l1-l)
-		p.packA(buf.a, p.a.from(i, l), end-i, k)
-		p.multiply(end-i, p.to-p.from, k, buf.a, shared, c, ldc, add || l > p.l0)
+		x := p.a.from(i, l)
+		a := left{data: x.data, ld: x.ld}
+		if x.transposed {
+			buf.a = hold(buf.a, pieceRows*packedStride)
+			p.packA(buf.a, x, end-i, k)
+			a = left{data: buf.a, ld: packedStride}
+		}
+		for j := 0; j < p.to-p.from; j += blockCols {
+			cols := min(blockCols, p.to-p.from-j)
+			p.multiply(end-i, cols, k, a, p.packed(shared[j/p.width()*p.stripSize():]), c[j:], ldc, add || l > p.l0)
+		}
 		shared = shared[min(size, len(shared)):]
 	}
 }
@@ -250,15 +260,25 @@ func (p *call) computeTurned(piece int, buf *buffer) {
 
 // computeCols computes strips of the rows from to to.
 func (p *call) computeCols(piece int, buf *buffer) {
-	buf.b = hold(buf.b, pieceCols*depth)
+	buf.b = hold(buf.b, blockCols*depth)
 	strips := ceil(p.n, p.width())
 	j := piece * strips / p.pieces * p.width()
 	cols := min((piece+1)*strips/p.pieces*p.width(), p.n) - j
-	shared, size := p.shared, p.blockSize()
+	c := p.c[p.from*p.ldc+j:]
 	for l := p.l0; l < p.l1; l += depth {
 		k := min(depth, p.l1-l)
-		p.packB(buf.b, p.b.from(l, j), k, cols)
-		p.multiply(p.to-p.from, cols, k, shared, buf.b, p.c[p.from*p.ldc+j:], p.ldc, p.add || l > 0)
-		shared = shared[min(size, len(shared)):]
+		x := p.a.from(p.from, l)
+		a := left{data: x.data, ld: x.ld}
+		if x.transposed {
+			a = left{data: p.shared[(l-p.l0)/depth*p.blockSize():], ld: packedStride}
+		}
+		b := p.packed(buf.b)
+		if x := p.b.from(l, j); x.transposed {
+			p.packB(buf.b, x, k, cols)
+		} else {
+			p.packEdge(buf.b, x, k, cols)
+			b = right{data: x.data, ld: x.ld, between: p.width(), keep: buf.b}
+		}
+		p.multiply(p.to-p.from, cols, k, a, b, c, p.ldc, p.add || l > 0)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// Block sizes of portable products. A block of B (blockDepth × blockCols, 32 KiB) stays in
-// the first-level cache while blockRows rows of A pass over it. Gonum's Sgemm
+// Block sizes of portable products. A block of B (gonumDepth × gonumCols, 32 KiB) stays in
+// the first-level cache while gonumRows rows of A pass over it. Gonum's Sgemm
 // starts goroutines from four 64 × 64 blocks of C on; ours hold two.
 const (
-	blockRows  = 64
-	blockCols  = 128
-	blockDepth = 64
+	gonumRows  = 64
+	gonumCols  = 128
+	gonumDepth = 64
 )
 
 // portable is the built-in products without assembly: gonum's Sgemm on blocks,
@@ -48,12 +48,12 @@ func (portable) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b [
 	if transB {
 		opB = blas.Trans
 	}
-	for j := 0; j < n; j += blockCols {
-		cols := min(blockCols, n-j)
-		for l := 0; l < k; l += blockDepth {
-			depth := min(blockDepth, k-l)
-			for i := 0; i < m; i += blockRows {
-				rows := min(blockRows, m-i)
+	for j := 0; j < n; j += gonumCols {
+		cols := min(gonumCols, n-j)
+		for l := 0; l < k; l += gonumDepth {
+			depth := min(gonumDepth, k-l)
+			for i := 0; i < m; i += gonumRows {
+				rows := min(gonumRows, m-i)
 				gonum.Implementation{}.Sgemm(opA, opB, rows, cols, depth,
 					1, a[at(transA, i, l, lda):], lda,
 					b[at(transB, l, j, ldb):], ldb,

@@ -3,179 +3,259 @@
 package kernel
 
 //go:noescape
-func tile1x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile1x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile2x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile2x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile3x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile3x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile4x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile4x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile5x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile5x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile6x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile6x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile7x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile7x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile8x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile8x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile9x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile9x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile10x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile10x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile11x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile11x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile12x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile12x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile13x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile13x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile14x1AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile14x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile1x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile2x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile3x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile4x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile5x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile6x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile7x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile8x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile9x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile10x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile11x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile12x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile13x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile14x2AVX512(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func tile14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile1x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile2x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile3x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile4x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile5x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile6x1AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile1x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile2x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile3x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile4x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile5x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
 //go:noescape
-func tile6x2AVX2(k int, a, b, c *float32, ldc int, mask uint32, add bool)
+func keep12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
 
-var tilesAVX512 = [2][]tile{
-	{
-		nil,
-		tile1x1AVX512,
-		tile2x1AVX512,
-		tile3x1AVX512,
-		tile4x1AVX512,
-		tile5x1AVX512,
-		tile6x1AVX512,
-		tile7x1AVX512,
-		tile8x1AVX512,
-		tile9x1AVX512,
-		tile10x1AVX512,
-		tile11x1AVX512,
-		tile12x1AVX512,
-		tile13x1AVX512,
-		tile14x1AVX512,
+//go:noescape
+func keep13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile1x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile2x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile3x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile4x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile5x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile6x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func tile6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+//go:noescape
+func keep6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+
+var tilesAVX512 = tiles{
+	half: []tile{
+		1:  tile1x1AVX512,
+		2:  tile2x1AVX512,
+		3:  tile3x1AVX512,
+		4:  tile4x1AVX512,
+		5:  tile5x1AVX512,
+		6:  tile6x1AVX512,
+		7:  tile7x1AVX512,
+		8:  tile8x1AVX512,
+		9:  tile9x1AVX512,
+		10: tile10x1AVX512,
+		11: tile11x1AVX512,
+		12: tile12x1AVX512,
+		13: tile13x1AVX512,
+		14: tile14x1AVX512,
 	},
-	{
-		nil,
-		tile1x2AVX512,
-		tile2x2AVX512,
-		tile3x2AVX512,
-		tile4x2AVX512,
-		tile5x2AVX512,
-		tile6x2AVX512,
-		tile7x2AVX512,
-		tile8x2AVX512,
-		tile9x2AVX512,
-		tile10x2AVX512,
-		tile11x2AVX512,
-		tile12x2AVX512,
-		tile13x2AVX512,
-		tile14x2AVX512,
+	whole: []tile{
+		1:  tile1x2AVX512,
+		2:  tile2x2AVX512,
+		3:  tile3x2AVX512,
+		4:  tile4x2AVX512,
+		5:  tile5x2AVX512,
+		6:  tile6x2AVX512,
+		7:  tile7x2AVX512,
+		8:  tile8x2AVX512,
+		9:  tile9x2AVX512,
+		10: tile10x2AVX512,
+		11: tile11x2AVX512,
+		12: tile12x2AVX512,
+		13: tile13x2AVX512,
+		14: tile14x2AVX512,
+	},
+	keep: []tile{
+		1:  keep1x2AVX512,
+		2:  keep2x2AVX512,
+		3:  keep3x2AVX512,
+		4:  keep4x2AVX512,
+		5:  keep5x2AVX512,
+		6:  keep6x2AVX512,
+		7:  keep7x2AVX512,
+		8:  keep8x2AVX512,
+		9:  keep9x2AVX512,
+		10: keep10x2AVX512,
+		11: keep11x2AVX512,
+		12: keep12x2AVX512,
+		13: keep13x2AVX512,
+		14: keep14x2AVX512,
 	},
 }
 
-var tilesAVX2 = [2][]tile{
-	{
-		nil,
-		tile1x1AVX2,
-		tile2x1AVX2,
-		tile3x1AVX2,
-		tile4x1AVX2,
-		tile5x1AVX2,
-		tile6x1AVX2,
+var tilesAVX2 = tiles{
+	half: []tile{
+		1: tile1x1AVX2,
+		2: tile2x1AVX2,
+		3: tile3x1AVX2,
+		4: tile4x1AVX2,
+		5: tile5x1AVX2,
+		6: tile6x1AVX2,
 	},
-	{
-		nil,
-		tile1x2AVX2,
-		tile2x2AVX2,
-		tile3x2AVX2,
-		tile4x2AVX2,
-		tile5x2AVX2,
-		tile6x2AVX2,
+	whole: []tile{
+		1: tile1x2AVX2,
+		2: tile2x2AVX2,
+		3: tile3x2AVX2,
+		4: tile4x2AVX2,
+		5: tile5x2AVX2,
+		6: tile6x2AVX2,
+	},
+	keep: []tile{
+		1: keep1x2AVX2,
+		2: keep2x2AVX2,
+		3: keep3x2AVX2,
+		4: keep4x2AVX2,
+		5: keep5x2AVX2,
+		6: keep6x2AVX2,
 	},
 }

@@ -9,6 +9,7 @@ package main
 
 import (
 	"fmt"
+	"go/format"
 	"log"
 	"os"
 	"strings"
@@ -41,10 +42,6 @@ var machines = []machine{
 	{"AVX2", "Y", 2, 6, "VINSERTF128"},
 }
 
-// stride is the distance between rows of a packed block of A, in float32:
-// kernel.packedStride.
-const stride = 256 + 16
-
 func (m machine) floats() int { return 4 * m.lanes }
 func (m machine) bytes() int  { return 16 * m.lanes }
 
@@ -64,10 +61,8 @@ func assembly() string {
 	s := &source{}
 	s.label("%s#include \"textflag.h\"", header)
 	for _, m := range machines {
-		for vectors := 1; vectors <= 2; vectors++ {
-			for rows := 1; rows <= m.tileRows; rows++ {
-				m.tile(s, rows, vectors)
-			}
+		for _, f := range m.forms() {
+			m.tile(s, f)
 		}
 		m.transpose(s)
 		m.strips(s)
@@ -81,23 +76,26 @@ func declarations() string {
 	s := &source{}
 	s.label("%spackage kernel", header)
 	for _, m := range machines {
-		for vectors := 1; vectors <= 2; vectors++ {
-			for rows := 1; rows <= m.tileRows; rows++ {
-				s.label("\n//go:noescape\nfunc %s(%s)", m.tileName(rows, vectors), "k int, a, b, c *float32, ldc int, mask uint32, add bool")
-			}
+		for _, f := range m.forms() {
+			s.label("\n//go:noescape\nfunc %s(%s)", m.tileName(f), tileArguments)
 		}
 	}
 	for _, m := range machines {
-		s.label("\nvar tiles%s = [2][]tile{", m.name)
-		for vectors := 1; vectors <= 2; vectors++ {
-			s.label("\t{")
-			s.label("\t\tnil,")
-			for rows := 1; rows <= m.tileRows; rows++ {
-				s.label("\t\t%s,", m.tileName(rows, vectors))
+		s.label("\nvar tiles%s = tiles{", m.name)
+		for i, list := range []string{"half", "whole", "keep"} {
+			s.label("\t%s: []tile{", list)
+			for _, f := range m.forms() {
+				if f.keep == (i == 2) && f.vectors == min(i+1, 2) {
+					s.label("\t\t%d: %s,", f.rows, m.tileName(f))
+				}
 			}
 			s.label("\t},")
 		}
 		s.label("}")
 	}
-	return s.String()
+	text, err := format.Source([]byte(s.String()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return string(text)
 }

@@ -122,7 +122,7 @@ func (m machine) strips(s *source) {
 	s.op("RET")
 }
 
-// place returns the operand t rows (0 to 3) behind a pointer, where one and three
+// place returns the operand t rows (0 to 4) behind a pointer, where one and three
 // hold the bytes of one row and of three.
 func place(offset int, pointer string, t int, one, three string) string {
 	text := ""
@@ -137,6 +137,8 @@ func place(offset int, pointer string, t int, one, three string) string {
 		return text + "(" + one + "*2)"
 	case 3:
 		return text + "(" + three + "*1)"
+	case 4:
+		return text + "(" + one + "*4)"
 	}
 	return text
 }

@@ -2,82 +2,145 @@ package main
 
 import "fmt"
 
-func (m machine) tileName(rows, vectors int) string {
-	return fmt.Sprintf("tile%dx%d%s", rows, vectors, m.name)
+// tileArguments is the parameter list of every tile.
+const tileArguments = "k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool"
+
+// A form is one variant of the tile.
+type form struct {
+	rows, vectors int
+	keep          bool // the strip of B is copied on the way
 }
 
-// tile writes the product of a few rows of packed A and a strip of packed B.
+// forms returns all variants of a machine's tile. Only whole strips are kept.
+func (m machine) forms() []form {
+	var list []form
+	for _, keep := range []bool{false, true} {
+		for vectors := 1; vectors <= 2; vectors++ {
+			for rows := 1; rows <= m.tileRows && !(keep && vectors == 1); rows++ {
+				list = append(list, form{rows, vectors, keep})
+			}
+		}
+	}
+	return list
+}
+
+func (m machine) tileName(f form) string {
+	verb := "tile"
+	if f.keep {
+		verb = "keep"
+	}
+	return fmt.Sprintf("%s%dx%d%s", verb, f.rows, f.vectors, m.name)
+}
+
+// tile writes the product of a few rows of A and a strip of B.
 //
 // Row i of the tile has its sums in registers vectors·i and up. A turn of the
 // loop takes one l: it loads row l of B's strip, broadcasts A[i,l] for one i
 // after the other, and adds the products. Two registers take turns at the
 // broadcast, so that the next need not wait for the sums.
 //
-//	AX A, at column l     BX row l of B     CX turns left
-//	DI C                  DX bytes between rows of C
-//	K1, K2 which columns of C there are (AVX-512)
-func (m machine) tile(s *source, rows, vectors int) {
-	name := m.tileName(rows, vectors)
-	s.label("\n// func %s(k int, a, b, c *float32, ldc int, mask uint32, add bool)", name)
-	s.label("TEXT ·%s(SB), NOSPLIT, $0-45", name)
-	s.op("MOVQ k+0(FP), CX")
-	s.op("MOVQ a+8(FP), AX")
-	s.op("MOVQ b+16(FP), BX")
-	s.op("MOVQ c+24(FP), DI")
-	s.op("MOVQ ldc+32(FP), DX")
-	s.op("SHLQ $2, DX")
-	if m.register == "Z" {
-		s.op("MOVL mask+40(FP), R8")
-		s.op("KMOVW R8, K1")
-		s.op("SHRL $16, R8")
-		s.op("KMOVW R8, K2")
-	}
-	s.op("MOVQ DI, SI")
-	s.op("CMPB add+44(FP), $0")
+//	AX, R10, R11  rows 0, 5 and 10 of A, at column l   R8, R9  bytes from row to row of A, and of three
+//	BX  row l of B     R12  bytes from row to row of B     R13  where it is kept
+//	DI, SI  C          DX   bytes from row to row of C     CX   turns left
+//	K1, K2  which columns of C there are (AVX-512)
+func (m machine) tile(s *source, f form) {
+	name := m.tileName(f)
+	s.label("\n// func %s(%s)", name, tileArguments)
+	s.label("TEXT ·%s(SB), NOSPLIT, $0-69", name)
+	m.loadArguments(s, f)
+	s.op("CMPB add+68(FP), $0")
 	s.op("JEQ  zero")
-	m.rows(s, rows, "SI", func(row int) {
-		for v := range vectors {
-			s.op("VMOVUPS%s %d(SI), %s%s", m.zeroing(), v*m.bytes(), m.mask(v), m.r(row*vectors+v))
-		}
+	m.rowsOfC(s, f, "SI", func(row, v int) {
+		s.op("VMOVUPS%s %d(SI), %s%s", m.zeroing(), v*m.bytes(), m.mask(v), m.r(row*f.vectors+v))
 	})
-	s.op("JMP  turn")
+	s.op("JMP  turns")
 	s.label("zero:")
-	for i := range rows * vectors {
+	for i := range f.rows * f.vectors {
 		s.op("VXORPS %[1]s, %[1]s, %[1]s", m.r(i))
 	}
+	s.label("turns:")
+	s.op("MOVQ DI, SI")
+	m.rowsOfC(s, f, "SI", func(row, v int) {
+		if v*m.bytes()%64 == 0 {
+			s.op("PREFETCHT0 %d(SI)", 2*m.bytes()+v*m.bytes())
+		}
+	})
 	free := 2 * m.tileRows // the first register behind the sums of the largest tile
 	s.label("turn:")
-	for v := range vectors {
+	for v := range f.vectors {
 		s.op("VMOVUPS %d(BX), %s", v*m.bytes(), m.r(free+v))
-	}
-	for row := range rows {
-		x := m.r(free + 2 + row%2)
-		s.op("VBROADCASTSS %d(AX), %s", 4*stride*row, x)
-		for v := range vectors {
-			s.op("VFMADD231PS %s, %s, %s", m.r(free+v), x, m.r(row*vectors+v))
+		if !f.keep {
+			s.op("PREFETCHT0 %d(BX)", prefetchAhead+v*m.bytes())
+		}
+		if f.keep {
+			s.op("PREFETCHT0 %d(BX)(R12*8)", v*m.bytes())
+			s.op("VMOVUPS %s, %d(R13)", m.r(free+v), v*m.bytes())
 		}
 	}
-	s.op("ADDQ $4, AX")
-	s.op("ADDQ $%d, BX", 2*m.bytes())
+	for row := range f.rows {
+		x := m.r(free + 2 + row%2)
+		s.op("VBROADCASTSS %s, %s", place(0, basesOfA[row/5], row%5, "R8", "R9"), x)
+		for v := range f.vectors {
+			s.op("VFMADD231PS %s, %s, %s", m.r(free+v), x, m.r(row*f.vectors+v))
+		}
+	}
+	for i := 0; i < f.rows; i += 5 {
+		s.op("ADDQ $4, %s", basesOfA[i/5])
+	}
+	s.op("ADDQ R12, BX")
+	if f.keep {
+		s.op("ADDQ $%d, R13", 2*m.bytes())
+	}
 	s.op("DECQ CX")
 	s.op("JNZ  turn")
-	m.rows(s, rows, "DI", func(row int) {
-		for v := range vectors {
-			s.op("VMOVUPS %s, %s%d(DI)", m.r(row*vectors+v), m.mask(v), v*m.bytes())
-		}
+	m.rowsOfC(s, f, "DI", func(row, v int) {
+		s.op("VMOVUPS %s, %s%d(DI)", m.r(row*f.vectors+v), m.mask(v), v*m.bytes())
 	})
 	s.op("VZEROUPPER")
 	s.op("RET")
 }
 
-// rows calls each for one row after the other; in between it moves the pointer
-// on by DX.
-func (m machine) rows(s *source, rows int, pointer string, each func(row int)) {
-	for row := range rows {
+// basesOfA point to every fifth row of A.
+var basesOfA = []string{"AX", "R10", "R11"}
+
+func (m machine) loadArguments(s *source, f form) {
+	s.op("MOVQ k+0(FP), CX")
+	s.op("MOVQ a+8(FP), AX")
+	s.op("MOVQ lda+16(FP), R8")
+	s.op("SHLQ $2, R8")
+	s.op("LEAQ (R8)(R8*2), R9")
+	for i := 5; i < f.rows; i += 5 {
+		s.op("LEAQ (%s)(R8*4), %s", basesOfA[i/5-1], basesOfA[i/5])
+		s.op("ADDQ R8, %s", basesOfA[i/5])
+	}
+	s.op("MOVQ b+24(FP), BX")
+	s.op("MOVQ ldb+32(FP), R12")
+	s.op("SHLQ $2, R12")
+	if f.keep {
+		s.op("MOVQ keep+40(FP), R13")
+	}
+	s.op("MOVQ c+48(FP), DI")
+	s.op("MOVQ DI, SI")
+	s.op("MOVQ ldc+56(FP), DX")
+	s.op("SHLQ $2, DX")
+	if m.register == "Z" {
+		s.op("MOVL mask+64(FP), R15")
+		s.op("KMOVW R15, K1")
+		s.op("SHRL $16, R15")
+		s.op("KMOVW R15, K2")
+	}
+}
+
+// rowsOfC calls each for the vectors of one row of C after the other; in between
+// it moves the pointer on.
+func (m machine) rowsOfC(s *source, f form, pointer string, each func(row, v int)) {
+	for row := range f.rows {
 		if row > 0 {
 			s.op("ADDQ DX, %s", pointer)
 		}
-		each(row)
+		for v := range f.vectors {
+			each(row, v)
+		}
 	}
 }
 
@@ -96,3 +159,7 @@ func (m machine) zeroing() string {
 	}
 	return ""
 }
+
+// prefetchAhead is how far ahead of its use a packed strip is fetched, in bytes:
+// 100 to 200 cycles, which hides the second-level cache. 512 to 2048 measure alike.
+const prefetchAhead = 1024
