@@ -29,11 +29,11 @@ type fused struct {
 const (
 	pieceRows  = 168 // of a piece that packs A: 183 KB, beside a strip of B
 	blockCols  = 128 // of B that all rows of a piece pass over: 256 KiB
-	sharedRows = 504 // of A packed for all: 548 KB for each depth
+	sharedRows = 2048
 	sharedCols = 2048
 	turnedCols = 512 // beyond, no product is turned
 	// sharedFloats is how much is packed at a time, if more than one depth.
-	sharedFloats = 1 << 20
+	sharedFloats = 1 << 21
 	// alone is the number of multiplications that are not worth a crew.
 	alone = 1 << 20
 )
@@ -56,7 +56,7 @@ func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b [
 	p := f.begin()
 	p.m, p.n, p.k, p.c, p.ldc, p.add = m, n, k, c, ldc, beta != 0
 	p.a, p.b = matrix{a, lda, transA}, matrix{b, ldb, transB}
-	p.turned = transB && m < n && m <= turnedCols
+	p.turned = transB && 4*m <= n && m <= turnedCols
 	if p.turned {
 		p.m, p.n = n, m
 		p.a, p.b = matrix{b, ldb, false}, matrix{a, lda, !transA}
@@ -143,6 +143,8 @@ func (p *call) run() {
 	if p.byRows {
 		whole, part = p.n, sharedCols
 		long, most = p.m, pieceRows
+	} else if !p.a.transposed {
+		part = whole
 	}
 	size := 1
 	if p.crew != nil && p.m*p.n*p.k >= alone {
