@@ -163,9 +163,15 @@ func (v *assembly) transposeTo(dst []float32, ldd int, src []float32, lds, rows,
 	}
 }
 
-// packA packs rows×k of a transposed operand, whose first element is x[0].
+// packA packs rows×k of an operand, whose first element is x[0].
 func (v *assembly) packA(dst []float32, x matrix, rows, k int) {
-	v.transposeTo(dst, packedStride, x.data, x.ld, k, rows)
+	if x.transposed {
+		v.transposeTo(dst, packedStride, x.data, x.ld, k, rows)
+		return
+	}
+	for i := range rows {
+		copy(dst[i*packedStride:][:k], x.data[i*x.ld:])
+	}
 }
 
 // packB packs k×cols of an operand, whose first element is x[0].
