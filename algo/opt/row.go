@@ -24,6 +24,9 @@ type Row interface {
 	// len(grad) differs from len(embedding), or len(state) from
 	// StateSize(len(embedding)).
 	Apply(embedding, state, grad []float32, rate float32) bool
+	// ApplyBatch does the same to many rows at once, if it can do that faster, and
+	// else nothing and returns false. It panics if lengths disagree.
+	ApplyBatch(b *Batch) bool
 }
 
 // NewRow returns the optimizer that spec describes, or the error of its
@@ -35,8 +38,8 @@ func NewRow(spec RowSpec) (Row, error) {
 	return newRow(spec, isa.Best()), nil
 }
 
-func newRow(spec RowSpec, set isa.Set) row {
-	return row{newRowRule(spec, set), spec.Rate, spec.Schedule, newWeightBound(spec.WeightBound)}
+func newRow(spec RowSpec, set isa.Set) *row {
+	return &row{newRowRule(spec, set), spec.Rate, spec.Schedule, newWeightBound(spec.WeightBound)}
 }
 
 // row is what all kinds share: the rate of a step and the weight bound.
@@ -47,12 +50,22 @@ type row struct {
 	bound    weightBound
 }
 
-func (o row) Rate(step int) float32 { return float32(o.schedule.Rate(o.rate, step)) }
+func (o *row) Rate(step int) float32 { return float32(o.schedule.Rate(o.rate, step)) }
 
-func (o row) Apply(embedding, state, grad []float32, rate float32) bool {
+func (o *row) Apply(embedding, state, grad []float32, rate float32) bool {
 	checkLen("grad", len(grad), len(embedding))
 	checkLen("state", len(state), o.StateSize(len(embedding)))
 	return len(grad) == 0 || o.update(embedding, state, grad, rate, o.bound)
+}
+
+func (o *row) ApplyBatch(b *Batch) bool {
+	rule, ok := o.rowRule.(batchRule)
+	return ok && len(b.Places)*b.Dim > 0 && rule.updateBatch(b, o.bound)
+}
+
+// batchRule is a rule that has kernels for many rows.
+type batchRule interface {
+	updateBatch(b *Batch, bound weightBound) bool
 }
 
 // rowRule is what makes a kind a kind. Update is Apply of at least one value.
@@ -90,13 +103,19 @@ func (o rowSGD) update(embedding, _, grad []float32, rate float32, bound weightB
 	return descendRow(o.set, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
 }
 
+func (o rowSGD) updateBatch(b *Batch, bound weightBound) bool {
+	if o.set == isa.Portable {
+		return false
+	}
+	k := b.kernelBatch(1, bound)
+	k.run(o.set, descend)
+	return true
+}
+
 // descendRow subtracts rate·grad/divisor.
 func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, bound weightBound) bool {
-	switch set {
-	case isa.AVX512:
-		return descendAVX512(&embedding[0], nil, &grad[0], len(grad), rate, divisor, float32(bound))
-	case isa.AVX2:
-		return descendAVX2(&embedding[0], nil, &grad[0], len(grad), rate, divisor, float32(bound))
+	if set != isa.Portable {
+		return runOne(set, descend, embedding, nil, grad, rate, divisor, bound)
 	}
 	if !kernel.Finite(grad) {
 		return false
@@ -118,16 +137,8 @@ func (rowAdagrad) StateSize(dim int) int  { return dim }
 func (o rowAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	e, s, g, n := &embedding[0], &state[0], &grad[0], len(grad)
-	switch {
-	case o.set == isa.AVX512 && o.order == Before:
-		return adagradBeforeAVX512(e, s, g, n, rate, o.epsilon, float32(bound))
-	case o.set == isa.AVX512:
-		return adagradAfterAVX512(e, s, g, n, rate, o.epsilon, float32(bound))
-	case o.set == isa.AVX2 && o.order == Before:
-		return adagradBeforeAVX2(e, s, g, n, rate, o.epsilon, float32(bound))
-	case o.set == isa.AVX2:
-		return adagradAfterAVX2(e, s, g, n, rate, o.epsilon, float32(bound))
+	if o.set != isa.Portable {
+		return runOne(o.set, o.step(), embedding, state, grad, rate, o.epsilon, bound)
 	}
 	if !kernel.Finite(grad) {
 		return false
@@ -135,6 +146,22 @@ func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound
 	o.elementwise(embedding, state, grad, rate)
 	bound.clamp(embedding)
 	return true
+}
+
+func (o rowAdagrad) updateBatch(b *Batch, bound weightBound) bool {
+	if o.set == isa.Portable {
+		return false
+	}
+	k := b.kernelBatch(o.epsilon, bound)
+	k.run(o.set, o.step())
+	return true
+}
+
+func (o rowAdagrad) step() step {
+	if o.order == Before {
+		return adagradBefore
+	}
+	return adagradAfter
 }
 
 // weightBound is the largest size of an embedding value, infinite for no bound.

@@ -1,29 +1,29 @@
 package opt
 
 // The kernels of row_amd64.s, which algo/isa/generate makes of a template: the
-// update of a whole row, n values, whose sizes are at most limit then. They
-// change nothing and return false if a gradient is not finite. Each does as the
-// portable form that update of its rule is.
+// update of rows, whose values are of size limit at most then. A row whose
+// gradient is not finite stays as it is. Each does as the portable form in update
+// of its rule.
 
 //go:noescape
-func adagradBeforeAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func adagradBeforeAVX512(b *batch)
 
 //go:noescape
-func adagradBeforeAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func adagradBeforeAVX2(b *batch)
 
 //go:noescape
-func adagradAfterAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func adagradAfterAVX512(b *batch)
 
 //go:noescape
-func adagradAfterAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func adagradAfterAVX2(b *batch)
 
 // descend is values −= rate·grad/divisor.
 //
 //go:noescape
-func descendAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func descendAVX512(b *batch)
 
 //go:noescape
-func descendAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
+func descendAVX2(b *batch)
 
 // squares is sumOfSquares.
 //

@@ -1,15 +1,18 @@
 // Code generated from testdata/row_amd64.s.tmpl by algo/isa/generate. DO NOT EDIT.
 
+#include "go_asm.h"
 #include "textflag.h"
 
-// Registers of all functions here:
+// Registers of all functions of batches:
 //
-//	DI, SI, DX  values, state and gradient of a row, as far as they are done
+//	AX          the batch
+//	BX, R8      the place of the row in hand, and how many are left
+//	R10, R11    its learning rate, and whether it was updated
+//	R12, R13    what memory is to be asked for meanwhile, if R12 is not nil
+//	DI, SI, DX  its values, state and gradient, as far as they are done
 //	CX          values that are left, less those of a whole register
-//	R0 to R7    scratch
-//	R8          rate, in all lanes as those below
-//	R9          epsilon, or the divisor of descend
-//	R10, R11    the bound of the values, and its negative
+//	vectors     0 to 7 scratch, 8 the rate, 9 the divisor, 10 and 11 the limit
+//	            and its negative, each in all lanes
 
 // Ones and zeros: from 32−4·n on, a mask of n values.
 DATA ends<>+0(SB)/8, $-1
@@ -18,18 +21,54 @@ DATA ends<>+16(SB)/8, $-1
 DATA ends<>+24(SB)/8, $-1
 GLOBL ends<>(SB), RODATA|NOPTR, $64
 
-// func adagradBeforeAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-TEXT ·adagradBeforeAVX512(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Z8
-	VBROADCASTSS divisor+36(FP), Z9
-	VBROADCASTSS limit+40(FP), Z10
+// func adagradBeforeAVX512(b *batch)
+TEXT ·adagradBeforeAVX512(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Z9
+	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
 	VSUBPS  Z10, Z11, Z11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $15, CX
+	// The mask of the last CX values.
+	MOVL  $1, R9
+	SHLL  CX, R9
+	DECL  R9
+	KMOVW R9, K1
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Z8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
 check:
@@ -44,19 +83,14 @@ check:
 checkRest:
 	ADDQ $16, CX
 	JZ   checked
-	// The mask of the last CX values.
-	MOVL  $1, R8
-	SHLL  CX, R8
-	DECL  R8
-	KMOVW R8, K1
 	VMOVUPS.Z  (DX), K1, Z0
 	VSUBPS Z0, Z0, Z0 // 0, but NaN of NaN and Inf
 	VPTESTMD Z0, Z0, K2
 	KORTESTW K2, K2
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  rest
 whole:
@@ -98,27 +132,73 @@ rest:
 	VMAXPS Z4, Z11, Z4
 	VMINPS Z4, Z10, Z4
 	VMOVUPS Z4, K1, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
-// func adagradAfterAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-TEXT ·adagradAfterAVX512(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Z8
-	VBROADCASTSS divisor+36(FP), Z9
-	VBROADCASTSS limit+40(FP), Z10
+// func adagradAfterAVX512(b *batch)
+TEXT ·adagradAfterAVX512(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Z9
+	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
 	VSUBPS  Z10, Z11, Z11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $15, CX
+	// The mask of the last CX values.
+	MOVL  $1, R9
+	SHLL  CX, R9
+	DECL  R9
+	KMOVW R9, K1
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Z8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
 check:
@@ -133,19 +213,14 @@ check:
 checkRest:
 	ADDQ $16, CX
 	JZ   checked
-	// The mask of the last CX values.
-	MOVL  $1, R8
-	SHLL  CX, R8
-	DECL  R8
-	KMOVW R8, K1
 	VMOVUPS.Z  (DX), K1, Z0
 	VSUBPS Z0, Z0, Z0 // 0, but NaN of NaN and Inf
 	VPTESTMD Z0, Z0, K2
 	KORTESTW K2, K2
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  rest
 whole:
@@ -187,29 +262,73 @@ rest:
 	VMAXPS Z4, Z11, Z4
 	VMINPS Z4, Z10, Z4
 	VMOVUPS Z4, K1, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
-// func descendAVX512(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-//
-// State is not read.
-TEXT ·descendAVX512(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Z8
-	VBROADCASTSS divisor+36(FP), Z9
-	VBROADCASTSS limit+40(FP), Z10
+// func descendAVX512(b *batch)
+TEXT ·descendAVX512(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Z9
+	VBROADCASTSS batch_limit(AX), Z10
 	VPXOR   X11, X11, X11
 	VSUBPS  Z10, Z11, Z11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $15, CX
+	// The mask of the last CX values.
+	MOVL  $1, R9
+	SHLL  CX, R9
+	DECL  R9
+	KMOVW R9, K1
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Z8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  checkRest
 check:
@@ -224,19 +343,14 @@ check:
 checkRest:
 	ADDQ $16, CX
 	JZ   checked
-	// The mask of the last CX values.
-	MOVL  $1, R8
-	SHLL  CX, R8
-	DECL  R8
-	KMOVW R8, K1
 	VMOVUPS.Z  (DX), K1, Z0
 	VSUBPS Z0, Z0, Z0 // 0, but NaN of NaN and Inf
 	VPTESTMD Z0, Z0, K2
 	KORTESTW K2, K2
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $16, CX
 	JLT  rest
 whole:
@@ -266,14 +380,24 @@ rest:
 	VMAXPS Z4, Z11, Z4
 	VMINPS Z4, Z10, Z4
 	VMOVUPS Z4, K1, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
 // func squaresAVX512(grad *float32, n int) float32
 //
@@ -295,10 +419,10 @@ rest:
 	ADDQ $16, CX
 	JZ   fold
 	// The mask of the last CX values.
-	MOVL  $1, R8
-	SHLL  CX, R8
-	DECL  R8
-	KMOVW R8, K1
+	MOVL  $1, R9
+	SHLL  CX, R9
+	DECL  R9
+	KMOVW R9, K1
 	VMOVUPS.Z (DX), K1, Z0
 	VMULPS  Z0, Z0, Z0
 	VADDPS  Z0, Z1, Z1
@@ -315,18 +439,54 @@ fold:
 	VZEROUPPER
 	RET
 
-// func adagradBeforeAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-TEXT ·adagradBeforeAVX2(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Y8
-	VBROADCASTSS divisor+36(FP), Y9
-	VBROADCASTSS limit+40(FP), Y10
+// func adagradBeforeAVX2(b *batch)
+TEXT ·adagradBeforeAVX2(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Y9
+	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
 	VSUBPS  Y10, Y11, Y11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $7, CX
+	// The mask of the last CX values.
+	LEAQ  ends<>(SB), R9
+	SHLQ  $2, CX
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Y8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
 check:
@@ -340,18 +500,13 @@ check:
 checkRest:
 	ADDQ $8, CX
 	JZ   checked
-	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R8
-	SHLQ  $2, CX
-	SUBQ  CX, R8
-	VMOVDQU 32(R8), Y15
 	VMASKMOVPS  (DX), Y15, Y0
 	VSUBPS Y0, Y0, Y0 // 0, but NaN of NaN and Inf
 	VPTEST Y0, Y0
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  rest
 whole:
@@ -393,27 +548,73 @@ rest:
 	VMAXPS Y4, Y11, Y4
 	VMINPS Y4, Y10, Y4
 	VMASKMOVPS Y4, Y15, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
-// func adagradAfterAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-TEXT ·adagradAfterAVX2(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Y8
-	VBROADCASTSS divisor+36(FP), Y9
-	VBROADCASTSS limit+40(FP), Y10
+// func adagradAfterAVX2(b *batch)
+TEXT ·adagradAfterAVX2(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Y9
+	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
 	VSUBPS  Y10, Y11, Y11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $7, CX
+	// The mask of the last CX values.
+	LEAQ  ends<>(SB), R9
+	SHLQ  $2, CX
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Y8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
 check:
@@ -427,18 +628,13 @@ check:
 checkRest:
 	ADDQ $8, CX
 	JZ   checked
-	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R8
-	SHLQ  $2, CX
-	SUBQ  CX, R8
-	VMOVDQU 32(R8), Y15
 	VMASKMOVPS  (DX), Y15, Y0
 	VSUBPS Y0, Y0, Y0 // 0, but NaN of NaN and Inf
 	VPTEST Y0, Y0
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  rest
 whole:
@@ -480,29 +676,73 @@ rest:
 	VMAXPS Y4, Y11, Y4
 	VMINPS Y4, Y10, Y4
 	VMASKMOVPS Y4, Y15, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
-// func descendAVX2(values, state, grad *float32, n int, rate, divisor, limit float32) bool
-//
-// State is not read.
-TEXT ·descendAVX2(SB), NOSPLIT, $0-49
-	MOVQ values+0(FP), DI
-	MOVQ state+8(FP), SI
-	MOVQ n+24(FP), CX
-	VBROADCASTSS rate+32(FP), Y8
-	VBROADCASTSS divisor+36(FP), Y9
-	VBROADCASTSS limit+40(FP), Y10
+// func descendAVX2(b *batch)
+TEXT ·descendAVX2(SB), NOSPLIT, $0-8
+	MOVQ b+0(FP), AX
+	MOVQ batch_places(AX), BX
+	MOVQ batch_n(AX), R8
+	MOVQ batch_grads(AX), DX
+	MOVQ batch_rates(AX), R10
+	MOVQ batch_done(AX), R11
+	MOVQ batch_next(AX), R12
+	MOVQ batch_groups(AX), R13
+	VBROADCASTSS batch_divisor(AX), Y9
+	VBROADCASTSS batch_limit(AX), Y10
 	VPXOR   X11, X11, X11
 	VSUBPS  Y10, Y11, Y11
-	// First look whether all of the gradient is finite, and change nothing.
-	MOVQ grad+16(FP), DX
+	MOVQ batch_dim(AX), CX
+	ANDQ $7, CX
+	// The mask of the last CX values.
+	LEAQ  ends<>(SB), R9
+	SHLQ  $2, CX
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
+row:
+	TESTQ R12, R12
+	JZ   asked
+	MOVQ (R13), R9
+	PREFETCHT0 (R9)
+	MOVQ (R12), R9
+	MOVQ batch_fetch(AX), R14
+	ADDQ R9, R14
+	ANDQ $-64, R9
+ask:
+	PREFETCHT0 (R9)
+	ADDQ $64, R9
+	CMPQ R9, R14
+	JB   ask
+	ADDQ $8, R12
+	ADDQ $8, R13
+asked:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   absent
+	MOVQ batch_stateAt(AX), SI
+	ADDQ DI, SI
+	ADDQ batch_valuesAt(AX), DI
+	VBROADCASTSS (R10), Y8
+	// First look whether all of the gradient is finite.
+	MOVQ DX, R14
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  checkRest
 check:
@@ -516,18 +756,13 @@ check:
 checkRest:
 	ADDQ $8, CX
 	JZ   checked
-	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R8
-	SHLQ  $2, CX
-	SUBQ  CX, R8
-	VMOVDQU 32(R8), Y15
 	VMASKMOVPS  (DX), Y15, Y0
 	VSUBPS Y0, Y0, Y0 // 0, but NaN of NaN and Inf
 	VPTEST Y0, Y0
 	JNZ   refuse
 checked:
-	MOVQ grad+16(FP), DX
-	MOVQ n+24(FP), CX
+	MOVQ R14, DX
+	MOVQ batch_dim(AX), CX
 	SUBQ $8, CX
 	JLT  rest
 whole:
@@ -557,14 +792,24 @@ rest:
 	VMAXPS Y4, Y11, Y4
 	VMINPS Y4, Y10, Y4
 	VMASKMOVPS Y4, Y15, (DI)
+	LEAQ (DX)(CX*4), DX
 done:
+	MOVB $1, (R11)
+again:
+	ADDQ $8, BX
+	ADDQ $4, R10
+	INCQ R11
+	DECQ R8
+	JNZ  row
 	VZEROUPPER
-	MOVB $1, ret+48(FP)
 	RET
 refuse:
-	VZEROUPPER
-	MOVB $0, ret+48(FP)
-	RET
+	MOVQ R14, DX
+absent:
+	MOVQ batch_dim(AX), CX
+	LEAQ (DX)(CX*4), DX
+	MOVB $0, (R11)
+	JMP  again
 
 // func squaresAVX2(grad *float32, n int) float32
 //
@@ -599,20 +844,20 @@ rest:
 	SUBQ $8, CX
 	JZ   fold
 	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R8
+	LEAQ  ends<>(SB), R9
 	SHLQ  $2, CX
-	SUBQ  CX, R8
-	VMOVDQU 32(R8), Y15
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
 	VMASKMOVPS (DX), Y15, Y0
 	VMULPS  Y0, Y0, Y0
 	VADDPS  Y0, Y2, Y2
 	JMP  fold
 below:
 	// The mask of the last CX values.
-	LEAQ  ends<>(SB), R8
+	LEAQ  ends<>(SB), R9
 	SHLQ  $2, CX
-	SUBQ  CX, R8
-	VMOVDQU 32(R8), Y15
+	SUBQ  CX, R9
+	VMOVDQU 32(R9), Y15
 	VMASKMOVPS (DX), Y15, Y0
 	VMULPS  Y0, Y0, Y0
 	VADDPS  Y0, Y1, Y1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"tandem/algo/opt"
 	"tandem/algo/rng"
 )
 
@@ -77,12 +78,12 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 	}
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.probe(&c, signs, at, headerBytes+4*dim, true)
+		n := t.advance(&c, signs, at, headerBytes+4*dim, true)
 		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
 		for i := 0; i < n; i++ {
 			lo := i
 			i = t.confirm(&c, part, lo)
-			t.gather(out[lo*dim:i*dim], c.rows[lo:i])
+			t.gather(out[lo*dim:i*dim], &c, lo, i)
 			if i == n {
 				break
 			}
@@ -92,7 +93,7 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 			if c.rows[i] < 0 {
 				clear(out[i*dim : (i+1)*dim])
 			} else {
-				t.gather(out[i*dim:(i+1)*dim], c.rows[i:i+1])
+				t.gather(out[i*dim:(i+1)*dim], &c, i, i+1)
 			}
 		}
 		if counts != nil {
@@ -108,15 +109,14 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 func (t *Table) read(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
 	hash := rng.Mix(signs[i])
 	row := t.find(signs[i], hash)
-	c.counts[i] = Refused
 	if row < 0 && admits(signs[i]) {
 		var err error
 		if row, err = t.create(signs[i], hash); err != nil {
 			return err
 		}
 	}
-	if c.rows[i] = int32(row); row >= 0 {
-		c.counts[i] = t.updatesOf(row)
+	if t.put(c, i, row); row < 0 {
+		c.counts[i] = Refused
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 	mustMatch("dst", len(dst), len(signs)*dim)
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.probe(&c, signs, at, headerBytes+4*dim, false)
+		n := t.advance(&c, signs, at, headerBytes+4*dim, false)
 		t.settle(&c, signs[at:at+n])
 		out := dst[at*dim : (at+n)*dim]
 		lo := 0 // rows from here on are wanted and not yet copied
@@ -150,12 +150,12 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 			if wanted(int(c.rows[i]), c.counts[i]) {
 				continue
 			}
-			t.gather(out[lo*dim:i*dim], c.rows[lo:i])
+			t.gather(out[lo*dim:i*dim], &c, lo, i)
 			clear(out[i*dim : (i+1)*dim])
 			missing++
 			lo = i + 1
 		}
-		t.gather(out[lo*dim:], c.rows[lo:n])
+		t.gather(out[lo*dim:], &c, lo, n)
 		at += n
 	}
 	return missing
@@ -164,7 +164,7 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 // Read tells an Apply in what state rows were when its gradients were computed
 // from them.
 type Read struct {
-	// Counts, as long as the signs, is what LookupStep wrote.
+	// Counts, as long as the signs, is what LookupStep wrote. The signs are distinct.
 	Counts []uint32
 	// Missed, if not nil, is told for every gradient applied the updates of its row
 	// since the read.
@@ -200,20 +200,25 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		mustMatch("counts", len(read.Counts), len(signs))
 	}
 	var outcome Outcome
-	var c chunk
+	c := t.work
 	for at := 0; at < len(signs); {
-		n := t.probe(&c, signs, at, t.rowBytes, false)
-		t.settle(&c, signs[at:at+n])
-		for i, row := range c.rows[:n] {
-			switch grad := grads[(at+i)*dim : (at+i+1)*dim]; {
-			case row < 0 && t.config.Admission > 0:
-				outcome.Refused++
-			case row < 0:
-				outcome.Missing++
-			case t.update(int(row), grad, rate, read, at+i):
-				outcome.Applied++
-			default:
-				outcome.NonFinite++
+		n := t.advance(c, signs, at, t.rowBytes, false)
+		t.settle(c, signs[at:at+n])
+		for i := range n {
+			if c.rates[i] = rate; read != nil && read.Weight != nil {
+				c.rates[i] *= read.Weight(int(read.missed(at+i, c.counts[i])))
+			}
+		}
+		t.update(c, grads[at*dim:(at+n)*dim])
+		for i, done := range c.done[:n] {
+			if !done {
+				outcome.lose(c.rows[i], t.config.Admission > 0)
+				continue
+			}
+			outcome.Applied++
+			countUpdate((*[headerWords]uint32)(c.places[i]))
+			if read != nil && read.Missed != nil {
+				read.Missed(read.missed(at+i, c.counts[i]))
 			}
 		}
 		at += n
@@ -221,24 +226,47 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	return outcome
 }
 
-// update applies the gradient at place i of an Apply to a row, unless it is not
-// finite.
-func (t *Table) update(row int, grad []float32, rate float32, read *Read, i int) bool {
-	words, values := t.row(row)
-	var missed uint32
-	if read != nil {
-		if missed = read.missed(i, words[2]&maxUpdates); read.Weight != nil {
-			rate *= read.Weight(int(missed))
+// update applies the gradients of the chunk at work to its rows, and notes which
+// are updated.
+func (t *Table) update(c *chunk, grads []float32) {
+	dim := t.config.Dim
+	n := len(grads) / dim
+	c.batch = opt.Batch{
+		Places: c.places[:n], ValuesAt: headerBytes, StateAt: headerBytes + 4*dim, Dim: dim,
+		Grads: grads, Rates: c.rates[:n], Done: c.done[:n],
+	}
+	if c.behind(n) {
+		c.batch.Next, c.batch.Groups, c.batch.Fetch = c.nextPlaces[:n], c.groupPlaces[:n], t.rowBytes
+	} else {
+		for i := range n {
+			t.ahead(c, i, t.rowBytes)
 		}
 	}
-	if dim := t.config.Dim; !t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grad, rate) {
-		return false
+	if t.many != nil && t.many.ApplyBatch(&c.batch) {
+		return
 	}
-	countUpdate(words)
-	if read != nil && read.Missed != nil {
-		read.Missed(missed)
+	for i, row := range c.rows[:n] {
+		if c.batch.Next != nil {
+			t.ahead(c, i, t.rowBytes)
+		}
+		if c.done[i] = row >= 0; row >= 0 {
+			_, values := t.row(int(row))
+			c.done[i] = t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grads[i*dim:(i+1)*dim], c.rates[i])
+		}
 	}
-	return true
+}
+
+// lose counts what became of a gradient that was not applied to its row, −1 for
+// none.
+func (o *Outcome) lose(row int32, admission bool) {
+	switch {
+	case row >= 0:
+		o.NonFinite++
+	case admission:
+		o.Refused++
+	default:
+		o.Missing++
+	}
 }
 
 // UpdateCounts writes how often each sign's row has been updated, 0 for absent
@@ -247,7 +275,10 @@ func (t *Table) UpdateCounts(signs []uint64, dst []uint32) {
 	mustMatch("dst", len(dst), len(signs))
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.probe(&c, signs, at, headerBytes, false)
+		n := t.advance(&c, signs, at, headerBytes, false)
+		for i := range n {
+			t.ahead(&c, i, headerBytes)
+		}
 		t.settle(&c, signs[at:at+n])
 		copy(dst[at:], c.counts[:n])
 		at += n

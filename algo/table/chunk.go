@@ -4,21 +4,34 @@ import (
 	"unsafe"
 
 	"tandem/algo/isa"
+	"tandem/algo/opt"
 	"tandem/algo/rng"
 )
 
-// A batch of signs is found chunk by chunk, each in passes that leave memory
-// time: the groups of a chunk are fetched into the cache while the chunk before
-// it is worked on, its rows while the groups of the next are asked for. So the
-// misses of many signs overlap, and by the time that a row is read it is there.
-const chunkSigns = 64
+// A batch of signs is worked on chunk by chunk, with three chunks under way: while
+// the rows of one are copied or updated, one by one, those of the next are asked
+// of memory, one by one, and the groups of the one after that. So memory is busy
+// all the time, the misses of many signs overlap, and by the time that a row is
+// read it is there.
+const chunkSigns = 32
 
-// chunk is the scratch of a batch method. Its rows fit in the first cache.
+// chunk is the scratch of a batch method.
 type chunk struct {
-	hashes [2][chunkSigns]uint64 // of this chunk and of the next, in turns
-	turn   int
-	rows   [chunkSigns]int32  // of this chunk: a row that has the tag of the sign, or −1
-	counts [chunkSigns]uint32 // updates of the rows that are confirmed
+	rows   [chunkSigns]int32          // of the chunk at work: a row that has the tag of the sign, or −1
+	places [chunkSigns]unsafe.Pointer // where these are
+	counts [chunkSigns]uint32         // updates of the rows that are confirmed
+
+	nextRows   [chunkSigns]int32 // of the next chunk
+	nextPlaces [chunkSigns]unsafe.Pointer
+	next       int // signs of the next chunk
+
+	hashes      [chunkSigns]uint64         // of the chunk that is probed next
+	groupPlaces [chunkSigns]unsafe.Pointer // where its groups are
+	groups      int                        // its signs
+
+	rates [chunkSigns]float32 // of an Apply: the learning rates
+	done  [chunkSigns]bool    // of an Apply: which rows are updated
+	batch opt.Batch           // of an Apply
 }
 
 // view is what the kernels see of a table: where its groups and rows are.
@@ -28,57 +41,108 @@ type view struct {
 	slabs     *unsafe.Pointer
 	slabShift uint64
 	rowBytes  uint64
-	fetch     uint64 // bytes of a row that are wanted in the cache
 	mark      uint64 // mark or 0: what to add to the slots of rows found
 }
 
-// probe finds the rows, as far as tags tell, of the chunk of signs that starts
-// at a place, asks for the first fetch bytes of each, and for the groups of the
-// chunk behind. It returns the length of the chunk. With marks, rows are noted
-// as read.
-func (t *Table) probe(c *chunk, signs []uint64, at, fetch int, marks bool) int {
-	n := min(chunkSigns, len(signs)-at)
+// view returns the table as it is now.
+func (t *Table) view(marks bool) view {
 	v := view{
 		segments: &t.index.segments[0], groups: t.index.groups,
-		slabs: unsafe.SliceData(t.slabs), slabShift: uint64(t.slabShift), rowBytes: uint64(t.rowBytes), fetch: uint64(fetch),
+		slabs: unsafe.SliceData(t.slabs), slabShift: uint64(t.slabShift), rowBytes: uint64(t.rowBytes),
 	}
 	if marks {
 		v.mark = mark
 	}
+	return v
+}
+
+// advance makes the chunk of signs that starts at a place the one at work: it
+// leaves in c.rows the rows that tags tell, of which fetch bytes are, or soon will
+// be, in the cache. It returns the length of the chunk. With marks, the rows of
+// the next chunk are noted as read.
+func (t *Table) advance(c *chunk, signs []uint64, at, fetch int, marks bool) int {
+	v := t.view(marks)
+	n := min(chunkSigns, len(signs)-at)
 	if at == 0 {
-		t.ask(&v, signs[:n], &c.hashes[c.turn])
+		t.hash(&v, c, signs)
+		t.askAll(c)
+		t.probe(&v, c)
+		t.fetchAll(c, 0, fetch)
+		t.hash(&v, c, signs[n:])
+		t.askAll(c)
 	}
-	hashes := c.hashes[c.turn][:n]
-	switch t.set {
-	case isa.AVX512:
-		probeAVX512(&v, &hashes[0], n, &c.rows)
-	case isa.AVX2:
-		probeAVX2(&v, &hashes[0], n, &c.rows)
-	default:
-		t.probePortable(hashes, marks, &c.rows)
-	}
-	c.turn ^= 1
-	if next := signs[at+n:]; len(next) > 0 {
-		t.ask(&v, next[:min(chunkSigns, len(next))], &c.hashes[c.turn])
-	}
+	c.rows, c.places = c.nextRows, c.nextPlaces
+	t.probe(&v, c)
+	t.hash(&v, c, signs[min(at+2*chunkSigns, len(signs)):])
 	return n
 }
 
-// ask writes the hashes of signs and asks for their groups.
-func (t *Table) ask(v *view, signs []uint64, hashes *[chunkSigns]uint64) {
-	if t.set == isa.Portable {
-		for i, sign := range signs {
-			hashes[i] = rng.Mix(sign)
+// hash writes the hashes of the next chunk to be probed.
+func (t *Table) hash(v *view, c *chunk, signs []uint64) {
+	c.groups = min(chunkSigns, len(signs))
+	switch {
+	case c.groups == 0:
+	case t.set == isa.Portable:
+		for i, sign := range signs[:c.groups] {
+			c.hashes[i] = rng.Mix(sign)
 		}
+	default:
+		hashAMD64(v, &signs[0], c.groups, &c.hashes, &c.groupPlaces)
+	}
+}
+
+// probe finds the rows, as far as tags tell, of the hashes.
+func (t *Table) probe(v *view, c *chunk) {
+	c.next = c.groups
+	switch {
+	case c.next == 0:
+	case t.set == isa.AVX512:
+		probeAVX512(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
+	case t.set == isa.AVX2:
+		probeAVX2(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
+	default:
+		t.probePortable(c, v.mark != 0)
+	}
+}
+
+// askAll asks for the groups of all hashes.
+func (t *Table) askAll(c *chunk) {
+	if t.set != isa.Portable {
+		for _, line := range c.groupPlaces[:c.groups] {
+			fetchAMD64(line, 1)
+		}
+	}
+}
+
+// fetchAll asks for the rows of the next chunk from one on.
+func (t *Table) fetchAll(c *chunk, from, fetch int) {
+	if t.set != isa.Portable {
+		for _, line := range c.nextPlaces[min(from, c.next):c.next] {
+			fetchAMD64(line, fetch)
+		}
+	}
+}
+
+// ahead asks for what is as far on as sign i in the chunks behind.
+func (t *Table) ahead(c *chunk, i, fetch int) {
+	if t.set == isa.Portable {
 		return
 	}
-	askAMD64(v, &signs[0], len(signs), hashes)
+	if i < c.next {
+		fetchAMD64(c.nextPlaces[i], fetch)
+	}
+	if i < c.groups {
+		fetchAMD64(c.groupPlaces[i], 1)
+	}
 }
 
 // probePortable is the plain form of the probe kernels.
-func (t *Table) probePortable(hashes []uint64, marks bool, rows *[chunkSigns]int32) {
-	for i, hash := range hashes {
-		rows[i] = t.index.candidate(hash, marks)
+func (t *Table) probePortable(c *chunk, marks bool) {
+	for i, hash := range c.hashes[:c.next] {
+		c.nextRows[i] = t.index.candidate(hash, marks)
+		if row := int(c.nextRows[i]); row >= 0 {
+			c.nextPlaces[i] = t.place(row)
+		}
 	}
 }
 
@@ -101,16 +165,23 @@ func (x *index) candidate(hash uint64, marks bool) int32 {
 	}
 }
 
+// behind tells whether the chunks behind have as much to ask for as that at work,
+// up to a place.
+func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
+
 // confirm reads the rows of a probed chunk from one on and notes their update
 // counts, until it comes to a sign that has no row or, for all that its tag
 // tells, the row of another. It returns the place of that, or the end.
 func (t *Table) confirm(c *chunk, signs []uint64, from int) int {
+	if t.set != isa.Portable && from < len(signs) {
+		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from], len(signs)-from)
+	}
 	for i := from; i < len(signs); i++ {
 		row := int(c.rows[i])
 		if row < 0 {
 			return i
 		}
-		words := (*[headerWords]uint32)(t.place(row))
+		words := (*[headerWords]uint32)(c.places[i])
 		if uint64(words[0])|uint64(words[1])<<32 != signs[i] {
 			return i
 		}
@@ -125,9 +196,14 @@ func (t *Table) settle(c *chunk, signs []uint64) {
 		if i = t.confirm(c, signs, i); i == len(signs) {
 			return
 		}
-		c.rows[i], c.counts[i] = int32(t.find(signs[i], rng.Mix(signs[i]))), 0
-		if row := int(c.rows[i]); row >= 0 {
-			c.counts[i] = t.updatesOf(row)
-		}
+		t.put(c, i, t.find(signs[i], rng.Mix(signs[i])))
+	}
+}
+
+// put leaves a row, or −1, at a place of a chunk.
+func (t *Table) put(c *chunk, i, row int) {
+	c.rows[i], c.places[i], c.counts[i] = int32(row), nil, 0
+	if row >= 0 {
+		c.places[i], c.counts[i] = t.place(row), t.updatesOf(row)
 	}
 }

@@ -1,21 +1,38 @@
 package table
 
-// The kernels of kernel_amd64.s, which algo/isa/generate makes of a template. Each does as the
-// portable form beside its caller, and fetches ahead.
+import "unsafe"
 
-// askAMD64 writes the hashes of n ≥ 1 signs and asks for the group of each.
+// The kernels of kernel_amd64.s, which algo/isa/generate makes of a template.
+// Each does as the portable form beside its caller.
+
+// hashAMD64 writes the hashes of n ≥ 1 signs, and where the group of each is.
 //
 //go:noescape
-func askAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64)
+func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64, places *[chunkSigns]unsafe.Pointer)
+
+// fetchAMD64 asks for the cache lines of at least one byte from a line on. It may
+// ask for any address: those that do not exist are passed over.
+//
+//go:noescape
+func fetchAMD64(line unsafe.Pointer, bytes int)
+
+// confirmAMD64 is confirm for n ≥ 1 rows; it returns the number of those confirmed.
+//
+//go:noescape
+func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int
+
+// The probes write, of n ≥ 1 hashes, a row, or −1, and where it is.
+//
+//go:noescape
+func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 
 //go:noescape
-func probeAVX512(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
+func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
+
+// The gathers ask for n rows and n groups ahead, unless the lines are nil.
+//
+//go:noescape
+func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func probeAVX2(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
-
-//go:noescape
-func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int)
-
-//go:noescape
-func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int)
+func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)

@@ -41,20 +41,21 @@
 	DECQ R14 \
 	MOVQ R14, inSlab-8(SP)
 
-// func askAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64)
+// func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64, places *[chunkSigns]unsafe.Pointer)
 //
-// The hash is rng.Mix.
-TEXT ·askAMD64(SB), NOSPLIT, $0-32
+// The hash is rng.Mix. R10 is where the next line is written.
+TEXT ·hashAMD64(SB), NOSPLIT, $0-40
 	MOVQ v+0(FP), DI
 	MOVQ signs+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*8), DX
 	MOVQ hashes+24(FP), BX
+	MOVQ places+32(FP), R10
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ $0xbf58476d1ce4e5b9, R12
 	MOVQ $0x94d049bb133111eb, R13
-ask:
+next:
 	MOVQ  (SI), AX
 	MOVQ  AX, DI
 	SHRQ  $30, DI
@@ -68,23 +69,62 @@ ask:
 	SHRQ  $31, DI
 	XORQ  DI, AX
 	MOVQ  AX, (BX)
-	SHRQ  $32, AX  // the tag
-	IMULQ R9, AX
-	SHRQ  $32, AX  // its home
 	MOVQ  AX, DI
+	SHRQ  $32, DI  // the tag
+	IMULQ R9, DI
+	SHRQ  $32, DI  // its home
 	GROUP
-	PREFETCHT0 (R14)
+	MOVQ  R14, (R10)
 	ADDQ  $8, SI
 	ADDQ  $8, BX
+	ADDQ  $8, R10
 	CMPQ  SI, DX
-	JB    ask
+	JB    next
 	RET
 
-// func probeAVX512(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
+// func fetchAMD64(line unsafe.Pointer, bytes int)
+TEXT ·fetchAMD64(SB), NOSPLIT, $0-16
+	MOVQ line+0(FP), AX
+	MOVQ bytes+8(FP), BX
+	ADDQ AX, BX
+	ANDQ $-const_lineBytes, AX
+fetch:
+	PREFETCHT0 (AX)
+	ADDQ $const_lineBytes, AX
+	CMPQ AX, BX
+	JB   fetch
+	RET
+
+// func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int
+TEXT ·confirmAMD64(SB), NOSPLIT, $0-48
+	MOVQ places+0(FP), BX
+	MOVQ rows+8(FP), R8
+	MOVQ signs+16(FP), SI
+	MOVQ counts+24(FP), R10
+	MOVQ n+32(FP), DX
+	XORQ AX, AX
+row:
+	CMPL (R8)(AX*4), $0
+	JLT  stop
+	MOVQ (BX)(AX*8), DI
+	MOVQ (SI)(AX*8), R9
+	CMPQ R9, (DI)
+	JNE  stop
+	MOVL 8(DI), R9
+	ANDL $const_maxUpdates, R9
+	MOVL R9, (R10)(AX*4)
+	INCQ AX
+	CMPQ AX, DX
+	JB   row
+stop:
+	MOVQ AX, ret+40(FP)
+	RET
+
+// func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
+// R12 is where the next line is written. Z0 is a group, Z1 the tag in all lanes, Z2 the tags of the group. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
-TEXT ·probeAVX512(SB), NOSPLIT, $8-32
+TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ hashes+8(FP), SI
 	MOVQ n+16(FP), DX
@@ -92,7 +132,7 @@ TEXT ·probeAVX512(SB), NOSPLIT, $8-32
 	MOVQ rows+24(FP), BX
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
-	MOVQ view_fetch(DI), R12
+	MOVQ places+32(FP), R12
 	MOVQ view_mark(DI), R13
 	SLABS
 next:
@@ -136,14 +176,9 @@ marked:
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
-	LEAQ  (R14)(R12*1), R15
-	ANDQ  $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ  $const_lineBytes, R14
-	CMPQ  R14, R15
-	JB    fetch
 done:
+	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
+	ADDQ  $8, R12
 	ADDQ  $8, SI
 	ADDQ  $4, BX
 	CMPQ  SI, DX
@@ -151,16 +186,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int)
+// func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left.
-TEXT ·gatherAVX512(SB), NOSPLIT, $8-40
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherAVX512(SB), NOSPLIT, $8-56
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
 	SLABS
 	MOVQ  R13, AX
 	ANDQ  $15, AX
@@ -171,6 +208,21 @@ TEXT ·gatherAVX512(SB), NOSPLIT, $8-40
 	DECQ  R12
 	KMOVW R12, K1 // the lanes of the last, shorter piece
 row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*4), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
 	MOVL (SI), R15
 	ROW
 	MOVQ R13, R12
@@ -196,12 +248,12 @@ done:
 	VZEROUPPER
 	RET
 
-// func probeAVX2(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)
+// func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
 //
-// Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
+// R12 is where the next line is written. Y0 and Y3 are a group, Y1 the tag in all lanes, Y2 and Y4 the tags of the
 // group, Y5 zeros. A bit of AX
 // is a slot with the tag, a bit of R15 an empty one.
-TEXT ·probeAVX2(SB), NOSPLIT, $8-32
+TEXT ·probeAVX2(SB), NOSPLIT, $8-40
 	MOVQ v+0(FP), DI
 	MOVQ hashes+8(FP), SI
 	MOVQ n+16(FP), DX
@@ -209,7 +261,7 @@ TEXT ·probeAVX2(SB), NOSPLIT, $8-32
 	MOVQ rows+24(FP), BX
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
-	MOVQ view_fetch(DI), R12
+	MOVQ places+32(FP), R12
 	MOVQ view_mark(DI), R13
 	SLABS
 	VPXOR Y5, Y5, Y5
@@ -265,14 +317,9 @@ marked:
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
-	LEAQ  (R14)(R12*1), R15
-	ANDQ  $-const_lineBytes, R14
-fetch:
-	PREFETCHT0 (R14)
-	ADDQ  $const_lineBytes, R14
-	CMPQ  R14, R15
-	JB    fetch
 done:
+	MOVQ  R14, (R12)       // of an absent row, a group: no harm in asking for that
+	ADDQ  $8, R12
 	ADDQ  $8, SI
 	ADDQ  $4, BX
 	CMPQ  SI, DX
@@ -280,18 +327,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int)
+// func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 //
-// R12 counts the values of a row that are left.
-TEXT ·gatherAVX2(SB), NOSPLIT, $8-40
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherAVX2(SB), NOSPLIT, $8-56
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
 	LEAQ (SI)(DX*4), DX
 	MOVQ dst+24(FP), BX
 	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
 	SLABS
 row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*4), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
 	MOVL (SI), R15
 	ROW
 	MOVQ R13, R12

@@ -2,12 +2,34 @@
 
 package table
 
+import "unsafe"
+
 // Other processors have only the portable forms: nothing calls these.
 
-func askAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64)  { panic(noKernel) }
-func probeAVX512(v *view, hashes *uint64, n int, rows *[chunkSigns]int32) { panic(noKernel) }
-func probeAVX2(v *view, hashes *uint64, n int, rows *[chunkSigns]int32)   { panic(noKernel) }
-func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int)     { panic(noKernel) }
-func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int)       { panic(noKernel) }
-
 const noKernel = "table: this processor has no vector kernels"
+
+func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64, places *[chunkSigns]unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func fetchAMD64(line unsafe.Pointer, bytes int) { panic(noKernel) }
+
+func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int {
+	panic(noKernel)
+}

@@ -24,7 +24,7 @@ func setHeader(words []uint32, sign uint64) {
 
 // countUpdate adds one to the update count of a row, which stays at its limit
 // of 2³¹−1.
-func countUpdate(words []uint32) {
+func countUpdate(words *[headerWords]uint32) {
 	if words[2]&maxUpdates != maxUpdates {
 		words[2]++
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"tandem/algo/isa"
+	"tandem/algo/opt"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
 )
@@ -28,6 +29,9 @@ type Optimizer interface {
 	// rate. It changes nothing and returns false if the gradient has a NaN or Inf.
 	Apply(embedding, state, grad []float32, rate float32) bool
 }
+
+// manyOptimizer is an optimizer that may update many rows at once.
+type manyOptimizer interface{ ApplyBatch(b *opt.Batch) bool }
 
 // Config describes a table.
 type Config struct {
@@ -75,6 +79,8 @@ type Table struct {
 	rows      int
 	index     index
 	set       isa.Set // what kernels may use
+	many      manyOptimizer
+	work      *chunk // of Apply, which nothing runs beside
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -87,7 +93,8 @@ func New(config Config, arena Arena) (*Table, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best()}
+	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(), work: new(chunk)}
+	t.many, _ = config.Optimizer.(manyOptimizer)
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
 	}
@@ -166,7 +173,7 @@ func (t *Table) initialize(values []float32, sign uint64) {
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena = Heap{}
+	clone.arena, clone.work = Heap{}, new(chunk)
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift
