@@ -12,8 +12,9 @@ import (
 // exactly one outcome, so the sum is the number of rows.
 type Outcome struct {
 	Applied   int // the row was updated
-	Missing   int // there is no such row, though none is ever refused
+	Missing   int // there is no such row, though none is ever refused or evicted
 	Refused   int // there is no such row, because admission has refused it so far
+	Evicted   int // there is no such row any more, because it has been evicted
 	NonFinite int // the row exists, and the gradient has a NaN or Inf
 }
 
@@ -78,11 +79,11 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 	}
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, headerBytes+4*dim, true)
+		n := t.advance(&c, signs, at, headerBytes+4*dim)
 		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
 		for i := 0; i < n; i++ {
 			lo := i
-			i = t.confirm(&c, part, lo)
+			i = t.confirm(&c, part, lo, mark)
 			t.gather(out[lo*dim:i*dim], &c, lo, i)
 			if i == n {
 				break
@@ -109,7 +110,10 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 func (t *Table) read(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
 	hash := rng.Mix(signs[i])
 	row := t.find(signs[i], hash)
-	if row < 0 && admits(signs[i]) {
+	switch {
+	case row >= 0:
+		t.header(row)[2] |= mark
+	case admits(signs[i]):
 		var err error
 		if row, err = t.create(signs[i], hash); err != nil {
 			return err
@@ -142,7 +146,7 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 	mustMatch("dst", len(dst), len(signs)*dim)
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, headerBytes+4*dim, false)
+		n := t.advance(&c, signs, at, headerBytes+4*dim)
 		t.settle(&c, signs[at:at+n])
 		out := dst[at*dim : (at+n)*dim]
 		lo := 0 // rows from here on are wanted and not yet copied
@@ -184,7 +188,8 @@ func (r *Read) missed(i int, now uint32) uint32 {
 }
 
 // Apply gives each sign's row its gradient, at a learning rate, and counts the
-// outcomes. A row changes, and its update count grows by one, only if it exists
+// outcomes. Of a table that both admits and evicts, only Read tells rows evicted
+// from rows refused; without it they are counted as refused. A row changes, and its update count grows by one, only if it exists
 // and all of its gradient is finite. A sign that repeats is updated once for each
 // place, in order.
 //
@@ -202,7 +207,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 	var outcome Outcome
 	c := t.work
 	for at := 0; at < len(signs); {
-		n := t.advance(c, signs, at, t.rowBytes, false)
+		n := t.advance(c, signs, at, t.rowBytes)
 		t.settle(c, signs[at:at+n])
 		for i := range n {
 			if c.rates[i] = rate; read != nil && read.Weight != nil {
@@ -212,7 +217,8 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		t.update(c, grads[at*dim:(at+n)*dim])
 		for i, done := range c.done[:n] {
 			if !done {
-				outcome.lose(c.rows[i], t.config.Admission > 0)
+				refused := t.config.Admission > 0 && !(t.config.Evict && read != nil && read.Counts[at+i] != Refused)
+				outcome.lose(c.rows[i], refused, t.config.Evict)
 				continue
 			}
 			outcome.Applied++
@@ -258,24 +264,26 @@ func (t *Table) update(c *chunk, grads []float32) {
 
 // lose counts what became of a gradient that was not applied to its row, −1 for
 // none.
-func (o *Outcome) lose(row int32, admission bool) {
+func (o *Outcome) lose(row int32, refused, evicting bool) {
 	switch {
 	case row >= 0:
 		o.NonFinite++
-	case admission:
+	case refused:
 		o.Refused++
+	case evicting:
+		o.Evicted++
 	default:
 		o.Missing++
 	}
 }
 
 // UpdateCounts writes how often each sign's row has been updated, 0 for absent
-// rows. Counts stay at 2³¹−1. It panics unless dst is as long as signs.
+// rows. Counts stay at 2³⁰−1. It panics unless dst is as long as signs.
 func (t *Table) UpdateCounts(signs []uint64, dst []uint32) {
 	mustMatch("dst", len(dst), len(signs))
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, headerBytes, false)
+		n := t.advance(&c, signs, at, headerBytes)
 		for i := range n {
 			t.ahead(&c, i, headerBytes)
 		}

@@ -41,27 +41,21 @@ type view struct {
 	slabs     *unsafe.Pointer
 	slabShift uint64
 	rowBytes  uint64
-	mark      uint64 // mark or 0: what to add to the slots of rows found
 }
 
 // view returns the table as it is now.
-func (t *Table) view(marks bool) view {
-	v := view{
+func (t *Table) view() view {
+	return view{
 		segments: &t.index.segments[0], groups: t.index.groups,
 		slabs: unsafe.SliceData(t.slabs), slabShift: uint64(t.slabShift), rowBytes: uint64(t.rowBytes),
 	}
-	if marks {
-		v.mark = mark
-	}
-	return v
 }
 
 // advance makes the chunk of signs that starts at a place the one at work: it
 // leaves in c.rows the rows that tags tell, of which fetch bytes are, or soon will
-// be, in the cache. It returns the length of the chunk. With marks, the rows of
-// the next chunk are noted as read.
-func (t *Table) advance(c *chunk, signs []uint64, at, fetch int, marks bool) int {
-	v := t.view(marks)
+// be, in the cache. It returns the length of the chunk.
+func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
+	v := t.view()
 	n := min(chunkSigns, len(signs)-at)
 	if at == 0 {
 		t.hash(&v, c, signs)
@@ -101,7 +95,7 @@ func (t *Table) probe(v *view, c *chunk) {
 	case t.set == isa.AVX2:
 		probeAVX2(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
 	default:
-		t.probePortable(c, v.mark != 0)
+		t.probePortable(c)
 	}
 }
 
@@ -137,9 +131,9 @@ func (t *Table) ahead(c *chunk, i, fetch int) {
 }
 
 // probePortable is the plain form of the probe kernels.
-func (t *Table) probePortable(c *chunk, marks bool) {
+func (t *Table) probePortable(c *chunk) {
 	for i, hash := range c.hashes[:c.next] {
-		c.nextRows[i] = t.index.candidate(hash, marks)
+		c.nextRows[i] = t.index.candidate(hash)
 		if row := int(c.nextRows[i]); row >= 0 {
 			c.nextPlaces[i] = t.place(row)
 		}
@@ -147,15 +141,12 @@ func (t *Table) probePortable(c *chunk, marks bool) {
 }
 
 // candidate returns the first row that has the tag of a hash, −1 if there is
-// none. With marks, it is noted as read.
-func (x *index) candidate(hash uint64, marks bool) int32 {
+// none.
+func (x *index) candidate(hash uint64) int32 {
 	for g := x.home(hash); ; g = x.after(g) {
 		group := x.at(g)
-		for at, slot := range group {
+		for _, slot := range group {
 			if slot != 0 && (slot^hash)&tagMask == 0 {
-				if marks && slot&mark == 0 {
-					group[at] |= mark
-				}
 				return int32(slot&rowMask) - 1
 			}
 		}
@@ -171,10 +162,11 @@ func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
 
 // confirm reads the rows of a probed chunk from one on and notes their update
 // counts, until it comes to a sign that has no row or, for all that its tag
-// tells, the row of another. It returns the place of that, or the end.
-func (t *Table) confirm(c *chunk, signs []uint64, from int) int {
+// tells, the row of another. It returns the place of that, or the end. It adds
+// marks, which are mark or 0, to the rows.
+func (t *Table) confirm(c *chunk, signs []uint64, from int, marks uint32) int {
 	if t.set != isa.Portable && from < len(signs) {
-		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from], len(signs)-from)
+		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from], len(signs)-from, marks)
 	}
 	for i := from; i < len(signs); i++ {
 		row := int(c.rows[i])
@@ -186,6 +178,9 @@ func (t *Table) confirm(c *chunk, signs []uint64, from int) int {
 			return i
 		}
 		c.counts[i] = words[2] & maxUpdates
+		if words[2]&marks != marks {
+			words[2] |= marks // only then, lest the line be written back for nothing
+		}
 	}
 	return len(signs)
 }
@@ -193,7 +188,7 @@ func (t *Table) confirm(c *chunk, signs []uint64, from int) int {
 // settle leaves in a probed chunk the row of every sign, −1 for those without.
 func (t *Table) settle(c *chunk, signs []uint64) {
 	for i := 0; ; i++ {
-		if i = t.confirm(c, signs, i); i == len(signs) {
+		if i = t.confirm(c, signs, i, 0); i == len(signs) {
 			return
 		}
 		t.put(c, i, t.find(signs[i], rng.Mix(signs[i])))

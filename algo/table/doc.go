@@ -6,7 +6,7 @@
 //
 // A row is
 //
-//	sign (8 bytes) ‖ valid flag and update count (4 bytes) ‖ embedding ‖ optimizer state
+//	sign (8 bytes) ‖ valid flag, mark and update count (4 bytes) ‖ embedding ‖ optimizer state
 //
 // where embedding and state are float32. Rows live in slabs of equal size that
 // never move, so growth copies no row, and every row describes itself, so the

@@ -17,7 +17,7 @@ func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 			t.ahead(c, i, headerBytes+4*dim)
 		}
 	}
-	switch v := t.view(false); t.set {
+	switch v := t.view(); t.set {
 	case isa.AVX512:
 		gatherAVX512(&v, &rows[0], len(rows), &dst[0], dim, nextPlaces, groupPlaces)
 	case isa.AVX2:

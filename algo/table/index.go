@@ -6,10 +6,11 @@ import (
 )
 
 // index maps signs to row numbers: open addressing over groups of eight slots,
-// a cache line each, at most 7/8 of all slots full.
+// a cache line each, at most 13/16 of all slots full: fuller, and the runs of full
+// groups, which whoever looks for an absent sign has to pass, become long.
 //
-// A slot is a tag, the upper half of the sign's hash ‖ a mark ‖ row number + 1
-// in 31 bits; 0 is empty. Tag t is at home in group
+// A slot is a tag, the upper half of the sign's hash ‖ row number + 1; 0 is
+// empty. Tag t is at home in group
 //
 //	⌊ t · groups / 2³² ⌋
 //
@@ -20,14 +21,13 @@ import (
 // probability of about n/2³². The row itself decides.
 //
 // Homes keep the order of tags, whatever the number of groups, and follow from
-// the slot alone. That is why the index can grow where it lies, a quarter at a
-// time and reading no row: it takes 8/0.7 = 11.5 bytes a row at most, also
-// while it grows. Groups lie in segments, which never move.
+// the slot alone. That is why the index can grow where it lies, a fifth at a time
+// and reading no row: it takes 8 · 16/13 · 6/5 = 11.8 bytes a row at most, also while
+// it grows. Groups lie in segments, which never move.
 type index struct {
 	segments []*group
 	groups   uint64
-	used     int    // full slots
-	hand     uint64 // the slot, counted over all groups, that eviction looks at next
+	used     int // full slots
 }
 
 const groupSlots = 8
@@ -37,8 +37,7 @@ type group [groupSlots]uint64
 
 const (
 	tagMask = 0xffffffff_00000000
-	mark    = 1 << 31 // the row has been read since eviction last came by
-	rowMask = mark - 1
+	rowMask = 0x00000000_ffffffff
 
 	segmentShift  = 10
 	segmentGroups = 1 << segmentShift // 64 KiB
@@ -87,16 +86,16 @@ func (t *Table) find(sign, hash uint64) int {
 // free returns an empty slot of the group, −1 if it is full.
 func (g *group) free() int { return slices.Index(g[:], 0) }
 
-// full tells whether one more row would exceed a load of 7/8, or there is no
+// full tells whether one more row would exceed a load of 13/16, or there is no
 // memory yet.
 func (x *index) full() bool {
-	return x.segments[0] == &nothing || uint64(x.used+1) > x.groups*(groupSlots-1)
+	return x.segments[0] == &nothing || 16*uint64(x.used+1) > 13*groupSlots*x.groups
 }
 
-// insert adds a marked row whose sign, of the given hash, is absent. The caller
+// insert adds a row whose sign, of the given hash, is absent. The caller
 // has made room.
 func (x *index) insert(hash uint64, row int) {
-	x.place(hash&tagMask | mark | uint64(row+1))
+	x.place(hash&tagMask | uint64(row+1))
 	x.used++
 }
 
@@ -122,7 +121,7 @@ func (x *index) put(g uint64, slot uint64) bool {
 func (x *index) locate(hash uint64, row int) (g uint64, at int) {
 	for g = x.home(hash); ; g = x.after(g) {
 		for at, slot := range x.at(g) {
-			if slot&^mark == hash&tagMask|uint64(row+1) {
+			if slot == hash&tagMask|uint64(row+1) {
 				return g, at
 			}
 		}
@@ -178,7 +177,7 @@ func (x *index) distance(from, to uint64) uint64 {
 // growth returns the number of groups after the next growth, and the bytes that
 // it takes.
 func (x *index) growth() (groups uint64, bytes int) {
-	groups = x.groups + x.groups/4 + 1
+	groups = x.groups + x.groups/5 + 1
 	have := uint64(len(x.segments))
 	if x.segments[0] == &nothing {
 		have = 0
@@ -203,7 +202,6 @@ func (x *index) grow(arena Arena) error {
 		}
 		x.segments = append(x.segments, (*group)(memory))
 	}
-	x.hand = x.hand / groupSlots * groups / x.groups * groupSlots
 	x.spread(groups)
 	return nil
 }

@@ -19,7 +19,7 @@ func fetchAMD64(line unsafe.Pointer, bytes int)
 // confirmAMD64 is confirm for n ≥ 1 rows; it returns the number of those confirmed.
 //
 //go:noescape
-func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int
+func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int
 
 // The probes write, of n ≥ 1 hashes, a row, or −1, and where it is.
 //

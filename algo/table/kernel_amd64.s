@@ -95,13 +95,14 @@ fetch:
 	JB   fetch
 	RET
 
-// func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int
-TEXT ·confirmAMD64(SB), NOSPLIT, $0-48
+// func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int
+TEXT ·confirmAMD64(SB), NOSPLIT, $0-56
 	MOVQ places+0(FP), BX
 	MOVQ rows+8(FP), R8
 	MOVQ signs+16(FP), SI
 	MOVQ counts+24(FP), R10
 	MOVQ n+32(FP), DX
+	MOVL marks+40(FP), R13
 	XORQ AX, AX
 row:
 	CMPL (R8)(AX*4), $0
@@ -111,13 +112,19 @@ row:
 	CMPQ R9, (DI)
 	JNE  stop
 	MOVL 8(DI), R9
+	MOVL R9, R12
+	ORL  R13, R12
+	CMPL R12, R9
+	JEQ  marked  // a line that stays as it is need not be written back
+	MOVL R12, 8(DI)
+marked:
 	ANDL $const_maxUpdates, R9
 	MOVL R9, (R10)(AX*4)
 	INCQ AX
 	CMPQ AX, DX
 	JB   row
 stop:
-	MOVQ AX, ret+40(FP)
+	MOVQ AX, ret+48(FP)
 	RET
 
 // func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
@@ -133,7 +140,6 @@ TEXT ·probeAVX512(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
-	MOVQ view_mark(DI), R13
 	SLABS
 next:
 	MOVQ  (SI), AX
@@ -165,14 +171,7 @@ absent:
 	JMP   done
 found:
 	BSFQ  AX, AX
-	MOVL  (R14)(AX*8), R15 // mark and row number + 1
-	MOVL  R15, DI
-	ORL   R13, DI
-	CMPL  DI, R15
-	JEQ   marked           // a line that stays as it is need not be written back
-	MOVL  DI, (R14)(AX*8)
-marked:
-	ANDL  $const_rowMask, R15
+	MOVL  (R14)(AX*8), R15 // row number + 1
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW
@@ -262,7 +261,6 @@ TEXT ·probeAVX2(SB), NOSPLIT, $8-40
 	MOVQ view_segments(DI), R8
 	MOVQ view_groups(DI), R9
 	MOVQ places+32(FP), R12
-	MOVQ view_mark(DI), R13
 	SLABS
 	VPXOR Y5, Y5, Y5
 next:
@@ -306,14 +304,7 @@ absent:
 	JMP   done
 found:
 	BSFQ  AX, AX
-	MOVL  (R14)(AX*8), R15 // mark and row number + 1
-	MOVL  R15, DI
-	ORL   R13, DI
-	CMPL  DI, R15
-	JEQ   marked           // a line that stays as it is need not be written back
-	MOVL  DI, (R14)(AX*8)
-marked:
-	ANDL  $const_rowMask, R15
+	MOVL  (R14)(AX*8), R15 // row number + 1
 	DECL  R15
 	MOVL  R15, (BX)
 	ROW

@@ -30,6 +30,6 @@ func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, 
 	panic(noKernel)
 }
 
-func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int) int {
+func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int {
 	panic(noKernel)
 }

@@ -9,12 +9,13 @@ import (
 )
 
 // The header of a row is three words: the lower and the upper half of the
-// sign, and the valid flag ‖ a 31-bit update count.
+// sign, and the valid flag ‖ a mark ‖ a 30-bit update count.
 const (
 	headerWords = 3
 	headerBytes = 4 * headerWords
 	valid       = 1 << 31
-	maxUpdates  = valid - 1
+	mark        = 1 << 30 // the row has been read since eviction last came by
+	maxUpdates  = mark - 1
 )
 
 // setHeader writes the header of a new row.
@@ -23,7 +24,7 @@ func setHeader(words []uint32, sign uint64) {
 }
 
 // countUpdate adds one to the update count of a row, which stays at its limit
-// of 2³¹−1.
+// of 2³⁰−1.
 func countUpdate(words *[headerWords]uint32) {
 	if words[2]&maxUpdates != maxUpdates {
 		words[2]++
@@ -42,19 +43,22 @@ func (t *Table) row(row int) (words []uint32, values []float32) {
 	return unsafe.Slice((*uint32)(start), n), unsafe.Slice((*float32)(unsafe.Add(start, headerBytes)), n-headerWords)
 }
 
+// header returns the header of a row.
+func (t *Table) header(row int) *[headerWords]uint32 { return (*[headerWords]uint32)(t.place(row)) }
+
 // signOf returns the sign of a row.
 func (t *Table) signOf(row int) uint64 {
-	words := (*[2]uint32)(t.place(row))
+	words := t.header(row)
 	return uint64(words[0]) | uint64(words[1])<<32
 }
 
 // updatesOf returns how often a row has been updated.
 func (t *Table) updatesOf(row int) uint32 {
-	return (*[headerWords]uint32)(t.place(row))[2] & maxUpdates
+	return t.header(row)[2] & maxUpdates
 }
 
-// All iterates over the rows in the order of their creation, as sign and
-// values. The values are the embedding (the first Dim) and the optimizer state;
+// All iterates over the rows, as sign and values, in the order of their creation;
+// a row that took the place of one evicted comes at its place. The values are the embedding (the first Dim) and the optimizer state;
 // they alias the table and must not be changed.
 func (t *Table) All() iter.Seq2[uint64, []float32] {
 	return func(yield func(uint64, []float32) bool) {

@@ -46,9 +46,19 @@ type Config struct {
 	Admission float64
 	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
 	MaxRows int
+	// MaxBytes is the most that Memory may come to; 0 for no limit. A table that
+	// may not hold LeastRows rows is refused.
+	MaxBytes unit.Bytes
+	// Evict has a full table give a new row the place of one that has not been read
+	// for long, instead of refusing it.
+	Evict bool
 }
 
-// rowLimit keeps row numbers within an int32, which an index slot can hold.
+// LeastRows is how many rows a limit of bytes must leave room for: less holds not
+// even the ids of a small batch.
+const LeastRows = 1024
+
+// rowLimit keeps row numbers within an int32.
 const rowLimit = math.MaxInt32
 
 // validate names the first field that is out of range.
@@ -64,6 +74,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("table: admission = %v, want 0 to 1", c.Admission)
 	case c.MaxRows < 0 || c.MaxRows > rowLimit:
 		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
+	case c.MaxBytes < 0:
+		return fmt.Errorf("table: max bytes = %d, want at least 0", c.MaxBytes)
 	}
 	return nil
 }
@@ -77,6 +89,8 @@ type Table struct {
 	slabShift uint // a slab holds 1<<slabShift rows
 	slabs     []unsafe.Pointer
 	rows      int
+	evicted   int
+	hand      int // the row that eviction looks at next
 	index     index
 	set       isa.Set // what kernels may use
 	many      manyOptimizer
@@ -101,11 +115,18 @@ func New(config Config, arena Arena) (*Table, error) {
 	t.rowBytes = headerBytes + 4*(config.Dim+config.Optimizer.StateSize(config.Dim))
 	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
 	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
+	if least := t.leastBytes(); config.MaxBytes > 0 && config.MaxBytes < least {
+		return nil, fmt.Errorf("table: max bytes = %v, less than the %v that the first %d rows take: raise it, or use fewer or narrower rows",
+			config.MaxBytes, least, min(LeastRows, t.maxRows))
+	}
 	return t, nil
 }
 
 // Dim returns the length of an embedding.
 func (t *Table) Dim() int { return t.config.Dim }
+
+// Evicted returns how many rows have been evicted.
+func (t *Table) Evicted() int { return t.evicted }
 
 // Len returns the number of rows.
 func (t *Table) Len() int { return t.rows }
@@ -120,41 +141,65 @@ func (t *Table) Memory() unit.Bytes {
 	return unit.Bytes(len(t.slabs)*t.rowBytes<<t.slabShift + t.index.bytes())
 }
 
-// findOrCreate returns the row of a sign that may have been created since its
-// chunk was looked for, as when a sign repeats within it.
-func (t *Table) findOrCreate(sign uint64) (int, error) {
-	hash := rng.Mix(sign)
-	if row := t.find(sign, hash); row >= 0 {
-		return row, nil
-	}
-	return t.create(sign, hash)
+// leastBytes returns the memory of a table of LeastRows rows, or as many as it
+// may have.
+func (t *Table) leastBytes() unit.Bytes {
+	slabs := (min(LeastRows, t.maxRows) + 1<<t.slabShift - 1) >> t.slabShift
+	return unit.Bytes(slabs*t.rowBytes<<t.slabShift + segmentBytes) // a segment holds 6,656
 }
 
-// create adds the row of a sign that is absent and returns its number.
+// create adds the row of a sign that is absent and returns its number. It may be
+// that of a row that is evicted.
 func (t *Table) create(sign, hash uint64) (int, error) {
-	if t.rows == t.maxRows {
-		return 0, fmt.Errorf("%w: %d rows of at most %d, none for sign %#x: raise max rows, or spread the table over more shards",
-			ErrFull, t.rows, t.maxRows, sign)
-	}
-	if t.index.full() {
-		if err := t.index.grow(t.arena); err != nil {
-			return 0, err
-		}
-	}
 	row := t.rows
-	if row>>t.slabShift == len(t.slabs) {
-		fresh, err := newSlab(t.arena, t.rowBytes<<t.slabShift)
-		if err != nil {
-			return 0, err
-		}
-		t.slabs = append(t.slabs, fresh)
+	switch err := t.reserve(); {
+	case err == nil:
+		t.rows++
+	case t.config.Evict && t.rows > 0:
+		row = t.evict()
+	default:
+		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
 	words, values := t.row(row)
 	t.initialize(values, sign)
 	setHeader(words, sign)
 	t.index.insert(hash, row)
-	t.rows++
 	return row, nil
+}
+
+// reserve makes room for one more row. The error wraps ErrFull, or is that of the
+// arena.
+func (t *Table) reserve() error {
+	if t.rows == t.maxRows {
+		return fmt.Errorf("%w: %d rows of at most %d; raise max rows, let it evict, or spread the table over more shards",
+			ErrFull, t.rows, t.maxRows)
+	}
+	need, slabBytes := 0, t.rowBytes<<t.slabShift
+	fullSlabs := t.rows>>t.slabShift == len(t.slabs)
+	if fullSlabs {
+		need += slabBytes
+	}
+	if t.index.full() {
+		_, bytes := t.index.growth()
+		need += bytes
+	}
+	if most := t.config.MaxBytes; most > 0 && t.Memory()+unit.Bytes(need) > most {
+		return fmt.Errorf("%w: %d rows in %v of at most %v; raise max bytes, let it evict, or spread the table over more shards",
+			ErrFull, t.rows, t.Memory(), most)
+	}
+	if t.index.full() {
+		if err := t.index.grow(t.arena); err != nil {
+			return err
+		}
+	}
+	if fullSlabs {
+		fresh, err := newSlab(t.arena, slabBytes)
+		if err != nil {
+			return err
+		}
+		t.slabs = append(t.slabs, fresh)
+	}
+	return nil
 }
 
 // initialize writes the values of a row that has never been updated: each of
