@@ -20,7 +20,7 @@ func newFeedForward(spec Spec, schema *batch.Schema, products kernel.Products) (
 	if err != nil {
 		return nil, err
 	}
-	top := n.addStack("top", n.addJoin(sparse, dense), spec.Top, spec.BatchNorm, relu)
+	top := n.addStack("top", n.addApart(sparse, dense), spec.Top, spec.BatchNorm, relu)
 	return n.finish(n.addHeads(top, spec), spec), nil
 }
 

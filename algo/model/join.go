@@ -29,11 +29,27 @@ func (n *network) addJoin(inputs ...value) (output value) {
 	return j.output
 }
 
+// addApart is addJoin for a value that layers alone take. They multiply its parts
+// where they lie, one after the other, and nothing is copied.
+func (n *network) addApart(inputs ...value) (output value) {
+	output = n.addJoin(inputs...)
+	if n.apart == nil {
+		n.apart = map[value][]value{}
+	}
+	n.apart[output] = inputs
+	return output
+}
+
+// cost is also that of a join whose parts stay apart: on an accelerator it is
+// copied.
 func (j *join) cost() (flops float64, values, kernels int) { return 0, 2 * j.width, 1 }
 
 func (j *join) newPass(int) partPass { return j }
 
 func (j *join) forward(p *pass) {
+	if p.net.apart[j.output] != nil {
+		return
+	}
 	first := 0
 	for k, v := range j.inputs {
 		kernel.CopyColumns(p.value(j.output), j.width, first, p.value(v), j.widths[k], 0, p.samples, j.widths[k])
@@ -42,6 +58,9 @@ func (j *join) forward(p *pass) {
 }
 
 func (j *join) backward(p *pass, _ []float32) {
+	if p.net.apart[j.output] != nil {
+		return
+	}
 	grad, first := p.grad(j.output), 0
 	for k, v := range j.inputs {
 		width := j.widths[k]

@@ -21,7 +21,8 @@ const (
 // statistics.
 type layer struct {
 	layerSpec
-	input, output value
+	inputs        []value // side by side they are x
+	output        value
 	weight        int // W
 	bias          int // b, unless noBias
 	gamma, beta   int // of batch norm, if norm
@@ -40,7 +41,10 @@ type layerSpec struct {
 func (n *network) addLayer(input value, s layerSpec) (output value) {
 	s.in = n.widths[input]
 	l := &n.layout
-	d := &layer{layerSpec: s, input: input, output: n.newValue(s.out)}
+	d := &layer{layerSpec: s, inputs: n.apart[input], output: n.newValue(s.out)}
+	if d.inputs == nil {
+		d.inputs = []value{input}
+	}
 	lo := l.Params
 	d.weight = l.addTensor(s.name+".weight", s.out, s.in)
 	if !s.noBias {
@@ -116,8 +120,14 @@ type layerPass struct {
 
 // forward also writes, in training, the group's batch-norm statistics.
 func (d *layerPass) forward(p *pass) {
-	samples, input, out := p.samples, p.value(d.input), p.value(d.output)
-	p.net.products.Gemm(false, true, samples, d.out, d.in, input, d.in, p.params[d.weight:], d.in, 0, out, d.out)
+	samples, out := p.samples, p.value(d.output)
+	d.eachInput(p, func(x value, width, first int) {
+		beta := float32(1)
+		if first == 0 {
+			beta = 0
+		}
+		p.net.products.Gemm(false, true, samples, d.out, width, p.value(x), width, p.params[d.weight+first:], d.in, beta, out, d.out)
+	})
 	switch {
 	case d.noBias:
 	case d.relu && !d.norm:
@@ -150,13 +160,27 @@ func (d *layerPass) backward(p *pass, paramGrad []float32) {
 	} else {
 		d.backwardInTurn(p, grad, paramGrad)
 	}
-	p.net.products.Gemm(true, false, d.out, d.in, samples, grad, d.out, p.value(d.input), d.in, 0, paramGrad[d.weight:], d.in)
-	if inputGrad, fresh := p.flow(d.input); inputGrad != nil {
-		beta := float32(1)
-		if fresh {
-			beta = 0
+	d.eachInput(p, func(x value, width, first int) {
+		p.net.products.Gemm(true, false, d.out, width, samples, grad, d.out, p.value(x), width, 0, paramGrad[d.weight+first:], d.in)
+		if inputGrad, fresh := p.flow(x); inputGrad != nil {
+			beta := float32(1)
+			if fresh {
+				beta = 0
+			}
+			p.net.products.Gemm(false, false, samples, width, d.out, grad, d.out, p.params[d.weight+first:], d.in, beta, inputGrad, width)
 		}
-		p.net.products.Gemm(false, false, samples, d.in, d.out, grad, d.out, p.params[d.weight:], d.in, beta, inputGrad, d.in)
+	})
+}
+
+// eachInput visits the parts of x that have columns, whose first is given; the
+// first part's is 0.
+func (d *layerPass) eachInput(p *pass, visit func(x value, width, first int)) {
+	first := 0
+	for _, x := range d.inputs {
+		if width := p.net.widths[x]; width > 0 {
+			visit(x, width, first)
+			first += width
+		}
 	}
 }
 
