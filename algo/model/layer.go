@@ -21,12 +21,12 @@ const (
 // statistics.
 type layer struct {
 	layerSpec
-	inputs        []value // side by side they are x
-	output        value
-	weight        int // W
-	bias          int // b, unless noBias
-	gamma, beta   int // of batch norm, if norm
-	running       int // mean, then variance, in the running statistics, if norm
+	inputs      []value // side by side they are x
+	output      value
+	weight      int // W
+	bias        int // b, unless noBias
+	gamma, beta int // of batch norm, if norm
+	running     int // mean, then variance, in the running statistics, if norm
 }
 
 // layerSpec is what a layer is, but for its place in a network.

@@ -22,11 +22,18 @@ func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	if byRank {
 		n = p.Samples
 	}
-	before := len(dst)
-	dst = append(dst, p.Sums...)
-	kernel.Divide(dst[before:], float32(n))
+	for rest := p.Sums; len(rest) > 0; {
+		block := rest[:min(scaleBlock, len(rest))]
+		rest = rest[len(block):]
+		dst = append(dst, block...)
+		kernel.Divide(dst[len(dst)-len(block):], float32(n))
+	}
 	return dst
 }
+
+// scaleBlock is the number of values that are divided while they lie in the first
+// cache.
+const scaleBlock = 4096
 
 // Combine merges the puts of all ranks of a step, in rank order, to one
 // gradient per distinct row: sums along the tree over ranks, then the one
