@@ -17,6 +17,7 @@ const (
 	Criteo      Kind = "criteo"       // Criteo click logs: see Config.Path
 	LibFM       Kind = "libfm"        // sparse lines of libfm or libsvm
 	CSV         Kind = "csv"          // delimited text as Config.CSV says
+	Parquet     Kind = "parquet"      // Parquet files with the columns that Config.Parquet names
 	Synthetic   Kind = "synthetic"    // generated from Config.Synthetic
 
 	Avazu             Kind = "avazu"              // Avazu click log, with or without date and device_ip
@@ -29,7 +30,7 @@ const (
 // Kinds returns all kinds that Open knows.
 func Kinds() []Kind {
 	return []Kind{
-		AdultIncome, Criteo, LibFM, CSV, Synthetic, Avazu, TaobaoAd, IJCAI18, MovieLens, MovieLensImplicit,
+		AdultIncome, Criteo, LibFM, CSV, Parquet, Synthetic, Avazu, TaobaoAd, IJCAI18, MovieLens, MovieLensImplicit,
 	}
 }
 
@@ -53,6 +54,12 @@ type Config struct {
 	Cache string `yaml:"cache,omitempty"`
 	// CSV says what the columns mean; for kind csv only.
 	CSV *CSVSpec `yaml:"csv,omitempty"`
+	// Parquet names the columns, as CSV does those of text, but without delimiter,
+	// comment, columns and separators, which the file knows itself; for kind parquet
+	// only. Id columns hold text, whole numbers, booleans or lists of them, numeric
+	// and label columns any values of one a row. A null is what an empty field is
+	// in text.
+	Parquet *CSVSpec `yaml:"parquet,omitempty"`
 	// Synthetic says what to generate; for kind synthetic only.
 	Synthetic *synth.Spec `yaml:"synthetic,omitempty"`
 	// Slots says how ids become rows in the slots that it names; the others sum
@@ -84,6 +91,14 @@ func (c *Config) Validate() error {
 	if c.CSV != nil {
 		if err := c.CSV.Validate(); err != nil {
 			return fmt.Errorf("csv.%w", err)
+		}
+	}
+	if (c.Parquet != nil) != (c.Kind == Parquet) {
+		return fmt.Errorf("parquet: must be given for kind %q and for no other, here %q", Parquet, c.Kind)
+	}
+	if c.Parquet != nil {
+		if err := validateParquet(c.Parquet); err != nil {
+			return fmt.Errorf("parquet.%w", err)
 		}
 	}
 	if (c.Synthetic != nil) != (c.Kind == Synthetic) {

@@ -25,10 +25,8 @@ func (s *CSVSpec) table() *table {
 }
 
 func (s *CSVSpec) decoder(header *recordReader) (recordDecoder, error) {
-	c := &csvDecoder{spec: s, labelNames: s.labelNames(), positive: s.Positive, negative: s.Negative}
-	if len(c.positive) == 0 {
-		c.positive, c.negative = []string{"1"}, []string{"0"}
-	}
+	c := &csvDecoder{spec: s, labelNames: s.LabelNames()}
+	c.positive, c.negative = s.LabelTexts()
 	var err error
 	if c.labels, err = header.positions(c.labelNames); err != nil {
 		return nil, err

@@ -129,10 +129,8 @@ func (s *CSVSpec) delimiter() string {
 }
 
 func (s *CSVSpec) schema() batch.Schema {
-	return newSchema(s.slotNames(), s.Numeric, s.labelNames()...)
+	return newSchema(s.slotNames(), s.Numeric, s.LabelNames()...)
 }
-
-func (s *CSVSpec) labelNames() []string { return append([]string{s.Label}, s.FurtherLabels...) }
 
 func (s *CSVSpec) slotNames() []string {
 	names := make([]string, len(s.Slots))

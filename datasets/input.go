@@ -16,12 +16,9 @@ import (
 
 // openInput opens a file, compressed or not.
 func openInput(path string) (*input, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
-	}
+	file, err := openFile(path)
 	if err != nil {
-		return nil, err // names the path
+		return nil, err
 	}
 	in, err := newInput(path, file)
 	if err != nil {
@@ -30,6 +27,15 @@ func openInput(path string) (*input, error) {
 	}
 	in.file = file
 	return in, nil
+}
+
+// openFile opens a file; the error says what to do.
+func openFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
+	}
+	return file, err // names the path
 }
 
 // input is decompressed text with a name for messages.
@@ -49,8 +55,10 @@ func newInput(name string, r io.Reader) (*input, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	// A file shorter than the magic is plain text; a read error comes back on
 	// the next read.
-	magic, _ := buffered.Peek(4)
+	magic, _ := buffered.Peek(5)
 	switch {
+	case len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' && !bytes.ContainsAny(magic[4:], "\t\r\n"):
+		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet", name)
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		unzipped, err := gzip.NewReader(buffered)
 		if err != nil {

@@ -140,6 +140,9 @@ func finish(data *Dataset) *Dataset {
 func formatOf(cfg *Config) format {
 	f := layoutOf(cfg)
 	f.kind, f.spec = cfg.Kind, cfg.CSV
+	if cfg.Kind == Parquet {
+		f.spec = cfg.Parquet
+	}
 	return f
 }
 
@@ -159,6 +162,8 @@ func layoutOf(cfg *Config) format {
 		return format{schema: movieLensSchema(), lines: newMovieLensDecoder, beside: []string{"u.user", "u.item"}}
 	case MovieLensImplicit:
 		return lineByLine(implicitSchema(), implicitLine)
+	case Parquet:
+		return format{schema: cfg.Parquet.schema(), parquet: true}
 	default:
 		return csvFormat(cfg.CSV)
 	}
@@ -184,6 +189,9 @@ func (f format) readFile(dataDir, path string, dropped *droppedRows, keep *keepe
 // readPath reads a file, or finds what was kept of it.
 func (f format) readPath(path string, dropped *droppedRows, keep *keeper) (*batch.Batch, error) {
 	return keep.read(&f, path, dropped, func() (*batch.Batch, error) {
+		if f.parquet {
+			return f.readParquetFile(path, dropped)
+		}
 		in, err := openInput(path)
 		if err != nil {
 			return nil, err

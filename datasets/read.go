@@ -35,6 +35,8 @@ type format struct {
 	// tables of delimited text have table.
 	lines func(name string) (lineDecoder, error)
 	table *table
+	// parquet is set for files that are no text; then there is neither.
+	parquet bool
 	// What the columns of a file depend on besides the file: kind, description and
 	// the files of these names beside it.
 	kind   Kind
@@ -76,10 +78,8 @@ func (f format) readBlocks(in *input, dropped *droppedRows, workers, size int) (
 	switch {
 	case err != nil:
 		return nil, err
-	case all.samples == 0 && len(dropped.first) > 0:
-		return nil, fmt.Errorf("%s: %w: all are bad: %v", in.name, ErrNoRows, dropped.first[len(dropped.first)-1])
 	case all.samples == 0:
-		return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.name, ErrNoRows)
+		return nil, noRows(in.name, dropped)
 	}
 	return all.batch(workers), nil
 }

@@ -112,11 +112,12 @@ func (f *flags) policy() (datasets.OnBadRow, error) {
 	return policy, nil
 }
 
-// fileKinds returns the kinds that read files.
+// fileKinds returns the kinds of which a file says all there is to know, or enough
+// to guess the rest.
 func fileKinds() []string {
 	var kinds []string
 	for _, kind := range datasets.Kinds() {
-		if kind != datasets.AdultIncome && kind != datasets.Synthetic {
+		if kind != datasets.AdultIncome && kind != datasets.Synthetic && kind != datasets.Parquet {
 			kinds = append(kinds, string(kind))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tandem/cmd/face"
+	_ "tandem/datasets/parquet" // data may be Parquet files
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

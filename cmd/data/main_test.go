@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
-			return nil
+			table, err := os.ReadFile("../../datasets/parquet/testdata/snappy.parquet")
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "slot": checkSlot, "expand": expand},
 	})

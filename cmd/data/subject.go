@@ -108,7 +108,7 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 	if file == "" {
 		file = j.Data.Train
 	}
-	if file == "" {
+	if file == "" || j.Data.Kind == datasets.Parquet { // which has no lines
 		return s, nil
 	}
 	if !filepath.IsAbs(file) {

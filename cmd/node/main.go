@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"tandem/cmd/face"
+	_ "tandem/datasets/parquet" // data may be Parquet files
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

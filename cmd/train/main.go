@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"tandem/cmd/face"
+	_ "tandem/datasets/parquet" // data may be Parquet files
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -1,0 +1,156 @@
+package parquet
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"tandem/datasets"
+)
+
+// piece is one column of a row group.
+type piece struct {
+	rows   int
+	ids    []uint64
+	counts []int32   // ids of each row
+	values []float32 // of labels and numbers
+	bad    []*datasets.BadRowError
+	text   []byte // of the value in hand
+}
+
+// read decodes a column of a row group of so many rows.
+func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
+	p := piece{}
+	if c.role == ids {
+		p.ids, p.counts = make([]uint64, 0, rows), make([]int32, 0, rows)
+	} else {
+		p.values = make([]float32, 0, rows)
+	}
+	pages := chunk.Pages()
+	defer pages.Close()
+	buffer := make([]parquet.Value, 1024)
+	for {
+		page, err := pages.ReadPage()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return p, fmt.Errorf("%w (%w)", errDamaged, err)
+		}
+		values := page.Values()
+		for err == nil {
+			var n int
+			n, err = values.ReadValues(buffer)
+			for i := range buffer[:n] {
+				c.take(&p, &buffer[i])
+			}
+		}
+		parquet.Release(page)
+		if err != io.EOF {
+			return p, fmt.Errorf("%w (%w)", errDamaged, err)
+		}
+	}
+	if p.rows != rows {
+		return p, fmt.Errorf("%w (%d values for %d rows)", errDamaged, p.rows, rows)
+	}
+	return p, nil
+}
+
+// take adds a value to a piece: a row of its own, or one more element of a list.
+func (c *column) take(p *piece, v *parquet.Value) {
+	isFirst := v.RepetitionLevel() == 0
+	if isFirst {
+		p.rows++
+	}
+	if c.role == ids {
+		if isFirst {
+			p.counts = append(p.counts, 0)
+		}
+		if c.isList && v.DefinitionLevel() < c.present {
+			return // a list that is empty, or null
+		}
+		p.text = c.appendText(p.text[:0], v)
+		p.ids = append(p.ids, datasets.CategoryID(p.text))
+		p.counts[len(p.counts)-1]++
+		return
+	}
+	value, reason := c.number(p, v)
+	if reason != "" {
+		p.bad = append(p.bad, &datasets.BadRowError{
+			Line: p.rows, Column: c.name, Value: string(c.appendText(nil, v)), Reason: reason,
+		})
+	}
+	p.values = append(p.values, value)
+}
+
+// number returns the value of a label or numeric column, or what is wrong with
+// it.
+func (c *column) number(p *piece, v *parquet.Value) (value float32, reason string) {
+	if c.role == label {
+		p.text = c.appendText(p.text[:0], v)
+		switch {
+		case slices.Contains(c.positive, string(p.text)):
+			return 1, ""
+		case slices.Contains(c.negative, string(p.text)):
+			return 0, ""
+		}
+		return 0, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative)
+	}
+	x := 0.0
+	switch {
+	case v.IsNull() && c.empty == nil:
+		return 0, "not a number"
+	case v.IsNull():
+		x = *c.empty
+	default:
+		x = c.real(v)
+	}
+	if math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
+		return 0, "not a finite 32-bit number"
+	}
+	return float32(x), ""
+}
+
+// real returns a value that is not null, and no text, as a number.
+func (c *column) real(v *parquet.Value) float64 {
+	switch kind := v.Kind(); {
+	case kind == parquet.Boolean && v.Boolean():
+		return 1
+	case kind == parquet.Boolean:
+		return 0
+	case kind == parquet.Int32 && c.unsigned:
+		return float64(v.Uint32())
+	case kind == parquet.Int32:
+		return float64(v.Int32())
+	case kind == parquet.Int64 && c.unsigned:
+		return float64(v.Uint64())
+	case kind == parquet.Int64:
+		return float64(v.Int64())
+	case kind == parquet.Float:
+		return float64(v.Float())
+	default:
+		return v.Double()
+	}
+}
+
+// appendText appends a value as it would stand in text: nothing for a null, 1 and
+// 0 for a boolean.
+func (c *column) appendText(text []byte, v *parquet.Value) []byte {
+	if v.IsNull() {
+		return text
+	}
+	switch kind := v.Kind(); {
+	case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray:
+		return append(text, v.ByteArray()...)
+	case kind == parquet.Int64 && c.unsigned:
+		return strconv.AppendUint(text, v.Uint64(), 10)
+	case kind == parquet.Int64:
+		return strconv.AppendInt(text, v.Int64(), 10)
+	default: // exact in float64
+		return strconv.AppendFloat(text, c.real(v), 'f', -1, 64)
+	}
+}

@@ -1,0 +1,163 @@
+package parquet_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/batch"
+	"tandem/datasets"
+	_ "tandem/datasets/parquet"
+)
+
+// The files in testdata are written by testdata/make.py, with pyarrow 26: the
+// same table with other codecs, encodings, page versions and row groups, and as
+// text.
+func files(t testing.TB) []string {
+	found, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(found) < 4 {
+		t.Fatalf("files %v, error %v", found, err)
+	}
+	return found
+}
+
+// spec names the columns of the table, but rough and point.
+func spec(separator string) *datasets.CSVSpec {
+	return &datasets.CSVSpec{
+		Slots: []datasets.CSVSlot{
+			{Column: "user"}, {Column: "item"}, {Column: "tags", Separator: separator}, {Column: "codes", Separator: separator},
+		},
+		Numeric: []string{"price", "age"}, Label: "click",
+	}
+}
+
+func parquetConfig(change func(*datasets.CSVSpec)) datasets.Config {
+	s := spec("")
+	change(s)
+	return datasets.Config{Kind: datasets.Parquet, Parquet: s, Cache: datasets.CacheOff}
+}
+
+// Whatever a file's encoding, its rows are those of the same table as text.
+func TestParquetGivesWhatTextGives(t *testing.T) {
+	want, err := datasets.ReadRows(datasets.Config{Kind: datasets.CSV, CSV: spec("|"), Cache: datasets.CacheOff}, "testdata/text.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files(t) {
+		got, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), file)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		for s, slot := range want.Batch.Slots {
+			if !slices.Equal(got.Batch.Slots[s].IDs, slot.IDs) || !slices.Equal(got.Batch.Slots[s].Offsets, slot.Offsets) {
+				t.Errorf("%s: slot %s differs", file, want.Schema.Slots[s].Name)
+			}
+		}
+		if !slices.Equal(got.Batch.Dense, want.Batch.Dense) || !slices.Equal(got.Batch.Labels, want.Batch.Labels) {
+			t.Errorf("%s: numbers or labels differ", file)
+		}
+	}
+}
+
+func TestParquetBadRows(t *testing.T) {
+	for _, file := range files(t) {
+		cfg := parquetConfig(func(s *datasets.CSVSpec) { s.Numeric = append(s.Numeric, "rough") })
+		_, err := datasets.ReadRows(cfg, file)
+		if !errors.Is(err, datasets.ErrBadRow) || !strings.HasSuffix(err.Error(), filepath.Base(file)+`:5: bad row: column rough: "": not a number`) {
+			t.Errorf("%s: error %v, want row 5", file, err)
+		}
+		cfg.OnBadRow.Skip = 2
+		rows, err := datasets.ReadRows(cfg, file)
+		if err != nil || rows.Batch.Samples != 298 || rows.DroppedRows != 2 || rows.BadRows[1].Line != 6 || rows.BadRows[1].Value != "NaN" {
+			t.Errorf("%s: error %v, %+v", file, err, rows)
+			continue
+		}
+		// Rows 5 and 6 are gone, the rest is in order.
+		if rough := batch.Column(rows.Batch.Dense, 3, 2); rough[3] != 3 || rough[4] != 6 {
+			t.Errorf("%s: numbers %v", file, rough[:6])
+		}
+		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Numeric, s.EmptyNumeric = []string{"rough"}, new(-1.0) })
+		cfg.OnBadRow.Skip = 1
+		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Dense[4] != -1 || rows.BadRows[0].Line != 6 {
+			t.Errorf("%s: a null with empty-numeric: error %v", file, err)
+		}
+		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Label = "age"; s.Numeric = nil })
+		cfg.OnBadRow.Skip = 1000
+		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Samples != 8 { // ages 0 and 1 of every 90
+			t.Errorf("%s: label age: error %v", file, err)
+		}
+		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Label, s.Slots = "user", s.Slots[1:] })
+		cfg.OnBadRow.Skip = 1000
+		if _, err := datasets.ReadRows(cfg, file); !errors.Is(err, datasets.ErrNoRows) || !strings.Contains(err.Error(), "all are bad") {
+			t.Errorf("%s: label user: error %v", file, err)
+		}
+	}
+}
+
+func TestParquetColumnsThatDoNotFit(t *testing.T) {
+	for _, c := range []struct {
+		change func(*datasets.CSVSpec)
+		want   string
+	}{
+		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "usr" },
+			`no column "usr": the file has ["user" "item" "tags" "codes" "price" "age" "click" "point" "rough"]`},
+		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "rough" }, `column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
+		{func(s *datasets.CSVSpec) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] }, `column "user" holds STRING: numeric columns must hold numbers or booleans`},
+		{func(s *datasets.CSVSpec) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: a label or number is one a row`},
+		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "point" }, `column "point" is nested (point.x): a column must hold values, or lists of them`},
+	} {
+		_, err := datasets.ReadRows(parquetConfig(c.change), "testdata/snappy.parquet")
+		if want := "datasets: testdata/snappy.parquet: " + c.want; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// A cut file has lost its footer; a file with other bytes may be other data, as
+// Parquet has no checksum that must be there, but never a panic.
+func TestParquetDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cut.parquet")
+	for _, file := range files(t) {
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for keep := 0; keep < len(whole); keep += 97 {
+			os.WriteFile(path, whole[:keep], 0o644)
+			if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+				t.Fatalf("%s, %d of %d bytes: error %v", file, keep, len(whole), err)
+			}
+		}
+		refused := 0
+		for at := 3; at < len(whole); at += 31 {
+			bad := slices.Clone(whole)
+			bad[at] ^= 0x55
+			os.WriteFile(path, bad, 0o644)
+			if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err != nil {
+				refused++
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s: no damage at all is found", file)
+		}
+	}
+	if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), "testdata/text.csv"); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+		t.Errorf("text: error %v", err)
+	}
+}
+
+func BenchmarkReadParquet(b *testing.B) {
+	rows := 0
+	for b.Loop() {
+		got, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), "testdata/snappy.parquet")
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows += got.Batch.Samples
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+}
