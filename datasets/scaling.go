@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tandem/algo/batch"
+	"tandem/datasets/internal/parallel"
 )
 
 // Scaling standardises a numeric column: (x − Mean) / Std.
@@ -15,21 +16,26 @@ type Scaling struct {
 }
 
 // measureScaling returns the scaling of each of the columns of a batch's dense
-// features, by two passes in float64.
+// features, by two passes in float64. Each column is added up in the order of the
+// rows.
 func measureScaling(b *batch.Batch, columns int) []Scaling {
-	scaling := make([]Scaling, columns)
-	for i, value := range b.Dense {
-		scaling[i%columns].Mean += float64(value)
-	}
+	scaling, sums := make([]Scaling, columns), make([]float64, columns)
+	eachRow(b.Dense, columns, func(row []float32) {
+		for c, value := range row {
+			sums[c] += float64(value)
+		}
+	})
 	for c := range scaling {
-		scaling[c].Mean /= float64(b.Samples)
+		scaling[c].Mean, sums[c] = sums[c]/float64(b.Samples), 0
 	}
-	for i, value := range b.Dense {
-		deviation := float64(value) - scaling[i%columns].Mean
-		scaling[i%columns].Std += float64(deviation * deviation)
-	}
+	eachRow(b.Dense, columns, func(row []float32) {
+		for c, value := range row {
+			deviation := float64(value) - scaling[c].Mean
+			sums[c] += float64(deviation * deviation)
+		}
+	})
 	for c := range scaling {
-		scaling[c].Std = math.Sqrt(scaling[c].Std / float64(b.Samples))
+		scaling[c].Std = math.Sqrt(sums[c] / float64(b.Samples))
 		if scaling[c].Std == 0 {
 			scaling[c].Std = 1
 		}
@@ -39,8 +45,20 @@ func measureScaling(b *batch.Batch, columns int) []Scaling {
 
 // standardise applies the scaling to a batch in place.
 func standardise(b *batch.Batch, scaling []Scaling) {
-	for i, value := range b.Dense {
-		s := scaling[i%len(scaling)]
-		b.Dense[i] = float32((float64(value) - s.Mean) / s.Std)
+	const rowsAPiece = 1 << 14
+	columns := len(scaling)
+	parallel.Do(parallel.Processors(), (b.Samples+rowsAPiece-1)/rowsAPiece, func(i int) {
+		eachRow(b.Dense[i*rowsAPiece*columns:min((i+1)*rowsAPiece, b.Samples)*columns], columns, func(row []float32) {
+			for c, value := range row {
+				row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
+			}
+		})
+	})
+}
+
+// eachRow calls do for every row of so many values.
+func eachRow(values []float32, columns int, do func(row []float32)) {
+	for at := 0; at+columns <= len(values) && columns > 0; at += columns {
+		do(values[at : at+columns])
 	}
 }

@@ -67,5 +67,6 @@ func (s Split) apply(b *batch.Batch) (train, test *batch.Batch, err error) {
 			trainRows = append(trainRows, int32(i))
 		}
 	}
-	return batch.Gather(b, trainRows), batch.Gather(b, testRows), nil
+	rows := batch.NewGatherer(b)
+	return rows.Rows(trainRows), rows.Rows(testRows), nil
 }

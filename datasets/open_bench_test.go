@@ -1,0 +1,35 @@
+package datasets
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Opening a job's data of Criteo's shape: parsed, and from kept columns, whose
+// numbers are still to be standardised.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	text := criteoText(b, 64<<20)
+	if err := os.WriteFile(filepath.Join(dir, "clicks.tsv"), text, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct{ name, cache string }{{"parsed", CacheOff}, {"kept", filepath.Join(dir, "kept")}} {
+		cfg := Config{Kind: Criteo, Path: "clicks.tsv", Cache: c.cache}
+		if _, err := Open(cfg, dir); err != nil { // keeps
+			b.Fatal(err)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			rows := 0
+			for b.Loop() {
+				data, err := Open(cfg, dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				rows += data.Train.Samples + data.Test.Samples
+			}
+			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
