@@ -26,13 +26,13 @@ const cachedFrom = 8 << 20
 const decodingVersion = 1
 
 // CacheFolder returns where columns are kept unless Config.Cache says otherwise:
-// "tandem" in the folder that the system has for such files.
+// tandem/columns in the folder that the system has for such files.
 func CacheFolder() (string, error) {
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("datasets: cache: %w: name a folder, or write off", err)
 	}
-	return filepath.Join(folder, "tandem"), nil
+	return filepath.Join(folder, "tandem", "columns"), nil
 }
 
 // validateCache checks Config.Cache.
