@@ -9,13 +9,19 @@ import (
 )
 
 // fuzzFormat checks on any text that decoding neither panics nor makes a batch
-// that contradicts its schema, and that skipping all bad rows leaves only
-// errors of the file as a whole.
+// that contradicts its schema, that skipping all bad rows leaves only errors of
+// the file as a whole, and that blocks of any size give what reading in order
+// gives.
 func fuzzFormat(f *testing.F, cfg Config, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if in, err := newInput("file", strings.NewReader(text)); err != nil {
+			return // not what it says it is
+		} else if in.packed == "" { // of bad rows before a cut either error is right
+			sameRows(t, cfg, text, len(text)%3, 2, 1+len(text)%97)
+		}
 		b, _, err := textFormat(cfg, text, len(text)+1)
 		if errors.Is(err, ErrBadRow) {
 			t.Fatalf("a bad row was not skipped: %v", err)
