@@ -20,6 +20,38 @@ func addAVX512(rows, cols, stride int, dst *float32, x *float32)
 //go:noescape
 func addAVX2(rows, cols, stride int, dst *float32, x *float32)
 
+// copyRowsVector is dst = src, for rows × cols elements, at least one,
+// of matrices whose rows begin stride elements apart.
+func copyRowsVector(rows, cols, stride, other int, dst *float32, src *float32) {
+	if set == isa.AVX512 {
+		copyRowsAVX512(rows, cols, stride, other, dst, src)
+	} else {
+		copyRowsAVX2(rows, cols, stride, other, dst, src)
+	}
+}
+
+//go:noescape
+func copyRowsAVX512(rows, cols, stride, other int, dst *float32, src *float32)
+
+//go:noescape
+func copyRowsAVX2(rows, cols, stride, other int, dst *float32, src *float32)
+
+// addRowsVector is dst += src, for rows × cols elements, at least one,
+// of matrices whose rows begin stride elements apart.
+func addRowsVector(rows, cols, stride, other int, dst *float32, src *float32) {
+	if set == isa.AVX512 {
+		addRowsAVX512(rows, cols, stride, other, dst, src)
+	} else {
+		addRowsAVX2(rows, cols, stride, other, dst, src)
+	}
+}
+
+//go:noescape
+func addRowsAVX512(rows, cols, stride, other int, dst *float32, src *float32)
+
+//go:noescape
+func addRowsAVX2(rows, cols, stride, other int, dst *float32, src *float32)
+
 // axpyVector is dst += alpha·x, for rows × cols elements, at least one,
 // of matrices whose rows begin stride elements apart.
 func axpyVector(rows, cols, stride int, dst *float32, x *float32, alpha float32) {

@@ -9,7 +9,7 @@
 //	BX    columns that whole vectors cover
 //	CX    rows that are left
 //	DX    columns
-//	R15   stride in bytes
+//	R15   stride in bytes, DI that of the argument that has its own
 //	K1    AVX-512: the lanes of the last columns
 //	Y15   AVX2: the lanes of the last columns
 //	0 …   of the vector registers: scalars, then the values of a program
@@ -119,6 +119,202 @@ last:
 next:
 	ADDQ R15, R8
 	ADDQ R15, R9
+	DECQ CX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func copyRowsAVX512(rows, cols, stride, other int, dst *float32, src *float32)
+//
+//	dst = src
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ cols+8(FP), DX
+	MOVQ stride+16(FP), R15
+	SHLQ $2, R15
+	MOVQ other+24(FP), DI
+	SHLQ $2, DI
+	MOVQ DX, BX
+	ANDQ $-16, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	MOVQ rows+0(FP), CX
+	MOVQ dst+32(FP), R8
+	MOVQ src+40(FP), R9
+
+row:
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R9)(AX*4), Z0
+	VMOVUPS Z0, (R8)(AX*4)
+	ADDQ $16, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  next
+	VMOVUPS.Z (R9)(AX*4), K1, Z0
+	VMOVUPS Z0, K1, (R8)(AX*4)
+
+next:
+	ADDQ R15, R8
+	ADDQ DI, R9
+	DECQ CX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func copyRowsAVX2(rows, cols, stride, other int, dst *float32, src *float32)
+//
+//	dst = src
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ cols+8(FP), DX
+	MOVQ stride+16(FP), R15
+	SHLQ $2, R15
+	MOVQ other+24(FP), DI
+	SHLQ $2, DI
+	MOVQ DX, BX
+	ANDQ $-8, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	LEAQ lastLanes<>+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y15
+	MOVQ rows+0(FP), CX
+	MOVQ dst+32(FP), R8
+	MOVQ src+40(FP), R9
+
+row:
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R9)(AX*4), Y0
+	VMOVUPS Y0, (R8)(AX*4)
+	ADDQ $8, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  next
+	VMASKMOVPS (R9)(AX*4), Y15, Y0
+	VMASKMOVPS Y0, Y15, (R8)(AX*4)
+
+next:
+	ADDQ R15, R8
+	ADDQ DI, R9
+	DECQ CX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func addRowsAVX512(rows, cols, stride, other int, dst *float32, src *float32)
+//
+//	dst += src
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ cols+8(FP), DX
+	MOVQ stride+16(FP), R15
+	SHLQ $2, R15
+	MOVQ other+24(FP), DI
+	SHLQ $2, DI
+	MOVQ DX, BX
+	ANDQ $-16, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	MOVQ rows+0(FP), CX
+	MOVQ dst+32(FP), R8
+	MOVQ src+40(FP), R9
+
+row:
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R8)(AX*4), Z0
+	VMOVUPS (R9)(AX*4), Z1
+	VADDPS Z1, Z0, Z0
+	VMOVUPS Z0, (R8)(AX*4)
+	ADDQ $16, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  next
+	VMOVUPS.Z (R8)(AX*4), K1, Z0
+	VMOVUPS.Z (R9)(AX*4), K1, Z1
+	VADDPS Z1, Z0, Z0
+	VMOVUPS Z0, K1, (R8)(AX*4)
+
+next:
+	ADDQ R15, R8
+	ADDQ DI, R9
+	DECQ CX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(rows, cols, stride, other int, dst *float32, src *float32)
+//
+//	dst += src
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ cols+8(FP), DX
+	MOVQ stride+16(FP), R15
+	SHLQ $2, R15
+	MOVQ other+24(FP), DI
+	SHLQ $2, DI
+	MOVQ DX, BX
+	ANDQ $-8, BX
+	MOVQ DX, CX
+	SUBQ BX, CX
+	LEAQ lastLanes<>+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y15
+	MOVQ rows+0(FP), CX
+	MOVQ dst+32(FP), R8
+	MOVQ src+40(FP), R9
+
+row:
+	XORQ AX, AX
+	CMPQ AX, BX
+	JGE  last
+
+vector:
+	VMOVUPS (R8)(AX*4), Y0
+	VMOVUPS (R9)(AX*4), Y1
+	VADDPS Y1, Y0, Y0
+	VMOVUPS Y0, (R8)(AX*4)
+	ADDQ $8, AX
+	CMPQ AX, BX
+	JLT  vector
+
+last:
+	CMPQ AX, DX
+	JGE  next
+	VMASKMOVPS (R8)(AX*4), Y15, Y0
+	VMASKMOVPS (R9)(AX*4), Y15, Y1
+	VADDPS Y1, Y0, Y0
+	VMASKMOVPS Y0, Y15, (R8)(AX*4)
+
+next:
+	ADDQ R15, R8
+	ADDQ DI, R9
 	DECQ CX
 	JNZ  row
 	VZEROUPPER

@@ -8,6 +8,14 @@ func addVector(rows, cols, stride int, dst *float32, x *float32) {
 	panic("kernel: no vector instructions")
 }
 
+func copyRowsVector(rows, cols, stride, other int, dst *float32, src *float32) {
+	panic("kernel: no vector instructions")
+}
+
+func addRowsVector(rows, cols, stride, other int, dst *float32, src *float32) {
+	panic("kernel: no vector instructions")
+}
+
 func axpyVector(rows, cols, stride int, dst *float32, x *float32, alpha float32) {
 	panic("kernel: no vector instructions")
 }

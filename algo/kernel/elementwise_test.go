@@ -55,8 +55,13 @@ var elementwise = []struct {
 		return [][]float32{x}
 	}},
 	{"add columns", func(draw func(n int) []float32, rows, cols int) [][]float32 {
-		x, y := draw(rows*cols), draw(rows*(cols+3))
-		AddColumns(x, cols, y, cols+3, 2, rows)
+		x, y := draw(rows*(cols+4)), draw(rows*(cols+3))
+		AddColumns(x, cols+4, 1, y, cols+3, 2, rows, cols)
+		return [][]float32{x}
+	}},
+	{"copy columns", func(draw func(n int) []float32, rows, cols int) [][]float32 {
+		x, y := draw(rows*(cols+4)), draw(rows*(cols+3))
+		CopyColumns(x, cols+4, 1, y, cols+3, 2, rows, cols)
 		return [][]float32{x}
 	}},
 	{"add four", func(draw func(n int) []float32, rows, cols int) [][]float32 {

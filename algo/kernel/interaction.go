@@ -13,7 +13,9 @@ package kernel
 type Interaction struct {
 	count, dim int
 	assembly   *assembly // nil: in Go
-	a, b, c    []float32 // packed operands, and the Gram matrix or the gradient's
+	a, b       []float32 // packed operands
+	gram       []float32 // products of all vectors, of which the triangle is right
+	lower      []float32 // gradients of the triangle
 }
 
 // NewInteraction returns the scratch for samples of count vectors of dim values.
@@ -27,7 +29,7 @@ func NewInteraction(count, dim int) *Interaction {
 	wide := ceil(count, v.width()) * v.width()
 	t.a = aligned(wide * packedStride)
 	t.b = aligned(max(wide, ceil(dim, v.width())*v.width()) * depth)
-	t.c = aligned(wide * wide)
+	t.gram, t.lower = aligned(wide*wide), aligned(wide*wide)
 	return t
 }
 
@@ -44,15 +46,15 @@ func (t *Interaction) Forward(out, vectors []float32) {
 	v, wide := t.assembly, ceil(t.count, t.assembly.width())*t.assembly.width()
 	for l := 0; l < t.dim; l += depth {
 		k := min(depth, t.dim-l)
-		v.packA(t.a, matrix{vectors[l:], t.dim, false}, t.count, k)
+		CopyColumns(t.a, packedStride, 0, vectors, t.dim, l, t.count, k)
 		v.packB(t.b, matrix{t.a, packedStride, true}, k, wide)
 		for r := 0; r < t.count; r += v.rows {
 			rows := min(v.rows, t.count-r)
-			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b), t.c[r*wide:], wide, l > 0)
+			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b), t.gram[r*wide:], wide, l > 0)
 		}
 	}
 	for r := 1; r < t.count; r++ {
-		copy(out[:r], t.c[r*wide:])
+		copy(out[:r], t.gram[r*wide:])
 		out = out[r:]
 	}
 }
@@ -87,16 +89,20 @@ func (t *Interaction) Backward(gradVectors, vectors, grad []float32, overwrite b
 		t.backward(gradVectors, vectors, grad, overwrite)
 		return
 	}
-	v := t.assembly
+	// The lower triangle, and turned the upper one: lower is 0 beyond its triangle, so
+	// that whole blocks can be turned.
+	v, wide := t.assembly, ceil(t.count, t.assembly.width())*t.assembly.width()
 	for r := range t.count {
-		copy(t.a[r*packedStride:][:r], grad)
-		t.a[r*packedStride+r] = 0
-		for j, g := range grad[:r] {
-			t.a[j*packedStride+r] = g
-		}
+		copy(t.lower[r*wide:][:r], grad)
 		grad = grad[r:]
 	}
-	v.packB(t.b, matrix{vectors, t.dim, false}, t.count, t.dim)
+	v.transposeTo(t.a, packedStride, t.lower, wide, wide, wide)
+	AddColumns(t.a, packedStride, 0, t.lower, wide, 0, t.count, wide)
+	if width := v.width(); t.dim < width { // packB's, but for the columns that nobody reads
+		CopyColumns(t.b, width, 0, vectors, t.dim, 0, t.count, t.dim)
+	} else {
+		v.packB(t.b, matrix{vectors, t.dim, false}, t.count, t.dim)
+	}
 	v.multiply(t.count, t.dim, t.count, left{t.a, packedStride}, v.packed(t.b), gradVectors, t.dim, !overwrite)
 }
 

@@ -34,21 +34,6 @@ func Add(dst, x []float32) {
 	}
 }
 
-// AddColumns adds a band of columns of one matrix to a matrix of its width:
-//
-//	dst[i,j] += src[i, first+j],  j < cols
-//
-// Dst is rows×cols, src rows×srcCols; they may not overlap. It panics if the band
-// does not fit. Cost: rows·cols additions.
-func AddColumns(dst []float32, cols int, src []float32, srcCols, first, rows int) {
-	checkLen("dst", len(dst), rows*cols)
-	checkLen("src", len(src), rows*srcCols)
-	checkLen("row of src", srcCols, first+cols)
-	for i := range rows {
-		Add(dst[i*cols:][:cols], src[i*srcCols+first:][:cols])
-	}
-}
-
 // AddFour adds four vectors in pairs, a = (a+b) + (c+d), in one pass; AddEight
 // adds eight, a = ((a+b)+(c+d)) + ((e+f)+(g+h)). All have equal length and may not
 // overlap; they panic otherwise.
@@ -155,13 +140,37 @@ func ColumnSums(dst, x []float32, rows, cols int) {
 // for the rows i of both. Dst is rows×dstCols, src rows×srcCols; they may not
 // overlap. It panics if a band does not fit. Cost: rows·cols copies.
 func CopyColumns(dst []float32, dstCols, dstFirst int, src []float32, srcCols, srcFirst, rows, cols int) {
+	checkColumns(dst, dstCols, dstFirst, src, srcCols, srcFirst, rows, cols)
+	if vectors(rows * cols) {
+		copyRowsVector(rows, cols, dstCols, srcCols, &dst[dstFirst], &src[srcFirst])
+		return
+	}
+	for i := range rows {
+		copy(dst[i*dstCols+dstFirst:][:cols], src[i*srcCols+srcFirst:])
+	}
+}
+
+// AddColumns is CopyColumns that adds to what is in dst.
+func AddColumns(dst []float32, dstCols, dstFirst int, src []float32, srcCols, srcFirst, rows, cols int) {
+	checkColumns(dst, dstCols, dstFirst, src, srcCols, srcFirst, rows, cols)
+	if vectors(rows * cols) {
+		addRowsVector(rows, cols, dstCols, srcCols, &dst[dstFirst], &src[srcFirst])
+		return
+	}
+	for i := range rows {
+		to := dst[i*dstCols+dstFirst:]
+		for j, v := range src[i*srcCols+srcFirst:][:cols] {
+			to[j] += v
+		}
+	}
+}
+
+// checkColumns panics unless both matrices have their rows and the band.
+func checkColumns(dst []float32, dstCols, dstFirst int, src []float32, srcCols, srcFirst, rows, cols int) {
 	checkLen("dst", len(dst), rows*dstCols)
 	checkLen("src", len(src), rows*srcCols)
-	for i := range rows {
-		to := dst[i*dstCols : (i+1)*dstCols]
-		from := src[i*srcCols : (i+1)*srcCols]
-		copy(to[dstFirst:dstFirst+cols], from[srcFirst:srcFirst+cols])
-	}
+	checkLen("row of dst", dstCols, dstFirst+cols)
+	checkLen("row of src", srcCols, srcFirst+cols)
 }
 
 // blockOfChecks is the number of values that Finite looks at before it tells.

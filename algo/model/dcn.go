@@ -22,9 +22,9 @@ func newDCNv2(spec Spec, schema *batch.Schema, products kernel.Products) Engine 
 		crossed = n.addCross(fmt.Sprintf("cross.%d", i), x0, crossed, spec.Rank)
 	}
 	if spec.Structure == Stacked {
-		return n.finish(n.addHeads(n.addStack("top", crossed, spec.Top, spec.BatchNorm, relu), spec), spec)
+		return n.finish(n.addHeads(n.addStack("top", spec.Top, spec.BatchNorm, relu, crossed), spec), spec)
 	}
-	deep := n.addStack("top", x0, spec.Top, spec.BatchNorm, relu)
+	deep := n.addStack("top", spec.Top, spec.BatchNorm, relu, x0)
 	return n.finish(n.addHeads(n.addJoin(crossed, deep), spec), spec)
 }
 
@@ -40,8 +40,8 @@ func (n *network) addCross(name string, x0, x value, rank int) (output value) {
 	width := n.widths[x0]
 	projected := x
 	if rank > 0 {
-		projected = n.addLayer(x, layerSpec{name: name + ".v", out: rank, noBias: true})
+		projected = n.addLayer(layerSpec{name: name + ".v", out: rank, noBias: true}, x)
 		name += ".u"
 	}
-	return n.addGate(x0, n.addLayer(projected, layerSpec{name: name, out: width}), x)
+	return n.addGate(x0, n.addLayer(layerSpec{name: name, out: width}, projected), x)
 }

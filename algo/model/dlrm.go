@@ -22,13 +22,13 @@ func newDLRM(spec Spec, schema *batch.Schema, products kernel.Products) (Engine,
 	vectors, top := embeddings, []value(nil)
 	if n.widths[numeric] > 0 {
 		widths := append(append([]int(nil), spec.Bottom...), d)
-		bottom := n.addStack("bottom", numeric, widths, false, relu)
+		bottom := n.addStack("bottom", widths, false, relu, numeric)
 		vectors, top = n.addJoin(bottom, embeddings), []value{bottom}
 	}
 	if n.widths[vectors] < 2*d {
 		return nil, fmt.Errorf("model: %w: %s needs two vectors that interact: two slots, or one and a numeric feature",
 			ErrSchema, spec.Kind)
 	}
-	joint := n.addJoin(append(top, n.addInteraction(vectors, d))...)
-	return n.finish(n.addHeads(n.addStack("top", joint, spec.Top, spec.BatchNorm, relu), spec), spec), nil
+	top = append(top, n.addInteraction(vectors, d))
+	return n.finish(n.addHeads(n.addStack("top", spec.Top, spec.BatchNorm, relu, top...), spec), spec), nil
 }

@@ -45,6 +45,6 @@ func (n *network) addFactorization(dim int) (logit, vectors value) {
 func newDeepFM(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
 	n := newNetwork(schema, products)
 	shallow, vectors := n.addFactorization(spec.EmbeddingDim)
-	deep := n.addStack("top", vectors, spec.Top, spec.BatchNorm, spec.Activation == ReLU)
+	deep := n.addStack("top", spec.Top, spec.BatchNorm, spec.Activation == ReLU, vectors)
 	return n.finish(n.addSum(shallow, n.addLogit("output", deep)), spec)
 }

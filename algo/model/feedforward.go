@@ -20,7 +20,7 @@ func newFeedForward(spec Spec, schema *batch.Schema, products kernel.Products) (
 	if err != nil {
 		return nil, err
 	}
-	top := n.addStack("top", n.addApart(sparse, dense), spec.Top, spec.BatchNorm, relu)
+	top := n.addStack("top", spec.Top, spec.BatchNorm, relu, sparse, dense)
 	return n.finish(n.addHeads(top, spec), spec), nil
 }
 
@@ -32,5 +32,5 @@ func (n *network) addTower(name string, input value, tower *Tower, relu bool) (o
 	if n.widths[input] == 0 {
 		return 0, fmt.Errorf("model: %w: %s has no input: leave it out", ErrSchema, name)
 	}
-	return n.addStack(name, input, tower.Layers, tower.BatchNorm, relu), nil
+	return n.addStack(name, tower.Layers, tower.BatchNorm, relu, input), nil
 }

@@ -16,7 +16,7 @@ func (n *network) addHeads(shared value, spec Spec) (logits value) {
 	var all []value
 	for h, head := range heads {
 		name := fmt.Sprintf("head.%d", h)
-		own := n.addStack(name, shared, head.Layers, spec.BatchNorm, spec.Activation == ReLU)
+		own := n.addStack(name, head.Layers, spec.BatchNorm, spec.Activation == ReLU, shared)
 		if len(heads) == 1 {
 			return n.addLogit("output", own)
 		}
@@ -27,7 +27,7 @@ func (n *network) addHeads(shared value, spec Spec) (logits value) {
 
 // addLogit adds a linear layer to one value.
 func (n *network) addLogit(name string, input value) (output value) {
-	return n.addLayer(input, layerSpec{name: name, out: 1})
+	return n.addLayer(layerSpec{name: name, out: 1}, input)
 }
 
 // lossWeights returns the weights of the labels' losses.

@@ -17,39 +17,39 @@ type join struct {
 	width  int // of the output
 }
 
-// addJoin adds a join; with one input it is a copy.
+// width returns the width of values side by side.
+func (n *network) width(values []value) (width int) {
+	for _, v := range values {
+		width += n.widths[v]
+	}
+	return width
+}
+
+// joined returns one value that holds others side by side, which is itself if
+// there is one.
+func (n *network) joined(values []value) value {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return n.addJoin(values...)
+}
+
+// addJoin adds a join of several values.
 func (n *network) addJoin(inputs ...value) (output value) {
-	j := &join{inputs: inputs}
+	j := &join{inputs: inputs, width: n.width(inputs)}
 	for _, v := range inputs {
 		j.widths = append(j.widths, n.widths[v])
-		j.width += n.widths[v]
 	}
 	j.output = n.newValue(j.width)
 	n.add(j, n.layout.Params)
 	return j.output
 }
 
-// addApart is addJoin for a value that layers alone take. They multiply its parts
-// where they lie, one after the other, and nothing is copied.
-func (n *network) addApart(inputs ...value) (output value) {
-	output = n.addJoin(inputs...)
-	if n.apart == nil {
-		n.apart = map[value][]value{}
-	}
-	n.apart[output] = inputs
-	return output
-}
-
-// cost is also that of a join whose parts stay apart: on an accelerator it is
-// copied.
 func (j *join) cost() (flops float64, values, kernels int) { return 0, 2 * j.width, 1 }
 
 func (j *join) newPass(int) partPass { return j }
 
 func (j *join) forward(p *pass) {
-	if p.net.apart[j.output] != nil {
-		return
-	}
 	first := 0
 	for k, v := range j.inputs {
 		kernel.CopyColumns(p.value(j.output), j.width, first, p.value(v), j.widths[k], 0, p.samples, j.widths[k])
@@ -58,9 +58,6 @@ func (j *join) forward(p *pass) {
 }
 
 func (j *join) backward(p *pass, _ []float32) {
-	if p.net.apart[j.output] != nil {
-		return
-	}
 	grad, first := p.grad(j.output), 0
 	for k, v := range j.inputs {
 		width := j.widths[k]
@@ -69,7 +66,7 @@ func (j *join) backward(p *pass, _ []float32) {
 		case fresh:
 			kernel.CopyColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
 		default:
-			kernel.AddColumns(inputGrad, width, grad, j.width, first, p.samples)
+			kernel.AddColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
 		}
 		first += width
 	}

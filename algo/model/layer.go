@@ -17,11 +17,13 @@ const (
 //
 //	out = relu(norm(x·Wᵀ + b)),   W is out×in
 //
-// The numbers from weight on are offsets into the parameter vector and the
-// statistics.
+// X is its inputs side by side. Each is multiplied by its own columns of W, so that
+// they need not be copied into one matrix. The numbers from weight on are offsets
+// into the parameter vector and the statistics.
 type layer struct {
 	layerSpec
-	inputs      []value // side by side they are x
+	inputs      []value
+	widths      []int // of the inputs; together in
 	output      value
 	weight      int // W
 	bias        int // b, unless noBias
@@ -37,13 +39,17 @@ type layerSpec struct {
 	noBias     bool
 }
 
-// addLayer adds a layer over input, whose width becomes s.in.
-func (n *network) addLayer(input value, s layerSpec) (output value) {
-	s.in = n.widths[input]
+// addLayer adds a layer over inputs side by side, whose width becomes s.in. Where
+// the output is wider, adding to it takes longer than joining the inputs.
+func (n *network) addLayer(s layerSpec, inputs ...value) (output value) {
+	s.in = n.width(inputs)
+	if s.out > s.in {
+		inputs = []value{n.joined(inputs)}
+	}
 	l := &n.layout
-	d := &layer{layerSpec: s, inputs: n.apart[input], output: n.newValue(s.out)}
-	if d.inputs == nil {
-		d.inputs = []value{input}
+	d := &layer{layerSpec: s, inputs: inputs, output: n.newValue(s.out)}
+	for _, v := range inputs {
+		d.widths = append(d.widths, n.widths[v])
 	}
 	lo := l.Params
 	d.weight = l.addTensor(s.name+".weight", s.out, s.in)
@@ -61,13 +67,14 @@ func (n *network) addLayer(input value, s layerSpec) (output value) {
 	return d.output
 }
 
-// addStack adds hidden layers one behind the other. Without widths the stack
-// passes its input on.
-func (n *network) addStack(name string, input value, widths []int, norm, relu bool) (output value) {
+// addStack adds hidden layers one behind the other over inputs side by side.
+// Without widths the stack passes these on.
+func (n *network) addStack(name string, widths []int, norm, relu bool, inputs ...value) (output value) {
 	for i, width := range widths {
-		input = n.addLayer(input, layerSpec{name: fmt.Sprintf("%s.%d", name, i), out: width, norm: norm, relu: relu})
+		layer := layerSpec{name: fmt.Sprintf("%s.%d", name, i), out: width, norm: norm, relu: relu}
+		inputs = []value{n.addLayer(layer, inputs...)}
 	}
-	return input
+	return n.joined(inputs)
 }
 
 // initialize draws weight and bias uniform in ±1/√in and sets gamma 1, beta 0,
@@ -90,9 +97,13 @@ func (d *layer) initialize(params, running []float32, seed uint64) {
 }
 
 // cost counts the product with its bias, the norm and the activation as one
-// kernel each, and the operations of the product alone.
+// kernel each, and the operations of the product alone. Several inputs are counted
+// as joined, since on other devices they would be.
 func (d *layer) cost() (flops float64, values, kernels int) {
 	flops, values, kernels = 2*float64(d.in)*float64(d.out), d.in+d.out, 1
+	if len(d.inputs) > 1 {
+		values, kernels = values+2*d.in, kernels+1
+	}
 	if d.norm {
 		values, kernels = values+2*d.out, kernels+1
 	}
@@ -121,12 +132,9 @@ type layerPass struct {
 // forward also writes, in training, the group's batch-norm statistics.
 func (d *layerPass) forward(p *pass) {
 	samples, out := p.samples, p.value(d.output)
-	d.eachInput(p, func(x value, width, first int) {
-		beta := float32(1)
-		if first == 0 {
-			beta = 0
-		}
-		p.net.products.Gemm(false, true, samples, d.out, width, p.value(x), width, p.params[d.weight+first:], d.in, beta, out, d.out)
+	d.eachInput(func(x value, width, first int) {
+		p.net.products.Gemm(false, true, samples, d.out, width, p.value(x), width, p.params[d.weight+first:], d.in,
+			unless(first == 0), out, d.out)
 	})
 	switch {
 	case d.noBias:
@@ -160,28 +168,34 @@ func (d *layerPass) backward(p *pass, paramGrad []float32) {
 	} else {
 		d.backwardInTurn(p, grad, paramGrad)
 	}
-	d.eachInput(p, func(x value, width, first int) {
+	d.eachInput(func(x value, width, first int) {
 		p.net.products.Gemm(true, false, d.out, width, samples, grad, d.out, p.value(x), width, 0, paramGrad[d.weight+first:], d.in)
 		if inputGrad, fresh := p.flow(x); inputGrad != nil {
-			beta := float32(1)
-			if fresh {
-				beta = 0
-			}
-			p.net.products.Gemm(false, false, samples, width, d.out, grad, d.out, p.params[d.weight+first:], d.in, beta, inputGrad, width)
+			p.net.products.Gemm(false, false, samples, width, d.out, grad, d.out, p.params[d.weight+first:], d.in,
+				unless(fresh), inputGrad, width)
 		}
 	})
 }
 
-// eachInput visits the parts of x that have columns, whose first is given; the
-// first part's is 0.
-func (d *layerPass) eachInput(p *pass, visit func(x value, width, first int)) {
+// eachInput visits the inputs that have columns, with their number and the first
+// in x, which is 0 for the first input.
+func (d *layerPass) eachInput(visit func(x value, width, first int)) {
 	first := 0
-	for _, x := range d.inputs {
-		if width := p.net.widths[x]; width > 0 {
+	for i, x := range d.inputs {
+		if width := d.widths[i]; width > 0 {
 			visit(x, width, first)
 			first += width
 		}
 	}
+}
+
+// unless is the beta of a product that adds to what is there, unless it is the
+// first.
+func unless(first bool) (beta float32) {
+	if first {
+		return 0
+	}
+	return 1
 }
 
 // backwardInTurn takes the gradient back through activation, norm and bias.

@@ -17,9 +17,6 @@ type network struct {
 	products kernel.Products
 	parts    []part
 	widths   []int // of a sample's row of every value
-	// apart has the parts of values that are never written, because all who take them
-	// take their parts.
-	apart map[value][]value
 	// ends[b] is the first part that Backward of bucket b runs; it begins where
 	// the one of the bucket before ended. The last also runs the parts without
 	// parameters that precede its own.

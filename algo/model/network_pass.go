@@ -15,8 +15,8 @@ type pass struct {
 	params     []float32
 	running    []float32
 	stats      []float32
-	values     [][]float32 // those of the data alias the input; nil for what is apart
-	grads      [][]float32 // nil for numeric, and as values for what is apart
+	values     [][]float32 // those of the data alias the input
+	grads      [][]float32 // nil for numeric
 	ownGrad    []float32   // of the embeddings, where the input has no place for it
 	begun      []bool      // the gradient is of the group in hand
 }
@@ -32,9 +32,6 @@ func (n *network) NewPass(maxSamples int) Pass {
 		begun:      make([]bool, len(n.widths)),
 	}
 	for v, width := range n.widths {
-		if n.apart[value(v)] != nil {
-			continue
-		}
 		if value(v) > numeric {
 			p.values[v] = make([]float32, maxSamples*width)
 		}

@@ -19,7 +19,7 @@ const prologue = `#include "textflag.h"
 //	BX    columns that whole vectors cover
 //	CX    rows that are left
 //	DX    columns
-//	R15   stride in bytes
+//	R15   stride in bytes, DI that of the argument that has its own
 //	K1    AVX-512: the lanes of the last columns
 //	Y15   AVX2: the lanes of the last columns
 //	0 …   of the vector registers: scalars, then the values of a program
@@ -84,18 +84,23 @@ func (w *writer) lanes() int {
 //	for each row { for each whole vector { program }; program on the last columns }
 func (w *writer) function() {
 	scalars := strings.Fields(w.scalars)
-	frame := 24 + 8*len(w.arguments) + 4*len(scalars)
+	first := 8 * len(w.counts()) // argument's offset
+	frame := first + 8*len(w.arguments) + 4*len(scalars)
 	fmt.Fprintf(w, "\n// func %s%s(%s)\n//\n//\t%s\n", w.name, w.set, w.parameters(), w.formula)
 	fmt.Fprintf(w, "TEXT ·%s%s(SB), NOSPLIT, $0-%d\n", w.name, w.set, frame)
 	w.line("MOVQ cols+8(FP), DX")
 	w.line("MOVQ stride+16(FP), R15")
 	w.line("SHLQ $2, R15")
+	if len(w.counts()) > 3 {
+		w.line("MOVQ other+24(FP), DI")
+		w.line("SHLQ $2, DI")
+	}
 	w.lastLanes()
 	for i, a := range w.arguments {
-		w.line("MOVQ %s+%d(FP), %s", a.name, 24+8*i, pointers[i])
+		w.line("MOVQ %s+%d(FP), %s", a.name, first+8*i, pointers[i])
 	}
 	for i, s := range scalars {
-		w.scalar(s, 24+8*len(w.arguments)+4*i)
+		w.scalar(s, first+8*len(w.arguments)+4*i)
 	}
 	w.WriteString("\nrow:\n")
 	w.line("XORQ AX, AX")
@@ -113,7 +118,10 @@ func (w *writer) function() {
 	w.body()
 	w.WriteString("\nnext:\n")
 	for i, a := range w.arguments {
-		if !a.column {
+		switch {
+		case a.other:
+			w.line("ADDQ DI, %s", pointers[i])
+		case !a.column:
 			w.line("ADDQ R15, %s", pointers[i])
 		}
 	}

@@ -8,6 +8,14 @@ var kernels = []kernel{
 		load x x
 		add d d x
 		store d dst`},
+	{name: "copyRows", formula: "dst = src", arguments: "dst src:other", program: `
+		load x src
+		store x dst`},
+	{name: "addRows", formula: "dst += src", arguments: "dst src:other", program: `
+		load d dst
+		load x src
+		add d d x
+		store d dst`},
 	{name: "axpy", formula: "dst += alpha·x", arguments: "dst x", scalars: "alpha", program: `
 		load x x
 		mul x alpha x

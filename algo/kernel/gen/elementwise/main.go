@@ -14,13 +14,14 @@ import (
 )
 
 // kernel is a loop over the rows and columns of matrices that all have the same
-// shape and stride.
+// shape and, but for one, the same stride.
 type kernel struct {
 	name    string
 	formula string
 	// arguments are the names of float32 matrices, separated by spaces.
 	// With ":column" it is a row that belongs to every row of the matrices, as a
-	// bias or a sum does; with ":column64" such a row of float64.
+	// bias or a sum does; with ":column64" such a row of float64. A matrix with
+	// ":other" has a stride of its own.
 	arguments string
 	scalars   string // float32 arguments
 	// double kernels compute in float64: float32 becomes float64 when it is
@@ -34,14 +35,24 @@ type argument struct {
 	name   string
 	column bool // the same in every row
 	wide   bool // float64
+	other  bool // of a stride of its own
 }
 
 func (k kernel) parse() (all []argument) {
 	for _, word := range strings.Fields(k.arguments) {
 		name, kind, _ := strings.Cut(word, ":")
-		all = append(all, argument{name, kind != "", kind == "column64"})
+		all = append(all, argument{name, strings.HasPrefix(kind, "column"), kind == "column64", kind == "other"})
 	}
 	return all
+}
+
+// counts are the names of the integers that a kernel is given.
+func (k kernel) counts() []string {
+	counts := []string{"rows", "cols", "stride"}
+	if strings.Contains(k.arguments, ":other") {
+		counts = append(counts, "other")
+	}
+	return counts
 }
 
 func main() {
@@ -67,7 +78,7 @@ func files() map[string][]byte {
 // parameters returns the Go parameters of a kernel's loop.
 func (k kernel) parameters() string {
 	var b strings.Builder
-	b.WriteString("rows, cols, stride int")
+	b.WriteString(strings.Join(k.counts(), ", ") + " int")
 	for _, a := range k.parse() {
 		width := 32
 		if a.wide {
@@ -83,7 +94,7 @@ func (k kernel) parameters() string {
 
 // names returns the parameters as arguments of a call.
 func (k kernel) names() string {
-	names := []string{"rows", "cols", "stride"}
+	names := k.counts()
 	for _, a := range k.parse() {
 		names = append(names, a.name)
 	}
