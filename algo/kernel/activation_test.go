@@ -57,7 +57,28 @@ func TestCrossEntropyIsStableAndMatchesItsDefinition(t *testing.T) {
 		}
 	}
 	z := []float32{0, 0}
-	if got := CrossEntropy(z, z, []float32{0, 1}, []float32{1}); got != 2*math.Ln2 || z[0] != 0.5 || z[1] != -0.5 {
+	if got := CrossEntropy(z, z, []float32{0, 1}, []float32{1}); math.Abs(got-2*math.Ln2) > 1e-15 || z[0] != 0.5 || z[1] != -0.5 {
 		t.Errorf("in place: loss %v, gradient %v, want 2·ln 2 and [0.5 -0.5]", got, z)
+	}
+}
+
+func TestEntropyIsAccurate(t *testing.T) {
+	worst := 0.0
+	for z := -690.0; z < 690; z += 0.0137 {
+		e, log := entropyOf(z)
+		wantE := math.Exp(-math.Abs(z))
+		want := math.Log1p(wantE)
+		worst = max(worst, math.Abs(e-wantE)/wantE, math.Abs(log-want)/want)
+	}
+	if worst > 1e-15 {
+		t.Errorf("relative error %g, want at most 1e-15", worst)
+	}
+	for _, z := range []float64{math.Inf(1), math.Inf(-1), 1e300} {
+		if e, log := entropyOf(z); !(e < 1e-300 && log < 1e-300) {
+			t.Errorf("of %v: %v and %v, want nearly 0", z, e, log)
+		}
+	}
+	if e, log := entropyOf(math.NaN()); e == e || log == log {
+		t.Errorf("of NaN: %v and %v", e, log)
 	}
 }

@@ -452,6 +452,22 @@ func normBackwardAVX512(rows, cols, stride int, grad *float32, normalized *float
 //go:noescape
 func normBackwardAVX2(rows, cols, stride int, grad *float32, normalized *float32, scale *float64, sum *float64, dot *float64)
 
+// crossEntropyVector is losses and grad as kernel.CrossEntropy has them, for rows × cols elements, at least one,
+// of matrices whose rows begin stride elements apart.
+func crossEntropyVector(rows, cols, stride int, losses *float64, grad *float32, logits *float32, labels *float32, weights *float32) {
+	if set == isa.AVX512 {
+		crossEntropyAVX512(rows, cols, stride, losses, grad, logits, labels, weights)
+	} else {
+		crossEntropyAVX2(rows, cols, stride, losses, grad, logits, labels, weights)
+	}
+}
+
+//go:noescape
+func crossEntropyAVX512(rows, cols, stride int, losses *float64, grad *float32, logits *float32, labels *float32, weights *float32)
+
+//go:noescape
+func crossEntropyAVX2(rows, cols, stride int, losses *float64, grad *float32, logits *float32, labels *float32, weights *float32)
+
 // pairSumBackwardVector is gradX += factor·(sum − x) rounded, for rows × cols elements, at least one,
 // of matrices whose rows begin stride elements apart.
 func pairSumBackwardVector(rows, cols, stride int, gradX *float32, x *float32, sum *float64, factor float32) {

@@ -57,6 +57,7 @@ func BenchmarkElementwise(b *testing.B) {
 			{"bias and relu backward", 3, func() { AddBiasReLUBackward(row, x[0], x[1], rows, cols) }},
 			{"column sums", 1, func() { ColumnSums(row, x[0], rows, cols) }},
 			{"gate backward", 9, func() { GateBackward(x[0], x[1], x[2], x[3], x[4], x[5]) }},
+			{"cross-entropy", 3, func() { CrossEntropy(x[0], x[1], x[2], row[:1]) }},
 			{"finite", 1, func() { Finite(x[0]) }},
 			{"sum of squares", 1, func() { SumSquares(x[0]) }},
 			{"sgd", 3, func() { Descend(x[0], x[1], 1e-9) }},

@@ -114,6 +114,10 @@ func normBackwardVector(rows, cols, stride int, grad *float32, normalized *float
 	panic("kernel: no vector instructions")
 }
 
+func crossEntropyVector(rows, cols, stride int, losses *float64, grad *float32, logits *float32, labels *float32, weights *float32) {
+	panic("kernel: no vector instructions")
+}
+
 func pairSumBackwardVector(rows, cols, stride int, gradX *float32, x *float32, sum *float64, factor float32) {
 	panic("kernel: no vector instructions")
 }

@@ -167,6 +167,12 @@ var elementwise = []struct {
 		BatchNormEval(eval, draw(n), rows, cols, gamma, beta, 1e-5, mean, variance)
 		return [][]float32{out, normalized, mean, variance, inverse, grad, gradGamma, gradBeta, eval}
 	}},
+	{"cross-entropy", func(draw func(n int) []float32, rows, cols int) [][]float32 {
+		weights, grad := draw(cols%3+1), draw(rows*cols)
+		loss := CrossEntropy(grad, draw(rows*cols), draw(rows*cols), weights)
+		alone := CrossEntropy(nil, draw(rows*cols), draw(rows*cols), weights)
+		return [][]float32{{float32(loss), float32(loss - float64(float32(loss))), float32(alone)}, grad}
+	}},
 	{"pair sum", func(draw func(n int) []float32, rows, cols int) [][]float32 {
 		x, gradX := draw(rows*cols), draw(rows*cols)
 		sums, squares := make([]float64, cols), make([]float64, cols)

@@ -40,6 +40,9 @@ GLOBL lastLanes<>(SB), RODATA|NOPTR, $64
 func assembly() []byte {
 	var b bytes.Buffer
 	b.WriteString(header + prologue)
+	for _, c := range constants {
+		fmt.Fprintf(&b, "DATA %s<>+0(SB)/8, $%#x // %s\nGLOBL %[1]s<>(SB), RODATA|NOPTR, $8\n", c.name, c.bits, c.what)
+	}
 	for _, k := range kernels {
 		for _, set := range []string{"AVX512", "AVX2"} {
 			w := &writer{Buffer: &b, kernel: k, set: set, arguments: k.parse(), registers: map[string]int{}}
@@ -162,8 +165,11 @@ func (w *writer) lastLanes() {
 
 // body writes the program once.
 func (w *writer) body() {
-	for text := range strings.Lines(strings.TrimSpace(w.program)) {
+	for text := range strings.Lines(w.program) {
 		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
 		switch op := words[0]; op {
 		case "load", "load32":
 			w.load(words[1], words[2], op == "load32")
@@ -178,6 +184,12 @@ func (w *writer) body() {
 			} else {
 				w.line("VCVTPD2PSY %s, %s", w.full(x), w.half(w.register(words[1])))
 			}
+		case "set":
+			w.line("VBROADCASTSD %s<>(SB), %s", words[2], w.full(w.register(words[1])))
+		case "select":
+			w.choose(words[1], words[2], words[3], words[4])
+		case "shift":
+			w.line("VPSLLQ $%s, %s, %s", words[3], w.full(w.register(words[2])), w.full(w.register(words[1])))
 		case "sqrt":
 			x := w.register(words[2])
 			w.line("VSQRT%s %s, %s", w.suffix(), w.full(x), w.full(w.register(words[1])))
@@ -195,8 +207,11 @@ func (w *writer) arithmetic(op, dst, x, y string) {
 	if narrow {
 		full, mnemonic = w.half, "V"+strings.ToUpper(operation)+"PS"
 	}
-	if op == "maxbits" {
+	switch op {
+	case "maxbits":
 		mnemonic = "VPMAXUD"
+	case "addbits":
+		mnemonic = "VPADDQ"
 	}
 	// The assembler names the operands from the last to the first.
 	from, by := full(w.register(x)), full(w.register(y))
@@ -216,6 +231,18 @@ func (w *writer) keep(dst, x, by string) {
 	w.line("VXORPS Y14, Y14, Y14")
 	w.line("VCMPPS $6, Y14, %s, Y14", compared)
 	w.line("VANDPS Y14, %s, %s", source, to)
+}
+
+// choose writes dst = x where by has no sign, else y, of float64.
+func (w *writer) choose(dst, by, x, y string) {
+	sign, to := w.full(w.register(by)), w.full(w.register(dst))
+	from, other := w.full(w.register(x)), w.full(w.register(y))
+	if w.set == "AVX512" {
+		w.line("VPMOVQ2M %s, K2", sign)
+		w.line("VBLENDMPD %s, %s, K2, %s", other, from, to)
+		return
+	}
+	w.line("VBLENDVPD %s, %s, %s, %s", sign, other, from, to)
 }
 
 // load fills a register from the argument called name, turning float32 into

@@ -252,6 +252,8 @@ var kernels = []kernel{
 		round g32 g
 		store32 g32 grad`},
 
+	{name: "crossEntropy", formula: "losses and grad as kernel.CrossEntropy has them",
+		arguments: "losses:column64 grad logits labels weights", double: true, program: entropy},
 	{name: "pairSumBackward", formula: "gradX += factor·(sum − x) rounded",
 		arguments: "gradX x sum:column64", scalars: "factor", double: true, program: `
 		load s sum
