@@ -11,6 +11,8 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/pace"
+	"tandem/algo/table"
+	"tandem/algo/unit"
 )
 
 // The training modes.
@@ -55,6 +57,12 @@ const (
 
 // DensePrecisions lists what DensePrecision may be.
 func DensePrecisions() []string { return []string{FP32, BF16} }
+
+// What a PS does that may hold no more rows.
+const (
+	RefuseRows   = "refuse"
+	SecondChance = "second-chance"
+)
 
 // Training describes how a model is trained, the same for simulator and
 // runtime. The zero value of a field is not its default: start from Default.
@@ -134,8 +142,19 @@ type Training struct {
 	// means 1.
 	RowAdmission float64 `yaml:"row-admission"`
 	// RowCapacity is the number of rows that one PS may hold; 0: no limit.
-	RowCapacity int    `yaml:"row-capacity"`
-	Seed        uint64 `yaml:"seed"` // of parameters, rows and the order of samples
+	RowCapacity int `yaml:"row-capacity"`
+	// RowMemory is the memory that the rows of one PS, and what finds them, may take;
+	// 0: no limit.
+	RowMemory unit.Bytes `yaml:"row-memory"`
+	// RowEviction is what a PS does that may hold no more rows: refuse ends the run,
+	// second-chance gives a new row the place of one that has not been read for long.
+	// What is evicted depends on what else is on the PS, so sync equals sequential
+	// only with one PS.
+	RowEviction string `yaml:"row-eviction"`
+	// RowPrecision is the form of embedding values in rows: fp32, or bf16 or fp16,
+	// rounded at random. Optimizer state is fp32.
+	RowPrecision string `yaml:"row-precision"`
+	Seed         uint64 `yaml:"seed"` // of parameters, rows and the order of samples
 }
 
 // Default returns a training of the default network in hybrid mode.
@@ -143,7 +162,8 @@ func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), DensePrecision: FP32, Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
-		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw, Seed: 1,
+		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw,
+		RowEviction: RefuseRows, RowPrecision: table.FP32.String(), Seed: 1,
 	}
 }
 
@@ -242,6 +262,10 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("row-admission = %g; want above 0 and at most 1, or 0 for 1", t.RowAdmission)
 	case t.RowCapacity < 0:
 		return fmt.Errorf("row-capacity = %d; want 0 or more", t.RowCapacity)
+	case t.RowMemory < 0:
+		return fmt.Errorf("row-memory = %v; want 0 or more", t.RowMemory)
+	case t.RowEviction == SecondChance && t.RowCapacity == 0 && t.RowMemory == 0:
+		return fmt.Errorf("row-eviction = %s needs a limit: set row-memory or row-capacity", t.RowEviction)
 	}
 	return t.validateParts()
 }
@@ -257,6 +281,8 @@ func (t *Training) validateChoices() error {
 		{"wire", string(t.Wire), Wires()},
 		{"dense-precision", t.DensePrecision, DensePrecisions()},
 		{"index", t.Index, []string{IndexRaw, IndexCompressed}},
+		{"row-eviction", t.RowEviction, []string{RefuseRows, SecondChance}},
+		{"row-precision", t.RowPrecision, table.Precisions()},
 	} {
 		if !slices.Contains(f.known, f.value) {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))

@@ -79,7 +79,7 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 	}
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, headerBytes+4*dim)
+		n := t.advance(&c, signs, at, t.stateAt)
 		part, out := signs[at:at+n], dst[at*dim:(at+n)*dim]
 		for i := 0; i < n; i++ {
 			lo := i
@@ -88,7 +88,7 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 			if i == n {
 				break
 			}
-			if err := t.read(&c, part, i, admits); err != nil {
+			if err := t.provide(&c, part, i, admits); err != nil {
 				return err
 			}
 			if c.rows[i] < 0 {
@@ -105,9 +105,9 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 	return nil
 }
 
-// read settles one sign of a chunk, and creates its row if that is absent and
+// provide settles one sign of a chunk, and creates its row if that is absent and
 // admitted.
-func (t *Table) read(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
+func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
 	hash := rng.Mix(signs[i])
 	row := t.find(signs[i], hash)
 	switch {
@@ -146,7 +146,7 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 	mustMatch("dst", len(dst), len(signs)*dim)
 	var c chunk
 	for at := 0; at < len(signs); {
-		n := t.advance(&c, signs, at, headerBytes+4*dim)
+		n := t.advance(&c, signs, at, t.stateAt)
 		t.settle(&c, signs[at:at+n])
 		out := dst[at*dim : (at+n)*dim]
 		lo := 0 // rows from here on are wanted and not yet copied
@@ -222,13 +222,17 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 				continue
 			}
 			outcome.Applied++
-			countUpdate((*[headerWords]uint32)(c.places[i]))
 			if read != nil && read.Missed != nil {
 				read.Missed(read.missed(at+i, c.counts[i]))
 			}
 		}
 		at += n
 	}
+	t.outcomes.Applied += outcome.Applied
+	t.outcomes.Missing += outcome.Missing
+	t.outcomes.Refused += outcome.Refused
+	t.outcomes.Evicted += outcome.Evicted
+	t.outcomes.NonFinite += outcome.NonFinite
 	return outcome
 }
 
@@ -238,7 +242,7 @@ func (t *Table) update(c *chunk, grads []float32) {
 	dim := t.config.Dim
 	n := len(grads) / dim
 	c.batch = opt.Batch{
-		Places: c.places[:n], ValuesAt: headerBytes, StateAt: headerBytes + 4*dim, Dim: dim,
+		Places: c.places[:n], ValuesAt: headerBytes, StateAt: t.stateAt, Dim: dim,
 		Grads: grads, Rates: c.rates[:n], Done: c.done[:n],
 	}
 	if c.behind(n) {
@@ -248,7 +252,12 @@ func (t *Table) update(c *chunk, grads []float32) {
 			t.ahead(c, i, t.rowBytes)
 		}
 	}
-	if t.many != nil && t.many.ApplyBatch(&c.batch) {
+	if t.many != nil && t.config.Precision == FP32 && t.many.ApplyBatch(&c.batch) {
+		for i, done := range c.done[:n] {
+			if done {
+				countUpdate((*[headerWords]uint32)(c.places[i]))
+			}
+		}
 		return
 	}
 	for i, row := range c.rows[:n] {
@@ -256,10 +265,20 @@ func (t *Table) update(c *chunk, grads []float32) {
 			t.ahead(c, i, t.rowBytes)
 		}
 		if c.done[i] = row >= 0; row >= 0 {
-			_, values := t.row(int(row))
-			c.done[i] = t.config.Optimizer.Apply(values[:dim:dim], values[dim:], grads[i*dim:(i+1)*dim], c.rates[i])
+			c.done[i] = t.updateOne(int(row), grads[i*dim:(i+1)*dim], c.rates[i])
 		}
 	}
+}
+
+// updateOne is the update of one row.
+func (t *Table) updateOne(row int, grad []float32, rate float32) bool {
+	embedding := t.open(row)
+	if !t.config.Optimizer.Apply(embedding, t.state(row), grad, rate) {
+		return false
+	}
+	countUpdate(t.header(row))
+	t.close(row, embedding)
+	return true
 }
 
 // lose counts what became of a gradient that was not applied to its row, −1 for

@@ -2,5 +2,8 @@ package table
 
 import "tandem/algo/isa"
 
+// Round returns what a value becomes in a row, by random bits.
+func Round(p Precision, v float32, random uint32) float32 { return p.widen(p.narrow(v, random)) }
+
 // Use has a table use a set of vector instructions from now on.
 func (t *Table) Use(set isa.Set) { t.set = set }

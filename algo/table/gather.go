@@ -14,18 +14,27 @@ func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 	if !c.behind(hi) { // near the end of the batch
 		nextPlaces, groupPlaces = nil, nil
 		for i := lo; i < hi; i++ {
-			t.ahead(c, i, headerBytes+4*dim)
+			t.ahead(c, i, t.stateAt)
 		}
 	}
-	switch v := t.view(); t.set {
-	case isa.AVX512:
-		gatherAVX512(&v, &rows[0], len(rows), &dst[0], dim, nextPlaces, groupPlaces)
-	case isa.AVX2:
-		gatherAVX2(&v, &rows[0], len(rows), &dst[0], dim, nextPlaces, groupPlaces)
-	default:
+	v := t.view()
+	from, n, to := &rows[0], len(rows), &dst[0]
+	switch p, wide := t.config.Precision, t.set == isa.AVX512; {
+	case t.set == isa.Portable:
 		for i, row := range rows {
-			_, values := t.row(int(row))
-			copy(dst[i*dim:(i+1)*dim], values)
+			t.read(dst[i*dim:(i+1)*dim], int(row))
 		}
+	case p == FP32 && wide:
+		gatherFP32AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == FP32:
+		gatherFP32AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == BF16 && wide:
+		gatherBF16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == BF16:
+		gatherBF16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case wide:
+		gatherFP16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	default:
+		gatherFP16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
 	}
 }

@@ -32,7 +32,19 @@ func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int
 // The gathers ask for n rows and n groups ahead, unless the lines are nil.
 //
 //go:noescape
-func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+
+//go:noescape
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+
+//go:noescape
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+
+//go:noescape
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+
+//go:noescape
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)

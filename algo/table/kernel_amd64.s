@@ -185,10 +185,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 //
 // R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherAVX512(SB), NOSPLIT, $8-56
+TEXT ·gatherFP32AVX512(SB), NOSPLIT, $8-56
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
@@ -237,7 +237,133 @@ piece:
 rest:
 	ADDQ $16, R12
 	JZ   done
-	VMOVUPS const_headerBytes(R14), K1, Z0
+	VMOVUPS.Z const_headerBytes(R14), K1, Z0
+	VMOVUPS Z0, K1, (BX)
+	LEAQ (BX)(R12*4), BX
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
+// func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+//
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherBF16AVX512(SB), NOSPLIT, $8-56
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
+	SLABS
+	MOVQ  R13, AX
+	ANDQ  $15, AX
+	MOVQ  $1, R12
+	XCHGQ AX, CX
+	SHLQ  CX, R12
+	XCHGQ AX, CX
+	DECQ  R12
+	KMOVW R12, K1 // the lanes of the last, shorter piece
+row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*2), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $16, R12
+	JLT  rest
+piece:
+	VPMOVZXWD const_headerBytes(R14), Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z0, (BX)
+	ADDQ $(2*16), R14
+	ADDQ $(4*16), BX
+	SUBQ $16, R12
+	JGE  piece
+rest:
+	ADDQ $16, R12
+	JZ   done
+	VMOVDQU16.Z const_headerBytes(R14), K1, Y0
+	VPMOVZXWD Y0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z0, K1, (BX)
+	LEAQ (BX)(R12*4), BX
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
+// func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+//
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherFP16AVX512(SB), NOSPLIT, $8-56
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
+	SLABS
+	MOVQ  R13, AX
+	ANDQ  $15, AX
+	MOVQ  $1, R12
+	XCHGQ AX, CX
+	SHLQ  CX, R12
+	XCHGQ AX, CX
+	DECQ  R12
+	KMOVW R12, K1 // the lanes of the last, shorter piece
+row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*2), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $16, R12
+	JLT  rest
+piece:
+	VCVTPH2PS const_headerBytes(R14), Z0
+	VMOVUPS Z0, (BX)
+	ADDQ $(2*16), R14
+	ADDQ $(4*16), BX
+	SUBQ $16, R12
+	JGE  piece
+rest:
+	ADDQ $16, R12
+	JZ   done
+	VMOVDQU16.Z const_headerBytes(R14), K1, Y0
+	VCVTPH2PS Y0, Z0
 	VMOVUPS Z0, K1, (BX)
 	LEAQ (BX)(R12*4), BX
 done:
@@ -318,10 +444,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+// func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
 //
 // R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
-TEXT ·gatherAVX2(SB), NOSPLIT, $8-56
+TEXT ·gatherFP32AVX2(SB), NOSPLIT, $8-56
 	MOVQ v+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ n+16(FP), DX
@@ -366,6 +492,125 @@ one:
 	VMOVSS const_headerBytes(R14), X0
 	VMOVSS X0, (BX)
 	ADDQ $4, R14
+	ADDQ $4, BX
+	DECQ R12
+	JNZ  one
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
+// func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+//
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherBF16AVX2(SB), NOSPLIT, $8-56
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
+	SLABS
+row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*2), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $8, R12
+	JLT  rest
+piece:
+	VPMOVZXWD const_headerBytes(R14), Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS Y0, (BX)
+	ADDQ $(2*8), R14
+	ADDQ $(4*8), BX
+	SUBQ $8, R12
+	JGE  piece
+rest:
+	ADDQ $8, R12
+	JZ   done
+one:
+	MOVWLZX const_headerBytes(R14), AX
+	SHLL $16, AX
+	VMOVD AX, X0
+	VMOVSS X0, (BX)
+	ADDQ $2, R14
+	ADDQ $4, BX
+	DECQ R12
+	JNZ  one
+done:
+	ADDQ $4, SI
+	CMPQ SI, DX
+	JB   row
+	VZEROUPPER
+	RET
+// func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+//
+// R12 counts the values of a row that are left. R8 and R9 are the lines ahead.
+TEXT ·gatherFP16AVX2(SB), NOSPLIT, $8-56
+	MOVQ v+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), DX
+	LEAQ (SI)(DX*4), DX
+	MOVQ dst+24(FP), BX
+	MOVQ dim+32(FP), R13
+	MOVQ nextPlaces+40(FP), R8
+	MOVQ groupPlaces+48(FP), R9
+	SLABS
+row:
+	TESTQ R8, R8
+	JZ   fetched
+	MOVQ (R9), R14
+	PREFETCHT0 (R14)
+	MOVQ (R8), R14
+	LEAQ const_headerBytes(R14)(R13*2), R15
+	ANDQ $-const_lineBytes, R14
+fetch:
+	PREFETCHT0 (R14)
+	ADDQ $const_lineBytes, R14
+	CMPQ R14, R15
+	JB   fetch
+	ADDQ $8, R8
+	ADDQ $8, R9
+fetched:
+	MOVL (SI), R15
+	ROW
+	MOVQ R13, R12
+	SUBQ $8, R12
+	JLT  rest
+piece:
+	VCVTPH2PS const_headerBytes(R14), Y0
+	VMOVUPS Y0, (BX)
+	ADDQ $(2*8), R14
+	ADDQ $(4*8), BX
+	SUBQ $8, R12
+	JGE  piece
+rest:
+	ADDQ $8, R12
+	JZ   done
+one:
+	MOVWLZX const_headerBytes(R14), AX
+	VMOVD AX, X0
+	VCVTPH2PS X0, X0
+	VMOVSS X0, (BX)
+	ADDQ $2, R14
 	ADDQ $4, BX
 	DECQ R12
 	JNZ  one

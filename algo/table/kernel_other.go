@@ -22,14 +22,30 @@ func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int
 	panic(noKernel)
 }
 
-func gatherAVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
-	panic(noKernel)
-}
-
-func gatherAVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
-	panic(noKernel)
-}
-
 func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int {
+	panic(noKernel)
+}
+
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+	panic(noKernel)
+}
+
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }

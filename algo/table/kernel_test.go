@@ -22,12 +22,13 @@ func TestKernelsAreTheirPortableForms(t *testing.T) {
 		dim := rapid.SampledFrom([]int{1, 3, 8, 15, 16, 17, 31, 32, 33, 64, 128}).Draw(t, "dim")
 		spec := opt.DefaultRow()
 		spec.Kind = rapid.SampledFrom([]string{opt.SGD, opt.Adagrad, opt.RowwiseAdagrad, opt.Adam}).Draw(t, "optimizer")
+		precision := rapid.SampledFrom([]table.Precision{table.FP32, table.BF16, table.FP16}).Draw(t, "precision")
 		known := rapid.SampledFrom([]uint64{1, 100, 3000}).Draw(t, "known signs")
 		seed, skip := rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 15).Draw(t, "misalignment")
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(60, 200)), 1, 6).Draw(t, "batches")
 		var want []string
 		for _, set := range isa.Sets() {
-			got := trace(dim, spec, set, rng.New(seed, "kernels"), known, sizes, skip)
+			got := trace(dim, spec, precision, set, rng.New(seed, "kernels"), known, sizes, skip)
 			if set == isa.Portable {
 				want = got
 			} else if !slices.Equal(got, want) {
@@ -38,9 +39,9 @@ func TestKernelsAreTheirPortableForms(t *testing.T) {
 }
 
 // trace uses a table in all ways and returns what it has shown.
-func trace(dim int, spec opt.RowSpec, set isa.Set, draw interface{ Uint64N(uint64) uint64 }, known uint64, sizes []int, skip int) (shown []string) {
+func trace(dim int, spec opt.RowSpec, precision table.Precision, set isa.Set, draw interface{ Uint64N(uint64) uint64 }, known uint64, sizes []int, skip int) (shown []string) {
 	optimizer, _ := opt.NewRow(spec)
-	tab, _ := table.New(table.Config{Dim: dim, Optimizer: optimizer, InitBound: 0.1}, table.Heap{})
+	tab, _ := table.New(table.Config{Dim: dim, Optimizer: optimizer, InitBound: 0.1, Precision: precision}, table.Heap{})
 	tab.Use(set)
 	for step, n := range sizes {
 		signs, counts := make([]uint64, skip+n)[skip:], make([]uint32, n)

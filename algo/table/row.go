@@ -19,7 +19,7 @@ const (
 )
 
 // setHeader writes the header of a new row.
-func setHeader(words []uint32, sign uint64) {
+func setHeader(words *[headerWords]uint32, sign uint64) {
 	words[0], words[1], words[2] = uint32(sign), uint32(sign>>32), valid
 }
 
@@ -36,11 +36,38 @@ func (t *Table) place(row int) unsafe.Pointer {
 	return unsafe.Add(t.slabs[row>>t.slabShift], (row&(1<<t.slabShift-1))*t.rowBytes)
 }
 
-// row returns the whole row as integers and its values, which are embedding ‖
-// state, as numbers. Both views are of the same bytes.
-func (t *Table) row(row int) (words []uint32, values []float32) {
-	start, n := t.place(row), t.rowBytes/4
-	return unsafe.Slice((*uint32)(start), n), unsafe.Slice((*float32)(unsafe.Add(start, headerBytes)), n-headerWords)
+// values returns the embedding of a row of FP32, where it lies.
+func (t *Table) values(row int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Add(t.place(row), headerBytes)), t.config.Dim)
+}
+
+// halves returns the embedding of a row of any other precision, where it lies.
+func (t *Table) halves(row int) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Add(t.place(row), headerBytes)), t.config.Dim)
+}
+
+// state returns the optimizer state of a row, where it lies.
+func (t *Table) state(row int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Add(t.place(row), t.stateAt)), (t.rowBytes-t.stateAt)/4)
+}
+
+// open returns the embedding of a row, to be changed until close writes it back.
+func (t *Table) open(row int) []float32 {
+	if t.config.Precision == FP32 {
+		return t.values(row)
+	}
+	if t.wide == nil {
+		t.wide = make([]float32, t.config.Dim)
+	}
+	t.widenAll(t.wide, row)
+	return t.wide
+}
+
+// close writes back what open has returned, rounded.
+func (t *Table) close(row int, embedding []float32) {
+	if t.config.Precision != FP32 {
+		t.narrowAll(row, embedding, t.updatesOf(row))
+	}
 }
 
 // header returns the header of a row.
@@ -58,15 +85,28 @@ func (t *Table) updatesOf(row int) uint32 {
 }
 
 // All iterates over the rows, as sign and values, in the order of their creation;
-// a row that took the place of one evicted comes at its place. The values are the embedding (the first Dim) and the optimizer state;
-// they alias the table and must not be changed.
+// a row that took the place of one evicted comes at its place. The values are the
+// embedding (the first Dim) and the optimizer state. They hold until the next row
+// and must not be changed.
 func (t *Table) All() iter.Seq2[uint64, []float32] {
 	return func(yield func(uint64, []float32) bool) {
+		var values []float32
 		for row := range t.rows {
-			if _, values := t.row(row); !yield(t.signOf(row), values) {
+			values = append(values[:0], make([]float32, t.config.Dim)...)
+			t.read(values, row)
+			if !yield(t.signOf(row), append(values, t.state(row)...)) {
 				return
 			}
 		}
+	}
+}
+
+// read copies the embedding of a row.
+func (t *Table) read(dst []float32, row int) {
+	if t.config.Precision == FP32 {
+		copy(dst, t.values(row))
+	} else {
+		t.widenAll(dst, row)
 	}
 }
 

@@ -44,6 +44,8 @@ type Config struct {
 	// Admission is the probability that a LookupStep creates a row that is absent,
 	// in [0, 1]; 0 means 1.
 	Admission float64
+	// Precision is the form of the embedding values.
+	Precision Precision
 	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
 	MaxRows int
 	// MaxBytes is the most that Memory may come to; 0 for no limit. A table that
@@ -74,8 +76,10 @@ func (c *Config) validate() error {
 		return fmt.Errorf("table: admission = %v, want 0 to 1", c.Admission)
 	case c.MaxRows < 0 || c.MaxRows > rowLimit:
 		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
+	case c.Precision > FP16:
+		return fmt.Errorf("table: precision %d: want fp32, bf16 or fp16", c.Precision)
 	case c.MaxBytes < 0:
-		return fmt.Errorf("table: max bytes = %d, want at least 0", c.MaxBytes)
+		return fmt.Errorf("table: memory = %d, want at least 0", c.MaxBytes)
 	}
 	return nil
 }
@@ -85,16 +89,20 @@ type Table struct {
 	config    Config
 	arena     Arena
 	maxRows   int
-	rowBytes  int  // header, embedding and state
-	slabShift uint // a slab holds 1<<slabShift rows
+	rowBytes  int    // header, embedding and state
+	stateAt   int    // bytes from a row to its state
+	rounding  uint64 // what the random bits of rounding follow from
+	slabShift uint   // a slab holds 1<<slabShift rows
 	slabs     []unsafe.Pointer
 	rows      int
 	evicted   int
+	outcomes  Outcome
 	hand      int // the row that eviction looks at next
 	index     index
 	set       isa.Set // what kernels may use
 	many      manyOptimizer
-	work      *chunk // of Apply, which nothing runs beside
+	work      *chunk    // of Apply, which nothing runs beside
+	wide      []float32 // of open, likewise
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
@@ -112,11 +120,13 @@ func New(config Config, arena Arena) (*Table, error) {
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
 	}
-	t.rowBytes = headerBytes + 4*(config.Dim+config.Optimizer.StateSize(config.Dim))
+	t.stateAt = headerBytes + config.Precision.bytes(config.Dim)
+	t.rowBytes = t.stateAt + 4*config.Optimizer.StateSize(config.Dim)
+	t.rounding = rng.Key(config.Seed, "rounding")
 	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
 	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
 	if least := t.leastBytes(); config.MaxBytes > 0 && config.MaxBytes < least {
-		return nil, fmt.Errorf("table: max bytes = %v, less than the %v that the first %d rows take: raise it, or use fewer or narrower rows",
+		return nil, fmt.Errorf("table: %v of memory, less than the %v that the first %d rows take: allow more, or make rows narrower",
 			config.MaxBytes, least, min(LeastRows, t.maxRows))
 	}
 	return t, nil
@@ -127,6 +137,9 @@ func (t *Table) Dim() int { return t.config.Dim }
 
 // Evicted returns how many rows have been evicted.
 func (t *Table) Evicted() int { return t.evicted }
+
+// Outcomes returns what has become of all gradient rows so far.
+func (t *Table) Outcomes() Outcome { return t.outcomes }
 
 // Len returns the number of rows.
 func (t *Table) Len() int { return t.rows }
@@ -160,9 +173,8 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	default:
 		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
-	words, values := t.row(row)
-	t.initialize(values, sign)
-	setHeader(words, sign)
+	setHeader(t.header(row), sign)
+	t.initialize(row, sign)
 	t.index.insert(hash, row)
 	return row, nil
 }
@@ -205,20 +217,21 @@ func (t *Table) reserve() error {
 // initialize writes the values of a row that has never been updated: each of
 // the embedding is −InitBound + 2·InitBound·u, with u in [0, 1) the value of
 // the stream (seed, "row", sign) at its place.
-func (t *Table) initialize(values []float32, sign uint64) {
-	key := rng.Key(t.config.Seed, "row", sign)
-	embedding := values[:t.config.Dim]
+func (t *Table) initialize(row int, sign uint64) {
+	key, bound := rng.Key(t.config.Seed, "row", sign), t.config.InitBound
+	embedding := t.open(row)
 	for i := range embedding {
-		embedding[i] = float32(2*t.config.InitBound*rng.Unit(key, i)) - t.config.InitBound
+		embedding[i] = float32(2*bound*rng.Unit(key, i)) - bound
 	}
-	t.config.Optimizer.Init(values[t.config.Dim:])
+	t.close(row, embedding)
+	t.config.Optimizer.Init(t.state(row))
 }
 
 // Clone returns a table of the same rows that shares no memory with t except
 // the optimizer. Its rows, present and future, live on the heap.
 func (t *Table) Clone() *Table {
 	clone := *t
-	clone.arena, clone.work = Heap{}, new(chunk)
+	clone.arena, clone.work, clone.wide = Heap{}, new(chunk), nil
 	clone.index = t.index.clone()
 	clone.slabs = slices.Clone(t.slabs)
 	size := t.rowBytes << t.slabShift

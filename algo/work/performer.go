@@ -136,9 +136,18 @@ func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return table.New(table.Config{
-		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), MaxRows: t.RowCapacity, Admission: t.RowAdmission,
+	precision, err := table.ParsePrecision(t.RowPrecision)
+	if err != nil {
+		return nil, fmt.Errorf("row-precision: %w", err)
+	}
+	rows, err := table.New(table.Config{
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), Admission: t.RowAdmission, Precision: precision,
+		MaxRows: t.RowCapacity, MaxBytes: t.RowMemory, Evict: t.RowEviction == job.SecondChance,
 	}, arena)
+	if err != nil {
+		return nil, fmt.Errorf("rows of one PS: %w", err)
+	}
+	return rows, nil
 }
 
 // Layout returns the layout of the dense network.

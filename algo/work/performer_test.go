@@ -96,6 +96,46 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	}
 }
 
+// Narrow rows change none of that: the random bits of their rounding follow from
+// what a row has been through. Eviction keeps it for one PS, read by as many ranks:
+// what goes depends on what else is there, and on the order of reads.
+func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
+	source := newColumns(16*4, 16)
+	for _, precision := range []table.Precision{table.BF16, table.FP16} {
+		settings := func(ranks, servers int) job.Training {
+			one := training(ranks, servers)
+			one.RowPrecision = precision.String()
+			return one
+		}
+		q := mustNewSequential(t, settings(1, 1), source)
+		mustStep(t, q, source.Steps())
+		rows := q.Rows().Len()
+		for _, ranks := range []int{1, 2, 4} {
+			s := newScript(t, settings(ranks, 3), source)
+			for range source.Steps() {
+				s.train(false)
+			}
+			if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
+			}
+			evicting := settings(ranks, 1)
+			evicting.RowCapacity, evicting.RowEviction = rows/2, job.SecondChance
+			q := mustNewSequential(t, evicting, source)
+			mustStep(t, q, source.Steps())
+			s = newScript(t, evicting, source)
+			for range source.Steps() {
+				s.train(false)
+			}
+			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
+				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
+			}
+			if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision, ranks)
+			}
+		}
+	}
+}
+
 // A put is applied at the rate of its own step, however late it comes.
 func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 	settings := training(1, 1)

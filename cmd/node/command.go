@@ -19,6 +19,7 @@ import (
 	"tandem/datasets"
 	"tandem/runtime/engine"
 	"tandem/runtime/live"
+	"tandem/runtime/memory"
 	"tandem/runtime/node"
 	"tandem/runtime/record"
 )
@@ -162,7 +163,7 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 	}
 	err = node.Run(ctx, node.Config{
 		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait, Job: fingerprint, Training: j.Training,
-		Machine:  work.Machine{Products: products},
+		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Open: func() (batch.Source, error) {
 			data, err := p.open(j, f)

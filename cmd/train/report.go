@@ -62,6 +62,7 @@ type row struct {
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
 	StalenessDense   metric.HistogramSummary `json:"staleness_dense"` // per push to a dense PS, in pushes
 	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
+	EmbeddingRows    rowStore                `json:"embedding_rows"`  // of the first seed
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
@@ -90,11 +91,11 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) 
 	}
 }
 
-func (r *report) add(c contender, results []*train.Result) {
+func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
 	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
-		Ranks: first.Training.Ranks, Processes: first.Processes, predicted: first.Probabilities}
+		Ranks: first.Training.Ranks, Processes: first.Processes, EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
@@ -159,6 +160,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(w, "Staleness, mean and max: what a read of an embedding PS has missed of earlier batches of its own rank (own) and of")
 	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
 	r.writeReading(w)
+	r.writeRows(w)
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}

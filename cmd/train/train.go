@@ -20,6 +20,7 @@ import (
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
 	"tandem/runtime/engine"
+	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
 
@@ -89,6 +90,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	first := j.Training.Seed
 	for i, c := range all {
 		var results []*train.Result
+		var stores []rowStore
 		for n := range f.seeds {
 			t := c.training
 			t.Seed = first + uint64(n)
@@ -96,6 +98,8 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			if err != nil {
 				return nil, err
 			}
+			arena := new(memory.Arena)
+			machine.Arena = arena
 			o := train.Options{Machine: machine, Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}}
@@ -108,18 +112,28 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 				run = recorded
 			}
 			j.Training = t
-			result, err := run(ctx, j, source, data.Test, o, folder)
+			result, store, err := inArena(arena, func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			results = append(results, result)
+			results, stores = append(results, result), append(stores, store)
 			r.readingTook(c.name, source.Waited(), result.Wall)
 		}
-		r.add(c, results)
+		r.add(c, results, stores)
 	}
 	r.compare(firstLabel(data))
 	r.WallSeconds = p.now().Sub(start).Seconds()
 	return r, nil
+}
+
+// inArena runs a training whose rows are in an arena, and gives that back.
+func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Result, rowStore, error) {
+	result, err := run()
+	if err != nil {
+		return nil, rowStore{}, err // the program ends
+	}
+	store, err := newRowStore(result, arena)
+	return result, store, errors.Join(err, arena.Close())
 }
 
 // A runner trains and evaluates a job as train.Run does, and may leave files in

@@ -42,8 +42,11 @@ type Result struct {
 	// equal bits, equal digests, however many PSs held the rows. Where several roles
 	// hold the dense network between them, its digest folds theirs.
 	DenseDigest, RowsDigest uint64
-	Rows                    int // embedding rows at the end
-	Processes               int // that the roles were in
+	Rows                    int        // embedding rows at the end
+	RowMemory               unit.Bytes // that they take, with what finds them
+	EvictedRows             int        // rows that made room for others
+	EvictedGradients        int        // row gradients that found their row evicted
+	Processes               int        // that the roles were in
 }
 
 // Options are what a run computes with and may be watched with. The zero value is
@@ -118,6 +121,9 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	for _, shard := range shards {
 		r.RowsDigest += shard.Digest()
 		r.Rows += shard.Len()
+		r.RowMemory += shard.Memory()
+		r.EvictedRows += shard.Evicted()
+		r.EvictedGradients += shard.Outcomes().Evicted
 	}
 }
 

@@ -20,8 +20,15 @@ type set struct {
 	R     string // what the names of registers begin with
 	Lanes int    // float32 in a register
 	Last  int    // Lanes − 1
+	Forms []form // of the values of rows
 	// Whole and Rest move all lanes, or those of a mask.
 	Whole, Rest move
+}
+
+// A form is a precision of values.
+type form struct {
+	Name  string
+	Bytes int
 }
 
 // A move is how values come into registers and out of them.
@@ -32,9 +39,10 @@ type move struct {
 }
 
 func sets() []set {
+	forms := []form{{"FP32", 4}, {"BF16", 2}, {"FP16", 2}}
 	return []set{
-		{"AVX512", true, "Z", 16, 15, move{true, "Z", "VMOVUPS", "VMOVUPS", ""}, move{true, "Z", "VMOVUPS.Z", "VMOVUPS", "K1, "}},
-		{"AVX2", false, "Y", 8, 7, move{false, "Y", "VMOVUPS", "VMOVUPS", ""}, move{false, "Y", "VMASKMOVPS", "VMASKMOVPS", "Y15, "}},
+		{"AVX512", true, "Z", 16, 15, forms, move{true, "Z", "VMOVUPS", "VMOVUPS", ""}, move{true, "Z", "VMOVUPS.Z", "VMOVUPS", "K1, "}},
+		{"AVX2", false, "Y", 8, 7, forms, move{false, "Y", "VMOVUPS", "VMOVUPS", ""}, move{false, "Y", "VMASKMOVPS", "VMASKMOVPS", "Y15, "}},
 	}
 }
 

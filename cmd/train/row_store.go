@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"tandem/algo/unit"
+	"tandem/runtime/memory"
+	"tandem/runtime/train"
+)
+
+// rowStore is what embedding rows took at the end of a run. Where roles are
+// processes of their own, only they know.
+type rowStore struct {
+	Rows             int     `json:"rows"`
+	Bytes            int64   `json:"bytes"`             // of rows and what finds them
+	ResidentBytes    int64   `json:"resident_bytes"`    // of these, in memory; 0 where the system does not tell
+	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
+	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
+	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
+}
+
+// newRowStore returns what a run has left in an arena.
+func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
+	use, err := arena.Use()
+	s := rowStore{
+		Rows: result.Rows, Bytes: int64(result.RowMemory), ResidentBytes: int64(use.Resident),
+		EvictedRows: result.EvictedRows, EvictedGradients: result.EvictedGradients,
+	}
+	if use.Resident > 0 {
+		s.HugePageShare = float64(use.Huge) / float64(use.Resident)
+	}
+	return s, err
+}
+
+// writeRows says what the rows of every run took.
+func (r *report) writeRows(w io.Writer) {
+	for _, line := range r.Runs {
+		s := line.EmbeddingRows
+		if s.Bytes == 0 {
+			continue // elsewhere
+		}
+		fmt.Fprintf(w, "%s: %d embedding rows in %v", line.Mode, s.Rows, unit.Bytes(s.Bytes))
+		if s.ResidentBytes > 0 {
+			fmt.Fprintf(w, ", %.0f %% of it in huge pages", 100*s.HugePageShare)
+		}
+		if s.EvictedRows > 0 {
+			fmt.Fprintf(w, "; %d made room for others, %d gradients came too late for theirs", s.EvictedRows, s.EvictedGradients)
+		}
+		fmt.Fprintln(w)
+	}
+}
