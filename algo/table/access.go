@@ -228,6 +228,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		}
 		at += n
 	}
+	c.batch = opt.Batch{} // lets go of the gradients
 	t.outcomes.Applied += outcome.Applied
 	t.outcomes.Missing += outcome.Missing
 	t.outcomes.Refused += outcome.Refused

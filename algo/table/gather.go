@@ -1,6 +1,10 @@
 package table
 
-import "tandem/algo/isa"
+import (
+	"unsafe"
+
+	"tandem/algo/isa"
+)
 
 // gather copies the embeddings of those rows of a chunk from lo to hi, all of
 // which exist, to dst, and asks for what is as far on in the chunks behind.
@@ -17,6 +21,13 @@ func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 			t.ahead(c, i, t.stateAt)
 		}
 	}
+	t.copyRows(dst, rows, nextPlaces, groupPlaces)
+}
+
+// copyRows copies the embeddings of rows, and asks for as many places as there are
+// rows, unless nil.
+func (t *Table) copyRows(dst []float32, rows []int32, nextPlaces, groupPlaces *unsafe.Pointer) {
+	dim := t.config.Dim
 	v := t.view()
 	from, n, to := &rows[0], len(rows), &dst[0]
 	switch p, wide := t.config.Precision, t.set == isa.AVX512; {

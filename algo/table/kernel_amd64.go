@@ -48,3 +48,11 @@ func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPl
 
 //go:noescape
 func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+
+// The narrowings are narrowAll of n ≥ 1 values.
+//
+//go:noescape
+func narrowBF16AVX512(dst *uint16, values *float32, n int, key uint64)
+
+//go:noescape
+func narrowFP16AVX512(dst *uint16, values *float32, n int, key uint64)

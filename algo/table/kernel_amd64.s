@@ -620,3 +620,148 @@ done:
 	JB   row
 	VZEROUPPER
 	RET
+// The element numbers times the step of randomBits.
+DATA steps<>+0(SB)/4, $0
+DATA steps<>+4(SB)/4, $2654435769
+DATA steps<>+8(SB)/4, $1013904242
+DATA steps<>+12(SB)/4, $3668340011
+DATA steps<>+16(SB)/4, $2027808484
+DATA steps<>+20(SB)/4, $387276957
+DATA steps<>+24(SB)/4, $3041712726
+DATA steps<>+28(SB)/4, $1401181199
+DATA steps<>+32(SB)/4, $4055616968
+DATA steps<>+36(SB)/4, $2415085441
+DATA steps<>+40(SB)/4, $774553914
+DATA steps<>+44(SB)/4, $3428989683
+DATA steps<>+48(SB)/4, $1788458156
+DATA steps<>+52(SB)/4, $147926629
+DATA steps<>+56(SB)/4, $2802362398
+DATA steps<>+60(SB)/4, $1161830871
+GLOBL steps<>(SB), RODATA|NOPTR, $64
+
+// RANDOM leaves the random bits of sixteen elements in Z1, those that Z16 lets
+// through, and goes on to the next: Z8 is half of the key and the elements' steps,
+// Z9 the other half, Z10 sixteen steps, Z12 and Z13 the multipliers of the mixer.
+#define RANDOM \
+	VPSRLD   $16, Z8, Z2 \
+	VPXORD   Z2, Z8, Z1 \
+	VPMULLD  Z12, Z1, Z1 \
+	VPADDD   Z9, Z1, Z1 \
+	VPSRLD   $15, Z1, Z2 \
+	VPXORD   Z2, Z1, Z1 \
+	VPMULLD  Z13, Z1, Z1 \
+	VPSRLD   $16, Z1, Z2 \
+	VPXORD   Z2, Z1, Z1 \
+	VPANDD   Z16, Z1, Z1 \
+	VPADDD   Z10, Z8, Z8
+
+// ALL leaves a number in all lanes of a register.
+#define ALL(number, register) \
+	MOVL number, AX \
+	VPBROADCASTD AX, register
+
+// LANES leaves in K1 which of the CX ≥ 1 values left are in this register.
+#define LANES(all) \
+	MOVL  $0xffff, R8 \
+	CMPQ  CX, $16 \
+	JGE   all \
+	MOVL  $1, R8 \
+	SHLL  CX, R8 \
+	DECL  R8 \
+all: \
+	KMOVW R8, K1
+
+// func narrowBF16AVX512(dst *uint16, values *float32, n int, key uint64)
+//
+// Z0 is the values, Z3 their sizes, Z4 what becomes of these; Z14 lets a size
+// through, Z15 is infinity. K2 are the NaN, K3 the finite.
+TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ key+24(FP), AX
+	VPBROADCASTD AX, Z8
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z9
+	VPADDD steps<>(SB), Z8, Z8
+	ALL($0xe3779b90, Z10)
+	ALL($0x7feb352d, Z12)
+	ALL($0x846ca68b, Z13)
+	ALL($0x7fffffff, Z14)
+	ALL($0x7f800000, Z15)
+	ALL($0xffff, Z16)
+	ALL($0x7f7f, Z17) // the largest
+	ALL($0x7fc0, Z18) // NaN
+next:
+	LANES(all)
+	VMOVUPS.Z (SI), K1, Z0
+	RANDOM
+	VPANDD  Z14, Z0, Z3
+	VPCMPUD $6, Z15, Z3, K2 // above
+	VPCMPUD $1, Z15, Z3, K3 // below
+	VMOVDQA32 Z3, Z4
+	VPADDD  Z1, Z3, K3, Z4
+	VPSRLD  $16, Z4, Z4
+	VPMINUD Z17, Z4, K3, Z4
+	VMOVDQA32 Z18, K2, Z4
+	VPSRLD  $31, Z0, Z5
+	VPSLLD  $15, Z5, Z5
+	VPORD   Z5, Z4, Z4
+	VPMOVDW Z4, Y4
+	VMOVDQU16 Y4, K1, (DI)
+	ADDQ $32, DI
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JG   next
+	VZEROUPPER
+	RET
+
+// func narrowFP16AVX512(dst *uint16, values *float32, n int, key uint64)
+//
+// Z0 is the values, Z3 their sizes, Z4 what becomes of these; Z14 lets a size
+// through, Z15 is infinity. K2 are the NaN, K3 the finite.
+TEXT ·narrowFP16AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ key+24(FP), AX
+	VPBROADCASTD AX, Z8
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z9
+	VPADDD steps<>(SB), Z8, Z8
+	ALL($0xe3779b90, Z10)
+	ALL($0x7feb352d, Z12)
+	ALL($0x846ca68b, Z13)
+	ALL($0x7fffffff, Z14)
+	ALL($0x7f800000, Z15)
+	ALL($0x1fff, Z16)
+	ALL($0x477fffff, Z17) // is cut off to the largest
+	ALL($0x7fc00000, Z18) // NaN
+	ALL($0x38800000, Z19) // the smallest that is normal
+	ALL($0x2d000000, Z20) // 2⁻³⁷
+next:
+	LANES(all)
+	VMOVUPS.Z (SI), K1, Z0
+	RANDOM
+	VPANDD  Z14, Z0, Z3
+	VPCMPUD $6, Z15, Z3, K2 // above
+	VPCMPUD $1, Z15, Z3, K3 // below
+	VMOVDQA32 Z3, Z4
+	VPADDD  Z1, Z3, K3, Z4
+	VPMINUD Z17, Z4, K3, Z4
+	VPCMPUD $1, Z19, Z3, K4
+	VCVTDQ2PS Z1, Z5
+	VMULPS  Z20, Z5, Z5
+	VADDPS  Z5, Z3, K4, Z4
+	VMOVDQA32 Z18, K2, Z4
+	VPSRLD  $31, Z0, Z5
+	VPSLLD  $31, Z5, Z5
+	VPORD   Z5, Z4, Z4
+	VCVTPS2PH $3, Z4, Y4    // the rest is cut off
+	VMOVDQU16 Y4, K1, (DI)
+	ADDQ $32, DI
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JG   next
+	VZEROUPPER
+	RET

@@ -49,3 +49,6 @@ func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPl
 func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
+
+func narrowBF16AVX512(dst *uint16, values *float32, n int, key uint64) { panic(noKernel) }
+func narrowFP16AVX512(dst *uint16, values *float32, n int, key uint64) { panic(noKernel) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tandem/algo/compress"
+	"tandem/algo/isa"
 	"tandem/algo/rng"
 )
 
@@ -111,17 +112,28 @@ func randomBits(key uint64, element int) uint32 {
 	return x ^ x>>16
 }
 
-// narrowAll rounds values into a row that has had so many updates.
-func (t *Table) narrowAll(row int, values []float32, updates uint32) {
-	key, p := t.roundingKey(t.signOf(row), updates), t.config.Precision
-	halves := t.halves(row)
-	for i, v := range values {
-		halves[i] = p.narrow(v, randomBits(key, i))
+// narrowAll rounds values, at least one, by the random bits of a key. AVX2 has no
+// kernel of its own.
+func (p Precision) narrowAll(set isa.Set, dst []uint16, values []float32, key uint64) {
+	switch dst = dst[:len(values)]; {
+	case set == isa.AVX512 && p == BF16:
+		narrowBF16AVX512(&dst[0], &values[0], len(values), key)
+	case set == isa.AVX512:
+		narrowFP16AVX512(&dst[0], &values[0], len(values), key)
+	default:
+		for i, v := range values {
+			dst[i] = p.narrow(v, randomBits(key, i))
+		}
 	}
 }
 
 // widenAll reads the values of a row.
 func (t *Table) widenAll(dst []float32, row int) {
+	if t.set != isa.Portable {
+		only := [1]int32{int32(row)}
+		t.copyRows(dst, only[:], nil, nil)
+		return
+	}
 	p := t.config.Precision
 	for i, h := range t.halves(row) {
 		dst[i] = p.widen(h)

@@ -84,6 +84,24 @@ func TestRoundingOfExtremes(t *testing.T) {
 	}
 }
 
+// Every set of instructions rounds to the same bits, whatever the values.
+func TestRoundingKernelsAreTheirPortableForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.OneOf(rapid.Map(rapid.Uint32(), math.Float32frombits), rapid.Float32Range(-1e-4, 1e-4),
+			rapid.SampledFrom([]float32{0, float32(math.Copysign(0, -1)), 65504, 65520, -1e9, math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN()), 0x1p-14, 0x1p-24})),
+			1, 70).Draw(t, "values")
+		key := rapid.Uint64().Draw(t, "key")
+		for _, p := range []table.Precision{table.BF16, table.FP16} {
+			want := table.RoundAll(isa.Portable, p, values, key)
+			for _, set := range isa.Sets() {
+				if got := table.RoundAll(set, p, values, key); !slices.Equal(got, want) {
+					t.Fatalf("%v, %v of %v: %x, want %x", set, p, values, got, want)
+				}
+			}
+		}
+	})
+}
+
 // Updates too small for the form, each far below half a last place, add up on
 // average, as they would in fp32; and a row has the same bits whatever else the
 // table holds, on whatever shard, under whatever instructions.

@@ -66,7 +66,7 @@ func (t *Table) open(row int) []float32 {
 // close writes back what open has returned, rounded.
 func (t *Table) close(row int, embedding []float32) {
 	if t.config.Precision != FP32 {
-		t.narrowAll(row, embedding, t.updatesOf(row))
+		t.config.Precision.narrowAll(t.set, t.halves(row), embedding, t.roundingKey(t.signOf(row), t.updatesOf(row)))
 	}
 }
 

@@ -36,7 +36,7 @@ type store struct {
 	values    []float32 // of a batch
 }
 
-func newStore(b *testing.B, dim int) *store {
+func newStore(b *testing.B, dim int, precision table.Precision) *store {
 	s := &store{dim: dim, rows: min(storeRows, storeBytes/(8*dim)), values: make([]float32, batchRows*dim)}
 	if testing.Short() {
 		s.rows /= 10
@@ -45,7 +45,7 @@ func newStore(b *testing.B, dim int) *store {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if s.table, err = table.New(table.Config{Dim: dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01}, &s.arena); err != nil {
+	if s.table, err = table.New(table.Config{Dim: dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01, Precision: precision}, &s.arena); err != nil {
 		b.Fatal(err)
 	}
 	signs := make([]uint64, batchRows)
@@ -123,33 +123,42 @@ func (s *store) compare(b *testing.B, zipf bool, ours func(signs []uint64), limi
 	b.ReportMetric(0, "ns/op") // of both, which says nothing
 }
 
-func BenchmarkStore(b *testing.B) {
+// both times lookups and updates of rows of all precisions and dimensions given,
+// uniform and Zipf.
+func both(b *testing.B, dims []int, precisions ...table.Precision) {
 	if isa.Best() == isa.Portable {
 		b.Skip("no vector instructions to compare with")
 	}
-	for _, dim := range []int{16, 32, 64, 128} {
-		b.Run(fmt.Sprint("dim=", dim), func(b *testing.B) {
-			s := newStore(b, dim)
-			defer s.arena.Close()
-			use, err := s.arena.Use()
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Logf("%d rows: table %v, arena %v of which %v in huge pages", s.rows, s.table.Memory(), use.Resident, use.Huge)
-			for _, zipf := range []bool{false, true} {
-				name := map[bool]string{false: "uniform", true: "zipf"}[zipf]
-				b.Run("lookup/"+name, func(b *testing.B) {
-					s.compare(b, zipf, func(signs []uint64) {
-						if err := s.table.Lookup(signs, s.values); err != nil {
-							b.Fatal(err)
-						}
-					}, func(places []int32) { bare.Gather(s.values, s.bare, places, s.dim) })
-				})
-				b.Run("update/"+name, func(b *testing.B) {
-					s.compare(b, zipf, func(signs []uint64) { s.table.Apply(signs, s.values, 0.01, nil) },
-						func(places []int32) { bare.Adagrad(s.bare, places, s.values, s.dim, 0.01, 1e-10) })
-				})
-			}
-		})
+	for _, dim := range dims {
+		for _, precision := range precisions {
+			b.Run(fmt.Sprintf("dim=%d/%v", dim, precision), func(b *testing.B) {
+				s := newStore(b, dim, precision)
+				defer s.arena.Close()
+				use, err := s.arena.Use()
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Logf("%d rows: table %v, arena %v of which %v in huge pages", s.rows, s.table.Memory(), use.Resident, use.Huge)
+				for _, zipf := range []bool{false, true} {
+					name := map[bool]string{false: "uniform", true: "zipf"}[zipf]
+					b.Run("lookup/"+name, func(b *testing.B) {
+						s.compare(b, zipf, func(signs []uint64) {
+							if err := s.table.Lookup(signs, s.values); err != nil {
+								b.Fatal(err)
+							}
+						}, func(places []int32) { bare.Gather(s.values, s.bare, places, s.dim) })
+					})
+					b.Run("update/"+name, func(b *testing.B) {
+						s.compare(b, zipf, func(signs []uint64) { s.table.Apply(signs, s.values, 0.01, nil) },
+							func(places []int32) { bare.Adagrad(s.bare, places, s.values, s.dim, 0.01, 1e-10) })
+					})
+				}
+			})
+		}
 	}
 }
+
+func BenchmarkStore(b *testing.B) { both(b, []int{16, 32, 64, 128}, table.FP32) }
+
+// Narrow rows are compared with bare rows of float32.
+func BenchmarkNarrowStore(b *testing.B) { both(b, []int{32}, table.BF16, table.FP16) }
