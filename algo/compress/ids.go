@@ -49,7 +49,7 @@ type dictionaries struct {
 	numbers   []int32
 	ids       []uint64 // in order of first occurrence, then sorted
 	positions []uint64 // in ids, by occurrence
-	order     []int32
+	sorted    []uint64
 	moved     []uint64
 }
 
@@ -79,7 +79,7 @@ func (d *dictionaries) appendColumn(dst []byte, ids []uint64, samples int) []byt
 
 // find fills ids and positions.
 func (d *dictionaries) find(ids []uint64) {
-	d.table.Reset(len(ids))
+	d.table.Reset(2 * len(ids)) // sort asks once more for every distinct one
 	d.numbers = slices.Grow(d.numbers[:0], len(ids))[:len(ids)]
 	d.ids = d.table.Number(d.numbers, ids, d.ids[:0])
 	d.positions = d.positions[:0]
@@ -90,23 +90,18 @@ func (d *dictionaries) find(ids []uint64) {
 
 // sort puts the distinct ids in ascending order.
 func (d *dictionaries) sort() {
-	d.order, d.moved = d.order[:0], slices.Grow(d.moved[:0], len(d.ids))[:len(d.ids)]
-	for i := range d.ids {
-		d.order = append(d.order, int32(i))
-	}
-	slices.SortFunc(d.order, func(a, b int32) int {
-		if d.ids[a] < d.ids[b] { // they differ
-			return -1
-		}
-		return 1
-	})
-	for to, from := range d.order {
-		d.moved[from] = uint64(to)
+	d.sorted = append(d.sorted[:0], d.ids...)
+	slices.Sort(d.sorted)
+	from := d.numbers[:len(d.sorted)] // free again
+	d.table.Number(from, d.sorted, d.ids)
+	d.moved = slices.Grow(d.moved[:0], len(d.ids))[:len(d.ids)]
+	for to, number := range from {
+		d.moved[number] = uint64(to)
 	}
 	for i, p := range d.positions {
 		d.positions[i] = d.moved[p]
 	}
-	slices.Sort(d.ids)
+	d.ids, d.sorted = d.sorted, d.ids
 }
 
 // ReadIDs reads so many columns of samples that AppendIDs has written. What it

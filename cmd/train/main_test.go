@@ -135,7 +135,7 @@ func TestExplainedJobFileIsValid(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{file, "jobs/generated.yaml", "jobs/conversions.yaml"} {
+	for _, name := range []string{file, "jobs/generated.yaml", "jobs/conversions.yaml", "jobs/criteo-shaped.yaml"} {
 		if _, err := jobfile.Load(name); err != nil {
 			t.Error(err)
 		}
