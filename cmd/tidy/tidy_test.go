@@ -223,11 +223,11 @@ func f(m map[int]int, t table, s []int, p struct{ inner map[int]int }) {
 }
 
 func TestLayers(t *testing.T) {
-	const yaml, pebble, blas = "go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble/v2", "gonum.org/v1/gonum/blas"
+	const yaml, pebble, blas, graphs = "go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble/v2", "gonum.org/v1/gonum/blas", "gorgonia.org/gorgonia"
 	others := []pkg{
 		{ImportPath: "runtime", Standard: true}, // not our runtime
 		{ImportPath: "fmt", Standard: true, Deps: []string{"runtime"}},
-		{ImportPath: yaml}, {ImportPath: pebble}, {ImportPath: blas}, {ImportPath: blas + "/gonum"},
+		{ImportPath: yaml}, {ImportPath: pebble}, {ImportPath: graphs}, {ImportPath: blas}, {ImportPath: blas + "/gonum"},
 		{ImportPath: "tandem/algo/a"}, {ImportPath: "tandem/sim/b"}, {ImportPath: "tandem/runtime/c"},
 		{ImportPath: "tandem/datasets/d"},
 		{ImportPath: "tandem/runtime/store", Deps: []string{pebble}},
@@ -254,6 +254,11 @@ func TestLayers(t *testing.T) {
 		{"experiments/x", []string{"tandem/sim/b", "tandem/runtime/c", pebble}, ""},
 		{"cmd/train", []string{"tandem/runtime/store"}, "depends on " + pebble + " through tandem/runtime/store"},
 		{"cmd/node", []string{"tandem/runtime/store"}, ""},
+		{"cmd/node", []string{graphs}, "only experiments"},
+		{"runtime/engine", []string{graphs}, "only experiments"},
+		{"runtime/engine/gorgonia", []string{graphs}, ""},
+		{"runtime/engine/gorgonia", []string{"tandem/sim/b"}, "must not lean"},
+		{"experiments/x", []string{graphs}, ""},
 	} {
 		checked := pkg{ImportPath: "tandem/" + c.folder, Imports: c.imports, Deps: c.imports}
 		for _, direct := range c.imports {
