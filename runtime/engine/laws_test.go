@@ -93,7 +93,7 @@ func training(mode string, ranks int, precision string) job.Training {
 	t := job.Default()
 	t.Mode, t.Ranks, t.GlobalBatch, t.DensePrecision = mode, ranks, globalBatch, precision
 	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{300, 130}, Activation: model.ReLU}
-	t.EvaluateEvery = job.Every{Steps: 2}
+	t.EvaluateEvery = job.Every{Steps: 3}
 	t.Dense.Rate, t.Rows.Rate = 0.01, 0.1
 	return t
 }
@@ -103,7 +103,7 @@ func training(mode string, ranks int, precision string) job.Training {
 // included, whoever shares the products; and the network learns. The last batch is
 // odd, and groups are of unequal size.
 func TestLawsHoldOnEveryEngine(t *testing.T) {
-	rows := newClicks(6*globalBatch + 77)
+	rows := newClicks(4*globalBatch + 77)
 	auc := map[string]float64{}
 	for name, products := range engines(t) {
 		for _, precision := range job.DensePrecisions() {
@@ -113,7 +113,7 @@ func TestLawsHoldOnEveryEngine(t *testing.T) {
 					mode  string
 					ranks int
 					on    kernel.Products
-				}{{job.Sequential, 1, products[0]}, {job.Sequential, 1, products[1]}, {job.Sync, 1, products[1]}, {job.Sync, 4, products[0]}, {job.Sync, 8, products[1]}} {
+				}{{job.Sequential, 1, products[0]}, {job.Sequential, 1, products[1]}, {job.Sync, 4, products[0]}, {job.Sync, 8, products[1]}} {
 					got, err := train.Run(t.Context(), training(arm.mode, arm.ranks, precision), rows, rows.all,
 						train.Options{Machine: work.Machine{Products: arm.on}})
 					if err != nil {
@@ -136,7 +136,7 @@ func TestLawsHoldOnEveryEngine(t *testing.T) {
 	for _, a := range auc {
 		least, most = min(least, a), max(most, a)
 	}
-	// Seven steps take the model to 0.71; one that learned nothing
+	// Five steps take the model to 0.69; one that learned nothing
 	// has 0.5. Rounding to bf16 moves weights by 2⁻⁹ of themselves at the most; the order of
 	// sums moves them by 2⁻²⁰ or so. Neither changes what is learned.
 	if math.IsNaN(least) || least < 0.65 || most-least > 0.005 {
