@@ -71,7 +71,7 @@ func (p *program) runOne(ctx context.Context, e experiment, target string, s set
 
 // report runs an experiment and writes all its files.
 func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*study.Report, error) {
-	products, err := engine.FromEnvironment(nil, p.stderr)
+	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}

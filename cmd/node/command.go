@@ -153,7 +153,7 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 	if err != nil {
 		return err
 	}
-	products, err := engine.FromEnvironment(nil, p.stderr)
+	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	products, err := engine.FromEnvironment(nil, p.stderr)
+	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}

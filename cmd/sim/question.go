@@ -126,7 +126,7 @@ func (q *question) multiplier() kernel.Products { return q.machine.Multiplier(&q
 // they are trained on.
 func (q *question) load(folder string, say io.Writer) (err error) {
 	if q.numerics {
-		if q.machine.Products, err = engine.FromEnvironment(nil, say); err != nil {
+		if q.machine.Products, err = engine.FromEnvironment(say); err != nil {
 			return err
 		}
 		// Not in the report, which is the same on any machine.

@@ -190,7 +190,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	products, err := engine.FromEnvironment(nil, p.stderr)
+	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}

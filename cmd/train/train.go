@@ -69,7 +69,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	products, err := engine.FromEnvironment(nil, p.stderr)
+	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}

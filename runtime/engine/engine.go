@@ -8,11 +8,14 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"tandem/algo/kernel"
 	"tandem/runtime/blas"
+	"tandem/runtime/crew"
 )
 
 // Variable is the environment variable that names the engine. It may be
@@ -30,38 +33,42 @@ const (
 )
 
 // FromEnvironment returns the products that TANDEM_BLAS asks for, spread over a
-// crew; nil is the calling goroutine alone. What was asked for by name is there
-// or an error; where auto finds no library, say is told so in one line.
-func FromEnvironment(crew kernel.Crew, say io.Writer) (kernel.Products, error) {
-	products, note, err := Open(os.Getenv(Variable), crew)
+// crew of all cores that lives as long as the process. What was asked for by name
+// is there or an error; where auto finds no library, say is told so in one line.
+func FromEnvironment(say io.Writer) (kernel.Products, error) {
+	products, note, err := Open(os.Getenv(Variable), all())
 	if note != "" {
 		fmt.Fprintln(say, note)
 	}
 	return products, err
 }
 
-// Open is FromEnvironment for a given value of the variable. The note, if there
-// is one, is a line for the user.
-func Open(request string, crew kernel.Crew) (products kernel.Products, note string, err error) {
+// all is the crew of this process, as many as it has cores. Callers that keep all
+// cores busy by themselves, as several ranks do, do their own pieces.
+var all = sync.OnceValue(func() kernel.Crew { return crew.New(runtime.GOMAXPROCS(0)) })
+
+// Open is FromEnvironment for a given value of the variable and a crew; nil is the
+// calling goroutine alone. The note, if there is one, is a line for the user.
+func Open(request string, helpers kernel.Crew) (products kernel.Products, note string, err error) {
 	switch request {
 	case "", BuiltIn:
-		return kernel.NewProducts(crew), "", nil
+		return kernel.NewProducts(helpers), "", nil
 	case Auto:
 		var missing []string
 		for _, name := range []string{"openblas", "onednn"} {
-			opened, err := blas.Open(name, crew)
+			opened, err := blas.Open(name, helpers)
 			if err == nil {
 				return opened, "", nil
 			}
 			missing = append(missing, err.Error())
 		}
-		return kernel.NewProducts(crew), fmt.Sprintf("%s=%s: the built-in kernels multiply, for no library does: %s", Variable, request, strings.Join(missing, "; ")), nil
+		return kernel.NewProducts(helpers), fmt.Sprintf("%s=%s: the built-in kernels multiply, for no library does: %s", Variable, request, strings.Join(missing, "; ")), nil
 	}
 	if !known(request) {
 		return nil, "", fmt.Errorf("%s=%s names no engine; it may be %s, %s, %s, or the path of a shared library",
 			Variable, request, BuiltIn, strings.Join(blas.Names(), ", "), Auto)
 	}
-	if products, err = blas.Open(request, crew); err != nil {
+	if products, err = blas.Open(request, helpers); err != nil {
 		return nil, "", fmt.Errorf("%s=%w; install it, give its path, or unset %s for the built-in kernels", Variable, err, Variable)
 	}
 	return products, "", nil

@@ -39,7 +39,7 @@ func TestRequests(t *testing.T) {
 	}
 	t.Setenv(engine.Variable, engine.Auto)
 	var said bytes.Buffer
-	p, err := engine.FromEnvironment(nil, &said)
+	p, err := engine.FromEnvironment(&said)
 	if err != nil {
 		t.Fatal(err)
 	}
