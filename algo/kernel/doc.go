@@ -15,8 +15,9 @@
 // What works element by element has the same bits with every set of vector
 // instructions (algo/isa) and without.
 //
-// No function starts a goroutine or allocates. Parallelism is the driver's, over
-// the groups of a batch.
+// No function starts a goroutine or, once it has its workspace, allocates.
+// Parallelism is the driver's: over the groups of a batch, and by the Crew that it
+// may hand to matrix products.
 package kernel
 
 import "fmt"

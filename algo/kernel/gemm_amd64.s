@@ -2,33 +2,34 @@
 
 #include "textflag.h"
 
-// func tile1x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile1x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile1x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile1x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -39,41 +40,50 @@ turn:
 	DECQ CX
 	JNZ  turn
 	VMOVUPS Z0, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile2x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile2x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile2x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile2x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z1
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -88,46 +98,55 @@ turn:
 	VMOVUPS Z0, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z1, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile3x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile3x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile3x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile3x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z1
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z2
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -146,28 +165,38 @@ turn:
 	VMOVUPS Z1, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z2, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile4x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -176,13 +205,6 @@ TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z2
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z3
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -191,6 +213,12 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -213,28 +241,38 @@ turn:
 	VMOVUPS Z2, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z3, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile5x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile5x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -245,14 +283,6 @@ TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z3
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z4
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -263,6 +293,13 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -289,30 +326,40 @@ turn:
 	VMOVUPS Z3, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z4, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile6x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile6x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -325,15 +372,6 @@ TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z4
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z5
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -346,6 +384,14 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -377,30 +423,40 @@ turn:
 	VMOVUPS Z4, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z5, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile7x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile7x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -415,16 +471,6 @@ TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z5
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z6
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -439,6 +485,15 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -474,30 +529,40 @@ turn:
 	VMOVUPS Z5, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z6, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile8x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile8x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -514,17 +579,6 @@ TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z6
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z7
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -541,6 +595,16 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -580,30 +644,40 @@ turn:
 	VMOVUPS Z6, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z7, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile9x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile9x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile9x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile9x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -622,18 +696,6 @@ TEXT ·tile9x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z7
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z8
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -652,6 +714,17 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -695,30 +768,40 @@ turn:
 	VMOVUPS Z7, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z8, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile10x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile10x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile10x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile10x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -739,19 +822,6 @@ TEXT ·tile10x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z8
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z9
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -772,6 +842,18 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -819,32 +901,42 @@ turn:
 	VMOVUPS Z8, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z9, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile11x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile11x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile11x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile11x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -867,20 +959,6 @@ TEXT ·tile11x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z9
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z10
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -903,6 +981,19 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -955,32 +1046,42 @@ turn:
 	VMOVUPS Z9, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z10, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile12x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile12x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile12x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile12x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -1005,21 +1106,6 @@ TEXT ·tile12x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z10
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z11
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -1044,6 +1130,20 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1100,32 +1200,42 @@ turn:
 	VMOVUPS Z10, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z11, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile13x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile13x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile13x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile13x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -1152,22 +1262,6 @@ TEXT ·tile13x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z11
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z12
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -1194,6 +1288,21 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1254,32 +1363,42 @@ turn:
 	VMOVUPS Z11, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z12, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile14x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile14x1AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile14x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile14x1AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	ADDQ DX, SI
@@ -1308,23 +1427,6 @@ TEXT ·tile14x1AVX512(SB), NOSPLIT, $0-69
 	VMOVUPS.Z 0(SI), K1, Z12
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z13
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
@@ -1353,6 +1455,22 @@ turns:
 	PREFETCHT0 128(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1417,39 +1535,48 @@ turn:
 	VMOVUPS Z12, K1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Z13, K1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile1x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1464,47 +1591,56 @@ turn:
 	JNZ  turn
 	VMOVUPS Z0, K1, 0(DI)
 	VMOVUPS Z1, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile2x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z2
 	VMOVUPS.Z 64(SI), K2, Z3
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1525,28 +1661,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z2, K1, 0(DI)
 	VMOVUPS Z3, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile3x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -1556,15 +1702,6 @@ TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z4
 	VMOVUPS.Z 64(SI), K2, Z5
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -1574,6 +1711,14 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1600,28 +1745,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z4, K1, 0(DI)
 	VMOVUPS Z5, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile4x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -1634,17 +1789,6 @@ TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z6
 	VMOVUPS.Z 64(SI), K2, Z7
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -1657,6 +1801,16 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1689,28 +1843,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z6, K1, 0(DI)
 	VMOVUPS Z7, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile5x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -1726,19 +1890,6 @@ TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z8
 	VMOVUPS.Z 64(SI), K2, Z9
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -1754,6 +1905,18 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1792,30 +1955,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z8, K1, 0(DI)
 	VMOVUPS Z9, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile6x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -1834,21 +2007,6 @@ TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z10
 	VMOVUPS.Z 64(SI), K2, Z11
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -1867,6 +2025,20 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -1912,30 +2084,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z10, K1, 0(DI)
 	VMOVUPS Z11, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile7x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -1957,23 +2139,6 @@ TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z12
 	VMOVUPS.Z 64(SI), K2, Z13
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -1995,6 +2160,22 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2046,30 +2227,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z12, K1, 0(DI)
 	VMOVUPS Z13, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile8x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2094,25 +2285,6 @@ TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z14
 	VMOVUPS.Z 64(SI), K2, Z15
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -2137,6 +2309,24 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2194,30 +2384,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z14, K1, 0(DI)
 	VMOVUPS Z15, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile9x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile9x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile9x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2245,27 +2445,6 @@ TEXT ·tile9x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z16
 	VMOVUPS.Z 64(SI), K2, Z17
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -2293,6 +2472,26 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2356,30 +2555,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z16, K1, 0(DI)
 	VMOVUPS Z17, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile10x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile10x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile10x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2410,29 +2619,6 @@ TEXT ·tile10x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z18
 	VMOVUPS.Z 64(SI), K2, Z19
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -2463,6 +2649,28 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2532,32 +2740,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z18, K1, 0(DI)
 	VMOVUPS Z19, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile11x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile11x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile11x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2591,31 +2809,6 @@ TEXT ·tile11x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z20
 	VMOVUPS.Z 64(SI), K2, Z21
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -2649,6 +2842,30 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2725,32 +2942,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z20, K1, 0(DI)
 	VMOVUPS Z21, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile12x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile12x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile12x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2787,33 +3014,6 @@ TEXT ·tile12x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z22
 	VMOVUPS.Z 64(SI), K2, Z23
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -2850,6 +3050,32 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -2932,32 +3158,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z22, K1, 0(DI)
 	VMOVUPS Z23, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile13x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile13x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile13x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -2997,35 +3233,6 @@ TEXT ·tile13x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z24
 	VMOVUPS.Z 64(SI), K2, Z25
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	VXORPS Z24, Z24, Z24
-	VXORPS Z25, Z25, Z25
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3065,6 +3272,34 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -3153,32 +3388,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z24, K1, 0(DI)
 	VMOVUPS Z25, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile14x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile14x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile14x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3221,37 +3466,6 @@ TEXT ·tile14x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z26
 	VMOVUPS.Z 64(SI), K2, Z27
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	VXORPS Z24, Z24, Z24
-	VXORPS Z25, Z25, Z25
-	VXORPS Z26, Z26, Z26
-	VXORPS Z27, Z27, Z27
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3294,6 +3508,36 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
+	VXORPS Z26, Z26, Z26
+	VXORPS Z27, Z27, Z27
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 1024(BX)
@@ -3388,40 +3632,49 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z26, K1, 0(DI)
 	VMOVUPS Z27, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep1x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep1x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep1x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3439,48 +3692,60 @@ turn:
 	JNZ  turn
 	VMOVUPS Z0, K1, 0(DI)
 	VMOVUPS Z1, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep2x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep2x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep2x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z2
 	VMOVUPS.Z 64(SI), K2, Z3
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3504,29 +3769,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z2, K1, 0(DI)
 	VMOVUPS Z3, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep3x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep3x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep3x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3536,15 +3814,6 @@ TEXT ·keep3x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z4
 	VMOVUPS.Z 64(SI), K2, Z5
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3554,6 +3823,14 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3583,29 +3860,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z4, K1, 0(DI)
 	VMOVUPS Z5, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep4x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep4x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep4x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3618,17 +3908,6 @@ TEXT ·keep4x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z6
 	VMOVUPS.Z 64(SI), K2, Z7
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3641,6 +3920,16 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3676,29 +3965,42 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z6, K1, 0(DI)
 	VMOVUPS Z7, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep5x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep5x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep5x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3714,19 +4016,6 @@ TEXT ·keep5x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z8
 	VMOVUPS.Z 64(SI), K2, Z9
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3742,6 +4031,18 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3783,31 +4084,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z8, K1, 0(DI)
 	VMOVUPS Z9, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep6x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep6x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep6x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3826,21 +4140,6 @@ TEXT ·keep6x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z10
 	VMOVUPS.Z 64(SI), K2, Z11
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3859,6 +4158,20 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -3907,31 +4220,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z10, K1, 0(DI)
 	VMOVUPS Z11, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep7x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep7x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep7x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -3953,23 +4279,6 @@ TEXT ·keep7x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z12
 	VMOVUPS.Z 64(SI), K2, Z13
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -3991,6 +4300,22 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4045,31 +4370,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z12, K1, 0(DI)
 	VMOVUPS Z13, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep8x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep8x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep8x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -4094,25 +4432,6 @@ TEXT ·keep8x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z14
 	VMOVUPS.Z 64(SI), K2, Z15
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -4137,6 +4456,24 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4197,31 +4534,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z14, K1, 0(DI)
 	VMOVUPS Z15, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep9x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep9x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep9x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -4249,27 +4599,6 @@ TEXT ·keep9x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z16
 	VMOVUPS.Z 64(SI), K2, Z17
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -4297,6 +4626,26 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4363,31 +4712,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z16, K1, 0(DI)
 	VMOVUPS Z17, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep10x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep10x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep10x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	LEAQ (AX)(R8*4), R10
-	ADDQ R8, R10
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	MOVL mask+64(FP), R15
+	MOVL mask+88(FP), R15
 	KMOVW R15, K1
 	SHRL $16, R15
 	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	LEAQ (AX)(R8*4), R10
+	ADDQ R8, R10
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -4418,29 +4780,6 @@ TEXT ·keep10x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z18
 	VMOVUPS.Z 64(SI), K2, Z19
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -4471,6 +4810,28 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4543,33 +4904,46 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z18, K1, 0(DI)
 	VMOVUPS Z19, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep11x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep11x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep11x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -4603,31 +4977,6 @@ TEXT ·keep11x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z20
 	VMOVUPS.Z 64(SI), K2, Z21
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -4661,6 +5010,30 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4740,33 +5113,46 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z20, K1, 0(DI)
 	VMOVUPS Z21, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep12x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep12x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep12x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -4803,33 +5189,6 @@ TEXT ·keep12x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z22
 	VMOVUPS.Z 64(SI), K2, Z23
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -4866,6 +5225,32 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -4951,33 +5336,46 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z22, K1, 0(DI)
 	VMOVUPS Z23, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep13x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep13x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep13x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -5017,35 +5415,6 @@ TEXT ·keep13x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z24
 	VMOVUPS.Z 64(SI), K2, Z25
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	VXORPS Z24, Z24, Z24
-	VXORPS Z25, Z25, Z25
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -5085,6 +5454,34 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -5176,33 +5573,46 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z24, K1, 0(DI)
 	VMOVUPS Z25, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep14x2AVX512(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep14x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep14x2AVX512(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVL mask+88(FP), R15
+	KMOVW R15, K1
+	SHRL $16, R15
+	KMOVW R15, K2
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	LEAQ (R10)(R8*4), R11
 	ADDQ R8, R11
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	MOVL mask+64(FP), R15
-	KMOVW R15, K1
-	SHRL $16, R15
-	KMOVW R15, K2
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS.Z 0(SI), K1, Z0
 	VMOVUPS.Z 64(SI), K2, Z1
@@ -5245,37 +5655,6 @@ TEXT ·keep14x2AVX512(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS.Z 0(SI), K1, Z26
 	VMOVUPS.Z 64(SI), K2, Z27
-	JMP  turns
-zero:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	VXORPS Z24, Z24, Z24
-	VXORPS Z25, Z25, Z25
-	VXORPS Z26, Z26, Z26
-	VXORPS Z27, Z27, Z27
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
@@ -5318,6 +5697,36 @@ turns:
 	ADDQ DX, SI
 	PREFETCHT0 128(SI)
 	PREFETCHT0 192(SI)
+	JMP  turn
+zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	VXORPS Z25, Z25, Z25
+	VXORPS Z26, Z26, Z26
+	VXORPS Z27, Z27, Z27
 turn:
 	VMOVUPS 0(BX), Z28
 	PREFETCHT0 0(BX)(R12*8)
@@ -5415,6 +5824,17 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Z26, K1, 0(DI)
 	VMOVUPS Z27, K2, 64(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $128, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
@@ -5636,29 +6056,30 @@ turn:
 	VZEROUPPER
 	RET
 
-// func tile1x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile1x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile1x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile1x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5669,37 +6090,46 @@ turn:
 	DECQ CX
 	JNZ  turn
 	VMOVUPS Y0, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile2x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile2x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile2x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile2x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y1
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5714,42 +6144,51 @@ turn:
 	VMOVUPS Y0, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Y1, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile3x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile3x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile3x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile3x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y1
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y2
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5768,24 +6207,34 @@ turn:
 	VMOVUPS Y1, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Y2, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile4x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	ADDQ DX, SI
@@ -5794,13 +6243,6 @@ TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-69
 	VMOVUPS 0(SI), Y2
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y3
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
@@ -5809,6 +6251,12 @@ turns:
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5831,24 +6279,34 @@ turn:
 	VMOVUPS Y2, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Y3, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile5x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile5x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	ADDQ DX, SI
@@ -5859,14 +6317,6 @@ TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-69
 	VMOVUPS 0(SI), Y3
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y4
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
@@ -5877,6 +6327,13 @@ turns:
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5903,26 +6360,36 @@ turn:
 	VMOVUPS Y3, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Y4, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile6x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile6x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	ADDQ DX, SI
@@ -5935,15 +6402,6 @@ TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-69
 	VMOVUPS 0(SI), Y4
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y5
-	JMP  turns
-zero:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-turns:
 	MOVQ DI, SI
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
@@ -5956,6 +6414,14 @@ turns:
 	PREFETCHT0 64(SI)
 	ADDQ DX, SI
 	PREFETCHT0 64(SI)
+	JMP  turn
+zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -5987,34 +6453,43 @@ turn:
 	VMOVUPS Y4, 0(DI)
 	ADDQ DX, DI
 	VMOVUPS Y5, 0(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile1x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6029,41 +6504,50 @@ turn:
 	JNZ  turn
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile2x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y2
 	VMOVUPS 32(SI), Y3
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6084,24 +6568,34 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y2, 0(DI)
 	VMOVUPS Y3, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile3x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6111,7 +6605,13 @@ TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y4
 	VMOVUPS 32(SI), Y5
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6119,13 +6619,6 @@ zero:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6152,24 +6645,34 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y4, 0(DI)
 	VMOVUPS Y5, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile4x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile4x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile4x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6182,7 +6685,15 @@ TEXT ·tile4x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y6
 	VMOVUPS 32(SI), Y7
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6192,15 +6703,6 @@ zero:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6233,24 +6735,34 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y6, 0(DI)
 	VMOVUPS Y7, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile5x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile5x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile5x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6266,7 +6778,17 @@ TEXT ·tile5x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y8
 	VMOVUPS 32(SI), Y9
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6278,17 +6800,6 @@ zero:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6327,26 +6838,36 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y8, 0(DI)
 	VMOVUPS Y9, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·tile6x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func tile6x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·tile6x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ c+48(FP), DI
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6365,7 +6886,19 @@ TEXT ·tile6x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y10
 	VMOVUPS 32(SI), Y11
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6379,19 +6912,6 @@ zero:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 1024(BX)
@@ -6437,35 +6957,44 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y10, 0(DI)
 	VMOVUPS Y11, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep1x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep1x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep1x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6483,42 +7012,54 @@ turn:
 	JNZ  turn
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep2x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep2x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep2x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y2
 	VMOVUPS 32(SI), Y3
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6542,25 +7083,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y2, 0(DI)
 	VMOVUPS Y3, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep3x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep3x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep3x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6570,7 +7124,13 @@ TEXT ·keep3x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y4
 	VMOVUPS 32(SI), Y5
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6578,13 +7138,6 @@ zero:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6614,25 +7167,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y4, 0(DI)
 	VMOVUPS Y5, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep4x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep4x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep4x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6645,7 +7211,15 @@ TEXT ·keep4x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y6
 	VMOVUPS 32(SI), Y7
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6655,15 +7229,6 @@ zero:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6699,25 +7264,38 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y6, 0(DI)
 	VMOVUPS Y7, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep5x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep5x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep5x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
-	MOVQ b+24(FP), BX
 	MOVQ ldb+32(FP), R12
 	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
-	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
+	MOVQ ldc+72(FP), DX
 	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
+	MOVQ b+24(FP), BX
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
+	MOVQ DI, SI
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6733,7 +7311,17 @@ TEXT ·keep5x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y8
 	VMOVUPS 32(SI), Y9
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6745,17 +7333,6 @@ zero:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6797,27 +7374,40 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y8, 0(DI)
 	VMOVUPS Y9, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 
-// func keep6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
-TEXT ·keep6x2AVX2(SB), NOSPLIT, $0-69
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), AX
+// func keep6x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+TEXT ·keep6x2AVX2(SB), NOSPLIT, $0-93
 	MOVQ lda+16(FP), R8
 	SHLQ $2, R8
 	LEAQ (R8)(R8*2), R9
+	MOVQ ldb+32(FP), R12
+	SHLQ $2, R12
+	MOVQ ldc+72(FP), DX
+	SHLQ $2, DX
+	MOVQ strips+80(FP), R15
+strip:
+	MOVQ k+0(FP), CX
+	MOVQ a+8(FP), AX
 	LEAQ (AX)(R8*4), R10
 	ADDQ R8, R10
 	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), R12
-	SHLQ $2, R12
-	MOVQ keep+40(FP), R13
-	MOVQ c+48(FP), DI
+	MOVQ keep+48(FP), R13
+	MOVQ c+64(FP), DI
 	MOVQ DI, SI
-	MOVQ ldc+56(FP), DX
-	SHLQ $2, DX
-	CMPB add+68(FP), $0
+	CMPB add+92(FP), $0
 	JEQ  zero
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 32(SI), Y1
@@ -6836,7 +7426,19 @@ TEXT ·keep6x2AVX2(SB), NOSPLIT, $0-69
 	ADDQ DX, SI
 	VMOVUPS 0(SI), Y10
 	VMOVUPS 32(SI), Y11
-	JMP  turns
+	MOVQ DI, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	ADDQ DX, SI
+	PREFETCHT0 64(SI)
+	JMP  turn
 zero:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6850,19 +7452,6 @@ zero:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-turns:
-	MOVQ DI, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
-	ADDQ DX, SI
-	PREFETCHT0 64(SI)
 turn:
 	VMOVUPS 0(BX), Y12
 	PREFETCHT0 0(BX)(R12*8)
@@ -6911,6 +7500,17 @@ turn:
 	ADDQ DX, DI
 	VMOVUPS Y10, 0(DI)
 	VMOVUPS Y11, 32(DI)
+	DECQ R15
+	JZ   done
+	MOVQ between+40(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, b+24(FP)
+	MOVQ keepBetween+56(FP), BX
+	LEAQ (BX*4), BX
+	ADDQ BX, keep+48(FP)
+	ADDQ $64, c+64(FP)
+	JMP  strip
+done:
 	VZEROUPPER
 	RET
 

@@ -38,14 +38,14 @@ func BareLoop(set isa.Set, turns int) (flops float64) {
 	return 2 * bareSums * float64(v.lanes) * float64(turns)
 }
 
-// A tile adds to a tile of C the product of k columns of A and k rows of a strip
-// of B, or overwrites it unless add:
+// A tile adds to tiles of C, side by side, the products of k columns of A and k
+// rows of so many strips of B, or overwrites them unless add:
 //
 //	C[i,j] = fma(A[i,k−1], B[k−1,j], … fma(A[i,0], B[0,j], add ? C[i,j] : 0))
 //
-// Rows of A, B and C are lda, ldb and ldc float32 apart. Mask has a bit for every
-// column of C that there is. K is at least 1.
-type tile func(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+// Rows of A, B and C are lda, ldb and ldc float32 apart, strips of B between. Mask
+// has a bit for every column of C that there is. K and strips are at least 1.
+type tile func(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 // tiles are the tiles by number of rows: of up to half a strip, of a strip, and
 // of a strip that is copied to keep on the way, row after row.
@@ -63,8 +63,8 @@ const (
 // width returns the number of columns of a strip.
 func (v *assembly) width() int { return 2 * v.lanes }
 
-// stripSize returns the distance between packed strips.
-func (v *assembly) stripSize() int { return depth * v.width() }
+// stripSize returns the size of a packed strip of k rows.
+func (v *assembly) stripSize(k int) int { return k * v.width() }
 
 // A left is k columns of rows of op(A): in place, or packed.
 type left struct {
@@ -81,9 +81,9 @@ type right struct {
 	keep []float32
 }
 
-// packed returns strips that packB has packed.
-func (v *assembly) packed(strips []float32) right {
-	return right{data: strips, ld: v.width(), between: v.stripSize()}
+// packed returns strips of k rows that packB has packed.
+func (v *assembly) packed(strips []float32, k int) right {
+	return right{data: strips, ld: v.width(), between: v.stripSize(k)}
 }
 
 // multiply adds to C, or overwrites it with, the product of rows×k of A and k×cols
@@ -94,41 +94,37 @@ func (v *assembly) multiply(rows, cols, k int, a left, b right, c []float32, ldc
 		i, end := panel*rows/panels, (panel+1)*rows/panels
 		v.panel(end-i, cols, k, a.data[i*a.ld:], a.ld, b, c[i*ldc:], ldc, add)
 		if b.keep != nil {
-			b = v.packed(b.keep)
+			b = v.packed(b.keep, k)
 		}
 	}
 }
 
 // panel is multiply for the rows of one tile.
 func (v *assembly) panel(rows, cols, k int, a []float32, lda int, b right, c []float32, ldc int, add bool) {
-	whole := v.tiles.whole[rows]
-	if b.keep != nil {
-		whole = v.tiles.keep[rows]
+	whole, edge := cols/v.width(), cols%v.width()
+	switch {
+	case whole == 0:
+	case b.keep != nil:
+		v.tiles.keep[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, &b.keep[0], v.stripSize(k), &c[0], ldc, whole, ^uint32(0), add)
+	default:
+		v.tiles.whole[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, nil, 0, &c[0], ldc, whole, ^uint32(0), add)
 	}
-	j := 0
-	for ; j+v.width() <= cols; j += v.width() {
-		strip := j / v.width()
-		keep := &a[0] // anything
-		if b.keep != nil {
-			keep = &b.keep[strip*v.stripSize()]
-		}
-		whole(k, &a[0], lda, &b.data[strip*b.between], b.ld, keep, &c[j], ldc, ^uint32(0), add)
-	}
-	if j == cols {
+	if edge == 0 {
 		return
 	}
 	if b.keep != nil {
-		b = v.packed(b.keep)
+		b = v.packed(b.keep, k)
 	}
-	strip := b.data[j/v.width()*b.between:]
+	strip := b.data[whole*b.between:]
+	c = c[cols-edge:]
 	run := v.tiles.whole[rows]
-	if cols-j <= v.lanes {
+	if edge <= v.lanes {
 		run = v.tiles.half[rows]
 	}
-	if v.masks || (cols-j)%v.lanes == 0 {
-		run(k, &a[0], lda, &strip[0], b.ld, &a[0], &c[j], ldc, uint32(1)<<(cols-j)-1, add)
+	if v.masks || edge%v.lanes == 0 {
+		run(k, &a[0], lda, &strip[0], b.ld, 0, nil, 0, &c[0], ldc, 1, uint32(1)<<edge-1, add)
 	} else {
-		v.aside(run, k, a, lda, strip, c[j:], ldc, rows, cols-j, add)
+		v.aside(run, k, a, lda, strip, c, ldc, rows, edge, add)
 	}
 }
 
@@ -140,7 +136,7 @@ func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float
 			copy(aside[i*16:], c[i*ldc:][:cols])
 		}
 	}
-	run(k, &a[0], lda, &strip[0], v.width(), &a[0], &aside[0], 16, 0, add)
+	run(k, &a[0], lda, &strip[0], v.width(), 0, nil, 0, &aside[0], 16, 1, 0, add)
 	for i := range rows {
 		copy(c[i*ldc:][:cols], aside[i*16:])
 	}
@@ -177,7 +173,7 @@ func (v *assembly) packA(dst []float32, x matrix, rows, k int) {
 // packB packs k×cols of an operand, whose first element is x[0].
 func (v *assembly) packB(dst []float32, x matrix, k, cols int) {
 	v.packEdge(dst, x, k, cols)
-	width, size := v.width(), v.stripSize()
+	width, size := v.width(), v.stripSize(k)
 	whole := cols / width
 	if whole == 0 {
 		return
@@ -199,7 +195,7 @@ func (v *assembly) packEdge(dst []float32, x matrix, k, cols int) {
 	if edge == 0 {
 		return
 	}
-	strip := dst[cols/width*v.stripSize():][:k*width]
+	strip := dst[cols/width*v.stripSize(k):][:k*width]
 	clear(strip)
 	x = x.from(0, cols-edge)
 	if x.transposed {

@@ -3,184 +3,184 @@
 package kernel
 
 //go:noescape
-func tile1x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile1x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile2x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile2x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile3x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile3x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile4x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile4x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile5x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile5x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile6x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile6x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile7x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile7x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile8x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile8x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile9x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile9x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile10x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile10x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile11x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile11x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile12x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile12x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile13x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile13x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile14x1AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile14x1AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile1x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile2x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile3x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile4x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile5x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile6x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile7x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile8x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile9x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile10x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile11x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile12x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile13x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile14x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep1x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep1x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep2x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep2x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep3x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep3x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep4x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep4x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep5x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep5x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep6x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep6x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep7x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep7x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep8x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep8x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep9x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep9x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep10x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep10x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep11x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep11x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep12x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep12x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep13x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep13x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep14x2AVX512(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep14x2AVX512(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile1x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile1x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile2x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile2x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile3x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile3x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile4x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile4x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile5x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile5x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile6x1AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile6x1AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile1x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile2x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile3x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile4x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile5x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func tile6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func tile6x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep1x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep1x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep2x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep2x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep3x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep3x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep4x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep4x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep5x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep5x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 //go:noescape
-func keep6x2AVX2(k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool)
+func keep6x2AVX2(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
 
 var tilesAVX512 = tiles{
 	half: []tile{

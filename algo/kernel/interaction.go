@@ -50,7 +50,7 @@ func (t *Interaction) Forward(out, vectors []float32) {
 		v.packB(t.b, matrix{t.a, packedStride, true}, k, wide)
 		for r := 0; r < t.count; r += v.rows {
 			rows := min(v.rows, t.count-r)
-			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b), t.gram[r*wide:], wide, l > 0)
+			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b, k), t.gram[r*wide:], wide, l > 0)
 		}
 	}
 	for r := 1; r < t.count; r++ {
@@ -103,7 +103,7 @@ func (t *Interaction) Backward(gradVectors, vectors, grad []float32, overwrite b
 	} else {
 		v.packB(t.b, matrix{vectors, t.dim, false}, t.count, t.dim)
 	}
-	v.multiply(t.count, t.dim, t.count, left{t.a, packedStride}, v.packed(t.b), gradVectors, t.dim, !overwrite)
+	v.multiply(t.count, t.dim, t.count, left{t.a, packedStride}, v.packed(t.b, t.count), gradVectors, t.dim, !overwrite)
 }
 
 // backward is Backward in Go.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/algo/isa"
 	"tandem/algo/kernel"
 	"tandem/algo/opt"
 	"tandem/algo/rng"
@@ -21,6 +22,7 @@ type Result struct {
 	Cores    int              // that the process may use
 	Memory   unit.Bytes       // installed; 0 if the system does not tell
 	Multiply unit.FLOPsPerSec // matrix products in single precision
+	Peak     unit.FLOPsPerSec // multiply-adds in registers, what no product can pass; 0 if the products have no assembly
 	Copy     unit.BytesPerSec // from memory to memory
 	Lookup   unit.Tick        // of one embedding row of Dim values
 	Update   unit.Tick        // of one such row, by Adagrad
@@ -45,6 +47,7 @@ const (
 func Run() (Result, error) {
 	r := Result{Cores: runtime.GOMAXPROCS(0), Memory: installed(), Date: time.Now().Format(time.DateOnly)}
 	r.Multiply = multiply()
+	r.Peak = peak()
 	r.Copy = copySpeed()
 	var err error
 	if r.Lookup, r.Update, err = rows(); err != nil {
@@ -73,6 +76,18 @@ func multiply() unit.FLOPsPerSec {
 		kernel.NewProducts(nil).Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c, matrixSize)
 	})
 	return unit.FLOPsPerSec(2 * matrixSize * matrixSize * matrixSize / took.Seconds())
+}
+
+// peak takes the fastest of many short runs: nothing but other work on the core
+// slows them.
+func peak() unit.FLOPsPerSec {
+	var best unit.FLOPsPerSec
+	for begin := time.Now(); time.Since(begin) < window/10; {
+		start := time.Now()
+		flops := kernel.BareLoop(isa.Best(), 20_000)
+		best = max(best, unit.FLOPsPerSec(flops/max(time.Since(start), 1).Seconds()))
+	}
+	return best
 }
 
 // random returns a square matrix of values in [0, 1).

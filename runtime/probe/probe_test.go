@@ -3,6 +3,8 @@ package probe
 import (
 	"testing"
 	"time"
+
+	"tandem/algo/isa"
 )
 
 // Whatever the machine: no core multiplies faster than 10 TFLOP/s, none slower
@@ -14,6 +16,9 @@ func TestResultIsPlausible(t *testing.T) {
 	}
 	if r.Cores < 1 || r.Multiply < 1e7 || r.Multiply > 1e13 || r.Copy < 1e7 || r.Copy > 1e12 {
 		t.Errorf("%+v", r)
+	}
+	if r.Peak > 1e13 || (r.Peak > 0) != (isa.Best() != isa.Portable) {
+		t.Errorf("peak %v with %v", r.Peak, isa.Best())
 	}
 	if r.Lookup < 1 || r.Lookup > 100_000 || r.Update < 1 || r.Update > 100_000 || r.Message < 1 || r.Message > 1_000_000 {
 		t.Errorf("%+v", r)

@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 // tileArguments is the parameter list of every tile.
-const tileArguments = "k int, a *float32, lda int, b *float32, ldb int, keep, c *float32, ldc int, mask uint32, add bool"
+const tileArguments = "k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool"
 
 // A form is one variant of the tile.
 type form struct {
@@ -32,7 +32,7 @@ func (m machine) tileName(f form) string {
 	return fmt.Sprintf("%s%dx%d%s", verb, f.rows, f.vectors, m.name)
 }
 
-// tile writes the product of a few rows of A and a strip of B.
+// tile writes the product of a few rows of A and strips of B, one after the other.
 //
 // Row i of the tile has its sums in registers vectors·i and up. A turn of the
 // loop takes one l: it loads row l of B's strip, broadcasts A[i,l] for one i
@@ -42,39 +42,99 @@ func (m machine) tileName(f form) string {
 //	AX, R10, R11  rows 0, 5 and 10 of A, at column l   R8, R9  bytes from row to row of A, and of three
 //	BX  row l of B     R12  bytes from row to row of B     R13  where it is kept
 //	DI, SI  C          DX   bytes from row to row of C     CX   turns left
-//	K1, K2  which columns of C there are (AVX-512)
+//	R15  strips left   K1, K2  which columns of C there are (AVX-512)
+//
+// What the next strip begins with is kept in the arguments.
 func (m machine) tile(s *source, f form) {
 	name := m.tileName(f)
 	s.label("\n// func %s(%s)", name, tileArguments)
-	s.label("TEXT ·%s(SB), NOSPLIT, $0-69", name)
-	m.loadArguments(s, f)
-	s.op("CMPB add+68(FP), $0")
+	s.label("TEXT ·%s(SB), NOSPLIT, $0-93", name)
+	m.loadArguments(s)
+	s.label("strip:")
+	s.op("MOVQ k+0(FP), CX")
+	s.op("MOVQ a+8(FP), AX")
+	for i := 5; i < f.rows; i += 5 {
+		s.op("LEAQ (%s)(R8*4), %s", basesOfA[i/5-1], basesOfA[i/5])
+		s.op("ADDQ R8, %s", basesOfA[i/5])
+	}
+	s.op("MOVQ b+24(FP), BX")
+	if f.keep {
+		s.op("MOVQ keep+48(FP), R13")
+	}
+	s.op("MOVQ c+64(FP), DI")
+	m.begin(s, f)
+	m.turns(s, f)
+	m.rowsOfC(s, f, "DI", func(row, v int) {
+		s.op("VMOVUPS %s, %s%d(DI)", m.r(row*f.vectors+v), m.mask(v), v*m.bytes())
+	})
+	s.op("DECQ R15")
+	s.op("JZ   done")
+	s.op("MOVQ between+40(FP), BX")
+	s.op("LEAQ (BX*4), BX")
+	s.op("ADDQ BX, b+24(FP)")
+	if f.keep {
+		s.op("MOVQ keepBetween+56(FP), BX")
+		s.op("LEAQ (BX*4), BX")
+		s.op("ADDQ BX, keep+48(FP)")
+	}
+	s.op("ADDQ $%d, c+64(FP)", 2*m.bytes())
+	s.op("JMP  strip")
+	s.label("done:")
+	s.op("VZEROUPPER")
+	s.op("RET")
+}
+
+// loadArguments loads what is the same for all strips.
+func (m machine) loadArguments(s *source) {
+	s.op("MOVQ lda+16(FP), R8")
+	s.op("SHLQ $2, R8")
+	s.op("LEAQ (R8)(R8*2), R9")
+	s.op("MOVQ ldb+32(FP), R12")
+	s.op("SHLQ $2, R12")
+	s.op("MOVQ ldc+72(FP), DX")
+	s.op("SHLQ $2, DX")
+	if m.register == "Z" {
+		s.op("MOVL mask+88(FP), R15")
+		s.op("KMOVW R15, K1")
+		s.op("SHRL $16, R15")
+		s.op("KMOVW R15, K2")
+	}
+	s.op("MOVQ strips+80(FP), R15")
+}
+
+// begin loads the sums from C, or clears them, and fetches the tile of C on the
+// right, which is next.
+func (m machine) begin(s *source, f form) {
+	s.op("MOVQ DI, SI")
+	s.op("CMPB add+92(FP), $0")
 	s.op("JEQ  zero")
 	m.rowsOfC(s, f, "SI", func(row, v int) {
 		s.op("VMOVUPS%s %d(SI), %s%s", m.zeroing(), v*m.bytes(), m.mask(v), m.r(row*f.vectors+v))
 	})
-	s.op("JMP  turns")
-	s.label("zero:")
-	for i := range f.rows * f.vectors {
-		s.op("VXORPS %[1]s, %[1]s, %[1]s", m.r(i))
-	}
-	s.label("turns:")
 	s.op("MOVQ DI, SI")
 	m.rowsOfC(s, f, "SI", func(row, v int) {
 		if v*m.bytes()%64 == 0 {
 			s.op("PREFETCHT0 %d(SI)", 2*m.bytes()+v*m.bytes())
 		}
 	})
+	s.op("JMP  turn")
+	s.label("zero:")
+	for i := range f.rows * f.vectors {
+		s.op("VXORPS %[1]s, %[1]s, %[1]s", m.r(i))
+	}
+}
+
+// turns adds the products for every l.
+func (m machine) turns(s *source, f form) {
 	free := 2 * m.tileRows // the first register behind the sums of the largest tile
 	s.label("turn:")
 	for v := range f.vectors {
 		s.op("VMOVUPS %d(BX), %s", v*m.bytes(), m.r(free+v))
-		if !f.keep {
-			s.op("PREFETCHT0 %d(BX)", prefetchAhead+v*m.bytes())
-		}
 		if f.keep {
 			s.op("PREFETCHT0 %d(BX)(R12*8)", v*m.bytes())
 			s.op("VMOVUPS %s, %d(R13)", m.r(free+v), v*m.bytes())
+		} else {
+			s.op("PREFETCHT0 %d(BX)", prefetchAhead+v*m.bytes())
 		}
 	}
 	for row := range f.rows {
@@ -93,43 +153,10 @@ func (m machine) tile(s *source, f form) {
 	}
 	s.op("DECQ CX")
 	s.op("JNZ  turn")
-	m.rowsOfC(s, f, "DI", func(row, v int) {
-		s.op("VMOVUPS %s, %s%d(DI)", m.r(row*f.vectors+v), m.mask(v), v*m.bytes())
-	})
-	s.op("VZEROUPPER")
-	s.op("RET")
 }
 
 // basesOfA point to every fifth row of A.
 var basesOfA = []string{"AX", "R10", "R11"}
-
-func (m machine) loadArguments(s *source, f form) {
-	s.op("MOVQ k+0(FP), CX")
-	s.op("MOVQ a+8(FP), AX")
-	s.op("MOVQ lda+16(FP), R8")
-	s.op("SHLQ $2, R8")
-	s.op("LEAQ (R8)(R8*2), R9")
-	for i := 5; i < f.rows; i += 5 {
-		s.op("LEAQ (%s)(R8*4), %s", basesOfA[i/5-1], basesOfA[i/5])
-		s.op("ADDQ R8, %s", basesOfA[i/5])
-	}
-	s.op("MOVQ b+24(FP), BX")
-	s.op("MOVQ ldb+32(FP), R12")
-	s.op("SHLQ $2, R12")
-	if f.keep {
-		s.op("MOVQ keep+40(FP), R13")
-	}
-	s.op("MOVQ c+48(FP), DI")
-	s.op("MOVQ DI, SI")
-	s.op("MOVQ ldc+56(FP), DX")
-	s.op("SHLQ $2, DX")
-	if m.register == "Z" {
-		s.op("MOVL mask+64(FP), R15")
-		s.op("KMOVW R15, K1")
-		s.op("SHRL $16, R15")
-		s.op("KMOVW R15, K2")
-	}
-}
 
 // rowsOfC calls each for the vectors of one row of C after the other; in between
 // it moves the pointer on.
