@@ -60,7 +60,7 @@ func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b [
 	p := f.begin()
 	p.m, p.n, p.k, p.c, p.ldc, p.add = m, n, k, c, ldc, beta != 0
 	p.a, p.b = matrix{a, lda, transA}, matrix{b, ldb, transB}
-	p.turned = transB && 4*m <= n && m <= turnedCols
+	p.turned = transB && 8*m <= n && m <= turnedCols
 	if p.turned {
 		p.m, p.n = n, m
 		p.a, p.b = matrix{b, ldb, false}, matrix{a, lda, !transA}
