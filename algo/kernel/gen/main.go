@@ -4,7 +4,7 @@
 //
 //	go generate ./algo/kernel
 //
-// What the routines do is said where Go declares them, in algo/kernel/gemm_assembly_amd64.go.
+// What the routines do is said in algo/kernel/gemm_assembly.go.
 package main
 
 import (
