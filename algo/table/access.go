@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"math"
 
 	"tandem/algo/opt"
 	"tandem/algo/rng"
@@ -47,17 +46,24 @@ func (t *Table) Lookup(signs []uint64, dst []float32) error {
 // The draw is a function of seed, sign and step. All reads of a step agree on it,
 // on whatever shard and in whatever order.
 //
-// Counts, as long as signs or nil, tells how often each row has been updated,
-// Refused for those that there are not.
+// Found, as long as signs or nil, is told where each row is and what state it is
+// in, which the Apply of the gradients wants to know.
 //
 // Source: Persia's admit_probability. Deviation: Persia draws anew, without a
 // seed, at every lookup.
-func (t *Table) LookupStep(step int, signs []uint64, dst []float32, counts []uint32) error {
-	return t.lookup(signs, dst, counts, func(sign uint64) bool { return t.admits(step, sign) })
+func (t *Table) LookupStep(step int, signs []uint64, dst []float32, found []Found) error {
+	return t.lookup(signs, dst, found, func(sign uint64) bool { return t.admits(step, sign) })
 }
 
-// Refused stands for the update count of a row that admission has refused.
-const Refused = math.MaxUint32
+// Found is a row as a read has found it. The row may have been evicted since, and
+// its place have been given to another.
+type Found struct {
+	Updates uint32 // that the row had had
+	row     int32  // −1: there was none, because admission refused it
+}
+
+// Refused tells that admission has refused the row.
+func (f Found) Refused() bool { return f.row < 0 }
 
 // admits draws whether a step may create the row of a sign.
 func (t *Table) admits(step int, sign uint64) bool {
@@ -71,11 +77,11 @@ func (t *Table) admits(step int, sign uint64) bool {
 // lookup copies the rows of signs, creating those absent that are admitted. A
 // creation may take the row of another sign away, so rows are copied up to each
 // before it happens.
-func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits func(sign uint64) bool) error {
+func (t *Table) lookup(signs []uint64, dst []float32, found []Found, admits func(sign uint64) bool) error {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
-	if counts != nil {
-		mustMatch("counts", len(counts), len(signs))
+	if found != nil {
+		mustMatch("found", len(found), len(signs))
 	}
 	var c chunk
 	for at := 0; at < len(signs); {
@@ -97,8 +103,10 @@ func (t *Table) lookup(signs []uint64, dst []float32, counts []uint32, admits fu
 				t.gather(out[i*dim:(i+1)*dim], &c, i, i+1)
 			}
 		}
-		if counts != nil {
-			copy(counts[at:], c.counts[:n])
+		if found != nil {
+			for i := range n {
+				found[at+i] = Found{c.counts[i], c.rows[i]}
+			}
 		}
 		at += n
 	}
@@ -119,9 +127,7 @@ func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64
 			return err
 		}
 	}
-	if t.put(c, i, row); row < 0 {
-		c.counts[i] = Refused
-	}
+	t.put(c, i, row)
 	return nil
 }
 
@@ -168,8 +174,8 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 // Read tells an Apply in what state rows were when its gradients were computed
 // from them.
 type Read struct {
-	// Counts, as long as the signs, is what LookupStep wrote. The signs are distinct.
-	Counts []uint32
+	// Found, as long as the signs, is what LookupStep wrote. The signs are distinct.
+	Found []Found
 	// Missed, if not nil, is told for every gradient applied the updates of its row
 	// since the read.
 	Missed func(updates uint32)
@@ -181,8 +187,8 @@ type Read struct {
 // missed returns the updates since the read of a sign whose row has had so many.
 // Where there was no row, or another that has been evicted since, it is all.
 func (r *Read) missed(i int, now uint32) uint32 {
-	if then := r.Counts[i]; then <= now {
-		return now - then
+	if f := r.Found[i]; !f.Refused() && f.Updates <= now {
+		return now - f.Updates
 	}
 	return now
 }
@@ -196,16 +202,21 @@ func (r *Read) missed(i int, now uint32) uint32 {
 // Shapes: grads is len(signs) × Dim, row-major, and is not changed. Read may be
 // nil.
 //
-// It panics if the lengths disagree. Cost: one probe of the index and one
-// application of the optimizer a sign.
+// It panics if the lengths disagree. Cost: one application of the optimizer a
+// sign and, without Read or where the row has been evicted since, one probe of the
+// index.
 func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read) Outcome {
 	dim := t.config.Dim
 	mustMatch("grads", len(grads), len(signs)*dim)
 	if read != nil {
-		mustMatch("counts", len(read.Counts), len(signs))
+		mustMatch("found", len(read.Found), len(signs))
 	}
 	var outcome Outcome
 	c := t.work
+	c.found = nil
+	if read != nil {
+		c.found = read.Found
+	}
 	for at := 0; at < len(signs); {
 		n := t.advance(c, signs, at, t.rowBytes)
 		t.settle(c, signs[at:at+n])
@@ -217,7 +228,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		t.update(c, grads[at*dim:(at+n)*dim])
 		for i, done := range c.done[:n] {
 			if !done {
-				refused := t.config.Admission > 0 && !(t.config.Evict && read != nil && read.Counts[at+i] != Refused)
+				refused := t.config.Admission > 0 && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
 				outcome.lose(c.rows[i], refused, t.config.Evict)
 				continue
 			}
@@ -228,7 +239,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		}
 		at += n
 	}
-	c.batch = opt.Batch{} // lets go of the gradients
+	c.batch, c.found = opt.Batch{}, nil // lets go of the gradients and the read
 	t.outcomes.Applied += outcome.Applied
 	t.outcomes.Missing += outcome.Missing
 	t.outcomes.Refused += outcome.Refused

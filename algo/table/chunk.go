@@ -26,8 +26,11 @@ type chunk struct {
 	next       int // signs of the next chunk
 
 	hashes      [chunkSigns]uint64         // of the chunk that is probed next
-	groupPlaces [chunkSigns]unsafe.Pointer // where its groups are
+	groupPlaces [chunkSigns]unsafe.Pointer // where its groups are or, of rows found before, these
 	groups      int                        // its signs
+
+	found     []Found           // of the signs not yet hashed, if a read has found them before; else nil
+	foundRows [chunkSigns]int32 // of the chunk that would be probed next
 
 	rates [chunkSigns]float32 // of an Apply: the learning rates
 	done  [chunkSigns]bool    // of an Apply: which rows are updated
@@ -71,11 +74,18 @@ func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
 	return n
 }
 
-// hash writes the hashes of the next chunk to be probed.
+// hash writes the hashes of the next chunk to be probed. Of rows that a read has
+// found, the probe is spared: their first lines are asked for in place of the
+// groups.
 func (t *Table) hash(v *view, c *chunk, signs []uint64) {
 	c.groups = min(chunkSigns, len(signs))
 	switch {
 	case c.groups == 0:
+	case c.found != nil:
+		for i, f := range c.found[:c.groups] {
+			c.foundRows[i], c.groupPlaces[i] = f.row, t.placeOrNil(f.row)
+		}
+		c.found = c.found[c.groups:]
 	case t.set == isa.Portable:
 		for i, sign := range signs[:c.groups] {
 			c.hashes[i] = rng.Mix(sign)
@@ -90,6 +100,8 @@ func (t *Table) probe(v *view, c *chunk) {
 	c.next = c.groups
 	switch {
 	case c.next == 0:
+	case c.found != nil:
+		c.nextRows, c.nextPlaces = c.foundRows, c.groupPlaces
 	case t.set == isa.AVX512:
 		probeAVX512(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
 	case t.set == isa.AVX2:

@@ -35,7 +35,7 @@ func TestStoreAgainstMapWithEviction(t *testing.T) {
 		tab.Use(set)
 		m := map[uint64][]float32{} // embedding ‖ state
 		stream := rng.New(1, "store against map", uint64(set))
-		dst, grad, count := make([]float32, dim), make([]float32, dim), make([]uint32, 1)
+		dst, grad, found := make([]float32, dim), make([]float32, dim), make([]table.Found, 1)
 		updates := map[uint64]uint32{}
 		for i := range operations / len(isa.Sets()) {
 			// Squared, so that some come often and some seldom.
@@ -47,15 +47,15 @@ func TestStoreAgainstMapWithEviction(t *testing.T) {
 			}
 			switch stream.Uint64N(3) {
 			case 0:
-				if err := tab.LookupStep(0, sign, dst, count); err != nil {
+				if err := tab.LookupStep(0, sign, dst, found); err != nil {
 					t.Fatal(err)
 				}
 				if _, known := m[sign[0]]; !known {
 					m[sign[0]] = append(initial(sign[0]), startState, startState, startState)
 				}
-				if !slices.Equal(dst, m[sign[0]][:dim]) || count[0] != updates[sign[0]] {
+				if !slices.Equal(dst, m[sign[0]][:dim]) || found[0].Updates != updates[sign[0]] {
 					t.Fatalf("%v, operation %d: sign %d reads %v after %d updates, want %v after %d",
-						set, i, sign[0], dst, count[0], m[sign[0]][:dim], updates[sign[0]])
+						set, i, sign[0], dst, found[0], m[sign[0]][:dim], updates[sign[0]])
 				}
 			case 1:
 				for j := range grad {
@@ -243,20 +243,20 @@ func TestOutcomesOfRowsThatAreGone(t *testing.T) {
 	c := config()
 	c.MaxRows, c.Evict, c.Admission = 1, true, 0.5
 	tab := mustNew(t, c)
-	signs, counts := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, make([]uint32, 10)
-	if err := tab.LookupStep(0, signs, make([]float32, 30), counts); err != nil {
+	signs, found := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, make([]table.Found, 10)
+	if err := tab.LookupStep(0, signs, make([]float32, 30), found); err != nil {
 		t.Fatal(err)
 	}
 	refused := 0
-	for _, n := range counts {
-		if n == table.Refused {
+	for _, f := range found {
+		if f.Refused() {
 			refused++
 		}
 	}
 	if refused < 2 || refused > 8 {
 		t.Fatalf("%d of 10 refused; choose other signs", refused)
 	}
-	got := tab.Apply(signs, make([]float32, 30), 1, &table.Read{Counts: counts})
+	got := tab.Apply(signs, make([]float32, 30), 1, &table.Read{Found: found})
 	if want := (table.Outcome{Applied: 1, Refused: refused, Evicted: 9 - refused}); got != want {
 		t.Errorf("outcome %+v, want %+v", got, want)
 	}
@@ -285,4 +285,49 @@ func TestOverheadOfARow(t *testing.T) {
 		}
 	}
 	t.Logf("at most %.2f bytes a row, in %v", worst, unit.Bytes(tab.Memory()))
+}
+
+// Where a read has found the rows spares an Apply their probe and changes nothing
+// else, whatever has become of the rows since.
+func TestApplyOfFoundRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := config()
+		c.MaxRows, c.Evict = rapid.IntRange(1, 200).Draw(t, "rows at most"), true
+		plain, err := table.New(c, table.Heap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spared, _ := table.New(c, table.Heap{})
+		set := rapid.SampledFrom(isa.Sets()).Draw(t, "set")
+		spared.Use(set)
+		stream := rng.New(rapid.Uint64().Draw(t, "seed"), "signs")
+		draw := func() []uint64 { // distinct
+			var signs []uint64
+			for sign := range uint64(400) {
+				if stream.IntN(4) == 0 {
+					signs = append(signs, sign)
+				}
+			}
+			return signs
+		}
+		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
+			signs, others := draw(), draw()
+			found, grads := make([]table.Found, len(signs)), make([]float32, len(signs)*dim)
+			for i := range grads {
+				grads[i] = stream.Float32()
+			}
+			for _, tab := range []*table.Table{plain, spared} {
+				if err := errors.Join(
+					tab.LookupStep(step, signs, make([]float32, len(grads)), found),
+					tab.LookupStep(step, others, make([]float32, len(others)*dim), nil),
+				); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, want := spared.Apply(signs, grads, 0.1, &table.Read{Found: found}), plain.Apply(signs, grads, 0.1, nil)
+			if got != want || spared.Digest() != plain.Digest() {
+				t.Fatalf("%v, step %d: outcome %+v and digest %x, want %+v and %x", set, step, got, spared.Digest(), want, plain.Digest())
+			}
+		}
+	})
 }

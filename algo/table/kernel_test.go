@@ -49,7 +49,7 @@ func trace(dim int, spec opt.RowSpec, precision table.Precision, set isa.Set, dr
 			signs[i] = draw.Uint64N(known)
 		}
 		values, again := make([]float32, skip+n*dim)[skip:], make([]float32, skip+n*dim+1)[skip+1:]
-		if err := tab.LookupStep(step, signs, values, counts); err != nil {
+		if err := tab.LookupStep(step, signs, values, nil); err != nil {
 			return []string{err.Error()}
 		}
 		for i := range signs { // half of them may be absent

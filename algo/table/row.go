@@ -36,6 +36,14 @@ func (t *Table) place(row int) unsafe.Pointer {
 	return unsafe.Add(t.slabs[row>>t.slabShift], (row&(1<<t.slabShift-1))*t.rowBytes)
 }
 
+// placeOrNil is place, nil for −1.
+func (t *Table) placeOrNil(row int32) unsafe.Pointer {
+	if row < 0 {
+		return nil
+	}
+	return t.place(int(row))
+}
+
 // values returns the embedding of a row of FP32, where it lies.
 func (t *Table) values(row int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(t.place(row), headerBytes)), t.config.Dim)

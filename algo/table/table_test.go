@@ -381,16 +381,16 @@ func TestShapeMismatchPanics(t *testing.T) {
 func TestWeightsMultiplyTheRate(t *testing.T) {
 	plain, weighed := mustNew(t, config()), mustNew(t, config())
 	signs, grads := []uint64{1, 2, 3}, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	counts := make([]uint32, 3)
+	found := make([]table.Found, 3)
 	for _, tab := range []*table.Table{plain, weighed} {
-		if err := tab.LookupStep(0, signs, make([]float32, 9), counts); err != nil {
+		if err := tab.LookupStep(0, signs, make([]float32, 9), found); err != nil {
 			t.Fatal(err)
 		}
 		tab.Apply([]uint64{2, 3, 3}, grads, 1, nil)
 	}
 	var missed []uint32
 	weighed.Apply(signs, grads, 1, &table.Read{
-		Counts: counts,
+		Found:  found,
 		Missed: func(updates uint32) { missed = append(missed, updates) },
 		Weight: func(missed int) float32 { return []float32{1, 0.5, 0.25}[missed] },
 	})

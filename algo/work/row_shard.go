@@ -3,6 +3,7 @@ package work
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -13,9 +14,9 @@ import (
 // rowShard is the numbers of one embedding PS. Only the PS's own lane touches it.
 type rowShard struct {
 	rows *table.Table
-	// reads holds, for every batch read and not yet put, how often each of its
-	// rows had been updated by then, in the order of its signs.
-	reads map[batchName][]uint32
+	// reads holds, for every batch read and not yet put, how its rows were found,
+	// in the order of its signs.
+	reads map[batchName][]table.Found
 	// missed counts, for every row gradient applied, the updates of the row
 	// since the read that the gradient was computed from.
 	missed metric.Histogram
@@ -29,17 +30,17 @@ type rowShard struct {
 type batchName struct{ rank, step int32 }
 
 func newRowShard(rows *table.Table) *rowShard {
-	return &rowShard{rows: rows, reads: map[batchName][]uint32{}}
+	return &rowShard{rows: rows, reads: map[batchName][]table.Found{}}
 }
 
 // read looks signs up and remembers the state in which a batch found them.
 // Values is len(signs) × dim.
 func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
-	counts := make([]uint32, len(signs))
-	if err := s.rows.LookupStep(int(b.step), signs, values, counts); err != nil {
+	found := make([]table.Found, len(signs))
+	if err := s.rows.LookupStep(int(b.step), signs, values, found); err != nil {
 		return err
 	}
-	s.reads[b] = counts
+	s.reads[b] = found
 	return nil
 }
 
@@ -56,13 +57,13 @@ func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank boo
 
 // readOf takes out what is known of the read of a batch; nil if nothing is.
 func (s *rowShard) readOf(b batchName) *table.Read {
-	counts, known := s.reads[b]
+	found, known := s.reads[b]
 	if !known {
 		return nil
 	}
 	delete(s.reads, b)
 	return &table.Read{
-		Counts: counts, Weight: s.weight,
+		Found: found, Weight: s.weight,
 		Missed: func(updates uint32) { s.missed.Add(int(updates)) },
 	}
 }
@@ -75,11 +76,11 @@ func (s *rowShard) measure(b batchName, put route.Put) {
 		return
 	}
 	delete(s.reads, b)
-	s.now = append(s.now[:0], read...)
+	s.now = slices.Grow(s.now[:0], len(read))[:len(read)]
 	s.rows.UpdateCounts(put.Signs, s.now)
-	for i, then := range read {
-		if then != table.Refused {
-			s.missed.Add(int(s.now[i] - then))
+	for i, f := range read {
+		if !f.Refused() {
+			s.missed.Add(int(s.now[i] - f.Updates))
 		}
 	}
 }
