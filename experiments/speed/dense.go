@@ -74,8 +74,7 @@ type denseStep struct {
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
-	crew := team(p.Threads)
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), kernel.NewProducts(crew))
+	engine, err := model.New(p.Net.spec(), p.Net.schema(), p.machine.Products)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func newDenseStep(p *prepared) (*denseStep, error) {
 	}
 	l := engine.Layout()
 	d := &denseStep{
-		layout: l, optimizer: optimizer, crew: crew, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
+		layout: l, optimizer: optimizer, crew: team(p.Threads), samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
 		params: slices.Clone(p.arrays["params"]), state: make([]float32, optimizer.StateSize(l.Params)),
 		input: model.Input{Samples: p.Batch, Embeddings: p.arrays["embeddings"], Dense: p.arrays["numbers"], Labels: p.arrays["labels"]},
 	}

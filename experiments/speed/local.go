@@ -54,6 +54,14 @@ func (p *prepared) stepper() (stepper, error) {
 	panic("speed: case of kind " + p.Kind)
 }
 
+// limit is the side that does what the machine can do at most, nil if there is none.
+func (p *prepared) limit() (side, error) {
+	if p.Kind == kindDense {
+		return newArithmetic(p)
+	}
+	return nil, nil
+}
+
 // local is Tandem, in this process.
 type local struct{ at stepper }
 

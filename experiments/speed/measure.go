@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"runtime"
@@ -11,8 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"tandem/algo/work"
 	"tandem/experiments/study"
+	"tandem/runtime/engine"
+	"tandem/runtime/train"
 )
 
 // side is Tandem or PyTorch, with one case open at a time.
@@ -39,15 +41,18 @@ type result struct {
 	// Seconds a step by round. PyTorch's are nil where there is none.
 	Tandem  []float64 `json:"tandem_s"`
 	PyTorch []float64 `json:"pytorch_s,omitempty"`
+	// Limit is what the machine itself would take for the work, nil if unknown.
+	Limit []float64 `json:"limit_s,omitempty"`
+	// Share says of a training how near it comes to what its pieces allow.
+	Share *train.Share `json:"share,omitempty"`
 }
 
 // measurement is the state of one measurement.
 type measurement struct {
 	*plan
-	peer    side // nil: none
-	machine work.Machine
-	log     *study.Log
-	meter   *study.Meter
+	peer  side // nil: none
+	log   *study.Log
+	meter *study.Meter
 }
 
 // measure runs every case on both sides.
@@ -57,7 +62,7 @@ func (p *plan) measure(ctx context.Context, o study.Options, peer side) (results
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, o.Machine, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
+	m := measurement{p, peer, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
 	for _, c := range p.Cases {
 		r, err := m.compare(ctx, c)
 		if err != nil {
@@ -77,7 +82,9 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		return nil, err
 	}
 	defer p.remove()
-	p.machine = m.machine
+	if p.machine.Products, err = engine.FromEnvironment(team(c.Threads), io.Discard); err != nil {
+		return nil, err
+	}
 	m.meter.Show(0, 1, c.String())
 	if err := p.fill(); err != nil {
 		return nil, err
@@ -96,6 +103,13 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 	if err := agree(turns, &c); err != nil {
 		return nil, err
 	}
+	limit, err := p.limit()
+	if err != nil {
+		return nil, err
+	}
+	if limit != nil {
+		turns = append(turns, &turn{side: limit, name: "limit", seconds: &r.Limit, steps: 1})
+	}
 	for round := range m.Rounds {
 		m.meter.Show(round, m.Rounds, c.String())
 		for i := range turns {
@@ -107,6 +121,11 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 	}
 	for _, t := range turns {
 		if err := t.side.close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Kind == kindTrain {
+		if r.Share, err = p.share(ctx); err != nil {
 			return nil, err
 		}
 	}

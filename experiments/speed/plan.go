@@ -18,7 +18,7 @@ type plan struct {
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
 }
 
-// Wanted ratios of rates, Tandem's to PyTorch's.
+// Wanted ratios of rates, Tandem's to PyTorch's or to a limit.
 //
 // Source: the budgets of the design, and the goals set for this comparison before
 // it was first run.
@@ -27,6 +27,7 @@ const (
 	wantedSparse     = 5
 	wantedTrainTower = 0.9
 	wantedTrainSmall = 2
+	wantedShare      = 0.85 // of what the pieces of a training allow
 )
 
 // tower is the network of Persia's evaluation on data of Criteo's shape, and dlrm

@@ -16,7 +16,7 @@ import (
 func (p *plan) report(results []*result) *study.Report {
 	return &study.Report{
 		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
-		Tables: []face.Table{p.peerTable(results)}, Figures: figures(results),
+		Tables: []face.Table{p.peerTable(results), p.limitTable(results)}, Figures: figures(results),
 	}
 }
 
@@ -78,29 +78,67 @@ func (p *plan) peerTable(results []*result) face.Table {
 	return t
 }
 
-// findings names every goal that is reached, and every one that is not.
-func (p *plan) findings(results []*result) []string {
-	var reached, missed []string
+// limitTable compares Tandem with what the machine, or the pieces of its own work,
+// allow.
+func (p *plan) limitTable(results []*result) face.Table {
+	t := face.Table{
+		Caption: "Tandem beside what the machine allows, measured in the same rounds",
+		Header:  []string{"case", "batch", "cores", "reached", "limit", "unit", "share (%)", "limit by", "verdict"},
+		Words:   1,
+	}
 	for _, r := range results {
-		if !r.compared() || r.Wanted == 0 {
+		row := []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads)}
+		unit, aStep := r.unit()
+		switch {
+		case r.Limit != nil:
+			row = append(row, three(rates(r.Tandem, aStep).Median), three(rates(r.Limit, aStep).Median), unit,
+				three(100*ratio(r.Limit, r.Tandem).Median), "bare multiply-adds", "")
+		case r.Share != nil:
+			s := r.Share
+			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, three(100*s.Share()), "its own work", verdict(s.Share(), wantedShare))
+		default:
 			continue
 		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// goal is what was wanted of a case, and what it has reached.
+type goal struct {
+	text            string // with the figure
+	reached, wanted float64
+}
+
+// goals lists those of a result that can be judged.
+func (r *result) goals() (list []goal) {
+	name := fmt.Sprintf("%s, batch %d, %s: ", r, r.Batch, cores(r.Threads))
+	if r.compared() && r.Wanted > 0 {
 		ratio := r.ratio()
-		text := fmt.Sprintf("%s, batch %d, %s: %s × PyTorch, wanted %s", r, r.Batch, cores(r.Threads), ratio, short(r.Wanted))
-		if ratio.Median >= r.Wanted {
-			reached = append(reached, text)
-		} else {
-			missed = append(missed, text)
+		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, wanted %s", name, ratio, short(r.Wanted)), ratio.Median, r.Wanted})
+	}
+	if r.Share != nil {
+		share := r.Share.Share()
+		list = append(list, goal{fmt.Sprintf("%s%s %% of what its work allows, wanted %s", name, three(100*share), short(100*wantedShare)), share, wantedShare})
+	}
+	return list
+}
+
+// findings says how many goals are reached, and names those that are not.
+func (p *plan) findings(results []*result) []string {
+	var missed []string
+	all := 0
+	for _, r := range results {
+		for _, g := range r.goals() {
+			if all++; !(g.reached >= g.wanted) {
+				missed = append(missed, "Short: "+g.text+".")
+			}
 		}
 	}
-	if len(reached)+len(missed) == 0 {
+	if all == 0 {
 		return []string{"Nothing is judged: there is no PyTorch to compare with."}
 	}
-	sentences := []string{fmt.Sprintf("%d of %d goals against PyTorch are reached.", len(reached), len(reached)+len(missed))}
-	for _, text := range missed {
-		sentences = append(sentences, "Short: "+text+".")
-	}
-	return sentences
+	return append([]string{fmt.Sprintf("%d of %d goals are reached.", all-len(missed), all)}, missed...)
 }
 
 func (p *plan) notes() []string {
@@ -120,6 +158,7 @@ func (p *plan) notes() []string {
 		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: with two threads PyTorch waits by spinning, and one busy core can cost it most of its speed. Judge by a run on an idle machine.",
 		"Both sides begin with the same parameters and values. What they have after three steps, optimizers included, is checked to agree to 4 digits.",
 		"A training is compared by the loss on test rows, to 5 %: both begin with the same network, each with rows of its own. PyTorch's table has only the ids that occur, made before the clock runs; Tandem makes a row when an id first occurs.",
+		"Bare multiply-adds: all cores multiply and add in registers, and touch no memory. Its own work: the least time that the pieces of work of the training take, each measured alone, if they overlapped perfectly; measured once.",
 		"PyTorch finds a row by its number, Tandem by hashing its sign; PyTorch has rows as the gradients of nn.Embedding(sparse=True) in one table, the fastest of the ways tried, and Adagrad.",
 	)
 	if p.Rounds < study.SeedsWanted {

@@ -50,6 +50,9 @@ round; the other side begins in the next round. The table has medians, smallest
 and largest; a ratio is the median of the ratios of the rounds. The machine
 should be idle: what else runs is measured too.
 
+A second table compares dense steps with what all cores do in registers alone, and
+trainings with what their pieces of work allow.
+
 PyTorch comes from the Python interpreter that --python or the environment
 variable TANDEM_PYTHON names, which needs torch and numpy; else from python3, if
 it has them. Without PyTorch the table has Tandem's columns alone.

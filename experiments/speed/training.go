@@ -139,3 +139,17 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 
 // check implements stepper.
 func (t *trainingRun) check() float64 { return t.logLoss }
+
+// share measures how near the run comes to what its pieces of work allow: see
+// train.Share.
+func (p *prepared) share(ctx context.Context) (*train.Share, error) {
+	run, err := newTrainingRun(p)
+	if err != nil {
+		return nil, err
+	}
+	source, err := run.source()
+	if err != nil {
+		return nil, err
+	}
+	return train.MeasureShare(ctx, run.training, source, run.machine)
+}

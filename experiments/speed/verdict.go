@@ -27,10 +27,13 @@ func rates(seconds []float64, work float64) spread {
 
 // ratio is by how much Tandem's rate exceeds PyTorch's, round by round, which
 // leaves out what slows both.
-func (r *result) ratio() spread {
-	of := make([]float64, len(r.Tandem))
+func (r *result) ratio() spread { return ratio(r.PyTorch, r.Tandem) }
+
+// ratio returns a/b, round by round.
+func ratio(a, b []float64) spread {
+	of := make([]float64, len(a))
 	for i := range of {
-		of[i] = r.PyTorch[i] / r.Tandem[i]
+		of[i] = a[i] / b[i]
 	}
 	return spreadOf(of)
 }

@@ -1,0 +1,52 @@
+package speed
+
+import (
+	"context"
+	"time"
+
+	"tandem/algo/isa"
+	"tandem/algo/kernel"
+	"tandem/algo/model"
+)
+
+// arithmetic is the third side of a dense case: the time that the operations of its
+// step would take if all cores did nothing but multiply and add in registers.
+type arithmetic struct {
+	crew  team
+	flops float64 // of a step
+}
+
+// newArithmetic returns nil where the processor has no vector instructions that
+// Tandem knows.
+func newArithmetic(p *prepared) (side, error) {
+	if isa.Best() == isa.Portable {
+		return nil, nil
+	}
+	engine, err := model.New(p.Net.spec(), p.Net.schema(), nil)
+	if err != nil {
+		return nil, err
+	}
+	cost := engine.Layout().Cost
+	return &arithmetic{team(p.Threads), float64(p.Batch) * float64(cost.ForwardFLOPs+cost.BackwardFLOPs)}, nil
+}
+
+// open implements side.
+func (*arithmetic) open(context.Context, *prepared) (opening, error) { return opening{}, nil }
+
+// bareTurns take some milliseconds.
+const bareTurns = 1_000_000
+
+// run implements side: the speed of a moment, whatever the number of steps.
+func (a *arithmetic) run(_ context.Context, steps int) (time.Duration, error) {
+	begin := time.Now()
+	done := make([]float64, a.crew.Size())
+	a.crew.Do(len(done), func(core int) { done[core] = kernel.BareLoop(isa.Best(), bareTurns) })
+	took, sum := time.Since(begin), 0.0
+	for _, flops := range done {
+		sum += flops
+	}
+	return time.Duration(float64(took) * float64(steps) * a.flops / sum), nil
+}
+
+// close implements side.
+func (*arithmetic) close(context.Context) error { return nil }
