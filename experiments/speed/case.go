@@ -3,23 +3,29 @@ package speed
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"tandem/algo/kernel"
 	"tandem/algo/model"
-	"tandem/algo/work"
 	"tandem/datasets"
+	"tandem/runtime/crew"
+	"tandem/runtime/engine"
+	"tandem/runtime/memory"
 )
 
 // Kinds of cases.
 const (
 	kindDense  = "dense"  // forward, backward and optimizer of a network
 	kindSparse = "sparse" // lookup, pooling, sums of gradients and optimizer of rows
+	kindLookup = "lookup" // of the rows of signs, and nothing else
+	kindUpdate = "update" // of the rows of signs by Adagrad, and nothing else
 	kindTrain  = "train"  // a training from data to model
 )
 
 // kinds lists them, in the order of reports.
-func kinds() []string { return []string{kindDense, kindSparse, kindTrain} }
+func kinds() []string { return []string{kindDense, kindSparse, kindTrain, kindLookup, kindUpdate} }
 
 // Number formats of products.
 const (
@@ -59,8 +65,9 @@ func (n *net) spec() model.Spec {
 
 // String names a case in tables and errors, threads left out.
 func (c *testCase) String() string {
-	if c.Kind == kindSparse {
-		return fmt.Sprintf("sparse step, dim %d, %s", c.Rows.Dim, c.Rows.Law)
+	if c.Rows != nil {
+		what := map[string]string{kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update"}[c.Kind]
+		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Law)
 	}
 	name := map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 	if c.Format != fp32 {
@@ -68,6 +75,9 @@ func (c *testCase) String() string {
 	}
 	return name
 }
+
+// hasPeer reports whether PyTorch does the case, too.
+func (c *testCase) hasPeer() bool { return c.Kind != kindLookup && c.Kind != kindUpdate }
 
 // warmUps is the number of steps that caches, branch predictors and page tables get
 // before time is taken; a whole training needs but one.
@@ -100,20 +110,31 @@ type prepared struct {
 	arrays map[string][]float32
 	ids    []int64           // of a sparse case
 	data   *datasets.Dataset // of a training
-	// machine is what Tandem computes on.
-	machine work.Machine
+	// What Tandem computes on.
+	crew     *crew.Crew
+	arena    memory.Arena
+	products kernel.Products
 }
 
-// newPrepared returns a case without values yet. Remove deletes its files.
+// newPrepared returns a case without values yet. Remove deletes its files and gives
+// its memory back.
 func newPrepared(c testCase) (*prepared, error) {
-	folder, err := os.MkdirTemp("", "tandem-speed-")
-	if err != nil {
+	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, crew: crew.New(max(c.Threads, 1))}
+	var err error
+	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	return &prepared{testCase: c, folder: folder, files: map[string]string{}, arrays: map[string][]float32{}}, nil
+	if p.products, err = engine.FromEnvironment(p.crew, io.Discard); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-func (p *prepared) remove() { _ = os.RemoveAll(p.folder) }
+func (p *prepared) remove() {
+	p.crew.Close()
+	_ = p.arena.Close()
+	_ = os.RemoveAll(p.folder) // what stays is in the system's folder for such
+}
 
 // add keeps values under a name and writes them for the peer, as numbers of the
 // machine's byte order.

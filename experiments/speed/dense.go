@@ -70,11 +70,11 @@ type denseStep struct {
 	grad           []float32
 	loss           float64 // of the last step, summed over the samples
 	samples, steps int
-	crew           team
+	crew           kernel.Crew
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
-	engine, err := model.New(p.Net.spec(), p.Net.schema(), p.machine.Products)
+	engine, err := model.New(p.Net.spec(), p.Net.schema(), p.products)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func newDenseStep(p *prepared) (*denseStep, error) {
 	}
 	l := engine.Layout()
 	d := &denseStep{
-		layout: l, optimizer: optimizer, crew: team(p.Threads), samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
+		layout: l, optimizer: optimizer, crew: p.crew, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
 		params: slices.Clone(p.arrays["params"]), state: make([]float32, optimizer.StateSize(l.Params)),
 		input: model.Input{Samples: p.Batch, Embeddings: p.arrays["embeddings"], Dense: p.arrays["numbers"], Labels: p.arrays["labels"]},
 	}

@@ -12,22 +12,17 @@ import (
 // arithmetic is the third side of a dense case: the time that the operations of its
 // step would take if all cores did nothing but multiply and add in registers.
 type arithmetic struct {
-	crew  team
+	crew  kernel.Crew
 	flops float64 // of a step
 }
 
-// newArithmetic returns nil where the processor has no vector instructions that
-// Tandem knows.
 func newArithmetic(p *prepared) (side, error) {
-	if isa.Best() == isa.Portable {
-		return nil, nil
-	}
 	engine, err := model.New(p.Net.spec(), p.Net.schema(), nil)
 	if err != nil {
 		return nil, err
 	}
 	cost := engine.Layout().Cost
-	return &arithmetic{team(p.Threads), float64(p.Batch) * float64(cost.ForwardFLOPs+cost.BackwardFLOPs)}, nil
+	return &arithmetic{p.crew, float64(p.Batch) * float64(cost.ForwardFLOPs+cost.BackwardFLOPs)}, nil
 }
 
 // open implements side.

@@ -3,6 +3,8 @@ package speed
 import (
 	"context"
 	"time"
+
+	"tandem/algo/isa"
 )
 
 // stepper is what Tandem does in a case.
@@ -33,7 +35,7 @@ func (p *prepared) fill() error {
 	switch p.Kind {
 	case kindDense:
 		return p.fillDense()
-	case kindSparse:
+	case kindSparse, kindLookup, kindUpdate:
 		return p.fillSparse()
 	case kindTrain:
 		return p.fillTraining()
@@ -48,6 +50,8 @@ func (p *prepared) stepper() (stepper, error) {
 		return newDenseStep(p)
 	case kindSparse:
 		return newSparseStep(p)
+	case kindLookup, kindUpdate:
+		return newRowStep(p)
 	case kindTrain:
 		return newTrainingRun(p)
 	}
@@ -56,8 +60,13 @@ func (p *prepared) stepper() (stepper, error) {
 
 // limit is the side that does what the machine can do at most, nil if there is none.
 func (p *prepared) limit() (side, error) {
-	if p.Kind == kindDense {
+	switch {
+	case isa.Best() == isa.Portable: // there are no loops for it
+		return nil, nil
+	case p.Kind == kindDense:
 		return newArithmetic(p)
+	case p.Kind == kindLookup || p.Kind == kindUpdate:
+		return newBareRows(p)
 	}
 	return nil, nil
 }

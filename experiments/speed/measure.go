@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"runtime"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"tandem/experiments/study"
-	"tandem/runtime/engine"
 	"tandem/runtime/train"
 )
 
@@ -43,6 +41,9 @@ type result struct {
 	PyTorch []float64 `json:"pytorch_s,omitempty"`
 	// Limit is what the machine itself would take for the work, nil if unknown.
 	Limit []float64 `json:"limit_s,omitempty"`
+	// RowOverhead is the bytes of a row beyond embedding and state, of a lookup or
+	// update.
+	RowOverhead float64 `json:"row_overhead_bytes,omitempty"`
 	// Share says of a training how near it comes to what its pieces allow.
 	Share *train.Share `json:"share,omitempty"`
 }
@@ -82,17 +83,15 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		return nil, err
 	}
 	defer p.remove()
-	if p.machine.Products, err = engine.FromEnvironment(team(c.Threads), io.Discard); err != nil {
-		return nil, err
-	}
 	m.meter.Show(0, 1, c.String())
 	if err := p.fill(); err != nil {
 		return nil, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	r := &result{testCase: c}
-	turns := []*turn{{side: &local{}, name: "tandem", seconds: &r.Tandem}}
-	if m.peer != nil {
+	tandem := &local{}
+	turns := []*turn{{side: tandem, name: "tandem", seconds: &r.Tandem}}
+	if m.peer != nil && c.hasPeer() {
 		turns = append(turns, &turn{side: m.peer, name: "pytorch", seconds: &r.PyTorch})
 	}
 	for _, t := range turns {
@@ -108,7 +107,7 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		return nil, err
 	}
 	if limit != nil {
-		turns = append(turns, &turn{side: limit, name: "limit", seconds: &r.Limit, steps: 1})
+		turns = append(turns, &turn{side: limit, name: "limit", seconds: &r.Limit, steps: turns[0].steps})
 	}
 	for round := range m.Rounds {
 		m.meter.Show(round, m.Rounds, c.String())
@@ -118,6 +117,9 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 				return nil, err
 			}
 		}
+	}
+	if rows, ok := tandem.at.(*rowStep); ok {
+		r.RowOverhead = rows.overhead
 	}
 	for _, t := range turns {
 		if err := t.side.close(ctx); err != nil {

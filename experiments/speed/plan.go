@@ -27,6 +27,9 @@ const (
 	wantedSparse     = 5
 	wantedTrainTower = 0.9
 	wantedTrainSmall = 2
+	wantedLookup     = 0.45
+	wantedUpdate     = 0.55
+	wantedOverhead   = 24.0 // bytes a row, at most
 	wantedShare      = 0.85 // of what the pieces of a training allow
 )
 
@@ -54,7 +57,7 @@ func newPlan(o study.Options) plan {
 	if o.Quick {
 		p.Window = 300 * time.Millisecond
 	}
-	p.Cases = slices.Concat(denseCases(o.Quick), sparseCases(o.Quick), trainCases(o.Quick))
+	p.Cases = slices.Concat(denseCases(o.Quick), sparseCases(o.Quick), rowCases(o.Quick), trainCases(o.Quick))
 	return p
 }
 
@@ -85,13 +88,16 @@ const (
 	rowsQuick  = 1_000_000
 )
 
+func rowCount(dim int, quick bool) int {
+	if quick {
+		return rowsQuick
+	}
+	return min(rowsMost, tableBytes/(2*4*dim))
+}
+
 func sparseCases(quick bool) (cases []testCase) {
 	const slots = 26
 	for _, dim := range []int{16, 32, 64, 128} {
-		count := min(rowsMost, tableBytes/(2*4*dim))
-		if quick {
-			count = rowsQuick
-		}
 		for _, law := range []string{uniform, zipf} {
 			for _, samples := range []int{256, 4096} {
 				for _, threads := range []int{1, 2} {
@@ -99,7 +105,25 @@ func sparseCases(quick bool) (cases []testCase) {
 						continue
 					}
 					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Format: fp32, Wanted: wantedSparse,
-						Rows: &rows{Dim: dim, Slots: slots, Each: count / slots, Law: law}})
+						Rows: &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Law: law}})
+				}
+			}
+		}
+	}
+	return cases
+}
+
+// rowCases are of one core, and of two for the dimension that the budgets are for.
+func rowCases(quick bool) (cases []testCase) {
+	for _, dim := range []int{16, 32, 64, 128} {
+		for _, law := range []string{uniform, zipf} {
+			for _, threads := range []int{1, 2} {
+				for _, kind := range []string{kindLookup, kindUpdate} {
+					if dim != 32 && (quick || threads > 1) || quick && law == zipf {
+						continue
+					}
+					cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads, Format: fp32,
+						Rows: &rows{Dim: dim, Slots: 26, Each: rowCount(dim, quick) / 26, Law: law}})
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/opt"
 	"tandem/algo/rng"
 	"tandem/algo/route"
@@ -87,14 +88,14 @@ type sparseStep struct {
 	sums    [][]float32 // by part
 	scaled  [][]float32 // by shard
 	outcome []table.Outcome
-	team    team
+	crew    kernel.Crew
 	steps   int
 }
 
 func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
-		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, team: team(p.Threads),
+		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, crew: p.crew,
 		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads),
 	}
@@ -133,7 +134,7 @@ func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows, t.RowInit = s.dim, adagrad(), 0
 	for range p.Threads {
-		rows, err := work.NewTable(&t, table.Heap{})
+		rows, err := work.NewTable(&t, &p.arena)
 		if err != nil {
 			return err
 		}
@@ -187,12 +188,12 @@ func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) 
 func (s *sparseStep) step() error {
 	parts := s.batches[s.steps%batches]
 	errs := make([]error, len(parts))
-	pieces := s.team.Size()
-	s.team.Do(pieces, func(part int) {
+	pieces := s.crew.Size()
+	s.crew.Do(pieces, func(part int) {
 		s.routed[part] = route.Route(s.schema, parts[part], pieces)
 		s.rows[part] = sized(s.rows[part], len(s.routed[part].Signs)*s.dim)
 	})
-	s.team.Do(pieces, func(shard int) {
+	s.crew.Do(pieces, func(shard int) {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
 			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], nil); err != nil {
@@ -200,12 +201,12 @@ func (s *sparseStep) step() error {
 			}
 		}
 	})
-	s.team.Do(pieces, func(part int) {
+	s.crew.Do(pieces, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
 		s.sums[part] = sized(s.sums[part], len(s.rows[part]))
 		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
-	s.team.Do(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
+	s.crew.Do(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
 	for shard, o := range s.outcome {
 		if errs[shard] != nil {
 			return errs[shard]

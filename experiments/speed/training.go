@@ -6,10 +6,12 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/job"
+	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/datasets/synth"
+	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
 
@@ -106,12 +108,12 @@ func ptr[T any](v T) *T { return &v }
 type trainingRun struct {
 	training job.Training
 	data     *datasets.Dataset
-	machine  work.Machine
+	products kernel.Products
 	logLoss  float64 // on the test rows, of the last
 }
 
 func newTrainingRun(p *prepared) (*trainingRun, error) {
-	return &trainingRun{training: p.training(), data: p.data, machine: p.machine}, nil
+	return &trainingRun{training: p.training(), data: p.data, products: p.products}, nil
 }
 
 // source returns the rows in the order of the training's seed.
@@ -128,7 +130,9 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 		if err != nil {
 			return 0, err
 		}
-		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: t.machine})
+		var arena memory.Arena
+		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: work.Machine{Products: t.products, Arena: &arena}})
+		_ = arena.Close()
 		if err != nil {
 			return 0, err
 		}
@@ -151,5 +155,5 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	return train.MeasureShare(ctx, run.training, source, run.machine)
+	return train.MeasureShare(ctx, run.training, source, work.Machine{Products: p.products, Arena: &p.arena})
 }

@@ -52,6 +52,22 @@ func verdict(reached, wanted float64) string {
 	return fmt.Sprintf("short of %s", short(wanted))
 }
 
+// verdictMost judges what shall be no more than is wanted.
+func verdictMost(reached, wanted float64) string {
+	if reached <= wanted {
+		return fmt.Sprintf("ok (≤ %s)", short(wanted))
+	}
+	return fmt.Sprintf("above %s", short(wanted))
+}
+
+// limitShare is the part of the limit's rate that Tandem reaches.
+func (r *result) limitShare() float64 { return ratio(r.Limit, r.Tandem).Median }
+
+// wantedShare is what is wanted of limitShare, 0 for nothing.
+func (r *result) wantedShare() float64 {
+	return map[string]float64{kindLookup: wantedLookup, kindUpdate: wantedUpdate}[r.Kind]
+}
+
 // String writes a spread as median and range.
 func (s spread) String() string {
 	return fmt.Sprintf("%s (%s–%s)", three(s.Median), three(s.Low), three(s.High))

@@ -1,0 +1,173 @@
+package speed
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+
+	"tandem/algo/job"
+	"tandem/algo/kernel"
+	"tandem/algo/table"
+	"tandem/algo/table/bare"
+	"tandem/algo/work"
+)
+
+// rowTask is the part of one goroutine in a lookup or update: neighbouring slots,
+// whose rows are a table of their own, and beside it, for the limit, a plain array.
+type rowTask struct {
+	rows   *table.Table
+	array  []float32  // rows of dim values and dim sums of squares, in the order of places
+	signs  [][]uint64 // by batch
+	places [][]int32  // by batch
+	values []float32  // of a batch: what a lookup gives, the gradients of an update
+}
+
+// rowTasks divides a case among its goroutines.
+func rowTasks(p *prepared) []*rowTask {
+	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
+	var tasks []*rowTask
+	for g := range p.Threads {
+		lo, hi := g*p.Rows.Slots/p.Threads, (g+1)*p.Rows.Slots/p.Threads
+		t := &rowTask{values: make([]float32, (hi-lo)*p.Batch*p.Rows.Dim)}
+		for i := range t.values {
+			t.values[i] = 1e-3
+		}
+		for b := range batches {
+			var signs []uint64
+			var places []int32
+			for slot := lo; slot < hi; slot++ {
+				signer := schema.Signer(slot)
+				for _, id := range p.ids[(b*p.Rows.Slots+slot)*p.Batch:][:p.Batch] {
+					signs, places = append(signs, signer.Sign(uint64(id), 0)), append(places, int32((slot-lo)*p.Rows.Each+int(id)))
+				}
+			}
+			t.signs, t.places = append(t.signs, signs), append(t.places, places)
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// rowStep is what a PS does with the signs of a batch: look them up, or update
+// their rows by a gradient each.
+type rowStep struct {
+	tasks  []*rowTask
+	crew   kernel.Crew
+	update bool
+	steps  int
+	errs   []error
+	// overhead is the bytes of a row beyond embedding and state.
+	overhead float64
+}
+
+func newRowStep(p *prepared) (*rowStep, error) {
+	s := &rowStep{tasks: rowTasks(p), crew: p.crew, update: p.Kind == kindUpdate, errs: make([]error, p.Threads)}
+	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
+	j := job.Default()
+	j.Model.EmbeddingDim, j.Rows = p.Rows.Dim, adagrad()
+	memory, rows := 0.0, 0
+	for g, t := range s.tasks {
+		var err error
+		if t.rows, err = work.NewTable(&j, &p.arena); err != nil {
+			return nil, err
+		}
+		values := make([]float32, p.Rows.Each*p.Rows.Dim)
+		signs := make([]uint64, p.Rows.Each)
+		for slot := g * p.Rows.Slots / p.Threads; slot < (g+1)*p.Rows.Slots/p.Threads; slot++ {
+			signer := schema.Signer(slot)
+			for id := range signs {
+				signs[id] = signer.Sign(uint64(id), 0)
+			}
+			if err := t.rows.Lookup(signs, values); err != nil {
+				return nil, err
+			}
+		}
+		memory, rows = memory+float64(t.rows.Memory()), rows+t.rows.Len()
+	}
+	s.overhead = memory/float64(rows) - float64(2*4*p.Rows.Dim)
+	return s, nil
+}
+
+// run implements stepper.
+func (s *rowStep) run(ctx context.Context, steps int) (time.Duration, error) {
+	return timed(ctx, steps, s.step)
+}
+
+func (s *rowStep) step() error {
+	b := s.steps % batches
+	s.steps++
+	s.crew.Do(len(s.tasks), func(g int) {
+		t := s.tasks[g]
+		if !s.update {
+			s.errs[g] = t.rows.Lookup(t.signs[b], t.values)
+			return
+		}
+		if o := t.rows.Apply(t.signs[b], t.values, t.rows.Rate(0), nil); o.Applied != len(t.signs[b]) {
+			s.errs[g] = fmt.Errorf("%d of %d rows were updated", o.Applied, len(t.signs[b]))
+		}
+	})
+	for _, err := range s.errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check implements stepper; nobody else computes the same.
+func (s *rowStep) check() float64 { return math.NaN() }
+
+// bareRows is the third side of a lookup or update: the same rows in an array, at
+// places that are known, in the bare loop that fetches ahead.
+type bareRows struct {
+	tasks  []*rowTask
+	crew   kernel.Crew
+	dim    int
+	update bool
+	steps  int
+}
+
+func newBareRows(p *prepared) (side, error) {
+	s := &bareRows{tasks: rowTasks(p), crew: p.crew, dim: p.Rows.Dim, update: p.Kind == kindUpdate}
+	for g, t := range s.tasks {
+		slots := (g+1)*p.Rows.Slots/p.Threads - g*p.Rows.Slots/p.Threads
+		n := slots * p.Rows.Each * 2 * p.Rows.Dim
+		slab, err := p.arena.Slab(4 * n)
+		if err != nil {
+			return nil, err
+		}
+		t.array = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(slab))), n)
+		for i := range t.array {
+			t.array[i] = 0.01
+		}
+	}
+	return s, nil
+}
+
+// open implements side.
+func (*bareRows) open(context.Context, *prepared) (opening, error) { return opening{}, nil }
+
+// run implements side.
+func (s *bareRows) run(ctx context.Context, steps int) (time.Duration, error) {
+	return timed(ctx, steps, func() error {
+		b := s.steps % batches
+		s.steps++
+		s.crew.Do(len(s.tasks), func(g int) {
+			t := s.tasks[g]
+			if s.update {
+				bare.Adagrad(t.array, t.places[b], t.values, s.dim, 0.01, 1e-10)
+			} else {
+				bare.Gather(t.values, t.array, t.places[b], s.dim)
+			}
+		})
+		return nil
+	})
+}
+
+// close implements side.
+func (s *bareRows) close(context.Context) error {
+	s.tasks = nil
+	return nil
+}
