@@ -86,7 +86,7 @@ func (p *plan) peerTable(results []*result) face.Table {
 func (p *plan) limitTable(results []*result) face.Table {
 	t := face.Table{
 		Caption: "Tandem beside what the machine allows, measured in the same rounds",
-		Header:  []string{"case", "batch", "cores", "reached", "limit", "unit", "share (%)", "limit by", "verdict"},
+		Header:  []string{"case", "batch", "cores", "reached", "limit", "unit", "share", "limit by", "verdict"},
 		Words:   1,
 	}
 	for _, r := range results {
@@ -95,22 +95,20 @@ func (p *plan) limitTable(results []*result) face.Table {
 		switch {
 		case r.Limit != nil:
 			row = append(row, three(rates(r.Tandem, aStep).Median), three(rates(r.Limit, aStep).Median), unit,
-				three(100*r.limitShare()), map[string]string{kindDense: "bare multiply-adds"}[r.Kind], verdict(r.limitShare(), r.wantedShare()))
-			if r.Rows != nil {
-				row[7] = "bare loop"
-			}
+				percent(r.limitShare()), map[string]string{kindDense: "registers", kindLookup: "bare loop", kindUpdate: "bare loop"}[r.Kind],
+				verdict(r.limitShare(), r.wantedShare()))
 		case r.Share != nil:
 			s := r.Share
-			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, three(100*s.Share()), "its own work", verdict(s.Share(), wantedShare))
+			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, percent(s.Share()), "own work", verdict(s.Share(), wantedShare))
 		default:
 			continue
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	for _, r := range results {
-		if r.Kind == kindLookup && r.Threads == 1 {
+		if r.judgesOverhead() {
 			t.Rows = append(t.Rows, []string{fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Law), "–", "1", three(r.RowOverhead),
-				short(wantedOverhead), "bytes a row", "–", "the design", verdictMost(r.RowOverhead, wantedOverhead)})
+				short(wantedOverhead), "bytes a row", "–", "design", verdictMost(r.RowOverhead, wantedOverhead)})
 		}
 	}
 	return t
@@ -130,11 +128,14 @@ func (r *result) goals() (list []goal) {
 		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, wanted %s", name, ratio, short(r.Wanted)), ratio.Median, r.Wanted})
 	}
 	if r.Limit != nil && r.wantedShare() > 0 {
-		list = append(list, goal{fmt.Sprintf("%s%s %% of the bare loop, wanted %s", name, three(100*r.limitShare()), short(100*r.wantedShare())), r.limitShare(), r.wantedShare()})
+		list = append(list, goal{fmt.Sprintf("%s%s of the bare loop, wanted %s", name, percent(r.limitShare()), percent(r.wantedShare())), r.limitShare(), r.wantedShare()})
+	}
+	if r.judgesOverhead() {
+		list = append(list, goal{fmt.Sprintf("row overhead, dim %d: %s bytes, wanted at most %s", r.Rows.Dim, three(r.RowOverhead), short(wantedOverhead)), -r.RowOverhead, -wantedOverhead})
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		list = append(list, goal{fmt.Sprintf("%s%s %% of what its work allows, wanted %s", name, three(100*share), short(100*wantedShare)), share, wantedShare})
+		list = append(list, goal{fmt.Sprintf("%s%s of what its work allows, wanted %s", name, percent(share), percent(wantedShare)), share, wantedShare})
 	}
 	return list
 }
@@ -173,7 +174,7 @@ func (p *plan) notes() []string {
 		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: with two threads PyTorch waits by spinning, and one busy core can cost it most of its speed. Judge by a run on an idle machine.",
 		"Both sides begin with the same parameters and values. What they have after three steps, optimizers included, is checked to agree to 4 digits.",
 		"A training is compared by the loss on test rows, to 5 %: both begin with the same network, each with rows of its own. PyTorch's table has only the ids that occur, made before the clock runs; Tandem makes a row when an id first occurs.",
-		"Bare multiply-adds: all cores multiply and add in registers, and touch no memory. Bare loop: rows in a plain array at known places, copied or updated by assembly that fetches ahead, on huge pages as Tandem's. Its own work: the least time that the pieces of work of the training take, each measured alone, if they overlapped perfectly; measured once.",
+		"Limits. Registers: all cores multiply and add in registers, and touch no memory. Bare loop: rows in a plain array at known places, copied or updated by assembly that fetches ahead, on huge pages as Tandem's. Own work: the least time that the pieces of work of the training take, each measured alone, if they overlapped perfectly; measured once.",
 		"PyTorch finds a row by its number, Tandem by hashing its sign; PyTorch has rows as the gradients of nn.Embedding(sparse=True) in one table, the fastest of the ways tried, and Adagrad.",
 	)
 	if p.Rounds < study.SeedsWanted {

@@ -49,7 +49,7 @@ func TestTandemAlone(t *testing.T) {
 	if err := report.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"dense step, small DLRM", "its own work", "No PyTorch: there is no Python interpreter."} {
+	for _, want := range []string{"dense step, small DLRM", "own work", "No PyTorch: there is no Python interpreter."} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}

@@ -68,6 +68,12 @@ func (r *result) wantedShare() float64 {
 	return map[string]float64{kindLookup: wantedLookup, kindUpdate: wantedUpdate}[r.Kind]
 }
 
+// judgesOverhead picks one of the cases that have the same rows.
+func (r *result) judgesOverhead() bool { return r.Kind == kindLookup && r.Threads == 1 }
+
+// percent writes a share.
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
 // String writes a spread as median and range.
 func (s spread) String() string {
 	return fmt.Sprintf("%s (%s–%s)", three(s.Median), three(s.Low), three(s.High))
