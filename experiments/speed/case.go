@@ -3,7 +3,6 @@ package speed
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -124,7 +123,7 @@ func newPrepared(c testCase) (*prepared, error) {
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	if p.products, err = engine.FromEnvironment(p.crew, io.Discard); err != nil {
+	if p.products, _, err = engine.Open(os.Getenv(engine.Variable), p.crew); err != nil {
 		return nil, err
 	}
 	return p, nil
