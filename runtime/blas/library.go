@@ -3,6 +3,7 @@
 package blas
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -86,7 +87,8 @@ func identify(handle uintptr) (*library, error) {
 		return nil, errors.New("has neither sgemm_ nor dnnl_sgemm, so it is no library of matrix products, or one too old")
 	}
 	if config := find("openblas_get_config"); config != 0 {
-		l.name = strings.Join(strings.Fields(text(call(config)))[:2], " ")
+		words := strings.Fields(text(call(config)))
+		l.name = strings.Join(words[:min(2, len(words))], " ") // old ones do not begin with name and version
 		if core := find("openblas_get_corename"); core != 0 {
 			l.name += ", " + text(call(core)) // the processor that it takes this one for
 		}
@@ -99,7 +101,8 @@ func identify(handle uintptr) (*library, error) {
 	if version := find("MKL_Get_Version_String"); version != 0 {
 		buffer := make([]byte, 200)
 		call(version, uintptr(unsafe.Pointer(&buffer[0])), uintptr(len(buffer)-1))
-		l.name = strings.TrimSpace(text(uintptr(unsafe.Pointer(&buffer[0]))))
+		said, _, _ := bytes.Cut(buffer, []byte{0})
+		l.name = string(bytes.TrimSpace(said))
 		callIf(find("MKL_Set_Num_Threads"), 1)
 		return l, nil
 	}
@@ -157,7 +160,10 @@ func (l *library) try() error {
 	return nil
 }
 
-// call calls a C function of integers and pointers.
+// call calls a C function of integers and pointers. The directive keeps what
+// arguments point to alive, and on the heap, for stacks move.
+//
+//go:uintptrescapes
 func call(function uintptr, arguments ...uintptr) uintptr {
 	result, _, _ := purego.SyscallN(function, arguments...)
 	return result
