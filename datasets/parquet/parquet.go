@@ -41,6 +41,9 @@ func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b 
 		return nil, nil, fmt.Errorf("more than %d rows: split the file", math.MaxInt32-1)
 	}
 	groups := f.RowGroups()
+	if err := checkGroups(f.NumRows(), groups); err != nil {
+		return nil, nil, err
+	}
 	pieces := make([]piece, len(groups)*len(columns)) // by group, then column
 	failed := make([]error, len(pieces))
 	parallel.Do(parallel.Processors(), len(pieces), func(i int) {
@@ -54,6 +57,23 @@ func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b 
 		}
 	}
 	return join(int(f.NumRows()), len(groups), columns, pieces)
+}
+
+// checkGroups says whether the row groups have the rows of the file between them:
+// memory is made for as many as a group says.
+func checkGroups(rows int64, groups []parquet.RowGroup) error {
+	sum := int64(0)
+	for _, group := range groups {
+		n := group.NumRows()
+		if n > rows-sum {
+			return fmt.Errorf("%w (a row group of %d rows in a file of %d)", errDamaged, n, rows)
+		}
+		sum += n
+	}
+	if sum != rows {
+		return fmt.Errorf("%w (row groups of %d rows in a file of %d)", errDamaged, sum, rows)
+	}
+	return nil
 }
 
 // errDamaged says that the file contradicts itself.

@@ -1,12 +1,16 @@
 package parquet_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"tandem/algo/batch"
 	"tandem/datasets"
@@ -147,6 +151,43 @@ func TestParquetDamaged(t *testing.T) {
 	}
 	if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), "testdata/text.csv"); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
 		t.Errorf("text: error %v", err)
+	}
+}
+
+// A footer whose row groups have other rows than the file is refused before memory
+// is made for them.
+func TestParquetRowCountsThatDisagree(t *testing.T) {
+	whole, err := os.ReadFile("testdata/snappy.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(whole) - 8 // length of the footer, magic
+	begin := end - int(binary.LittleEndian.Uint32(whole[end:]))
+	for _, c := range []struct {
+		rows int64 // of the second group, of 100
+		want string
+	}{
+		{1 << 45, "a row group of 35184372088832 rows in a file of 300"},
+		{99, "row groups of 299 rows in a file of 300"},
+	} {
+		var meta format.FileMetaData
+		if err := thrift.Unmarshal(new(thrift.CompactProtocol), whole[begin:end], &meta); err != nil {
+			t.Fatal(err)
+		}
+		meta.RowGroups[1].NumRows = c.rows
+		footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := append(slices.Clone(whole[:begin]), footer...)
+		file = append(binary.LittleEndian.AppendUint32(file, uint32(len(footer))), "PAR1"...)
+		path := filepath.Join(t.TempDir(), "odd.parquet")
+		if err := os.WriteFile(path, file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err == nil || !strings.Contains(err.Error(), "the file is damaged: copy or download it again ("+c.want) {
+			t.Errorf("%d rows: error %v", c.rows, err)
+		}
 	}
 }
 
