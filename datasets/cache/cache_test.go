@@ -197,6 +197,43 @@ func TestEveryDamageIsFound(t *testing.T) {
 	}
 }
 
+// A header that is whole, but of a program that lays columns out otherwise, is an
+// error, never a panic.
+func TestHeadersThatDoNotFit(t *testing.T) {
+	folder, key := Folder(t.TempDir()), sourceKey(t, "x")
+	if err := folder.Store(key, someRows(5)); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(folder.path(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(h *header){
+		"nothing":         func(*header) {},
+		"no columns":      func(h *header) { h.Columns = nil },
+		"a column less":   func(h *header) { h.Columns = h.Columns[:len(h.Columns)-1] },
+		"a column more":   func(h *header) { h.Columns = append(h.Columns, h.Columns[0]) },
+		"a slot more":     func(h *header) { h.Slots = append(h.Slots, "more") },
+		"a number more":   func(h *header) { h.Dense = append(h.Dense, "more") },
+		"more rows":       func(h *header) { h.Rows++ },
+		"rows below none": func(h *header) { h.Rows = -1 },
+		"too many rows":   func(h *header) { h.Rows = 1 << 62 },
+		"before":          func(h *header) { h.Columns[1].Offset = -alignment },
+		"behind":          func(h *header) { h.Columns[1].Offset = 1 << 62 },
+		"of less than no": func(h *header) { h.Columns[1].Bytes = -8 },
+		"too long":        func(h *header) { h.Columns[1].Bytes = 1<<63 - 1 },
+	} {
+		h, begin, err := readHeader(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(h)
+		if _, err := read(whole, h, begin); (err == nil) != (name == "nothing") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 // Whoever loads sees whole files of one writer or another, and nothing is left
 // but the one file.
 func TestManyWritersAtOnce(t *testing.T) {

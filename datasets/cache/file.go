@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"unsafe"
 
 	"tandem/algo/batch"
@@ -165,16 +166,37 @@ func readHeader(data []byte) (*header, int64, error) {
 	return h, aligned(preamble + length), nil
 }
 
+// consistent says whether the columns are those of the rows: as many as there
+// should be, each of its length.
+func (h *header) consistent() bool {
+	rows, at := int64(h.Rows), 0
+	next := func(bytes int64) bool { // any number if negative
+		at++
+		return at <= len(h.Columns) && (bytes < 0 || h.Columns[at-1].Bytes == bytes)
+	}
+	ok := rows >= 0 && rows < math.MaxInt32
+	for range h.Slots {
+		if at < len(h.Columns) && h.Columns[at].Single {
+			ok = next(8*rows) && ok
+		} else {
+			ok = next(-1) && next(4*(rows+1)) && ok
+		}
+	}
+	return ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
+}
+
 // read returns what a file holds, whose memory the rows keep using. Every byte of
 // the columns is checked.
 func read(data []byte, h *header, begin int64) (*Rows, error) {
-	columns := make([][]byte, len(h.Columns))
+	if !h.consistent() {
+		return nil, errForeign
+	}
+	columns, data := make([][]byte, len(h.Columns)), data[min(begin, int64(len(data))):]
 	for i, e := range h.Columns {
-		lo, hi := begin+e.Offset, begin+e.Offset+e.Bytes
-		if e.Offset < 0 || e.Bytes < 0 || hi > int64(len(data)) || lo%alignment != 0 {
+		if e.Offset < 0 || e.Offset%alignment != 0 || e.Offset > int64(len(data)) || e.Bytes < 0 || e.Bytes > int64(len(data))-e.Offset {
 			return nil, errDamaged
 		}
-		columns[i] = data[lo:hi]
+		columns[i] = data[e.Offset : e.Offset+e.Bytes]
 	}
 	whole := make([]bool, len(columns))
 	parallel.Do(parallel.Processors(), len(columns), func(i int) {
