@@ -3,8 +3,8 @@
 //
 // Open reads a whole data set into memory, column by column. Readers stream
 // underneath: a file is decompressed and cut into blocks of whole rows, which all
-// processors decode; only ids, numbers and labels are kept. NewSource then deals the training rows out
-// as global batches.
+// processors decode; only ids, numbers and labels are kept. NewSource then deals
+// the training rows out as global batches.
 //
 // # Ids
 //

@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-
 	"errors"
 	"fmt"
 	"io"

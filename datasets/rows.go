@@ -19,8 +19,8 @@ type Rows struct {
 }
 
 // ReadRows reads one file of cfg.Kind, which must be a kind that reads files;
-// of the other fields it uses CSV, OnBadRow and Cache. A relative path is taken from
-// the working folder. Errors are those of Open.
+// of the other fields it uses CSV, Parquet, OnBadRow and Cache. A relative path is
+// taken from the working folder. Errors are those of Open.
 func ReadRows(cfg Config, path string) (*Rows, error) {
 	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, Split{}, NegativeSampling{}
 	cfg.Slots = nil

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ func Open(request string, helpers kernel.Crew) (products kernel.Products, note s
 		}
 		return kernel.NewProducts(helpers), fmt.Sprintf("%s=%s: the built-in kernels multiply, for no library does: %s", Variable, request, strings.Join(missing, "; ")), nil
 	}
-	if !known(request) {
+	if !slices.Contains(blas.Names(), request) && !blas.IsPath(request) {
 		return nil, "", fmt.Errorf("%s=%s names no engine; it may be %s, %s, %s, or the path of a shared library",
 			Variable, request, BuiltIn, strings.Join(blas.Names(), ", "), Auto)
 	}
@@ -72,15 +73,6 @@ func Open(request string, helpers kernel.Crew) (products kernel.Products, note s
 		return nil, "", fmt.Errorf("%s=%w; install it, give its path, or unset %s for the built-in kernels", Variable, err, Variable)
 	}
 	return products, "", nil
-}
-
-func known(request string) bool {
-	for _, name := range blas.Names() {
-		if request == name {
-			return true
-		}
-	}
-	return blas.IsPath(request)
 }
 
 // GFLOPS measures products of 512 × 512 matrices on an engine for a twentieth of a

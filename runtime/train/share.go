@@ -74,7 +74,8 @@ type Share struct {
 	Bound float64
 }
 
-// Share returns the part of Bound that the run has reached, in (0, 1].
+// Share returns the part of Bound that the run has reached: at most 1, but for what
+// else the machine did while one of them was measured.
 func (s *Share) Share() float64 { return s.SamplesPerSecond / s.Bound }
 
 // MeasureShare trains t three times, with roles on this machine and without
