@@ -17,6 +17,18 @@ type Outcome struct {
 	NonFinite int // the row exists, and the gradient has a NaN or Inf
 }
 
+// Add adds the counts of another Apply.
+func (o *Outcome) Add(p Outcome) {
+	o.Applied += p.Applied
+	o.Missing += p.Missing
+	o.Refused += p.Refused
+	o.Evicted += p.Evicted
+	o.NonFinite += p.NonFinite
+}
+
+// Rows returns the number of gradient rows.
+func (o Outcome) Rows() int { return o.Applied + o.Missing + o.Refused + o.Evicted + o.NonFinite }
+
 // mustMatch panics unless a slice has the length that the signs ask for.
 func mustMatch(name string, got, want int) {
 	if got != want {
@@ -240,11 +252,7 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		at += n
 	}
 	c.batch, c.found = opt.Batch{}, nil // lets go of the gradients and the read
-	t.outcomes.Applied += outcome.Applied
-	t.outcomes.Missing += outcome.Missing
-	t.outcomes.Refused += outcome.Refused
-	t.outcomes.Evicted += outcome.Evicted
-	t.outcomes.NonFinite += outcome.NonFinite
+	t.outcomes.Add(outcome)
 	return outcome
 }
 

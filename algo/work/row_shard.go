@@ -49,24 +49,31 @@ func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
 // trained.
 func (s *rowShard) peek(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
 
+// blockRows is the number of rows that are updated at a time, so that their
+// gradients, once divided, are still in the cache.
+const blockRows = 512
+
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	s.grads = put.Scale(s.grads[:0], stepSamples, byRank)
-	return applyRows(s.rows, b.step, put.Signs, s.grads, s.readOf(b))
+	found, known := s.reads[b]
+	delete(s.reads, b)
+	dim, rate := s.rows.Dim(), s.rows.Rate(int(b.step))
+	var outcome table.Outcome
+	for lo := 0; lo < len(put.Signs); lo += blockRows {
+		hi := min(lo+blockRows, len(put.Signs))
+		block := put
+		block.Signs, block.Sums = put.Signs[lo:hi], put.Sums[lo*dim:hi*dim]
+		s.grads = block.Scale(s.grads[:0], stepSamples, byRank)
+		var read *table.Read
+		if known {
+			read = &table.Read{Found: found[lo:hi], Weight: s.weight, Missed: s.addMissed}
+		}
+		outcome.Add(s.rows.Apply(block.Signs, s.grads, rate, read))
+	}
+	return check(outcome)
 }
 
-// readOf takes out what is known of the read of a batch; nil if nothing is.
-func (s *rowShard) readOf(b batchName) *table.Read {
-	found, known := s.reads[b]
-	if !known {
-		return nil
-	}
-	delete(s.reads, b)
-	return &table.Read{
-		Found: found, Weight: s.weight,
-		Missed: func(updates uint32) { s.missed.Add(int(updates)) },
-	}
-}
+func (s *rowShard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 
 // measure counts what the gradients of a put that others are merged with have
 // missed, unless the read is not known.
@@ -102,20 +109,18 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 		s.measure(batchName{int32(rank), step}, put)
 	}
 	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
-	return applyRows(s.rows, step, signs, grads, nil)
+	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }
 
 var errGradients = errors.New("gradients are not finite")
 
-// applyRows applies gradients of a step, at its learning rate, to rows that a
-// lookup has created.
-func applyRows(rows *table.Table, step int32, signs []uint64, grads []float32, read *table.Read) error {
-	outcome := rows.Apply(signs, grads, rows.Rate(int(step)), read)
-	if outcome.NonFinite > 0 {
-		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", outcome.NonFinite, len(signs), errGradients)
+// check says what has gone wrong with gradients of rows that a lookup has created.
+func check(o table.Outcome) error {
+	if o.NonFinite > 0 {
+		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), errGradients)
 	}
-	if outcome.Missing > 0 {
-		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", outcome.Missing, len(signs))
+	if o.Missing > 0 {
+		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", o.Missing, o.Rows())
 	}
 	return nil
 }
