@@ -26,18 +26,11 @@ const (
 // kinds lists them, in the order of reports.
 func kinds() []string { return []string{kindDense, kindSparse, kindTrain, kindLookup, kindUpdate} }
 
-// Number formats of products.
-const (
-	fp32 = "fp32"
-	bf16 = "bf16" // products of bfloat16, weights and sums in fp32
-)
-
 // testCase is one thing that both sides do for some seconds.
 type testCase struct {
 	Kind    string  `json:"kind" yaml:"kind"`
 	Batch   int     `json:"batch" yaml:"batch"` // samples a step
 	Threads int     `json:"threads" yaml:"threads"`
-	Format  string  `json:"format" yaml:"format"`
 	Net     *net    `json:"net,omitempty" yaml:"net,omitempty"`
 	Rows    *rows   `json:"rows,omitempty" yaml:"rows,omitempty"`
 	Corpus  *corpus `json:"corpus,omitempty" yaml:"corpus,omitempty"`
@@ -68,11 +61,7 @@ func (c *testCase) String() string {
 		what := map[string]string{kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update"}[c.Kind]
 		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Law)
 	}
-	name := map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
-	if c.Format != fp32 {
-		name += ", " + c.Format
-	}
-	return name
+	return map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 }
 
 // hasPeer reports whether PyTorch does the case, too.
@@ -88,13 +77,9 @@ func (c *testCase) warmUps() int {
 }
 
 // tolerance is how far apart both sides may be when they are warm, of the value.
-// Sums in other orders, by 1e-7 here, and products of bfloat16 round otherwise;
-// trainings begin with other parameters and rows.
+// Sums in another order differ, by 1e-7 here; trainings begin with other rows.
 func (c *testCase) tolerance() float64 {
-	switch {
-	case c.Kind == kindTrain:
-		return 0.05
-	case c.Format == bf16:
+	if c.Kind == kindTrain {
 		return 0.05
 	}
 	return 1e-4

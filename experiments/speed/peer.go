@@ -38,7 +38,7 @@ type about struct {
 	Torch      string `json:"torch" yaml:"torch"`
 	BLAS       string `json:"blas" yaml:"blas"`
 	Capability string `json:"capability" yaml:"capability"` // the vector instructions that its own kernels use
-	Fused      bool   `json:"fused" yaml:"fused-adam"`      // Adam has a fused form
+	Fused      bool   `json:"fused" yaml:"fused-adam"`      // Adam runs fused here
 	// CoreType is OPENBLAS_CORETYPE of the process, empty if unset.
 	CoreType string `json:"openblas_coretype" yaml:"openblas-coretype,omitempty"`
 }

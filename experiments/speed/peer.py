@@ -14,7 +14,6 @@ memory, threads are as many as the case says. Sizes and values come from the
 other side, so that both train the same.
 """
 
-import inspect
 import json
 import os
 import platform
@@ -55,7 +54,8 @@ class FeedForward(nn.Module):
 
 
 class DLRM(nn.Module):
-    """As the code of its authors: bottom, dot products of all pairs, top."""
+    """As the code of its authors: bottom, dot products of all pairs, top. Pairs are
+    chosen by one index, which backward is faster than their two."""
 
     def __init__(self, net):
         super().__init__()
@@ -63,12 +63,13 @@ class DLRM(nn.Module):
         self.bottom, _ = stack(net["numeric"], net["bottom"] + [self.dim])
         self.top, width = stack(self.dim + vectors * (vectors - 1) // 2, net["top"])
         self.output = nn.Linear(width, 1)
-        self.rows, self.columns = torch.tril_indices(vectors, vectors, -1)
+        rows, columns = torch.tril_indices(vectors, vectors, -1)
+        self.pairs = rows * vectors + columns
 
     def forward(self, embeddings, numbers):
         bottom = self.bottom(numbers)
         vectors = torch.cat([bottom, embeddings], 1).view(len(numbers), -1, self.dim)
-        products = torch.bmm(vectors, vectors.transpose(1, 2))[:, self.rows, self.columns]
+        products = torch.bmm(vectors, vectors.transpose(1, 2)).flatten(1).index_select(1, self.pairs)
         return self.output(self.top(torch.cat([bottom, products], 1))).squeeze(1)
 
 
@@ -100,22 +101,17 @@ class Dense:
     """Forward, backward and optimizer of a network, with the gradient of its input."""
 
     def __init__(self, case):
-        samples, self.bf16 = case["batch"], case["format"] == "bf16"
+        samples = case["batch"]
         self.net = network(case)
         self.optimizer = adam(self.net)
         self.embeddings = values(case, "embeddings").view(samples, -1).requires_grad_()
         self.numbers = values(case, "numbers").view(samples, -1)
         self.labels = values(case, "labels")
 
-    def loss(self):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
-            logits = self.net(self.embeddings, self.numbers)
-        return F.binary_cross_entropy_with_logits(logits.float(), self.labels)
-
     def step(self):
         self.embeddings.grad = None
         self.optimizer.zero_grad(set_to_none=True)
-        self.last = self.loss()
+        self.last = F.binary_cross_entropy_with_logits(self.net(self.embeddings, self.numbers), self.labels)
         self.last.backward()
         self.optimizer.step()
 
@@ -214,7 +210,7 @@ class Peer:
             "torch": torch.__version__,
             "blas": blas.group(1) if blas else "unknown BLAS",
             "capability": capability.group(1) if capability else "unknown",
-            "fused": "fused" in inspect.signature(torch.optim.Adam).parameters,
+            "fused": bool(adam(nn.Linear(1, 1)).defaults.get("fused")),
             "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", ""),
         }
 

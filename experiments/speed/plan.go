@@ -13,6 +13,7 @@ type plan struct {
 	Rounds int           `yaml:"rounds"`
 	Window time.Duration `yaml:"window"` // that a side takes of a round, at least one step
 	Cases  []testCase    `yaml:"cases"`
+	Engine string        `yaml:"engine"` // multiplies Tandem's matrices
 	// PyTorch is the peer, nil if there is none for the reason NoPyTorch.
 	PyTorch   *about `yaml:"pytorch,omitempty"`
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
@@ -73,7 +74,7 @@ func denseCases(quick bool) (cases []testCase) {
 		}
 		for _, samples := range batches {
 			for _, threads := range []int{1, 2} {
-				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Format: fp32, Net: n, Wanted: wanted})
+				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n, Wanted: wanted})
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func sparseCases(quick bool) (cases []testCase) {
 					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
 						continue
 					}
-					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Format: fp32, Wanted: wantedSparse,
+					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Wanted: wantedSparse,
 						Rows: &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Law: law}})
 				}
 			}
@@ -122,7 +123,7 @@ func rowCases(quick bool) (cases []testCase) {
 					if dim != 32 && (quick || threads > 1) || quick && law == zipf {
 						continue
 					}
-					cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads, Format: fp32,
+					cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads,
 						Rows: &rows{Dim: dim, Slots: 26, Each: rowCount(dim, quick) / 26, Law: law}})
 				}
 			}
@@ -139,7 +140,7 @@ func trainCases(quick bool) []testCase {
 		smallRows, towerRows, towerBatch = &corpus{Train: 100_000, Test: 4096, Epochs: 1}, &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
 	}
 	return []testCase{
-		{Kind: kindTrain, Batch: 4096, Threads: 2, Format: fp32, Net: small(), Corpus: smallRows, Wanted: wantedTrainSmall},
-		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Format: fp32, Net: tower(), Corpus: towerRows, Wanted: wantedTrainTower},
+		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Wanted: wantedTrainSmall},
+		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows, Wanted: wantedTrainTower},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"tandem/algo/isa"
-	"tandem/algo/kernel"
 	"tandem/cmd/face"
 	"tandem/experiments/study"
 )
@@ -159,7 +158,7 @@ func (p *plan) findings(results []*result) []string {
 
 func (p *plan) notes() []string {
 	notes := []string{
-		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", kernel.NewProducts(nil).Name(), isa.Best(), cores(runtime.NumCPU())),
+		fmt.Sprintf("Tandem: %s; the processor has %s; %s.", p.Engine, isa.Best(), cores(runtime.NumCPU())),
 	}
 	if p.PyTorch == nil {
 		notes = append(notes, fmt.Sprintf("No PyTorch: %s. Name a Python interpreter that has torch and numpy by --python.", p.NoPyTorch))
@@ -168,12 +167,12 @@ func (p *plan) notes() []string {
 		if !p.PyTorch.Fused {
 			adam = "Adam not fused, which this version cannot"
 		}
-		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", gradients set to None, large tensors on huge pages, one thread between operators.")
+		notes = append(notes, p.PyTorch.String()+", eager, "+adam+", without torch.compile, TorchRec or FBGEMM; gradients set to None, large tensors on huge pages, one thread between operators.")
 	}
 	notes = append(notes,
 		"A ratio is the median over rounds of Tandem's rate divided by PyTorch's of the same round. Other programs slow both sides, not alike: with two threads PyTorch waits by spinning, and one busy core can cost it most of its speed. Judge by a run on an idle machine.",
 		"Both sides begin with the same parameters and values. What they have after three steps, optimizers included, is checked to agree to 4 digits.",
-		"A training is compared by the loss on test rows, to 5 %: both begin with the same network, each with rows of its own. PyTorch's table has only the ids that occur, made before the clock runs; Tandem makes a row when an id first occurs.",
+		"A training is compared by the loss on test rows, to 5 %: both begin with the same network, each with rows of its own. PyTorch's table has only the ids that occur, made before the clock runs; Tandem makes a row when an id first occurs. Tandem trains in its hybrid mode: rows may be up to 3 batches behind, so looking them up overlaps with the network; PyTorch does a step after another.",
 		"Limits. Registers: all cores multiply and add in registers, and touch no memory. Bare loop: rows in a plain array at known places, copied or updated by assembly that fetches ahead, on huge pages as Tandem's. Own work: the least time that the pieces of work of the training take, each measured alone, if they overlapped perfectly; measured once.",
 		"PyTorch finds a row by its number, Tandem by hashing its sign; PyTorch has rows as the gradients of nn.Embedding(sparse=True) in one table, the fastest of the ways tried, and Adagrad.",
 	)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tandem/algo/job"
 	"tandem/experiments/study"
 )
 
@@ -102,6 +103,7 @@ func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, e
 
 // follow measures a plan with a peer, or with none.
 func (p *plan) follow(ctx context.Context, o study.Options, peer side) (*study.Report, error) {
+	p.Engine = o.Machine.Multiplier(&job.Training{}).Name()
 	results, err := p.measure(ctx, o, peer)
 	if err != nil {
 		return nil, err

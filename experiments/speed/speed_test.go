@@ -21,14 +21,14 @@ func smallPlan() *plan {
 	factors := &net{Name: "small DLRM", Kind: model.DLRM, Dim: 4, Slots: 3, Numeric: 2, Bottom: []int{6}, Top: []int{8}}
 	ffCriteo := &net{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13, Top: []int{4}}
 	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
-		{Kind: kindDense, Batch: 16, Threads: 1, Format: fp32, Net: ff, Wanted: 1e9},
-		{Kind: kindDense, Batch: 17, Threads: 2, Format: fp32, Net: ff, Wanted: 1e-9},
-		{Kind: kindDense, Batch: 16, Threads: 2, Format: fp32, Net: factors},
-		{Kind: kindSparse, Batch: 32, Threads: 1, Format: fp32, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Law: uniform}},
-		{Kind: kindSparse, Batch: 33, Threads: 2, Format: fp32, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Law: zipf}},
-		{Kind: kindLookup, Batch: 16, Threads: 2, Format: fp32, Rows: &rows{Dim: 16, Slots: 3, Each: 100, Law: zipf}},
-		{Kind: kindUpdate, Batch: 16, Threads: 1, Format: fp32, Rows: &rows{Dim: 32, Slots: 3, Each: 100, Law: uniform}},
-		{Kind: kindTrain, Batch: 64, Threads: 2, Format: fp32, Net: ffCriteo, Corpus: &corpus{Train: 1000, Test: 500, Epochs: 1}},
+		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Wanted: 1e9},
+		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Wanted: 1e-9},
+		{Kind: kindDense, Batch: 16, Threads: 2, Net: factors},
+		{Kind: kindSparse, Batch: 32, Threads: 1, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Law: uniform}},
+		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Law: zipf}},
+		{Kind: kindLookup, Batch: 16, Threads: 2, Rows: &rows{Dim: 16, Slots: 3, Each: 100, Law: zipf}},
+		{Kind: kindUpdate, Batch: 16, Threads: 1, Rows: &rows{Dim: 32, Slots: 3, Each: 100, Law: uniform}},
+		{Kind: kindTrain, Batch: 64, Threads: 2, Net: ffCriteo, Corpus: &corpus{Train: 1000, Test: 500, Epochs: 1}},
 	}}
 }
 
@@ -99,7 +99,7 @@ func TestSidesMustAgree(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
-	if err := agree([]*turn{{opening: opening{1}}, {opening: opening{math.NaN()}}}, &testCase{Format: fp32}); err == nil {
+	if err := agree([]*turn{{opening: opening{1}}, {opening: opening{math.NaN()}}}, &testCase{}); err == nil {
 		t.Error("NaN agrees")
 	}
 }

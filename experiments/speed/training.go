@@ -36,7 +36,7 @@ func (c *corpus) spec() synth.Spec {
 }
 
 // training is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
-// the network and the number of steps.
+// the network, the number of steps and the rate of rows, which is PyTorch's here.
 func (c *testCase) training() job.Training {
 	t := job.Default()
 	t.Mode, t.Model, t.Rows = job.Hybrid, c.Net.spec(), adagrad()
