@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"tandem/cmd/face"
+	_ "tandem/datasets/parquet" // data may be Parquet files
 	"tandem/runtime/probe"
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,7 +24,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
 			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
-			return nil
+			table, err := os.ReadFile("../../datasets/parquet/testdata/snappy.parquet")
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded, "truncate": truncate, "change": change},
 	})
