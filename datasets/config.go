@@ -57,8 +57,9 @@ type Config struct {
 	// Parquet names the columns, as CSV does those of text, but without delimiter,
 	// comment, columns and separators, which the file knows itself; for kind parquet
 	// only. Id columns hold text, whole numbers, booleans or lists of them, numeric
-	// and label columns any values of one a row. A null is what an empty field is
-	// in text.
+	// and label columns any values of one a row, decimals excepted. Dates and times
+	// are the whole numbers that the file has. A null is what an empty field is in
+	// text.
 	Parquet *CSVSpec `yaml:"parquet,omitempty"`
 	// Synthetic says what to generate; for kind synthetic only.
 	Synthetic *synth.Spec `yaml:"synthetic,omitempty"`

@@ -170,8 +170,12 @@ func findOne(f *parquet.File, name string, r role) (column, error) {
 	return c, c.checkType(kind)
 }
 
-// checkType says whether a column of the type can be what it is for.
+// checkType says whether a column of the type can be what it is for. A decimal is
+// kept without its point: its number is a power of ten too large, its text another.
 func (c *column) checkType(kind parquet.Type) error {
+	if strings.HasPrefix(kind.String(), "DECIMAL") {
+		return fmt.Errorf("column %q holds %s: write it as a floating-point number, or as text if it is an id", c.name, kind)
+	}
 	switch kind.Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Boolean:
 		return nil

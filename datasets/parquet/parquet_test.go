@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -118,6 +119,24 @@ func TestParquetColumnsThatDoNotFit(t *testing.T) {
 		if want := "datasets: testdata/snappy.parquet: " + c.want; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// The number in the file is the decimal without its point.
+func TestParquetDecimalsAreRefused(t *testing.T) {
+	type row struct {
+		User  string `parquet:"user"`
+		Price int64  `parquet:"price,decimal(2:9)"`
+		Click bool   `parquet:"click"`
+	}
+	path := filepath.Join(t.TempDir(), "decimal.parquet")
+	if err := library.WriteFile(path, []row{{"ann", 1250, true}, {"bob", 99, false}}); err != nil {
+		t.Fatal(err)
+	}
+	s := &datasets.CSVSpec{Slots: []datasets.CSVSlot{{Column: "user"}}, Numeric: []string{"price"}, Label: "click"}
+	_, err := datasets.ReadRows(datasets.Config{Kind: datasets.Parquet, Parquet: s, Cache: datasets.CacheOff}, path)
+	if err == nil || !strings.HasSuffix(err.Error(), `column "price" holds DECIMAL(9,2): write it as a floating-point number, or as text if it is an id`) {
+		t.Errorf("error %v", err)
 	}
 }
 
