@@ -39,7 +39,7 @@ func (p *program) cacheCommand() *cobra.Command {
 		if clear {
 			files, bytes, err := cache.Folder(folder).Clear()
 			if err == nil {
-				fmt.Fprintf(p.stdout, "removed %d files of %.1f MiB from %s\n", files, float64(bytes)/(1<<20), folder)
+				fmt.Fprintf(p.stdout, "removed from %s: %d, of %.1f MiB in all\n", folder, files, float64(bytes)/(1<<20))
 			}
 			return err
 		}
