@@ -55,22 +55,32 @@ const blockRows = 512
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	found, known := s.reads[b]
+	read := table.Read{Found: s.reads[b], Weight: s.weight, Missed: s.addMissed}
 	delete(s.reads, b)
-	dim, rate := s.rows.Dim(), s.rows.Rate(int(b.step))
 	var outcome table.Outcome
+	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.step)), read, s.grads)
+	return check(outcome)
+}
+
+// ApplyPut gives the rows of a put their optimizer steps at a learning rate: its
+// sums are divided as route.Put.Scale says. Read tells how the rows were found, if
+// Found is not nil. Scratch is memory to use, and is returned for the next call.
+func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read, scratch []float32) (table.Outcome, []float32) {
+	var all table.Outcome
+	dim := rows.Dim()
 	for lo := 0; lo < len(put.Signs); lo += blockRows {
 		hi := min(lo+blockRows, len(put.Signs))
-		block := put
-		block.Signs, block.Sums = put.Signs[lo:hi], put.Sums[lo*dim:hi*dim]
-		s.grads = block.Scale(s.grads[:0], stepSamples, byRank)
-		var read *table.Read
-		if known {
-			read = &table.Read{Found: found[lo:hi], Weight: s.weight, Missed: s.addMissed}
+		block := route.Put{Rank: put.Rank, Samples: put.Samples, Signs: put.Signs[lo:hi], Sums: put.Sums[lo*dim : hi*dim]}
+		scratch = block.Scale(scratch[:0], stepSamples, byRank)
+		var known *table.Read
+		if read.Found != nil {
+			part := read
+			part.Found = read.Found[lo:hi]
+			known = &part
 		}
-		outcome.Add(s.rows.Apply(block.Signs, s.grads, rate, read))
+		all.Add(rows.Apply(block.Signs, scratch, rate, known))
 	}
-	return check(outcome)
+	return all, scratch
 }
 
 func (s *rowShard) addMissed(updates uint32) { s.missed.Add(int(updates)) }

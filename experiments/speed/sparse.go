@@ -81,9 +81,10 @@ type sparseStep struct {
 	samples int
 	batches [][]batch.Part // by batch and part
 	shards  []*table.Table
-	grads   [][]float32 // of the pooled rows, by part
-	pooled  [][]float32 // by part
-	rows    [][]float32 // by part
+	grads   [][]float32     // of the pooled rows, by part
+	pooled  [][]float32     // by part
+	rows    [][]float32     // by part
+	found   [][]table.Found // where these were, by part
 	routed  []*route.Routed
 	sums    [][]float32 // by part
 	scaled  [][]float32 // by shard
@@ -97,7 +98,7 @@ func newSparseStep(p *prepared) (*sparseStep, error) {
 	s := &sparseStep{
 		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, crew: p.crew,
 		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
-		outcome: make([]table.Outcome, p.Threads),
+		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),
 	}
 	for b := range batches {
 		s.batches = append(s.batches, batch.Cut(p.idBatch(b), p.Threads, p.Threads))
@@ -192,11 +193,12 @@ func (s *sparseStep) step() error {
 	s.crew.Do(pieces, func(part int) {
 		s.routed[part] = route.Route(s.schema, parts[part], pieces)
 		s.rows[part] = sized(s.rows[part], len(s.routed[part].Signs)*s.dim)
+		s.found[part] = sized(s.found[part], len(s.routed[part].Signs))
 	})
 	s.crew.Do(pieces, func(shard int) {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], nil); err != nil {
+			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], s.found[part][lo/s.dim:hi/s.dim]); err != nil {
 				errs[shard] = err
 			}
 		}
@@ -228,12 +230,13 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 	}
 	rows := s.shards[shard]
 	if len(puts) == 1 {
-		s.scaled[shard] = puts[0].Scale(s.scaled[shard][:0], s.samples, false)
-		return rows.Apply(puts[0].Signs, s.scaled[shard], rows.Rate(s.steps), nil)
+		var o table.Outcome
+		o, s.scaled[shard] = work.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
+		return o
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)
 	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)
 }
 
 // sized returns a slice of n values, whose contents do not matter.
-func sized(old []float32, n int) []float32 { return slices.Grow(old[:0], n)[:n] }
+func sized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }
