@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"sync"
 	"unsafe"
 
 	"tandem/algo/isa"
@@ -130,7 +131,8 @@ func (v *assembly) panel(rows, cols, k int, a []float32, lda int, b right, c []f
 
 // aside is a tile for which C has too few columns.
 func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float32, ldc, rows, cols int, add bool) {
-	var aside [6 * 16]float32
+	aside := asides.Get().(*[6 * 16]float32)
+	defer asides.Put(aside)
 	if add {
 		for i := range rows {
 			copy(aside[i*16:], c[i*ldc:][:cols])
@@ -141,6 +143,10 @@ func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float
 		copy(c[i*ldc:][:cols], aside[i*16:])
 	}
 }
+
+// asides are tiles of C. A variable of aside would be allocated anew in every call,
+// since the compiler does not see which tile runs.
+var asides = sync.Pool{New: func() any { return new([6 * 16]float32) }}
 
 // transposeTo writes the transposition of src, rows×cols, to dst.
 func (v *assembly) transposeTo(dst []float32, ldd int, src []float32, lds, rows, cols int) {

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Interaction computes the dot products of all pairs of vectors of a sample, and
 // holds the scratch that one goroutine needs for it. The vectors v_0, v_1, … lie
 // one behind the other; the products are the strictly lower triangle of their
@@ -30,6 +32,11 @@ func NewInteraction(count, dim int) *Interaction {
 	t.a = aligned(wide * packedStride)
 	t.b = aligned(max(wide, ceil(dim, v.width())*v.width()) * depth)
 	t.gram, t.lower = aligned(wide*wide), aligned(wide*wide)
+	for i := range t.lower {
+		if i%(wide+1) != 0 { // off the diagonal
+			t.lower[i] = negativeZero
+		}
+	}
 	return t
 }
 
@@ -89,8 +96,9 @@ func (t *Interaction) Backward(gradVectors, vectors, grad []float32, overwrite b
 		t.backward(gradVectors, vectors, grad, overwrite)
 		return
 	}
-	// The lower triangle, and turned the upper one: lower is 0 beyond its triangle, so
-	// that whole blocks can be turned.
+	// The lower triangle, and turned the upper one. Whole blocks can be turned and
+	// added, because lower is 0 on the diagonal and −0, which leaves every value as it
+	// is, beyond.
 	v, wide := t.assembly, ceil(t.count, t.assembly.width())*t.assembly.width()
 	for r := range t.count {
 		copy(t.lower[r*wide:][:r], grad)
@@ -124,6 +132,9 @@ func (t *Interaction) backward(gradVectors, vectors, grad []float32, overwrite b
 		}
 	}
 }
+
+// negativeZero added to x is x for every x, −0 included.
+var negativeZero = float32(math.Copysign(0, -1))
 
 // pair returns the place of ⟨v_r, v_j⟩, j < r, among all products.
 func pair(r, j int) int { return r*(r-1)/2 + j }

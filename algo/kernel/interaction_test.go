@@ -48,6 +48,20 @@ func multiplyAdd(x, y, z float32, s isa.Set) float32 {
 	return fusedMultiplyAdd(x, y, z)
 }
 
+// A gradient of −0 stays one where it is turned, and so do sums of −0 alone.
+func TestInteractionKeepsTheSignOfZero(t *testing.T) {
+	defer func() { set = isa.Best() }()
+	for _, set = range isa.Sets() {
+		vectors, grad := []float32{-1, 1}, []float32{negativeZero}
+		got, want := []float32{negativeZero, negativeZero}, []float32{negativeZero, negativeZero}
+		interactBackward(want, vectors, grad, 2, 1, set)
+		NewInteraction(2, 1).Backward(got, vectors, grad, false)
+		if err := sameBits(got, want); err != nil {
+			t.Errorf("%v: %v", set, err)
+		}
+	}
+}
+
 func TestInteractionHasTheBitsOfItsDefinition(t *testing.T) {
 	defer func() { set = isa.Best() }()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,6 @@ import (
 	"tandem/algo/rng"
 )
 
-var negativeZero = float32(math.Copysign(0, -1))
-
 // equalSums compares bits, but for those of a NaN, which processors choose.
 func equalSums(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y })
