@@ -77,14 +77,25 @@ type Found struct {
 // Refused tells that admission has refused the row.
 func (f Found) Refused() bool { return f.row < 0 }
 
+// Missed returns the updates since the read of a row that has had so many by now.
+// Where there was no row then, or another that has been evicted since, it is all.
+func (f Found) Missed(now uint32) uint32 {
+	if !f.Refused() && f.Updates <= now {
+		return now - f.Updates
+	}
+	return now
+}
+
 // admits draws whether a step may create the row of a sign.
 func (t *Table) admits(step int, sign uint64) bool {
-	if t.config.Admission == 0 {
+	if !t.refuses() {
 		return true
 	}
-	// Unit is below 1, so that 1 admits all.
 	return float64(rng.Unit(rng.Key(t.config.Seed, "admission", sign), step)) < t.config.Admission
 }
+
+// refuses tells whether a step may refuse a sign its row.
+func (t *Table) refuses() bool { return t.config.Admission > 0 && t.config.Admission < 1 }
 
 // lookup copies the rows of signs, creating those absent that are admitted. A
 // creation may take the row of another sign away, so rows are copied up to each
@@ -196,15 +207,6 @@ type Read struct {
 	Weight func(missed int) float32
 }
 
-// missed returns the updates since the read of a sign whose row has had so many.
-// Where there was no row, or another that has been evicted since, it is all.
-func (r *Read) missed(i int, now uint32) uint32 {
-	if f := r.Found[i]; !f.Refused() && f.Updates <= now {
-		return now - f.Updates
-	}
-	return now
-}
-
 // Apply gives each sign's row its gradient, at a learning rate, and counts the
 // outcomes. Of a table that both admits and evicts, only Read tells rows evicted
 // from rows refused; without it they are counted as refused. A row changes, and its update count grows by one, only if it exists
@@ -234,19 +236,19 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		t.settle(c, signs[at:at+n])
 		for i := range n {
 			if c.rates[i] = rate; read != nil && read.Weight != nil {
-				c.rates[i] *= read.Weight(int(read.missed(at+i, c.counts[i])))
+				c.rates[i] *= read.Weight(int(read.Found[at+i].Missed(c.counts[i])))
 			}
 		}
 		t.update(c, grads[at*dim:(at+n)*dim])
 		for i, done := range c.done[:n] {
 			if !done {
-				refused := t.config.Admission > 0 && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
+				refused := t.refuses() && !(t.config.Evict && read != nil && !read.Found[at+i].Refused())
 				outcome.lose(c.rows[i], refused, t.config.Evict)
 				continue
 			}
 			outcome.Applied++
 			if read != nil && read.Missed != nil {
-				read.Missed(read.missed(at+i, c.counts[i]))
+				read.Missed(read.Found[at+i].Missed(c.counts[i]))
 			}
 		}
 		at += n

@@ -238,6 +238,62 @@ func TestBytesAreCapped(t *testing.T) {
 	}
 }
 
+// To evict costs no memory, whatever the limit is.
+func TestEvictionDoesNotAllocate(t *testing.T) {
+	rows, bytes := config(), config()
+	rows.MaxRows, bytes.MaxBytes = 100, 3<<20
+	for _, c := range []table.Config{rows, bytes} {
+		c.Evict = true
+		tab, sign, dst := mustNew(t, c), []uint64{0}, make([]float32, dim)
+		read := func() {
+			if sign[0]++; tab.Lookup(sign, dst) != nil {
+				t.Fatal("a table that evicts is full")
+			}
+		}
+		for tab.Evicted() == 0 {
+			read()
+		}
+		if got := testing.AllocsPerRun(50, read); got != 0 {
+			t.Errorf("at most %d rows or %v: %v allocations a row, want none", c.MaxRows, c.MaxBytes, got)
+		}
+	}
+}
+
+// shortArena has so many slabs and no more.
+type shortArena struct{ slabs int }
+
+var errShort = errors.New("no more slabs")
+
+func (a *shortArena) Slab(bytes int) ([]byte, error) {
+	if a.slabs--; a.slabs < 0 {
+		return nil, errShort
+	}
+	return table.Heap{}.Slab(bytes)
+}
+
+// An arena that fails is an error and no reason to evict: what goes follows from the
+// limits of the table, not from the machine.
+func TestAFailingArenaEvictsNothing(t *testing.T) {
+	c := config()
+	c.MaxRows, c.Evict = 1_000_000, true
+	tab, err := table.New(c, &shortArena{slabs: 4})
+	for sign := uint64(0); err == nil && tab.Evicted() == 0; sign++ {
+		err = tab.Lookup([]uint64{sign}, make([]float32, dim))
+	}
+	if !errors.Is(err, errShort) || tab.Evicted() != 0 || tab.Len() == 0 {
+		t.Errorf("error %v after %d rows, %d evicted; want %v and none", err, tab.Len(), tab.Evicted(), errShort)
+	}
+}
+
+// Where everything is admitted, what has no row is missing, not refused.
+func TestNothingIsRefusedAtAdmissionOne(t *testing.T) {
+	c := config()
+	c.Admission = 1
+	if got := mustNew(t, c).Apply([]uint64{1}, make([]float32, dim), 1, nil); got != (table.Outcome{Missing: 1}) {
+		t.Errorf("outcome %+v, want 1 missing", got)
+	}
+}
+
 // Only Read tells a row that was evicted from one that was never admitted.
 func TestOutcomesOfRowsThatAreGone(t *testing.T) {
 	c := config()

@@ -168,8 +168,10 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	switch err := t.reserve(); {
 	case err == nil:
 		t.rows++
-	case t.config.Evict && t.rows > 0:
+	case err == ErrFull && t.config.Evict && t.rows > 0:
 		row = t.evict()
+	case err == ErrFull:
+		return 0, fmt.Errorf("%w: %s, none for sign %#x", err, t.limit(), sign)
 	default:
 		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
@@ -179,12 +181,20 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	return row, nil
 }
 
-// reserve makes room for one more row. The error wraps ErrFull, or is that of the
-// arena.
+// limit says what keeps a full table from growing.
+func (t *Table) limit() string {
+	const advice = "let it evict, or spread the table over more shards"
+	if t.rows == t.maxRows {
+		return fmt.Sprintf("%d rows of at most %d; raise max rows, %s", t.rows, t.maxRows, advice)
+	}
+	return fmt.Sprintf("%d rows in %v of at most %v; raise max bytes, %s", t.rows, t.Memory(), t.config.MaxBytes, advice)
+}
+
+// reserve makes room for one more row. The error is ErrFull itself, which a table
+// that evicts meets with every new row, or that of the arena.
 func (t *Table) reserve() error {
 	if t.rows == t.maxRows {
-		return fmt.Errorf("%w: %d rows of at most %d; raise max rows, let it evict, or spread the table over more shards",
-			ErrFull, t.rows, t.maxRows)
+		return ErrFull
 	}
 	need, slabBytes := 0, t.rowBytes<<t.slabShift
 	fullSlabs := t.rows>>t.slabShift == len(t.slabs)
@@ -196,8 +206,7 @@ func (t *Table) reserve() error {
 		need += bytes
 	}
 	if most := t.config.MaxBytes; most > 0 && t.Memory()+unit.Bytes(need) > most {
-		return fmt.Errorf("%w: %d rows in %v of at most %v; raise max bytes, let it evict, or spread the table over more shards",
-			ErrFull, t.rows, t.Memory(), most)
+		return ErrFull
 	}
 	if t.index.full() {
 		if err := t.index.grow(t.arena); err != nil {
