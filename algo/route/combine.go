@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/algo/kernel"
 )
@@ -22,6 +23,7 @@ func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	if byRank {
 		n = p.Samples
 	}
+	dst = slices.Grow(dst, len(p.Sums))
 	for rest := p.Sums; len(rest) > 0; {
 		block := rest[:min(scaleBlock, len(rest))]
 		rest = rest[len(block):]

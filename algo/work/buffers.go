@@ -1,6 +1,7 @@
 package work
 
 import (
+	"slices"
 	"sync"
 
 	"tandem/algo/compress"
@@ -14,8 +15,8 @@ type buffers struct {
 	free [][]float32
 }
 
-// spareMost is the number of buffers that are kept: more than are ever in flight
-// means that they have other sizes now.
+// spareMost is the number of buffers that are kept. One more, and that which has
+// waited longest goes: its size is no longer asked for.
 const spareMost = 64
 
 // get returns n values, which may be anything.
@@ -24,9 +25,7 @@ func (b *buffers) get(n int) []float32 {
 	defer b.mu.Unlock()
 	for i, spare := range b.free {
 		if cap(spare) >= n && cap(spare) <= 2*n {
-			last := len(b.free) - 1
-			b.free[i], b.free[last] = b.free[last], nil
-			b.free = b.free[:last]
+			b.free = slices.Delete(b.free, i, i+1)
 			return spare[:n]
 		}
 	}
@@ -41,9 +40,10 @@ func (b *buffers) put(values []float32) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.free) < spareMost {
-		b.free = append(b.free, values)
+	if len(b.free) == spareMost {
+		b.free = slices.Delete(b.free, 0, 1)
 	}
+	b.free = append(b.free, values)
 }
 
 // Recycle is Store.Release, and lets the memory of a payload that a role has been

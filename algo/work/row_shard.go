@@ -97,7 +97,7 @@ func (s *rowShard) measure(b batchName, put route.Put) {
 	s.rows.UpdateCounts(put.Signs, s.now)
 	for i, f := range read {
 		if !f.Refused() {
-			s.missed.Add(int(s.now[i] - f.Updates))
+			s.missed.Add(int(f.Missed(s.now[i])))
 		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"testing"
 
 	"tandem/algo/compress"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/route"
+	"tandem/algo/table"
 )
 
 func TestStoreHoldsUntilRelease(t *testing.T) {
@@ -75,6 +78,40 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	}
 }
 
+// A row that was evicted since it was read has missed what it has been through since
+// it came back, not the difference of two rows' counts.
+func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
+	one := training(1, 1)
+	one.RowCapacity, one.RowEviction = 1, job.SecondChance
+	rows, err := NewTable(&one, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dim := newRowShard(rows), rows.Dim()
+	read := func(rank int32, sign uint64) {
+		if err := s.read(batchName{rank: rank}, []uint64{sign}, make([]float32, dim)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(sign uint64) route.Put { return route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)} }
+	update := func(sign uint64) { rows.Apply([]uint64{sign}, make([]float32, dim), 1, nil) }
+	read(9, 7)
+	for range 3 {
+		update(7)
+	}
+	read(0, 7)
+	read(1, 8) // in the place of 7
+	s.measure(batchName{rank: 0}, put(7))
+	read(2, 7) // anew
+	update(7)
+	read(3, 7)
+	update(7)
+	s.measure(batchName{rank: 3}, put(7))
+	if s.missed.Count() != 2 || s.missed.Max() != 1 {
+		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
+	}
+}
+
 func TestBuffersSuitTheirSize(t *testing.T) {
 	var b buffers
 	b.put(nil)
@@ -90,6 +127,12 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 	}
 	if len(b.free) != spareMost {
 		t.Errorf("%d buffers are kept, want %d", len(b.free), spareMost)
+	}
+	// Buffers that nobody asks for do not keep out those of the sizes of now.
+	large := make([]float32, 1000)
+	b.put(large)
+	if again := b.get(1000); &again[0] != &large[0] {
+		t.Error("a buffer that was just put back is not used again")
 	}
 }
 
