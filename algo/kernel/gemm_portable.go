@@ -20,8 +20,8 @@ const (
 // bits.
 //
 // Every operation rounds, but where the Go compiler fuses a product with its
-// addition, as on arm64, gonum's loops round the two together. A term whose A[i,l] is 0 may be skipped, so a NaN or
-// Inf in B that meets only zeros of A may not show.
+// addition, as on arm64, gonum's loops round the two together. A term whose A[i,l]
+// is 0 may be skipped, so a NaN or Inf in B that meets only zeros of A may not show.
 //
 // Cost: no allocation. The crew is not asked: this is the reference, not the way
 // to train.

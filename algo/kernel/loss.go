@@ -12,7 +12,8 @@ import "math"
 // takes the logarithm of 0. Samples have as many logits and labels as there are
 // weights, side by side: w is weights[i mod len(weights)]. Labels are in [0, 1].
 // All slices but weights, which is not empty, have equal length; grad may be
-// logits or nil (then it is not written), and may not overlap otherwise. The sum runs in ascending i in float64.
+// logits or nil (then it is not written), and may not overlap otherwise. The sum
+// runs in ascending i in float64.
 //
 // It panics if a length disagrees. A NaN logit gives a NaN loss and gradient.
 // Logarithm and exponential are within 1e-15 of their size, as long as e^−|z| is

@@ -1,6 +1,7 @@
 package opt
 
 import (
+	"runtime"
 	"unsafe"
 
 	"tandem/algo/isa"
@@ -92,5 +93,6 @@ func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor fl
 		b.stateAt = int(uintptr(unsafe.Pointer(&state[0])) - uintptr(place))
 	}
 	b.run(set, s)
+	runtime.KeepAlive(state) // of which the kernel knows the distance alone
 	return done
 }

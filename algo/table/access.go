@@ -209,9 +209,9 @@ type Read struct {
 
 // Apply gives each sign's row its gradient, at a learning rate, and counts the
 // outcomes. Of a table that both admits and evicts, only Read tells rows evicted
-// from rows refused; without it they are counted as refused. A row changes, and its update count grows by one, only if it exists
-// and all of its gradient is finite. A sign that repeats is updated once for each
-// place, in order.
+// from rows refused; without it they are counted as refused. A row changes, and its
+// update count grows by one, only if it exists and all of its gradient is finite. A
+// sign that repeats is updated once for each place, in order.
 //
 // Shapes: grads is len(signs) × Dim, row-major, and is not changed. Read may be
 // nil.

@@ -15,7 +15,9 @@ import (
 // read it is there.
 const chunkSigns = 32
 
-// chunk is the scratch of a batch method.
+// chunk is the scratch of a batch method. Kernels write its pointers behind the back
+// of the garbage collector, which is well because all that they point at is the
+// table's, for life.
 type chunk struct {
 	rows   [chunkSigns]int32          // of the chunk at work: a row that has the tag of the sign, or −1
 	places [chunkSigns]unsafe.Pointer // where these are

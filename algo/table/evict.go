@@ -8,9 +8,9 @@ import "tandem/algo/rng"
 // It is second chance: a hand goes round the rows, takes the mark off those that
 // have been read since it last came by, and stops at the first that has not. A new
 // row takes the place that the hand has just left, so it stays for one round at
-// least. A hit costs a bit, which
-// is nearly always set already, where exact order of last use takes two numbers a
-// row and moves them at every hit.
+// least. A hit costs a bit, which is nearly always set already, where exact order of
+// last use takes two numbers a row and moves them at every hit. The hand may pass
+// every row before it stops, but each that it passes has been read for that.
 //
 // What is evicted follows from the operations of the table, in their order, and
 // from nothing else. Other shards, with other rows on them, evict others.
