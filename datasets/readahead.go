@@ -12,9 +12,9 @@ import (
 // hand is trained on. Any step may be read at any time and any number of times,
 // by several goroutines, and is what the other source gives.
 //
-// A step that is read in turn, one higher than the last or the first of the run,
-// has so many after it begun, each on a goroutine that ends with it. Nothing
-// needs to be closed. Memory: the batches of the steps that are ahead.
+// A step is read in turn if it is one higher than the last such, or the first of the
+// run. Then the steps after it are begun, each on a goroutine that ends with it, so
+// nothing needs to be closed. Memory: the batches of the steps that are ahead.
 type ReadAhead struct {
 	batch.Source
 	steps int // ahead of the one that is read

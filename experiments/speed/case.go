@@ -109,6 +109,7 @@ func newPrepared(c testCase) (*prepared, error) {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
 	if p.products, _, err = engine.Open(os.Getenv(engine.Variable), p.crew); err != nil {
+		p.remove()
 		return nil, err
 	}
 	return p, nil
