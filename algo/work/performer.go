@@ -308,11 +308,20 @@ func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
 	return r, nil
 }
 
-// putValues packs the values that work has made.
+// putValues packs the values that work has made, and has no more use for.
 func (p *Performer) putValues(s *Store, h role.Handle, values []float32) unit.Bytes {
 	packed := compress.Pack(p.training.Wire, values)
+	p.packedAway(values)
 	s.put(h, packed)
 	return unit.Bytes(packed.Size())
+}
+
+// packedAway lends values out again that have been packed, unless what they were
+// packed to is these values.
+func (p *Performer) packedAway(values []float32) {
+	if p.training.Wire != compress.FP32 {
+		p.buffers.put(values)
+	}
 }
 
 // readRows looks signs up on a PS.
@@ -375,6 +384,7 @@ func (p *Performer) merge(s *Store, w role.Work) (role.Result, error) {
 			Samples: int(w.Samples), Signs: routed.signs[shard], Sums: compress.Pack(p.training.Wire, sums[lo*p.dim:hi*p.dim:hi*p.dim]),
 		}
 	}
+	p.packedAway(sums)
 	s.put(role.Products(w)[0], puts)
 	return role.Result{}, nil
 }

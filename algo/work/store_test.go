@@ -78,6 +78,21 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	}
 }
 
+// What is packed into fewer bytes leaves its memory behind at once: a step gets along
+// with one buffer of each size, and one for each pass under way.
+func TestPackedValuesLeaveTheirMemory(t *testing.T) {
+	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
+		one := training(2, 3)
+		one.Wire = wire
+		s := newScript(t, one, newColumns(16*4, 16))
+		s.train(false)
+		s.train(false)
+		if n := len(s.p.buffers.free); n == 0 || n > 2*8 {
+			t.Errorf("%s: %d buffers after two steps, want 1 to 16", wire, n)
+		}
+	}
+}
+
 // A row that was evicted since it was read has missed what it has been through since
 // it came back, not the difference of two rows' counts.
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
