@@ -216,7 +216,7 @@ func TestBytesAreCapped(t *testing.T) {
 	for sign := uint64(0); err == nil; sign++ {
 		err = full.Lookup([]uint64{sign}, make([]float32, dim))
 	}
-	if !errors.Is(err, table.ErrFull) || !strings.Contains(err.Error(), "of at most 3MiB") {
+	if !errors.Is(err, table.ErrFull) || !strings.Contains(err.Error(), "more than 3MiB") {
 		t.Errorf("error %v", err)
 	}
 	// Rows of 36 bytes with up to 11.8 of index; the last slab, up to a MiB, may not fit.

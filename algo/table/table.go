@@ -171,7 +171,7 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	case err == ErrFull && t.config.Evict && t.rows > 0:
 		row = t.evict()
 	case err == ErrFull:
-		return 0, fmt.Errorf("%w: %s, none for sign %#x", err, t.limit(), sign)
+		return 0, fmt.Errorf("%w, with no row for sign %#x: %s", err, sign, t.limit())
 	default:
 		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
 	}
@@ -183,11 +183,11 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 
 // limit says what keeps a full table from growing.
 func (t *Table) limit() string {
-	const advice = "let it evict, or spread the table over more shards"
 	if t.rows == t.maxRows {
-		return fmt.Sprintf("%d rows of at most %d; raise max rows, %s", t.rows, t.maxRows, advice)
+		return fmt.Sprintf("%d rows of at most %d; raise max rows, let it evict, or spread it over more shards", t.rows, t.maxRows)
 	}
-	return fmt.Sprintf("%d rows in %v of at most %v; raise max bytes, %s", t.rows, t.Memory(), t.config.MaxBytes, advice)
+	return fmt.Sprintf("%d rows in %v, and more would take more than %v; raise max bytes, let it evict, or spread it over more shards",
+		t.rows, t.Memory(), t.config.MaxBytes)
 }
 
 // reserve makes room for one more row. The error is ErrFull itself, which a table

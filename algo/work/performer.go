@@ -332,7 +332,7 @@ func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result
 	}
 	rows := p.buffers.get(len(signs) * p.dim)
 	if err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs, rows); err != nil {
-		return role.Result{}, err
+		return role.Result{}, p.advise(err)
 	}
 	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], rows)}, nil
 }
@@ -416,8 +416,11 @@ func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Resul
 	return role.Result{}, p.advise(p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples)))
 }
 
-// advise adds what may help where halves are too small for a gradient.
+// advise adds which settings of the job may help.
 func (p *Performer) advise(err error) error {
+	if errors.Is(err, table.ErrFull) {
+		return fmt.Errorf("%w (in the job: row-capacity, row-memory; row-eviction: second-chance; parameter-servers)", err)
+	}
 	if p.training.Wire == compress.FP16 && errors.Is(err, errGradients) {
 		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
 	}

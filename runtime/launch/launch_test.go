@@ -181,6 +181,18 @@ func TestNoOrphans(t *testing.T) {
 }
 
 // What cannot begin says why, and leaves no process.
+// A role that has no rank, and fails by itself, is heard of all the same.
+func TestFullParameterServer(t *testing.T) {
+	var c *Cluster
+	full := endless(job.Hybrid)
+	full.Training.RowCapacity = 1
+	_, err := full.run(t.Context(), train.Options{}, func(made *Cluster) { c = made })
+	if err == nil || !strings.Contains(err.Error(), "embedding PS ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
+		t.Errorf("%v", err)
+	}
+	mustHaveLeft(t, c, 1)
+}
+
 func TestFaultsAtTheStart(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

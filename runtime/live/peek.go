@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"sync/atomic"
 
 	"tandem/algo/msg"
 	"tandem/algo/role"
@@ -50,13 +51,22 @@ func (l lanes) densePart(at msg.Address) (part work.DenseValues, err error) {
 }
 
 // in looks at what work of a kind changes, in that work's lane, and waits for it.
+// When it has returned, the look has ended or will never begin.
 func (l lanes) in(at msg.Address, kind role.WorkKind, look func() error) error {
+	var settled atomic.Bool // whether the look takes place
 	looked := make(chan error, 1)
-	l.run.nodes[at].work[kind.Lane()].push(task{look: func() { looked <- look() }})
+	l.run.nodes[at].work[kind.Lane()].push(task{look: func() {
+		if settled.CompareAndSwap(false, true) {
+			looked <- look()
+		}
+	}})
 	select {
 	case err := <-looked:
 		return err
 	case <-l.run.ended.Done():
+		if !settled.CompareAndSwap(false, true) {
+			<-looked
+		}
 		return context.Cause(l.run.ended)
 	}
 }

@@ -50,8 +50,18 @@ func (n *node) Reduce(ctx context.Context, bucket int32) error {
 	return n.performer.ReduceAcross(bucket, n.sums)
 }
 
-// Finished implements live.Elsewhere.
-func (n *node) Finished(context.Context) error { return n.member.Finished() }
+// Finished implements live.Elsewhere. A role without ranks waits here all the time,
+// so this is where its own failure must end the wait.
+func (n *node) Finished(ctx context.Context) error {
+	finished := make(chan error, 1)
+	go func() { finished <- n.member.Finished() }()
+	select {
+	case err := <-finished:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // progressEvery is how often the host is told of progress.
 const progressEvery = 100 * time.Millisecond
