@@ -42,6 +42,7 @@ func (c *testCase) training() job.Training {
 	t.Mode, t.Model, t.Rows = job.Hybrid, c.Net.spec(), adagrad()
 	t.GlobalBatch, t.Epochs = c.Batch, c.Corpus.Epochs
 	t.Ranks, t.EmbeddingWorkers, t.ParameterServers = 1, 1, 1
+	t.Groups = t.Ranks // more would only be summed again
 	staleness := 3
 	t.Staleness = &staleness
 	return t
