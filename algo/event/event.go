@@ -13,38 +13,43 @@ import (
 // Kind says what happened.
 type Kind uint8
 
-// The kinds of event, along the way of one batch. Rank and Step name the batch
-// unless the comment says otherwise.
+// The kinds of event, along the way of one batch; where DS overlaps BC, SyncStarted
+// may come before BackwardDone. Rank and Step name the batch unless the comment says
+// otherwise. Recordings hold the number of a kind: a change of the numbers raises
+// the version of their format (package replay).
 const (
-	BatchRead       Kind = iota // the data loader has read the global batch of Step (no rank)
-	BatchDispatched             // the data loader has sent a rank its part
-	BatchRouted                 // the EW knows the rows that each PS owns; Rows has their number by PS
-	LookupIssued                // the NN worker asked for the embeddings: the batch is outstanding from now on
-	LookupServed                // a PS reads the rows, having seen what it had recorded as applied before
-	Pooled                      // the EW has pooled the embeddings
-	ForwardStarted              // the NN worker starts stage FC
-	BackwardStarted             // … stage BC
-	SyncStarted                 // … stage DS: the first bucket is fed, or the gradients are pushed
-	SyncDone                    // every bucket of the step is reduced, or every push acknowledged
-	GradientsSent               // the NN worker hands the embedding gradients to the EW: stage PEG
-	DenseApplied                // the dense optimizer has stepped, wherever it runs
-	PutApplied                  // a PS applies the row gradients
-	StepClosed                  // a PS in sync mode has all puts of Step (no rank) and applies them
-	PutRepeated                 // a PS was sent row gradients that it had applied before
-	BatchDone                   // the NN worker knows that every PS has applied: no longer outstanding
-	PullServed                  // a dense PS reads its shard, having seen what it had recorded as pushed before
-	PushApplied                 // a dense PS applies the gradients of its shard
-	PushRepeated                // a dense PS was sent gradients that it had applied before
-	ClockAdvanced               // the coordinator: every rank's clock has reached Step (no rank)
-	SnapshotTaken               // the NN worker copies its replica for averaging round Step
-	Averaged                    // the NN worker has folded the mean of round Step into its replica
+	BatchRead         Kind = iota // the data loader has read the global batch of Step (no rank)
+	BatchDispatched               // the data loader has sent a rank its part
+	BatchRouted                   // the EW knows the rows that each PS owns; Rows has their number by PS
+	LookupIssued                  // the NN worker asked for the embeddings: the batch is outstanding from now on
+	LookupServed                  // a PS reads the rows, having seen what it had recorded as applied before
+	Pooled                        // the EW has pooled the embeddings
+	EmbeddingsArrived             // the NN worker has received the embeddings: the end of stage GE
+	ForwardStarted                // the NN worker starts stage FC
+	BackwardStarted               // … stage BC
+	BackwardDone                  // the NN worker has all gradients of the batch: the end of stage BC
+	SyncStarted                   // … stage DS: the first bucket is fed, or the gradients are pushed
+	SyncDone                      // every bucket of the step is reduced, or every push acknowledged
+	GradientsSent                 // the NN worker hands the embedding gradients to the EW: stage PEG
+	DenseApplied                  // the dense optimizer has stepped, wherever it runs
+	PutApplied                    // a PS applies the row gradients
+	StepClosed                    // a PS in sync mode has all puts of Step (no rank) and applies them
+	PutRepeated                   // a PS was sent row gradients that it had applied before
+	BatchDone                     // the NN worker knows that every PS has applied: no longer outstanding
+	PullServed                    // a dense PS reads its shard, having seen what it had recorded as pushed before
+	PushApplied                   // a dense PS applies the gradients of its shard
+	PushRepeated                  // a dense PS was sent gradients that it had applied before
+	ClockAdvanced                 // the coordinator: every rank's clock has reached Step (no rank)
+	SnapshotTaken                 // the NN worker copies its replica for averaging round Step
+	Averaged                      // the NN worker has folded the mean of round Step into its replica
 	kinds
 )
 
 var kindNames = [kinds]string{
-	"batch-read", "batch-dispatched", "batch-routed", "lookup-issued", "lookup-served", "pooled", "forward-started",
-	"backward-started", "sync-started", "sync-done", "gradients-sent", "dense-applied", "put-applied", "step-closed",
-	"put-repeated", "batch-done", "pull-served", "push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
+	"batch-read", "batch-dispatched", "batch-routed", "lookup-issued", "lookup-served", "pooled",
+	"embeddings-arrived", "forward-started", "backward-started", "backward-done", "sync-started", "sync-done",
+	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done", "pull-served",
+	"push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
 }
 
 // String returns the name under which records and scenarios print the kind.

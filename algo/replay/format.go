@@ -12,7 +12,7 @@
 //
 // # Format
 //
-// A stream is a line of text, "tandem recording 1", whose number is the version
+// A stream is a line of text, "tandem recording 2", whose number is the version
 // of the format, and then blocks:
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
@@ -37,7 +37,7 @@ import (
 
 const (
 	title   = "tandem recording "
-	version = "1"
+	version = "2"
 )
 
 // Errors that a caller may test for. They are wrapped with the stream's name.

@@ -136,7 +136,7 @@ func TestOtherFormats(t *testing.T) {
 	stream := write(t, 1)
 	for _, c := range []struct{ stream, want string }{
 		{"{\"a\": 1}\n", `a file: not a recording that this Tandem reads: it does not begin with "tandem recording "`},
-		{strings.Replace(string(stream), "recording 1\n", "recording 12\n", 1), "it is in version 12 of the format, this Tandem reads version 1"},
+		{strings.Replace(string(stream), "recording 2\n", "recording 1\n", 1), "it is in version 1 of the format, this Tandem reads version 2"},
 		{"tandem", "cut short"},
 	} {
 		if _, _, err := read([]byte(c.stream)); err == nil || !strings.Contains(err.Error(), c.want) {

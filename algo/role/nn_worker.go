@@ -132,6 +132,7 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		if b := w.find(m.Step); b != nil && b.issued && !b.pooled {
 			b.pooled = true
 			out.keep()
+			out.record(w.event(now, event.EmbeddingsArrived, m.Step))
 		}
 	case msg.Params:
 		w.parameters(m, out)
@@ -216,6 +217,7 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 			return
 		}
 		w.computed = true
+		out.record(w.event(now, event.BackwardDone, w.nextTrain))
 		w.find(w.nextTrain).gradBytes = in.Result.Bytes
 		out.release(BatchSamples, w.rank, w.nextTrain)
 		out.release(PooledRows, w.rank, w.nextTrain)

@@ -66,9 +66,10 @@ func (l *timeline) checkBatch(rank, step int32, cfg *role.Config) {
 	read := name(event.BatchRead, event.NoRank, step)
 	l.inOrder(read, of(event.BatchDispatched), of(event.LookupIssued))
 	l.inOrder(read, of(event.BatchRouted), of(event.LookupServed))
-	l.inOrder(read, of(event.LookupIssued), of(event.LookupServed), of(event.Pooled), of(event.ForwardStarted),
-		of(event.BackwardStarted), of(event.SyncStarted), of(event.SyncDone), of(event.GradientsSent), of(event.PutApplied),
-		of(event.BatchDone))
+	l.inOrder(read, of(event.LookupIssued), of(event.LookupServed), of(event.Pooled), of(event.EmbeddingsArrived),
+		of(event.ForwardStarted), of(event.BackwardStarted), of(event.SyncStarted), of(event.SyncDone),
+		of(event.GradientsSent), of(event.PutApplied), of(event.BatchDone))
+	l.inOrder(of(event.BackwardStarted), of(event.BackwardDone), of(event.SyncDone))
 	l.inOrder(of(event.SyncDone), of(event.DenseApplied))
 	for other := range cfg.Ranks { // an all-reduce needs everyone
 		l.inOrder(name(event.SyncStarted, other, step), of(event.SyncDone))
@@ -128,8 +129,9 @@ func TestEveryBatchHappensOnce(t *testing.T) {
 		}
 		batches := cfg.Steps * cfg.Ranks
 		for _, k := range []event.Kind{
-			event.BatchDispatched, event.BatchRouted, event.LookupIssued, event.Pooled, event.ForwardStarted,
-			event.BackwardStarted, event.SyncStarted, event.SyncDone, event.GradientsSent, event.DenseApplied, event.BatchDone,
+			event.BatchDispatched, event.BatchRouted, event.LookupIssued, event.Pooled, event.EmbeddingsArrived,
+			event.ForwardStarted, event.BackwardStarted, event.BackwardDone, event.SyncStarted, event.SyncDone,
+			event.GradientsSent, event.DenseApplied, event.BatchDone,
 		} {
 			if count[k] != batches {
 				t.Errorf("%+v: %d × %v, want %d", rule, count[k], k, batches)
