@@ -32,9 +32,14 @@ func openInput(path string) (*input, error) {
 func openFile(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
+		return nil, errMissing(path)
 	}
 	return file, err // names the path
+}
+
+// errMissing returns the error of a file that is not there.
+func errMissing(path string) error {
+	return fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
 }
 
 // input is decompressed text with a name for messages.

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"tandem/algo/batch"
@@ -177,11 +176,9 @@ func lineByLine(schema batch.Schema, decode lineDecoder) format {
 }
 
 func (f format) readFile(dataDir, path string, dropped *droppedRows, keep *keeper) (*batch.Batch, error) {
-	if !filepath.IsAbs(path) {
-		if dataDir == "" {
-			return nil, fmt.Errorf("%s: a relative path, but TANDEM_DATA is not set: set it to the folder of the data", path)
-		}
-		path = filepath.Join(dataDir, path)
+	path, err := locate(dataDir, path)
+	if err != nil {
+		return nil, err
 	}
 	return f.readPath(path, dropped, keep)
 }

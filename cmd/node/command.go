@@ -153,6 +153,12 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 	if err != nil {
 		return err
 	}
+	var data []byte
+	if at.Role == msg.DataLoader {
+		if data, err = datasets.Fingerprint(j.Data, jobfile.DataFolder(p.dataDir, f.file)); err != nil {
+			return err
+		}
+	}
 	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
@@ -162,7 +168,8 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 		return err
 	}
 	err = node.Run(ctx, node.Config{
-		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait, Job: fingerprint, Training: j.Training,
+		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait,
+		Job: fingerprint, Data: data, Training: j.Training,
 		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Open: func() (batch.Source, error) {

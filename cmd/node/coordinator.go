@@ -13,6 +13,7 @@ import (
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
 	"tandem/runtime/engine"
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
@@ -64,6 +65,10 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	content, err := datasets.Fingerprint(j.Data, jobfile.DataFolder(p.dataDir, f.file))
+	if err != nil {
+		return err
+	}
 	source, err := jobfile.Source(data, &j.Training)
 	if err != nil {
 		return err
@@ -77,7 +82,8 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 		return err
 	}
 	cluster := launch.New(launch.Options{
-		Listen: f.listen, Training: j.Training, Job: fingerprint, Gathering: launch.Waiting(p.stderr), Recorder: recorder,
+		Listen: f.listen, Training: j.Training, Job: fingerprint, Data: content,
+		Gathering: launch.Waiting(p.stderr), Recorder: recorder,
 	})
 	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: work.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/msg"
 	"tandem/cmd/internal/jobfile"
+	"tandem/datasets"
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
 )
@@ -45,9 +46,14 @@ func (p *program) inProcesses(dataDir string, record bool) runner {
 		if err != nil {
 			return nil, err
 		}
+		data, err := datasets.Fingerprint(j.Data, where)
+		if err != nil {
+			return nil, err
+		}
 		flags := []string{"--file", file, "--wait", "3s"}
 		options := launch.Options{
-			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Environment: []string{"TANDEM_DATA=" + where},
+			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Data: data,
+			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(at msg.Address, host string) []string {
 				return append([]string{program, commands[at.Role], "--index", strconv.Itoa(int(at.Index)), "--coordinator", host}, flags...)
 			},

@@ -26,6 +26,7 @@ var (
 	trainer = msg.Address{Role: msg.NNWorker}
 	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8}
 	ours    = []byte("a job")
+	data    = []byte("its data")
 )
 
 // run is a host at work.
@@ -43,7 +44,7 @@ func start(t *testing.T) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t, NewHost(listener, Plan{Job: ours, Roles: []msg.Address{loader, server, trainer}, Schema: schema, Steps: 7}),
+	r := &run{t, NewHost(listener, Plan{Job: ours, Data: data, Roles: []msg.Address{loader, server, trainer}, Schema: schema, Steps: 7}),
 		listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
 	go func() {
 		err := r.host.Train(context.Background(), Watch{
@@ -68,7 +69,11 @@ func start(t *testing.T) *run {
 }
 
 func (r *run) join(at msg.Address) *Member {
-	m, err := Join(r.t.Context(), r.address, Hello{Role: at, Address: ":100" + string(rune('0'+at.Role)), Job: ours}, time.Second)
+	hello := Hello{Role: at, Address: ":100" + string(rune('0'+at.Role)), Job: ours}
+	if at.Role == msg.DataLoader {
+		hello.Data = data
+	}
+	m, err := Join(r.t.Context(), r.address, hello, time.Second)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -200,7 +205,9 @@ func TestRefusals(t *testing.T) {
 		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: protocol, Job: ours},
 			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
 		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200 is unknown: start all roles from one build"},
-		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours},
+		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: []byte("yours")},
+			"data loader 0 reads other data than the coordinator: give both the same files, under the paths of the job file"},
+		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: data},
 			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)

@@ -24,6 +24,7 @@ import (
 // Plan is what a run consists of.
 type Plan struct {
 	Job    []byte        // fingerprint of the resolved job, which every role must have
+	Data   []byte        // fingerprint of the data files, which the data loader must have
 	Roles  []msg.Address // that must join
 	Schema *batch.Schema
 	Steps  int

@@ -110,6 +110,8 @@ func (h *Host) refusal(at msg.Address, hello *control.Hello) string {
 		return fmt.Sprintf("%v was built from commit %s, the coordinator from %s: start all roles from one build", at, hello.Build, h.build)
 	case !bytes.Equal(hello.Job, h.plan.Job):
 		return fmt.Sprintf("%v was started with another job than the coordinator: give every role the same job file", at)
+	case at.Role == msg.DataLoader && !bytes.Equal(hello.Data, h.plan.Data):
+		return fmt.Sprintf("%v reads other data than the coordinator: give both the same files, under the paths of the job file", at)
 	case !slices.Contains(h.plan.Roles, at):
 		return fmt.Sprintf("%v has no part in this job: see its ranks, embedding-workers and parameter-servers", at)
 	case h.members[at] != nil:

@@ -24,6 +24,7 @@ type Hello struct {
 	Role    msg.Address
 	Address string // where others reach it, HOST:PORT; without a host, that of its connection to the host
 	Job     []byte // fingerprint of its resolved job
+	Data    []byte // fingerprint of its data files; nil unless it is the data loader
 }
 
 // Welcome is what a role learns of the run when every role has joined.
@@ -82,7 +83,7 @@ var errSilent = errors.New("the coordinator is gone")
 // or when the host is gone.
 func Join(ctx context.Context, address string, hello Hello, patience time.Duration) (*Member, error) {
 	return joinAs(ctx, address, &control.Hello{
-		Role: toRole(hello.Role), Address: hello.Address, Protocol: protocol, Build: Build(), Job: hello.Job,
+		Role: toRole(hello.Role), Address: hello.Address, Protocol: protocol, Build: Build(), Job: hello.Job, Data: hello.Data,
 	}, patience)
 }
 

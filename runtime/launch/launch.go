@@ -27,6 +27,7 @@ type Options struct {
 	Listen   string // HOST:PORT of the host; port 0 is any free one
 	Training job.Training
 	Job      []byte // fingerprint of the resolved job
+	Data     []byte // fingerprint of its data files
 	// Command returns the program and arguments that play a role, for a host that
 	// listens at an address. Nil: the processes are started by others.
 	Command func(at msg.Address, host string) []string
@@ -58,7 +59,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return err
 	}
 	address := listener.Addr().String()
-	plan := coord.Plan{Job: c.options.Job, Schema: schema, Steps: int(cfg.Steps)}
+	plan := coord.Plan{Job: c.options.Job, Data: c.options.Data, Schema: schema, Steps: int(cfg.Steps)}
 	for _, r := range role.New(cfg) {
 		plan.Roles = append(plan.Roles, r.Address())
 	}

@@ -30,6 +30,7 @@ type Config struct {
 	Coordinator string        // HOST:PORT of the run's host
 	Patience    time.Duration // how long to wait for the host to be there
 	Job         []byte        // fingerprint of the resolved job
+	Data        []byte        // fingerprint of the data files; nil unless the role is the data loader
 	Training    job.Training
 	Machine     work.Machine
 	Recorder    live.Recorder // if not nil, keeps all that happens to the role
@@ -53,7 +54,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("%v: %w", c.Role, err)
 	}
 	n.data = data
-	n.member, err = coord.Join(ctx, c.Coordinator, coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job}, c.Patience)
+	n.member, err = coord.Join(ctx, c.Coordinator, coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data}, c.Patience)
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Role, err)

@@ -9,8 +9,10 @@ import (
 	"tandem/datasets"
 )
 
-// Fingerprint returns what two processes of one run must have in common: equal
-// data and training, equal fingerprints.
+// Fingerprint returns a digest of the settings that all processes of one run must
+// have in common: those of data and training. The content of data files is not
+// among them: only the data loader and the host open the files, and compare
+// datasets.Fingerprint.
 func (j *Job) Fingerprint() ([]byte, error) {
 	text, err := yaml.Marshal(struct {
 		Data     datasets.Config

@@ -487,7 +487,8 @@ type Hello struct {
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // where it listens, HOST:PORT; the host may be empty
 	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	Build         string                 `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"` // commit that the program was built from; empty if unknown
-	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the resolved job
+	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the settings of the resolved job
+	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`   // fingerprint of the data files; only the data loader sends one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -553,6 +554,13 @@ func (x *Hello) GetBuild() string {
 func (x *Hello) GetJob() []byte {
 	if x != nil {
 		return x.Job
+	}
+	return nil
+}
+
+func (x *Hello) GetData() []byte {
+	if x != nil {
+		return x.Data
 	}
 	return nil
 }
@@ -1501,13 +1509,14 @@ const file_control_proto_rawDesc = "" +
 	"\fpeek_network\x18\a \x01(\v2\x1b.tandem.control.PeekNetworkH\x00R\vpeekNetwork\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x14.tandem.control.ExitH\x00R\x04exit\x12-\n" +
 	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abortB\x06\n" +
-	"\x04what\"\x8f\x01\n" +
+	"\x04what\"\xa3\x01\n" +
 	"\x05Hello\x12(\n" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05build\x18\x04 \x01(\tR\x05build\x12\x10\n" +
-	"\x03job\x18\x05 \x01(\fR\x03job\"J\n" +
+	"\x03job\x18\x05 \x01(\fR\x03job\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\"J\n" +
 	"\x04Peer\x12(\n" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"c\n" +
