@@ -44,14 +44,15 @@ func (q *question) writeJSON(w io.Writer, r *result) error {
 		Published: q.published(r), Assumptions: r.assumptions(),
 	}
 	for _, o := range r.outcomes {
-		a, s := &o.answer, &o.answer.StageTimes
+		a := &o.answer
 		record := runRecord{
 			Mode: o.mode, GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
 			StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck, Resources: a.Resources, Staleness: a.Staleness,
 			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
-			Stages: map[string]float64{
-				"GE": s.GE.Seconds(), "FC": s.FC.Seconds(), "BC": s.BC.Seconds(), "DS": s.DS.Seconds(), "PEG": s.PEG.Seconds(),
-			},
+			Stages: map[string]float64{},
+		}
+		for stage, time := range a.StageTimes {
+			record.Stages[pace.Stage(stage).String()] = time.Seconds()
 		}
 		if q.dollars > 0 {
 			cost := q.cost(o)

@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/pace"
 	"tandem/cmd/face"
 	"tandem/sim/cluster"
 	"tandem/sim/device"
@@ -182,7 +183,7 @@ func (q *question) writeResources(w io.Writer, r *result) error {
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
 		if s := o.answer.StageTimes; q.explain {
 			fmt.Fprintf(w, "  %-*s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", width, "",
-				s.GE, s.FC, s.BC, s.DS, s.PEG, o.answer.Messages, o.answer.Bytes)
+				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG], o.answer.Messages, o.answer.Bytes)
 		}
 	}
 	return nil

@@ -1,22 +1,16 @@
 package twin
 
 import (
+	"math"
 	"slices"
 
 	"tandem/algo/event"
-	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/unit"
 )
 
-// Stages are the medians, in seconds, of the stages of a batch; 0 for one that the
-// mode does not have. They overlap, so their sum is no step time. The records of
-// roles draw the lines, alike in both worlds:
-//
-//	GE   lookup issued → pooled by the EW
-//	FC   forward started → backward started
-//	BC   backward started → first dense gradients handed over
-//	DS   from there → all back: where DS overlaps BC, the rest of BC too
-//	PEG  embedding gradients sent → every PS has applied, and the rank knows
+// Stages are the medians, in seconds, of the stages of a batch as pace.StageMeter
+// measures them; 0 for a stage that the mode does not have.
 type Stages struct {
 	GE  float64 `json:"ge_s"`
 	FC  float64 `json:"fc_s"`
@@ -30,64 +24,27 @@ func (s Stages) All() [5]float64 { return [5]float64{s.GE, s.FC, s.BC, s.DS, s.P
 
 // clock is an event.Observer that measures stages and steps.
 type clock struct {
-	began  map[began]unit.Tick
-	stages [5][]unit.Tick
+	stages *pace.StageMeter
 	done   []unit.Tick // ends of batches
 	last   unit.Tick
 }
 
-// began names an instant of a batch.
-type began struct {
-	stage      int
-	rank, step int32
-}
-
-func newClock() *clock { return &clock{began: map[began]unit.Tick{}} }
+func newClock() *clock { return &clock{stages: pace.NewStageMeter(0, math.MaxInt32)} }
 
 // Observe implements event.Observer.
 func (c *clock) Observe(r event.Record) {
 	c.last = max(c.last, r.At)
-	switch r.Kind {
-	case event.LookupIssued:
-		c.begin(0, r)
-	case event.Pooled:
-		c.end(0, r)
-	case event.ForwardStarted:
-		c.begin(1, r)
-	case event.BackwardStarted:
-		c.end(1, r)
-		c.begin(2, r)
-	case event.SyncStarted:
-		c.end(2, r)
-		c.begin(3, r)
-	case event.SyncDone:
-		c.end(3, r)
-	case event.GradientsSent:
-		if r.Role.Role == msg.NNWorker {
-			c.begin(4, r)
-		}
-	case event.BatchDone:
-		c.end(4, r)
+	c.stages.Observe(r)
+	if r.Kind == event.BatchDone {
 		c.done = append(c.done, r.At)
 	}
 }
 
-func (c *clock) begin(stage int, r event.Record) { c.began[began{stage, r.Rank, r.Step}] = r.At }
-
-func (c *clock) end(stage int, r event.Record) {
-	key := began{stage, r.Rank, r.Step}
-	if at, ok := c.began[key]; ok {
-		c.stages[stage] = append(c.stages[stage], r.At-at)
-		delete(c.began, key)
-	}
-}
-
 func (c *clock) medians() Stages {
-	var m [5]float64
-	for i, times := range c.stages {
-		m[i] = seconds(median(times))
+	m := c.stages.Medians()
+	return Stages{
+		seconds(m[pace.GE]), seconds(m[pace.FC]), seconds(m[pace.BC]), seconds(m[pace.DS]), seconds(m[pace.PEG]),
 	}
-	return Stages{m[0], m[1], m[2], m[3], m[4]}
 }
 
 // stepSeconds returns the mean time of a step, in which every rank ends one batch.

@@ -8,32 +8,10 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/cluster"
 )
-
-// One batch on its way: every stage is the time between the two records that bound
-// it.
-func TestStagesOfOneBatch(t *testing.T) {
-	c := newClock()
-	worker := msg.Address{Role: msg.NNWorker}
-	for _, r := range []event.Record{
-		{At: 1e6, Kind: event.LookupIssued}, {At: 3e6, Kind: event.Pooled}, {At: 4e6, Kind: event.ForwardStarted},
-		{At: 8e6, Kind: event.BackwardStarted}, {At: 13e6, Kind: event.SyncStarted}, {At: 20e6, Kind: event.SyncDone},
-		{At: 21e6, Kind: event.GradientsSent}, {At: 32e6, Kind: event.BatchDone},
-	} {
-		r.Role = worker
-		c.Observe(r)
-	}
-	want := [5]float64{2e-3, 4e-3, 5e-3, 7e-3, 11e-3}
-	for i, got := range c.medians().All() {
-		if math.Abs(got-want[i]) > 1e-12 {
-			t.Errorf("stage %d: %v s, want %v s", i, got, want[i])
-		}
-	}
-}
 
 // Two ranks end a batch each every 10 ms: a step takes 10 ms, however slow the
 // first and the last were.

@@ -9,10 +9,10 @@ import (
 
 // Answer is what a simulated run has shown.
 type Answer struct {
-	Throughput float64   // samples a second, of all ranks
-	StepTime   unit.Tick // mean time of a step
-	Low, High  float64   // throughput at the worst and best ends of every range; set by Predict
-	StageTimes StageTimes
+	Throughput float64         // samples a second, of all ranks
+	StepTime   unit.Tick       // mean time of a step
+	Low, High  float64         // throughput at the worst and best ends of every range; set by Predict
+	StageTimes pace.StageTimes // medians over ranks and measured steps
 	// Bottleneck is what bounds a step. If a resource was busy for at least
 	// saturated of the time, it is that resource. Otherwise the time from one
 	// step's end to the next on a rank is cut into waiting for embeddings, FC,
@@ -34,16 +34,6 @@ type Answer struct {
 	Assumptions []Assumption
 }
 
-// StageTimes are the medians of the stages over ranks and measured steps. They
-// overlap, so their sum is no step time.
-type StageTimes struct {
-	GE  unit.Tick // embeddings: asked for until in the accelerator
-	FC  unit.Tick // forward
-	BC  unit.Tick // backward
-	DS  unit.Tick // first bucket handed over until all are back; with dense PSs, a push until they have applied it
-	PEG unit.Tick // gradients: handed over until applied on every PS, and known to be
-}
-
 // saturated is the busy share from which on a resource counts as what bounds a
 // run. Less than 1 because of a pipeline's small gaps.
 const saturated = 0.95
@@ -61,10 +51,7 @@ func (w *world) answer() Answer {
 	return Answer{
 		Throughput: float64(samples) / float64(steps) / seconds,
 		StepTime:   unit.Tick(seconds * float64(unit.Second)),
-		StageTimes: StageTimes{
-			GE: median(m.stages[getEmbeddings]), FC: median(m.stages[forwardCompute]), BC: median(m.stages[backwardCompute]),
-			DS: median(m.stages[denseSync]), PEG: median(m.stages[putGradients]),
-		},
+		StageTimes: m.stages.Medians(),
 		Bottleneck: w.bottleneck(resources),
 		Resources:  resources[:min(3, len(resources))],
 		Messages:   m.messages.messages / steps,

@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/pace"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
@@ -72,11 +73,11 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	if d := a.StepTime - want; d < -30 || d > 30 {
 		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
 	}
-	if d := a.StageTimes.GE - get; d < -15 || d > 15 {
-		t.Errorf("GE takes %v, its parts %v", a.StageTimes.GE, get)
+	if d := a.StageTimes[pace.GE] - get; d < -15 || d > 15 {
+		t.Errorf("GE takes %v, its parts %v", a.StageTimes[pace.GE], get)
 	}
-	if d := a.StageTimes.PEG - put; d < -15 || d > 15 {
-		t.Errorf("PEG takes %v, its parts %v", a.StageTimes.PEG, put)
+	if d := a.StageTimes[pace.PEG] - put; d < -15 || d > 15 {
+		t.Errorf("PEG takes %v, its parts %v", a.StageTimes[pace.PEG], put)
 	}
 }
 
@@ -125,8 +126,8 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := a.StageTimes.DS - want; d < -12 || d > 12 { // two roundings for each of 6 buckets
-		t.Errorf("DS takes %v, the closed form %v", a.StageTimes.DS, want)
+	if d := a.StageTimes[pace.DS] - want; d < -12 || d > 12 { // two roundings for each of 6 buckets
+		t.Errorf("DS takes %v, the closed form %v", a.StageTimes[pace.DS], want)
 	}
 }
 
@@ -147,8 +148,8 @@ func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 	naive.Overlap, bucketed.Overlap = "none", "ds"
 	a, b := run(t, small(), naive, Options{}), run(t, small(), bucketed, Options{})
 	gain := a.StepTime - b.StepTime
-	if gain <= 0 || gain > a.StageTimes.BC {
-		t.Errorf("overlapping gains %v of BC's %v", gain, a.StageTimes.BC)
+	if gain <= 0 || gain > a.StageTimes[pace.BC] {
+		t.Errorf("overlapping gains %v of BC's %v", gain, a.StageTimes[pace.BC])
 	}
 }
 
@@ -181,8 +182,8 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	if d := a.StepTime - want; d < -50 || d > 50 {
 		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
 	}
-	if d := a.StageTimes.DS - push; d < -30 || d > 30 {
-		t.Errorf("DS takes %v, its parts %v", a.StageTimes.DS, push)
+	if d := a.StageTimes[pace.DS] - push; d < -30 || d > 30 {
+		t.Errorf("DS takes %v, its parts %v", a.StageTimes[pace.DS], push)
 	}
 	if a.Bottleneck != "DS: pushes to dense PSs and pulls" {
 		t.Errorf("bottleneck %q", a.Bottleneck)

@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"slices"
-
 	"tandem/algo/event"
-	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -20,13 +17,10 @@ type measurement struct {
 	ends        []unit.Tick // by step
 	start, end  usage
 	over        bool // end is taken
-	stages      [stageCount][]unit.Tick
+	stages      *pace.StageMeter
 	exposed     [phaseCount]unit.Tick // sums over ranks and measured steps
 	ranks       []progress
-	issued      []unit.Tick // by rank and step: embeddings asked for
-	arrived     []unit.Tick // likewise: embeddings here
-	syncing     []unit.Tick // likewise: dense synchronisation begun
-	handed      []unit.Tick // likewise: gradients handed over
+	arrived     []unit.Tick // by rank and step: when embeddings arrived
 	counted     counts      // at start
 	messages    counts      // of the measured steps
 }
@@ -43,18 +37,6 @@ type counts struct {
 	bytes    unit.Bytes
 }
 
-// stage is one of the five stages of a step.
-type stage int
-
-const (
-	getEmbeddings stage = iota
-	forwardCompute
-	backwardCompute
-	denseSync
-	putGradients
-	stageCount
-)
-
 // phase is a part of the time from one step's end to the next on a rank; the
 // five together are that time.
 type phase int
@@ -69,48 +51,44 @@ const (
 )
 
 func newMeasurement(first, last int32, cfg *role.Config) *measurement {
-	batches := int(cfg.Ranks) * int(cfg.Steps)
 	return &measurement{
 		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
-		ranks: make([]progress, cfg.Ranks), issued: make([]unit.Tick, batches), arrived: make([]unit.Tick, batches), syncing: make([]unit.Tick, batches), handed: make([]unit.Tick, batches),
+		ranks: make([]progress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
+		stages: pace.NewStageMeter(first, last),
 	}
 }
 
-// observe follows the stages of a batch by the records of its rank.
+// observe follows a batch by the records of its rank.
 func (m *measurement) observe(w *world, r event.Record) {
 	if r.Rank == event.NoRank {
 		return
 	}
+	m.stages.Observe(r)
 	p := &m.ranks[r.Rank]
-	at := r.Rank*m.steps + r.Step
 	switch r.Kind {
-	case event.LookupIssued:
-		m.issued[at] = r.At
+	case event.EmbeddingsArrived:
+		m.arrived[r.Rank*m.steps+r.Step] = r.At
 	case event.ForwardStarted:
 		p.step, p.forward = r.Step, r.At
 		m.waited(w, r, max(p.applied, p.computed))
 	case event.BackwardStarted:
 		p.backward = r.At
 		m.expose(forwarding, r.Step, r.At-p.forward)
-		m.took(forwardCompute, r.Step, r.At-p.forward)
-	case event.SyncStarted:
-		m.syncing[at] = r.At
+	case event.BackwardDone:
+		p.computed = r.At
+		p.synced = r.At // until buckets or acknowledgements come
+		m.expose(backwarding, r.Step, r.At-p.backward)
 	case event.SyncDone:
-		m.took(denseSync, r.Step, r.At-m.syncing[at])
 		if r.Step == p.step && !overlapsPush(w) { // else it overlaps what follows, and is not exposed
 			p.synced = r.At
 			m.expose(synchronising, r.Step, r.At-p.computed)
 		}
-	case event.GradientsSent:
-		m.handed[at] = r.At
 	case event.DenseApplied:
 		if r.Step == p.step && !overlapsPush(w) {
 			m.expose(updating, r.Step, r.At-p.synced)
 			p.applied = r.At
 		}
 		m.endStep(w, r.Step)
-	case event.BatchDone:
-		m.took(putGradients, r.Step, r.At-m.handed[at])
 	}
 }
 
@@ -130,34 +108,7 @@ func overlapsPush(w *world) bool {
 	return w.config.Rule.Dense().Kind == pace.Served && w.config.Rule.OverlapSync()
 }
 
-// worked is told of finished work.
-func (m *measurement) worked(w *world, k role.Work) {
-	if k.Kind != role.Backward {
-		return
-	}
-	p := &m.ranks[k.Rank]
-	p.computed = w.clock.Now()
-	p.synced = p.computed // until buckets or acknowledgements come
-	m.expose(backwarding, k.Step, p.computed-p.backward)
-	m.took(backwardCompute, k.Step, p.computed-p.backward)
-}
-
-// delivered is told of every message before its receiver.
-func (m *measurement) delivered(w *world, x msg.Message) {
-	if x.Kind == msg.Embeddings {
-		at := x.Rank*m.steps + x.Step
-		m.arrived[at] = w.clock.Now()
-		m.took(getEmbeddings, x.Step, m.arrived[at]-m.issued[at])
-	}
-}
-
 func (m *measurement) measures(step int32) bool { return m.first <= step && step < m.last }
-
-func (m *measurement) took(s stage, step int32, t unit.Tick) {
-	if m.measures(step) {
-		m.stages[s] = append(m.stages[s], t)
-	}
-}
 
 func (m *measurement) expose(p phase, step int32, t unit.Tick) {
 	if m.measures(step) {
@@ -200,14 +151,4 @@ func (m *measurement) drift() float64 {
 	}
 	middle := (m.first + m.last) / 2
 	return (m.stepTime(middle, m.last) - m.stepTime(m.first, middle)) / m.stepTime(m.first, m.last)
-}
-
-// median returns the middle of the values, the lower of two; 0 without values.
-func median(values []unit.Tick) unit.Tick {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted[(len(sorted)-1)/2]
 }

@@ -74,7 +74,6 @@ func (w *world) deliver(i int32) (ended bool) {
 		w.handed = t.payload
 		w.close(i)
 		w.received += m.Bytes * unit.Bytes(w.everywhere(m))
-		w.measurement.delivered(w, m)
 		w.step(to, role.Input{Kind: role.Received, Message: m})
 		return true
 	}

@@ -132,7 +132,6 @@ func (w *world) complete(i int32) {
 	if len(q.tasks) > 0 {
 		w.proceed(q.tasks[0])
 	}
-	w.measurement.worked(w, work)
 	in := role.Input{Kind: role.WorkDone, Work: work, Result: result}
 	if err != nil {
 		in = role.Input{Kind: role.WorkFailed, Work: work, Reason: err}
