@@ -102,7 +102,8 @@ type Training struct {
 	// Staleness is τ: all modes but sync issue the lookup of a step while at most τ
 	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
 	Staleness *int `yaml:"staleness"`
-	// Prefetch is the number of batches in flight per rank, ≥ 1.
+	// Prefetch is the number of batches in flight per rank, at least τ+1 where
+	// Staleness is set. 0: τ+1, or 10 where neither is set; see Window.
 	Prefetch int `yaml:"prefetch"`
 	// Slack is s: a rank of ssp is at most s steps ahead of the slowest; ≥ 0.
 	Slack int `yaml:"slack"`
@@ -162,7 +163,7 @@ func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), DensePrecision: FP32, Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
-		DenseServers: 1, Slack: 3, AverageEvery: 16, Prefetch: 10, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw,
+		DenseServers: 1, Slack: 3, AverageEvery: 16, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw,
 		RowEviction: RefuseRows, RowPrecision: table.FP32.String(), Seed: 1,
 	}
 }
@@ -170,7 +171,7 @@ func Default() Training {
 // Rule returns the pacing rule of a training with roles.
 func (t *Training) Rule() (pace.Rule, error) {
 	return pace.New(t.Mode, pace.Settings{
-		Staleness: t.EffectiveStaleness(), Slack: t.Slack, AverageEvery: t.AverageEvery, Overlap: t.Overlap,
+		Staleness: t.tau(), Slack: t.Slack, AverageEvery: t.AverageEvery, Overlap: t.Overlap,
 	})
 }
 
@@ -186,15 +187,6 @@ func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
 		shards = append(shards, model.Bucket{Lo: i * layout.Params / t.DenseServers, Hi: (i + 1) * layout.Params / t.DenseServers})
 	}
 	return shards
-}
-
-// EffectiveStaleness returns τ, which is Prefetch − 1 where it is not set: the
-// queue depth takes its place.
-func (t *Training) EffectiveStaleness() int {
-	if t.Staleness != nil {
-		return *t.Staleness
-	}
-	return t.Prefetch - 1
 }
 
 // Delayed reports whether gradients take effect later than at once.
@@ -230,7 +222,7 @@ func (t *Training) Validate() error {
 		v    int
 	}{
 		{"global-batch", t.GlobalBatch}, {"epochs", t.Epochs}, {"groups", t.Groups}, {"ranks", t.Ranks},
-		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers}, {"prefetch", t.Prefetch},
+		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers},
 		{"dense-servers", t.DenseServers}, {"average-every", t.AverageEvery},
 	} {
 		if f.v < 1 {
@@ -248,8 +240,6 @@ func (t *Training) Validate() error {
 			t.Ranks, t.Groups, t.Groups)
 	case t.GlobalBatch < t.Ranks:
 		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
-	case t.Staleness != nil && *t.Staleness < 0:
-		return fmt.Errorf("staleness = %d; want 0 or more, or null", *t.Staleness)
 	case t.ShuffleWindow < 0:
 		return fmt.Errorf("shuffle-window = %d; want 1 row or more, or 0 for all", t.ShuffleWindow)
 	case t.ShuffleWindow > 0 && !t.Shuffle:
@@ -266,6 +256,9 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("row-memory = %v; want 0 or more", t.RowMemory)
 	case t.RowEviction == SecondChance && t.RowCapacity == 0 && t.RowMemory == 0:
 		return fmt.Errorf("row-eviction = %s needs a limit: set row-memory or row-capacity", t.RowEviction)
+	}
+	if err := t.validateDepth(); err != nil {
+		return err
 	}
 	return t.validateParts()
 }

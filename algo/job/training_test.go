@@ -12,7 +12,7 @@ import (
 
 // A setting that is out of range is named by its path, with what would do.
 func TestTrainingValidate(t *testing.T) {
-	one, less := 1, -1
+	one, less, twenty := 1, -1, 20
 	three := delay.Spec{Kind: delay.Exactly, Steps: 3}
 	for _, c := range []struct {
 		change func(*job.Training)
@@ -21,6 +21,12 @@ func TestTrainingValidate(t *testing.T) {
 		{func(*job.Training) {}, ""},
 		{func(t *job.Training) { t.Mode, t.Merge = job.Sync, job.MergeRank }, ""},
 		{func(t *job.Training) { t.Staleness, t.Ranks = &one, 8 }, ""},
+		{func(t *job.Training) { t.Staleness = &twenty }, ""}, // no default stands against it
+		{func(t *job.Training) { t.Staleness, t.Prefetch = &twenty, 21 }, ""},
+		{func(t *job.Training) { t.Staleness, t.Prefetch = &twenty, 4 }, "staleness = 20 needs 21 batches in flight, and prefetch = 4"},
+		{func(t *job.Training) { t.Mode, t.Staleness, t.Prefetch = job.Sync, &one, 1 }, "staleness = 1 needs 2 batches in flight, and prefetch = 1"},
+		{func(t *job.Training) { t.Staleness = new(1 << 31) }, "staleness = 2147483648; want at most 2147483646"},
+		{func(t *job.Training) { t.Prefetch = -1 }, "prefetch = -1; want at least 1, or 0"},
 		{func(t *job.Training) { t.Mode = "hybird" }, `mode = "hybird" is unknown; the nearest is "hybrid"`},
 		{func(t *job.Training) { t.Mode = "turbo" }, `mode = "turbo" is unknown; known are sequential, sync, hybrid`},
 		{func(t *job.Training) { t.Merge = "stap" }, `merge = "stap" is unknown; the nearest is "step"`},
@@ -63,7 +69,7 @@ func TestTrainingValidate(t *testing.T) {
 
 // What a file leaves out depends on the mode.
 func TestTrainingDefaultsByMode(t *testing.T) {
-	training := job.Default() // hybrid, prefetch 10
+	training := job.Default() // hybrid; 10 batches in flight
 	if rule, err := training.Rule(); err != nil || rule != (pace.Hybrid{Staleness: 9, Overlap: pace.HybridDS}) || training.MergeByStep() {
 		t.Errorf("hybrid: rule %+v, %v, merged by step %t", rule, err, training.MergeByStep())
 	}
@@ -74,5 +80,37 @@ func TestTrainingDefaultsByMode(t *testing.T) {
 	training.Mode = job.Sequential
 	if _, err := training.Rule(); err == nil || !training.MergeByStep() {
 		t.Errorf("sequential: %v, merged by step %t", err, training.MergeByStep())
+	}
+}
+
+// The window follows from τ where it is not set, and the depth from window and rule:
+// sync looks one batch ahead, or none without overlap; sequential has no roles.
+func TestDepthIsWindowOrStaleness(t *testing.T) {
+	for _, c := range []struct {
+		mode, overlap string
+		staleness     *int
+		prefetch      int
+		window, depth int
+	}{
+		{job.Hybrid, "", nil, 0, 10, 10},
+		{job.Hybrid, "", nil, 4, 4, 4},
+		{job.Hybrid, "", new(20), 0, 21, 21},
+		{job.Hybrid, "", new(0), 0, 1, 1},
+		{job.AsyncPS, "", new(3), 10, 10, 4},
+		{job.AsyncAverage, "", new(3), 0, 4, 4},
+		{job.SSP, "", new(3), 4, 4, 4},
+		{job.Sync, "", new(20), 0, 21, 2},
+		{job.Sync, "", nil, 1, 1, 1},
+		{job.Sync, "none", nil, 0, 10, 1},
+		{job.Sequential, "", new(20), 0, 21, 1},
+	} {
+		training := job.Default()
+		training.Mode, training.Overlap, training.Staleness, training.Prefetch = c.mode, c.overlap, c.staleness, c.prefetch
+		if err := training.Validate(); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if window, depth := training.Window(), training.Depth(); window != c.window || depth != c.depth {
+			t.Errorf("%+v: window %d, depth %d", c, window, depth)
+		}
 	}
 }

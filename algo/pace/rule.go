@@ -7,6 +7,8 @@
 // other code knows which algorithm is running.
 package pace
 
+import "sort"
+
 // Rule is one algorithm.
 type Rule interface {
 	// Name is the mode's name in job files and reports.
@@ -15,7 +17,7 @@ type Rule interface {
 	Validate() error
 	// MayIssue reports whether a rank may issue the lookup of its next step
 	// while outstanding of its earlier batches are not yet acknowledged by all
-	// their PSs.
+	// their PSs. Where it refuses, it refuses every larger number.
 	MayIssue(outstanding int) bool
 	// EveryServer reports whether a lookup and a put go to every PS, owner of
 	// any of the batch's rows or not.
@@ -38,6 +40,12 @@ type Rule interface {
 	// Bounds returns the bounds on staleness that the rule promises for a
 	// number of ranks.
 	Bounds(ranks int) Bounds
+}
+
+// Depth returns the number of batches that a rank may have outstanding under a rule
+// and a data loader that deals out up to window batches ahead, ≥ 1.
+func Depth(r Rule, window int) int {
+	return 1 + sort.Search(window-1, func(i int) bool { return !r.MayIssue(i + 1) })
 }
 
 // Weigher is a Rule under which a stale gradient of a row counts for less.

@@ -84,8 +84,8 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					spec := cluster.Persia()
 					spec.Fold = false
 					spec.EmbeddingWorkers.Count, spec.ParameterServers.Count = workers, 2
-					// A sync run keeps two steps behind those it measures.
-					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - 2, Observer: simulated}
+					// A run keeps its depth in steps behind those it measures.
+					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - training.Depth(), Observer: simulated}
 					if _, err := cluster.Run(spec, training, layout, w, o); err != nil {
 						t.Fatal(err)
 					}

@@ -27,6 +27,7 @@ type flags struct {
 	gpus        []int
 	batch       int
 	staleness   int
+	prefetch    int
 	dense       int
 	network     string
 	accelerator string
@@ -98,6 +99,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of GPUs, one rank on each; of a job file its ranks")
 	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding; at most 1000")
+	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
 	fs.IntVar(&f.dense, "dense-servers", 0, "dense PSs of async-ps and ssp, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
 	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
 	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")

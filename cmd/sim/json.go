@@ -27,6 +27,7 @@ type runRecord struct {
 	Low               float64            `json:"throughput_low"`
 	High              float64            `json:"throughput_high"`
 	ScalingEfficiency float64            `json:"scaling_efficiency"`
+	Depth             int                `json:"depth"` // batches that a rank may have outstanding
 	StepSeconds       float64            `json:"step_seconds"`
 	Stages            map[string]float64 `json:"stage_seconds"` // medians; they overlap
 	Bottleneck        string             `json:"bottleneck"`
@@ -47,7 +48,7 @@ func (q *question) writeJSON(w io.Writer, r *result) error {
 		a := &o.answer
 		record := runRecord{
 			Mode: o.mode, GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
-			StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck, Resources: a.Resources, Staleness: a.Staleness,
+			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck, Resources: a.Resources, Staleness: a.Staleness,
 			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
 			Stages: map[string]float64{},
 		}

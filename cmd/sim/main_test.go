@@ -49,6 +49,7 @@ func TestExitCodes(t *testing.T) {
 		{"--batch-per-gpu 0", 2, "--batch-per-gpu"},
 		{"--staleness -1", 2, "--staleness"},
 		{"--gpus 8 --modes hybrid --staleness 100000", 2, "--staleness: 100000; want at most 1000"},
+		{"--staleness 20 --prefetch 4", 2, "staleness = 20 needs 21 batches in flight, and prefetch = 4 allows 4"},
 		{"--modes sync,sync", 2, `--modes: "sync" is named twice`},
 		{"--inside nvlink33", 2, `--inside: "nvlink33" is unknown; the nearest is "nvlink3"`},
 		{"--cluster this-machine --inside nvlink3", 2, "neither network nor accelerator"},
@@ -88,6 +89,15 @@ func ask(t *testing.T, args string) document {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// --staleness alone runs as it says, whatever the default of prefetch; sync looks one
+// batch ahead.
+func TestDepthIsWhatRuns(t *testing.T) {
+	d := ask(t, "--gpus 2 --modes sync,hybrid --staleness 20")
+	if d.Runs[0].Depth != 2 || d.Runs[1].Depth != 21 {
+		t.Errorf("depth %d and %d; want 2 and 21", d.Runs[0].Depth, d.Runs[1].Depth)
+	}
 }
 
 // The keys of staleness are those of everything else.

@@ -90,6 +90,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
+	if err := q.setDepth(given); err != nil {
+		return nil, err
+	}
 	if err := q.checkNumerics(given); err != nil {
 		return nil, err
 	}
@@ -107,10 +110,6 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
-	}
-	if given("staleness") {
-		q.job.Training.Staleness = &q.staleness
-		q.job.Training.Prefetch = max(q.job.Training.Prefetch, q.staleness+1)
 	}
 	if err := q.load(jobfile.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
 		return nil, err
@@ -186,12 +185,6 @@ func (q *question) check(given func(string) bool) error {
 		return face.Misuse("see --help", "--modes and --gpus need at least one value")
 	case q.batch < 1:
 		return face.Misuse("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
-	case given("staleness") && q.staleness < 0:
-		return face.Misuse("see --help", "--staleness: %d; want 0 or more", q.staleness)
-	case given("staleness") && q.staleness > stalenessMax:
-		return tooStale("--staleness", q.staleness)
-	case !given("staleness") && !slices.Equal(q.modes, []string{job.Sync}) && q.outstanding() > stalenessMax+1:
-		return tooStale("training.staleness of the job file", q.outstanding()-1)
 	case given("dense-servers") && (q.dense < 1 || q.dense > denseServersMax):
 		return face.Misuse("every rank talks to all of them in every step", "--dense-servers: %d; want 1 to %d", q.dense, denseServersMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
@@ -206,17 +199,27 @@ func (q *question) check(given func(string) bool) error {
 	return nil
 }
 
-// outstanding is the number of batches of a rank that modes other than sync keep
-// outstanding at most.
-func (q *question) outstanding() int {
-	t := &q.job.Training
-	return min(t.Prefetch, t.EffectiveStaleness()+1)
-}
-
-// tooStale refuses a staleness above stalenessMax.
-func tooStale(name string, staleness int) error {
-	return face.Misuse("the pipeline must fill before anything is measured: a rank trains more batches than this first",
-		"%s: %d; want at most %d", name, staleness, stalenessMax)
+// setDepth gives the training what the command line says of the batches that a rank
+// may have outstanding, and refuses what no mode can have or what takes too long.
+func (q *question) setDepth(given func(string) bool) error {
+	t, name := &q.job.Training, "training.staleness of the job file"
+	if given("staleness") {
+		t.Staleness, name = &q.staleness, "--staleness"
+	}
+	if given("prefetch") {
+		t.Prefetch = q.prefetch
+	}
+	if err := t.Validate(); err != nil {
+		return face.Misuse("see --staleness and --prefetch in --help", "job %s: training.%w", q.job.Name, err)
+	}
+	for _, mode := range q.modes {
+		one := t.InMode(mode)
+		if depth := one.Depth(); depth > stalenessMax+1 {
+			return face.Misuse("the pipeline must fill before anything is measured: a rank trains more batches than this first",
+				"%s: %d; want at most %d", name, depth-1, stalenessMax)
+		}
+	}
+	return nil
 }
 
 // unknown refuses a word and names the nearest known one.

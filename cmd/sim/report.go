@@ -213,7 +213,7 @@ func (q *question) writeStaleness(w io.Writer, r *result) error {
 		return err
 	}
 	bounds, s := rule.Bounds(o.gpus), &o.answer.Staleness
-	fmt.Fprintf(w, "\nStaleness of reads, hybrid on %d %s, in batches missed:\n", o.gpus, q.unitName())
+	fmt.Fprintf(w, "\nStaleness of reads, hybrid on %d %s, τ = %d, in batches missed:\n", o.gpus, q.unitName(), o.answer.Depth-1)
 	for _, x := range []struct {
 		name      string
 		histogram *metric.Histogram

@@ -36,6 +36,7 @@ type flags struct {
 	batch      int
 	epochs     int
 	staleness  int
+	prefetch   int
 	wire       string
 	delays     []string
 	delayDense bool
@@ -102,6 +103,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
+	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
 	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
 	fs.StringVar(&f.precision, "dense-precision", "fp32", "what is multiplied in the dense network: fp32, or bf16 for rounded to that")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
@@ -155,11 +157,8 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		"global-batch": func() error { t.GlobalBatch = f.batch; return nil },
 		"epochs":       func() error { t.Epochs = f.epochs; return nil },
 		"seed":         func() error { t.Seed = f.seed; return nil },
-		"staleness": func() error {
-			t.Staleness = &f.staleness
-			t.Prefetch = max(t.Prefetch, f.staleness+1)
-			return nil
-		},
+		"staleness":    func() error { t.Staleness = &f.staleness; return nil },
+		"prefetch":     func() error { t.Prefetch = f.prefetch; return nil },
 		"wire": func() error {
 			if !slices.Contains(job.Wires(), f.wire) {
 				return errors.New(job.Unknown(f.wire, job.Wires()))

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
-	"tandem/algo/job"
 	"tandem/algo/kernel"
 	"tandem/algo/metric"
+	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -57,6 +58,7 @@ type row struct {
 	SamplesPerSecond float64                 `json:"samples_per_s"`
 	Steps            int                     `json:"steps"`
 	Ranks            int                     `json:"ranks"`
+	Depth            int                     `json:"depth"`           // batches that a rank may have outstanding
 	Processes        int                     `json:"processes"`       // that the roles were in
 	Staleness        metric.HistogramSummary `json:"staleness"`       // own
 	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
@@ -95,7 +97,7 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
 	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
-		Ranks: first.Training.Ranks, Processes: first.Processes, EmbeddingRows: stores[0], predicted: first.Probabilities}
+		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes, EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
@@ -182,23 +184,36 @@ func (l *row) aucText() string {
 
 // modeSettings names the settings that the modes that were run have of their own.
 func (r *report) modeSettings() string {
-	t, text := r.job.Training, ""
-	ran := func(mode string) bool {
-		return slices.ContainsFunc(r.Runs, func(line row) bool { return line.Mode == mode })
+	t := r.job.Training
+	var settings []string
+	say := func(setting string) {
+		if !slices.Contains(settings, setting) { // modes share them
+			settings = append(settings, setting)
+		}
 	}
-	if slices.ContainsFunc(r.Runs, func(line row) bool { return line.Mode != job.Sequential && line.Mode != job.Sync }) {
-		text += fmt.Sprintf("; asynchronous embeddings: τ = %d", t.EffectiveStaleness())
+	for _, line := range r.Runs {
+		one := t.InMode(line.Mode)
+		rule, err := one.Rule()
+		if err != nil {
+			continue // sequential or delayed: without roles
+		}
+		if !rule.InStep() {
+			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
+		}
+		if rule.Dense().Kind == pace.Served {
+			say(plural(t.DenseServers, "dense PS"))
+		}
+		if lead := rule.Lead(); lead < pace.Unbounded {
+			say(fmt.Sprintf("%s: s = %d", line.Mode, lead))
+		}
+		if rule.Dense().Kind == pace.Averaged {
+			say("averages every " + plural(int(rule.Dense().Every), "step"))
+		}
 	}
-	if ran(job.AsyncPS) || ran(job.SSP) {
-		text += "; " + plural(t.DenseServers, "dense PS")
+	if len(settings) == 0 {
+		return ""
 	}
-	if ran(job.SSP) {
-		text += fmt.Sprintf("; ssp: s = %d", t.Slack)
-	}
-	if ran(job.AsyncAverage) {
-		text += fmt.Sprintf("; averages every %s", plural(t.AverageEvery, "step"))
-	}
-	return text
+	return "; " + strings.Join(settings, "; ")
 }
 
 // plural writes a count of things.

@@ -44,7 +44,7 @@ func (c *testCase) training() job.Training {
 	t.Ranks, t.EmbeddingWorkers, t.ParameterServers = 1, 1, 1
 	t.Groups = t.Ranks // more would only be summed again
 	staleness := 3
-	t.Staleness = &staleness
+	t.Staleness, t.Prefetch = &staleness, 10
 	return t
 }
 

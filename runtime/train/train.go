@@ -208,7 +208,7 @@ func RoleConfig(t *job.Training, layout *model.Layout, steps int) (*role.Config,
 	}
 	cfg := &role.Config{
 		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers),
-		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
+		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()),
 	}
 	for _, b := range layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))

@@ -11,6 +11,7 @@ import (
 type Answer struct {
 	Throughput float64         // samples a second, of all ranks
 	StepTime   unit.Tick       // mean time of a step
+	Depth      int             // batches that a rank may have outstanding
 	Low, High  float64         // throughput at the worst and best ends of every range; set by Predict
 	StageTimes pace.StageTimes // medians over ranks and measured steps
 	// Bottleneck is what bounds a step. If a resource was busy for at least

@@ -93,12 +93,14 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		j := training(rapid.SampledFrom(job.Modes()[1:]).Draw(t, "mode"), // sequential has no roles
 			1<<rapid.IntRange(0, 4).Draw(t, "log2 ranks"))
 		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
-		j.Prefetch = rapid.IntRange(1, 12).Draw(t, "prefetch")
 		j.DenseServers = rapid.IntRange(1, 3).Draw(t, "dense PSs")
 		j.Slack = rapid.IntRange(0, 3).Draw(t, "slack")
 		j.AverageEvery = rapid.IntRange(1, 4).Draw(t, "average every")
 		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
 		j.Staleness = &staleness
+		if rapid.Bool().Draw(t, "prefetch is set") {
+			j.Prefetch = rapid.IntRange(staleness+1, staleness+4).Draw(t, "prefetch")
+		}
 		o := Options{
 			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
 			WarmUp: 2, Measured: 4, audit: true,
@@ -182,7 +184,7 @@ func TestErrors(t *testing.T) {
 		"memory":     {func(s *Spec, j *job.Training) { j.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
 		"none":       {func(s *Spec, _ *job.Training) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
 		"precision":  {func(s *Spec, _ *job.Training) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
-		"training":   {func(_ *Spec, j *job.Training) { j.Prefetch = 0 }, nil, "prefetch = 0"},
+		"training":   {func(_ *Spec, j *job.Training) { j.Prefetch = -1 }, nil, "prefetch = -1"},
 	} {
 		err := with(test.change)
 		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {

@@ -86,7 +86,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
 		return a, err
 	}
-	warmUp, measured := depth(&t)+settleSteps, measureSteps
+	warmUp, measured := t.Depth()+settleSteps, measureSteps
 	for attempt := 1; ; attempt++ {
 		if o.WarmUp > 0 {
 			warmUp = o.WarmUp
@@ -94,7 +94,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		if o.Measured > 0 {
 			measured = o.Measured
 		}
-		steps := warmUp + measured + depth(&t) // the last keep the pipeline full
+		steps := warmUp + measured + t.Depth() // the last keep the pipeline full
 		a, err := runOnce(p, o, nil, span{warmUp, warmUp + measured, steps})
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
@@ -103,14 +103,6 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		}
 		warmUp, measured = 2*warmUp, 2*measured
 	}
-}
-
-// depth is the number of batches that a rank may have outstanding.
-func depth(t *job.Training) int {
-	if t.Mode == job.Sync {
-		return 2
-	}
-	return min(t.Prefetch, t.EffectiveStaleness()+1)
 }
 
 // train simulates every step with numbers. What is measured leaves out, where
@@ -126,8 +118,8 @@ func train(p *prices, o Options) (Answer, error) {
 	if steps < 1 {
 		return Answer{}, errors.New("cluster: nothing to train on: the data have no step")
 	}
-	first := min(depth(&t)+settleSteps, (steps-1)/2)
-	return runOnce(p, o, n, span{first, max(first+1, steps-depth(&t)), steps})
+	first := min(t.Depth()+settleSteps, (steps-1)/2)
+	return runOnce(p, o, n, span{first, max(first+1, steps-t.Depth()), steps})
 }
 
 // span is what a run simulates: so many steps, of which those from first until
@@ -143,7 +135,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	}
 	cfg := &role.Config{
 		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * p.workersPerHost), ParameterServers: int32(p.states),
-		Steps: int32(s.steps), Rule: rule, Prefetch: int32(t.Prefetch), Window: int32(t.Prefetch),
+		Steps: int32(s.steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()),
 	}
 	for _, b := range p.layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(valueBytes*(b.Hi-b.Lo)))
@@ -168,7 +160,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 		return Answer{}, err
 	}
 	a := w.answer()
-	a.Staleness = meter.Staleness()
+	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
 	return a, nil
 }
 

@@ -37,7 +37,7 @@ func AdultIncome() Job {
 	t.Dense = opt.DefaultDense()
 	t.Dense.Kind, t.Dense.Rate = opt.SGD, 0.1
 	t.Rows = opt.DefaultRow()
-	t.GlobalBatch, t.Ranks, t.Staleness, t.Prefetch = 128, 4, &staleness, 10
+	t.GlobalBatch, t.Ranks, t.Staleness = 128, 4, &staleness
 	t.Shuffle = false // it reads its files in order
 	return Job{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}, Training: t, Cluster: cluster.Persia()}
 }
