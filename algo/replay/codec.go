@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,9 +19,6 @@ import (
 //
 // A value has exactly one encoding, so equal bytes and equal values are one. An
 // interface other than error must be nil.
-
-// errEncoding says that bytes are not an encoding of the type.
-var errEncoding = errors.New("bytes that no value of this Tandem is encoded as")
 
 // appendValue appends the encoding of a value. It panics on types that are not
 // listed above. Cost: about 10 ns a field that is not zero.
@@ -74,19 +72,46 @@ func appendStruct(dst []byte, v reflect.Value) []byte {
 	return dst
 }
 
-// decoder reads values back. After a failure it gives zeros.
+// decoder reads values back. It accepts what appendValue writes and nothing else: a length beyond the end, a
+// number that has a shorter form or does not fit, or a zero that is marked as none fails it. After a failure
+// it gives zeros.
+//
+// Memory: a slice takes at most 8 bytes for every byte of its encoding, as long as its elements are numbers;
+// slices of structs are read one element at a time (Step.Outputs).
 type decoder struct {
 	src    []byte
+	size   int // of src at the beginning
 	failed bool
+	at     int    // of the failure, from the beginning
+	field  string // that failed, with the fields around it; empty at the top
+	why    string
 }
 
+func decode(src []byte) decoder { return decoder{src: src, size: len(src)} }
+
 // fail ends the decoding.
-func (d *decoder) fail() { d.src, d.failed = nil, true }
+func (d *decoder) fail(why string) {
+	if !d.failed {
+		d.at, d.why = d.size-len(d.src), why
+	}
+	d.src, d.failed = nil, true
+}
+
+// inside puts a name before the field that failed, if one did.
+func (d *decoder) inside(name string) {
+	switch {
+	case !d.failed:
+	case d.field == "" || d.field[0] == '[':
+		d.field = name + d.field
+	default:
+		d.field = name + "." + d.field
+	}
+}
 
 // take returns the next n bytes, none if there are fewer.
 func (d *decoder) take(n uint64) []byte {
 	if n > uint64(len(d.src)) {
-		d.fail()
+		d.fail(fmt.Sprintf("%d bytes, of which %d are there", n, len(d.src)))
 		return nil
 	}
 	taken := d.src[:n]
@@ -96,22 +121,39 @@ func (d *decoder) take(n uint64) []byte {
 
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.src)
-	if n <= 0 {
-		d.fail()
+	if !d.skipNumber(n) {
 		return 0
 	}
-	d.src = d.src[n:]
 	return v
 }
 
 func (d *decoder) varint() int64 {
 	v, n := binary.Varint(d.src)
-	if n <= 0 {
-		d.fail()
+	if !d.skipNumber(n) {
 		return 0
 	}
-	d.src = d.src[n:]
 	return v
+}
+
+// skipNumber takes the n bytes of a number, which must have no shorter form.
+func (d *decoder) skipNumber(n int) bool {
+	if n <= 0 || n > 1 && d.src[n-1] == 0 {
+		d.fail("not a number")
+		return false
+	}
+	d.src = d.src[n:]
+	return true
+}
+
+// whole reads into v, which must be zero, all that is left.
+func (d *decoder) whole(v reflect.Value) error {
+	if d.value(v); !d.failed && len(d.src) > 0 {
+		d.fail(fmt.Sprintf("%d bytes too many", len(d.src)))
+	}
+	if !d.failed {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", cmp.Or(d.field, "the whole"), d.why)
 }
 
 // value reads into v, which must be zero.
@@ -120,20 +162,25 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		x := d.varint()
 		if v.OverflowInt(x) {
-			d.fail()
+			d.fail(fmt.Sprintf("%d does not fit", x))
 			return
 		}
 		v.SetInt(x)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		x := d.uvarint()
 		if v.OverflowUint(x) {
-			d.fail()
+			d.fail(fmt.Sprintf("%d does not fit", x))
 			return
 		}
 		v.SetUint(x)
 	case reflect.Bool:
-		b := d.take(1)
-		v.SetBool(len(b) == 1 && b[0] == 1)
+		if b := d.take(1); b != nil {
+			if b[0] > 1 {
+				d.fail(fmt.Sprintf("%d is neither true nor false", b[0]))
+				return
+			}
+			v.SetBool(b[0] == 1)
+		}
 	case reflect.Float32, reflect.Float64:
 		if b := d.take(8); b != nil {
 			v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
@@ -141,28 +188,56 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.String:
 		v.SetString(string(d.take(d.uvarint())))
 	case reflect.Slice:
-		n := d.uvarint()
-		if n > uint64(len(d.src)) { // an element takes a byte at least
-			d.fail()
-			return
-		}
-		v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))
-		for i := range v.Len() {
-			d.value(v.Index(i))
-		}
+		d.slice(v)
 	case reflect.Struct:
-		bits := d.take(uint64(v.NumField()+7) / 8)
-		for i := range v.NumField() {
-			if bits != nil && bits[i/8]>>(i%8)&1 == 1 {
-				d.value(v.Field(i))
-			}
-		}
+		d.structure(v)
 	case reflect.Interface:
 		if v.Type() != errorType {
-			d.fail()
+			d.fail("a value where none can be")
 			return
 		}
-		v.Set(reflect.ValueOf(errors.New(string(d.take(d.uvarint())))))
+		if text := string(d.take(d.uvarint())); !d.failed {
+			v.Set(reflect.ValueOf(errors.New(text)))
+		}
+	}
+}
+
+func (d *decoder) slice(v reflect.Value) {
+	n := d.uvarint()
+	if n > uint64(len(d.src)) { // an element takes a byte at least
+		d.fail(fmt.Sprintf("%d elements in %d bytes", n, len(d.src)))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))
+	for i := range v.Len() {
+		if d.value(v.Index(i)); d.failed {
+			d.inside(fmt.Sprintf("[%d]", i))
+			return
+		}
+	}
+}
+
+func (d *decoder) structure(v reflect.Value) {
+	fields := v.NumField()
+	bits := d.take(uint64(fields+7) / 8)
+	if bits == nil {
+		return
+	}
+	if spare := fields % 8; spare > 0 && bits[len(bits)-1]>>spare != 0 {
+		d.fail(fmt.Sprintf("more than %d fields", fields))
+		return
+	}
+	for i := range fields {
+		if bits[i/8]>>(i%8)&1 == 0 {
+			continue
+		}
+		if d.value(v.Field(i)); !d.failed && v.Field(i).IsZero() {
+			d.fail("zero, and marked as another value")
+		}
+		if d.failed {
+			d.inside(v.Type().Field(i).Name)
+			return
+		}
 	}
 }
 

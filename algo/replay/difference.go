@@ -56,15 +56,23 @@ func (p *player) differs(a *actor, d *disagreement) *Difference {
 
 // outputsDiffer finds the field in which the outputs of a role's step differ.
 func (p *player) outputsDiffer(a *actor) error {
-	recorded, err := a.next.Outputs()
-	if err != nil {
-		return p.differs(a, &disagreement{"outputs", err.Error(), fmt.Sprintf("%d outputs", len(p.out.List))})
+	n := 0
+	for recorded, err := range a.next.Outputs() {
+		if err != nil {
+			return p.differs(a, &disagreement{"outputs", err.Error(),
+				fmt.Sprintf("%d outputs", len(p.out.List))})
+		}
+		if n < len(p.out.List) {
+			d := compare(fmt.Sprintf("outputs[%d]", n), reflect.ValueOf(recorded),
+				reflect.ValueOf(p.out.List[n]))
+			if d != nil {
+				return p.differs(a, d)
+			}
+		}
+		n++
 	}
-	d := compare("outputs", reflect.ValueOf(recorded), reflect.ValueOf(p.out.List))
-	if d == nil {
-		d = &disagreement{"outputs", "bytes of another encoding", "the same values"}
-	}
-	return p.differs(a, d)
+	// A value has one encoding: if all are equal, there are more of one or the other.
+	return p.differs(a, &disagreement{"the length of outputs", fmt.Sprint(n), fmt.Sprint(len(p.out.List))})
 }
 
 // stalled finds why roles still wait, if any do: of those that wait for what no
@@ -107,9 +115,8 @@ func (p *player) toCome() map[msg.Message]bool {
 	}
 	for _, a := range p.actors {
 		for s := a.next; s != nil; {
-			outputs, _ := s.Outputs()
-			for _, o := range outputs {
-				if o.Kind == role.Send && wanted[o.Message] {
+			for o, err := range s.Outputs() {
+				if err == nil && o.Kind == role.Send && wanted[o.Message] {
 					found[o.Message] = true
 				}
 			}

@@ -296,10 +296,7 @@ func edited(t testing.TB, stream []byte, edit func(at msg.Address, number int, i
 		t.Fatal(err)
 	}
 	for i, s := range all {
-		out, err := s.Outputs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := outputsOf(t, s)
 		edit(r.Header().Role, i+1, &s.Input, &s.Payload, out)
 		if err := w.add(s.Now, &s.Input, s.Payload, appendOutputs(nil, out)); err != nil {
 			t.Fatal(err)

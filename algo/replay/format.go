@@ -23,11 +23,20 @@
 // Bodies are as the codec writes them, and the Header holds a digest of the
 // types it was built for, so that a Tandem whose messages have other fields
 // refuses the stream.
+//
+// # Bounds
+//
+// A stream may come from anywhere. Every length in it is checked against what is left before memory is
+// made, so reading takes at most 16 bytes of memory for every byte of the stream, and 128 KiB. Every role,
+// rank, step and count of an input is checked against the recorded configuration before a role sees it
+// (check.go): what is out of range is an error with file, offset and field.
 package replay
 
 import (
 	"errors"
+	"fmt"
 	"hash/fnv"
+	"iter"
 	"reflect"
 
 	"tandem/algo/msg"
@@ -73,15 +82,29 @@ type Step struct {
 // paid reports whether an input comes with a payload.
 func paid(in *role.Input) bool { return in.Kind == role.Received && in.Message.Kind.HasPayload() }
 
-// Outputs decodes what the role asked for.
-func (s *Step) Outputs() ([]role.Output, error) {
-	var out []role.Output
-	d := decoder{src: s.outputs}
-	d.value(reflect.ValueOf(&out).Elem())
-	if d.failed || len(d.src) > 0 {
-		return nil, errEncoding
+// Outputs yields what the role asked for, in order, then an error if the rest cannot be decoded. Only one
+// output is in memory at a time: 2 bytes of a stream can stand for one, of some 400 bytes.
+func (s *Step) Outputs() iter.Seq2[role.Output, error] {
+	return func(yield func(role.Output, error) bool) {
+		d := decode(s.outputs)
+		n := d.uvarint()
+		var o role.Output
+		for i := uint64(0); i < n && !d.failed; i++ {
+			o = role.Output{}
+			if d.value(reflect.ValueOf(&o).Elem()); d.failed {
+				d.inside(fmt.Sprintf("[%d]", i))
+			} else if !yield(o, nil) {
+				return
+			}
+		}
+		if !d.failed && len(d.src) > 0 {
+			d.fail(fmt.Sprintf("%d bytes after the last", len(d.src)))
+		}
+		if d.failed {
+			d.inside("outputs")
+			yield(role.Output{}, fmt.Errorf("%s: %s", d.field, d.why))
+		}
 	}
-	return out, nil
 }
 
 // appendOutputs appends the encoding by which outputs are compared.
@@ -111,7 +134,8 @@ type end struct {
 	Digest uint64
 }
 
-// shape is a digest of the types in a stream of this Tandem.
+// shape is a digest of the types in a stream of this Tandem. Whoever appends a field to one of them, or to a
+// type within, changes it, and nothing else needs to be done here.
 var shape = func() uint64 {
 	h := fnv.New64a()
 	for _, t := range []reflect.Type{reflect.TypeFor[prelude](), reflect.TypeFor[role.Input](), reflect.TypeFor[role.Output]()} {

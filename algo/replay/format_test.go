@@ -17,11 +17,29 @@ import (
 
 var somebody = msg.Address{Role: msg.EmbeddingWorker, Index: 3}
 
+func someHeader() Header {
+	return Header{Role: somebody, Job: []byte("name: x\n"), Config: role.Config{
+		Ranks: 2, EmbeddingWorkers: 4, ParameterServers: 3, Steps: 10_000, Buckets: []unit.Bytes{8},
+	}}
+}
+
+// outputsOf returns the outputs of a step.
+func outputsOf(t testing.TB, s *Step) (all []role.Output) {
+	t.Helper()
+	for o, err := range s.Outputs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
 // write returns a stream of so many steps that say little.
 func write(t testing.TB, steps int) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	w, err := NewWriter(&stream, Header{Role: somebody, Job: []byte("name: x\n"), Config: role.Config{Ranks: 2, Buckets: []unit.Bytes{8}}})
+	w, err := NewWriter(&stream, someHeader())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +57,8 @@ func write(t testing.TB, steps int) []byte {
 
 // sample returns the i-th step of such a stream.
 func sample(i int) (role.Input, []role.Output) {
-	m := msg.Message{Kind: msg.Rows, From: somebody, Rank: 1, Step: int32(i), Samples: 100, Bytes: 1 << 20}
+	m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer}, To: somebody, Rank: 1,
+		Step: int32(i), Samples: 100, Bytes: 1 << 20}
 	return role.Input{Kind: role.Received, Message: m}, []role.Output{
 		{Kind: role.Record, Event: event.Record{Role: somebody, Kind: event.Pooled, Step: int32(i), Rows: []int32{5, 6}}},
 		{Kind: role.Send, Message: m},
@@ -73,8 +92,8 @@ func TestStreamComesBack(t *testing.T) {
 		}
 		for i, s := range steps {
 			in, out := sample(i)
-			got, err := s.Outputs()
-			if err != nil || fmt.Sprint(got) != fmt.Sprint(out) || fmt.Sprint(s.Input) != fmt.Sprint(in) || s.Now != unit.Tick(i*100) || s.Payload == 0 {
+			if got := outputsOf(t, s); fmt.Sprint(got) != fmt.Sprint(out) ||
+				fmt.Sprint(s.Input) != fmt.Sprint(in) || s.Now != unit.Tick(i*100) || s.Payload == 0 {
 				t.Fatalf("step %d: %+v, %v", i, s, err)
 			}
 		}
@@ -152,7 +171,7 @@ func TestOtherFormats(t *testing.T) {
 
 func TestNothingAfterTheEnd(t *testing.T) {
 	var stream bytes.Buffer
-	w, err := NewWriter(&stream, Header{Role: somebody})
+	w, err := NewWriter(&stream, someHeader())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +185,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 
 // The cost of recording, without that of payloads.
 func BenchmarkStep(b *testing.B) {
-	w, err := NewWriter(io.Discard, Header{Role: somebody})
+	w, err := NewWriter(io.Discard, someHeader())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -160,9 +160,6 @@ func (p *player) step(a *actor) error {
 		if p.fed[b]++; p.fed[b] == 2*p.config.Ranks {
 			delete(p.fed, b)
 		}
-	case role.Start, role.TimerFired, role.Stop:
-	default:
-		return p.differs(a, &disagreement{"input Kind", fmt.Sprint(in.Kind), "no such kind"})
 	}
 	p.out.Reset()
 	a.state.Step(next.Now, next.Input, &p.out)

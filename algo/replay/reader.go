@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"tandem/algo/unit"
@@ -18,8 +20,10 @@ type Reader struct {
 	name   string
 	header Header
 	crc    uint32
-	block  int // number of the one in hand, for errors
+	block  int   // number of the one in hand, for errors
+	offset int64 // in the stream, of what is read next
 	steps  decoder
+	start  int64 // in the stream, of the steps in hand
 	now    unit.Tick
 	inputs uint64
 	end    *end // once it is read
@@ -36,23 +40,34 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	var first prelude
-	d := decoder{src: body}
-	shapeField := reflect.ValueOf(&first.Shape).Elem()
-	// The shape is read first, for the rest may be of another.
-	bits := d.take(1)
-	if kind != headerBlock || len(bits) == 0 || bits[0]&1 == 0 {
+	if kind != headerBlock {
 		return nil, reader.fault(ErrDamaged, "it does not begin with its header")
 	}
-	if d.value(shapeField); first.Shape != shape {
-		return nil, reader.fault(ErrFormat, "its roles had other messages, work or events; replay it with the Tandem that recorded it")
+	return reader, reader.readHeader(body)
+}
+
+// readHeader reads the body of the first block.
+func (r *Reader) readHeader(body []byte) error {
+	var first prelude
+	d := decode(body)
+	// The shape is read first, for the rest may be of another.
+	bits := d.take(1)
+	if len(bits) == 0 || bits[0]&1 == 0 {
+		return r.fault(ErrDamaged, "it does not begin with its header")
 	}
-	d, first = decoder{src: body}, prelude{}
-	if d.value(reflect.ValueOf(&first).Elem()); d.failed || len(d.src) > 0 {
-		return nil, reader.fault(ErrDamaged, "its header is none")
+	if d.value(reflect.ValueOf(&first.Shape).Elem()); first.Shape != shape {
+		return r.fault(ErrFormat,
+			"its roles had other messages, work or events; replay it with the Tandem that recorded it")
 	}
-	reader.header = first.Header
-	return reader, nil
+	d, first = decode(body), prelude{}
+	if err := d.whole(reflect.ValueOf(&first).Elem()); err != nil {
+		return r.fault(ErrDamaged, "its header: byte %d: %v", r.bodyStart(body)+int64(d.at), err)
+	}
+	if err := checkHeader(&first.Header); err != nil {
+		return r.fault(ErrDamaged, "its header: %v", err)
+	}
+	r.header = first.Header
+	return nil
 }
 
 // Header returns whose stream it is.
@@ -71,9 +86,11 @@ func (r *Reader) Next() (*Step, error) {
 	}
 	s := &Step{}
 	d := &r.steps
-	r.now += unit.Tick(d.varint())
-	s.Now = r.now
-	d.value(reflect.ValueOf(&s.Input).Elem())
+	begin := d.size - len(d.src)
+	s.Now = r.now + unit.Tick(d.varint())
+	if d.value(reflect.ValueOf(&s.Input).Elem()); d.failed {
+		d.inside("input")
+	}
 	if paid(&s.Input) {
 		if b := d.take(8); b != nil {
 			s.Payload = binary.LittleEndian.Uint64(b)
@@ -81,8 +98,13 @@ func (r *Reader) Next() (*Step, error) {
 	}
 	s.outputs = d.take(d.uvarint())
 	if d.failed {
-		return nil, r.fault(ErrDamaged, "input %d cannot be read", r.inputs+1)
+		return nil, r.fault(ErrDamaged, "byte %d, input %d: %s: %s",
+			r.start+int64(d.at), r.inputs+1, cmp.Or(d.field, "its time or outputs"), d.why)
 	}
+	if err := checkInput(&s.Input, r.header.Role, &r.header.Config); err != nil {
+		return nil, r.fault(ErrDamaged, "byte %d, input %d: %v", r.start+int64(begin), r.inputs+1, err)
+	}
+	r.now = s.Now
 	r.inputs++
 	s.number = r.inputs
 	return s, nil
@@ -94,14 +116,14 @@ func (r *Reader) readSteps() error {
 	if err != nil {
 		return err
 	}
-	d := decoder{src: body}
+	d := decode(body)
 	switch kind {
 	case stepsBlock:
-		r.steps = d
+		r.steps, r.start = d, r.bodyStart(body)
 		return nil
 	case endBlock:
 		last := &end{}
-		if d.value(reflect.ValueOf(last).Elem()); d.failed || len(d.src) > 0 || last.Inputs != r.inputs {
+		if err := d.whole(reflect.ValueOf(last).Elem()); err != nil || last.Inputs != r.inputs {
 			return r.fault(ErrDamaged, "its end mark counts %d inputs, it has %d", last.Inputs, r.inputs)
 		}
 		if n, _ := io.ReadFull(r.r, make([]byte, 1)); n > 0 {
@@ -128,12 +150,14 @@ func (r *Reader) readTitle() error {
 		}
 		line = append(line, b[0])
 	}
+	r.offset = int64(len(line)) + 1
 	number, ok := strings.CutPrefix(string(line), title)
 	switch {
 	case !ok:
 		return r.fault(ErrFormat, "it does not begin with %q", title)
 	case number != version:
-		return r.fault(ErrFormat, "it is in version %s of the format, this Tandem reads version %s", number, version)
+		return r.fault(ErrFormat, "it is in version %s of the format, this Tandem reads version %s: "+
+			"replay it with the Tandem that recorded it, or record the run again", number, version)
 	}
 	return nil
 }
@@ -149,10 +173,10 @@ func (r *Reader) readBlock() (kind byte, body []byte, err error) {
 	if size > blockLimit {
 		return 0, nil, r.fault(ErrDamaged, "block %d claims %d bytes", r.block, size)
 	}
-	body = make([]byte, size+4)
-	if _, err := io.ReadFull(r.r, body); err != nil {
+	if body, err = readGrowing(r.r, int(size)+4); err != nil {
 		return 0, nil, r.ended(err)
 	}
+	r.offset += blockHead + int64(len(body))
 	body, sum := body[:size], binary.LittleEndian.Uint32(body[size:])
 	r.crc = crc32.Update(crc32.Update(r.crc, castagnoli, head[:]), castagnoli, body)
 	if r.crc != sum {
@@ -160,6 +184,23 @@ func (r *Reader) readBlock() (kind byte, body []byte, err error) {
 	}
 	return head[0], body, nil
 }
+
+// readGrowing reads n bytes. Memory grows with what there is to read, not with n.
+func readGrowing(r io.Reader, n int) ([]byte, error) {
+	var all []byte
+	for len(all) < n {
+		more := min(n-len(all), max(len(all), 2*blockSize))
+		all = slices.Grow(all, more)
+		read, err := io.ReadFull(r, all[len(all):len(all)+more])
+		if all = all[:len(all)+read]; err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// bodyStart returns where in the stream the body of the last block begins.
+func (r *Reader) bodyStart(body []byte) int64 { return r.offset - 4 - int64(len(body)) }
 
 // ended is the error of a stream that ends too early.
 func (r *Reader) ended(err error) error {

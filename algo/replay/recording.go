@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
@@ -43,10 +44,13 @@ func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if err := recording.config.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", first.name, err)
 	}
+	if err := complete(&recording.config, byRole); err != nil {
+		return nil, err
+	}
 	for _, state := range role.New(&recording.config) {
 		r := byRole[state.Address()]
 		if r == nil {
-			return nil, fmt.Errorf("%v has no stream: put those of all processes of the run together", state.Address())
+			return nil, errNoStream(state.Address())
 		}
 		recording.readers = append(recording.readers, r)
 		delete(byRole, state.Address())
@@ -57,6 +61,48 @@ func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 		}
 	}
 	return recording, nil
+}
+
+// complete returns an error if a role of a configuration has no stream. A damaged configuration can name
+// billions of roles, so it looks before role.New makes them. Cost: that of the streams.
+func complete(cfg *role.Config, byRole map[msg.Address]*Reader) error {
+	c := checker{cfg: cfg}
+	for r := msg.DataLoader; r < msg.Coordinator; r++ {
+		for i := range c.count(r) {
+			if at := (msg.Address{Role: r, Index: int32(i)}); byRole[at] == nil {
+				return errNoStream(at)
+			}
+		}
+	}
+	return nil
+}
+
+func errNoStream(at msg.Address) error {
+	return fmt.Errorf("%v has no stream: put those of all processes of the run together", at)
+}
+
+// CheckJob returns an error if the roles of the recording were not given what a training says. A performer
+// and meters are made from the training, and are indexed by what the roles say.
+func (r *Recording) CheckJob(t *job.Training) error {
+	servers := 0
+	if r.config.Rule.Dense().Kind == pace.Served {
+		servers = t.DenseServers
+	}
+	for _, f := range []struct {
+		key            string
+		job, recording int
+	}{
+		{"ranks", t.Ranks, int(r.config.Ranks)},
+		{"embedding-workers", t.EmbeddingWorkers, int(r.config.EmbeddingWorkers)},
+		{"parameter-servers", t.ParameterServers, int(r.config.ParameterServers)},
+		{"dense-servers", servers, len(r.config.DenseServers)},
+	} {
+		if f.job != f.recording {
+			return fmt.Errorf("%w: its job has %s = %d, its roles were given %d", ErrDamaged, f.key, f.job,
+				f.recording)
+		}
+	}
+	return nil
 }
 
 func sameConfig(a, b *role.Config) bool {

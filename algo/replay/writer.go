@@ -55,23 +55,28 @@ func (w *Writer) Step(now unit.Tick, in *role.Input, payload any, out []role.Out
 	return w.add(now, in, fingerprint, w.out)
 }
 
-// add appends one step:
-//
-//	time since the last step · input · fingerprint, 8 bytes · length of the outputs · outputs
+// add appends one step.
 func (w *Writer) add(now unit.Tick, in *role.Input, payload uint64, outputs []byte) error {
-	w.block = binary.AppendVarint(w.block, int64(now-w.now))
-	w.block = appendValue(w.block, reflect.ValueOf(in).Elem())
-	if paid(in) {
-		w.block = binary.LittleEndian.AppendUint64(w.block, payload)
-	}
-	w.block = binary.AppendUvarint(w.block, uint64(len(outputs)))
-	w.block = append(w.block, outputs...)
+	w.block = appendStep(w.block, now-w.now, in, payload, outputs)
 	w.now = now
 	w.inputs++
 	if len(w.block) < blockSize {
 		return nil
 	}
 	return w.flush(stepsBlock)
+}
+
+// appendStep appends the encoding of one step:
+//
+//	time since the last step · input · fingerprint, 8 bytes · length of the outputs · outputs
+func appendStep(dst []byte, since unit.Tick, in *role.Input, payload uint64, outputs []byte) []byte {
+	dst = binary.AppendVarint(dst, int64(since))
+	dst = appendValue(dst, reflect.ValueOf(in).Elem())
+	if paid(in) {
+		dst = binary.LittleEndian.AppendUint64(dst, payload)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(outputs)))
+	return append(dst, outputs...)
 }
 
 // Finish writes what is left and the end mark, with the digest of the

@@ -152,6 +152,9 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
+	if err := recording.CheckJob(&j.Training); err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
 	meter := pace.NewMeter(j.Training.Ranks, j.Training.ParameterServers)
 	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
 	watch := observer(func(e event.Record) {
@@ -189,6 +192,10 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	source, err := jobfile.Source(data, &j.Training)
 	if err != nil {
 		return err
+	}
+	if source.Steps() != recording.Steps() {
+		return fmt.Errorf("the data have %d steps, the recording has %d: they are not those of the run",
+			source.Steps(), recording.Steps())
 	}
 	products, err := engine.FromEnvironment(p.stderr)
 	if err != nil {

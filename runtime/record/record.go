@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -118,13 +119,20 @@ func Load(path string) (*Files, error) {
 	return f, nil
 }
 
+// measuredMax is above the size of any summary of staleness.
+const measuredMax = 1 << 20
+
 func (f *Files) readMeasured(name string) error {
-	text, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &f.Measured)
+		defer file.Close()
+		var text []byte
+		if text, err = io.ReadAll(io.LimitReader(file, measuredMax)); err == nil {
+			err = json.Unmarshal(text, &f.Measured)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
