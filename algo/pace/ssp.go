@@ -36,6 +36,9 @@ func (s SSP) Lead() int { return s.Slack }
 // until r's own push of c is acknowledged none starts a step above c+s. Of another
 // rank that leaves steps c−s … c+s, of r itself c−s … c−1 if pulls may be early.
 func (s SSP) Bounds(ranks int) Bounds {
+	if s.Slack >= Unbounded/(2*ranks+1) { // rather than overflow
+		return AsyncPS{s.Staleness, PullEarly}.Bounds(ranks)
+	}
 	b := asynchronousBounds(s.Staleness, ranks, min(2*s.Staleness+s.Slack+2, Unbounded))
 	b.Dense = (ranks - 1) * (2*s.Slack + 1)
 	if s.Overlap == PullEarly {

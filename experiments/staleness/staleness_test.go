@@ -117,10 +117,6 @@ func TestMeaninglessResultsAreRefused(t *testing.T) {
 	}{
 		{"no AUC", "the training diverged", func(r *train.Result) { r.AUC = math.NaN() }},
 		{"infinite loss", "the training diverged", func(r *train.Result) { r.LogLoss = math.Inf(1) }},
-		// Call 3 is hybrid with τ = 2 and 4 ranks: bounds 2, 5 and 4·3−1 = 11.
-		{"own", "own staleness reached 3, above its bound of 2", func(r *train.Result) { r.Staleness.Own.Add(3) }},
-		{"cross", "cross staleness reached 6, above its bound of 5", func(r *train.Result) { r.Staleness.Cross.Add(6) }},
-		{"inflight", "inflight staleness reached 12, above its bound of 11", func(r *train.Result) { r.Staleness.Inflight.Add(12) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fakeRunner{change: func(i int, r *train.Result) error {

@@ -11,7 +11,6 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/pace"
 	"tandem/algo/unit"
 	"tandem/algo/work"
@@ -116,30 +115,7 @@ func (r *Run) finish(t *job.Training) (*Run, error) {
 	if r.AUC != r.AUC || r.LogLoss-r.LogLoss != 0 {
 		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Mode, r.AUC, r.LogLoss)
 	}
-	return r, r.checkBounds(t)
-}
-
-// checkBounds refuses reads that were staler than the mode promises. Sequential
-// training has none.
-func (r *Run) checkBounds(t *job.Training) error {
-	if t.Mode == job.Sequential {
-		return nil
-	}
-	rule, err := t.Rule()
-	if err != nil {
-		return err
-	}
-	bounds := rule.Bounds(t.Ranks)
-	for _, c := range []struct {
-		name     string
-		measured *metric.Histogram
-		bound    int
-	}{{"own", &r.Staleness.Own, bounds.Own}, {"cross", &r.Staleness.Cross, bounds.Cross}, {"inflight", &r.Staleness.Inflight, bounds.Inflight}} {
-		if c.measured.Max() > c.bound {
-			return fmt.Errorf("%s: %s staleness reached %d, above its bound of %d", t.Mode, c.name, c.measured.Max(), c.bound)
-		}
-	}
-	return nil
+	return r, nil
 }
 
 // watch passes records on to a clock, and to an evaluator once there is one.

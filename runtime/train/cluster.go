@@ -80,7 +80,10 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 			o.Observer.Observe(r)
 		}
 	}
-	result.Wall, result.Staleness, result.Processes = o.Cluster.Wall(), meter.Staleness(), len(role.New(cfg))
+	if err := result.measured(cfg, meter); err != nil {
+		return nil, err
+	}
+	result.Wall, result.Processes = o.Cluster.Wall(), len(role.New(cfg))
 	return &trained{evaluation, state}, result.gather(o.Cluster, p)
 }
 

@@ -192,10 +192,15 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep}); err != nil {
 		return nil, err
 	}
-	result.Wall = time.Since(e.start)
-	result.Staleness, result.MissedUpdates = meter.Staleness(), p.Missed()
+	result.Wall, result.MissedUpdates = time.Since(e.start), p.Missed()
 	result.fingerprint(p.DenseDigest(), p.Tables())
-	return &trained{evaluation, p}, nil
+	return &trained{evaluation, p}, result.measured(cfg, meter)
+}
+
+// measured notes the staleness of a run, and checks that it kept its mode's bounds.
+func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
+	r.Staleness = meter.Staleness()
+	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &r.Staleness)
 }
 
 // RoleConfig returns what the roles of a training agree on, for a driver that

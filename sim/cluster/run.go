@@ -161,6 +161,9 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	}
 	a := w.answer()
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
+	if err := pace.CheckBounds(rule, t.Ranks, &a.Staleness); err != nil {
+		return Answer{}, fmt.Errorf("cluster: %w", err)
+	}
 	return a, nil
 }
 

@@ -1,0 +1,60 @@
+package train
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/work"
+)
+
+// recordedCluster is a Cluster that has trained at once and hands out these records.
+type recordedCluster []event.Record
+
+func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, ClusterWatch) error {
+	return nil
+}
+
+func (c recordedCluster) Records() []event.Record { return c }
+
+func (recordedCluster) PeekRows(context.Context, int, []uint64, []float32) error { return nil }
+
+func (recordedCluster) PeekDensePart(context.Context, msg.Address) (work.DenseValues, error) {
+	return work.DenseValues{}, nil
+}
+
+func (recordedCluster) Report(msg.Address) Report { return Report{} }
+
+func (recordedCluster) Wall() time.Duration { return time.Second }
+
+func (recordedCluster) Close(error) {}
+
+// The records of processes are held to the bounds of the mode, too: here rank 0 reads
+// for step 2 before the puts of steps 0 and 1, and τ is 1.
+func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
+	var c recordedCluster
+	for step := range int32(3) {
+		for _, k := range []event.Kind{event.LookupIssued, event.BatchRouted, event.LookupServed} {
+			r := event.Record{Role: msg.Address{Role: msg.NNWorker}, Kind: k, Step: step}
+			switch k {
+			case event.BatchRouted:
+				r.Role.Role, r.Rows = msg.EmbeddingWorker, []int32{1}
+			case event.LookupServed:
+				r.Role.Role = msg.ParameterServer
+			}
+			c = append(c, r)
+		}
+	}
+	training, r := small(job.Hybrid, 1), newRows(64*3, 64, 4, 1)
+	training.ParameterServers, training.Staleness = 1, new(1)
+	const want = "hybrid: own staleness reached 2, above its bound of 1 (ranks: 1)"
+	if _, err := Run(t.Context(), training, r, r.all, Options{Cluster: c}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
