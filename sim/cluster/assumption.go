@@ -45,19 +45,10 @@ const (
 	groupMemory     = "copies between ranks"
 )
 
-// more describes a quantity of which more is better.
-func more[U device.Number](group, name string, q *device.Quantity[U]) parameter {
-	return describe(group, name, q, func(factor float64) { scale(q, factor) })
-}
-
-// less describes a quantity of which less is better.
-func less[U device.Number](group, name string, q *device.Quantity[U]) parameter {
-	return describe(group, name, q, func(factor float64) { scale(q, 1/factor) })
-}
-
-func describe[U device.Number](group, name string, q *device.Quantity[U], improve func(float64)) parameter {
+// describe describes a quantity.
+func describe[U device.Number](group, name string, q *device.Quantity[U]) parameter {
 	low, high := q.Range()
-	return parameter{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, improve}
+	return parameter{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, q.Improve}
 }
 
 // text prints a value in the unit that its whole range is easily compared in.
@@ -69,14 +60,6 @@ func text[U device.Number](value U) string {
 		return fmt.Sprintf("%.4g µs", float64(v)/float64(unit.Microsecond))
 	}
 	return fmt.Sprint(value)
-}
-
-// scale multiplies a quantity with its range. Sensitivity is taken at Mid, so a
-// whole number may end up unchanged.
-func scale[U device.Number](q *device.Quantity[U], factor float64) {
-	q.Low = U(float64(q.Low) * factor)
-	q.Mid = U(float64(q.Mid) * factor)
-	q.High = U(float64(q.High) * factor)
 }
 
 // curve describes the shares of peak that work of a size reaches.
@@ -105,12 +88,12 @@ func (h *hardware) parameters() []parameter {
 		groupPeak, groupDevice = groupCore, groupCoreMemory
 	}
 	list := []parameter{
-		more(groupPeak, "accelerator.peak", peak),
+		describe(groupPeak, "accelerator.peak", peak),
 		curve(groupPeak, "accelerator.compute_share", &a.ComputeShare),
-		more(groupDevice, "accelerator.memory_bandwidth", &a.MemoryBandwidth),
+		describe(groupDevice, "accelerator.memory_bandwidth", &a.MemoryBandwidth),
 		curve(groupDevice, "accelerator.memory_share", &a.MemoryShare),
-		less(groupDevice, "accelerator.launch", &a.Launch),
-		more("", "accelerator.memory", &a.Memory),
+		describe(groupDevice, "accelerator.launch", &a.Launch),
+		describe("", "accelerator.memory", &a.Memory),
 	}
 	list = append(list, h.wireParameters()...)
 	for _, x := range []struct {
@@ -118,22 +101,22 @@ func (h *hardware) parameters() []parameter {
 		host *device.HostProfile
 	}{{"server", h.server}, {"embedding-workers", h.worker}, {"parameter-servers", h.parameter}, {"loaders", h.loader}} {
 		list = append(list,
-			more(groupHosts, x.name+".cores", &x.host.Cores),
-			more(groupHosts, x.name+".memory_bandwidth", &x.host.Bandwidth),
-			more(groupHosts, x.name+".copy_speed", &x.host.CopySpeed))
+			describe(groupHosts, x.name+".cores", &x.host.Cores),
+			describe(groupHosts, x.name+".memory_bandwidth", &x.host.Bandwidth),
+			describe(groupHosts, x.name+".copy_speed", &x.host.CopySpeed))
 		if !h.colocated() {
-			list = append(list, more(groupNetwork, x.name+".network", &x.host.Network))
+			list = append(list, describe(groupNetwork, x.name+".network", &x.host.Network))
 			continue
 		}
 		break // all are one host
 	}
 	list = append(list,
-		more("", "parameter-servers.memory", &h.parameter.Memory),
-		more(groupRows, "parameter-servers.random_rows_per_second", &h.parameter.RowsPerSec),
-		less(groupRows, "parameter-servers.row_time", &h.parameter.RowTime),
-		less(groupMessages, "software.message-time", &h.software.MessageTime),
-		less(groupIDs, "software.id-time", &h.software.IDTime),
-		more("", "software.threads", &h.software.Threads))
+		describe("", "parameter-servers.memory", &h.parameter.Memory),
+		describe(groupRows, "parameter-servers.random_rows_per_second", &h.parameter.RowsPerSec),
+		describe(groupRows, "parameter-servers.row_time", &h.parameter.RowTime),
+		describe(groupMessages, "software.message-time", &h.software.MessageTime),
+		describe(groupIDs, "software.id-time", &h.software.IDTime),
+		describe("", "software.threads", &h.software.Threads))
 	// A measured machine lacks some.
 	return slices.DeleteFunc(list, func(p parameter) bool { return p.assumption.Kind == "" })
 }
@@ -144,19 +127,19 @@ func (h *hardware) wireParameters() []parameter {
 		groupInside = groupMemory
 	}
 	list := []parameter{
-		more(groupInside, "inside.bandwidth", &h.inside.Bandwidth),
-		more("", "inside.share", &h.inside.Share),
-		less(groupInside, "inside.latency", &h.inside.Latency),
+		describe(groupInside, "inside.bandwidth", &h.inside.Bandwidth),
+		describe("", "inside.share", &h.inside.Share),
+		describe(groupInside, "inside.latency", &h.inside.Latency),
 	}
 	if h.colocated() {
 		return list
 	}
 	return append(list,
-		more(groupHostLink, "host-link.bandwidth", &h.hostLink.Bandwidth),
-		more("", "host-link.share", &h.hostLink.Share),
-		less(groupHostLink, "host-link.latency", &h.hostLink.Latency),
-		more("", "network.share", &h.network.Share),
-		less(groupLatency, "network.latency", &h.network.Latency))
+		describe(groupHostLink, "host-link.bandwidth", &h.hostLink.Bandwidth),
+		describe("", "host-link.share", &h.hostLink.Share),
+		describe(groupHostLink, "host-link.latency", &h.hostLink.Latency),
+		describe("", "network.share", &h.network.Share),
+		describe(groupLatency, "network.latency", &h.network.Latency))
 }
 
 // assumptions lists what an answer about a spec with some dense PSs rests on.
@@ -173,7 +156,7 @@ func assumptions(s *Spec, h *hardware, dense int) []Assumption {
 		hosts Hosts
 	}{{"embedding-workers", s.EmbeddingWorkers}, {"parameter-servers", s.ParameterServers}, {"loaders", s.Loaders}} {
 		q := x.hosts.count(s.Source)
-		a := more("", x.name+".count", &q).assumption
+		a := describe("", x.name+".count", &q).assumption
 		for _, n := range []*string{&a.Low, &a.Mid, &a.High} {
 			*n = x.hosts.describe(*n)
 		}

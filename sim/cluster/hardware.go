@@ -91,23 +91,16 @@ type resolved struct {
 // resolve takes every quantity at a position: −1 is the worst for throughput,
 // 0 the middle, 1 the best.
 func (h *hardware) resolve(position float64) *resolved {
-	at := func(name string) float64 {
-		switch name {
-		case "launch", "latency", "row_time": // less is better
-			return -position
-		}
-		return position
-	}
 	r := &resolved{
-		hardware: h, device: h.accelerator.Resolve(at),
-		serverHost: h.server.Resolve(at), workerHost: h.worker.Resolve(at),
-		parameterHost: h.parameter.Resolve(at), loaderHost: h.loader.Resolve(at),
-		insideWire:  h.inside.Resolve(at),
-		messageTime: h.software.MessageTime.At(-position), idTime: h.software.IDTime.At(-position),
+		hardware: h, device: h.accelerator.Resolve(position),
+		serverHost: h.server.Resolve(position), workerHost: h.worker.Resolve(position),
+		parameterHost: h.parameter.Resolve(position), loaderHost: h.loader.Resolve(position),
+		insideWire:  h.inside.Resolve(position),
+		messageTime: h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
 		threads: h.software.Threads.At(position),
 	}
 	if h.network != nil {
-		r.linkWire, r.netWire = h.hostLink.Resolve(at), h.network.Resolve(at)
+		r.linkWire, r.netWire = h.hostLink.Resolve(position), h.network.Resolve(position)
 		r.netShare = unit.BytesPerSec(h.network.Share.At(position))
 	}
 	return r

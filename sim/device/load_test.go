@@ -41,31 +41,25 @@ func TestResolvedProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := v100.Resolve(Middle)
+	a := v100.Resolve(0)
 	if a.Peak != [precisions]unit.FLOPsPerSec{15.7e12, 15.7e12, 125e12} || a.Bandwidth != 900e9 || a.Memory != 32e9 {
 		t.Errorf("V100 resolves to peaks %v, %v, %d", a.Peak, a.Bandwidth, a.Memory)
 	}
-	slow := v100.Resolve(func(name string) float64 {
-		if name == "launch" {
-			return 1
-		}
-		return 0
-	})
-	if a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth != a.Bandwidth {
-		t.Errorf("launch = %d ns, at its high end %d ns, want 5000 and 10000", a.Launch, slow.Launch)
+	if slow := v100.Resolve(-1); a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth > a.Bandwidth {
+		t.Errorf("launch = %d ns, at its worse end %d ns, want 5000 and 10000", a.Launch, slow.Launch)
 	}
 	xeon, err := LoadHost("xeon-52-core-480gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := xeon.Resolve(Middle); h.Cores != 52 || h.Memory != 480e9 || h.Network != 12.5e9 {
+	if h := xeon.Resolve(0); h.Cores != 52 || h.Memory != 480e9 || h.Network != 12.5e9 {
 		t.Errorf("Persia's host resolves to %d cores, %d bytes, %v B/s", h.Cores, h.Memory, float64(h.Network))
 	}
 	pcie, err := LoadWire("pcie3-x16")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := pcie.Resolve(Middle); !near(float64(w.Bandwidth), 15.75e9*0.86) || w.Latency != 5700 {
+	if w := pcie.Resolve(0); !near(float64(w.Bandwidth), 15.75e9*0.86) || w.Latency != 5700 {
 		t.Errorf("PCIe 3.0 x16 resolves to %v", w)
 	}
 }
@@ -117,11 +111,33 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 	}
 }
 
+// Of a rate the high end is the better one, of a time or a price the low end.
 func TestQuantityAt(t *testing.T) {
-	q := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
-	for position, want := range map[float64]unit.Tick{-1: 10, -0.5: 15, 0: 20, 0.5: 30, 1: 40, 0.01: 20, 0.03: 21} {
-		if got := q.At(position); got != want {
-			t.Errorf("At(%v) = %d, want %d", position, got, want)
+	rate := Quantity[unit.BytesPerSec]{Low: 10, Mid: 20, High: 40}
+	time := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
+	price := Quantity[Dollars]{Low: 10, Mid: 20, High: 40}
+	for _, c := range []struct {
+		position, rate float64
+		time           unit.Tick
+	}{{-1, 10, 40}, {-0.5, 15, 30}, {-0.03, 19.7, 21}, {0, 20, 20}, {0.01, 20.2, 20}, {0.5, 30, 15}, {1, 40, 10}} {
+		if got := rate.At(c.position); !near(float64(got), c.rate) {
+			t.Errorf("rate at %v = %v, want %v", c.position, float64(got), c.rate)
 		}
+		if got := time.At(c.position); got != c.time {
+			t.Errorf("time at %v = %d, want %d", c.position, got, c.time)
+		}
+	}
+	if price.At(1) != 10 {
+		t.Errorf("the best price is %v", price.At(1))
+	}
+}
+
+func TestQuantityImproves(t *testing.T) {
+	rate := Quantity[unit.FLOPsPerSec]{Low: 10, Mid: 20, High: 40}
+	time := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
+	rate.Improve(2)
+	time.Improve(2)
+	if rate != (Quantity[unit.FLOPsPerSec]{Low: 20, Mid: 40, High: 80}) || time != (Quantity[unit.Tick]{Low: 5, Mid: 10, High: 20}) {
+		t.Errorf("twice as good: %+v, %+v", rate, time)
 	}
 }

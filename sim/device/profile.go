@@ -6,14 +6,6 @@ import (
 	"tandem/algo/unit"
 )
 
-// Position says where in its range a quantity is taken: −1 for Low, 0 for Mid, 1
-// for High. The name is the field's in the profile's file, so that one number
-// can be moved alone.
-type Position func(name string) float64
-
-// Middle takes every quantity at Mid.
-func Middle(string) float64 { return 0 }
-
 // AcceleratorProfile describes an accelerator.
 type AcceleratorProfile struct {
 	Name            string                     `yaml:"name"`
@@ -27,22 +19,22 @@ type AcceleratorProfile struct {
 	MemoryShare     CurveProfile[unit.Bytes]   `yaml:"memory_share"`  // of bandwidth, by bytes of a launch
 }
 
-// Resolve returns the accelerator at a position of the ranges.
-func (p *AcceleratorProfile) Resolve(at Position) *Accelerator {
+// Resolve returns the accelerator at a position of all ranges: see Quantity.At.
+func (p *AcceleratorProfile) Resolve(position float64) *Accelerator {
 	a := &Accelerator{
 		Name:         p.Name,
-		Memory:       p.Memory.At(at("memory")),
-		Bandwidth:    p.MemoryBandwidth.At(at("memory_bandwidth")),
-		Launch:       p.Launch.At(at("launch")),
-		ComputeShare: p.ComputeShare.At(at("compute_share")),
-		MemoryShare:  p.MemoryShare.At(at("memory_share")),
+		Memory:       p.Memory.At(position),
+		Bandwidth:    p.MemoryBandwidth.At(position),
+		Launch:       p.Launch.At(position),
+		ComputeShare: p.ComputeShare.At(position),
+		MemoryShare:  p.MemoryShare.At(position),
 	}
-	a.Peak[FP32] = p.PeakFP32.At(at("peak_fp32"))
+	a.Peak[FP32] = p.PeakFP32.At(position)
 	a.Peak[TF32] = a.Peak[FP32]
 	if p.PeakTF32.Given() {
-		a.Peak[TF32] = p.PeakTF32.At(at("peak_tf32"))
+		a.Peak[TF32] = p.PeakTF32.At(position)
 	}
-	a.Peak[Half] = p.PeakHalf.At(at("peak_half"))
+	a.Peak[Half] = p.PeakHalf.At(position)
 	return a
 }
 
@@ -71,21 +63,21 @@ type HostProfile struct {
 	RowTime        Quantity[unit.Tick]        `yaml:"row_time"`
 	CopySpeed      Quantity[unit.BytesPerSec] `yaml:"copy_speed"` // of one core
 	Network        Quantity[unit.BytesPerSec] `yaml:"network"`    // one direction
-	DollarsPerHour Quantity[float64]          `yaml:"dollars_per_hour"`
+	DollarsPerHour Quantity[Dollars]          `yaml:"dollars_per_hour"`
 }
 
-// Resolve returns the host at a position of the ranges.
-func (p *HostProfile) Resolve(at Position) *Host {
+// Resolve returns the host at a position of all ranges: see Quantity.At.
+func (p *HostProfile) Resolve(position float64) *Host {
 	return &Host{
 		Name:           p.Name,
-		Cores:          p.Cores.At(at("cores")),
-		Memory:         p.Memory.At(at("memory")),
-		Bandwidth:      p.Bandwidth.At(at("memory_bandwidth")),
-		RowsPerSec:     p.RowsPerSec.At(at("random_rows_per_second")),
-		RowTime:        p.RowTime.At(at("row_time")),
-		CopySpeed:      p.CopySpeed.At(at("copy_speed")),
-		Network:        p.Network.At(at("network")),
-		DollarsPerHour: p.DollarsPerHour.At(at("dollars_per_hour")),
+		Cores:          p.Cores.At(position),
+		Memory:         p.Memory.At(position),
+		Bandwidth:      p.Bandwidth.At(position),
+		RowsPerSec:     p.RowsPerSec.At(position),
+		RowTime:        p.RowTime.At(position),
+		CopySpeed:      p.CopySpeed.At(position),
+		Network:        p.Network.At(position),
+		DollarsPerHour: p.DollarsPerHour.At(position),
 	}
 }
 
@@ -112,10 +104,10 @@ type WireProfile struct {
 	Latency   Quantity[unit.Tick]        `yaml:"latency"`   // of one message
 }
 
-// Resolve returns the wire at a position of the ranges.
-func (p *WireProfile) Resolve(at Position) Wire {
-	share := unit.BytesPerSec(p.Share.At(at("share")))
-	return Wire{p.Bandwidth.At(at("bandwidth")) * share, p.Latency.At(at("latency"))}
+// Resolve returns the wire at a position of all ranges: see Quantity.At.
+func (p *WireProfile) Resolve(position float64) Wire {
+	share := unit.BytesPerSec(p.Share.At(position))
+	return Wire{p.Bandwidth.At(position) * share, p.Latency.At(position)}
 }
 
 // Validate checks every number of the profile.

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"tandem/algo/unit"
 )
 
 // Kind says how a number was come by.
@@ -30,8 +32,12 @@ var ErrInvalid = errors.New("invalid profile")
 // whose unit is in the field's name.
 type Number interface{ ~int | ~int64 | ~float64 }
 
+// Dollars is a price.
+type Dollars float64
+
 // Quantity is a number with its range and origin. Without Low and High, in a
-// file, the range is the single value Mid.
+// file, the range is the single value Mid. Its type says which end of the range is
+// the better one: see LessIsBetter.
 type Quantity[U Number] struct {
 	Low    U      `yaml:"low"`
 	Mid    U      `yaml:"mid"`
@@ -41,18 +47,43 @@ type Quantity[U Number] struct {
 	Date   string `yaml:"date"`   // of the source: YYYY, YYYY-MM or YYYY-MM-DD
 }
 
-// At returns the value at a position of the range: Low at −1, Mid at 0, High at
-// 1, linear in between. A whole-number unit is rounded to the nearest.
+// LessIsBetter reports whether a smaller value is better for whoever uses the
+// hardware: times and prices. Of sizes, rates, shares and counts more is better.
+func (q Quantity[U]) LessIsBetter() bool {
+	switch any(q.Mid).(type) {
+	case unit.Tick, Dollars:
+		return true
+	}
+	return false
+}
+
+// At returns the value at a position of the range: the worse end at −1, Mid at 0, the
+// better end at 1, linear in between. A whole-number unit is rounded to the nearest.
 func (q Quantity[U]) At(position float64) U {
-	low, end := q.Range()
+	worse, better := q.Range()
+	if q.LessIsBetter() {
+		worse, better = better, worse
+	}
+	end := better
 	if position < 0 {
-		end = low
+		end = worse
 	}
 	value := float64(q.Mid) + math.Abs(position)*(float64(end)-float64(q.Mid))
 	if half := 0.5; U(half) == 0 { // U has no fractions
 		value = math.Round(value)
 	}
 	return U(value)
+}
+
+// Improve makes the quantity, with its range, better by a factor. A whole-number
+// unit is rounded down and may stay unchanged.
+func (q *Quantity[U]) Improve(factor float64) {
+	if q.LessIsBetter() {
+		factor = 1 / factor
+	}
+	for _, v := range []*U{&q.Low, &q.Mid, &q.High} {
+		*v = U(float64(*v) * factor)
+	}
 }
 
 // Given reports whether the quantity is present in its profile.
