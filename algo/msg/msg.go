@@ -100,9 +100,9 @@ func (k Kind) HasPayload() bool {
 	return false
 }
 
-// HeaderBytes is what a message costs on a wire beside its payload: the fields
-// of Message, rounded up.
-const HeaderBytes unit.Bytes = 48
+// HeaderBytes is what a message costs on a wire beside its payload: the fields of Message, rounded up, and the
+// identity of the sending process (runtime/wire).
+const HeaderBytes unit.Bytes = 72
 
 // Message is one message. Rank and Step name the batch that it is about.
 type Message struct {

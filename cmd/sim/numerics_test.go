@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestTimeToTarget(t *testing.T) {
 	points := l.middle().points
 	q.target = points[len(points)/2].AUC
 	i := slices.IndexFunc(points, func(p work.Point) bool { return p.AUC >= q.target })
-	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || *r.Dollars != 4*points[i].Seconds {
+	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || math.Abs(*r.Dollars/(4*points[i].Seconds)-1) > 1e-12 {
 		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
 	}
 	if q.target = 0.9999; q.targetOf(l, l.middle()).Seconds != nil {

@@ -49,7 +49,7 @@ func BenchmarkEncode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				frame, err := Encode(msg.Message{Kind: f.kind}, f.payload)
+				frame, err := Encode(Identity{}, msg.Message{Kind: f.kind}, f.payload)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -31,6 +31,13 @@ func drawMessage(t *rapid.T, kind msg.Kind) msg.Message {
 	}
 }
 
+// drawIdentity draws who sends.
+func drawIdentity(t *rapid.T) Identity {
+	id := Identity{Incarnation: rapid.Uint32().Draw(t, "incarnation"), View: rapid.Uint32().Draw(t, "view")}
+	copy(id.Run[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "run"))
+	return id
+}
+
 // drawArray draws arrays on both sides of aliasMin.
 func drawArray[T element](t *rapid.T, name string, n int, value *rapid.Generator[T]) []T {
 	cycle := rapid.SliceOfN(value, 1, 9).Draw(t, name)
@@ -73,7 +80,7 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) any {
 	switch {
 	case driver:
 		return Chunk{
-			Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"), Sum: rapid.Bool().Draw(t, "sum"),
+			View: rapid.Uint32().Draw(t, "group's view"), Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"), Sum: rapid.Bool().Draw(t, "sum"),
 			Values: drawFloats(t, "values", drawLength(t, "n")), Stats: drawFloats(t, "stats", drawLength(t, "stats n")),
 		}
 	case !kind.HasPayload():
@@ -130,10 +137,16 @@ func mustBeEqual(t interface{ Fatalf(string, ...any) }, got, want any) {
 	}
 }
 
+// sender is who sends the frames of most tests.
+var sender = Identity{
+	Run:         RunID{0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf},
+	Incarnation: 9, View: 10,
+}
+
 // mustEncode encodes into one piece.
 func mustEncode(t testing.TB, m msg.Message, payload any) []byte {
 	t.Helper()
-	f, err := Encode(m, payload)
+	f, err := Encode(sender, m, payload)
 	if err != nil {
 		t.Fatal(err)
 	}

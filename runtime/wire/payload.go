@@ -32,6 +32,9 @@ func entry[T any](name string, encode func(w *writer, payload T), decode func(r 
 	}
 }
 
+// chunkName is the name of the codec of Chunk.
+const chunkName = "chunk"
+
 // codecs lists the types of payload. The position of a type is its code on the
 // wire: add at the end only.
 var codecs = [...]codec{
@@ -41,7 +44,7 @@ var codecs = [...]codec{
 	entry("signs", encodeSigns, func(r *reader) any { return decodeSigns(r) }, msg.Lookup),
 	entry("values", encodeValues, func(r *reader) any { return decodeValues(r) }, msg.Rows, msg.Embeddings, msg.PutGradients),
 	entry("put", encodePut, decodePut, msg.Put),
-	entry("chunk", encodeChunk, decodeChunk),
+	entry(chunkName, encodeChunk, decodeChunk),
 	entry("numbers", section[float32], func(r *reader) any { return array[float32](r) }),
 }
 

@@ -24,12 +24,10 @@ import (
 
 // Version is the first byte of every frame. It changes when the meaning of any
 // byte does.
-const Version = 1
+const Version = 2
 
 // MaxFrame is the largest size of a frame.
 const MaxFrame unit.Bytes = 1 << 30
-
-const headerSize = int(msg.HeaderBytes)
 
 // Frame is one encoded message.
 type Frame struct {
@@ -39,18 +37,18 @@ type Frame struct {
 	Size int
 }
 
-// Encode returns the frame of a message. payload is nil or of a type that
+// Encode returns the frame of a message from a process. payload is nil or of a type that
 // payload.go lists; it must stay unchanged for as long as the frame is in use.
 //
 // It returns an error if the payload is of another type or the frame would
 // exceed MaxFrame. Cost: three allocations and a copy of the small arrays.
-func Encode(m msg.Message, payload any) (Frame, error) {
+func Encode(id Identity, m msg.Message, payload any) (Frame, error) {
 	code, err := codeOf(m.Kind, payload)
 	if err != nil {
 		return Frame{}, fmt.Errorf("wire: %v: %w", m, err)
 	}
 	w := newWriter()
-	w.tail = appendHeader(w.tail, code, m)
+	w.tail = appendHeader(w.tail, &id, code, &m)
 	if payload != nil {
 		codecs[code].encode(w, payload)
 	}
@@ -69,27 +67,36 @@ func checkSize(m msg.Message, size unit.Bytes) error {
 	return nil
 }
 
-// Decode reads the first frame of data and returns what follows it. The payload
-// may alias data, whose first byte should lie at a multiple of 8 in memory:
-// arrays are copied otherwise.
-//
-// Anything may be in data: every length is checked against it before it is
-// used. The error says what is wrong.
-func Decode(data []byte) (m msg.Message, payload any, rest []byte, err error) {
-	code, m, size, err := parseHeader(data)
-	if err != nil {
-		return msg.Message{}, nil, nil, fmt.Errorf("wire: %w", err)
+// Decode reads the first frame of data and returns what follows it: ParseHeader, then Payload.
+func Decode(data []byte) (h Header, payload any, rest []byte, err error) {
+	if h, err = ParseHeader(data); err == nil {
+		payload, err = h.Payload(data)
 	}
-	r := &reader{rest: data[headerSize:size:size]}
-	payload = codecs[code].decode(r)
+	if err != nil {
+		return Header{}, nil, nil, err
+	}
+	return h, payload, data[h.Size:], nil
+}
+
+// Payload reads the payload of the frame that data begins with, whose header is h. The payload may alias data,
+// whose first byte should lie at a multiple of 8 in memory: arrays are copied otherwise.
+//
+// Anything may be in data: every length is checked against it before it is used, and memory is made for no
+// more than three times its bytes. The error is a *Refusal of kind Malformed that says what is wrong.
+func (h *Header) Payload(data []byte) (payload any, err error) {
+	if h.Size > len(data) {
+		return nil, malformed("frame length %d, but %d bytes are there", h.Size, len(data))
+	}
+	r := &reader{rest: data[HeaderSize:h.Size:h.Size]}
+	payload = codecs[h.code].decode(r)
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes too many", len(r.rest))
 	}
-	if r.err == nil && !codecs[code].serves(m.Kind) {
+	if r.err == nil && !codecs[h.code].serves(h.Message.Kind) {
 		r.fail("it belongs to another kind of message")
 	}
 	if r.err != nil {
-		return msg.Message{}, nil, nil, fmt.Errorf("wire: %v, payload %s: %w", m, codecs[code].name, r.err)
+		return nil, malformed("%v, payload %s: %w", h.Message, codecs[h.code].name, r.err)
 	}
-	return m, payload, data[size:], nil
+	return payload, nil
 }

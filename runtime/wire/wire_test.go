@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,8 @@ func TestRoundTrip(t *testing.T) {
 		kind := msg.Kind(rapid.IntRange(0, int(msg.SlowestClock)).Draw(t, "kind"))
 		m := drawMessage(t, kind)
 		payload := drawPayload(t, kind, rapid.IntRange(0, 4).Draw(t, "driver") == 0)
-		f, err := Encode(m, payload)
+		id := drawIdentity(t)
+		f, err := Encode(id, m, payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,20 +33,24 @@ func TestRoundTrip(t *testing.T) {
 		if f.Size != len(frame) || f.Size%8 != 0 {
 			t.Fatalf("size %d of %d bytes", f.Size, len(frame))
 		}
-		if payload == nil && f.Size != headerSize {
+		if payload == nil && f.Size != HeaderSize {
 			t.Fatalf("a bare header has %d bytes", f.Size)
 		}
 		tail := []byte("the next frame")
-		gotMessage, got, rest, err := Decode(slices.Concat(frame, tail))
+		h, got, rest, err := Decode(slices.Concat(frame, tail))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustBeEqual(t, gotMessage, m)
+		mustBeEqual(t, h.Message, m)
+		mustBeEqual(t, h.Identity, id)
+		if _, chunk := payload.(Chunk); h.Chunk() != chunk || h.Size != f.Size {
+			t.Fatalf("%T: chunk %t, size %d", payload, h.Chunk(), h.Size)
+		}
 		mustBeEqual(t, got, travels(payload))
 		if !bytes.Equal(rest, tail) {
 			t.Fatalf("rest %q", rest)
 		}
-		again, err := Encode(gotMessage, got)
+		again, err := Encode(h.Identity, h.Message, got)
 		if err != nil || !bytes.Equal(again.flat(), frame) {
 			t.Fatalf("%v: decoded and encoded again, the frame differs", err)
 		}
@@ -74,7 +80,7 @@ func TestLargeArraysAreAliased(t *testing.T) {
 		t.Skip("this machine must copy")
 	}
 	values := make([]float32, 1000)
-	f, err := Encode(msg.Message{Kind: msg.Rows}, fp32(values...))
+	f, err := Encode(sender, msg.Message{Kind: msg.Rows}, fp32(values...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +92,13 @@ func TestLargeArraysAreAliased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := payload.(compress.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[headerSize+16]) {
+	if got := payload.(compress.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[HeaderSize+16]) {
 		t.Error("the decoded values are not those of the frame")
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	if _, err := Encode(msg.Message{Kind: msg.Rows}, "text"); err == nil || !strings.Contains(err.Error(), "string: this type of payload cannot travel") {
+	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, "text"); err == nil || !strings.Contains(err.Error(), "string: this type of payload cannot travel") {
 		t.Error(err)
 	}
 	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {
@@ -124,31 +130,33 @@ func TestDecodeRefuses(t *testing.T) {
 		want  string
 	}{
 		{nil, "frame of 0 bytes ends within its header"},
-		{frame[:47], "frame of 47 bytes ends within its header"},
-		{frame[:len(frame)-8], "frame says it has 72 bytes, 64 are there"},
-		{with(0, 9), "frame of version 9, want 1; run the same build everywhere"},
+		{frame[:71], "frame of 71 bytes ends within its header"},
+		{frame[:len(frame)-8], "frame length 96, but 88 bytes are there"},
+		{with(0, 9), "frame of version 9, want 2; run the same build everywhere"},
 		{with(1, 99), "payload of unknown code 99"},
-		{with(2, 99), "frame of kind 99 from role 0 to role 0, of which one is unknown"},
-		{with(3, 99), "of which one is unknown"},
-		{with(4, 99), "of which one is unknown"},
-		{with(15, 0x80), "of which one cannot be"},
+		{with(2, 99), "frame of unknown kind 99 or role 0 or 0"},
+		{with(3, 99), "unknown kind 14 or role 99 or 0"},
+		{with(4, 99), "unknown kind 14 or role 0 or 99"},
+		{with(15, 0x80), "invalid address: from data loader -2147483648, to data loader 0"},
 		{with(6, 1), "not filled with zeros"},
 		{with(len(frame)-1, 1), "an array of 12 bytes is not filled with zeros"},
-		{with(lengthAt, 71), "frame says it has 71 bytes"},
-		{with(lengthAt+3, 0x80), "want a multiple of 8 from 48 to 1073741824"},
-		{damage(t, msg.Params, floats, 48, 1<<40), "number 1099511627776, want at most 2147483647"},
-		{damage(t, msg.Params, floats, 48, 5), "5 × 4 bytes announced, 16 are there"},
-		{damage(t, msg.Params, make([]float32, 3), 48, 1), "8 bytes too many"},
-		{damage(t, msg.Put, put, 56, 3), "payload put"},
-		{damage(t, msg.Rows, half, 48, 4), "values of form 4, want at most 3"},
-		{damage(t, msg.Rows, half, 48, 1), `0 values and 2 bytes are not of form "fp32"`},
-		{damage(t, msg.Rows, fp32(1), 48, 0), `1 values and 0 bytes are not of form ""`},
+		{with(lengthAt, 71), "frame length 71"},
+		{with(lengthAt+3, 0x80), "want a multiple of 8 from 72 to 1073741824"},
+		{damage(t, msg.Params, floats, 72, 1<<40), "number 1099511627776, want at most 2147483647"},
+		{damage(t, msg.Params, floats, 72, 5), "5 × 4 bytes announced, 16 are there"},
+		{damage(t, msg.Params, make([]float32, 3), 72, 1), "8 bytes too many"},
+		{damage(t, msg.Put, put, 80, 3), "payload put"},
+		{damage(t, msg.Rows, half, 72, 4), "values of form 4, want at most 3"},
+		{damage(t, msg.Rows, half, 72, 1), `0 values and 2 bytes are not of form "fp32"`},
+		{damage(t, msg.Rows, fp32(1), 72, 0), `1 values and 0 bytes are not of form ""`},
 		{mustEncode(t, msg.Message{Kind: msg.Lookup}, compress.Signs{Plain: []uint64{1}, Packed: packed.Packed}), "signs both plain and packed"},
 		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}), "offsets do not cut"},
 		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}}, Packed: packed.Packed}), "both raw and compressed"},
 		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16), "payload samples: it belongs to another kind of message"},
 	} {
-		if _, _, _, err := Decode(c.frame); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, _, _, err := Decode(c.frame)
+		refused := new(Refusal)
+		if !errors.As(err, &refused) || refused.Reason != Malformed || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -31,7 +32,7 @@ func transit(p *prices, payload unit.Bytes, has bool) unit.Tick {
 	if !has {
 		return 2*p.messageTime + p.netWire.Latency
 	}
-	bytes := payload + 48 // the header
+	bytes := payload + msg.HeaderBytes
 	end := alone(p.workerHost.CopyCost(bytes).Add(device.HostCost{Core: p.messageTime}), 1)
 	wire := unit.Tick(float64(bytes) / float64(p.workerHost.Network*p.netShare) * 1e9)
 	return 2*end + wire + p.netWire.Latency
@@ -64,8 +65,8 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 		return p.linkWire.Latency + unit.Tick(float64(bytes)/float64(p.linkWire.Bandwidth)*1e9)
 	}
 	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.readRows(b.memberRows), p.threads) + transit(p, values, true) +
-		alone(b.pool, p.threads) + transit(p, pooled, true) + link(pooled+48)
-	put := link(pooled+48) + transit(p, pooled, true) + alone(p.merge(512, b.distinct), p.threads) + transit(p, sign+values, true) +
+		alone(b.pool, p.threads) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
+	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.merge(512, b.distinct), p.threads) + transit(p, sign+values, true) +
 		alone(p.applyStep(512, []float64{b.memberRows}), p.threads) + 2*transit(p, 0, false)
 	want := get + b.forward + b.backward + put
 	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, audit: true})
@@ -169,7 +170,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	layout, w := quiet(t)
 	p := pricesOf(t, small(), &j, layout, &w)
 	shard := unit.Bytes(4 * layout.Params)
-	link := p.linkWire.Time(shard + 48)
+	link := p.linkWire.Time(shard + msg.HeaderBytes)
 	pull := transit(p, 0, false) + alone(p.parameterHost.CopyCost(shard), p.threads) + transit(p, shard, true) + link
 	push := link + transit(p, shard, true) + alone(p.applyPush(shard), p.threads) + transit(p, 0, false)
 	b := p.batch(512)
@@ -178,7 +179,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The 48 bytes of embedding gradients leave beside the push.
+	// The header of the embedding gradients leaves beside the push.
 	if d := a.StepTime - want; d < -50 || d > 50 {
 		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
 	}
