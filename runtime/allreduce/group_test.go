@@ -39,6 +39,8 @@ func (m *member) Deliver(message msg.Message, payload any) {
 
 func (m *member) Lost(_ string, err error) { m.fail(err) }
 
+func (m *member) Dropped(_ string, _ []msg.Address, err error) { m.fail(err) }
+
 // form makes a group of n processes over loopback, until the test ends.
 func form(t testing.TB, n int) []*member {
 	addresses := map[msg.Address]string{}
@@ -50,6 +52,9 @@ func form(t testing.TB, n int) []*member {
 		m := &member{fail: func(err error) { t.Error(err) }, done: make(chan result, 1000)}
 		node, err := transport.Listen("127.0.0.1:0", transport.Options{Roles: []msg.Address{rank}, Handler: m})
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Begin(wire.RunID{}, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		m.node = node

@@ -26,15 +26,15 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	for i := range members {
 		var err error
 		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Self: i, Send: func(m msg.Message, payload any) error {
-			f, err := wire.Encode(m, payload)
+			f, err := wire.Encode(wire.Identity{}, m, payload)
 			if err != nil {
 				return err
 			}
-			m, payload, _, err = wire.Decode(slices.Concat(f.Segments...))
+			h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
 			if err != nil {
 				return err
 			}
-			return members[m.To.Index].Deliver(m, payload.(wire.Chunk))
+			return members[m.To.Index].Deliver(h.Message, payload.(wire.Chunk))
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"tandem/runtime/live"
 	"tandem/runtime/train"
 	"tandem/runtime/transport"
+	"tandem/runtime/wire"
 )
 
 // Config is one role of a run.
@@ -128,6 +129,9 @@ func (n *node) named(err error) error {
 func (n *node) prepare() error {
 	welcome, err := n.member.Welcome()
 	if err != nil {
+		return err
+	}
+	if err := n.data.Begin(wire.RunID{}, 0, 0); err != nil {
 		return err
 	}
 	n.steps = welcome.Steps

@@ -39,6 +39,11 @@ func (n *node) Lost(peer string, err error) {
 	n.member.Fail(&coord.Lost{Role: peer, Err: n.named(err)})
 }
 
+// Dropped implements transport.Handler.
+func (n *node) Dropped(peer string, _ []msg.Address, reason error) {
+	n.member.Fail(&coord.Lost{Role: peer, Err: n.named(reason)})
+}
+
 // Send implements live.Elsewhere.
 func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
 	return n.data.Send(m, payload)

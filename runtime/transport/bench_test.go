@@ -34,7 +34,9 @@ func (a *answering) Deliver(m msg.Message, payload any) {
 	a.answers <- struct{}{}
 }
 
-func (a *answering) Lost(peer string, err error) { panic(err) }
+func (a *answering) Lost(_ string, err error) { panic(err) }
+
+func (a *answering) Dropped(_ string, _ []msg.Address, err error) { panic(err) }
 
 func benchmarkCluster(b *testing.B) []*answering {
 	ends := []*answering{{answers: make(chan struct{}, 1<<16)}, {answers: make(chan struct{}, 1<<16)}}
@@ -79,7 +81,7 @@ func BenchmarkSmallCalls(b *testing.B) {
 		})
 	})
 	b.Run("bare", func(b *testing.B) {
-		answer := make([]byte, 72)
+		answer := make([]byte, wire.HeaderSize+24)
 		c := bare(b, func(_ []byte, w *bufio.Writer) { writeFrame(w, answer) })
 		answers := make(chan struct{}, 1<<16)
 		go func() {
@@ -182,12 +184,12 @@ func BenchmarkOutbox(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for range count {
-					f, err := wire.Encode(rows(0, 1, 0), nil)
+					f, err := wire.Encode(wire.Identity{}, rows(0, 1, 0), nil)
 					if err != nil || !box.put(f) {
 						b.Fatal(err)
 					}
 				}
-				box.take(packetSize)
+				box.take()
 			}
 		})
 	}

@@ -25,6 +25,7 @@ func (n *Node) Close() error {
 	if !first {
 		return nil
 	}
+	n.refusals.logCounts()
 	for _, l := range links {
 		l.box.close()
 	}
@@ -54,6 +55,7 @@ func (n *Node) Abort() {
 	if !first {
 		return
 	}
+	n.refusals.logCounts()
 	for _, l := range links {
 		l.cancel() // and leave the box alone: watch drops it once the stream is broken, not ended
 	}
@@ -65,8 +67,10 @@ func (n *Node) Abort() {
 func (n *Node) end() (links []*link, first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	first = !n.ending
-	n.ending = true
+	first = !n.ending()
+	n.die()
+	n.gates.close()
+	n.inbox.close()
 	seen := map[*link]bool{}
 	for _, l := range n.links {
 		if !seen[l] {

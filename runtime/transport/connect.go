@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"slices"
 	"strings"
@@ -14,20 +13,28 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"tandem/algo/msg"
 )
 
 // Connect opens a stream to the process of every role of peers, by host:port,
 // except those of this process. It waits for processes that are not up yet until
-// ctx ends, and returns when all have let this one in.
+// ctx ends, and returns when all have let this one in. Begin must have been called.
 //
 // The error names the first role of a process that cannot be reached, that has
-// other roles, or that works on another job or build. Nothing is connected then,
+// other roles, or that works on another job, build or run. Nothing is connected then,
 // and processes that had let this one in lose it. Connect is called once.
 func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error {
+	n.mu.Lock()
+	begun := n.begun
+	n.mu.Unlock()
+	if !begun {
+		return errors.New("transport: connecting a node before Begin")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -84,8 +91,15 @@ func (n *Node) processes(peers map[msg.Address]string) map[string][]msg.Address 
 func (n *Node) adopt(links []*link) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.ending {
-		return errors.New("transport: connecting a node that is closed")
+	if n.ending() {
+		return errClosed
+	}
+	for _, l := range links {
+		for _, role := range l.roles {
+			if n.standing(role).fence.Incarnation != l.incarnation {
+				return fmt.Errorf("transport: %v has been replaced while it was being reached", role)
+			}
+		}
 	}
 	for _, l := range links {
 		for _, role := range l.roles {
@@ -97,21 +111,41 @@ func (n *Node) adopt(links []*link) error {
 	return nil
 }
 
+var errClosed = errors.New("transport: connecting a node that is closed")
+
 // dial opens a stream to the process at an address, which is to have some
 // roles.
 func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*link, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.life, cancel)()
+	for {
+		l, err := n.dialOnce(ctx, address, roles)
+		if err == nil || status.Code(errors.Unwrap(err)) != codes.Unavailable || ctx.Err() != nil {
+			return l, err
+		}
+		// It ended before it let this process in, or had too many that wait.
+		select {
+		case <-ctx.Done():
+		case <-time.After(retries.BaseDelay):
+		}
+	}
+}
+
+func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address) (*link, error) {
 	var refusal atomic.Pointer[error] // the last one of the network
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			c, err := dialer.DialContext(ctx, "tcp", address)
+			c, err := n.dialer().DialContext(ctx, "tcp", address)
 			if err != nil {
 				refusal.Store(&err)
 			}
 			return c, err
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retries, MinConnectTimeout: time.Second}),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallSendMsgSize(math.MaxInt32)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallSendMsgSize(packetMax)),
+		grpc.WithMaxHeaderListSize(headerMax),
 		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 	)
 	if err != nil {
@@ -120,6 +154,9 @@ func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*
 	l := &link{node: n, conn: conn, roles: roles, box: newOutbox(), ended: make(chan struct{})}
 	if err := l.open(ctx); err != nil {
 		l.close()
+		if n.ending() {
+			return nil, errClosed
+		}
 		if ctx.Err() != nil {
 			reason := errors.New("something listens, but does not answer")
 			if r := refusal.Load(); r != nil {
@@ -127,17 +164,22 @@ func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*
 			}
 			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0], address, reason)
 		}
-		return nil, fmt.Errorf("transport: %v at %s: %w", roles[0], address, plain(err))
+		if status.Code(err) != codes.Unavailable {
+			err = plain(err)
+		}
+		return nil, fmt.Errorf("transport: %v at %s: %w", roles[0], address, err)
 	}
 	return l, nil
 }
 
-var (
-	// dialer finds out within 5 seconds that a machine is gone.
-	dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: time.Second, Count: 2}}
-	// retries are short, because the processes of a job start together.
-	retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 500 * time.Millisecond}
-)
+// retries are short, because the processes of a job start together.
+var retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 500 * time.Millisecond}
+
+// dialer finds out that a machine is gone as soon as a hang would be noticed.
+func (n *Node) dialer() *net.Dialer {
+	interval := max(n.options.Silence/3, time.Second)
+	return &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * interval, Interval: interval, Count: 2}}
+}
 
 // open starts the stream and waits until the other end lets this one in. ctx
 // bounds the wait, not the stream.
@@ -155,19 +197,46 @@ func (l *link) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := header.Get(roleKey)
-	if len(there) == 0 {
+	if len(header.Get(roleKey)) == 0 {
 		// Let in or not, the other end says so before it ends the stream.
 		if err := stream.RecvMsg(&packet{}); err != nil {
 			return err
 		}
 		return errors.New("what answers there is no role of ours")
 	}
-	for _, r := range l.roles {
-		if !slices.Contains(there, r.String()) {
-			return fmt.Errorf("that process has %s, not %v; check the addresses", strings.Join(there, ", "), r)
+	there, err := parseHello(header)
+	if err == nil {
+		err = l.node.expects(there, l.roles)
+	}
+	if err != nil {
+		return err
+	}
+	l.name, l.incarnation, l.stream = there.name(), there.Incarnation, stream
+	return nil
+}
+
+// expects checks that a process that was reached is that of some roles.
+func (n *Node) expects(there *hello, roles []msg.Address) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range roles {
+		if !slices.Contains(there.roles, r) {
+			return fmt.Errorf("that process has %s, not %v; check the addresses", names(there.roles), r)
+		}
+		fence := n.standing(r).fence
+		fence.Run = n.identity.Run
+		if err := fence.Check(&there.Identity); err != nil {
+			return err
 		}
 	}
-	l.name, l.stream = there[0], stream
 	return nil
+}
+
+// names lists roles.
+func names(roles []msg.Address) string {
+	var all []string
+	for _, r := range roles {
+		all = append(all, r.String())
+	}
+	return strings.Join(all, ", ")
 }

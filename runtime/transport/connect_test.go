@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"strings"
 	"testing"
@@ -13,14 +14,17 @@ import (
 func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
 	mustLeaveNothing(t)
 	address := unused(t)
-	first := listen(t, 0, newInbox())
+	first := listen(t, 0, newMailbox())
 	connected := make(chan error, 1)
 	go func() {
 		connected <- first.Connect(t.Context(), map[msg.Address]string{worker(0): first.Address(), worker(1): address})
 	}()
 	time.Sleep(200 * time.Millisecond)
-	second, err := Listen(address, Options{Roles: []msg.Address{worker(1), worker(2)}, Job: "a job", Handler: newInbox()})
+	second, err := Listen(address, Options{Roles: []msg.Address{worker(1), worker(2)}, Job: "a job", Handler: newMailbox()})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Begin(run, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-connected; err != nil {
@@ -31,35 +35,37 @@ func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
 
 func TestConnectNamesTheRole(t *testing.T) {
 	mustLeaveNothing(t)
-	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)}, Job: "another job", Handler: newInbox()})
+	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)}, Job: "another job", Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Abort()
-	same := listen(t, 5, newInbox())
-	defer same.Abort()
-	n := listen(t, 0, newInbox())
-	defer n.Abort()
 	nobody := unused(t)
 	server := msg.Address{Role: msg.ParameterServer, Index: 2}
 	for _, c := range []struct {
-		role          msg.Address
-		address, want string
+		role    msg.Address
+		address string // "": that of NN worker 5
+		want    string
 	}{
 		{server, nobody, "transport: cannot reach embedding PS 2 at " + nobody + ": dial tcp " + nobody + ": connect: connection refused; is it running there?"},
 		{server, "no port", `transport: cannot reach embedding PS 2 at no port: dial tcp: address no port: missing port in address`},
-		{server, same.Address(), "transport: embedding PS 2 at " + same.Address() + ": that process has NN worker 5, not embedding PS 2; check the addresses"},
+		{server, "", "transport: embedding PS 2 at SAME: that process has NN worker 5, not embedding PS 2; check the addresses"},
 		{worker(3), other.Address(), "transport: NN worker 3 at " + other.Address() +
 			": it works on job another job, NN worker 0 on job a job; run the same build with the same job file everywhere"},
 	} {
+		same, n := listen(t, 5, newMailbox()), listen(t, 0, newMailbox())
+		address := cmp.Or(c.address, same.Address())
+		c.want = strings.ReplaceAll(c.want, "SAME", address)
 		start := time.Now()
-		err := n.Connect(within(t, 400*time.Millisecond), map[msg.Address]string{c.role: c.address, worker(5): same.Address()})
+		err := n.Connect(within(t, 400*time.Millisecond), map[msg.Address]string{c.role: address, worker(5): same.Address()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
 		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("%v took %v", err, took)
 		}
+		n.Abort()
+		same.Abort()
 	}
 }
 
@@ -75,7 +81,7 @@ func TestConnectToAStranger(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	n := listen(t, 0, newInbox())
+	n := listen(t, 0, newMailbox())
 	defer n.Abort()
 	err = n.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(1): stranger.Addr().String()})
 	want := "transport: cannot reach NN worker 1 at " + stranger.Addr().String() + ": something listens, but does not answer"
@@ -86,7 +92,7 @@ func TestConnectToAStranger(t *testing.T) {
 
 func TestConnectAfterClose(t *testing.T) {
 	mustLeaveNothing(t)
-	a, b := listen(t, 0, newInbox()), listen(t, 1, newInbox())
+	a, b := listen(t, 0, newMailbox()), listen(t, 1, newMailbox())
 	closeAll(t, []*Node{a})
 	if err := a.Connect(t.Context(), map[msg.Address]string{worker(1): b.Address()}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/algo/msg"
+	"tandem/runtime/wire"
 )
 
 // received is one message that a handler was given.
@@ -19,30 +20,33 @@ type received struct {
 	payload any
 }
 
-// inbox is a handler that keeps what it is given.
-type inbox struct {
+// mailbox is a handler that keeps what it is given.
+type mailbox struct {
 	messages chan received
 	losses   chan error
+	drops    chan error
 
 	mu    sync.Mutex
 	peers []string // lost, in order
 }
 
-func newInbox() *inbox {
-	return &inbox{messages: make(chan received, 1<<16), losses: make(chan error, 16)}
+func newMailbox() *mailbox {
+	return &mailbox{messages: make(chan received, 1<<16), losses: make(chan error, 16), drops: make(chan error, 16)}
 }
 
-func (i *inbox) Deliver(m msg.Message, payload any) { i.messages <- received{m, payload} }
+func (i *mailbox) Deliver(m msg.Message, payload any) { i.messages <- received{m, payload} }
 
-func (i *inbox) Lost(peer string, err error) {
+func (i *mailbox) Lost(peer string, err error) {
 	i.mu.Lock()
 	i.peers = append(i.peers, peer)
 	i.mu.Unlock()
 	i.losses <- err
 }
 
+func (i *mailbox) Dropped(_ string, _ []msg.Address, reason error) { i.drops <- reason }
+
 // next waits for a message.
-func (i *inbox) next(t testing.TB) received {
+func (i *mailbox) next(t testing.TB) received {
 	t.Helper()
 	select {
 	case r := <-i.messages:
@@ -56,7 +60,7 @@ func (i *inbox) next(t testing.TB) received {
 }
 
 // loss waits for the one loss.
-func (i *inbox) loss(t testing.TB, within time.Duration) error {
+func (i *mailbox) loss(t testing.TB, within time.Duration) error {
 	t.Helper()
 	select {
 	case err := <-i.losses:
@@ -67,33 +71,66 @@ func (i *inbox) loss(t testing.TB, within time.Duration) error {
 	}
 }
 
+// dropped waits for a process to be dropped.
+func (i *mailbox) dropped(t testing.TB) error {
+	t.Helper()
+	select {
+	case err := <-i.drops:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was dropped")
+		return nil
+	}
+}
+
 func worker(i int) msg.Address { return msg.Address{Role: msg.NNWorker, Index: int32(i)} }
 
-// listen makes a node of one NN worker.
+// run is the run of all tests.
+var run = wire.RunID{1, 2, 3}
+
+// listen makes a node of one NN worker, which has begun.
 func listen(t testing.TB, i int, h Handler) *Node {
 	t.Helper()
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(i)}, Job: "a job", Handler: h})
+	return listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: h}, 0)
+}
+
+// listenAs makes a node, which has begun as an incarnation.
+func listenAs(t testing.TB, o Options, incarnation uint32) *Node {
+	t.Helper()
+	o.Job = "a job"
+	n, err := Listen("127.0.0.1:0", o)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Begin(run, incarnation, incarnation); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
 // cluster makes nodes of one NN worker each, all connected with each other.
-func cluster(t testing.TB, inboxes ...Handler) []*Node {
+func cluster(t testing.TB, mailboxes ...Handler) []*Node {
 	t.Helper()
-	nodes := make([]*Node, len(inboxes))
-	addresses := map[msg.Address]string{}
-	for i, h := range inboxes {
+	nodes := make([]*Node, len(mailboxes))
+	for i, h := range mailboxes {
 		nodes[i] = listen(t, i, h)
-		addresses[worker(i)] = nodes[i].Address()
+	}
+	connect(t, nodes)
+	return nodes
+}
+
+// connect connects nodes of one NN worker each with each other.
+func connect(t testing.TB, nodes []*Node) {
+	t.Helper()
+	addresses := map[msg.Address]string{}
+	for i, n := range nodes {
+		addresses[worker(i)] = n.Address()
 	}
 	for _, n := range nodes {
 		if err := n.Connect(t.Context(), addresses); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return nodes
 }
 
 // closeAll closes nodes at the same time, as the processes of a job do.

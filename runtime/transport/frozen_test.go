@@ -91,8 +91,8 @@ func (p *proxy) freeze() {
 // 5 s, to a node that has nothing to say to it either.
 func TestSilenceIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
-	inboxes := []*inbox{newInbox(), newInbox()}
-	nodes := []*Node{listen(t, 0, inboxes[0]), listen(t, 1, inboxes[1])}
+	mailboxes := []*mailbox{newMailbox(), newMailbox()}
+	nodes := []*Node{listen(t, 0, mailboxes[0]), listen(t, 1, mailboxes[1])}
 	ways := []*proxy{newProxy(t, nodes[0].Address()), newProxy(t, nodes[1].Address())}
 	for _, n := range nodes {
 		peers := map[msg.Address]string{worker(0): ways[0].listener.Addr().String(), worker(1): ways[1].listener.Addr().String()}
@@ -101,14 +101,14 @@ func TestSilenceIsNoticed(t *testing.T) {
 		}
 	}
 	time.Sleep(3 * time.Second) // silence that is answered is none
-	if len(inboxes[0].losses)+len(inboxes[1].losses) > 0 {
+	if len(mailboxes[0].losses)+len(mailboxes[1].losses) > 0 {
 		t.Fatal("lost before anything happened")
 	}
 	for _, w := range ways {
 		w.freeze()
 	}
 	start := time.Now()
-	for i, in := range inboxes {
+	for i, in := range mailboxes {
 		if err := in.loss(t, 10*time.Second); !strings.Contains(err.Error(), "lost "+name(1-i)) {
 			t.Error(err)
 		}

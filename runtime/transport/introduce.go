@@ -2,7 +2,9 @@ package transport
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,43 +13,148 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"tandem/algo/msg"
 	"tandem/runtime/wire"
 )
 
 // The two ends of a stream introduce themselves before anything travels on it.
 const (
-	versionKey = "tandem-version" // of the frames
-	jobKey     = "tandem-job"
-	roleKey    = "tandem-role" // one value for each role of the process
+	versionKey     = "tandem-version" // of the frames
+	jobKey         = "tandem-job"
+	runKey         = "tandem-run"         // hexadecimal
+	incarnationKey = "tandem-incarnation" // decimal, as all numbers
+	viewKey        = "tandem-view"
+	roleKey        = "tandem-role" // one value for each role of the process: its number, a slash, its index
 )
+
+// rolesMax is the largest number of roles of one process.
+const rolesMax = 1024
+
+// hello is an introduction.
+type hello struct {
+	wire.Identity
+	job   string
+	roles []msg.Address
+}
+
+// name returns the name of the process.
+func (h *hello) name() string { return h.roles[0].String() }
 
 // introduction says who this node is.
 func (n *Node) introduction() metadata.MD {
-	md := metadata.Pairs(versionKey, strconv.Itoa(wire.Version), jobKey, n.options.Job)
+	n.mu.Lock()
+	id := n.identity
+	n.mu.Unlock()
+	md := metadata.Pairs(
+		versionKey, strconv.Itoa(wire.Version), jobKey, n.options.Job, runKey, id.Run.String(),
+		incarnationKey, strconv.FormatUint(uint64(id.Incarnation), 10), viewKey, strconv.FormatUint(uint64(id.View), 10),
+	)
 	for _, r := range n.options.Roles {
-		md.Append(roleKey, r.String())
+		md.Append(roleKey, fmt.Sprintf("%d/%d", r.Role, r.Index))
 	}
 	return md
 }
 
-// admit returns the name of the process that has opened a stream, or the reason
-// for which it may not.
-func (n *Node) admit(ctx context.Context) (name string, err error) {
+// parseHello reads an introduction. The error names the field.
+func parseHello(md metadata.MD) (*hello, error) {
+	h := &hello{}
+	var err error
+	if h.roles, err = parseRoles(md.Get(roleKey)); err != nil {
+		return nil, err
+	}
+	if version := one(md, versionKey); version != strconv.Itoa(wire.Version) {
+		return nil, fmt.Errorf("version: %s speaks version %.20q of the frames, this process %d; run the same build everywhere",
+			h.name(), version, wire.Version)
+	}
+	h.job = one(md, jobKey)
+	run, err := hex.DecodeString(one(md, runKey))
+	if err != nil || len(run) != len(h.Run) {
+		return nil, fmt.Errorf("run: want %d bytes in hexadecimal", len(h.Run))
+	}
+	copy(h.Run[:], run)
+	for key, number := range map[string]*uint32{incarnationKey: &h.Incarnation, viewKey: &h.View} {
+		v, err := strconv.ParseUint(one(md, key), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(key, "tandem-"), err)
+		}
+		*number = uint32(v)
+	}
+	return h, nil
+}
+
+// one returns the only value of a key, else "".
+func one(md metadata.MD, key string) string {
+	if values := md.Get(key); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// parseRoles reads the roles of a process.
+func parseRoles(texts []string) ([]msg.Address, error) {
+	if len(texts) == 0 || len(texts) > rolesMax {
+		return nil, fmt.Errorf("role: %d roles, want 1 to %d", len(texts), rolesMax)
+	}
+	var roles []msg.Address
+	for _, text := range texts {
+		kind, index, _ := strings.Cut(text, "/")
+		k, err1 := strconv.ParseUint(kind, 10, 8)
+		i, err2 := strconv.ParseInt(index, 10, 32)
+		r := msg.Address{Role: msg.Role(k), Index: int32(i)}
+		if err := errors.Join(err1, err2); err != nil || !r.Role.Known() || i < 0 || slices.Contains(roles, r) {
+			return nil, fmt.Errorf("role: %.20q is no role of a cluster, or comes twice", text)
+		}
+		roles = append(roles, r)
+	}
+	return roles, nil
+}
+
+// admit lets in the process that has opened a stream, or returns why it may not.
+// It waits for Begin, and for the Fence that announces a later incarnation.
+func (n *Node) admit(ctx context.Context) (*claim, error) {
+	g := gateOf(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)
-	roles := md.Get(roleKey)
-	if len(roles) == 0 {
-		return "", status.Error(codes.InvalidArgument, "a process must say which roles it has")
+	h, err := parseHello(md)
+	if err != nil {
+		n.refusals.add(g.host(), wire.Refusef(wire.Introduced, "%w", err))
+		return nil, status.Error(codes.FailedPrecondition, "introduction, "+err.Error())
 	}
-	own := n.introduction()
-	if got, want := md.Get(versionKey), own.Get(versionKey); !slices.Equal(got, want) {
-		return "", status.Errorf(codes.FailedPrecondition, "it speaks version %s of the frames, %s speaks %s; run the same build everywhere",
-			want[0], roles[0], strings.Join(got, " "))
+	if err := n.known(h); err != nil {
+		n.refusals.add(h.name()+" at "+g.host(), wire.Refusef(wire.Introduced, "%w", err))
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	if got, want := md.Get(jobKey), own.Get(jobKey); !slices.Equal(got, want) {
-		return "", status.Errorf(codes.FailedPrecondition, "it works on job %s, %s on job %s; run the same build with the same job file everywhere",
-			want[0], roles[0], strings.Join(got, " "))
+	g.introduce()
+	for {
+		c, changed, err := n.claim(h, g)
+		if err != nil {
+			n.refusals.add(h.name()+" at "+g.host(), err)
+			return nil, status.Error(codes.FailedPrecondition, err.Error())
+		}
+		if c != nil {
+			return c, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-n.life.Done():
+			return nil, status.Error(codes.Unavailable, n.name()+" is leaving")
+		}
 	}
-	return roles[0], nil
+}
+
+// known checks what an introduction says of job and roles.
+func (n *Node) known(h *hello) error {
+	if h.job != n.options.Job {
+		return fmt.Errorf("it works on job %s, %s on job %.80s; run the same build with the same job file everywhere",
+			n.options.Job, h.name(), h.job)
+	}
+	for _, r := range h.roles {
+		if slices.Contains(n.options.Roles, r) {
+			return fmt.Errorf("role: %v is the process that was reached; check the addresses", r)
+		}
+	}
+	return nil
 }
 
 // plain returns an error without gRPC's wrapping, in words for people.
@@ -59,6 +166,8 @@ func plain(err error) error {
 	switch s.Code() {
 	case codes.Canceled, codes.Unavailable:
 		return errors.New("its connection broke (" + s.Message() + ")")
+	case codes.PermissionDenied:
+		return errors.New("it has dropped this process (" + s.Message() + ")")
 	}
 	return errors.New(s.Message())
 }

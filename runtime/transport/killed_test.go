@@ -31,8 +31,11 @@ func TestMain(m *testing.M) {
 // beNNWorker1 connects to NN worker 0, says where it listens, and lives until
 // its input ends.
 func beNNWorker1(parent string) error {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newInbox()})
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newMailbox()})
 	if err != nil {
+		return err
+	}
+	if err := n.Begin(run, 0, 0); err != nil {
 		return err
 	}
 	fmt.Println(n.Address())
@@ -49,7 +52,7 @@ func beNNWorker1(parent string) error {
 // A process that is killed is lost at once, with megabytes on the way to it.
 func TestKilledProcessIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
-	in := newInbox()
+	in := newMailbox()
 	n := listen(t, 0, in)
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), parentVariable+"="+n.Address())

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -10,13 +11,17 @@ import (
 
 // link is the way to one process: a stream, and the frames that wait for it.
 type link struct {
-	node   *Node
-	name   string
-	roles  []msg.Address
-	conn   *grpc.ClientConn
-	stream grpc.ClientStream
-	cancel context.CancelFunc
-	box    *outbox
+	node  *Node
+	name  string
+	roles []msg.Address
+	// incarnation is that of the process.
+	incarnation uint32
+	conn        *grpc.ClientConn
+	stream      grpc.ClientStream
+	cancel      context.CancelFunc
+	box         *outbox
+
+	replaced atomic.Bool // a later incarnation has been announced: the end of the stream is no loss
 
 	ended chan struct{} // closed when the stream has ended
 	err   error         // then: why, nil if the other end has taken everything
@@ -26,7 +31,7 @@ type link struct {
 // send is the goroutine that writes what is in the box.
 func (l *link) send() {
 	for {
-		p, ok := l.box.take(packetSize)
+		p, ok := l.box.take()
 		if !ok {
 			// An error here and below is one of the stream, which watch gets to know.
 			_ = l.stream.CloseSend()
@@ -43,12 +48,19 @@ func (l *link) send() {
 func (l *link) watch() {
 	err := l.stream.RecvMsg(&packet{})
 	l.box.drop()
-	if err != nil {
+	switch {
+	case err == nil:
+	case l.replaced.Load():
+		l.told = true
+	default:
 		l.told = l.node.lost(l.name, err)
 	}
 	l.err = err
 	close(l.ended)
 }
+
+// hangUp ends the stream.
+func (l *link) hangUp() { l.cancel() }
 
 // close ends the stream, if it has not ended, and the connection.
 func (l *link) close() {

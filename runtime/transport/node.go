@@ -9,9 +9,16 @@
 // # How it is used
 //
 //	n, err := transport.Listen("127.0.0.1:7000", transport.Options{Roles: mine, Job: digest, Handler: h})
-//	err = n.Connect(ctx, addresses) // every role of the job, by host:port; ctx bounds the wait for those that start later
-//	err = n.Send(message, payload)  // the handler of message.To's process is given both
-//	err = n.Close()                 // at a good end; n.Abort() at a bad one
+//	err = n.Begin(run, incarnation, view) // as the host of the run says; streams that arrive earlier wait for it
+//	err = n.Connect(ctx, addresses)       // every role of the job, by host:port; ctx bounds the wait for those that start later
+//	err = n.Send(message, payload)        // the handler of message.To's process receives both
+//	err = n.Close()                       // at a good end; n.Abort() at a bad one
+//
+// and when the host says that a role has come back as another process:
+//
+//	err = n.Replace(ctx, role, address, incarnation, view) // or n.Fence, if this process never sends to the role
+//
+// A process that joins after others have been replaced calls Fence for each of those, before Connect.
 //
 // # What it promises
 //
@@ -20,13 +27,27 @@
 //  2. Send never waits, and a full stream never stops this process from taking
 //     messages: what is not sent yet is in a queue, which the credit of roles
 //     bounds.
-//  3. A process that is killed is noticed at once, one that hangs or whose
-//     machine is gone within 5 seconds, if it has connected to this one. Handler
-//     is told once, by the name of its first role. A process that has connected
-//     to this one and closes its Node is not lost: it has left.
+//  3. A process that is killed is noticed at once, one that hangs or whose machine is gone within
+//     1.5 × Options.Silence, if it has connected to this one. A process that pauses for less than
+//     Options.Silence is not lost. Handler.Lost receives the name of its first role, once. A process that has
+//     connected to this one and closes its Node is not lost: it has left.
 //  4. After Close has returned nil, everything that was sent has been delivered,
-//     except to processes that had left, or of whose loss Handler was told.
+//     except to processes that had left, or that Handler.Lost or Handler.Dropped has named.
 //  5. Close and Abort leave no goroutine behind.
+//
+// # What it refuses
+//
+// A stream begins with an introduction: version, job, run, incarnation, view and roles. Until it is accepted, at
+// most 64 KiB are read from a connection, 10 seconds pass, and 256 connections are open. It is accepted if the
+// run is that of Begin, its incarnation that of the last Fence or Replace of each of its roles (0 before), and no
+// other process has claimed one of them. A later incarnation waits for the host's word; all else is refused.
+//
+// Every frame is checked before its payload is read: run, incarnation and view, that its sender is a role of the
+// stream and its receiver one of this process, and Options.Limit; then Options.Admit sees the message with its
+// payload, and Options.Inbox bounds what waits for the receiver. A process whose frame is refused is dropped: its
+// streams are closed, both ways, and Handler.Dropped receives it. The run goes on as far as this package goes.
+// Frames of an incarnation that has been replaced are discarded. Refusals are counted; Options.Log receives the
+// first of every peer and wire.Reason.
 //
 // # What it expects
 //
@@ -36,32 +57,37 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"google.golang.org/grpc"
 
 	"tandem/algo/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/wire"
 )
 
-// Handler is what a Node tells about the world. Calls for messages of one
+// Handler is what a Node reports to. Calls for messages of one
 // process come one at a time, in order; those for several come at once.
+// No method may call Close or Abort.
 type Handler interface {
 	// Deliver takes a message to a role of this process. It must not wait for
-	// another message, nor call Close or Abort.
+	// another message.
 	Deliver(m msg.Message, payload any)
-	// Lost says that a process is gone, or talks nonsense: nothing that is sent to
-	// it from now on arrives. It is called once a process, and not for one that has
-	// left. It must not call Close or Abort.
+	// Lost reports that a process is gone: messages sent to it from now on do not arrive. It is called once for a
+	// process, and not for one that has left.
 	Lost(peer string, err error)
+	// Dropped reports that a process with some roles has been dropped, because what it sent was refused; messages
+	// sent to it from now on do not arrive. It is called once for a process, and Lost is not called for it.
+	Dropped(peer string, roles []msg.Address, reason error)
 }
 
-// Options say who a Node is.
+// Options say who a Node is and what it lets in.
 type Options struct {
 	// Roles are those of this process, at least one. The first gives the process
 	// its name.
@@ -70,7 +96,26 @@ type Options struct {
 	// and of the build. Printable ASCII.
 	Job     string
 	Handler Handler
+	// Admit returns an error for a message that must not be delivered; its sender is dropped. Chunks of an
+	// all-reduce come as payloads of type wire.Chunk. Calls are as those of Handler.Deliver. Nil admits all.
+	Admit func(m msg.Message, payload any) error
+	// Limit returns the largest size of a frame with a header, before memory is made for the frame.
+	// Nil allows wire.MaxFrame.
+	Limit func(h wire.Header) unit.Bytes
+	// Inbox is what one role elsewhere may have delivered here and not yet handled, chunks of an all-reduce
+	// aside. If it is not zero, Node.Handled must be called for each delivered message.
+	Inbox Credit
+	// Restartable reports whether a role may come back after a crash of its process. What is sent to it while it
+	// is away is discarded. Nil: no role does.
+	Restartable func(msg.Address) bool
+	// Silence is how long a process may pause; 0 means 3 s.
+	Silence time.Duration
+	// Log, if not nil, receives the first refusal of each peer and wire.Reason and, at the end, the counts.
+	Log func(refused string)
 }
+
+// DefaultSilence is how long a process may pause unless Options say otherwise.
+const DefaultSilence = 3 * time.Second
 
 // Node is this process among the others. Its methods may be called from any
 // goroutine.
@@ -78,21 +123,33 @@ type Node struct {
 	options    Options
 	listener   net.Listener
 	server     *grpc.Server
+	gates      *gates
+	refusals   refusals
+	inbox      inbox
 	goroutines sync.WaitGroup
+	life       context.Context // ends with Close or Abort
+	die        context.CancelFunc
 
-	mu     sync.Mutex
-	links  map[msg.Address]*link // to the process of every role elsewhere
-	gone   map[string]bool       // processes that have left or are lost
-	ending bool                  // Close or Abort was called
+	mu        sync.Mutex
+	identity  wire.Identity
+	begun     bool
+	changed   chan struct{}             // closed and made again when begun or a standing changes
+	standings map[msg.Address]*standing // of roles elsewhere
+	claims    map[*claim]bool           // streams that have been let in and have not ended
+	links     map[msg.Address]*link     // to the process of every role elsewhere
+	gone      map[string]bool           // processes that have left, are lost or dropped
 }
 
 // Listen makes a Node that takes streams at address, host:port; port 0 is any
-// free one. Messages may be delivered from now on.
+// free one.
 //
 // The error names the address, and what to do if its port is in use.
 func Listen(address string, o Options) (*Node, error) {
 	if len(o.Roles) == 0 || o.Handler == nil {
 		return nil, errors.New("transport: a node needs roles and a handler")
+	}
+	if o.Silence == 0 {
+		o.Silence = DefaultSilence
 	}
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -102,8 +159,16 @@ func Listen(address string, o Options) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("transport: cannot listen on %s: %w", address, err)
 	}
-	n := &Node{options: o, listener: listener, links: map[msg.Address]*link{}, gone: map[string]bool{}}
+	n := &Node{
+		options: o, listener: listener, changed: make(chan struct{}), standings: map[msg.Address]*standing{},
+		claims: map[*claim]bool{}, links: map[msg.Address]*link{}, gone: map[string]bool{},
+	}
+	n.life, n.die = context.WithCancel(context.Background())
+	n.refusals.log = o.Log
+	n.inbox.limit = o.Inbox
+	n.gates = newGates(&n.refusals)
 	n.server = newServer(n)
+	n.goroutines.Go(n.beat)
 	n.goroutines.Go(func() {
 		// Whatever ends it, the streams' own ends tell of it.
 		_ = n.server.Serve(listener)
@@ -114,43 +179,54 @@ func Listen(address string, o Options) (*Node, error) {
 // Address returns where the node listens, as host:port.
 func (n *Node) Address() string { return n.listener.Addr().String() }
 
+// Begin sets the run, the incarnation of this process and the view in which it joined. Messages may be delivered
+// from now on. It returns an error if it was called before.
+func (n *Node) Begin(run wire.RunID, incarnation, view uint32) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun {
+		return errors.New("transport: Begin was called before")
+	}
+	n.identity, n.begun = wire.Identity{Run: run, Incarnation: incarnation, View: max(view, n.identity.View)}, true
+	n.announce()
+	return nil
+}
+
+// announce wakes the streams that wait for Begin or Fence. The caller holds n.mu.
+func (n *Node) announce() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// ending reports whether Close or Abort was called.
+func (n *Node) ending() bool { return n.life.Err() != nil }
+
 // Send has a message and its payload delivered to the role m.To of another
 // process. It does not wait: nil says that the message is on its way, and
 // Handler.Lost tells if it may not have arrived.
 //
 // It returns an error if no process with that role is connected, if it has
-// left, or if the payload cannot travel (see wire.Encode).
+// left or is gone and cannot come back, or if the payload cannot travel (see wire.Encode).
 func (n *Node) Send(m msg.Message, payload any) error {
 	n.mu.Lock()
-	l := n.links[m.To]
+	l, id := n.links[m.To], n.identity
 	n.mu.Unlock()
 	if l == nil {
 		return fmt.Errorf("transport: %v: no process with that role is connected", m)
 	}
-	frame, err := wire.Encode(m, payload)
+	frame, err := wire.Encode(id, m, payload)
 	if err != nil {
 		return err
 	}
-	if !l.box.put(frame) {
+	if !l.box.put(frame) && !n.mayReturn(m.To) {
 		return fmt.Errorf("transport: %v: %s is gone", m, l.name)
 	}
 	return nil
 }
 
-// deliver hands over the messages of a packet.
-func (n *Node) deliver(data []byte) error {
-	for len(data) > 0 {
-		m, payload, rest, err := wire.Decode(data)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(n.options.Roles, m.To) {
-			return fmt.Errorf("transport: %v, which is not here but at %s", m, n.name())
-		}
-		n.options.Handler.Deliver(m, payload)
-		data = rest
-	}
-	return nil
+// mayReturn reports whether a role may come back after a crash of its process.
+func (n *Node) mayReturn(role msg.Address) bool {
+	return n.options.Restartable != nil && n.options.Restartable(role)
 }
 
 // name returns what others call this process.
@@ -167,11 +243,48 @@ func (n *Node) left(name string) {
 // node is going as well. It returns false if Close has yet to tell.
 func (n *Node) lost(name string, err error) bool {
 	n.mu.Lock()
-	ending, known := n.ending, n.gone[name]
+	ending, known := n.ending(), n.gone[name]
 	n.gone[name] = true
 	n.mu.Unlock()
 	if !ending && !known {
 		n.options.Handler.Lost(name, fmt.Errorf("transport: lost %s: %w", name, plain(err)))
 	}
 	return known || !ending
+}
+
+// Drop closes the streams to and from the process with a role, because what it sent is refused.
+func (n *Node) Drop(role msg.Address, reason error) {
+	n.mu.Lock()
+	c := (*claim)(nil)
+	if s := n.standings[role]; s != nil {
+		c = s.claim
+	}
+	n.mu.Unlock()
+	if c == nil {
+		n.drop(role.String(), []msg.Address{role}, reason)
+		return
+	}
+	n.drop(c.name(), c.roles, reason)
+	c.hangUp()
+}
+
+// drop closes the streams to a process and reports it.
+func (n *Node) drop(name string, roles []msg.Address, reason error) {
+	n.mu.Lock()
+	ending, known := n.ending(), n.gone[name]
+	n.gone[name] = true
+	var links []*link
+	for _, r := range roles {
+		if l := n.links[r]; l != nil {
+			links = append(links, l)
+		}
+	}
+	n.mu.Unlock()
+	n.refusals.add(name, reason)
+	for _, l := range links {
+		l.hangUp()
+	}
+	if !ending && !known {
+		n.options.Handler.Dropped(name, roles, fmt.Errorf("transport: dropped %s: %w", name, reason))
+	}
 }

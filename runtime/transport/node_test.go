@@ -19,8 +19,8 @@ import (
 // Payloads of every type arrive, and messages arrive in order.
 func TestMessagesArriveInOrder(t *testing.T) {
 	mustLeaveNothing(t)
-	in := newInbox()
-	nodes := cluster(t, newInbox(), in)
+	in := newMailbox()
+	nodes := cluster(t, newMailbox(), in)
 	packets := []struct {
 		kind    msg.Kind
 		payload any
@@ -57,13 +57,13 @@ func TestMessagesArriveInOrder(t *testing.T) {
 
 // Each half of a part goes where it belongs.
 func TestPartsTravelInHalves(t *testing.T) {
-	in := newInbox()
-	nodes := cluster(t, newInbox(), in)
+	in := newMailbox()
+	nodes := cluster(t, newMailbox(), in)
 	part := &batch.Cut(&batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
 	for k, payload := range map[msg.Kind]any{
 		msg.IDFeatures: &work.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots}, msg.Samples: part,
 	} {
-		if err := nodes[0].Send(msg.Message{Kind: k, To: worker(1)}, payload); err != nil {
+		if err := nodes[0].Send(msg.Message{Kind: k, From: worker(0), To: worker(1)}, payload); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,8 +89,8 @@ func TestPartsTravelInHalves(t *testing.T) {
 func TestFullStreamsDoNotDeadlock(t *testing.T) {
 	mustLeaveNothing(t)
 	const count = 12
-	inboxes := []*inbox{newInbox(), newInbox(), newInbox(), newInbox()}
-	nodes := cluster(t, inboxes[0], inboxes[1], inboxes[2], inboxes[3])
+	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox(), newMailbox()}
+	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2], mailboxes[3])
 	payload := make([]float32, 1<<19) // 2 MiB
 	var wait sync.WaitGroup
 	for from, n := range nodes {
@@ -108,7 +108,7 @@ func TestFullStreamsDoNotDeadlock(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	for _, in := range inboxes {
+	for _, in := range mailboxes {
 		steps := map[msg.Address]int32{}
 		for range count * (len(nodes) - 1) {
 			m := in.next(t).m
@@ -123,7 +123,7 @@ func TestFullStreamsDoNotDeadlock(t *testing.T) {
 
 // echo answers every message from within Deliver.
 type echo struct {
-	*inbox
+	*mailbox
 	node chan *Node
 }
 
@@ -132,13 +132,13 @@ func (e echo) Deliver(m msg.Message, payload any) {
 	e.node <- n
 	m.From, m.To = m.To, m.From
 	if err := n.Send(m, payload); err != nil {
-		e.inbox.Lost("echo", err)
+		e.mailbox.Lost("echo", err)
 	}
 }
 
 // A handler may send: it never waits for the stream.
 func TestHandlerMaySend(t *testing.T) {
-	in, e := newInbox(), echo{newInbox(), make(chan *Node, 1)}
+	in, e := newMailbox(), echo{newMailbox(), make(chan *Node, 1)}
 	nodes := cluster(t, in, e)
 	e.node <- nodes[1]
 	payload := make([]float32, 1<<18)
@@ -159,8 +159,8 @@ func TestHandlerMaySend(t *testing.T) {
 // at once.
 func TestCloseWhileSending(t *testing.T) {
 	mustLeaveNothing(t)
-	inboxes := []*inbox{newInbox(), newInbox()}
-	nodes := cluster(t, inboxes[0], inboxes[1])
+	mailboxes := []*mailbox{newMailbox(), newMailbox()}
+	nodes := cluster(t, mailboxes[0], mailboxes[1])
 	sent := make([]int, 2)
 	payload := make([]float32, 10_000)
 	var wait sync.WaitGroup
@@ -175,11 +175,11 @@ func TestCloseWhileSending(t *testing.T) {
 	closeAll(t, nodes)
 	wait.Wait()
 	for from, count := range sent {
-		if got := len(inboxes[1-from].messages); got != count || count == 0 {
+		if got := len(mailboxes[1-from].messages); got != count || count == 0 {
 			t.Errorf("%d of %d messages from %d arrived", got, count, from)
 		}
-		if len(inboxes[from].losses) > 0 {
-			t.Error(<-inboxes[from].losses)
+		if len(mailboxes[from].losses) > 0 {
+			t.Error(<-mailboxes[from].losses)
 		}
 	}
 	if err := nodes[0].Close(); err != nil {
@@ -190,8 +190,8 @@ func TestCloseWhileSending(t *testing.T) {
 // A process that closes is not lost, and cannot be sent to.
 func TestLeavingIsNoLoss(t *testing.T) {
 	mustLeaveNothing(t)
-	in := newInbox()
-	nodes := cluster(t, newInbox(), in)
+	in := newMailbox()
+	nodes := cluster(t, newMailbox(), in)
 	closeAll(t, nodes[:1]) // without waiting for the other for ever
 	for nodes[1].Send(rows(1, 0, 0), nil) == nil {
 		time.Sleep(time.Millisecond)
@@ -209,10 +209,10 @@ func TestLeavingIsNoLoss(t *testing.T) {
 // those can still talk to each other.
 func TestDeathIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
-	inboxes := []*inbox{newInbox(), newInbox(), newInbox()}
-	nodes := cluster(t, inboxes[0], inboxes[1], inboxes[2])
+	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox()}
+	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2])
 	nodes[2].Abort()
-	for _, in := range inboxes[:2] {
+	for _, in := range mailboxes[:2] {
 		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost NN worker 2: its connection broke") {
 			t.Error(err)
 		}
@@ -220,11 +220,11 @@ func TestDeathIsNoticed(t *testing.T) {
 	if err := nodes[0].Send(rows(0, 1, 7), nil); err != nil {
 		t.Error(err)
 	}
-	if m := inboxes[1].next(t).m; m.Step != 7 {
+	if m := mailboxes[1].next(t).m; m.Step != 7 {
 		t.Error(m)
 	}
 	closeAll(t, nodes[:2])
-	for i, in := range inboxes {
+	for i, in := range mailboxes {
 		if want := []string{name(2)}; i < 2 && !slices.Equal(in.peers, want) || i == 2 && len(in.peers) > 0 {
 			t.Errorf("%s lost %v", name(i), in.peers)
 		}
@@ -234,8 +234,8 @@ func TestDeathIsNoticed(t *testing.T) {
 // What was queued for a dead process is dropped; Close does not wait for it.
 func TestCloseAfterDeathMidStream(t *testing.T) {
 	mustLeaveNothing(t)
-	in := newInbox()
-	nodes := cluster(t, in, newInbox())
+	in := newMailbox()
+	nodes := cluster(t, in, newMailbox())
 	payload := make([]float32, 1<<20)
 	for step := range 30 {
 		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
@@ -251,17 +251,17 @@ func TestCloseAfterDeathMidStream(t *testing.T) {
 	}
 }
 
-// A role that is not there is a fault of the sender, who is lost for it.
+// A role that is not there is a fault of the sender, who is dropped for it.
 func TestMessageForAnotherProcess(t *testing.T) {
-	in := newInbox()
-	nodes := cluster(t, in, newInbox())
+	in := newMailbox()
+	nodes := cluster(t, in, newMailbox())
 	nodes[1].mu.Lock()
 	nodes[1].links[worker(9)] = nodes[1].links[worker(0)]
 	nodes[1].mu.Unlock()
 	if err := nodes[1].Send(rows(1, 9, 0), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "NN worker 1 → NN worker 9, which is not here but at NN worker 0") {
+	if err := in.dropped(t); !strings.Contains(err.Error(), "NN worker 1 → NN worker 9: to: NN worker 9 is not here but at NN worker 0") {
 		t.Error(err)
 	}
 	for _, n := range nodes {
@@ -270,7 +270,7 @@ func TestMessageForAnotherProcess(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
-	nodes := cluster(t, newInbox(), newInbox())
+	nodes := cluster(t, newMailbox(), newMailbox())
 	defer closeAll(t, nodes)
 	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "NN worker 5: no process with that role is connected") {
 		t.Error(err)
@@ -281,13 +281,13 @@ func TestSendRefuses(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	n := listen(t, 0, newInbox())
+	n := listen(t, 0, newMailbox())
 	defer n.Abort()
-	_, err := Listen(n.Address(), Options{Roles: []msg.Address{worker(1)}, Handler: newInbox()})
+	_, err := Listen(n.Address(), Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()})
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), n.Address()+": address already in use; stop the process that holds the port") {
 		t.Error(err)
 	}
-	if _, err := Listen("127.0.0.1:0", Options{Handler: newInbox()}); err == nil {
+	if _, err := Listen("127.0.0.1:0", Options{Handler: newMailbox()}); err == nil {
 		t.Error("a node without roles")
 	}
 }

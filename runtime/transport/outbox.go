@@ -11,6 +11,8 @@ type outbox struct {
 	mu     sync.Mutex
 	filled sync.Cond
 	frames []wire.Frame
+	sent   int  // bytes of the first frame that have been taken, if it travels in pieces
+	due    bool // a sign of life, if there is nothing else
 	closed bool
 }
 
@@ -32,19 +34,32 @@ func (b *outbox) put(f wire.Frame) bool {
 	return true
 }
 
-// take waits for frames and removes some: one, and further ones while they fit
-// into sizeMax bytes together. ok is false once the box is closed and empty.
-func (b *outbox) take(sizeMax int) (p *packet, ok bool) {
+// beat has an empty packet sent, unless frames wait.
+func (b *outbox) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames) == 0 && !b.closed {
+	b.due = true
+	b.filled.Signal()
+}
+
+// take waits for frames and removes some, or a piece of one: a frame of more than packetMax bytes travels in
+// pieces of that size, and others share a packet while they fit into packetSize bytes together. The packet is
+// empty if a sign of life is due and nothing else. ok is false once the box is closed and empty.
+func (b *outbox) take() (p *packet, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.frames) == 0 && !b.closed && !b.due {
 		b.filled.Wait()
 	}
+	b.due = false
 	if len(b.frames) == 0 {
-		return nil, false
+		return &packet{}, !b.closed
+	}
+	if b.frames[0].Size > packetMax {
+		return b.piece(), true
 	}
 	count, size := 1, b.frames[0].Size
-	for count < len(b.frames) && size+b.frames[count].Size <= sizeMax {
+	for count < len(b.frames) && size+b.frames[count].Size <= packetSize {
 		size += b.frames[count].Size
 		count++
 	}
@@ -52,9 +67,38 @@ func (b *outbox) take(sizeMax int) (p *packet, ok bool) {
 	for _, f := range b.frames[:count] {
 		p.segments = append(p.segments, f.Segments...)
 	}
-	clear(b.frames[:count]) // let go of the payloads
-	b.frames = b.frames[count:]
+	b.pop(count)
 	return p, true
+}
+
+// piece removes the next piece of the first frame.
+func (b *outbox) piece() *packet {
+	frame, room := b.frames[0], packetMax
+	p, skip := &packet{}, b.sent
+	for _, s := range frame.Segments {
+		if skip >= len(s) {
+			skip -= len(s)
+			continue
+		}
+		part := s[skip:min(len(s), skip+room)]
+		skip, room = 0, room-len(part)
+		p.segments = append(p.segments, part)
+		if room == 0 {
+			break
+		}
+	}
+	b.sent += packetMax - room
+	if b.sent == frame.Size {
+		b.sent = 0
+		b.pop(1)
+	}
+	return p
+}
+
+// pop forgets the first frames.
+func (b *outbox) pop(count int) {
+	clear(b.frames[:count]) // and the payloads with them
+	b.frames = b.frames[count:]
 }
 
 // close lets no frame in any more; those that are in can be taken.

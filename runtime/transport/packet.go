@@ -2,19 +2,29 @@ package transport
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/mem"
+
+	"tandem/runtime/wire"
 )
 
-// packetSize is the size in bytes up to which frames share a packet: gRPC's work
-// a packet is worth that of many small frames. A larger frame has a packet of
-// its own.
-const packetSize = 64 << 10
+const (
+	// packetSize is the size in bytes up to which frames share a packet: gRPC's work
+	// a packet is worth that of many small frames.
+	packetSize = 64 << 10
+	// packetMax is the largest packet. A larger frame travels in several packets, which carry nothing else: so its
+	// header is checked before memory is made for the rest.
+	packetMax = 1 << 20
+	// reserveMax is how much memory is made for a frame on the word of its header. More is made as the frame
+	// arrives.
+	reserveMax = 8 << 20
+)
 
-// packet is one message of gRPC: frames, one after the other.
+// packet is one message of gRPC: frames, one after the other, or a piece of one.
 type packet struct {
-	segments [][]byte // to be sent
-	data     []byte   // received
+	segments [][]byte   // to be sent
+	frames   *assembler // of what is received; nil drops it
 }
 
 // codec is how gRPC writes and reads packets: out of the payloads' memory, and
@@ -43,6 +53,70 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return fmt.Errorf("transport: %T is no packet", v)
 	}
-	p.data = data.Materialize()
+	if p.frames != nil {
+		p.frames.add(data)
+	}
+	return nil
+}
+
+// assembler puts the packets of a stream together to frames.
+type assembler struct {
+	check func(*wire.Header) error // refuses a large frame by its header
+
+	partial  []byte // what is here of a large frame
+	size     int    // of that frame; 0: none is under way
+	complete []byte // frames that the last packet has completed
+	err      error  // why the last packet is refused
+}
+
+// add takes a packet.
+func (a *assembler) add(data mem.BufferSlice) {
+	a.complete = nil
+	length := data.Len()
+	if a.size == 0 {
+		if length <= packetSize || !a.begins(data, length) {
+			a.complete = data.Materialize()
+			return
+		}
+		if a.err != nil {
+			return
+		}
+	}
+	if len(a.partial)+length > a.size {
+		a.err = wire.Refusef(wire.Malformed, "packet: %d bytes, but only %d of its frame are missing", length, a.size-len(a.partial))
+		return
+	}
+	a.partial = slices.Grow(a.partial, length)
+	for _, b := range data {
+		a.partial = append(a.partial, b.ReadOnlyData()...)
+	}
+	if len(a.partial) == a.size {
+		a.complete, a.partial, a.size = a.partial, nil, 0
+	}
+}
+
+// begins reports whether a packet of some length is the first piece of a frame, and prepares for the others.
+func (a *assembler) begins(data mem.BufferSlice, length int) bool {
+	var header [wire.HeaderSize]byte
+	n := 0
+	for _, b := range data {
+		n += copy(header[n:], b.ReadOnlyData())
+	}
+	h, err := wire.ParseHeader(header[:n])
+	if err != nil || h.Size <= length {
+		return false
+	}
+	if a.err = a.check(&h); a.err == nil {
+		a.size = h.Size
+		a.partial = make([]byte, 0, min(h.Size, reserveMax))
+	}
+	return true
+}
+
+// end returns why a stream may not end here; nil if it may.
+func (a *assembler) end() error {
+	if a.size > 0 {
+		return wire.Refusef(wire.Malformed, "the stream ends within a frame")
+	}
 	return nil
 }

@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,26 +20,26 @@ const (
 	serviceName = "tandem.Frames"
 	methodName  = "Send"
 
-	// A process is asked for a sign of life after pingAfter of silence and given
-	// up after pingWait more.
-	pingAfter = 2 * time.Second
-	pingWait  = 2 * time.Second
-
 	// windowSize is how much a stream may have under way, in bytes. It is fixed:
 	// gRPC's estimate begins at 64 KiB and grows by pinging.
 	windowSize = 4 << 20
-	// packetMax is the largest packet that is let in.
-	packetMax = int(wire.MaxFrame)
+	// headerMax is the largest list of HTTP/2 headers, an introduction for one, that is let in, in bytes.
+	headerMax = 48 << 10
 )
 
 // newServer makes the gRPC server of a node. Its one method takes a stream of
-// packets and answers once, when it has taken all of them.
+// packets and answers once, when it has taken all of them. Its own way to notice silence, which reads the wall
+// clock, is turned off.
 func newServer(n *Node) *grpc.Server {
 	s := grpc.NewServer(
+		grpc.Creds(n.gates),
+		grpc.ConnectionTimeout(introductionMax),
+		grpc.MaxHeaderListSize(headerMax),
+		grpc.MaxConcurrentStreams(1),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(packetMax),
 		grpc.StaticStreamWindowSize(windowSize), grpc.StaticConnWindowSize(windowSize),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingWait}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64}),
 		grpc.WaitForHandlers(true),
 	)
 	s.RegisterService(&grpc.ServiceDesc{
@@ -49,28 +53,134 @@ func newServer(n *Node) *grpc.Server {
 	return s
 }
 
-// receive delivers what comes on one stream.
+// receive lets a stream in and delivers what comes on it.
 func (n *Node) receive(stream grpc.ServerStream) error {
-	name, err := n.admit(stream.Context())
+	c, err := n.admit(stream.Context())
 	if err != nil {
 		return err
 	}
+	defer n.forget(c)
+	// What follows the end of the stream on its connection is read, but not kept.
+	defer time.AfterFunc(partingMax, c.hangUp)
 	if err := stream.SendHeader(n.introduction()); err != nil {
+		n.ended(c, err)
 		return err
 	}
+	err = n.take(stream, c)
+	refusal := (*wire.Refusal)(nil)
+	switch {
+	case err == io.EOF:
+		n.left(c.name())
+		return stream.SendMsg(&packet{})
+	case errors.As(err, &refusal) && !c.stale.Load():
+		n.drop(c.name(), c.roles, refusal)
+		return status.Error(codes.PermissionDenied, refusal.Error())
+	}
+	n.ended(c, err)
+	return status.Error(codes.Aborted, plain(err).Error())
+}
+
+// ended reports a stream that has broken.
+func (n *Node) ended(c *claim, err error) {
+	switch {
+	case c.stale.Load():
+	case c.hung.Load():
+		n.lost(c.name(), fmt.Errorf("it hangs: it has sent nothing, not even a sign of life, for more than %v", n.options.Silence))
+	default:
+		n.lost(c.name(), err)
+	}
+}
+
+// take delivers what comes on a stream until that ends. The error is io.EOF if the other end has ended it, a
+// *wire.Refusal if something on it is refused, or what broke it.
+func (n *Node) take(stream grpc.ServerStream, c *claim) error {
+	p := packet{frames: &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}}
 	for {
-		var p packet
+		c.waiting.Store(true)
 		err := stream.RecvMsg(&p)
+		c.waiting.Store(false)
 		if err == io.EOF {
-			n.left(name)
-			return stream.SendMsg(&packet{})
+			return cmpOr(p.frames.end(), io.EOF)
+		}
+		if status.Code(err) == codes.ResourceExhausted { // a packet that is too large
+			return wire.Refusef(wire.Malformed, "%w", plain(err))
 		}
 		if err == nil {
-			err = n.deliver(p.data)
+			err = cmpOr(p.frames.err, n.deliver(c, p.frames.complete))
 		}
 		if err != nil {
-			n.lost(name, err)
-			return status.Error(codes.Aborted, plain(err).Error())
+			return err
 		}
 	}
+}
+
+// cmpOr returns the first error, if there is one.
+func cmpOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// check returns why the frame with a header is refused; nil if it is not.
+func (n *Node) check(c *claim, h *wire.Header) error {
+	m := h.Message
+	switch {
+	case h.Run != c.Run || h.Incarnation != c.Incarnation:
+		return wire.Refusef(wire.Forged, "%v: run or incarnation: not those of its stream", m)
+	case h.View < c.View:
+		return wire.Refusef(wire.Stale, "%v: view: %d, before view %d of its stream", m, h.View, c.View)
+	case !slices.Contains(c.roles, m.From):
+		return wire.Refusef(wire.Forged, "%v: from: the stream is that of %v", m, names(c.roles))
+	case !slices.Contains(n.options.Roles, m.To):
+		return wire.Refusef(wire.Forged, "%v: to: %v is not here but at %s", m, m.To, n.name())
+	}
+	if n.options.Limit != nil {
+		if limit := n.options.Limit(*h); int64(h.Size) > int64(limit) {
+			return wire.Refusef(wire.Inadmissible, "%v: length: frame of %d bytes, want at most %d", m, h.Size, limit)
+		}
+	}
+	return nil
+}
+
+// deliver hands over the messages of frames that follow each other.
+func (n *Node) deliver(c *claim, data []byte) error {
+	for len(data) > 0 {
+		h, err := wire.ParseHeader(data)
+		if err != nil {
+			return err
+		}
+		if err := n.check(c, &h); err != nil {
+			return err
+		}
+		payload, err := h.Payload(data)
+		if err != nil {
+			return err
+		}
+		data = data[h.Size:]
+		if c.stale.Load() {
+			n.refusals.add(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
+			continue
+		}
+		if err := n.admitMessage(&h, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitMessage delivers a message if it may be.
+func (n *Node) admitMessage(h *wire.Header, payload any) error {
+	if n.options.Admit != nil {
+		if err := n.options.Admit(h.Message, payload); err != nil {
+			return wire.Refusef(wire.Inadmissible, "%w", err)
+		}
+	}
+	if !h.Chunk() {
+		if kept, err := n.inbox.put(h.Message, h.Size); err != nil || !kept {
+			return err
+		}
+	}
+	n.options.Handler.Deliver(h.Message, payload)
+	return nil
 }
