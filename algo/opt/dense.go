@@ -43,6 +43,10 @@ func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
 	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, 0, updatesPerStep}, nil
 }
 
+// StateSize returns the number of state values that the optimizer of a valid spec
+// keeps for params parameters, or for that many of them.
+func (s DenseSpec) StateSize(params int) int { return newDenseRule(s).StateSize(params) }
+
 // Clip scales a whole gradient down to clip-norm, if it is longer.
 func (s DenseSpec) Clip(grad []float32) { clipNorm(grad, s.ClipNorm) }
 

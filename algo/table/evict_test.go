@@ -318,7 +318,7 @@ func TestOutcomesOfRowsThatAreGone(t *testing.T) {
 	}
 }
 
-// Beside embedding and state a row takes at most 24 bytes, at every size, also
+// Beside embedding and state a row takes at most Overhead bytes, at every size, also
 // where the index has just grown; one slab and one segment may be empty.
 func TestOverheadOfARow(t *testing.T) {
 	c := config()
@@ -336,11 +336,26 @@ func TestOverheadOfARow(t *testing.T) {
 		}
 		overhead := float64(tab.Memory()-slack)/float64(tab.Len()) - own
 		worst = max(worst, overhead)
-		if overhead > 24 {
+		if overhead > table.Overhead {
 			t.Fatalf("%d rows: %v, %.2f bytes a row beside its values", tab.Len(), tab.Memory(), overhead)
 		}
 	}
 	t.Logf("at most %.2f bytes a row, in %v", worst, unit.Bytes(tab.Memory()))
+}
+
+// RowBytes is what Memory comes to, less Overhead: halves take half, and an odd number
+// of them is filled up to whole words; state is float32 in any form.
+func TestRowBytes(t *testing.T) {
+	for _, c := range []struct {
+		precision        table.Precision
+		dim              int
+		embedding, state unit.Bytes
+	}{{table.FP32, 5, 20, 20}, {table.BF16, 5, 12, 20}, {table.FP16, 6, 12, 24}} {
+		embedding, state := table.RowBytes(c.dim, sumOfGrads{}, c.precision)
+		if embedding != c.embedding || state != c.state {
+			t.Errorf("%v of %d values: %d and %d bytes, want %d and %d", c.precision, c.dim, embedding, state, c.embedding, c.state)
+		}
+	}
 }
 
 // Where a read has found the rows spares an Apply their probe and changes nothing

@@ -109,6 +109,16 @@ type Table struct {
 // of rows has few, small enough that a nearly empty table wastes little.
 const slabBytes = 1 << 20
 
+// Overhead is the most that a row takes beside embedding and state, in bytes: its
+// header and its share of the index.
+const Overhead = 24
+
+// RowBytes returns the memory of the embedding of a row of dim values, in a form, and
+// of the state that an optimizer keeps beside it.
+func RowBytes(dim int, o Optimizer, p Precision) (embedding, state unit.Bytes) {
+	return unit.Bytes(p.bytes(dim)), unit.Bytes(4 * o.StateSize(dim))
+}
+
 // New returns an empty table whose rows will live in the arena. The error names
 // the field of the configuration that is out of range.
 func New(config Config, arena Arena) (*Table, error) {
@@ -120,8 +130,9 @@ func New(config Config, arena Arena) (*Table, error) {
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
 	}
-	t.stateAt = headerBytes + config.Precision.bytes(config.Dim)
-	t.rowBytes = t.stateAt + 4*config.Optimizer.StateSize(config.Dim)
+	embedding, state := RowBytes(config.Dim, config.Optimizer, config.Precision)
+	t.stateAt = headerBytes + int(embedding)
+	t.rowBytes = t.stateAt + int(state)
 	t.rounding = rng.Key(config.Seed, "rounding")
 	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
 	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
@@ -147,7 +158,7 @@ func (t *Table) Len() int { return t.rows }
 // Rate returns the learning rate of a training step, which Apply takes.
 func (t *Table) Rate(step int) float32 { return t.config.Optimizer.Rate(step) }
 
-// Memory returns the bytes that slabs and index take: at most 24 bytes a row
+// Memory returns the bytes that slabs and index take: at most Overhead a row
 // beside embedding and state, and one slab and one segment, about a MiB, that
 // are not yet full.
 func (t *Table) Memory() unit.Bytes {

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/route"
+	"tandem/algo/table"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 	"tandem/sim/cluster"
@@ -210,7 +211,11 @@ func lay(w cluster.Workload, schema *batch.Schema, t *job.Training) (cluster.Wor
 		return w, nil, fmt.Errorf("training.row-optimizer: %w", err)
 	}
 	w.RowDim = t.Model.Dim()
-	w.RowState = rows.StateSize(w.RowDim)
+	precision, err := table.ParsePrecision(t.RowPrecision)
+	if err != nil {
+		return w, nil, fmt.Errorf("training.row-%w", err)
+	}
+	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
 	engine, err := model.New(t.Model, schema, nil)
 	if err != nil {
 		return w, nil, err

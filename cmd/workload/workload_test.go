@@ -45,8 +45,13 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 	}
 	// 1 + 1 + 2.5 ids; 2 + 1 + 5 rows.
 	if expected.Occurrences != 4.5 || math.Abs(counted.Occurrences-4.5) > 0.02 ||
-		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 || expected.RowDim != 16 || expected.RowState != counted.RowState {
+		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 || expected.RowDim != 16 || expected.RowBytes != 64 || expected.RowState != counted.RowState {
 		t.Errorf("expected %+v, counted %+v", expected, counted)
+	}
+	narrow := j.Training
+	narrow.RowPrecision = "bf16" // of 16 values; state stays fp32
+	if w, _, err := Counted(data, &narrow); err != nil || w.RowBytes != 32 || w.RowState != counted.RowState {
+		t.Errorf("rows of bf16: %v and %v of state, error %v", w.RowBytes, w.RowState, err)
 	}
 	if expectedLayout.Params != countedLayout.Params {
 		t.Errorf("%d and %d parameters", expectedLayout.Params, countedLayout.Params)

@@ -29,7 +29,7 @@ func clicks() Workload {
 	return Workload{
 		Occurrences: 26,
 		Distinct:    func(samples int) float64 { return min(26*float64(samples), 18*math.Pow(float64(samples), 0.9)) },
-		RowDim:      16, RowState: 16, Labels: 1, Rows: 33.76e6,
+		RowDim:      16, RowBytes: 64, RowState: 64, Labels: 1, Rows: 33.76e6,
 	}
 }
 

@@ -140,7 +140,7 @@ func numeric(mode string, ranks int) job.Training {
 func counted() Workload {
 	return Workload{
 		Occurrences: 2.5, Distinct: func(n int) float64 { return min(80, 2.5*float64(n)) },
-		RowDim: 3, RowState: 3, Labels: 1, Rows: 80,
+		RowDim: 3, RowBytes: 12, RowState: 12, Labels: 1, Rows: 80,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
-	"tandem/algo/opt"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
@@ -72,14 +71,13 @@ func (p *prices) merge(samples int32, distinct float64) device.HostCost {
 // readRows is the cost of a lookup on one PS. It leaves the optimizer's state
 // alone.
 func (p *prices) readRows(rows float64) device.HostCost {
-	values := unit.Bytes(valueBytes * p.workload.RowDim)
-	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: values}).
-		Add(p.parameterHost.CopyCost(bytesOf(float64(values) * rows)))
+	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.workload.RowBytes}).
+		Add(p.parameterHost.CopyCost(bytesOf(float64(valueBytes*p.workload.RowDim) * rows)))
 }
 
 // apply is the cost of one optimizer step of rows on one PS.
 func (p *prices) apply(rows float64) device.HostCost {
-	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.workload.rowBytes(), Write: true})
+	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.workload.RowBytes + p.workload.RowState, Write: true})
 }
 
 // kernel is a pass over a batch: forward (1) or backward (2: two products where
@@ -100,10 +98,9 @@ func (p *prices) kernel(passes int, samples int32) device.Kernel {
 // updateKernel is the dense optimizer: a launch for every tensor; parameters
 // and state are read and written, gradients read.
 func (p *prices) updateKernel() device.Kernel {
-	passes := 3 + 2*denseState(p.training.Dense.Kind)
 	return device.Kernel{
 		Launches: max(1, len(p.layout.Tensors)), FLOPs: unit.FLOPs(2 * p.layout.Params),
-		Bytes: unit.Bytes(valueBytes * p.layout.Params * passes),
+		Bytes: p.updateBytes(p.layout.Params),
 	}
 }
 
@@ -115,20 +112,12 @@ func (p *prices) sweep(passes int) device.Kernel {
 // applyPush is the cost of a push on a dense PS with a shard of some bytes: the
 // optimizer reads the gradient and reads and writes parameters and state.
 func (p *prices) applyPush(shard unit.Bytes) device.HostCost {
-	passes := unit.Bytes(3 + 2*denseState(p.training.Dense.Kind))
-	return p.parameterHost.CopyCost(shard * passes / 2) // a copy reads and writes
+	return p.parameterHost.CopyCost(p.updateBytes(int(shard/valueBytes)) / 2) // a copy reads and writes
 }
 
-// denseState returns the values of state that a dense optimizer keeps of a
-// parameter.
-func denseState(kind string) int {
-	switch kind {
-	case opt.Adam:
-		return 2
-	case opt.Adagrad:
-		return 1
-	}
-	return 0
+// updateBytes returns what an update of some parameters reads and writes.
+func (p *prices) updateBytes(params int) unit.Bytes {
+	return unit.Bytes(valueBytes * (3*params + 2*p.training.Dense.StateSize(params)))
 }
 
 // read is the cost of a global batch at the loader: ids and values are decoded

@@ -8,7 +8,9 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/pace"
 	"tandem/algo/role"
+	"tandem/algo/table"
 	"tandem/algo/unit"
 )
 
@@ -38,10 +40,11 @@ type Workload struct {
 	// Packed has the sizes of compressed ids and signs. Only a training whose
 	// index is compressed needs it.
 	Packed   *PackedSizes
-	RowDim   int     // values of a row
-	RowState int     // optimizer state values beside them
-	Labels   int     // of a sample
-	Rows     float64 // rows of the whole table, for the memory check; 0: not known
+	RowDim   int        // values of a row
+	RowBytes unit.Bytes // that the values of a row take on a PS
+	RowState unit.Bytes // that its optimizer state takes beside them
+	Labels   int        // of a sample
+	Rows     float64    // rows of the whole table, for the memory check; 0: not known
 }
 
 // PackedSizes are expected bytes of messages.
@@ -58,19 +61,12 @@ func (w *Workload) validate() error {
 		return fmt.Errorf("cluster: workload: the ids of a sample name %v rows; want 0 or more", w.RowOccurrences)
 	case w.Distinct == nil:
 		return errors.New("cluster: workload: no function of distinct rows")
-	case w.RowDim < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
-		return fmt.Errorf("cluster: workload: rows of %d values and %d of state, %d labels, %v rows; want at least 1, 0, 0, 0",
-			w.RowDim, w.RowState, w.Labels, w.Rows)
+	case w.RowDim < 1 || w.RowBytes < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
+		return fmt.Errorf("cluster: workload: rows of %d values in %v with %v of state, %d labels, %v rows; want at least 1, 1 B, 0 B, 0, 0",
+			w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
 	}
 	return nil
 }
-
-// rowBytes is the size of a row with its state.
-func (w *Workload) rowBytes() unit.Bytes { return unit.Bytes(valueBytes * (w.RowDim + w.RowState)) }
-
-// rowOverhead is what a row takes beside values and state: sign, age and its
-// share of the index.
-const rowOverhead = 24
 
 // shape is a batch of some samples in counts.
 type shape struct {
@@ -120,33 +116,39 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 	if r.colocated() && r.parameterHost.Memory == 0 {
 		return nil
 	}
-	need := unit.Bytes(w.Rows * float64(w.rowBytes()+rowOverhead))
+	row := w.RowBytes + w.RowState + table.Overhead
+	need := unit.Bytes(w.Rows * float64(row))
 	if have := r.parameterHost.Memory * unit.Bytes(r.servers); need > have {
 		return fmt.Errorf("cluster: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
-			w.Rows, w.rowBytes()+rowOverhead, need, r.servers, have, ErrMemory)
+			w.Rows, row, need, r.servers, have, ErrMemory)
 	}
 	// Parameters, gradients and state. ActivationBytes counts a value where it is
 	// written and where it is read, which is room for it and for its gradient.
 	samples := (t.GlobalBatch + t.Ranks - 1) / t.Ranks
-	params := unit.Bytes(valueBytes * layout.Params)
-	copies := 2 + denseState(t.Dense.Kind)
+	values := 2*layout.Params + t.Dense.StateSize(layout.Params)
 	switch shards := t.DenseShards(layout); {
 	case len(shards) > 0: // the optimizer's state is with the shards
-		copies = 2
+		values = 2 * layout.Params
 		last := shards[len(shards)-1] // as large as any
-		held := unit.Bytes(valueBytes * (last.Hi - last.Lo) * (1 + denseState(t.Dense.Kind)))
+		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Dense.StateSize(last.Hi-last.Lo)))
 		if held > r.parameterHost.Memory {
 			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
 				held, r.parameterHost.Memory, ErrMemory)
 		}
-	case t.Mode == job.AsyncAverage: // what was given to the mean, and the mean
-		copies += 2
+	case averaged(t): // what was given to the mean, and the mean
+		values += 2 * layout.Params
 	}
-	dense := params * unit.Bytes(copies)
+	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
 	if dense > r.device.Memory {
 		return fmt.Errorf("cluster: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; use smaller batches",
 			samples, dense, r.device.Memory, ErrMemory)
 	}
 	return nil
+}
+
+// averaged reports whether every rank trains a replica of its own.
+func averaged(t *job.Training) bool {
+	rule, err := t.Rule()
+	return err == nil && rule.Dense().Kind == pace.Averaged
 }
