@@ -207,9 +207,16 @@ func (t Training) InMode(mode string) Training {
 // optimizer sees them.
 func (t *Training) MergeByStep() bool {
 	if t.Merge == "" {
-		return t.Mode == Sequential || t.Mode == Sync
+		return t.inStep()
 	}
 	return t.Merge == MergeStep
+}
+
+// inStep reports whether the puts of a step are applied together, which merging by
+// step takes.
+func (t *Training) inStep() bool {
+	rule, err := t.Rule()
+	return err != nil || rule.InStep() // sequential has no rule
 }
 
 // Validate reports the first setting that is out of range, by its field path.
@@ -281,7 +288,7 @@ func (t *Training) validateChoices() error {
 			return fmt.Errorf("%s = %s", f.path, Unknown(f.value, f.known))
 		}
 	}
-	if t.Merge == MergeStep && t.Mode != Sequential && t.Mode != Sync {
+	if t.Merge == MergeStep && !t.inStep() {
 		return fmt.Errorf("merge = step needs mode sync or sequential: %s never waits for other ranks' gradients", t.Mode)
 	}
 	return nil

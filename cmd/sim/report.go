@@ -203,17 +203,12 @@ func (q *question) writeSensitivities(w io.Writer, r *result) error {
 }
 
 func (q *question) writeStaleness(w io.Writer, r *result) error {
-	o := r.last(job.Hybrid)
-	if o == nil {
-		return nil
-	}
-	t := q.training(o.mode, o.gpus)
-	rule, err := t.Rule()
-	if err != nil {
+	o, rule, err := q.lastAsynchronous(r)
+	if o == nil || err != nil {
 		return err
 	}
 	bounds, s := rule.Bounds(o.gpus), &o.answer.Staleness
-	fmt.Fprintf(w, "\nStaleness of reads, hybrid on %d %s, τ = %d, in batches missed:\n", o.gpus, q.unitName(), o.answer.Depth-1)
+	fmt.Fprintf(w, "\nStaleness of reads, %s on %d %s, τ = %d, in batches missed:\n", o.mode, o.gpus, q.unitName(), o.answer.Depth-1)
 	for _, x := range []struct {
 		name      string
 		histogram *metric.Histogram
@@ -221,10 +216,28 @@ func (q *question) writeStaleness(w io.Writer, r *result) error {
 	}{
 		{"own rank's", &s.Own, bounds.Own}, {"each other rank's", &s.Cross, bounds.Cross}, {"outstanding", &s.Inflight, bounds.Inflight},
 	} {
-		fmt.Fprintf(w, "  %-18s mean %6.1f, 99 %% up to %4d, at most %4d; promised %d\n",
-			x.name, x.histogram.Mean(), x.histogram.Quantile(0.99), x.histogram.Max(), x.bound)
+		promised := "nothing promised"
+		if x.bound < pace.Unbounded {
+			promised = fmt.Sprintf("promised %d", x.bound)
+		}
+		fmt.Fprintf(w, "  %-18s mean %6.1f, 99 %% up to %4d, at most %4d; %s\n",
+			x.name, x.histogram.Mean(), x.histogram.Quantile(0.99), x.histogram.Max(), promised)
 	}
 	return nil
+}
+
+// lastAsynchronous returns the outcome of the last mode whose reads may be stale, and
+// the mode's rule; nil without such a mode.
+func (q *question) lastAsynchronous(r *result) (*outcome, pace.Rule, error) {
+	for _, mode := range slices.Backward(q.modes) {
+		o := r.last(mode)
+		t := q.training(mode, o.gpus)
+		rule, err := t.Rule()
+		if err != nil || !rule.InStep() {
+			return o, rule, err
+		}
+	}
+	return nil, nil, nil
 }
 
 // writePublished sets Persia's figures beside the predictions.

@@ -183,6 +183,17 @@ func TestBanned(t *testing.T) {
 	})
 }
 
+func TestModeNames(t *testing.T) {
+	text := "package p\n\nimport (\n\tmodes \"tandem/algo/job\"\n\t\"tandem/algo/pace\"\n\t\"sync\"\n)\n\n" +
+		"var a, b = modes.Hybrid, pace.Sync{}\nvar roles, m = modes.Sequential, sync.Mutex{}\n"
+	run(t, checkModeNames, []snippet{
+		{"in sim", "sim/p/p.go", text, []string{"9: mode-name", "9: mode-name"}},
+		{"in runtime", "runtime/p/p.go", text, []string{"9: mode-name", "9: mode-name"}},
+		{"in a test", "runtime/p/p_test.go", text, nil},
+		{"in a command", "cmd/p/p.go", text, nil},
+	})
+}
+
 func TestMapOrder(t *testing.T) {
 	const text = `package p
 

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strconv"
+)
+
+// modeNames are what packages job and pace call the modes that have roles.
+var modeNames = []string{"Sync", "Hybrid", "AsyncPS", "AsyncAverage", "SSP"}
+
+// checkModeNames finds drivers that know a mode by its name. They ask its rule
+// instead, so that a mode is one file of algo/pace.
+func checkModeNames(f *file) []Violation {
+	if f.syntax == nil || f.test() || !within(f.path, "sim") && !within(f.path, "runtime") {
+		return nil
+	}
+	var knows []string // the names under which the file imports job and pace
+	for _, spec := range f.syntax.Imports {
+		importPath, _ := strconv.Unquote(spec.Path.Value)
+		if importPath == "tandem/algo/job" || importPath == "tandem/algo/pace" {
+			knows = append(knows, localName(spec, importPath))
+		}
+	}
+	var found []Violation
+	ast.Inspect(f.syntax, func(node ast.Node) bool {
+		n, ok := node.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if base, ok := n.X.(*ast.Ident); ok && slices.Contains(knows, base.Name) && slices.Contains(modeNames, n.Sel.Name) {
+			found = append(found, Violation{f.path, f.line(n.Pos()), "mode-name",
+				fmt.Sprintf("%s.%s in a driver: ask the mode's pace.Rule", base.Name, n.Sel.Name)})
+		}
+		return true
+	})
+	return found
+}
