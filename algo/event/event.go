@@ -55,6 +55,9 @@ var kindNames = [kinds]string{
 // String returns the name under which records and scenarios print the kind.
 func (k Kind) String() string { return kindNames[k] }
 
+// Known reports whether k is one of the kinds; what came over a wire may not be.
+func (k Kind) Known() bool { return k < kinds }
+
 // NoRank stands in Record.Rank where an event is about a whole step.
 const NoRank int32 = -1
 

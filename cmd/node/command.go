@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -13,11 +14,13 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
 	"tandem/runtime/engine"
+	"tandem/runtime/launch"
 	"tandem/runtime/live"
 	"tandem/runtime/memory"
 	"tandem/runtime/node"
@@ -32,48 +35,58 @@ type program struct {
 
 // flags are those of all commands; each registers its own.
 type flags struct {
-	file        string
-	index       int
-	listen      string
-	coordinator string
-	wait        time.Duration
-	record      string
+	file   string
+	index  int
+	listen string
+	host   string
+	run    string
+	wait   time.Duration
+	record string
+	limits launch.Limits
 }
 
-// defaultHost is where the coordinator listens if nobody says otherwise.
+// defaultHost is where the host listens by default.
 const defaultHost = "127.0.0.1:7300"
 
 const usage = `Play one role of a training cluster, as one process on this or another machine.
 
 cmd/train --processes starts a whole cluster on one machine; this command is for
-starting its roles by hand, or on several machines. Start the coordinator, then
-every other role, in any order, all from one build and with the same job file:
-its settings say how many of each there are.
+starting its processes by hand, or on several machines. Start the host, then
+every role, in any order, all from one build and with the same job file: its
+settings say how many of each there are.
 
-  coordinator        brings the others together and prints the result
-  loader             reads the training data; the coordinator needs them too, for the test rows
+  host               brings the roles together and prints the result; it needs the data too, for the test rows
+  data-loader        reads the training data
   embedding-worker   ids to pooled embeddings; embedding-workers in the job, from --index 0
-  ps                 a shard of the embedding rows; parameter-servers in the job
-  trainer            a rank, which trains the dense network; ranks in the job
+  embedding-ps       a shard of the embedding rows; parameter-servers in the job
+  nn-worker          a rank, which trains the dense network; ranks in the job
   dense-ps           a shard of the dense network; dense-servers in the job, for modes that have them
+  coordinator        the clocks of the ranks; for the mode ssp
 
-When one role ends before its time, all others stop within 5 seconds and say which.
-Connections are not encrypted: use a network of your own.`
+When an embedding PS, an NN worker, a dense PS or the host dies, all others stop
+within 5 seconds and say which. A data loader, an embedding worker or the
+coordinator that dies during training may come back: start it again, with the
+same command, within the host's --return-limit.
+Connections are not encrypted: use a network of your own.
+
+Earlier names still work: loader, ps and trainer. In a job whose mode has no
+coordinator, "node coordinator" is the host.`
 
 const examples = `  go build -o tandem-node ./cmd/node
 
   # one machine, a terminal (or an &) for each; the job has 1 embedding worker, 1 PS, 2 ranks
-  ./tandem-node coordinator --file job.yaml
-  ./tandem-node loader --file job.yaml
+  ./tandem-node host --file job.yaml
+  ./tandem-node data-loader --file job.yaml
   ./tandem-node embedding-worker --file job.yaml
-  ./tandem-node ps --file job.yaml
+  ./tandem-node embedding-ps --file job.yaml
   ./tandem-node dense-ps --file job.yaml      # only where the mode is async-ps or ssp
-  ./tandem-node trainer --file job.yaml --index 0
-  ./tandem-node trainer --file job.yaml --index 1
+  ./tandem-node coordinator --file job.yaml   # only where the mode is ssp
+  ./tandem-node nn-worker --file job.yaml --index 0
+  ./tandem-node nn-worker --file job.yaml --index 1
 
-  # several machines: listen where the others can reach it, and say where the coordinator is
-  10.0.0.1$ ./tandem-node coordinator --file job.yaml --listen 10.0.0.1:7300
-  10.0.0.2$ ./tandem-node ps --file job.yaml --listen 10.0.0.2:7301 --coordinator 10.0.0.1:7300`
+  # several machines: listen where the others can reach it, and say where the host is
+  10.0.0.1$ ./tandem-node host --file job.yaml --listen 10.0.0.1:7300
+  10.0.0.2$ ./tandem-node embedding-ps --file job.yaml --listen 10.0.0.2:7301 --host 10.0.0.1:7300`
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
@@ -85,7 +98,7 @@ func (p *program) command() *cobra.Command {
 					names = append(names, sub.Name())
 				}
 			}
-			hint := "roles are " + strings.Join(names, ", ") + "; see --help"
+			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
 				return face.Misuse(hint, "no role")
 			}
@@ -93,26 +106,36 @@ func (p *program) command() *cobra.Command {
 		},
 	}
 	face.Manners(c, p.stdout, p.stderr)
-	c.AddCommand(p.coordinatorCommand())
+	c.AddCommand(p.hostCommand())
 	for _, r := range []struct {
-		name string
-		role msg.Role
+		name    string
+		aliases []string
+		role    msg.Role
 	}{
-		{"loader", msg.DataLoader}, {"embedding-worker", msg.EmbeddingWorker}, {"ps", msg.ParameterServer},
-		{"trainer", msg.NNWorker}, {"dense-ps", msg.DenseServer},
+		{"data-loader", []string{"loader"}, msg.DataLoader}, {"embedding-worker", nil, msg.EmbeddingWorker},
+		{"embedding-ps", []string{"ps"}, msg.ParameterServer}, {"nn-worker", []string{"trainer"}, msg.NNWorker},
+		{"dense-ps", nil, msg.DenseServer}, {"coordinator", nil, msg.Coordinator},
 	} {
-		c.AddCommand(p.roleCommand(r.name, r.role))
+		c.AddCommand(p.roleCommand(r.name, r.aliases, r.role))
 	}
 	return c
 }
 
 // roleCommand returns the command that plays a role.
-func (p *program) roleCommand(name string, r msg.Role) *cobra.Command {
+func (p *program) roleCommand(name string, aliases []string, r msg.Role) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: name, Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
+		Use: name, Aliases: aliases, Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.play(c.Context(), msg.Address{Role: r, Index: int32(f.index)}, f)
+			j, fingerprint, err := f.load()
+			if err != nil {
+				return err
+			}
+			rule, err := j.Training.Rule()
+			if r == msg.Coordinator && (err != nil || rule.Lead() == pace.Unbounded) {
+				return p.formerHost(c, j, fingerprint, f)
+			}
+			return p.play(c.Context(), msg.Address{Role: r, Index: int32(f.index)}, j, fingerprint, f)
 		},
 	}
 	fs := c.Flags()
@@ -120,8 +143,11 @@ func (p *program) roleCommand(name string, r msg.Role) *cobra.Command {
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
 	fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other roles reach this one; port 0 is any free one")
-	fs.StringVar(&f.coordinator, "coordinator", defaultHost, "HOST:PORT of the coordinator")
-	fs.DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait for the coordinator to be there")
+	fs.StringVar(&f.host, "host", defaultHost, "HOST:PORT of the host")
+	fs.StringVar(&f.host, "coordinator", defaultHost, "former name of --host")
+	fs.Lookup("coordinator").Hidden = true
+	fs.StringVar(&f.run, "run", "", "id of the run to join, which the host prints (default: the run that the host serves)")
+	fs.DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait for the host to be there")
 	fs.StringVar(&f.record, "record", "", "folder to record this role in, for cmd/sim replay")
 	return c
 }
@@ -148,10 +174,10 @@ func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 }
 
 // play plays a role until the run is over.
-func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
-	j, fingerprint, err := f.load()
-	if err != nil {
-		return err
+func (p *program) play(ctx context.Context, at msg.Address, j jobfile.Job, fingerprint []byte, f flags) error {
+	run, err := hex.DecodeString(f.run)
+	if err != nil || len(run) != 0 && len(run) != 16 {
+		return face.Misuse("give the id that the host prints", "--run %q is no id of a run", f.run)
 	}
 	var data []byte
 	if at.Role == msg.DataLoader {
@@ -168,10 +194,11 @@ func (p *program) play(ctx context.Context, at msg.Address, f flags) error {
 		return err
 	}
 	err = node.Run(ctx, node.Config{
-		Role: at, Listen: f.listen, Coordinator: f.coordinator, Patience: f.wait,
+		Role: at, Listen: f.listen, Host: f.host, Patience: f.wait, Run: run,
 		Job: fingerprint, Data: data, Training: j.Training,
 		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
+		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {
 			data, err := p.open(j, f)
 			if err != nil {

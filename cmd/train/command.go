@@ -14,6 +14,7 @@ import (
 	"tandem/algo/job"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
+	"tandem/runtime/launch"
 )
 
 // program is what the command needs of its surroundings.
@@ -45,6 +46,7 @@ type flags struct {
 	seeds      int
 	record     bool
 	processes  bool
+	limits     launch.Limits
 	cpuProfile string
 	precision  string
 }
@@ -61,9 +63,9 @@ Paths in it are relative to the folder in the environment variable TANDEM_DATA,
 or to the file's own folder where that is not set. Flags change the job; without
 them a job file trains in its own mode, with its own settings.
 
-With --processes every data loader, embedding worker, PS and NN worker is a
-process of its own on this machine (cmd/node), and they talk over gRPC. Only
-sequential training, which has no roles, and the logistic regression stay here.
+With --processes every role is a process of its own on this machine (cmd/node),
+and they talk over gRPC; this process is their host. Only sequential training,
+which has no roles, and the logistic regression stay here.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers; the points of evaluations during
@@ -113,6 +115,7 @@ func (p *program) command() *cobra.Command {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
 	fs.BoolVar(&f.processes, "processes", false, "train with a process for every role")
+	f.limitFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
@@ -141,6 +144,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		if slices.Contains(f.modes[:i], mode) {
 			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)
 		}
+	}
+	if err := f.checkLimits(c.Flags()); err != nil {
+		return j, err
 	}
 	if f.delayDense && len(f.delays) == 0 {
 		return j, face.Misuse(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")

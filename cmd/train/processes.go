@@ -1,33 +1,54 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
 	"tandem/algo/msg"
+	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/coord"
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
 )
 
 // commands are the roles' names in cmd/node.
 var commands = map[msg.Role]string{
-	msg.DataLoader: "loader", msg.EmbeddingWorker: "embedding-worker", msg.ParameterServer: "ps",
-	msg.NNWorker: "trainer", msg.DenseServer: "dense-ps",
+	msg.DataLoader: "data-loader", msg.EmbeddingWorker: "embedding-worker", msg.ParameterServer: "embedding-ps",
+	msg.NNWorker: "nn-worker", msg.DenseServer: "dense-ps", msg.Coordinator: "coordinator",
+}
+
+// limitFlags registers the flags of what a run in processes bears.
+func (f *flags) limitFlags(fs *pflag.FlagSet) {
+	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: how long a process may be silent")
+}
+
+// checkLimits refuses limits that cannot be, or that nothing obeys.
+func (f *flags) checkLimits(fs *pflag.FlagSet) error {
+	for _, name := range []string{"hang-limit"} {
+		if fs.Changed(name) && !f.processes {
+			return face.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
+		}
+	}
+	if err := f.limits.Validate(); err != nil {
+		return face.Misuse("see --help", "%v", err)
+	}
+	return nil
 }
 
 // inProcesses returns a runner that has a process for every role, on this
 // machine. All read the job, resolved, from one file. If they record, each
 // records its role.
-func (p *program) inProcesses(dataDir string, record bool) runner {
+func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits) runner {
 	return func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
 		program, err := launch.FindNode()
 		if err != nil {
@@ -54,9 +75,13 @@ func (p *program) inProcesses(dataDir string, record bool) runner {
 		options := launch.Options{
 			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
-			Command: func(at msg.Address, host string) []string {
-				return append([]string{program, commands[at.Role], "--index", strconv.Itoa(int(at.Index)), "--coordinator", host}, flags...)
+			Command: func(s launch.Start) []string {
+				return append([]string{
+					program, commands[s.Role.Role], "--index", strconv.Itoa(int(s.Role.Index)),
+					"--host", s.Host, "--run", hex.EncodeToString(s.Run[:]),
+				}, flags...)
 			},
+			Stderr: p.stderr, Prefix: "train: ", Limits: limits,
 		}
 		if !record {
 			return launched(ctx, options, source, test, o)
@@ -65,9 +90,9 @@ func (p *program) inProcesses(dataDir string, record bool) runner {
 		if err != nil {
 			return nil, err
 		}
-		options.Recorder, flags = folder, append(flags, "--record", recordingOf(j.Training, results))
+		flags = append(flags, "--record", recordingOf(j.Training, results))
 		result, err := launched(ctx, options, source, test, o)
-		if err := cmp.Or(err, folder.Close()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		return result, folder.Measured(result.Staleness)

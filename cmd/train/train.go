@@ -107,7 +107,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			switch {
 			case t.Mode == job.Sequential: // it has no roles to be elsewhere, or to be recorded
 			case f.processes:
-				run = p.inProcesses(dataDir, f.record)
+				run = p.inProcesses(dataDir, f.record, f.limits)
 			case f.record:
 				run = recorded
 			}

@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
@@ -38,14 +40,23 @@ type run struct {
 	ended   chan error
 }
 
-// start hosts a run of three roles.
-func start(t *testing.T) *run {
+// start hosts a run of three roles. change, if not nil, may alter its plan.
+func start(t *testing.T, change func(*Plan)) *run {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t, NewHost(listener, Plan{Job: ours, Data: data, Roles: []msg.Address{loader, server, trainer}, Schema: schema, Steps: 7}),
-		listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
+	plan := Plan{
+		Job: ours, Data: data, Roles: []msg.Address{loader, server, trainer}, Ranks: 1, Schema: schema, Steps: 7,
+	}
+	if change != nil {
+		change(&plan)
+	}
+	host, err := NewHost(listener, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t, host, listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
 	go func() {
 		err := r.host.Train(context.Background(), Watch{
 			ClusterWatch: train.ClusterWatch{
@@ -91,7 +102,9 @@ func (r *run) all() map[msg.Address]*Member {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		want := &Welcome{Peers: map[msg.Address]string{loader: "127.0.0.1:1000", server: "127.0.0.1:1002", trainer: "127.0.0.1:1003"}, Schema: schema, Steps: 7}
+		want := &Welcome{Run: r.host.Run(), Peers: map[msg.Address]Peer{
+			loader: {Address: "127.0.0.1:1000"}, server: {Address: "127.0.0.1:1002"}, trainer: {Address: "127.0.0.1:1003"},
+		}, Schema: schema, Steps: 7}
 		if diff := cmp.Diff(want, w); diff != "" {
 			r.t.Errorf("%v: %s", at, diff)
 		}
@@ -115,7 +128,7 @@ func (numbers) Network() (work.DenseValues, error) {
 
 // A whole run, from the first role that joins to the last that leaves.
 func TestRun(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
 	left := make(chan error, 3)
 	for at, m := range members {
@@ -135,8 +148,8 @@ func TestRun(t *testing.T) {
 		order = append(order, record.String())
 	}
 	if diff := cmp.Diff([]string{
-		"data loader 0: batch-read rank 0 step 1", "embedding PS 0: batch-read rank 2 step 1", "NN worker 0: batch-read rank 3 step 1",
-		"data loader 0: batch-read rank 0 step 2", "embedding PS 0: batch-read rank 2 step 2", "NN worker 0: batch-read rank 3 step 2",
+		"data loader 0: batch-read rank 0 step 1", "embedding PS 0: batch-read rank 0 step 1", "NN worker 0: batch-read rank 0 step 1",
+		"data loader 0: batch-read rank 0 step 2", "embedding PS 0: batch-read rank 0 step 2", "NN worker 0: batch-read rank 0 step 2",
 	}, order); diff != "" {
 		t.Error(diff)
 	}
@@ -166,11 +179,16 @@ func TestRun(t *testing.T) {
 }
 
 // play is a role that does as it should.
-func play(at msg.Address, m *Member) (err error) {
-	defer func() { err = m.Leave(err) }()
+func play(at msg.Address, m *Member) error {
 	if _, err := m.Ready(numbers{}); err != nil {
-		return err
+		return m.Leave(err)
 	}
+	return finish(at, m)
+}
+
+// finish is the rest of what it does, from the first step on.
+func finish(at msg.Address, m *Member) (err error) {
+	defer func() { err = m.Leave(err) }()
 	if at == trainer {
 		if err := errors.Join(m.BeforeStep(3), m.Progress(4)); err != nil {
 			return err
@@ -181,15 +199,17 @@ func play(at msg.Address, m *Member) (err error) {
 	}
 	var missed metric.Histogram
 	missed.Add(5)
-	rank := int32(at.Role)
-	return m.Report(train.Report{Digest: uint64(at.Role), Rows: 9, Missed: missed}, []event.Record{
-		{At: 10 + 1, Kind: event.BatchRead, Rank: rank, Step: 1}, {At: 20, Kind: event.BatchRead, Rank: rank, Step: 2},
-	}, numbers{})
+	for _, r := range []event.Record{{At: 10 + 1, Kind: event.BatchRead, Step: 1}, {At: 20, Kind: event.BatchRead, Step: 2}} {
+		if err := m.Records([]event.Record{r}); err != nil {
+			return err
+		}
+	}
+	return m.Report(train.Report{Digest: uint64(at.Role), Rows: 9, Missed: missed}, numbers{})
 }
 
 // A role that does not belong is told why, and the others wait for the right one.
 func TestRefusals(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	r.host.build = "abc"
 	first := r.join(loader)
 	for _, c := range []struct {
@@ -197,17 +217,24 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Role: toRole(server), Protocol: protocol + 1, Job: ours},
-			"embedding PS 0 speaks version 2 of the protocol, the coordinator version 1: start all roles from one build"},
+			"embedding PS 0 speaks version 3 of the protocol, the host version 2: start all roles from one build"},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Build: "def", Job: ours},
-			"embedding PS 0 was built from commit def, the coordinator from abc: start all roles from one build"},
+			"embedding PS 0 was built from commit def, the host from abc: start all roles from one build"},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: []byte("yours")},
-			"embedding PS 0 was started with another job than the coordinator: give every role the same job file"},
+			"embedding PS 0 was started with another job than the host: give every role the same job file"},
 		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: protocol, Job: ours},
 			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
-		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200 is unknown: start all roles from one build"},
+		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Role: &control.Role{Kind: 256 + 2}, Protocol: protocol, Job: ours},
+			"role 258, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
+			"embedding PS 0 belongs to run 00000000000000000000000000000000, the host serves run " +
+				fmt.Sprintf("%x: two runs share an address, give each its own", r.host.Run())},
+		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Address: "nowhere"},
+			`embedding PS 0 gives "nowhere" as its address: want HOST:PORT`},
 		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: []byte("yours")},
-			"data loader 0 reads other data than the coordinator: give both the same files, under the paths of the job file"},
-		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: data},
+			"data loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
+		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
 			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
@@ -228,7 +255,7 @@ func TestRefusals(t *testing.T) {
 
 // A role that leaves before all are here may come again.
 func TestRoleMayComeAgain(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	m := r.join(server)
 	<-r.watched // nobody is there
 	<-r.watched // it is
@@ -239,7 +266,7 @@ func TestRoleMayComeAgain(t *testing.T) {
 
 // When a role is gone, every other hears which within 5 s.
 func TestDeathIsToldToAll(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
 	members[server].conn.Close()
 	const want = "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"
@@ -264,34 +291,33 @@ func mustEnd(t *testing.T, m *Member, want string) {
 	}
 }
 
-// A role that has lost another is faster than the host, and yet the reason is the
+// A role that has lost another may be faster than the host, and yet the reason is the
 // death of that other.
 func TestLossIsExplained(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
-	go func() {
-		time.Sleep(grace / 3)
-		members[server].conn.Close()
-	}()
-	err := members[trainer].Leave(&Lost{Role: server.String(), Err: errors.New("lost it")})
-	if want := "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"; err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	if err := members[trainer].Lost(server, 0, errors.New("lost it")); err != nil {
+		t.Fatal(err)
 	}
-	mustEnd(t, members[loader], err.Error())
+	members[server].conn.Close()
+	const want = "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"
+	mustEnd(t, members[trainer], want)
+	mustEnd(t, members[loader], want)
 }
 
-// A role that is lost to another alone is no death: the connection is at fault.
+// If neither end of a lost connection is dead, the connection is at fault.
 func TestLossWithoutDeath(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
-	if err := members[trainer].Leave(&Lost{Role: server.String(), Err: errors.New("cannot reach it")}); err.Error() != "cannot reach it" {
-		t.Error(err)
+	if err := members[trainer].Lost(server, 0, errors.New("cannot reach it")); err != nil {
+		t.Fatal(err)
 	}
 	mustEnd(t, members[server], "cannot reach it")
+	mustEnd(t, members[trainer], "cannot reach it")
 }
 
 func TestFailureIsToldToAll(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
 	if err := members[loader].Leave(errors.New("disk on fire")); err.Error() != "disk on fire" {
 		t.Error(err)
@@ -301,7 +327,7 @@ func TestFailureIsToldToAll(t *testing.T) {
 
 // When the host is gone, every role leaves by itself.
 func TestRolesNoticeTheEndOfTheHost(t *testing.T) {
-	r := start(t)
+	r := start(t, nil)
 	members := r.all()
 	r.host.server.Stop()
 	for at, m := range members {
@@ -320,38 +346,40 @@ func TestJoinNeedsAHost(t *testing.T) {
 	}
 	listener.Close()
 	_, err = Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, 300*time.Millisecond)
-	if err == nil || !strings.HasPrefix(err.Error(), "no coordinator answers at 127.0.0.1:") {
+	if err == nil || !strings.HasPrefix(err.Error(), "no host answers at 127.0.0.1:") {
 		t.Error(err)
 	}
 }
 
 // A host that says nothing, as one whose machine is gone, is gone, even if a role
-// is about to tell it more than the connection holds.
-func TestSilentHostIsGone(t *testing.T) {
-	t.Parallel()
+// is about to send it more than the connection holds.
+func TestSilentHostHangs(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	silent := joinStream
 	silent.Handler = func(_ any, stream grpc.ServerStream) error {
+		err := stream.SendHeader(metadata.Pairs(protocolKey, "2", hangKey, "200ms"))
 		<-stream.Context().Done()
-		return nil
+		return err
 	}
 	host := grpc.NewServer()
-	host.RegisterService(&grpc.ServiceDesc{ServiceName: service.ServiceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{silent}}, nil)
+	host.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service.ServiceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{silent},
+	}, nil)
 	go func() { _ = host.Serve(listener) }() // it ends with Stop
 	defer host.Stop()
 	m, err := Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan struct{})
+	sent := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(sent)
 		for m.Progress(1) == nil {
 		}
 	}()
-	mustEnd(t, m, errSilent.Error())
-	<-told
+	mustEnd(t, m, "the host at "+listener.Addr().String()+" hangs: it has not answered for 200ms")
+	<-sent
 }

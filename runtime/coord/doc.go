@@ -1,7 +1,8 @@
 // Package coord keeps the processes of one run together. The Host gathers one
-// member for every role, tells all of them when to begin, stop and leave, reads
-// what they hold, and stops all when one is lost; every member leaves by itself
-// when the Host is. The data of a run do not pass through here.
+// member for every role, says when to begin, stop and leave, reads what the roles
+// hold, and lets roles that can restart come back after their death. It ends the
+// run when another role dies; every member leaves by itself when the Host is gone.
+// The data of a run do not pass through here.
 package coord
 
 import (
@@ -15,32 +16,52 @@ import (
 	"tandem/runtime/coord/control"
 )
 
-// protocol is the version of all that processes say to each other. It changes
-// with every change that an older process would not understand.
-const protocol = 1
+// protocol is the version of the control messages and their meaning. It rises with
+// every change that an older process would not understand.
+const protocol = 2
 
-// Both sides notice a broken connection at once; a silent one, of a machine that
-// is gone or a process that is stopped, after silence, which is below the 5 s
-// that a cluster may take to notice.
+// Defaults of the limits of a Plan.
 const (
-	beat    = time.Second
-	silence = 3 * time.Second
+	DefaultHangLimit   = 5 * time.Second
+	DefaultReturnLimit = 30 * time.Second
+	DefaultDeathsMax   = 10
 )
 
-// messageMax is the size of a message that is accepted: the dense network at the
-// end of a run is one.
-const messageMax = 1 << 30
+const (
+	// messageMax is the size in bytes of a message that is accepted from a member:
+	// the dense network at the end of a run is one message.
+	messageMax = 1 << 30
+	// introductionMax is the number of bytes that are read from a stream before its
+	// role is admitted: headers with its Hello, and as much of what follows.
+	introductionMax = 64 << 10
+)
+
+// The headers of a stream. A role opens it with its Hello; the host answers with the
+// version of its protocol and its limit for silence, before it admits the role.
+const (
+	helloKey    = "tandem-hello-bin"
+	protocolKey = "tandem-protocol"
+	hangKey     = "tandem-hang-limit"
+)
 
 // joinName is the one method: a stream from every role.
 const joinName = "/tandem.control.Host/Join"
 
 var joinStream = grpc.StreamDesc{StreamName: "Join", ServerStreams: true, ClientStreams: true, Handler: join}
 
-var service = grpc.ServiceDesc{ServiceName: "tandem.control.Host", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{joinStream}}
+var service = grpc.ServiceDesc{
+	ServiceName: "tandem.control.Host", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{joinStream},
+}
 
 func dial(address string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)))
+}
+
+// CanRestart reports whether roles of a kind may die and come back during training.
+func CanRestart(r msg.Role) bool {
+	return r == msg.DataLoader || r == msg.EmbeddingWorker || r == msg.Coordinator
 }
 
 // Build returns the commit that this program was built from, or "" if that is
@@ -66,6 +87,10 @@ func toRole(a msg.Address) *control.Role {
 	return &control.Role{Kind: uint32(a.Role), Index: a.Index}
 }
 
-func fromRole(r *control.Role) msg.Address {
-	return msg.Address{Role: msg.Role(r.GetKind()), Index: r.GetIndex()}
+// fromRole returns the address that a message names; ok is false if it is of no
+// role that this build knows.
+func fromRole(r *control.Role) (a msg.Address, ok bool) {
+	kind := r.GetKind()
+	a = msg.Address{Role: msg.Role(kind), Index: r.GetIndex()}
+	return a, uint32(a.Role) == kind && a.Role.Known() && a.Index >= 0
 }

@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"fmt"
 
 	"tandem/algo/msg"
 	"tandem/algo/work"
@@ -18,36 +17,33 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 	if len(signs) == 0 {
 		return nil
 	}
-	m := h.members[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
+	s := h.seats[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
 	dim := len(dst) / len(signs)
 	for len(signs) > 0 {
 		n := min(len(signs), peekMax)
-		m.values = nil
-		m.tell(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: &control.PeekRows{Signs: signs[:n]}}})
-		for m.values == nil {
-			if err := h.take(ctx); err != nil {
+		s.asked, s.values = n*dim, nil
+		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: &control.PeekRows{Signs: signs[:n]}}})
+		for s.values == nil {
+			if err := h.next(ctx); err != nil {
 				return err
 			}
 		}
-		if len(m.values) != n*dim {
-			return fmt.Errorf("%v has answered %d values for %d rows of %d", m.at, len(m.values), n, dim)
-		}
-		copy(dst, m.values)
+		copy(dst, s.values)
 		signs, dst = signs[n:], dst[n*dim:]
 	}
 	return nil
 }
 
-// PeekDensePart copies what a holder has of the dense network, likewise: see
-// work.Performer.DenseHolders.
+// PeekDensePart copies what a holder has of the dense network, at the times at which
+// PeekRows does: see work.Performer.DenseHolders.
 func (h *Host) PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error) {
-	m := h.members[at]
-	m.network = nil
-	m.tell(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: &control.PeekNetwork{}}})
-	for m.network == nil {
-		if err := h.take(ctx); err != nil {
+	s := h.seats[at]
+	s.looking, s.network = true, nil
+	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: &control.PeekNetwork{}}})
+	for s.network == nil {
+		if err := h.next(ctx); err != nil {
 			return work.DenseValues{}, err
 		}
 	}
-	return *m.network, nil
+	return *s.network, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -40,6 +41,9 @@ type setting struct {
 	Steps    int
 	Alive    string // if not empty, where to hold a connection as long as it lives
 	Record   string // if not empty, the folder to record in
+	Panic    string // if not empty, the name of the role that panics in its second step
+
+	stderr io.Writer // of the launcher
 }
 
 const settingName = "TANDEM_LAUNCH_TEST"
@@ -70,7 +74,7 @@ func play(what string, args []string) error {
 		return err
 	}
 	return node.Run(context.Background(), node.Config{
-		Role: at, Listen: "127.0.0.1:0", Coordinator: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Role: at, Listen: "127.0.0.1:0", Host: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
 		Recorder: recorder,
 		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
@@ -114,14 +118,10 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	if err != nil {
 		return nil, err
 	}
-	recorder, err := s.recorder()
-	if err != nil {
-		return nil, err
-	}
 	c := New(Options{
-		Recorder: recorder,
-		Listen:   "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
-		Command: func(at msg.Address, host string) []string { return command("role", at, host) },
+		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
+		Command: func(s Start) []string { return command("role", s) },
+		Stderr:  s.stderr,
 	})
 	if change != nil {
 		change(c)
@@ -133,8 +133,8 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	return result, err
 }
 
-func command(what string, at msg.Address, host string) []string {
-	return []string{os.Args[0], "play", what, strconv.Itoa(int(at.Role)), strconv.Itoa(int(at.Index)), host}
+func command(what string, s Start) []string {
+	return []string{os.Args[0], "play", what, strconv.Itoa(int(s.Role.Role)), strconv.Itoa(int(s.Role.Index)), s.Host}
 }
 
 const batchSize = 32

@@ -1,8 +1,10 @@
 // Package launch has a training run in processes of their own: it hosts the run
-// and, on one machine, starts and stops a process for every role.
+// and, on one machine, starts a process for every role, restarts those that can
+// restart when they die, and stops all at the end.
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +19,6 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/runtime/coord"
-	"tandem/runtime/live"
-	"tandem/runtime/node"
 	"tandem/runtime/train"
 )
 
@@ -28,52 +28,98 @@ type Options struct {
 	Training job.Training
 	Job      []byte // fingerprint of the resolved job
 	Data     []byte // fingerprint of its data files
-	// Command returns the program and arguments that play a role, for a host that
-	// listens at an address. Nil: the processes are started by others.
-	Command func(at msg.Address, host string) []string
-	// Recorder, if not nil, keeps what happens to the role in this process, if there
-	// is one; Command has the others recorded.
-	Recorder live.Recorder
+	// Command returns the program and arguments that play a role. Nil: the processes are
+	// started by others.
+	Command func(Start) []string
 	// Environment of the processes, in addition to this one's, as KEY=VALUE.
 	Environment []string
-	// Gathering, if not nil, is told the roles that have yet to join.
-	Gathering func(host string, missing []msg.Address)
+	// Gathering, if not nil, is called with the roles that have yet to join.
+	Gathering func(host string, run [16]byte, missing []msg.Address)
+	// Stderr, if not nil, takes lines about refusals, deaths and returns, each after Prefix,
+	// and the stacks of processes that panic.
+	Stderr io.Writer
+	Prefix string
+	Limits
+}
+
+// Limits are what a run bears. The zero value of each is its default.
+type Limits struct {
+	Hang   time.Duration // how long a process may be silent: coord.DefaultHangLimit
+	Return time.Duration // how long a role that died may take to be ready again: coord.DefaultReturnLimit
+}
+
+// limitMin is the least limit that scheduling alone does not break.
+const limitMin = 100 * time.Millisecond
+
+// Validate returns an error that names the limit that cannot be.
+func (l Limits) Validate() error {
+	for name, limit := range map[string]time.Duration{"hang-limit": l.Hang, "return-limit": l.Return} {
+		if limit != 0 && limit < limitMin {
+			return fmt.Errorf("%s = %v; want at least %v", name, limit, limitMin)
+		}
+	}
+	return nil
+}
+
+// Start is what the process of a role needs to know.
+type Start struct {
+	Role msg.Address
+	Host string   // HOST:PORT of the host
+	Run  [16]byte // id of the run
 }
 
 // Cluster is a train.Cluster. It is for one run.
 type Cluster struct {
 	*coord.Host
 	options   Options
-	processes []*process
-	own       sync.WaitGroup // the role in this process, if there is one
-	leave     context.CancelFunc
+	address   string // of the host
+	stderr    sync.Mutex
+	mu        sync.Mutex
+	processes map[msg.Address]*process // by role: the last that was started
 }
 
 // New returns the processes of a run, before their start.
-func New(o Options) *Cluster { return &Cluster{options: o, leave: func() {}} }
+func New(o Options) *Cluster {
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	return &Cluster{options: o, processes: map[msg.Address]*process{}}
+}
 
 // Train implements train.Cluster.
 func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, watch train.ClusterWatch) error {
+	if err := c.options.Limits.Validate(); err != nil {
+		return err
+	}
 	listener, err := Listen(c.options.Listen)
 	if err != nil {
 		return err
 	}
-	address := listener.Addr().String()
-	plan := coord.Plan{Job: c.options.Job, Data: c.options.Data, Schema: schema, Steps: int(cfg.Steps)}
+	c.address = listener.Addr().String()
+	plan := coord.Plan{
+		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Schema: schema, Steps: int(cfg.Steps),
+		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, Log: c.log,
+	}
 	for _, r := range role.New(cfg) {
 		plan.Roles = append(plan.Roles, r.Address())
 	}
-	c.Host = coord.NewHost(listener, plan)
-	run, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	if err := c.start(run, plan.Roles, address, fail); err != nil {
-		return err
+	if c.Host, err = coord.NewHost(listener, plan); err != nil {
+		return cmp.Or(err, listener.Close())
 	}
-	err = c.Host.Train(run, coord.Watch{ClusterWatch: watch, Gathering: func(missing []msg.Address) {
+	all := coord.Watch{ClusterWatch: watch, Gathering: func(missing []msg.Address) {
 		if c.options.Gathering != nil {
-			c.options.Gathering(address, missing)
+			c.options.Gathering(c.address, c.Host.Run(), missing)
 		}
-	}})
+	}}
+	if c.options.Command != nil {
+		all.Died, all.Restart = c.died, c.restart
+		for _, at := range plan.Roles {
+			if err := c.start(at, 0); err != nil {
+				return fmt.Errorf("cannot start %v: %w", at, err)
+			}
+		}
+	}
+	err = c.Host.Train(ctx, all)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
@@ -89,39 +135,54 @@ func Listen(address string) (net.Listener, error) {
 	return listener, err
 }
 
-// start starts the processes of all roles. Coordinator, the role, is part of the
-// host.
-func (c *Cluster) start(ctx context.Context, roles []msg.Address, host string, fail context.CancelCauseFunc) error {
-	for _, at := range roles {
-		if at.Role == msg.Coordinator {
-			c.play(ctx, at, host, fail)
-			continue
-		}
-		if c.options.Command == nil {
-			continue
-		}
-		p, err := startProcess(at, c.options.Command(at, host), c.options.Environment, fail)
-		if err != nil {
-			return fmt.Errorf("cannot start %v: %w", at, err)
-		}
-		c.processes = append(c.processes, p)
+// start starts the process of an incarnation of a role.
+func (c *Cluster) start(at msg.Address, incarnation uint32) error {
+	command := c.options.Command(Start{at, c.address, c.Host.Run()})
+	p, err := startProcess(at, incarnation, command, c.options.Environment, c.panicked, func(p *process) {
+		c.Host.Ended(p.at, p.incarnation, p.why)
+	})
+	if err != nil {
+		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[at] = p
 	return nil
 }
 
-// play has a role in this process.
-func (c *Cluster) play(ctx context.Context, at msg.Address, host string, fail context.CancelCauseFunc) {
-	own, _, _ := net.SplitHostPort(host) // the listener's: it can be split
-	ctx, c.leave = context.WithCancel(context.WithoutCancel(ctx))
-	c.own.Go(func() {
-		err := node.Run(ctx, node.Config{
-			Role: at, Listen: net.JoinHostPort(own, "0"), Coordinator: host, Patience: time.Second,
-			Job: c.options.Job, Training: c.options.Training, Recorder: c.options.Recorder,
-		})
-		if err != nil {
-			fail(err)
-		}
-	})
+// running returns the process of a role that was started last.
+func (c *Cluster) running(at msg.Address) *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.processes[at]
+}
+
+// died returns why the process of a role has ended: see coord.Watch.
+func (c *Cluster) died(at msg.Address, incarnation uint32) string {
+	if p := c.running(at); p.incarnation == incarnation {
+		return p.reason()
+	}
+	return ""
+}
+
+// restart starts a role again, whose process may hang or be about to leave.
+func (c *Cluster) restart(at msg.Address, incarnation uint32) error {
+	c.running(at).kill()
+	return c.start(at, incarnation)
+}
+
+// log writes a line.
+func (c *Cluster) log(line string) {
+	c.stderr.Lock()
+	defer c.stderr.Unlock()
+	fmt.Fprintln(c.options.Stderr, c.options.Prefix+line)
+}
+
+// panicked shows the stack of a process.
+func (c *Cluster) panicked(p *process, stack string) {
+	c.stderr.Lock()
+	defer c.stderr.Unlock()
+	fmt.Fprintf(c.options.Stderr, "%s%v has ended with a panic:\n%s", c.options.Prefix, p, stack)
 }
 
 // Close implements train.Cluster.
@@ -129,24 +190,24 @@ func (c *Cluster) Close(failed error) {
 	if c.Host != nil {
 		c.Host.Close(failed)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var leaving sync.WaitGroup
 	for _, p := range c.processes {
 		leaving.Go(p.end)
 	}
 	leaving.Wait()
-	c.leave()
-	c.own.Wait()
 }
 
 var _ train.Cluster = (*Cluster)(nil)
 
 // Waiting returns a Gathering that writes, once and a line each, what a person
 // who starts the processes by hand needs to know.
-func Waiting(w io.Writer) func(host string, missing []msg.Address) {
+func Waiting(w io.Writer) func(host string, run [16]byte, missing []msg.Address) {
 	before := 0
-	return func(host string, missing []msg.Address) {
+	return func(host string, run [16]byte, missing []msg.Address) {
 		if before == 0 {
-			fmt.Fprintf(w, "waiting for %d roles at %s\n", len(missing), host)
+			fmt.Fprintf(w, "waiting for %d roles at %s, run %x\n", len(missing), host, run)
 		} else if len(missing) < before {
 			fmt.Fprintf(w, "%d more; next: %v\n", len(missing), missing[0])
 		}

@@ -201,11 +201,11 @@ func TestFaultsAtTheStart(t *testing.T) {
 	defer busy.Close()
 	only := func(role msg.Role, what string) func(*Cluster) {
 		return func(c *Cluster) {
-			c.options.Command = func(at msg.Address, host string) []string {
-				if at == (msg.Address{Role: role, Index: 1}) {
-					return command(what, at, host)
+			c.options.Command = func(s Start) []string {
+				if s.Role == (msg.Address{Role: role, Index: 1}) {
+					return command(what, s)
 				}
-				return command("role", at, host)
+				return command("role", s)
 			}
 		}
 	}
@@ -215,9 +215,9 @@ func TestFaultsAtTheStart(t *testing.T) {
 	}{
 		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, "for the roles: address already in use; choose another port"},
 		"program": {func(c *Cluster) {
-			c.options.Command = func(msg.Address, string) []string { return []string{"/no/such/program"} }
+			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
 		}, "cannot start data loader 0: "},
-		"words":       {only(msg.NNWorker, "x"), "NN worker 1 was started with another job than the coordinator: give every role the same job file"},
+		"words":       {only(msg.NNWorker, "x"), "NN worker 1 was started with another job than the host: give every role the same job file"},
 		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding PS 1 at 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {

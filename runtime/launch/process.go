@@ -1,66 +1,84 @@
 package launch
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
 	"tandem/algo/msg"
 )
 
-// process is the process of one role.
+// process is the process of one incarnation of a role.
 type process struct {
-	at     msg.Address
-	cmd    *exec.Cmd
-	stderr tail
-	ended  chan struct{}
-	ending chan struct{} // closed when it may end
+	at          msg.Address
+	incarnation uint32
+	cmd         *exec.Cmd
+	words       words
+	ended       chan struct{} // closed when it has ended; then:
+	why         string        // in one line
+	ending      chan struct{} // closed when it may end
+	mayEnd      func()        // closes ending
 }
 
-// startProcess starts the process of a role. If it ends before end is called,
-// the run fails, with its last words.
-func startProcess(at msg.Address, command, environment []string, fail context.CancelCauseFunc) (*process, error) {
-	p := &process{at: at, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{}), ending: make(chan struct{})}
+// startProcess starts the process of a role. Panicked is called with the stack if it
+// panics. Ended is called if it ends, after
+// its last words have had time to reach the host, unless it may end by then.
+func startProcess(at msg.Address, incarnation uint32, command, environment []string,
+	panicked func(p *process, stack string), ended func(*process)) (*process, error) {
+	p := &process{
+		at: at, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
+		ended: make(chan struct{}), ending: make(chan struct{}),
+	}
+	p.mayEnd = sync.OnceFunc(func() { close(p.ending) })
 	p.cmd.Env = append(os.Environ(), environment...)
-	p.cmd.Stderr = &p.stderr
+	p.cmd.Stderr = &p.words
 	apart(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go p.watch(fail)
+	go func() {
+		p.wait(panicked)
+		select {
+		case <-p.ending:
+		case <-time.After(hearing):
+			ended(p)
+		}
+	}()
 	return p, nil
 }
 
 // hearing is how long the host may take to hear from a role why it left, after
-// its process has ended.
+// its process has ended, and how long it may take to learn that the process has.
 const hearing = 500 * time.Millisecond
 
-// watch waits for the end of the process.
-func (p *process) watch(fail context.CancelCauseFunc) {
+// wait waits for the end of the process.
+func (p *process) wait(panicked func(p *process, stack string)) {
 	err := p.cmd.Wait()
-	close(p.ended)
-	select {
-	case <-p.ending:
-	case <-time.After(hearing):
-		fail(p.death(err))
+	var stack string
+	p.why, stack = p.words.end()
+	switch {
+	case p.why != "":
+	case err != nil:
+		p.why = err.Error()
+	default:
+		p.why = "it has left before the end"
 	}
+	if stack != "" {
+		panicked(p, stack)
+	}
+	close(p.ended)
 }
 
-// death describes an end that nobody asked for.
-func (p *process) death(err error) error {
-	words := p.stderr.last()
-	switch {
-	case words != "":
-		return fmt.Errorf("%s", strings.TrimPrefix(words, "node: error: "))
-	case err != nil:
-		return fmt.Errorf("%v has died: %w", p.at, err)
+// reason returns why the process has ended, "" if it does not end soon.
+func (p *process) reason() string {
+	select {
+	case <-p.ended:
+		return p.why
+	case <-time.After(hearing):
+		return ""
 	}
-	return fmt.Errorf("%v has left before the end", p.at)
 }
 
 // leaveMax is how long a process may take to leave when the host is closed.
@@ -68,45 +86,25 @@ const leaveMax = 3 * time.Second
 
 // end waits for the process to leave by itself, and kills it if it does not.
 func (p *process) end() {
-	close(p.ending)
+	p.mayEnd()
 	select {
 	case <-p.ended:
 	case <-time.After(leaveMax):
-		// An error says that it has left at last.
-		_ = p.cmd.Process.Kill()
-		<-p.ended
+		p.kill()
 	}
 }
 
-// tail keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
+// kill ends the process at once.
+func (p *process) kill() {
+	p.mayEnd()
+	_ = p.cmd.Process.Kill() // an error says that it has ended by itself
+	<-p.ended
 }
 
-const tailMax = 1 << 14
-
-// Write implements io.Writer.
-func (t *tail) Write(text []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, text...)
-	t.text = t.text[max(0, len(t.text)-tailMax):]
-	return len(text), nil
-}
-
-// last returns the line that says best why a process has ended: the one with its
-// error, else the first of a panic, else the last.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(string(bytes.TrimSpace(t.text)), "\n")
-	for _, prefix := range []string{"node: error: ", "panic: ", "fatal error: "} {
-		for _, line := range lines {
-			if strings.HasPrefix(line, prefix) {
-				return line
-			}
-		}
+// String names the process in lines for people.
+func (p *process) String() string {
+	if p.incarnation == 0 {
+		return p.at.String()
 	}
-	return lines[len(lines)-1]
+	return fmt.Sprintf("%v, incarnation %d", p.at, p.incarnation)
 }

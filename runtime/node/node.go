@@ -3,12 +3,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"tandem/algo/batch"
@@ -21,41 +21,43 @@ import (
 	"tandem/runtime/live"
 	"tandem/runtime/train"
 	"tandem/runtime/transport"
-	"tandem/runtime/wire"
 )
 
 // Config is one role of a run.
 type Config struct {
-	Role        msg.Address
-	Listen      string        // HOST:PORT for the data of other roles; port 0 is any free one
-	Coordinator string        // HOST:PORT of the run's host
-	Patience    time.Duration // how long to wait for the host to be there
-	Job         []byte        // fingerprint of the resolved job
-	Data        []byte        // fingerprint of the data files; nil unless the role is the data loader
-	Training    job.Training
-	Machine     work.Machine
-	Recorder    live.Recorder // if not nil, keeps all that happens to the role
+	Role     msg.Address
+	Listen   string        // HOST:PORT for the data of other roles; port 0 is any free one
+	Host     string        // HOST:PORT of the run's host
+	Patience time.Duration // how long to wait for the host to be there
+	Run      []byte        // id of the run; nil: whichever run the host serves
+	Job      []byte        // fingerprint of the resolved job
+	Data     []byte        // fingerprint of the data files; nil unless the role is the data loader
+	Training job.Training
+	Machine  work.Machine
+	Recorder live.Recorder // if not nil, keeps all that happens to the role
+	// Log, if not nil, takes lines about what was refused.
+	Log func(line string)
 	// Open returns the rows for training. Only the data loader opens them.
 	Open func() (batch.Source, error)
 }
 
-const (
-	// reachMax is how long other roles, which have joined, may take to answer.
-	reachMax = 3 * time.Second
-	// stopMax is how long the work in hand may hold up the end of a failed run.
-	stopMax = time.Second
-)
+// stopMax is how long the work in hand may hold up the end of a failed run.
+const stopMax = time.Second
 
 // Run plays the role until the run is over. The error says why it failed, here or
 // elsewhere. It returns within 5 seconds of the end of ctx or of the host.
 func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, built: make(chan struct{})}
-	data, err := transport.Listen(c.Listen, transport.Options{Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n})
+	data, err := transport.Listen(c.Listen, transport.Options{
+		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
+		Restartable: func(at msg.Address) bool { return coord.CanRestart(at.Role) },
+	})
 	if err != nil {
 		return fmt.Errorf("%v: %w", c.Role, err)
 	}
 	n.data = data
-	n.member, err = coord.Join(ctx, c.Coordinator, coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data}, c.Patience)
+	n.member, err = coord.Join(ctx, c.Host,
+		coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.Patience)
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Role, err)
@@ -93,8 +95,9 @@ type node struct {
 	sums      *allreduce.Ordered // NN worker
 	endSums   context.CancelCauseFunc
 
-	records []event.Record
-	told    time.Time // when progress was told
+	peers   peers
+	journal *journal
+	told    time.Time // when progress was reported
 	steps   int
 }
 
@@ -107,14 +110,17 @@ func (n *node) play() error {
 	if err != nil {
 		return err
 	}
-	if err := n.part.Run(n.member.Context(), start); err != nil {
+	go n.follow()
+	n.journal = startJournal(n.member.Records)
+	err = n.part.Run(n.member.Context(), start)
+	if err = cmp.Or(err, n.journal.close()); err != nil {
 		return err
 	}
 	report := train.Report{Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed()}
 	for _, t := range n.performer.Tables() {
 		report.Rows += t.Len()
 	}
-	return n.member.Report(report, n.records, atRest{n})
+	return n.member.Report(report, atRest{n})
 }
 
 // named puts the name of the role before an error that was made here.
@@ -131,10 +137,11 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := n.data.Begin(wire.RunID{}, 0, 0); err != nil {
+	n.steps = welcome.Steps
+	n.data.SetSilence(2 * n.member.HangLimit()) // the host notices first
+	if err := n.data.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
 	}
-	n.steps = welcome.Steps
 	source, err := n.source(welcome)
 	if err != nil {
 		return err
@@ -160,7 +167,7 @@ func (n *node) prepare() error {
 		}
 	}
 	close(n.built)
-	return n.reach(welcome.Peers)
+	return n.reach(welcome)
 }
 
 // join makes the end of this rank of what all ranks compute together.
@@ -186,7 +193,7 @@ func (n *node) source(w *coord.Welcome) (batch.Source, error) {
 		return nil, err
 	}
 	if source.Steps() != w.Steps || !reflect.DeepEqual(source.Schema(), w.Schema) {
-		return nil, fmt.Errorf("the data are not those of the coordinator: %d steps here, %d there; give both the same files", source.Steps(), w.Steps)
+		return nil, fmt.Errorf("the data are not those of the host: %d steps here, %d there; give both the same files", source.Steps(), w.Steps)
 	}
 	return source, nil
 }
@@ -202,27 +209,4 @@ func (d described) Steps() int            { return d.steps }
 func (d described) Samples(int) int       { panic("node: only the data loader has samples") }
 func (d described) Read(int) (*batch.Batch, error) {
 	return nil, errors.New("node: only the data loader has samples")
-}
-
-// neighbours are the kinds of role that a role talks to.
-var neighbours = map[msg.Role][]msg.Role{
-	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker},
-	msg.EmbeddingWorker: {msg.DataLoader, msg.ParameterServer, msg.NNWorker},
-	msg.ParameterServer: {msg.EmbeddingWorker},
-	msg.NNWorker:        {msg.DataLoader, msg.EmbeddingWorker, msg.NNWorker, msg.DenseServer, msg.Coordinator},
-	msg.DenseServer:     {msg.NNWorker},
-	msg.Coordinator:     {msg.NNWorker},
-}
-
-// reach connects to the roles that this one talks to.
-func (n *node) reach(peers map[msg.Address]string) error {
-	near := map[msg.Address]string{}
-	for a, address := range peers {
-		if a != n.Role && slices.Contains(neighbours[n.Role.Role], a.Role) {
-			near[a] = address
-		}
-	}
-	ctx, cancel := context.WithTimeout(n.member.Context(), reachMax)
-	defer cancel()
-	return n.data.Connect(ctx, near)
 }

@@ -2,13 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/work"
-	"tandem/runtime/coord"
+	"tandem/runtime/transport"
 	"tandem/runtime/wire"
 )
 
@@ -36,17 +37,26 @@ func (n *node) Deliver(m msg.Message, payload any) {
 
 // Lost implements transport.Handler.
 func (n *node) Lost(peer string, err error) {
-	n.member.Fail(&coord.Lost{Role: peer, Err: n.named(err)})
+	if at, known := n.peers.named(peer); known {
+		n.lost(at, n.peers.incarnation(at), err)
+	}
 }
 
 // Dropped implements transport.Handler.
-func (n *node) Dropped(peer string, _ []msg.Address, reason error) {
-	n.member.Fail(&coord.Lost{Role: peer, Err: n.named(reason)})
+func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
+	for _, at := range roles {
+		n.lost(at, n.peers.incarnation(at), reason)
+	}
 }
 
-// Send implements live.Elsewhere.
+// Send implements live.Elsewhere. A process that is gone is reported as lost, and the host
+// ends the run if it must: what becomes of the message does not matter then.
 func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
-	return n.data.Send(m, payload)
+	err := n.data.Send(m, payload)
+	if errors.Is(err, transport.ErrGone) {
+		return nil
+	}
+	return err
 }
 
 // Reduce implements live.Elsewhere.
@@ -72,9 +82,9 @@ func (n *node) Finished(ctx context.Context) error {
 const progressEvery = 100 * time.Millisecond
 
 // Observe implements event.Observer. It keeps the records for the host, to which
-// NN worker 0 tells its progress on the way.
+// NN worker 0 reports its progress on the way.
 func (n *node) Observe(e event.Record) {
-	n.records = append(n.records, e)
+	n.journal.add(e)
 	if e.Kind != event.DenseApplied || n.Role != (msg.Address{Role: msg.NNWorker}) {
 		return
 	}

@@ -168,7 +168,6 @@ func Listen(address string, o Options) (*Node, error) {
 	n.inbox.limit = o.Inbox
 	n.gates = newGates(&n.refusals)
 	n.server = newServer(n)
-	n.goroutines.Go(n.beat)
 	n.goroutines.Go(func() {
 		// Whatever ends it, the streams' own ends tell of it.
 		_ = n.server.Serve(listener)
@@ -189,7 +188,20 @@ func (n *Node) Begin(run wire.RunID, incarnation, view uint32) error {
 	}
 	n.identity, n.begun = wire.Identity{Run: run, Incarnation: incarnation, View: max(view, n.identity.View)}, true
 	n.announce()
+	if !n.ending() {
+		n.goroutines.Go(n.beat)
+	}
 	return nil
+}
+
+// SetSilence replaces Options.Silence. It must not be called after Begin.
+func (n *Node) SetSilence(silence time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun {
+		panic("transport: SetSilence after Begin")
+	}
+	n.options.Silence = silence
 }
 
 // announce wakes the streams that wait for Begin or Fence. The caller holds n.mu.
@@ -201,17 +213,23 @@ func (n *Node) announce() {
 // ending reports whether Close or Abort was called.
 func (n *Node) ending() bool { return n.life.Err() != nil }
 
+// ErrGone says that the process which a message is for has left, or is gone.
+var ErrGone = errors.New("is gone")
+
 // Send has a message and its payload delivered to the role m.To of another
 // process. It does not wait: nil says that the message is on its way, and
 // Handler.Lost tells if it may not have arrived.
 //
 // It returns an error if no process with that role is connected, if it has
-// left or is gone and cannot come back, or if the payload cannot travel (see wire.Encode).
+// left or is gone and cannot come back (ErrGone), or if the payload cannot travel (see wire.Encode).
 func (n *Node) Send(m msg.Message, payload any) error {
 	n.mu.Lock()
 	l, id := n.links[m.To], n.identity
 	n.mu.Unlock()
 	if l == nil {
+		if n.mayReturn(m.To) {
+			return nil // it was away when this process began
+		}
 		return fmt.Errorf("transport: %v: no process with that role is connected", m)
 	}
 	frame, err := wire.Encode(id, m, payload)
@@ -219,7 +237,7 @@ func (n *Node) Send(m msg.Message, payload any) error {
 		return err
 	}
 	if !l.box.put(frame) && !n.mayReturn(m.To) {
-		return fmt.Errorf("transport: %v: %s is gone", m, l.name)
+		return fmt.Errorf("transport: %v: %s %w", m, l.name, ErrGone)
 	}
 	return nil
 }

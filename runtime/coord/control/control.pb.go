@@ -5,7 +5,8 @@
 // source: control.proto
 
 // What the processes of one run say to each other beside the data: one stream
-// from every role to the host, as long as the role lives.
+// from every role to the host, as long as the role lives. The role's Hello travels
+// in the headers of the stream, so that nothing else is read from a stranger.
 
 package control
 
@@ -81,7 +82,7 @@ type FromRole struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
 	//
-	//	*FromRole_Hello
+	//	*FromRole_Beat
 	//	*FromRole_Ready
 	//	*FromRole_Progress
 	//	*FromRole_Due
@@ -91,6 +92,7 @@ type FromRole struct {
 	//	*FromRole_Values
 	//	*FromRole_Network
 	//	*FromRole_Failure
+	//	*FromRole_Lost
 	What          isFromRole_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -133,10 +135,10 @@ func (x *FromRole) GetWhat() isFromRole_What {
 	return nil
 }
 
-func (x *FromRole) GetHello() *Hello {
+func (x *FromRole) GetBeat() *Beat {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Hello); ok {
-			return x.Hello
+		if x, ok := x.What.(*FromRole_Beat); ok {
+			return x.Beat
 		}
 	}
 	return nil
@@ -223,12 +225,21 @@ func (x *FromRole) GetFailure() *Failure {
 	return nil
 }
 
+func (x *FromRole) GetLost() *Lost {
+	if x != nil {
+		if x, ok := x.What.(*FromRole_Lost); ok {
+			return x.Lost
+		}
+	}
+	return nil
+}
+
 type isFromRole_What interface {
 	isFromRole_What()
 }
 
-type FromRole_Hello struct {
-	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"` // the first
+type FromRole_Beat struct {
+	Beat *Beat `protobuf:"bytes,1,opt,name=beat,proto3,oneof"` // the role lives
 }
 
 type FromRole_Ready struct {
@@ -244,11 +255,11 @@ type FromRole_Due struct {
 }
 
 type FromRole_Finished struct {
-	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // an NN worker has trained every step
+	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // every rank of the role, if it is one, has trained every step
 }
 
 type FromRole_Records struct {
-	Records *Records `protobuf:"bytes,6,opt,name=records,proto3,oneof"` // after Stop, any number, before Report
+	Records *Records `protobuf:"bytes,6,opt,name=records,proto3,oneof"` // any number, before Report
 }
 
 type FromRole_Report struct {
@@ -267,7 +278,11 @@ type FromRole_Failure struct {
 	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3,oneof"` // the last, if the role cannot go on
 }
 
-func (*FromRole_Hello) isFromRole_What() {}
+type FromRole_Lost struct {
+	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another role cannot be reached any more, or was dropped
+}
+
+func (*FromRole_Beat) isFromRole_What() {}
 
 func (*FromRole_Ready) isFromRole_What() {}
 
@@ -287,6 +302,8 @@ func (*FromRole_Network) isFromRole_What() {}
 
 func (*FromRole_Failure) isFromRole_What() {}
 
+func (*FromRole_Lost) isFromRole_What() {}
+
 type ToRole struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -300,6 +317,7 @@ type ToRole struct {
 	//	*ToRole_PeekNetwork
 	//	*ToRole_Exit
 	//	*ToRole_Abort
+	//	*ToRole_PeerChanged
 	What          isToRole_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -423,6 +441,15 @@ func (x *ToRole) GetAbort() *Abort {
 	return nil
 }
 
+func (x *ToRole) GetPeerChanged() *PeerChanged {
+	if x != nil {
+		if x, ok := x.What.(*ToRole_PeerChanged); ok {
+			return x.PeerChanged
+		}
+	}
+	return nil
+}
+
 type isToRole_What interface {
 	isToRole_What()
 }
@@ -460,7 +487,11 @@ type ToRole_Exit struct {
 }
 
 type ToRole_Abort struct {
-	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // it has failed
+	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // it has failed, or this role has no part in it
+}
+
+type ToRole_PeerChanged struct {
+	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a role has come back
 }
 
 func (*ToRole_Beat) isToRole_What() {}
@@ -481,6 +512,8 @@ func (*ToRole_Exit) isToRole_What() {}
 
 func (*ToRole_Abort) isToRole_What() {}
 
+func (*ToRole_PeerChanged) isToRole_What() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
@@ -489,6 +522,7 @@ type Hello struct {
 	Build         string                 `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"` // commit that the program was built from; empty if unknown
 	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the settings of the resolved job
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`   // fingerprint of the data files; only the data loader sends one
+	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run that the role belongs to; empty: the one that the host serves
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,10 +599,18 @@ func (x *Hello) GetData() []byte {
 	return nil
 }
 
+func (x *Hello) GetRun() []byte {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // empty: the role is away
+	Incarnation   uint32                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,11 +659,21 @@ func (x *Peer) GetAddress() string {
 	return ""
 }
 
+func (x *Peer) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Peers         []*Peer                `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`
 	Steps         int32                  `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`
-	Schema        []byte                 `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"` // batch.Schema as JSON
+	Schema        []byte                 `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`            // batch.Schema as JSON
+	Run           []byte                 `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`                  // 128 random bits
+	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the role that is welcome: how often it died before
+	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // rises with every role that comes back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -677,6 +729,79 @@ func (x *Welcome) GetSchema() []byte {
 	return nil
 }
 
+func (x *Welcome) GetRun() []byte {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *Welcome) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Welcome) GetView() uint32 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+type PeerChanged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          *Peer                  `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	View          uint32                 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerChanged) Reset() {
+	*x = PeerChanged{}
+	mi := &file_control_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerChanged) ProtoMessage() {}
+
+func (x *PeerChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerChanged.ProtoReflect.Descriptor instead.
+func (*PeerChanged) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PeerChanged) GetPeer() *Peer {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+func (x *PeerChanged) GetView() uint32 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -685,7 +810,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_control_proto_msgTypes[6]
+	mi := &file_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +822,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[6]
+	mi := &file_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +835,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{6}
+	return file_control_proto_rawDescGZIP(), []int{7}
 }
 
 type Go struct {
@@ -722,7 +847,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_control_proto_msgTypes[7]
+	mi := &file_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +859,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[7]
+	mi := &file_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +872,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{7}
+	return file_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Go) GetStart() int64 {
@@ -766,7 +891,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +903,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +916,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{8}
+	return file_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetSteps() int32 {
@@ -810,7 +935,7 @@ type Due struct {
 
 func (x *Due) Reset() {
 	*x = Due{}
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +947,7 @@ func (x *Due) String() string {
 func (*Due) ProtoMessage() {}
 
 func (x *Due) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +960,7 @@ func (x *Due) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Due.ProtoReflect.Descriptor instead.
 func (*Due) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{9}
+	return file_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Due) GetStep() int32 {
@@ -853,7 +978,7 @@ type Proceed struct {
 
 func (x *Proceed) Reset() {
 	*x = Proceed{}
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +990,7 @@ func (x *Proceed) String() string {
 func (*Proceed) ProtoMessage() {}
 
 func (x *Proceed) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +1003,7 @@ func (x *Proceed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proceed.ProtoReflect.Descriptor instead.
 func (*Proceed) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{10}
+	return file_control_proto_rawDescGZIP(), []int{11}
 }
 
 type Finished struct {
@@ -889,7 +1014,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1026,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1039,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{11}
+	return file_control_proto_rawDescGZIP(), []int{12}
 }
 
 type Stop struct {
@@ -925,7 +1050,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1062,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1075,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{12}
+	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
 type Beat struct {
@@ -961,7 +1086,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1098,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1111,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{13}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 type Exit struct {
@@ -997,7 +1122,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1134,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1147,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 // Records are events of the role, in their order.
@@ -1035,7 +1160,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1172,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1185,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Records) GetRecords() []*Record {
@@ -1083,7 +1208,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1220,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1233,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Record) GetAt() int64 {
@@ -1157,7 +1282,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1294,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1307,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Report) GetDigest() uint64 {
@@ -1215,7 +1340,7 @@ type PeekRows struct {
 
 func (x *PeekRows) Reset() {
 	*x = PeekRows{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1352,7 @@ func (x *PeekRows) String() string {
 func (*PeekRows) ProtoMessage() {}
 
 func (x *PeekRows) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1365,7 @@ func (x *PeekRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRows.ProtoReflect.Descriptor instead.
 func (*PeekRows) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PeekRows) GetSigns() []uint64 {
@@ -1259,7 +1384,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1396,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1409,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Values) GetValues() []float32 {
@@ -1302,7 +1427,7 @@ type PeekNetwork struct {
 
 func (x *PeekNetwork) Reset() {
 	*x = PeekNetwork{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1439,7 @@ func (x *PeekNetwork) String() string {
 func (*PeekNetwork) ProtoMessage() {}
 
 func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1452,7 @@ func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekNetwork.ProtoReflect.Descriptor instead.
 func (*PeekNetwork) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 type Network struct {
@@ -1340,7 +1465,7 @@ type Network struct {
 
 func (x *Network) Reset() {
 	*x = Network{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1477,7 @@ func (x *Network) String() string {
 func (*Network) ProtoMessage() {}
 
 func (x *Network) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1490,7 @@ func (x *Network) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Network.ProtoReflect.Descriptor instead.
 func (*Network) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Network) GetParams() []float32 {
@@ -1385,14 +1510,13 @@ func (x *Network) GetRunning() []float32 {
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	Lost          string                 `protobuf:"bytes,2,opt,name=lost,proto3" json:"lost,omitempty"` // the name of the role that cannot be reached any more, if that is the reason
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1528,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1541,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{22}
+	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Failure) GetReason() string {
@@ -1427,9 +1551,62 @@ func (x *Failure) GetReason() string {
 	return ""
 }
 
-func (x *Failure) GetLost() string {
+type Lost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lost) Reset() {
+	*x = Lost{}
+	mi := &file_control_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lost) ProtoMessage() {}
+
+func (x *Lost) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[24]
 	if x != nil {
-		return x.Lost
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lost.ProtoReflect.Descriptor instead.
+func (*Lost) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Lost) GetRole() *Role {
+	if x != nil {
+		return x.Role
+	}
+	return nil
+}
+
+func (x *Lost) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Lost) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1443,7 +1620,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1632,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1645,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{23}
+	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Abort) GetReason() string {
@@ -1485,9 +1662,9 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\x8c\x04\n" +
-	"\bFromRole\x12-\n" +
-	"\x05hello\x18\x01 \x01(\v2\x15.tandem.control.HelloH\x00R\x05hello\x12-\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xb5\x04\n" +
+	"\bFromRole\x12*\n" +
+	"\x04beat\x18\x01 \x01(\v2\x14.tandem.control.BeatH\x00R\x04beat\x12-\n" +
 	"\x05ready\x18\x02 \x01(\v2\x15.tandem.control.ReadyH\x00R\x05ready\x126\n" +
 	"\bprogress\x18\x03 \x01(\v2\x18.tandem.control.ProgressH\x00R\bprogress\x12'\n" +
 	"\x03due\x18\x04 \x01(\v2\x13.tandem.control.DueH\x00R\x03due\x126\n" +
@@ -1497,8 +1674,9 @@ const file_control_proto_rawDesc = "" +
 	"\x06values\x18\b \x01(\v2\x16.tandem.control.ValuesH\x00R\x06values\x123\n" +
 	"\anetwork\x18\t \x01(\v2\x17.tandem.control.NetworkH\x00R\anetwork\x123\n" +
 	"\afailure\x18\n" +
-	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailureB\x06\n" +
-	"\x04what\"\xce\x03\n" +
+	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
+	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lostB\x06\n" +
+	"\x04what\"\x90\x04\n" +
 	"\x06ToRole\x12*\n" +
 	"\x04beat\x18\x01 \x01(\v2\x14.tandem.control.BeatH\x00R\x04beat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12$\n" +
@@ -1508,22 +1686,32 @@ const file_control_proto_rawDesc = "" +
 	"\tpeek_rows\x18\x06 \x01(\v2\x18.tandem.control.PeekRowsH\x00R\bpeekRows\x12@\n" +
 	"\fpeek_network\x18\a \x01(\v2\x1b.tandem.control.PeekNetworkH\x00R\vpeekNetwork\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x14.tandem.control.ExitH\x00R\x04exit\x12-\n" +
-	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abortB\x06\n" +
-	"\x04what\"\xa3\x01\n" +
+	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abort\x12@\n" +
+	"\fpeer_changed\x18\n" +
+	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChangedB\x06\n" +
+	"\x04what\"\xb5\x01\n" +
 	"\x05Hello\x12(\n" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05build\x18\x04 \x01(\tR\x05build\x12\x10\n" +
 	"\x03job\x18\x05 \x01(\fR\x03job\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data\"J\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12\x10\n" +
+	"\x03run\x18\a \x01(\fR\x03run\"l\n" +
 	"\x04Peer\x12(\n" +
 	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"c\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xab\x01\n" +
 	"\aWelcome\x12*\n" +
 	"\x05peers\x18\x01 \x03(\v2\x14.tandem.control.PeerR\x05peers\x12\x14\n" +
 	"\x05steps\x18\x02 \x01(\x05R\x05steps\x12\x16\n" +
-	"\x06schema\x18\x03 \x01(\fR\x06schema\"\a\n" +
+	"\x06schema\x18\x03 \x01(\fR\x06schema\x12\x10\n" +
+	"\x03run\x18\x04 \x01(\fR\x03run\x12 \n" +
+	"\vincarnation\x18\x05 \x01(\rR\vincarnation\x12\x12\n" +
+	"\x04view\x18\x06 \x01(\rR\x04view\"K\n" +
+	"\vPeerChanged\x12(\n" +
+	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
 	"\x05Ready\"\x1a\n" +
 	"\x02Go\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\" \n" +
@@ -1556,10 +1744,13 @@ const file_control_proto_rawDesc = "" +
 	"\vPeekNetwork\";\n" +
 	"\aNetwork\x12\x16\n" +
 	"\x06params\x18\x01 \x03(\x02R\x06params\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x02R\arunning\"5\n" +
+	"\arunning\x18\x02 \x03(\x02R\arunning\"!\n" +
 	"\aFailure\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04lost\x18\x02 \x01(\tR\x04lost\"\x1f\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"j\n" +
+	"\x04Lost\x12(\n" +
+	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x1f\n" +
 	"\x05Abort\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reasonB\x1eZ\x1ctandem/runtime/coord/controlb\x06proto3"
 
@@ -1575,7 +1766,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromRole)(nil),    // 1: tandem.control.FromRole
@@ -1583,54 +1774,60 @@ var file_control_proto_goTypes = []any{
 	(*Hello)(nil),       // 3: tandem.control.Hello
 	(*Peer)(nil),        // 4: tandem.control.Peer
 	(*Welcome)(nil),     // 5: tandem.control.Welcome
-	(*Ready)(nil),       // 6: tandem.control.Ready
-	(*Go)(nil),          // 7: tandem.control.Go
-	(*Progress)(nil),    // 8: tandem.control.Progress
-	(*Due)(nil),         // 9: tandem.control.Due
-	(*Proceed)(nil),     // 10: tandem.control.Proceed
-	(*Finished)(nil),    // 11: tandem.control.Finished
-	(*Stop)(nil),        // 12: tandem.control.Stop
-	(*Beat)(nil),        // 13: tandem.control.Beat
-	(*Exit)(nil),        // 14: tandem.control.Exit
-	(*Records)(nil),     // 15: tandem.control.Records
-	(*Record)(nil),      // 16: tandem.control.Record
-	(*Report)(nil),      // 17: tandem.control.Report
-	(*PeekRows)(nil),    // 18: tandem.control.PeekRows
-	(*Values)(nil),      // 19: tandem.control.Values
-	(*PeekNetwork)(nil), // 20: tandem.control.PeekNetwork
-	(*Network)(nil),     // 21: tandem.control.Network
-	(*Failure)(nil),     // 22: tandem.control.Failure
-	(*Abort)(nil),       // 23: tandem.control.Abort
+	(*PeerChanged)(nil), // 6: tandem.control.PeerChanged
+	(*Ready)(nil),       // 7: tandem.control.Ready
+	(*Go)(nil),          // 8: tandem.control.Go
+	(*Progress)(nil),    // 9: tandem.control.Progress
+	(*Due)(nil),         // 10: tandem.control.Due
+	(*Proceed)(nil),     // 11: tandem.control.Proceed
+	(*Finished)(nil),    // 12: tandem.control.Finished
+	(*Stop)(nil),        // 13: tandem.control.Stop
+	(*Beat)(nil),        // 14: tandem.control.Beat
+	(*Exit)(nil),        // 15: tandem.control.Exit
+	(*Records)(nil),     // 16: tandem.control.Records
+	(*Record)(nil),      // 17: tandem.control.Record
+	(*Report)(nil),      // 18: tandem.control.Report
+	(*PeekRows)(nil),    // 19: tandem.control.PeekRows
+	(*Values)(nil),      // 20: tandem.control.Values
+	(*PeekNetwork)(nil), // 21: tandem.control.PeekNetwork
+	(*Network)(nil),     // 22: tandem.control.Network
+	(*Failure)(nil),     // 23: tandem.control.Failure
+	(*Lost)(nil),        // 24: tandem.control.Lost
+	(*Abort)(nil),       // 25: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
-	3,  // 0: tandem.control.FromRole.hello:type_name -> tandem.control.Hello
-	6,  // 1: tandem.control.FromRole.ready:type_name -> tandem.control.Ready
-	8,  // 2: tandem.control.FromRole.progress:type_name -> tandem.control.Progress
-	9,  // 3: tandem.control.FromRole.due:type_name -> tandem.control.Due
-	11, // 4: tandem.control.FromRole.finished:type_name -> tandem.control.Finished
-	15, // 5: tandem.control.FromRole.records:type_name -> tandem.control.Records
-	17, // 6: tandem.control.FromRole.report:type_name -> tandem.control.Report
-	19, // 7: tandem.control.FromRole.values:type_name -> tandem.control.Values
-	21, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
-	22, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
-	13, // 10: tandem.control.ToRole.beat:type_name -> tandem.control.Beat
-	5,  // 11: tandem.control.ToRole.welcome:type_name -> tandem.control.Welcome
-	7,  // 12: tandem.control.ToRole.go:type_name -> tandem.control.Go
-	10, // 13: tandem.control.ToRole.proceed:type_name -> tandem.control.Proceed
-	12, // 14: tandem.control.ToRole.stop:type_name -> tandem.control.Stop
-	18, // 15: tandem.control.ToRole.peek_rows:type_name -> tandem.control.PeekRows
-	20, // 16: tandem.control.ToRole.peek_network:type_name -> tandem.control.PeekNetwork
-	14, // 17: tandem.control.ToRole.exit:type_name -> tandem.control.Exit
-	23, // 18: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
-	0,  // 19: tandem.control.Hello.role:type_name -> tandem.control.Role
-	0,  // 20: tandem.control.Peer.role:type_name -> tandem.control.Role
-	4,  // 21: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
-	16, // 22: tandem.control.Records.records:type_name -> tandem.control.Record
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	14, // 0: tandem.control.FromRole.beat:type_name -> tandem.control.Beat
+	7,  // 1: tandem.control.FromRole.ready:type_name -> tandem.control.Ready
+	9,  // 2: tandem.control.FromRole.progress:type_name -> tandem.control.Progress
+	10, // 3: tandem.control.FromRole.due:type_name -> tandem.control.Due
+	12, // 4: tandem.control.FromRole.finished:type_name -> tandem.control.Finished
+	16, // 5: tandem.control.FromRole.records:type_name -> tandem.control.Records
+	18, // 6: tandem.control.FromRole.report:type_name -> tandem.control.Report
+	20, // 7: tandem.control.FromRole.values:type_name -> tandem.control.Values
+	22, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
+	23, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
+	24, // 10: tandem.control.FromRole.lost:type_name -> tandem.control.Lost
+	14, // 11: tandem.control.ToRole.beat:type_name -> tandem.control.Beat
+	5,  // 12: tandem.control.ToRole.welcome:type_name -> tandem.control.Welcome
+	8,  // 13: tandem.control.ToRole.go:type_name -> tandem.control.Go
+	11, // 14: tandem.control.ToRole.proceed:type_name -> tandem.control.Proceed
+	13, // 15: tandem.control.ToRole.stop:type_name -> tandem.control.Stop
+	19, // 16: tandem.control.ToRole.peek_rows:type_name -> tandem.control.PeekRows
+	21, // 17: tandem.control.ToRole.peek_network:type_name -> tandem.control.PeekNetwork
+	15, // 18: tandem.control.ToRole.exit:type_name -> tandem.control.Exit
+	25, // 19: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
+	6,  // 20: tandem.control.ToRole.peer_changed:type_name -> tandem.control.PeerChanged
+	0,  // 21: tandem.control.Hello.role:type_name -> tandem.control.Role
+	0,  // 22: tandem.control.Peer.role:type_name -> tandem.control.Role
+	4,  // 23: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
+	4,  // 24: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
+	17, // 25: tandem.control.Records.records:type_name -> tandem.control.Record
+	0,  // 26: tandem.control.Lost.role:type_name -> tandem.control.Role
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1639,7 +1836,7 @@ func file_control_proto_init() {
 		return
 	}
 	file_control_proto_msgTypes[1].OneofWrappers = []any{
-		(*FromRole_Hello)(nil),
+		(*FromRole_Beat)(nil),
 		(*FromRole_Ready)(nil),
 		(*FromRole_Progress)(nil),
 		(*FromRole_Due)(nil),
@@ -1649,6 +1846,7 @@ func file_control_proto_init() {
 		(*FromRole_Values)(nil),
 		(*FromRole_Network)(nil),
 		(*FromRole_Failure)(nil),
+		(*FromRole_Lost)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
 		(*ToRole_Beat)(nil),
@@ -1660,6 +1858,7 @@ func file_control_proto_init() {
 		(*ToRole_PeekNetwork)(nil),
 		(*ToRole_Exit)(nil),
 		(*ToRole_Abort)(nil),
+		(*ToRole_PeerChanged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1667,7 +1866,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

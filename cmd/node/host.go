@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,15 +13,16 @@ import (
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/runtime/coord"
 	"tandem/runtime/engine"
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
 )
 
-// outcome is what the coordinator prints at the end.
+// outcome is what the host prints at the end.
 type outcome struct {
 	Mode             string                  `json:"mode"`
-	Engine           string                  `json:"engine"`        // of the coordinator's evaluation; each role has its own
+	Engine           string                  `json:"engine"`        // of the host's evaluation; each role has its own
 	EngineRate       float64                 `json:"engine_gflops"` // measured after the run
 	AUC              float64                 `json:"auc"`
 	LogLoss          float64                 `json:"log_loss"`
@@ -38,26 +38,46 @@ type outcome struct {
 	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
 }
 
-func (p *program) coordinatorCommand() *cobra.Command {
+func (p *program) hostCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "coordinator", Short: "Bring the roles together, watch over them, print the result as JSON", Args: face.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return p.coordinate(c.Context(), f) },
+		Use: "host", Short: "Bring the roles together, watch over them, print the result as JSON", Args: face.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			j, fingerprint, err := f.load()
+			if err != nil {
+				return err
+			}
+			if err := f.limits.Validate(); err != nil {
+				return face.Misuse("see --help", "%v", err)
+			}
+			return p.host(c.Context(), j, fingerprint, f)
+		},
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
-	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the other roles reach this one")
-	fs.StringVar(&f.record, "record", "", "folder to record the role of coordinator in, in modes that have it, for cmd/sim replay")
+	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "how long a process may be silent")
 	return c
 }
 
-// coordinate hosts a run whose processes others start.
-func (p *program) coordinate(ctx context.Context, f flags) error {
-	j, fingerprint, err := f.load()
-	if err != nil {
-		return err
+// formerHost hosts a run under the name that the host had before: coordinator, in jobs
+// whose mode has no role of that name.
+func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte, f flags) error {
+	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
+		if c.Flags().Changed(name) {
+			return face.Misuse("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
+		}
 	}
+	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
+	if !c.Flags().Changed("listen") {
+		f.listen = defaultHost
+	}
+	return p.host(c.Context(), j, fingerprint, f)
+}
+
+// host hosts a run whose processes others start.
+func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f flags) error {
 	if j.Training.Mode == job.Sequential {
 		return &face.Fault{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
 	}
@@ -77,17 +97,13 @@ func (p *program) coordinate(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	recorder, finish, err := f.recorder(j)
-	if err != nil {
-		return err
-	}
 	cluster := launch.New(launch.Options{
 		Listen: f.listen, Training: j.Training, Job: fingerprint, Data: content,
-		Gathering: launch.Waiting(p.stderr), Recorder: recorder,
+		Gathering: launch.Waiting(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
 	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: work.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)
-	if err = cmp.Or(err, finish()); err != nil {
+	if err != nil {
 		return err
 	}
 	e := json.NewEncoder(p.stdout)

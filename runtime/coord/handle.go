@@ -1,0 +1,174 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+	"tandem/runtime/coord/control"
+	"tandem/runtime/train"
+)
+
+const (
+	// recordsMax is the number of records of one message.
+	recordsMax = 4096
+	// repeatsMax bounds how many records a role may send in all: so many for each of its
+	// ranks and steps. A batch has below 25 events; faults repeat some.
+	repeatsMax = 1000
+	// reasonMax is the longest reason in bytes.
+	reasonMax = 16 << 10
+)
+
+// rank0 is the NN worker that counts the steps of the run.
+var rank0 = msg.Address{Role: msg.NNWorker}
+
+// handle takes one message of a member. A member whose message cannot be is dropped.
+// An error ends the run.
+func (h *Host) handle(m *member, message *control.FromRole) error {
+	s := h.seats[m.at]
+	if s.member != m {
+		return nil // it was expelled before this was handled
+	}
+	if m.hung.Load() {
+		return nil
+	}
+	var err error
+	switch what := message.What.(type) {
+	case *control.FromRole_Beat:
+	case *control.FromRole_Failure:
+		return errors.New(clip(what.Failure.GetReason()))
+	case *control.FromRole_Ready:
+		if err = expect(h.phase >= connecting && !m.ready, "it is ready before it is welcome, or twice"); err == nil {
+			h.ready(s)
+		}
+	case *control.FromRole_Progress:
+		steps := int(what.Progress.GetSteps())
+		err = expect(m.ready && m.at == rank0 && steps >= 0 && steps <= h.plan.Steps, "progress of %d of %d steps", steps, h.plan.Steps)
+		if err == nil {
+			h.watch.Progress(steps)
+		}
+	case *control.FromRole_Due:
+		step := int(what.Due.GetStep())
+		err = expect(h.phase == training && m.at == rank0 && step > s.due && step < h.plan.Steps, "step %d of %d is due", step, h.plan.Steps)
+		if err == nil {
+			return h.beforeStep(s, step)
+		}
+	case *control.FromRole_Finished:
+		if err = expect(h.phase >= training && m.ready, "it has finished before training"); err == nil {
+			m.finished = true
+		}
+	case *control.FromRole_Records:
+		err = h.add(s, what.Records.GetRecords())
+	case *control.FromRole_Report:
+		err = h.take(s, what.Report)
+	case *control.FromRole_Values:
+		n := len(what.Values.GetValues())
+		if err = expect(s.asked > 0 && n == s.asked, "%d values for %d that were asked for", n, s.asked); err == nil {
+			s.asked, s.values = 0, what.Values.Values
+		}
+	case *control.FromRole_Network:
+		if err = expect(s.looking, "a network that was not asked for"); err == nil {
+			s.looking, s.network = false, &work.DenseValues{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
+		}
+	case *control.FromRole_Lost:
+		err = h.handleLost(m, what.Lost)
+	default:
+		err = errors.New("a message of a kind that is unknown: start all roles from one build")
+	}
+	if err == nil {
+		return nil
+	}
+	why := fmt.Sprintf("its control message to the host cannot be: %v", err)
+	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", m.at, why)})
+	return h.drop(m, why)
+}
+
+// expect returns an error, in words of what came, unless a condition holds.
+func expect(holds bool, format string, args ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+func clip(text string) string { return text[:min(len(text), reasonMax)] }
+
+// beforeStep lets the watch look at the state before a step.
+func (h *Host) beforeStep(s *seat, step int) error {
+	s.due = step
+	m := s.member
+	if err := h.watch.BeforeStep(step); err != nil {
+		return err
+	}
+	m.send(&control.ToRole{What: &control.ToRole_Proceed{Proceed: &control.Proceed{}}})
+	return nil
+}
+
+// add keeps records of a role.
+func (h *Host) add(s *seat, records []*control.Record) error {
+	all := int64(len(s.records) + len(records))
+	limit := repeatsMax * int64(h.plan.Ranks+1) * int64(h.plan.Steps+1)
+	if err := expect(len(records) <= recordsMax && all <= limit, "%d records, %d in all: want at most %d, %d in all",
+		len(records), all, recordsMax, limit); err != nil {
+		return err
+	}
+	if err := expect(h.phase >= training, "records before training"); err != nil {
+		return err
+	}
+	servers := h.servers()
+	for _, r := range records {
+		kind := event.Kind(r.GetKind())
+		if err := expect(uint32(kind) == r.GetKind() && kind.Known() &&
+			r.GetRank() >= event.NoRank && int(r.GetRank()) < h.plan.Ranks && r.GetStep() >= 0 && int(r.GetStep()) <= h.plan.Steps &&
+			len(r.GetRows()) <= servers && (kind != event.BatchRouted || len(r.GetRows()) == servers && r.GetRank() >= 0),
+			"a record of kind %d, rank %d, step %d, %d rows", r.GetKind(), r.GetRank(), r.GetStep(), len(r.GetRows())); err != nil {
+			return err
+		}
+	}
+	for _, r := range records {
+		s.records = append(s.records, event.Record{
+			At: unit.Tick(r.At), Role: s.at, Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
+		})
+	}
+	return nil
+}
+
+// servers returns the number of embedding PSs.
+func (h *Host) servers() int {
+	n := 0
+	for _, a := range h.plan.Roles {
+		if a.Role == msg.ParameterServer {
+			n++
+		}
+	}
+	return n
+}
+
+// take keeps the report of a role.
+func (h *Host) take(s *seat, r *control.Report) error {
+	if err := expect(h.phase == stopped && s.report == nil && r.GetRows() >= 0,
+		"a report of %d rows before the last step, or a second one", r.GetRows()); err != nil {
+		return err
+	}
+	report := train.Report{Digest: r.Digest, Rows: int(r.Rows)}
+	if len(r.Missed) > 0 {
+		if err := report.Missed.UnmarshalBinary(r.Missed); err != nil {
+			return fmt.Errorf("its report: %w", err)
+		}
+	}
+	s.report = &report
+	return nil
+}
+
+func (h *Host) handleLost(m *member, l *control.Lost) error {
+	at, known := fromRole(l.GetRole())
+	if err := expect(known && h.seats[at] != nil && at != m.at && h.phase >= connecting,
+		"it has lost role %d, index %d", l.GetRole().GetKind(), l.GetRole().GetIndex()); err != nil {
+		return err
+	}
+	h.lost(m, at, l.GetIncarnation(), clip(l.GetReason()))
+	return nil
+}

@@ -1,0 +1,128 @@
+package coord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tandem/algo/batch"
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/runtime/coord/control"
+	"tandem/runtime/train"
+)
+
+// wait returns what comes, or why the run has failed.
+func wait[T any](m *Member, from <-chan T) (value T, err error) {
+	select {
+	case value = <-from:
+		return value, nil
+	case <-m.ctx.Done():
+		return value, context.Cause(m.ctx)
+	}
+}
+
+// Welcome waits until every role has joined.
+func (m *Member) Welcome() (*Welcome, error) {
+	message, err := wait(m, m.welcome)
+	if err != nil {
+		return nil, err
+	}
+	w := &Welcome{
+		Incarnation: message.Incarnation, View: message.View,
+		Peers: map[msg.Address]Peer{}, Schema: &batch.Schema{}, Steps: int(message.Steps),
+	}
+	if copy(w.Run[:], message.Run) != len(w.Run) {
+		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: start all roles from one build", len(message.Run), len(w.Run))
+	}
+	for _, p := range message.Peers {
+		at, known := fromRole(p.Role)
+		if !known {
+			return nil, fmt.Errorf("the host names role %d, which is unknown: start all roles from one build", p.Role.GetKind())
+		}
+		w.Peers[at] = Peer{p.Address, p.Incarnation}
+	}
+	if err := json.Unmarshal(message.Schema, w.Schema); err != nil {
+		return nil, fmt.Errorf("the host's schema: %w", err)
+	}
+	return w, nil
+}
+
+// Ready says that the role can begin and gives its numbers, for the host to look
+// at. It returns when training begins, with the time of tick 0.
+func (m *Member) Ready(n Numbers) (time.Time, error) {
+	m.numbers <- n
+	if err := m.send(&control.FromRole{What: &control.FromRole_Ready{Ready: &control.Ready{}}}); err != nil {
+		return time.Time{}, err
+	}
+	return wait(m, m.started)
+}
+
+// Progress tells how many steps are trained.
+func (m *Member) Progress(steps int) error {
+	return m.send(&control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: int32(steps)}}})
+}
+
+// Lost says that another role cannot be reached any more, or was dropped because it
+// misbehaves. The host decides what becomes of the two.
+func (m *Member) Lost(peer msg.Address, incarnation uint32, reason error) error {
+	return m.send(&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{
+		Role: toRole(peer), Incarnation: incarnation, Reason: clip(reason.Error()),
+	}}})
+}
+
+// BeforeStep asks whether a step may begin: the host may want to look first.
+func (m *Member) BeforeStep(step int) error {
+	if err := m.send(&control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: int32(step)}}}); err != nil {
+		return err
+	}
+	_, err := wait(m, m.proceed)
+	return err
+}
+
+// Finished says that every rank here, if there is one, has trained every step,
+// and waits until all ranks have.
+func (m *Member) Finished() error {
+	if err := m.send(&control.FromRole{What: &control.FromRole_Finished{Finished: &control.Finished{}}}); err != nil {
+		return err
+	}
+	_, err := wait(m, m.stop)
+	return err
+}
+
+// Records sends events of the role, in their order, each once.
+func (m *Member) Records(records []event.Record) error {
+	for len(records) > 0 {
+		n := min(len(records), recordsMax)
+		message := &control.Records{}
+		for _, r := range records[:n] {
+			message.Records = append(message.Records, &control.Record{
+				At: int64(r.At), Kind: uint32(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
+			})
+		}
+		if err := m.send(&control.FromRole{What: &control.FromRole_Records{Records: message}}); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
+}
+
+// Report sends what the role has done and holds, after its last records, and waits until
+// the run is over. From now on the host looks at n.
+func (m *Member) Report(r train.Report, n Numbers) error {
+	<-m.numbers
+	m.numbers <- n
+	missed, err := r.Missed.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := m.send(&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{
+		Digest: r.Digest, Rows: int64(r.Rows), Missed: missed,
+	}}}); err != nil {
+		return err
+	}
+	_, err = wait(m, m.exit)
+	return err
+}

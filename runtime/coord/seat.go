@@ -1,0 +1,216 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/work"
+	"tandem/runtime/coord/control"
+	"tandem/runtime/train"
+)
+
+// seat is one role of the plan: who plays it now, and what all its incarnations
+// have sent. The host's goroutine owns it.
+type seat struct {
+	at          msg.Address
+	member      *member // nil: not here yet, or away
+	incarnation uint32  // of the member or, if the role is away, of the one that is awaited
+	deaths      int
+	late        *time.Timer // fires if the role does not come back
+
+	due     int // the last step that NN worker 0 has asked for
+	records []event.Record
+	report  *train.Report
+
+	asked   int               // values that PeekRows waits for
+	values  []float32         // answer to PeekRows; nil before
+	looking bool              // PeekDensePart waits for the network
+	network *work.DenseValues // answer to it; nil before
+}
+
+// welcome says all that the member of a seat must know of the run.
+func (h *Host) welcome(s *seat) *control.ToRole {
+	w := &control.Welcome{
+		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
+	}
+	for _, a := range h.plan.Roles {
+		w.Peers = append(w.Peers, h.seats[a].peer())
+	}
+	return &control.ToRole{What: &control.ToRole_Welcome{Welcome: w}}
+}
+
+// peer says where a role is reached.
+func (s *seat) peer() *control.Peer {
+	p := &control.Peer{Role: toRole(s.at), Incarnation: s.incarnation}
+	if s.member != nil {
+		p.Address = s.member.address
+	}
+	return p
+}
+
+// sit gives a member the seat of its role, or says why it may not have it.
+func (h *Host) sit(m *member) *refusal {
+	s := h.seats[m.at]
+	switch {
+	case s.member != nil:
+		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index", m.at, s.member.address)
+	case h.phase == stopped:
+		return refuse("late", "%v comes too late: the run is over", m.at)
+	}
+	s.member, m.incarnation = m, s.incarnation
+	if h.phase == training { // its role was away
+		h.view++
+		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: &control.PeerChanged{Peer: s.peer(), View: h.view}}}
+		for _, other := range h.seats {
+			if other != s && other.member != nil {
+				other.member.send(changed)
+			}
+		}
+		m.send(h.welcome(s))
+	}
+	return nil
+}
+
+// ready notes that a member can begin. One that came back begins at once.
+func (h *Host) ready(s *seat) {
+	s.member.ready = true
+	if s.late == nil {
+		return
+	}
+	s.late.Stop()
+	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.at, s.member.address, s.incarnation))
+	s.member.send(h.goMessage())
+	if h.phase == stopped {
+		s.member.send(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
+	}
+}
+
+func (h *Host) goMessage() *control.ToRole {
+	return &control.ToRole{What: &control.ToRole_Go{Go: &control.Go{Start: h.begun.UnixNano()}}}
+}
+
+// ended handles the end of a member's stream.
+func (h *Host) ended(m *member) error {
+	if h.seats[m.at].member != m {
+		return nil // it is known to be gone
+	}
+	if m.hung.Load() {
+		return h.died(m, fmt.Sprintf("hangs: it has not answered for %v", h.plan.HangLimit))
+	}
+	why := ""
+	if h.watch.Died != nil && h.phase != gathering {
+		why = h.watch.Died(m.at, m.incarnation)
+	}
+	if why == "" {
+		why = "its connection broke"
+	}
+	return h.died(m, "has died: "+why)
+}
+
+// died handles the death of a member. Why follows its name in a sentence. The run
+// goes on if the role may come back.
+func (h *Host) died(m *member, why string) error {
+	s := h.seats[m.at]
+	if s.member != m {
+		return nil
+	}
+	s.member = nil
+	m.expel()
+	why = fmt.Sprintf("%v at %s %s", m.at, m.address, why)
+	switch {
+	case h.phase == gathering:
+		return nil // it may join again
+	case !h.mayReturn(m.at) || h.phase == connecting:
+		return errors.New(why)
+	}
+	return h.awaitReturn(s, why)
+}
+
+// mayReturn reports whether the run survives the death of a role.
+func (h *Host) mayReturn(at msg.Address) bool { return CanRestart(at.Role) && h.plan.DeathsMax > 0 }
+
+// drop ends the membership of a member that misbehaves.
+func (h *Host) drop(m *member, reason string) error {
+	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.at, reason)))
+	return h.died(m, "was dropped: "+reason)
+}
+
+// awaitReturn has a role that died come back as its next incarnation.
+func (h *Host) awaitReturn(s *seat, why string) error {
+	if h.phase == stopped {
+		return nil // every put is applied: the role is not needed any more
+	}
+	s.deaths++
+	if s.deaths > h.plan.DeathsMax {
+		return fmt.Errorf("%s; it has died %d times, and the limit is %d", why, s.deaths, h.plan.DeathsMax)
+	}
+	s.incarnation++
+	h.plan.Log(fmt.Sprintf("%s; it may come back as incarnation %d within %v", why, s.incarnation, h.plan.ReturnLimit))
+	awaited := s.incarnation
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.late = time.AfterFunc(h.plan.ReturnLimit, func() {
+		h.post(func() error {
+			if h.phase == stopped || s.incarnation != awaited || s.member != nil && s.member.ready {
+				return nil
+			}
+			return fmt.Errorf("%s; it has not come back within %v", why, h.plan.ReturnLimit)
+		})
+	})
+	if h.watch.Restart == nil {
+		return nil
+	}
+	if err := h.watch.Restart(s.at, s.incarnation); err != nil {
+		return fmt.Errorf("%s; cannot restart it: %w", why, err)
+	}
+	return nil
+}
+
+// Ended says that the process of a role has ended, and why. It may be called from any
+// goroutine. It matters for processes that end before they join.
+func (h *Host) Ended(at msg.Address, incarnation uint32, why string) {
+	h.post(func() error {
+		s := h.seats[at]
+		switch {
+		case s.incarnation != incarnation:
+			return nil // it is known
+		case s.member != nil:
+			return h.died(s.member, "has died: "+why)
+		case h.phase == gathering:
+			return errors.New(why)
+		}
+		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", at, why))
+	})
+}
+
+// blameAfter is how long the death of a role may take to be noticed here after
+// another role has lost its connection to it.
+const blameAfter = 300 * time.Millisecond
+
+// lost handles that a member has lost another role, or has dropped it. If that role is
+// dead, its own end will tell. If neither is, one of the two that can restart does: with
+// the stream between them, messages were lost that nothing else makes good.
+func (h *Host) lost(by *member, at msg.Address, incarnation uint32, reason string) {
+	s := h.seats[at]
+	other := s.member
+	if other == nil || s.incarnation != incarnation {
+		return // it is known
+	}
+	time.AfterFunc(blameAfter, func() {
+		h.post(func() error {
+			switch {
+			case s.member != other || h.seats[by.at].member != by || h.phase == stopped:
+				return nil
+			case h.mayReturn(at):
+				return h.drop(other, reason)
+			case h.mayReturn(by.at):
+				return h.drop(by, reason)
+			}
+			return errors.New(reason)
+		})
+	})
+}
