@@ -76,17 +76,22 @@ const (
 	PushAck                   // dense PS → NN worker: applied, now or earlier
 	ReportClock               // NN worker → coordinator: the steps below Step are pushed and acknowledged
 	SlowestClock              // coordinator → NN worker: … by every rank
+	AskProgress               // data loader → NN worker: the loader has restarted; which steps are finished?
+	Progress                  // NN worker → data loader: all steps below Floor
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"IDFeatures", "Samples", "SamplesAck", "StepDone", "GetEmbeddings", "Lookup", "Rows",
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
-	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock",
+	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock", "AskProgress", "Progress",
 }
 
 // String returns the name of the constant.
 func (k Kind) String() string { return kindNames[k] }
+
+// Kinds is the number of kinds.
+const Kinds = int(kinds)
 
 // Known reports whether k is one of the kinds; what came over a wire may not be.
 func (k Kind) Known() bool { return k < kinds }

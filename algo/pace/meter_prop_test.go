@@ -33,21 +33,12 @@ func (t tap) Step(now unit.Tick, in role.Input, out *role.Outputs) {
 	}
 }
 
-// restarter is a tap of a role that can restart.
-type restarter struct{ tap }
-
-func (r restarter) Restart() { r.Role.(role.Restarter).Restart() }
-
 // tapped returns the roles of a run, seen by observers.
 func tapped(observers ...event.Observer) func(*role.Config) []role.Role {
 	return func(cfg *role.Config) []role.Role {
 		roles := role.New(cfg)
 		for i, r := range roles {
-			t := tap{r, observers}
-			roles[i] = t
-			if _, ok := r.(role.Restarter); ok {
-				roles[i] = restarter{t}
-			}
+			roles[i] = tap{r, observers}
 		}
 		return roles
 	}

@@ -133,7 +133,9 @@ func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has 
 			t.Fatal(err)
 		}
 		w.homes = append(w.homes, h)
-		w.mail = append(w.mail, letter{to: h, in: role.Input{Kind: role.Start}})
+	}
+	for _, h := range w.homes {
+		w.step(t, letter{to: h, in: role.Input{Kind: role.Start}})
 	}
 	for w.happen(t) {
 	}

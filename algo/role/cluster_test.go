@@ -19,9 +19,10 @@ type cluster struct {
 	mail    []msg.Message // sent and not delivered, in order
 	work    []pending     // asked for and not done, in order
 	reduced []pending     // buckets that are summed, in order
-	fed     map[[2]int32]int32
+	barrier *role.Reduction
 	owners  map[[2]int32][]int32 // by (rank, step): PSs with rows of the batch; all if absent
 	now     unit.Tick
+	crashes uint32
 	log     strings.Builder
 }
 
@@ -32,7 +33,7 @@ type pending struct {
 }
 
 func newCluster(cfg role.Config) *cluster {
-	c := &cluster{cfg: cfg, fed: map[[2]int32]int32{}, owners: map[[2]int32][]int32{}}
+	c := &cluster{cfg: cfg, owners: map[[2]int32][]int32{}, barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets))}
 	c.roles = role.New(&c.cfg)
 	return c
 }
@@ -50,32 +51,52 @@ func (c *cluster) step(to msg.Address, in role.Input, title string) {
 	fmt.Fprintf(&c.log, "%v: %s\n", to, title)
 	for _, o := range out.List {
 		fmt.Fprintf(&c.log, "  %s\n", describe(o))
-		c.take(to, o)
+	}
+	if err := role.Dispatch(&in, &out, driver{c, to}); err != nil {
+		panic(err)
 	}
 }
 
-func (c *cluster) take(from msg.Address, o role.Output) {
-	switch o.Kind {
-	case role.Send:
-		c.mail = append(c.mail, o.Message)
-	case role.Do:
-		if o.Work.Kind == role.Backward {
-			for b := range c.cfg.Buckets {
-				c.work = append(c.work, pending{from, role.Input{Kind: role.WorkPart, Work: o.Work, Bucket: int32(b)}})
-			}
-		}
-		c.work = append(c.work, pending{from, role.Input{Kind: role.WorkDone, Work: o.Work, Result: c.result(from, o.Work)}})
-	case role.Feed:
-		key := [2]int32{o.Work.Step, o.Bucket}
-		if c.fed[key]++; c.fed[key] < c.cfg.Ranks {
-			return
-		}
-		for rank := range c.cfg.Ranks {
-			in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: o.Work.Step}, Bucket: o.Bucket}
-			c.reduced = append(c.reduced, pending{msg.Address{Role: msg.NNWorker, Index: rank}, in})
+// driver is the role.Driver of one role of a cluster.
+type driver struct {
+	*cluster
+	at msg.Address
+}
+
+func (d driver) Send(m msg.Message) error {
+	d.mail = append(d.mail, m)
+	return nil
+}
+
+func (d driver) Perform(w role.Work) error {
+	if w.Kind == role.Backward {
+		for b := range d.cfg.Buckets {
+			d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})
 		}
 	}
+	d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkDone, Work: w, Result: d.result(d.at, w)}})
+	return nil
 }
+
+func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
+	complete, err := d.barrier.Feed(int(rank), step, bucket)
+	if err != nil || !complete {
+		return err
+	}
+	for rank := range d.cfg.Ranks {
+		in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket}
+		d.reduced = append(d.reduced, pending{msg.Address{Role: msg.NNWorker, Index: rank}, in})
+	}
+	return nil
+}
+
+// The log shows the other outputs.
+func (d driver) Keep(msg.Message) error     { return nil }
+func (d driver) Release(role.Handle) error  { return nil }
+func (d driver) SetTimer(unit.Tick) error   { return nil }
+func (d driver) Observe(event.Record) error { return nil }
+func (d driver) Finish() error              { return nil }
+func (d driver) Halt(reason error) error    { return reason }
 
 // rows makes up the number of a batch's rows on a PS: one on each owner.
 func (c *cluster) rows(rank, step, server int32) int32 {

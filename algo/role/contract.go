@@ -11,17 +11,18 @@
 //
 // # What a driver owes a role
 //
-//  1. Inputs come one at a time; the first is Start. Outputs are taken in
-//     their order, all of them, before the next input.
+//  1. Inputs come one at a time; the first is Start. Outputs are performed in
+//     their order, all of them, before the next input: Dispatch does that.
 //  2. Work of one role and Lane takes effect in the order of its issue. Lanes
 //     are independent of each other. Work ends with exactly one WorkDone or
-//     WorkFailed, unless the role was restarted in between.
+//     WorkFailed, unless the role crashes in between.
 //  3. Backward reports one WorkPart per bucket, in bucket order, before its
 //     WorkDone: that is what lets dense synchronisation overlap it.
 //  4. A fed bucket comes back as BucketReduced once every rank has fed it. Where
 //     replicas are averaged, Step of Feed and BucketReduced is the averaging round.
 //  5. Messages may be lost, repeated and reordered, unless Config.Retry is 0:
-//     then the driver promises that none is lost.
+//     then the driver promises that none is lost. The timer of SetTimer fires
+//     as TimerFired; a role has one, and setting it again moves it.
 //  6. The payload of a message is dropped after the step that was handed the
 //     message, unless that step says Keep; what was kept or produced by work
 //     stays until Release names it.
@@ -32,6 +33,10 @@
 //     needs none: it may be what the others wait for.
 //     Answers and acknowledgements need none, and so never wait behind
 //     requests. Drivers check it (Credit); exceeding it is a bug.
+//  8. A role may crash: its handles, its work in flight, its timer and the
+//     messages that arrive while it is away are gone. When it comes back, its
+//     first input is Start with the next Incarnation. A driver may give it to
+//     the same value or to a new one. CanRestart says which roles recover.
 package role
 
 import (
@@ -55,12 +60,14 @@ type Role interface {
 	AppendState(dst []byte) []byte
 }
 
-// Restarter is a role that can come back after a crash of its process.
-type Restarter interface {
-	Role
-	// Restart forgets everything that a crash would lose. Work in flight will
-	// not be answered.
-	Restart()
+// CanRestart reports whether a role recovers from a crash: other roles hold all that it needs. An
+// embedding PS, an NN worker and a dense PS hold parameters that exist nowhere else.
+func CanRestart(r msg.Role) bool {
+	switch r {
+	case msg.DataLoader, msg.EmbeddingWorker, msg.Coordinator:
+		return true
+	}
+	return false
 }
 
 // InputKind says what happened to a role.
@@ -68,7 +75,7 @@ type InputKind uint8
 
 // The kinds of input.
 const (
-	Start         InputKind = iota // the run begins
+	Start         InputKind = iota // the run begins, or, if Incarnation > 0, the role is back after a crash
 	Received                       // Message arrived
 	WorkPart                       // part Bucket of Work is ready
 	WorkDone                       // Work is done; Result holds its counts
@@ -86,6 +93,19 @@ type Input struct {
 	Bucket  int32
 	Result  Result
 	Reason  error
+	// Incarnation is the number of crashes before (Start).
+	Incarnation uint32
+}
+
+// Step returns the step that an input is about, or −1 if it is about none.
+func (in *Input) Step() int32 {
+	switch in.Kind {
+	case Received:
+		return in.Message.Step
+	case WorkPart, WorkDone, WorkFailed, BucketReduced:
+		return in.Work.Step
+	}
+	return -1
 }
 
 // WorkKind says what is to be computed. The comment names the role that asks,

@@ -26,6 +26,9 @@ func (c *Coordinator) Address() msg.Address { return coordinator }
 
 // Step implements Role.
 func (c *Coordinator) Step(now unit.Tick, in Input, out *Outputs) {
+	if in.Kind == Start {
+		clear(c.clocks)
+	}
 	if in.Kind != Received || in.Message.Kind != msg.ReportClock {
 		return
 	}
@@ -49,9 +52,6 @@ func (c *Coordinator) tell(rank, slowest int32, out *Outputs) {
 		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest, Bytes: msg.HeaderBytes,
 	})
 }
-
-// Restart implements Restarter.
-func (c *Coordinator) Restart() { clear(c.clocks) }
 
 // Clone implements Role.
 func (c *Coordinator) Clone() Role { return &Coordinator{c.cfg, slices.Clone(c.clocks)} }

@@ -1,8 +1,10 @@
 package role
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 
 	"tandem/algo/msg"
 	"tandem/algo/unit"
@@ -15,6 +17,8 @@ type Credit struct {
 	cfg  *Config
 	open map[asking]unit.Bytes
 	used map[edge]window
+	// floors are, by rank, the first steps that are not finished, as the role has last said.
+	floors []int32
 }
 
 // asking names an unanswered request.
@@ -48,7 +52,9 @@ func (w window) within(count int32, bytes unit.Bytes) bool {
 
 // NewCredit returns a check for one role.
 func NewCredit(cfg *Config) *Credit {
-	return &Credit{cfg: cfg, open: map[asking]unit.Bytes{}, used: map[edge]window{}}
+	return &Credit{
+		cfg: cfg, open: map[asking]unit.Bytes{}, used: map[edge]window{}, floors: make([]int32, cfg.Ranks),
+	}
 }
 
 // answers maps the kind of an answer to the requests that it settles.
@@ -78,6 +84,7 @@ func (c *Credit) Sent(m msg.Message) error {
 	if _, again := c.open[key]; again {
 		return nil
 	}
+	c.raise(m.Rank, m.Floor)
 	e := edge{m.Kind, m.To, m.Rank}
 	w := c.used[e].add(m.Bytes)
 	if !w.within(limit, limitBytes) && !c.oldest(key) {
@@ -99,26 +106,66 @@ func (c *Credit) oldest(key asking) bool {
 	return true
 }
 
+// raise gives back the credit of requests about steps of a rank below floor: those are finished, and the
+// role waits for no more answers about them.
+func (c *Credit) raise(rank, floor int32) {
+	if floor <= c.floors[rank] {
+		return
+	}
+	c.floors[rank] = floor
+	for key := range c.open { // order-free: every finished request goes
+		if key.rank == rank && key.step < floor {
+			c.settle(key)
+		}
+	}
+}
+
+// settle gives back the credit of one request, if it is open.
+func (c *Credit) settle(key asking) {
+	bytes, found := c.open[key]
+	if !found {
+		return
+	}
+	delete(c.open, key)
+	e := edge{key.kind, key.to, key.rank}
+	w := c.used[e]
+	if w = (window{w.count - 1, w.bytes - bytes}); w.count == 0 {
+		delete(c.used, e)
+	} else {
+		c.used[e] = w
+	}
+}
+
 // Received is told of a message that the role is handed.
 func (c *Credit) Received(m msg.Message) {
+	if m.Kind == msg.PutGradients { // its embeddings have arrived: the EW needs no more rows for them
+		for i := range c.cfg.ParameterServers {
+			c.settle(asking{msg.Lookup, server(i), m.Rank, m.Step})
+		}
+	}
 	for _, kind := range answers[m.Kind] {
 		to := m.From
 		if kind == msg.IDFeatures {
 			to = c.cfg.workerOf(m.Rank, m.Step)
 		}
-		key := asking{kind, to, m.Rank, m.Step}
-		bytes, found := c.open[key]
-		if !found {
-			continue
-		}
-		delete(c.open, key)
-		e := edge{kind, to, m.Rank}
-		w := c.used[e]
-		c.used[e] = window{w.count - 1, w.bytes - bytes}
+		c.settle(asking{kind, to, m.Rank, m.Step})
 	}
 }
 
 // Clone returns an independent copy.
 func (c *Credit) Clone() *Credit {
-	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used)}
+	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used), floors: slices.Clone(c.floors)}
+}
+
+// AppendState appends a canonical form of the state.
+func (c *Credit) AppendState(dst []byte) []byte {
+	keys := slices.SortedFunc(maps.Keys(c.open), func(a, b asking) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.to.Role, b.to.Role), cmp.Compare(a.to.Index, b.to.Index),
+			cmp.Compare(a.rank, b.rank), cmp.Compare(a.step, b.step))
+	})
+	dst = appendInts(dst, c.floors...)
+	for _, k := range keys {
+		dst = appendInts(append(dst, byte(k.kind), byte(k.to.Role)), k.to.Index, k.rank, k.step)
+	}
+	return dst
 }

@@ -13,10 +13,16 @@ import (
 // each rank its part, the id features to an EW, numeric features and labels
 // to the NN worker. It keeps a batch until every rank is done with it, so that
 // it can send again what others lost.
+//
+// After a crash it asks every rank which steps it has finished, and deals from
+// there on, in order, as if for the first time: a rank that has a batch, or has
+// finished it, says so.
 type DataLoader struct {
 	cfg      *Config
 	nextRead int32
 	reading  bool
+	// unknown marks, after a crash, the ranks that have not said how far they are; nil once all have.
+	unknown []bool
 	// undealt is, by rank, the first step that has not been dealt out, and
 	// outstanding the number of batches dealt out and not done.
 	undealt     []int32
@@ -45,6 +51,11 @@ func (l *DataLoader) Address() msg.Address { return loader }
 func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
+		if in.Incarnation > 0 {
+			*l = *NewDataLoader(l.cfg)
+			l.unknown = slices.Repeat([]bool{true}, int(l.cfg.Ranks))
+			l.askProgress(out)
+		}
 		armTimer(l.cfg, now, out)
 	case WorkDone:
 		l.take(in.Work.Step, in.Result)
@@ -55,6 +66,7 @@ func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
 	case Received:
 		l.receive(in.Message, out)
 	case TimerFired:
+		l.askProgress(out)
 		l.resend(out)
 		armTimer(l.cfg, now, out)
 	case Stop:
@@ -64,14 +76,43 @@ func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
 		l.batches = nil
 		return
 	}
-	l.deal(now, out)
-	l.read(out)
+	if l.unknown == nil {
+		l.deal(now, out)
+		l.read(out)
+	}
+}
+
+// askProgress asks the ranks that have not said how far they are.
+func (l *DataLoader) askProgress(out *Outputs) {
+	for rank, unknown := range l.unknown {
+		if unknown {
+			out.send(msg.Message{
+				Kind: msg.AskProgress, From: loader, To: nnWorker(int32(rank)), Rank: int32(rank), Bytes: msg.HeaderBytes,
+			})
+		}
+	}
+}
+
+// resume takes a rank's first unfinished step. When all are known, reading starts with the earliest.
+func (l *DataLoader) resume(rank, floor int32) {
+	if l.unknown == nil || !l.unknown[rank] {
+		return // a repeated answer
+	}
+	l.unknown[rank] = false
+	l.undealt[rank] = floor
+	if !slices.Contains(l.unknown, true) {
+		l.unknown = nil
+		l.nextRead = slices.Min(l.undealt)
+	}
 }
 
 // take stores a batch that has been read.
 func (l *DataLoader) take(step int32, r Result) {
 	l.reading = false
 	b := loaded{step: step, result: r, acked: make([]bool, l.cfg.Ranks), done: make([]bool, l.cfg.Ranks)}
+	for rank, undealt := range l.undealt { // after a crash some ranks are ahead of others
+		b.done[rank] = step < undealt
+	}
 	for _, n := range r.Samples {
 		b.total += n
 	}
@@ -87,6 +128,10 @@ func (l *DataLoader) find(step int32) *loaded {
 }
 
 func (l *DataLoader) receive(m msg.Message, out *Outputs) {
+	if m.Kind == msg.Progress {
+		l.resume(m.Rank, m.Floor)
+		return
+	}
 	b := l.find(m.Step)
 	if b == nil || b.done[m.Rank] || m.Step >= l.undealt[m.Rank] {
 		return // an echo of a finished batch
@@ -180,6 +225,7 @@ func (l *DataLoader) Clone() Role {
 	c := *l
 	c.undealt = slices.Clone(l.undealt)
 	c.outstanding = slices.Clone(l.outstanding)
+	c.unknown = slices.Clone(l.unknown)
 	c.batches = slices.Clone(l.batches)
 	for i := range c.batches {
 		c.batches[i].acked = slices.Clone(c.batches[i].acked)
@@ -191,9 +237,12 @@ func (l *DataLoader) Clone() Role {
 // AppendState implements Role.
 func (l *DataLoader) AppendState(dst []byte) []byte {
 	dst = appendInts(dst, l.nextRead)
-	dst = appendFlags(dst, l.reading)
+	dst = appendFlags(dst, l.reading, l.unknown != nil)
 	dst = appendInts(dst, l.undealt...)
 	dst = appendInts(dst, l.outstanding...)
+	for _, unknown := range l.unknown {
+		dst = appendFlags(dst, unknown)
+	}
 	for i := range l.batches {
 		b := &l.batches[i]
 		dst = appendInts(dst, b.step)

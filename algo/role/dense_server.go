@@ -34,6 +34,8 @@ func (d *DenseServer) Address() msg.Address { return denseServer(d.index) }
 // Step implements Role.
 func (d *DenseServer) Step(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
+	case Start:
+		d.pulls, d.pushes = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Pull:
@@ -95,9 +97,6 @@ func (d *DenseServer) send(k msg.Kind, rank, step int32, payload unit.Bytes, out
 func (d *DenseServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
 	return event.Record{At: now, Role: d.Address(), Kind: k, Rank: rank, Step: step}
 }
-
-// Restart implements Restarter.
-func (d *DenseServer) Restart() { d.pulls, d.pushes = nil, nil }
 
 // Clone implements Role.
 func (d *DenseServer) Clone() Role {

@@ -69,6 +69,8 @@ func (e *EmbeddingWorker) Address() msg.Address {
 // Step implements Role.
 func (e *EmbeddingWorker) Step(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
+	case Start:
+		*e = *NewEmbeddingWorker(e.cfg, e.index)
 	case Received:
 		e.receive(in.Message, out)
 	case WorkDone:
@@ -145,6 +147,17 @@ func (e *EmbeddingWorker) raise(rank, floor int32, out *Outputs) {
 	if len(e.batches) < held {
 		e.pumpAll(rank, out) // their unanswered requests no longer hold back younger ones
 	}
+}
+
+// stale reports whether a batch was finished before it was opened here: only an echo was about it. Its
+// requests would only repeat what is done.
+func (e *EmbeddingWorker) stale(b *embedding) bool { return b.step < e.done[b.rank].floor }
+
+// forget drops a batch that has no work in flight.
+func (e *EmbeddingWorker) forget(b *embedding, out *Outputs) {
+	rank, step := b.rank, b.step
+	b.release(out)
+	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool { return b.rank == rank && b.step == step })
 }
 
 func compare(b embedding, rank, step int32) int {
@@ -263,6 +276,10 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		out.record(event.Record{
 			At: now, Role: e.Address(), Kind: event.BatchRouted, Rank: b.rank, Step: b.step, Rows: in.Result.Rows,
 		})
+		if e.stale(b) {
+			e.forget(b, out)
+			return
+		}
 		if b.wanted && b.merge == absent {
 			e.startLookups(b, out)
 		}
@@ -273,14 +290,22 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		if slices.Contains(b.lookups, answered) {
 			out.release(ShardRows, b.rank, b.step)
 		}
-		if b.merge != absent { // nobody waits for them: see endLookups
+		if b.merge != absent { // its gradients are here: see endLookups
 			out.release(PooledRows, b.rank, b.step)
+			return
+		}
+		if e.stale(b) {
+			e.forget(b, out)
 			return
 		}
 		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
 	case Merge:
 		b.merge = finished
 		out.release(PooledGrads, b.rank, b.step)
+		if e.stale(b) {
+			e.forget(b, out)
+			return
+		}
 		b.puts = e.needed(b)
 		e.pumpAll(b.rank, out)
 		e.complete(b, out)
@@ -372,11 +397,6 @@ func (e *EmbeddingWorker) answer(out *Outputs, k msg.Kind, rank, step int32, b *
 		m.Samples, m.StepSamples = b.samples, b.stepSamples
 	}
 	out.send(m)
-}
-
-// Restart implements Restarter.
-func (e *EmbeddingWorker) Restart() {
-	*e = *NewEmbeddingWorker(e.cfg, e.index)
 }
 
 // Clone implements Role.

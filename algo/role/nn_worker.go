@@ -138,6 +138,8 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		w.parameters(m, out)
 	case msg.PushAck:
 		w.pushAcked(now, m, out)
+	case msg.AskProgress:
+		w.send(out, msg.Progress, loader, w.done.floor, nil, 0)
 	case msg.SlowestClock:
 		w.served.slowest = max(w.served.slowest, m.Step)
 	case msg.PutDone:

@@ -46,6 +46,8 @@ func (p *ParameterServer) Address() msg.Address { return server(p.index) }
 // Step implements Role.
 func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
+	case Start:
+		p.lookups, p.puts = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Lookup:
@@ -203,9 +205,6 @@ func (p *ParameterServer) to(rank, step int32) msg.Message {
 func (p *ParameterServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
 	return event.Record{At: now, Role: p.Address(), Kind: k, Rank: rank, Step: step}
 }
-
-// Restart implements Restarter.
-func (p *ParameterServer) Restart() { p.lookups, p.puts = nil, nil }
 
 // Clone implements Role.
 func (p *ParameterServer) Clone() Role {

@@ -23,7 +23,7 @@ import (
 //	finish [work=…] [rank=…] [step=…] [bucket=…]            work in hand that matches; bucket: only that part
 //	reduce [rank=…]                   buckets that are summed over all ranks
 //	timer                             every role's timer fires, a second later
-//	crash role=ew|ps|dense-ps|coordinator index=…   a process dies and comes back
+//	crash role=loader|ew|ps|dense-ps|coordinator index=…   a process dies and comes back
 //	under-way                         prints what may happen next
 //	run [records] [hold=(…)] [rank=…] lets everything happen but messages of these kinds, to any rank or one;
 //	                                  prints all outputs, or records only
@@ -184,11 +184,11 @@ func (c *cluster) crash(t *testing.T, d *datadriven.TestData) {
 	var name string
 	d.ScanArgs(t, "role", &name)
 	a := msg.Address{Role: map[string]msg.Role{
-		"ew": msg.EmbeddingWorker, "ps": msg.ParameterServer, "dense-ps": msg.DenseServer, "coordinator": msg.Coordinator,
+		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.ParameterServer, "dense-ps": msg.DenseServer, "coordinator": msg.Coordinator,
 	}[name], Index: number(t, d, "index", 0)}
-	c.find(a).(role.Restarter).Restart()
+	c.crashes++
 	c.work = slices.DeleteFunc(c.work, func(p pending) bool { return p.to == a })
-	fmt.Fprintf(&c.log, "%v: crashed and is back\n", a)
+	c.step(a, role.Input{Kind: role.Start, Incarnation: c.crashes}, "crashed and is back")
 }
 
 func (c *cluster) printUnderWay() {

@@ -22,7 +22,8 @@ const (
 	reduce                      // the next reduced bucket of rank index
 	lose                        // message index is lost
 	duplicate                   // message index arrives, and will arrive again
-	crash                       // role index crashes and comes back
+	crash                       // role index crashes
+	comeBack                    // role index, which has crashed, starts again
 	timeout                     // nothing else can happen: every role's timer fires
 	early                       // every role's timer fires, though other things could happen
 )
@@ -44,21 +45,25 @@ func (w *World) Actions() []Action {
 			acts = append(acts, Action{deliver, i})
 		}
 	}
-	for i, q := range w.lanes {
-		if len(q) > 0 {
-			acts = append(acts, Action{complete, i})
+	for i := range w.lanes {
+		for lane := range w.lanes[i] {
+			if w.lanes[i][lane].Len() > 0 {
+				acts = append(acts, Action{complete, i*role.Lanes + lane})
+			}
 		}
 	}
-	for i, q := range w.buckets {
-		if len(q) > 0 {
+	for i := range w.buckets {
+		if w.buckets[i].Len() > 0 {
 			acts = append(acts, Action{reduce, i})
 		}
 	}
-	if len(acts) == 0 {
-		if w.set.Config.Retry > 0 && w.finished < w.set.Config.Ranks {
-			return []Action{{timeout, 0}}
+	if len(acts) == 0 && w.armed != 0 && w.finished < w.set.Config.Ranks {
+		acts = append(acts, Action{timeout, 0})
+	}
+	for i := range w.roles {
+		if w.away&(1<<i) != 0 {
+			acts = append(acts, Action{comeBack, i})
 		}
-		return nil
 	}
 	if w.set.Eager {
 		if i := slices.IndexFunc(acts, w.commutes); i >= 0 {
@@ -98,7 +103,7 @@ func (w *World) appendFaults(acts []Action) []Action {
 		}
 	}
 	for i, r := range w.roles {
-		if _, ok := r.(role.Restarter); ok {
+		if r.Address().Role != msg.NNWorker && w.away&(1<<i) == 0 {
 			acts = append(acts, Action{crash, i})
 		}
 	}
@@ -114,66 +119,90 @@ func (w *World) Describe(a Action) string {
 	case deliver:
 		return w.inbox[a.index].String()
 	case complete:
-		in := w.lanes[a.index][0]
+		in := w.lanes[a.index/role.Lanes][a.index%role.Lanes].Front()
 		what := "done"
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
 		}
 		return fmt.Sprintf("%v: %v rank %d step %d %s", w.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
 	case reduce:
-		in := w.buckets[a.index][0]
+		in := w.buckets[a.index].Front()
 		return fmt.Sprintf("NN worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
 	case lose:
 		return "LOST " + w.inbox[a.index].String()
 	case duplicate:
 		return "TWICE " + w.inbox[a.index].String()
 	case crash:
-		return fmt.Sprintf("CRASH and restart of %v", w.roles[a.index].Address())
+		return fmt.Sprintf("CRASH of %v", w.roles[a.index].Address())
+	case comeBack:
+		return fmt.Sprintf("%v is back", w.roles[a.index].Address())
 	case early:
 		return "timers fire EARLY"
 	}
 	return "timers fire"
 }
 
-// Do performs an action in place. The error names the law that it breaks.
+// Do performs an action in place. The error names the invariant that it breaks.
 func (w *World) Do(a Action) error {
+	if a.fault() {
+		w.faults++
+	}
 	switch a.kind {
 	case deliver:
 		m := w.inbox[a.index]
 		w.inbox = slices.Delete(w.inbox, a.index, a.index+1)
-		return w.step(w.index(m.To), role.Input{Kind: role.Received, Message: m})
+		return w.receive(m)
 	case complete:
 		return w.complete(a.index)
 	case reduce:
-		in := w.buckets[a.index][0]
-		w.buckets[a.index] = w.buckets[a.index][1:]
-		return w.step(w.index(msg.Address{Role: msg.NNWorker, Index: int32(a.index)}), in)
+		in := w.buckets[a.index].Pop()
+		i, _ := w.roster.Index(msg.Address{Role: msg.NNWorker, Index: int32(a.index)})
+		return w.step(i, in)
 	case lose:
-		w.fault()
 		w.inbox = slices.Delete(w.inbox, a.index, a.index+1)
 	case duplicate:
-		w.fault()
-		m := w.inbox[a.index]
-		return w.step(w.index(m.To), role.Input{Kind: role.Received, Message: m})
+		return w.receive(w.inbox[a.index])
 	case crash:
-		w.fault()
-		w.touch(a.index)
-		w.roles[a.index].(role.Restarter).Restart()
-		clear(w.held[a.index])
-		for lane := range role.Lanes {
-			w.lanes[a.index*role.Lanes+lane] = nil
-		}
-	case early:
-		w.faults++ // and credit is still checked: asking again costs none
-		return w.fireTimers()
-	case timeout:
+		w.crash(a.index)
+	case comeBack:
+		w.away &^= 1 << a.index
+		return w.step(a.index, role.Input{Kind: role.Start, Incarnation: uint32(w.crashes[a.index])})
+	case early, timeout:
 		return w.fireTimers()
 	}
 	return nil
 }
 
+// receive hands a message to its receiver. It is lost if that is away.
+func (w *World) receive(m msg.Message) error {
+	i, _ := w.roster.Index(m.To)
+	if w.away&(1<<i) != 0 {
+		return nil
+	}
+	return w.step(i, role.Input{Kind: role.Received, Message: m})
+}
+
+// crash takes away all that role i has, but the state that survives in an arena.
+func (w *World) crash(i int) {
+	w.touch(i)
+	w.crashes[i]++
+	w.away |= 1 << i
+	w.armed &^= 1 << i
+	w.held[i] = nil
+	w.lanes[i].Clear()
+	w.credit[i] = role.NewCredit(&w.set.Config)
+	if w.roles[i].Address().Role == msg.DataLoader {
+		w.read = 0 // it reads again
+	}
+}
+
+// fireTimers fires every timer that is set.
 func (w *World) fireTimers() error {
 	for i := range w.roles {
+		if w.armed&(1<<i) == 0 {
+			continue
+		}
+		w.armed &^= 1 << i
 		if err := w.step(i, role.Input{Kind: role.TimerFired}); err != nil {
 			return err
 		}
@@ -182,26 +211,16 @@ func (w *World) fireTimers() error {
 }
 
 func (w *World) complete(lane int) error {
-	in := w.lanes[lane][0]
-	w.lanes[lane] = w.lanes[lane][1:]
 	i := lane / role.Lanes
+	in := w.lanes[i][lane%role.Lanes].Pop()
 	w.touch(i)
 	if in.Kind == role.WorkDone {
 		for _, h := range role.Products(in.Work) {
-			if w.held[i][h] && h.Kind != role.PooledGrads {
+			if w.holds(i, h) && h.Kind != role.PooledGrads {
 				return fmt.Errorf("%v makes %+v, which it already holds", w.roles[i].Address(), h)
 			}
-			w.held[i][h] = true
+			w.hold(i, h)
 		}
 	}
 	return w.step(i, in)
-}
-
-// fault counts a fault. A crash forgets requests, so credit is no longer
-// checked.
-func (w *World) fault() {
-	w.faults++
-	for i := range w.credit {
-		w.credit[i] = nil
-	}
 }

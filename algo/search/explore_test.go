@@ -117,37 +117,42 @@ func TestPullsAndPushesOfTwoRanks(t *testing.T) {
 	}
 }
 
-// One message lost or repeated, or one role but the data loader and the NN workers
-// crashed and restarted, or, with -long, the timers firing too early, at any moment
-// of 2 steps on 2 PSs: every put is applied exactly once on the PSs that own its
-// rows, every rank finishes, and nothing is left behind.
-func TestOneFaultAnywhere(t *testing.T) {
-	for _, rule := range smallRules {
-		if manyWorlds := rule.OverlapSync() || rule.Dense().Kind != pace.AllReduced && rule.Bounds(2).Own > 0; manyWorlds && !*long {
-			continue // and almost the same as those of other rules
-		}
-		t.Run(name(rule), func(t *testing.T) {
-			set := setting(rule, 2, 2, 1, 2)
-			set.Faults = 1
-			set.Config.Retry = unit.Second
-			set.Touches = someTouch
-			set.EarlyTimers = *long
-			r, err := Explore(set, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Log(r)
-		})
-	}
+// faultSizes are settings for one fault: ranks, steps, EWs, PSs, buckets and windows.
+var faultSizes = []struct {
+	ranks, steps, workers, servers, buckets, window int32
+	long                                            bool // for all rules; a few are searched anyway
+}{
+	{1, 1, 1, 1, 1, 4, false},
+	{1, 1, 1, 2, 2, 1, false},
+	{1, 2, 1, 1, 1, 1, true},
+	{1, 2, 2, 1, 2, 1, true},
+	{2, 1, 1, 1, 1, 4, true},
+	{2, 1, 2, 1, 1, 4, true},
 }
 
-// someTouch gives rank 0's first batch rows on both PSs, its second on none,
-// and rank 1's batches rows on one PS each.
-func someTouch(rank, step, shard int32) bool {
-	if rank == 0 {
-		return step == 0
+// One message lost or repeated, or one role but the NN workers crashed and away for a while, or, with -long,
+// the timers firing too early, at any moment, in every order of events: every put is applied exactly once on
+// the PSs that own its rows, every rank finishes, no request exceeds its credit, and nothing is left behind.
+func TestOneFaultAnywhere(t *testing.T) {
+	for _, rule := range smallRules {
+		for _, size := range faultSizes {
+			sample := rule == smallRules[0] && size.window == 1 && size.buckets == 1
+			if size.long && !sample && !*long {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%+v", name(rule), size), func(t *testing.T) {
+				set := setting(rule, size.ranks, size.steps, size.workers, size.servers)
+				set.Config.Buckets = make([]unit.Bytes, size.buckets)
+				set.Config.Window, set.Config.Retry = size.window, unit.Second
+				set.Eager, set.Faults, set.EarlyTimers = false, 1, *long
+				r, err := Explore(set, 4*limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Log(r)
+			})
+		}
 	}
-	return shard == step%2
 }
 
 // Delivering at once what commutes reaches the same reads as trying every

@@ -11,14 +11,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math/bits"
 	"slices"
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/role"
-	"tandem/algo/unit"
 )
 
 // Setting is what to search.
@@ -26,14 +24,16 @@ type Setting struct {
 	Config role.Config
 	// Touches reports whether a rank's batch has rows on a PS; nil: always.
 	Touches func(rank, step, shard int32) bool
-	// Faults is how many messages may be lost or repeated and how many roles that
-	// are a role.Restarter may crash and restart, in all.
+	// Faults is how many messages may be lost or repeated and how many roles, other than NN workers, may crash
+	// and come back at any later time, in all. Of a PS and a dense PS, what is applied survives.
 	Faults int
 	// EarlyTimers lets timers fire while other things can still happen, each
 	// time as one of the Faults. Without it they fire when nothing else can.
 	EarlyTimers bool
 	// Eager delivers at once whatever commutes with everything else, instead
 	// of trying every order of it: it reaches fewer worlds, and the same reads.
+	// It needs Faults = 0: a fault may come between two actions that commute, and an echo commutes with
+	// nothing.
 	Eager bool
 	// DenseOrders makes Eager spare the orders that reads of dense PSs depend on,
 	// instead of those that reads of embedding PSs do.
@@ -61,14 +61,18 @@ func (s *Seen) merge(o Seen) {
 // World is one state of a cluster.
 type World struct {
 	set     *Setting
+	roster  role.Roster
 	roles   []role.Role
-	inbox   []msg.Message  // in flight, sorted
-	lanes   [][]role.Input // by role and lane: completions to come, in order
-	buckets [][]role.Input // by rank: reduced buckets to come, in order
-	fed     []int32        // by rank: buckets handed to the all-reduce, in all
-	held    []map[role.Handle]bool
-	credit  []*role.Credit // nil once a fault made the count meaningless
-	own     uint64         // roles that no other world shares, as bits
+	inbox   []msg.Message                 // in flight, sorted
+	lanes   []role.LaneQueues[role.Input] // by role: completions to come
+	buckets []role.Queue[role.Input]      // by rank: reduced buckets to come
+	barrier *role.Reduction
+	held    [][]role.Handle // by role, sorted
+	credit  []*role.Credit
+	crashes []uint8 // by role
+	away    uint64  // roles that have crashed and are not back, as bits
+	armed   uint64  // roles whose timer is set, as bits
+	own     uint64  // roles that no other world shares, as bits
 	// What observers know, as bits of rank × Steps + step.
 	applied  []uint64 // by PS
 	pushed   []uint64 // by dense PS
@@ -94,16 +98,21 @@ func NewWorld(set *Setting) (*World, error) {
 	if roles := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers + int32(len(cfg.DenseServers)); int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roles > 64 {
 		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; at most 64 of each fit", cfg.Ranks, cfg.Steps, roles)
 	}
+	if set.Eager && set.Faults > 0 {
+		return nil, errors.New("search: eager delivery does not reach every outcome of a fault; search one or the other")
+	}
 	roles := role.New
 	if set.Roles != nil {
 		roles = set.Roles
 	}
-	w := &World{set: set, roles: roles(cfg), own: ^uint64(0), fed: make([]int32, cfg.Ranks), buckets: make([][]role.Input, cfg.Ranks),
+	w := &World{set: set, roster: cfg.Roster(), roles: roles(cfg), own: ^uint64(0),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
 		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
-	w.lanes = make([][]role.Input, len(w.roles)*role.Lanes)
+	w.lanes = make([]role.LaneQueues[role.Input], len(w.roles))
+	w.held = make([][]role.Handle, len(w.roles))
+	w.crashes = make([]uint8, len(w.roles))
 	for range w.roles {
-		w.held = append(w.held, map[role.Handle]bool{})
 		w.credit = append(w.credit, role.NewCredit(cfg))
 	}
 	for i := range w.roles {
@@ -114,126 +123,10 @@ func NewWorld(set *Setting) (*World, error) {
 	return w, nil
 }
 
-// index returns the position of an address in role.New's order.
-func (w *World) index(a msg.Address) int {
-	c := &w.set.Config
-	switch a.Role {
-	case msg.EmbeddingWorker:
-		return 1 + int(a.Index)
-	case msg.ParameterServer:
-		return 1 + int(c.EmbeddingWorkers) + int(a.Index)
-	case msg.NNWorker:
-		return 1 + int(c.EmbeddingWorkers) + int(c.ParameterServers) + int(a.Index)
-	case msg.DenseServer:
-		return 1 + int(c.EmbeddingWorkers) + int(c.ParameterServers) + int(c.Ranks) + int(a.Index)
-	case msg.Coordinator:
-		return len(w.roles) - 1
-	}
-	return 0
-}
-
 func (w *World) batchBit(rank, step int32) uint64 { return 1 << (rank*w.set.Config.Steps + step) }
 
 func (w *World) touches(rank, step, shard int32) bool {
 	return w.set.Touches == nil || w.set.Touches(rank, step, shard)
-}
-
-// step hands a role one input and takes in what it asks for.
-func (w *World) step(i int, in role.Input) error {
-	var out role.Outputs
-	w.touch(i)
-	if in.Kind == role.Received && w.credit[i] != nil {
-		w.credit[i].Received(in.Message)
-	}
-	w.roles[i].Step(0, in, &out)
-	for _, o := range out.List {
-		if err := w.take(i, in, o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *World) take(i int, in role.Input, o role.Output) error {
-	switch o.Kind {
-	case role.Send:
-		if w.credit[i] != nil {
-			if err := w.credit[i].Sent(o.Message); err != nil {
-				return err
-			}
-		}
-		at, _ := slices.BinarySearchFunc(w.inbox, o.Message, compareMessages)
-		w.inbox = slices.Insert(w.inbox, at, o.Message)
-	case role.Do:
-		w.perform(i, o.Work)
-	case role.Feed:
-		return w.feed(o)
-	case role.Keep:
-		w.held[i][role.PayloadHandle(in.Message)] = true
-	case role.Release:
-		if !w.held[i][o.Handle] {
-			return fmt.Errorf("%v releases %+v, which it does not hold", w.roles[i].Address(), o.Handle)
-		}
-		delete(w.held[i], o.Handle)
-	case role.Record:
-		return w.observe(o.Event)
-	case role.Finished:
-		w.finished++
-		for lane := range role.Lanes {
-			if len(w.lanes[i*role.Lanes+lane]) > 0 {
-				return fmt.Errorf("%v finishes with work in flight", w.roles[i].Address())
-			}
-		}
-	case role.Halt:
-		return o.Reason
-	}
-	return nil
-}
-
-// perform queues what work will come back with: one sample for every rank, one
-// row on every PS that the batch touches.
-func (w *World) perform(i int, work role.Work) {
-	c := &w.set.Config
-	lane := i*role.Lanes + work.Kind.Lane()
-	result := role.Result{Bytes: 1}
-	switch work.Kind {
-	case role.Read:
-		result.Samples = slices.Repeat([]int32{1}, int(c.Ranks))
-		result.IDBytes = make([]unit.Bytes, c.Ranks)
-		result.SampleBytes = make([]unit.Bytes, c.Ranks)
-	case role.Split:
-		result.Rows = make([]int32, c.ParameterServers)
-		result.SignBytes = make([]unit.Bytes, c.ParameterServers)
-		result.ValueBytes = make([]unit.Bytes, c.ParameterServers)
-		for p := range c.ParameterServers {
-			if w.touches(work.Rank, work.Step, p) {
-				result.Rows[p] = 1
-			}
-		}
-	case role.Backward:
-		for b := range c.Buckets {
-			w.lanes[lane] = append(w.lanes[lane], role.Input{Kind: role.WorkPart, Work: work, Bucket: int32(b)})
-		}
-	}
-	w.lanes[lane] = append(w.lanes[lane], role.Input{Kind: role.WorkDone, Work: work, Result: result})
-}
-
-// feed reduces a bucket once every rank has handed it over.
-func (w *World) feed(o role.Output) error {
-	n := int32(len(w.set.Config.Buckets))
-	number := o.Work.Step*n + o.Bucket
-	if w.fed[o.Work.Rank] != number {
-		return fmt.Errorf("rank %d feeds bucket %d of step %d out of order", o.Work.Rank, o.Bucket, o.Work.Step)
-	}
-	w.fed[o.Work.Rank]++
-	if slices.Min(w.fed) <= number {
-		return nil
-	}
-	for rank := range w.buckets {
-		work := role.Work{Rank: int32(rank), Step: o.Work.Step}
-		w.buckets[rank] = append(w.buckets[rank], role.Input{Kind: role.BucketReduced, Work: work, Bucket: o.Bucket})
-	}
-	return nil
 }
 
 // observe checks each event against the laws.
@@ -319,7 +212,7 @@ func (w *World) checkEnd() error {
 		if err := w.step(i, role.Input{Kind: role.Stop}); err != nil {
 			return err
 		}
-		for _, h := range sortedHandles(w.held[i]) {
+		for _, h := range w.held[i] {
 			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, w.roles[i].Address(), h)
 		}
 	}
@@ -340,17 +233,6 @@ func (w *World) checkEnd() error {
 	return nil
 }
 
-func sortedHandles(set map[role.Handle]bool) []role.Handle {
-	var hs []role.Handle
-	for h := range set { // order-free: sorted below
-		hs = append(hs, h)
-	}
-	slices.SortFunc(hs, func(a, b role.Handle) int {
-		return slices.Compare([]int32{int32(a.Kind), a.Rank, a.Step}, []int32{int32(b.Kind), b.Rank, b.Step})
-	})
-	return hs
-}
-
 func compareMessages(a, b msg.Message) int {
 	return slices.Compare(messageKey(a), messageKey(b))
 }
@@ -368,9 +250,18 @@ func (w *World) clone() *World {
 	c.credit = slices.Clone(w.credit)
 	c.own = 0
 	c.inbox = slices.Clone(w.inbox)
-	c.lanes = cloneQueues(w.lanes)
-	c.buckets = cloneQueues(w.buckets)
-	c.fed = slices.Clone(w.fed)
+	c.lanes = slices.Clone(w.lanes)
+	for i := range c.lanes {
+		for lane := range c.lanes[i] {
+			c.lanes[i][lane] = c.lanes[i][lane].Clone()
+		}
+	}
+	c.buckets = slices.Clone(w.buckets)
+	for rank := range c.buckets {
+		c.buckets[rank] = c.buckets[rank].Clone()
+	}
+	c.barrier = w.barrier.Clone()
+	c.crashes = slices.Clone(w.crashes)
 	c.applied = slices.Clone(w.applied)
 	c.pushed = slices.Clone(w.pushed)
 	c.pulled = slices.Clone(w.pulled)
@@ -385,39 +276,31 @@ func (w *World) touch(i int) {
 	}
 	w.own |= 1 << i
 	w.roles[i] = w.roles[i].Clone()
-	w.held[i] = maps.Clone(w.held[i])
-	if w.credit[i] != nil {
-		w.credit[i] = w.credit[i].Clone()
-	}
+	w.held[i] = slices.Clone(w.held[i])
+	w.credit[i] = w.credit[i].Clone()
 }
 
-// cloneQueues copies the queues' ends; their items are never written.
-func cloneQueues(qs [][]role.Input) [][]role.Input {
-	out := make([][]role.Input, len(qs))
-	for i, q := range qs {
-		out[i] = slices.Clip(q)
-	}
-	return out
-}
-
-// hash returns a fingerprint of the state. Held handles and credit follow from
-// the roles' own states and are left out.
+// hash returns a fingerprint of the state. Held handles and credit are part of it: they follow from the
+// states of correct roles, not from those of roles that leak.
 func (w *World) hash(buf []byte) ([16]byte, []byte) {
 	buf = buf[:0]
-	for _, r := range w.roles {
-		buf = r.AppendState(append(buf, 0xff))
+	for i, r := range w.roles {
+		buf = r.AppendState(append(buf, 0xff, w.crashes[i]))
+		for _, h := range w.held[i] {
+			buf = append(buf, byte(h.Kind), byte(h.Rank), byte(h.Step))
+		}
+		buf = w.credit[i].AppendState(append(buf, 0xff))
+		for lane := range w.lanes[i] {
+			buf = appendQueue(buf, &w.lanes[i][lane])
+		}
 	}
+	for rank := range w.buckets {
+		buf = appendQueue(buf, &w.buckets[rank])
+	}
+	buf = w.barrier.AppendState(buf)
 	for i := range w.inbox {
 		for _, v := range messageKey(w.inbox[i]) {
 			buf = binary.AppendVarint(buf, int64(v))
-		}
-	}
-	for _, qs := range [][][]role.Input{w.lanes, w.buckets} {
-		for _, q := range qs {
-			buf = append(buf, 0xff)
-			for _, in := range q {
-				buf = append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
-			}
 		}
 	}
 	if w.set.DenseOrders || !w.set.Eager { // else the orders on which it depends are not tried
@@ -425,10 +308,7 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 			buf = append(buf, byte(p))
 		}
 	}
-	for _, f := range w.fed {
-		buf = binary.AppendVarint(buf, int64(f))
-	}
-	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.read}} {
+	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.read, w.away, w.armed}} {
 		for _, bits := range known {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
@@ -436,4 +316,12 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 	buf = append(buf, byte(w.finished), byte(w.faults))
 	sum := sha256.Sum256(buf)
 	return [16]byte(sum[:16]), buf
+}
+
+func appendQueue(buf []byte, q *role.Queue[role.Input]) []byte {
+	buf = append(buf, 0xff)
+	for _, in := range q.Items() {
+		buf = append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
+	}
+	return buf
 }

@@ -1,0 +1,133 @@
+package fault
+
+import (
+	"slices"
+
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+)
+
+// Injector applies a plan to the messages that one incarnation of a role sends. It is not safe for
+// concurrent use. Memory: the messages held back and a counter for every receiver.
+type Injector struct {
+	plan        *Plan
+	from        msg.Address
+	incarnation uint32
+	sent        map[msg.Address]uint64 // messages so far, by receiver
+	held        []held                 // in the order of sending
+	counts      Counts
+}
+
+// held is a message that waits for later ones to overtake it.
+type held struct {
+	parcel Parcel
+	until  uint64    // the number of the message to the same receiver that releases it
+	due    unit.Tick // when it is released at the latest
+}
+
+// Parcel is one copy of a message that travels.
+type Parcel struct {
+	Message msg.Message
+	Payload any
+	Delay   unit.Tick // before it enters the network, beyond whatever the driver takes to deliver
+}
+
+// Counts is the number of messages that a plan has touched.
+type Counts struct {
+	Sent, Dropped, Duplicated, Delayed, Held int64
+}
+
+// Add returns the sum of two counts.
+func (c Counts) Add(o Counts) Counts {
+	return Counts{
+		c.Sent + o.Sent, c.Dropped + o.Dropped, c.Duplicated + o.Duplicated, c.Delayed + o.Delayed, c.Held + o.Held,
+	}
+}
+
+// NewInjector returns the injector of one incarnation of a role.
+func NewInjector(p *Plan, from msg.Address, incarnation uint32) *Injector {
+	return &Injector{plan: p, from: from, incarnation: incarnation, sent: map[msg.Address]uint64{}}
+}
+
+// Send decides on a message and appends to dst the parcels that travel now, in order: copies of this
+// message and of earlier ones that have waited for it.
+func (in *Injector) Send(dst []Parcel, now unit.Tick, m msg.Message, payload any) []Parcel {
+	n := in.sent[m.To]
+	in.sent[m.To] = n + 1
+	in.counts.Sent++
+	f := in.plan.fateOf(in.from, m.To, in.incarnation, n)
+	p := Parcel{m, payload, f.delay}
+	copies := 1
+	if f.duplicate {
+		copies = 2
+		in.counts.Duplicated++
+	}
+	if f.drop {
+		copies = 0
+		in.counts.Dropped++
+	} else if f.delay > 0 {
+		in.counts.Delayed++
+	}
+	for range copies {
+		if f.behind > 0 {
+			in.held = append(in.held, held{p, n + f.behind, now + HoldMax})
+			in.counts.Held++
+		} else {
+			dst = append(dst, p)
+		}
+	}
+	return in.release(dst, func(h *held) bool { return h.parcel.Message.To == m.To && h.until <= n })
+}
+
+// Flush appends the parcels that have waited for HoldMax.
+func (in *Injector) Flush(dst []Parcel, now unit.Tick) []Parcel {
+	return in.release(dst, func(h *held) bool { return h.due <= now })
+}
+
+// Next returns the time at which Flush has something to do, if it has.
+func (in *Injector) Next() (at unit.Tick, ok bool) {
+	if len(in.held) == 0 {
+		return 0, false
+	}
+	return in.held[0].due, true // all wait equally long
+}
+
+// Counts returns what has been decided so far.
+func (in *Injector) Counts() Counts { return in.counts }
+
+func (in *Injector) release(dst []Parcel, free func(*held) bool) []Parcel {
+	in.held = slices.DeleteFunc(in.held, func(h held) bool {
+		if !free(&h) {
+			return false
+		}
+		dst = append(dst, h.parcel)
+		return true
+	})
+	return dst
+}
+
+// Schedule tells when a role instance crashes. The zero value says never.
+type Schedule struct{ crashes []Crash }
+
+// Schedule returns the crashes of one role instance, in the order of the plan's steps.
+func (p *Plan) Schedule(at msg.Address) Schedule {
+	var s Schedule
+	for _, c := range p.Crashes {
+		if c.Role == at.Role && c.Index == at.Index {
+			s.crashes = append(s.crashes, c)
+		}
+	}
+	slices.SortStableFunc(s.crashes, func(a, b Crash) int { return int(a.Step) - int(b.Step) })
+	return s
+}
+
+// Due reports whether the role crashes instead of taking an input about a step, and for how long it is away
+// then. A crash is due once. Inputs that are about no step have step −1.
+func (s *Schedule) Due(step int32) (away unit.Tick, due bool) {
+	if len(s.crashes) == 0 || step < s.crashes[0].Step {
+		return 0, false
+	}
+	away = s.crashes[0].Away
+	s.crashes = s.crashes[1:]
+	return away, true
+}

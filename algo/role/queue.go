@@ -1,0 +1,57 @@
+package role
+
+import "slices"
+
+// Queue is a first-in first-out queue. The zero value is empty.
+type Queue[T any] struct {
+	items []T
+	head  int // items before it are popped
+}
+
+// LaneQueues are the queues of one role's lanes: what is asked for, or what comes of it, in the order in
+// which it takes effect.
+type LaneQueues[T any] [Lanes]Queue[T]
+
+// Of returns the queue of the lane that work of a kind belongs to.
+func (q *LaneQueues[T]) Of(k WorkKind) *Queue[T] { return &q[k.Lane()] }
+
+// Clear empties all lanes.
+func (q *LaneQueues[T]) Clear() {
+	for i := range q {
+		q[i].Clear()
+	}
+}
+
+// Len returns the number of items.
+func (q *Queue[T]) Len() int { return len(q.items) - q.head }
+
+// Push adds an item at the end.
+func (q *Queue[T]) Push(item T) { q.items = append(q.items, item) }
+
+// Front returns the first item, which must exist.
+func (q *Queue[T]) Front() T { return q.items[q.head] }
+
+// Pop removes the first item, which must exist, and returns it.
+func (q *Queue[T]) Pop() T {
+	item := q.items[q.head]
+	var zero T
+	q.items[q.head] = zero // free what the item points to
+	q.head++
+	// Moving the rest to the front only when at least half is popped costs at most one move an item, and
+	// keeps the memory for the next pushes.
+	if 2*q.head >= len(q.items) {
+		rest := copy(q.items, q.items[q.head:])
+		clear(q.items[rest:])
+		q.items, q.head = q.items[:rest], 0
+	}
+	return item
+}
+
+// Clear removes all items and frees their memory.
+func (q *Queue[T]) Clear() { *q = Queue[T]{} }
+
+// Items returns the items in order, valid until the next change of the queue.
+func (q *Queue[T]) Items() []T { return q.items[q.head:] }
+
+// Clone returns an independent copy.
+func (q *Queue[T]) Clone() Queue[T] { return Queue[T]{items: slices.Clone(q.Items())} }
