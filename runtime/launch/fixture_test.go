@@ -16,6 +16,8 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/runtime/coord"
 	"tandem/runtime/live"
 	"tandem/runtime/node"
@@ -41,7 +43,7 @@ type setting struct {
 	Steps    int
 	Alive    string // if not empty, where to hold a connection as long as it lives
 	Record   string // if not empty, the folder to record in
-	Panic    string // if not empty, the name of the role that panics in its second step
+	Panic    string // if not empty, the name of the role that panics at its 20th input
 
 	stderr io.Writer // of the launcher
 }
@@ -73,6 +75,9 @@ func play(what string, args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.Panic == at.String() {
+		recorder = panics{}
+	}
 	return node.Run(context.Background(), node.Config{
 		Role: at, Listen: "127.0.0.1:0", Host: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
 		Recorder: recorder,
@@ -88,6 +93,22 @@ func (s setting) recorder() (live.Recorder, error) {
 	}
 	return record.Create(s.Record, []byte("a job"))
 }
+
+// panics is a recorder that panics at the 20th input of a role.
+type panics struct{}
+
+func (panics) Open(msg.Address, *role.Config) (live.Log, error) { return new(panicLog), nil }
+
+type panicLog struct{ inputs int }
+
+func (p *panicLog) Step(unit.Tick, *role.Input, any, []role.Output) error {
+	if p.inputs++; p.inputs == 20 {
+		panic("too many inputs")
+	}
+	return nil
+}
+
+func (*panicLog) Finish(uint64) error { return nil }
 
 func mustInt(text string) int {
 	n, err := strconv.Atoi(text)

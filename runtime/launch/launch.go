@@ -138,8 +138,10 @@ func Listen(address string) (net.Listener, error) {
 // start starts the process of an incarnation of a role.
 func (c *Cluster) start(at msg.Address, incarnation uint32) error {
 	command := c.options.Command(Start{at, c.address, c.Host.Run()})
-	p, err := startProcess(at, incarnation, command, c.options.Environment, c.panicked, func(p *process) {
-		c.Host.Ended(p.at, p.incarnation, p.why)
+	p, err := startProcess(at, incarnation, command, c.options.Environment, reader{
+		refused:  func(p *process, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
+		panicked: c.panicked,
+		ended:    func(p *process) { c.Host.Ended(p.at, p.incarnation, p.why) },
 	})
 	if err != nil {
 		return err
@@ -187,12 +189,12 @@ func (c *Cluster) panicked(p *process, stack string) {
 
 // Close implements train.Cluster.
 func (c *Cluster) Close(failed error) {
-	if c.Host != nil {
-		c.Host.Close(failed)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var leaving sync.WaitGroup
+	if c.Host != nil {
+		leaving.Go(func() { c.Host.Close(failed) })
+	}
 	for _, p := range c.processes {
 		leaving.Go(p.end)
 	}

@@ -22,15 +22,22 @@ type process struct {
 	mayEnd      func()        // closes ending
 }
 
-// startProcess starts the process of a role. Panicked is called with the stack if it
-// panics. Ended is called if it ends, after
-// its last words have had time to reach the host, unless it may end by then.
-func startProcess(at msg.Address, incarnation uint32, command, environment []string,
-	panicked func(p *process, stack string), ended func(*process)) (*process, error) {
+// reader is what a process reports to.
+type reader struct {
+	refused  func(p *process, line string)  // it has refused something
+	panicked func(p *process, stack string) // it has ended so
+	// ended is called if it ends, after its last words have had time to reach the host,
+	// unless it may end by then.
+	ended func(*process)
+}
+
+// startProcess starts the process of a role.
+func startProcess(at msg.Address, incarnation uint32, command, environment []string, to reader) (*process, error) {
 	p := &process{
 		at: at, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
 		ended: make(chan struct{}), ending: make(chan struct{}),
 	}
+	p.words.refused = func(line string) { to.refused(p, line) }
 	p.mayEnd = sync.OnceFunc(func() { close(p.ending) })
 	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = &p.words
@@ -39,11 +46,11 @@ func startProcess(at msg.Address, incarnation uint32, command, environment []str
 		return nil, err
 	}
 	go func() {
-		p.wait(panicked)
+		p.wait(to.panicked)
 		select {
 		case <-p.ending:
 		case <-time.After(hearing):
-			ended(p)
+			to.ended(p)
 		}
 	}()
 	return p, nil

@@ -7,8 +7,10 @@ import (
 )
 
 // words keeps what a process says of its end: its panic with the stack, the line with
-// its error, or its last line.
+// its error, or its last line. Lines about refusals go on to the launcher's user.
 type words struct {
+	refused func(line string)
+
 	mu        sync.Mutex
 	line      []byte // not ended yet
 	errorLine string
@@ -21,8 +23,9 @@ const (
 	lineMax = 16 << 10
 	// panicMax is how much of a panic is kept, in bytes.
 	panicMax = 256 << 10
-	// errorPrefix begins the line with the error of the program node.
-	errorPrefix = "node: error: "
+	// errorPrefix begins the line with the error of the program node, refusalPrefix one
+	// about what its transport has refused.
+	errorPrefix, refusalPrefix = "node: error: ", "node: transport: "
 )
 
 // Write implements io.Writer.
@@ -51,6 +54,8 @@ func (w *words) add() {
 		}
 	case strings.HasPrefix(line, errorPrefix):
 		w.errorLine = strings.TrimPrefix(line, errorPrefix)
+	case strings.HasPrefix(line, refusalPrefix):
+		w.refused(strings.TrimPrefix(line, refusalPrefix))
 	case strings.TrimSpace(line) != "":
 		w.lastLine = line
 	}

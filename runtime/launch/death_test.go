@@ -1,0 +1,136 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/runtime/coord"
+	"tandem/runtime/train"
+)
+
+// A role that panics is named with the first line of its panic, whose stack is shown.
+func TestPanicReachesTheUser(t *testing.T) {
+	s := endless(job.Hybrid)
+	server := msg.Address{Role: msg.ParameterServer, Index: 1}
+	var shown bytes.Buffer
+	s.Panic, s.stderr = server.String(), &shown
+	_, err := s.run(t.Context(), train.Options{}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "embedding PS 1 at 127.0.0.1:") ||
+		!strings.Contains(err.Error(), " has died: panic: too many inputs") {
+		t.Error(err)
+	}
+	if !strings.Contains(shown.String(), "embedding PS 1 has ended with a panic:\npanic: too many inputs") ||
+		!strings.Contains(shown.String(), "fixture_test.go") {
+		t.Errorf("the stack is not shown: %s", shown.String())
+	}
+}
+
+// A process that pauses for less than the limit for hangs loses nothing, and one that
+// pauses for longer hangs.
+func TestPauseAndHang(t *testing.T) {
+	const limit = time.Second
+	for name, victim := range map[string]msg.Address{
+		"PS": {Role: msg.ParameterServer}, "rank": {Role: msg.NNWorker, Index: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			paused := make(chan *process, 1)
+			var c *Cluster
+			once := func(int, int) {
+				select {
+				case paused <- c.running(victim):
+				default:
+				}
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: once}, func(made *Cluster) {
+					made.options.Hang, c = limit, made
+				})
+				ended <- err
+			}()
+			p := (<-paused).cmd.Process
+			if err := p.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(limit / 2)
+			if err := p.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-ended:
+				t.Fatal(err)
+			case <-time.After(2 * limit):
+			}
+			start := time.Now()
+			if err := p.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			err := <-ended
+			if err == nil || !strings.HasPrefix(err.Error(), victim.String()) ||
+				!strings.HasSuffix(err.Error(), " hangs: it has not answered for 1s") {
+				t.Error(err)
+			}
+			// Noticed within 1.5 limits; then the process has leaveMax to leave.
+			if took := time.Since(start); took > 8*time.Second {
+				t.Errorf("after %v", took)
+			}
+		})
+	}
+}
+
+// Two runs of one job on one host never mix: a process of another run is refused by name.
+func TestRunsDoNotMix(t *testing.T) {
+	joined := make(chan error, 1)
+	s := setting{Training: small(job.Sync), Steps: 5}
+	_, err := s.run(t.Context(), train.Options{}, func(c *Cluster) {
+		c.options.Gathering = func(host string, run [16]byte, missing []msg.Address) {
+			if len(missing) != 4 {
+				return
+			}
+			other := bytes.Repeat([]byte{7}, len(run))
+			go func() {
+				m, err := coord.Join(context.Background(), host, coord.Hello{
+					Role: msg.Address{Role: msg.EmbeddingWorker}, Address: "127.0.0.1:1", Job: []byte("role"), Run: other,
+				}, time.Second)
+				if err == nil {
+					_, err = m.Welcome()
+					err = m.Leave(err)
+				}
+				joined <- err
+			}()
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-joined; err == nil ||
+		!strings.HasPrefix(err.Error(), "embedding worker 0 belongs to run 07070707070707070707070707070707, the host serves run ") {
+		t.Error(err)
+	}
+}
+
+// What is not a role of the run, on the port of the host, does not disturb it.
+func TestGarbageDoesNotDisturb(t *testing.T) {
+	var c *Cluster
+	s := setting{Training: small(job.Sync), Steps: 20}
+	_, err := s.run(t.Context(), train.Options{Progress: func(int, int) {
+		conn, err := net.Dial("tcp", c.address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = conn.Write(bytes.Repeat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff"), 1000))
+		conn.Close()
+	}}, func(made *Cluster) { c = made })
+	if err != nil {
+		t.Error(err)
+	}
+}
