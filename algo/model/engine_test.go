@@ -246,7 +246,6 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		want   string
 	}{
 		{"row length", Default(), adultIncome(8), `slot "a" has rows of 8 values, feed-forward wants 16`},
-		{"raw logistic", Spec{Kind: LogisticRegression}, raw, `slot "c" is raw`},
 		{"raw fm", Spec{Kind: FactorizationMachine, Factors: 8}, rawFM, `slot "a" is raw`},
 		{"tower without input", PersiaAdultIncome(), noNumbers, "dense-tower has no input"},
 		{"raw dlrm", Spec{Kind: DLRM, EmbeddingDim: 1, Activation: ReLU}, raw, `slot "c" is raw`},

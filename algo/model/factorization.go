@@ -5,12 +5,12 @@ import (
 	"tandem/algo/kernel"
 )
 
-// newLogistic builds logistic regression over pooled rows and numeric features;
-// with several heads one beside the other, which share nothing: head h uses value
+// newLogistic builds logistic regression over rows, pooled or of raw slots, and
+// numeric features; with several heads one beside the other, which share nothing: head h uses value
 // h of every row.
 func newLogistic(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
 	n := newNetwork(schema, products)
-	return n.finish(n.addLinear(spec.Dim(), spec.Labels()), spec)
+	return n.finish(n.addLinear(spec.Labels()), spec)
 }
 
 // newFactorization builds a factorization machine of second order. Every slot is
@@ -32,7 +32,7 @@ func newFactorization(spec Spec, schema *batch.Schema, products kernel.Products)
 // addFactorization adds a factorization machine with vectors of dim values, and
 // returns its logit and the vectors.
 func (n *network) addFactorization(dim int) (logit, vectors value) {
-	first := n.addLinear(dim+1, 1)
+	first := n.addLinear(1)
 	vectors = n.addFactors(dim)
 	return n.addSum(first, n.addPairSum(vectors, dim)), vectors
 }

@@ -1,27 +1,29 @@
 package model
 
 // linear is the part of a logit that is linear in the features: for head h value
-// h of the pooled row e_i of every slot i, and the numeric features x_j with
-// weights w_hj,
+// h of every row e_i that the data hold of a sample, pooled or, of a raw slot, one
+// for each id that is kept, and the numeric features x_j with weights w_hj,
 //
 //	out_h = b_h + Σ_i e_ih + Σ_j w_hj·x_j
 //
+// The masks of a raw slot are no features: padding is a row of zeros.
+//
 // Everything starts at 0, this part being convex; so may the rows.
 type linear struct {
-	dim    int // length of a slot's row, at least heads
-	heads  int
-	slots  int
-	width  int // numeric features
-	weight int // w, heads × width
-	bias   int // b
+	rows   []int // where the rows of a sample begin among its embeddings
+	stride int   // embeddings of a sample
+	heads  int   // at most the length of a row
+	width  int   // numeric features
+	weight int   // w, heads × width
+	bias   int   // b
 	output value
 }
 
-// addLinear adds the linear part of some heads over rows of dim values.
-func (n *network) addLinear(dim, heads int) (output value) {
+// addLinear adds the linear part of some heads.
+func (n *network) addLinear(heads int) (output value) {
 	l := &n.layout
 	lo := l.Params
-	f := &linear{dim: dim, heads: heads, slots: l.EmbeddingWidth / dim, width: l.DenseWidth, output: n.newValue(heads)}
+	f := &linear{rows: n.rows, stride: l.EmbeddingWidth, heads: heads, width: l.DenseWidth, output: n.newValue(heads)}
 	f.weight = l.addTensor("linear", heads, f.width)
 	f.bias = l.addTensor("bias", heads)
 	n.add(f, lo)
@@ -31,7 +33,7 @@ func (n *network) addLinear(dim, heads int) (output value) {
 func (f *linear) initialize(_, _ []float32, _ uint64) {}
 
 func (f *linear) cost() (flops float64, values, kernels int) {
-	return float64(f.heads * (f.slots + 2*f.width)), f.heads*f.slots + f.width + f.heads, 1
+	return float64(f.heads * (len(f.rows) + 2*f.width)), f.heads*len(f.rows) + f.width + f.heads, 1
 }
 
 func (f *linear) newPass(int) partPass { return f }
@@ -41,8 +43,8 @@ func (f *linear) forward(p *pass) {
 	for at := range out {
 		i, h := at/f.heads, at%f.heads
 		logit := float64(p.params[f.bias+h])
-		for slot := range f.slots {
-			logit += float64(rows[(i*f.slots+slot)*f.dim+h])
+		for _, row := range f.rows {
+			logit += float64(rows[i*f.stride+row+h])
 		}
 		weight := p.params[f.weight+h*f.width:][:f.width]
 		for j, v := range x[i*f.width:][:f.width] {
@@ -63,8 +65,8 @@ func (f *linear) backward(p *pass, paramGrad []float32) {
 		for j, v := range x[i*f.width:][:f.width] {
 			weightGrad[j] += float32(g * v)
 		}
-		for slot := range f.slots {
-			rowGrad[(i*f.slots+slot)*f.dim+h] += g
+		for _, row := range f.rows {
+			rowGrad[i*f.stride+row+h] += g
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 // part that has some is a bucket.
 type network struct {
 	layout   Layout
+	rows     []int // where the rows of a sample begin among its embeddings
 	products kernel.Products
 	parts    []part
 	widths   []int // of a sample's row of every value
@@ -64,6 +65,17 @@ func newNetwork(schema *batch.Schema, products kernel.Products) *network {
 	n := &network{products: products}
 	n.layout.EmbeddingWidth, n.layout.DenseWidth = schema.EmbeddingWidth(), len(schema.Dense)
 	n.widths = []int{n.layout.EmbeddingWidth, n.layout.DenseWidth}
+	first := 0
+	for _, slot := range schema.Slots {
+		if slot.Pooling == batch.Raw {
+			for id := range slot.FixedSize {
+				n.rows = append(n.rows, first+id*(slot.Dim+1)) // a row and its mask
+			}
+		} else {
+			n.rows = append(n.rows, first)
+		}
+		first += slot.Width()
+	}
 	return n
 }
 

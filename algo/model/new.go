@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/algo/batch"
@@ -16,9 +17,9 @@ var ErrSchema = errors.New("the data do not suit the network")
 // New returns the built-in engine of the network that spec describes, for data
 // of the given schema, which multiplies by products; nil stands for
 // kernel.NewProducts(nil). It returns the error of Validate, or one that wraps
-// ErrSchema if labels and heads differ in number, if a slot's row length is not spec.Dim(), if a slot is raw and the
-// kind is neither feed-forward nor dcn-v2, or if the data lack what a part of the
-// network takes as input.
+// ErrSchema if labels and heads differ in number, if a slot's row length is not
+// spec.Dim(), if a slot is raw and the kind is fm, deepfm or dlrm, or if the data lack
+// what a part of the network takes as input.
 func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -35,8 +36,8 @@ func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, err
 			return nil, fmt.Errorf("model: %w: slot %q has rows of %d values, %s wants %d",
 				ErrSchema, slot.Name, slot.Dim, spec.Kind, spec.Dim())
 		}
-		if slot.Pooling == batch.Raw && spec.Kind != FeedForward && spec.Kind != DCNv2 {
-			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only: set its pooling to sum or use %s",
+		if slot.Pooling == batch.Raw && slices.Contains([]string{FactorizationMachine, DeepFM, DLRM}, spec.Kind) {
+			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only: leave raw out of the slot or use %s",
 				ErrSchema, slot.Name, spec.Kind, FeedForward)
 		}
 	}

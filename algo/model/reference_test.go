@@ -36,8 +36,17 @@ func (r *reference) loss(embeddings, dense [][]float64, labels []float64) (logit
 		for i := range embeddings {
 			for h := range heads {
 				logit := r.tensor("bias")[h] + dot(r.tensor("linear")[h*len(dense[i]):][:len(dense[i])], dense[i])
-				for at := h; at < len(embeddings[i]); at += heads {
-					logit += embeddings[i][at]
+				at := h
+				for _, slot := range r.schema.Slots {
+					if slot.Pooling == batch.Sum {
+						logit += embeddings[i][at]
+						at += heads
+						continue
+					}
+					for range slot.FixedSize {
+						logit += embeddings[i][at]
+						at += heads + 1 // the mask is no feature
+					}
 				}
 				logits = append(logits, logit)
 			}
@@ -320,6 +329,7 @@ func networks() []fixture {
 	return []fixture{
 		{"logistic regression", Spec{Kind: LogisticRegression}, schema(1, 3, 0)},
 		{"logistic regression without numeric features", Spec{Kind: LogisticRegression}, schema(1, 0, 0)},
+		{"logistic regression over a raw slot", Spec{Kind: LogisticRegression}, schema(1, 2, 3)},
 		{"fm", Spec{Kind: FactorizationMachine, Factors: 4}, schema(5, 3, 0)},
 		{"fm without numeric features", Spec{Kind: FactorizationMachine, Factors: 2}, schema(3, 0, 0)},
 		{"deepfm", Spec{Kind: DeepFM, EmbeddingDim: 3, Top: []int{5, 4}, Activation: ReLU}, schema(4, 2, 0)},
@@ -346,6 +356,7 @@ func networks() []fixture {
 		two(Spec{Kind: DLRM, EmbeddingDim: 3, Top: []int{5}, Activation: ReLU}, schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
 		two(cross(Parallel, 1, 0, []int{5}, false), schema(3, 2, 0), Head{Layers: []int{4}}, Head{Weight: 0.5}),
 		two(Spec{Kind: LogisticRegression}, schema(2, 3, 0), Head{}, Head{Weight: 0.5}),
+		two(Spec{Kind: LogisticRegression}, schema(2, 1, 2), Head{}, Head{Weight: 2}),
 	}
 }
 
