@@ -139,7 +139,7 @@ func (n *Node) Replace(ctx context.Context, role msg.Address, address string, in
 		return err
 	}
 	if err := n.adopt([]*link{l}); err != nil {
-		l.close()
+		l.hangUp()
 		return err
 	}
 	return nil

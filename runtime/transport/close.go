@@ -85,7 +85,7 @@ func (n *Node) end() (links []*link, first bool) {
 // goroutine.
 func (n *Node) release(links []*link) {
 	for _, l := range links {
-		l.close()
+		l.hangUp()
 	}
 	n.goroutines.Wait()
 }

@@ -65,7 +65,7 @@ func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error 
 	}
 	if failed != nil {
 		for _, l := range links {
-			l.close()
+			l.hangUp()
 		}
 	}
 	return failed
@@ -153,7 +153,7 @@ func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address
 	}
 	l := &link{node: n, conn: conn, roles: roles, box: newOutbox(), ended: make(chan struct{})}
 	if err := l.open(ctx); err != nil {
-		l.close()
+		l.hangUp()
 		if n.ending() {
 			return nil, errClosed
 		}

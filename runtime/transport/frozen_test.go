@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -11,15 +10,16 @@ import (
 	"tandem/algo/msg"
 )
 
-// proxy carries bytes between connections and an address until it is frozen:
-// then it takes no more, and nobody is told. So looks a machine that is gone.
+// proxy carries bytes between connections and an address. While it is frozen it carries none, and nobody is told.
+// So looks a machine that is gone, a process that hangs and, when the proxy thaws, one that has paused.
 type proxy struct {
 	listener net.Listener
 	target   string
 
-	mu     sync.Mutex
-	frozen bool
-	conns  []net.Conn
+	carrying sync.RWMutex // held for writing while the proxy is frozen
+
+	mu    sync.Mutex
+	conns []net.Conn
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -63,60 +63,117 @@ func (p *proxy) carry(from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		p.mu.Lock()
-		frozen := p.frozen
-		p.mu.Unlock()
-		if frozen {
-			_, _ = io.Copy(io.Discard, from)
-			return
-		}
+		p.carrying.RLock()
 		if err != nil {
 			_ = to.Close()
-			return
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
+		} else if _, err = to.Write(buffer[:n]); err != nil {
 			_ = from.Close()
+		}
+		p.carrying.RUnlock()
+		if err != nil {
 			return
 		}
 	}
 }
 
-func (p *proxy) freeze() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.frozen = true
-}
-
-// A process that says nothing any more, though nothing breaks, is lost within
-// 5 s, to a node that has nothing to say to it either.
-func TestSilenceIsNoticed(t *testing.T) {
-	mustLeaveNothing(t)
-	mailboxes := []*mailbox{newMailbox(), newMailbox()}
-	nodes := []*Node{listen(t, 0, mailboxes[0]), listen(t, 1, mailboxes[1])}
-	ways := []*proxy{newProxy(t, nodes[0].Address()), newProxy(t, nodes[1].Address())}
+// apart returns two connected nodes of a limit of silence, with a proxy on each way.
+func apart(t *testing.T, silence time.Duration) (nodes []*Node, mailboxes []*mailbox, ways []*proxy) {
+	for i := range 2 {
+		in := newMailbox()
+		n := listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: in, Silence: silence}, 0)
+		nodes, mailboxes, ways = append(nodes, n), append(mailboxes, in), append(ways, newProxy(t, n.Address()))
+	}
 	for _, n := range nodes {
-		peers := map[msg.Address]string{worker(0): ways[0].listener.Addr().String(), worker(1): ways[1].listener.Addr().String()}
+		peers := map[msg.Address]string{}
+		for i, w := range ways {
+			peers[worker(i)] = w.listener.Addr().String()
+		}
 		if err := n.Connect(t.Context(), peers); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(3 * time.Second) // silence that is answered is none
+	return nodes, mailboxes, ways
+}
+
+// A process that says nothing any more, though nothing breaks, is lost within 1.5 × Silence, to a node that has
+// nothing to say to it either; and it is said to hang. By default that is 4.5 s.
+func TestSilenceIsNoticed(t *testing.T) {
+	mustLeaveNothing(t)
+	if DefaultSilence*3/2 > 5*time.Second {
+		t.Errorf("by default a hang is noticed after %v", DefaultSilence*3/2)
+	}
+	const silence = time.Second
+	nodes, mailboxes, ways := apart(t, silence)
+	time.Sleep(2 * silence) // silence in which both live is none
 	if len(mailboxes[0].losses)+len(mailboxes[1].losses) > 0 {
 		t.Fatal("lost before anything happened")
 	}
 	for _, w := range ways {
-		w.freeze()
+		w.carrying.Lock()
 	}
 	start := time.Now()
 	for i, in := range mailboxes {
-		if err := in.loss(t, 10*time.Second); !strings.Contains(err.Error(), "lost "+name(1-i)) {
+		err := in.loss(t, 10*time.Second)
+		if want := "lost " + name(1-i) + ": it hangs: it has sent nothing, not even a sign of life, for more than 1s"; !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took < silence || took > 2*silence {
 			t.Errorf("%s noticed after %v", name(i), took)
 		}
 	}
 	for _, n := range nodes {
 		n.Abort()
+	}
+	for _, w := range ways {
+		w.carrying.Unlock()
+	}
+}
+
+// A pause of nearly Silence is survived, and what was sent meanwhile arrives.
+func TestPauseIsSurvived(t *testing.T) {
+	mustLeaveNothing(t)
+	const silence = 2 * time.Second
+	nodes, mailboxes, ways := apart(t, silence)
+	for _, w := range ways {
+		w.carrying.Lock()
+	}
+	for i, n := range nodes {
+		if err := n.Send(rows(i, 1-i, 7), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	time.Sleep(silence * 95 / 100)
+	for _, w := range ways {
+		w.carrying.Unlock()
+	}
+	for _, in := range mailboxes {
+		if m := in.next(t).m; m.Step != 7 { // it fails if the other is lost
+			t.Error(m)
+		}
+	}
+	closeAll(t, nodes)
+}
+
+// A pause of this process is none of the others, however long it is: one tick counts it.
+func TestOwnPauseIsNoSilence(t *testing.T) {
+	c := &claim{gate: &gate{}}
+	c.waiting.Store(true)
+	for range quietMax {
+		if c.isQuiet() {
+			t.Fatal("too early")
+		}
+	}
+	if !c.isQuiet() {
+		t.Error("it says nothing, and is not noticed")
+	}
+	c.gate.reads.Add(1)
+	if c.isQuiet() || c.quiet != 0 {
+		t.Error("what it says does not count")
+	}
+	c.waiting.Store(false)
+	for range 2 * quietMax {
+		if c.isQuiet() {
+			t.Fatal("it may not be heard")
+		}
 	}
 }

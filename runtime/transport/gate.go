@@ -30,6 +30,7 @@ const (
 type gates struct {
 	credentials.TransportCredentials
 	refusals *refusals
+	wait     time.Duration // that a connection may take to be let in
 
 	mu      sync.Mutex
 	pending []*gate // oldest first
@@ -37,7 +38,7 @@ type gates struct {
 }
 
 func newGates(r *refusals) *gates {
-	return &gates{TransportCredentials: insecure.NewCredentials(), refusals: r}
+	return &gates{TransportCredentials: insecure.NewCredentials(), refusals: r, wait: introductionMax}
 }
 
 // gate is a connection to this node, which counts what is read from it.
@@ -97,8 +98,8 @@ func (s *gates) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, err
 			}
 		}
 	}
-	g.late = time.AfterFunc(introductionMax, func() {
-		g.refuse(wire.Refusef(wire.Introduced, "it was not let in within %v", introductionMax))
+	g.late = time.AfterFunc(s.wait, func() {
+		g.refuse(wire.Refusef(wire.Introduced, "it was not let in within %v", s.wait))
 	})
 	s.mu.Unlock()
 	if oldest != nil {

@@ -59,11 +59,8 @@ func (l *link) watch() {
 	close(l.ended)
 }
 
-// hangUp ends the stream.
-func (l *link) hangUp() { l.cancel() }
-
-// close ends the stream, if it has not ended, and the connection.
-func (l *link) close() {
+// hangUp ends the stream, if it has not ended, and the connection.
+func (l *link) hangUp() {
 	l.cancel()
 	// A connection can only be closed already.
 	_ = l.conn.Close()

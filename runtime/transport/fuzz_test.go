@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc/mem"
+
+	"tandem/algo/compress"
+	"tandem/algo/msg"
+	"tandem/runtime/wire"
+)
+
+// packets cuts a stream of bytes: each packet is preceded by two bytes, its length in units of 997 bytes.
+func packets(data []byte) (all [][]byte) {
+	for len(data) >= 2 {
+		n := min(997*(int(data[0])<<8|int(data[1])), packetMax, len(data)-2)
+		all = append(all, data[2:2+n])
+		data = data[2+n:]
+	}
+	return all
+}
+
+// Whatever packets come on a stream, delivering them neither panics nor keeps more than a few times their bytes.
+func FuzzStream(f *testing.F) {
+	id := wire.Identity{Run: run}
+	small := encoded(f, id, rows(1, 0, 1), compress.Pack(compress.FP32, []float32{1, 2, 3}))
+	large := encoded(f, id, rows(1, 0, 2), compress.Pack(compress.FP32, make([]float32, 300<<10)))
+	f.Add(slices.Concat([]byte{0, 1}, small))
+	f.Add(slices.Concat([]byte{0, 9}, small, small))
+	f.Add(slices.Concat([]byte{4, 0}, large[:997<<10], []byte{4, 0}, large[997<<10:]))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n := &Node{options: Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox()}}
+		c := &claim{hello: hello{Identity: id, roles: []msg.Address{worker(1)}}}
+		a := &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}
+		come := 0
+		for _, p := range packets(data) {
+			come += len(p)
+			a.add(mem.BufferSlice{mem.SliceBuffer(p)})
+			if cap(a.partial) > 4*come+reserveMax {
+				t.Fatalf("%d bytes are kept of %d", cap(a.partial), come)
+			}
+			if a.err != nil || n.deliver(c, a.complete) != nil {
+				return
+			}
+		}
+	})
+}
+
+// A frame of any size arrives as it was, however it is cut.
+func TestFramesTravelInPieces(t *testing.T) {
+	for _, values := range []int{0, 10, packetSize / 4, packetMax/4 - 40, packetMax / 4, packetMax, 3*packetMax + 5} {
+		box, id := newOutbox(), wire.Identity{Run: run}
+		payload := make([]float32, values)
+		for i := range payload {
+			payload[i] = float32(i)
+		}
+		frame, err := wire.Encode(id, rows(1, 0, 1), compress.Pack(compress.FP32, payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		box.put(frame)
+		box.put(frame)
+		a := &assembler{check: func(*wire.Header) error { return nil }}
+		var got []byte
+		for want := 2 * frame.Size; len(got) < want; {
+			p, ok := box.take()
+			size := 0
+			for _, s := range p.segments {
+				size += len(s)
+			}
+			if !ok || size == 0 || size > packetMax {
+				t.Fatalf("%d values: a packet of %d bytes, %t", values, size, ok)
+			}
+			data, err := codec{}.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.add(data)
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			got = append(got, a.complete...)
+		}
+		one := slices.Concat(frame.Segments...)
+		if !bytes.Equal(got, slices.Concat(one, one)) || a.end() != nil {
+			t.Errorf("%d values: other bytes arrive", values)
+		}
+	}
+}

@@ -1,0 +1,491 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/algo/compress"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+	"tandem/runtime/wire"
+)
+
+// growthMax is by how much the resident memory of a victim may grow.
+const growthMax = 64 << 20
+
+// encoded returns a frame in one piece.
+func encoded(t testing.TB, id wire.Identity, m msg.Message, payload any) []byte {
+	t.Helper()
+	f, err := wire.Encode(id, m, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(f.Segments...)
+}
+
+// resident returns the resident memory of this process in bytes.
+func resident(t testing.TB) int {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("this system does not tell the resident memory of a process")
+	}
+	var total, pages int
+	if _, err := fmt.Sscan(string(text), &total, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
+
+// mustStayBounded fails the test if its resident memory grows by more than growthMax until stop is called.
+func mustStayBounded(t *testing.T) (stop func()) {
+	debug.FreeOSMemory()
+	before, most := resident(t), 0
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			most = max(most, resident(t)-before)
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wait.Wait()
+		t.Logf("resident memory grew by %d KiB", most>>10)
+		if most > growthMax {
+			t.Errorf("resident memory grew by %d MiB, want at most %d", most>>20, growthMax>>20)
+		}
+	}
+}
+
+// undisturbed has worker 1 send to worker 0 all the time, until stop is called; then every message must have come
+// in order.
+func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
+	done := make(chan struct{})
+	sent := 0
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		payload := compress.Pack(compress.FP32, make([]float32, 1000))
+		for ; ; sent++ {
+			select {
+			case <-done:
+				return
+			case <-time.After(100 * time.Microsecond):
+			}
+			if err := from.Send(rows(1, 0, sent), payload); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wait.Wait()
+		for step := range sent {
+			if m := in.next(t).m; m.Step != int32(step) || m.From != worker(1) {
+				t.Fatalf("%v, want step %d of worker 1", m, step)
+			}
+		}
+		if sent == 0 {
+			t.Error("the good peer sent nothing")
+		}
+	}
+}
+
+// dialRaw opens a connection to a node.
+func dialRaw(t testing.TB, n *Node) net.Conn {
+	c, err := net.Dial("tcp", n.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // the node may have closed it
+	return c
+}
+
+// pushed sends 1 GiB of garbage, or as much as a node takes before it closes the connection.
+func pushed(c net.Conn) (count int) {
+	garbage := bytes.Repeat([]byte("garbage "), 2048)
+	for count < 1<<30 {
+		n, err := c.Write(garbage)
+		count += n
+		if err != nil {
+			break
+		}
+	}
+	return count
+}
+
+// Kinds and flags of HTTP/2 frames.
+const (
+	dataFrame, headersFrame, settingsFrame, continuationFrame = 0, 1, 4, 9
+
+	endHeaders = 4
+)
+
+// stream is an HTTP/2 connection whose frames are made by hand.
+type stream struct{ net.Conn }
+
+// opened begins HTTP/2 on a connection.
+func opened(t testing.TB, n *Node) stream {
+	s := stream{dialRaw(t, n)}
+	if _, err := io.WriteString(s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write(settingsFrame, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// write sends a frame, of stream 1 unless it holds settings.
+func (s stream) write(kind, flags byte, payload []byte) error {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	b = append(b, flags, 0, 0, 0, 1)
+	if kind == settingsFrame {
+		b[8] = 0
+	}
+	_, err := s.Write(append(b, payload...))
+	return err
+}
+
+// writeAll sends the same frame until 1 GiB has been sent or the node closes the connection, and returns the bytes.
+func (s stream) writeAll(kind byte, payload []byte) (count int) {
+	for count < 1<<30 && s.write(kind, 0, payload) == nil {
+		count += len(payload)
+	}
+	return count
+}
+
+// headers returns the HTTP/2 headers that open a stream, with some more: names and values in turn.
+func headers(more ...string) (b []byte) {
+	fields := append([]string{
+		":method", "POST", ":scheme", "http", ":path", "/" + serviceName + "/" + methodName, ":authority", "x",
+		"content-type", "application/grpc", "te", "trailers",
+	}, more...)
+	for i, text := range fields {
+		if i%2 == 0 {
+			b = append(b, 0) // a literal that is not to be kept
+		}
+		if len(text) < 127 {
+			b = append(b, byte(len(text)))
+		} else {
+			b = binary.AppendUvarint(append(b, 127), uint64(len(text)-127))
+		}
+		b = append(b, text...)
+	}
+	return b
+}
+
+// said returns the headers of an introduction of worker 2.
+func said() []byte {
+	return headers(versionKey, fmt.Sprint(wire.Version), jobKey, "a job", runKey, run.String(),
+		incarnationKey, "0", viewKey, "0", roleKey, "3/2")
+}
+
+// Whatever strangers send, they get no further than the first 64 KiB, memory stays bounded and good peers go on.
+func TestStrangersAreHeldOff(t *testing.T) {
+	in := newMailbox()
+	nodes := cluster(t, in, newMailbox())
+	bounded, good := mustStayBounded(t), undisturbed(t, nodes[1], in)
+	for name, attack := range map[string]func(t *testing.T) int{
+		"garbage": func(t *testing.T) int { return pushed(dialRaw(t, nodes[0])) },
+		"1 GiB of headers": func(t *testing.T) int {
+			s := opened(t, nodes[0])
+			if err := s.write(headersFrame, 0, headers()); err != nil {
+				t.Fatal(err)
+			}
+			return s.writeAll(continuationFrame, headers("x", strings.Repeat("v", 14000)))
+		},
+		"1 GiB before it is let in": func(t *testing.T) int {
+			s := opened(t, nodes[0])
+			if err := s.write(headersFrame, endHeaders, headers()); err != nil {
+				t.Fatal(err)
+			}
+			return s.writeAll(dataFrame, make([]byte, 16<<10))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// What the kernel holds on both sides of the connection is taken, too.
+			if count := attack(t); count > 32<<20 {
+				t.Errorf("%d bytes were taken", count)
+			}
+		})
+	}
+	good()
+	bounded()
+	closeAll(t, nodes)
+}
+
+// Connections that say nothing give way to those that do, and are closed in time.
+func TestSilentConnectionsGiveWay(t *testing.T) {
+	in := newMailbox()
+	n := listen(t, 0, in)
+	bounded := mustStayBounded(t)
+	for range 2 * pendingMax {
+		dialRaw(t, n)
+	}
+	peer := listen(t, 1, newMailbox())
+	if err := peer.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(0): n.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := peer.Send(rows(1, 0, 1), nil); err != nil {
+		t.Error(err)
+	}
+	in.next(t)
+	n.gates.mu.Lock()
+	if pending := len(n.gates.pending); pending > pendingMax {
+		t.Errorf("%d connections wait", pending)
+	}
+	n.gates.mu.Unlock()
+	bounded()
+	start := time.Now()
+	closeAll(t, []*Node{n, peer})
+	if took := time.Since(start); took > partingMax {
+		t.Errorf("closing took %v", took)
+	}
+}
+
+// A connection that says nothing is closed after a while, and one that waits for Begin as well.
+func TestSilentConnectionsEnd(t *testing.T) {
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Abort()
+	n.gates.mu.Lock()
+	n.gates.wait = 50 * time.Millisecond
+	n.gates.mu.Unlock()
+	s := opened(t, n)
+	if err := s.write(headersFrame, endHeaders, said()); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, s) // ends when the node closes the connection
+	_, _ = io.Copy(io.Discard, dialRaw(t, n))
+	if c := n.refusals.count(wire.Introduced); c != 2 {
+		t.Errorf("%d refusals are counted", c)
+	}
+}
+
+// A stream that waits for Begin, and floods meanwhile, is read no further than others.
+func TestFloodBeforeBegin(t *testing.T) {
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Abort()
+	bounded := mustStayBounded(t)
+	s := opened(t, n)
+	if err := s.write(headersFrame, endHeaders, said()); err != nil {
+		t.Fatal(err)
+	}
+	for !hasIntroduced(n) {
+		time.Sleep(time.Millisecond)
+	}
+	count := s.writeAll(dataFrame, make([]byte, 16<<10))
+	if count > 32<<20 {
+		t.Errorf("%d bytes were taken", count)
+	}
+	bounded()
+}
+
+// hostile makes a process that is let in, and returns how to send bytes to worker 0 from it.
+func hostile(t *testing.T, i int, to *Node) (n *Node, send func(frame []byte)) {
+	n = listen(t, i, newMailbox())
+	if err := n.Connect(t.Context(), map[msg.Address]string{worker(0): to.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Abort)
+	return n, func(frame []byte) {
+		n.links[worker(0)].box.put(wire.Frame{Segments: [][]byte{frame}, Size: len(frame)})
+	}
+}
+
+// What a member sends that is no message of its own drops it, by the right reason, and nobody else.
+func TestMisbehaviourDropsThePeer(t *testing.T) {
+	in := newMailbox()
+	victim := listenAs(t, Options{
+		Roles: []msg.Address{worker(0)}, Handler: in,
+		Admit: func(m msg.Message, _ any) error {
+			if m.Step < 0 {
+				return errors.New("step: below 0")
+			}
+			return nil
+		},
+		Limit: func(wire.Header) unit.Bytes { return 4 << 20 },
+	}, 0)
+	friend := listen(t, 1, newMailbox())
+	connect(t, []*Node{victim, friend})
+	bounded, good := mustStayBounded(t), undisturbed(t, friend, in)
+	number := func(at int, v uint32) func(b []byte) {
+		return func(b []byte) { binary.LittleEndian.PutUint32(b[at:], v) }
+	}
+	for i, c := range []struct {
+		field  string
+		change func(frame []byte)
+		reason wire.Reason
+	}{
+		{"frame of version 1", func(b []byte) { b[0] = 1 }, wire.Malformed},
+		{"unknown code", func(b []byte) { b[1] = 77 }, wire.Malformed},
+		{"unknown kind 200", func(b []byte) { b[2] = 200 }, wire.Malformed},
+		{"invalid address", number(12, 1<<31), wire.Malformed},
+		{"frame length 7", number(8, 7), wire.Malformed},
+		{"length: frame of 1073741824 bytes, want at most 4194304", number(8, 1<<30), wire.Inadmissible},
+		{"10000 × 4 bytes announced", number(wire.HeaderSize, 3), wire.Malformed},
+		{"run or incarnation", func(b []byte) { b[48] ^= 1 }, wire.Forged},
+		{"run or incarnation", number(64, 7), wire.Forged},
+		{"from: the stream is that of NN worker", number(12, 1), wire.Forged},
+		{"to: NN worker 9 is not here", number(16, 9), wire.Forged},
+		{"step: below 0", number(24, 1<<31), wire.Inadmissible},
+	} {
+		before := victim.refusals.count(c.reason)
+		n, send := hostile(t, 100+i, victim)
+		frame := encoded(t, n.identity, rows(100+i, 0, 1), compress.Pack(compress.FP32, []float32{1, 2}))
+		if strings.Contains(c.field, "announced") {
+			frame = encoded(t, n.identity, rows(100+i, 0, 1), compress.Values{Form: compress.FP32, Floats: []float32{1, 2}})
+			binary.LittleEndian.PutUint64(frame[wire.HeaderSize+8:], 10000)
+		} else {
+			c.change(frame)
+		}
+		send(frame)
+		err := in.dropped(t)
+		if !strings.Contains(err.Error(), fmt.Sprintf("dropped NN worker %d: %s: ", 100+i, c.reason)) || !strings.Contains(err.Error(), c.field) {
+			t.Errorf("%v\nwant %s, %s", err, c.reason, c.field)
+		}
+		if victim.refusals.count(c.reason) != before+1 {
+			t.Errorf("%s: not counted as %s", c.field, c.reason)
+		}
+	}
+	good()
+	bounded()
+	closeAll(t, []*Node{victim, friend})
+}
+
+// A frame that says it has 1 GiB costs no memory if it may not be so large, and no more than has come if it may.
+func TestGiantFrames(t *testing.T) {
+	for name, limit := range map[string]unit.Bytes{"refused": 4 << 20, "admitted": wire.MaxFrame} {
+		t.Run(name, func(t *testing.T) {
+			in := newMailbox()
+			victim := listenAs(t, Options{
+				Roles: []msg.Address{worker(0)}, Handler: in, Limit: func(wire.Header) unit.Bytes { return limit },
+			}, 0)
+			n, send := hostile(t, 2, victim)
+			frame := append(encoded(t, n.identity, rows(2, 0, 1), nil), make([]byte, packetMax-wire.HeaderSize)...)
+			binary.LittleEndian.PutUint32(frame[8:], 1<<30)
+			bounded := mustStayBounded(t)
+			send(frame)
+			if name == "refused" {
+				if err := in.dropped(t); !strings.Contains(err.Error(), "length: frame of 1073741824 bytes, want at most 4194304") {
+					t.Error(err)
+				}
+			} else {
+				for range 8 {
+					send(make([]byte, packetMax))
+				}
+				send(make([]byte, packetMax/2))
+				n.Close() // within the frame
+				if err := in.dropped(t); !strings.Contains(err.Error(), "the stream ends within a frame") {
+					t.Error(err)
+				}
+			}
+			bounded()
+			victim.Abort()
+		})
+	}
+}
+
+// A message that repeats one which is not handled yet is discarded; one that is handled may come again.
+func TestRepeatedMessagesAreDiscarded(t *testing.T) {
+	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Inbox: Credit{Messages: 2}}, 0)
+	defer n.Abort()
+	for i, want := range []bool{true, false, false} {
+		if kept, err := n.inbox.put(rows(1, 0, 5), 100); kept != want || err != nil {
+			t.Errorf("%d: %t, %v", i, kept, err)
+		}
+	}
+	n.Handled(rows(1, 0, 5))
+	if kept, err := n.inbox.put(rows(1, 0, 5), 100); !kept || err != nil {
+		t.Errorf("%t, %v", kept, err)
+	}
+}
+
+// More messages than the credit allows drop a peer; more bytes wait.
+func TestInboxIsBounded(t *testing.T) {
+	in := newMailbox()
+	victim := listenAs(t, Options{
+		Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Messages: 50, Bytes: 4 << 20},
+	}, 0)
+	defer victim.Abort()
+	n, _ := hostile(t, 2, victim)
+	payload := compress.Pack(compress.FP32, make([]float32, 256<<10)) // 1 MiB
+	bounded := mustStayBounded(t)
+	for step := range 20 {
+		if err := n.Send(rows(2, 0, step), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step := range 20 {
+		m := in.next(t).m
+		if m.Step != int32(step) {
+			t.Fatalf("%v, want step %d", m, step)
+		}
+		if waiting := len(in.messages); waiting > 4 {
+			t.Fatalf("%d messages of 1 MiB wait", waiting)
+		}
+		victim.Handled(m)
+	}
+	bounded()
+	for step := range 60 {
+		m := rows(2, 0, step)
+		m.Kind = msg.PutAck
+		if n.Send(m, nil) != nil {
+			break // it has been dropped
+		}
+	}
+	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") || !strings.Contains(err.Error(), "messages of NN worker 2 have not been handled yet, want at most 50") {
+		t.Error(err)
+	}
+}
+
+// The first refusal of a peer and reason is logged, and the count at the end.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	var mu sync.Mutex
+	var lines []string
+	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Log: func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}}, 0)
+	for range 3 {
+		c := dialRaw(t, victim)
+		if _, err := io.WriteString(c, strings.Repeat("garbage ", 100)); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, c) // until the node closes it
+	}
+	for victim.refusals.count(wire.Introduced) < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	victim.Abort()
+	want := []string{
+		"transport: refused 127.0.0.1: introduction: it ended without an introduction",
+		"transport: refused 127.0.0.1 3 times: introduction",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q\nwant %q", lines, want)
+	}
+}

@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/msg"
+	"tandem/runtime/wire"
+)
+
+// restartable is the options of a node to which all roles may come back.
+func restartable(i int, h Handler) Options {
+	return Options{Roles: []msg.Address{worker(i)}, Handler: h, Restartable: func(msg.Address) bool { return true }}
+}
+
+// A stream that arrives before Begin waits for it.
+func TestStreamsWaitForBegin(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newMailbox()
+	late, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := listen(t, 1, newMailbox())
+	connected := make(chan error, 1)
+	go func() { connected <- n.Connect(t.Context(), map[msg.Address]string{worker(0): late.Address()}) }()
+	for !hasIntroduced(late) {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-connected:
+		t.Fatal("let in before Begin:", err)
+	default:
+	}
+	if err := late.Begin(run, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-connected; err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Send(rows(1, 0, 5), nil); err != nil {
+		t.Fatal(err)
+	}
+	if m := in.next(t).m; m.Step != 5 {
+		t.Error(m)
+	}
+	if err := late.Begin(run, 0, 0); err == nil {
+		t.Error("a node begins twice")
+	}
+	closeAll(t, []*Node{n, late})
+}
+
+// hasIntroduced reports whether a stream waits to be let in.
+func hasIntroduced(n *Node) bool {
+	n.gates.mu.Lock()
+	defer n.gates.mu.Unlock()
+	return len(n.gates.pending) > 0 && n.gates.pending[0].introduced
+}
+
+func TestConnectNeedsBegin(t *testing.T) {
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Abort()
+	if err := n.Connect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "before Begin") {
+		t.Error(err)
+	}
+}
+
+// Processes of two runs of one job do not mix.
+func TestOtherRunIsRefused(t *testing.T) {
+	n := listen(t, 0, newMailbox())
+	defer n.Abort()
+	stray, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newMailbox()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stray.Abort()
+	if err := stray.Begin(wire.RunID{9}, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	err = stray.Connect(t.Context(), map[msg.Address]string{worker(0): n.Address()})
+	if err == nil || !strings.Contains(err.Error(), "other run: run: it belongs to run 09") {
+		t.Error(err)
+	}
+	if c := n.refusals.count(wire.OtherRun); c != 1 {
+		t.Errorf("%d refusals are counted", c)
+	}
+}
+
+// A second claimant of a live role is refused, whatever it says of itself; the first goes on.
+func TestSecondClaimantIsRefused(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newMailbox()
+	nodes := cluster(t, in, newMailbox())
+	for _, incarnation := range []uint32{0, 1} {
+		impostor := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, incarnation)
+		err := impostor.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(0): nodes[0].Address()})
+		want := map[uint32]string{0: "claimed: role: NN worker 1 is connected", 1: "cannot reach NN worker 0"}[incarnation]
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+		impostor.Abort()
+	}
+	if err := nodes[1].Send(rows(1, 0, 3), nil); err != nil {
+		t.Error(err)
+	}
+	if m := in.next(t).m; m.Step != 3 {
+		t.Error(m)
+	}
+	closeAll(t, nodes)
+}
+
+// A role that has died comes back as the next incarnation: it waits for the host's word, and then messages travel
+// both ways. What was sent to it in between is discarded.
+func TestReplace(t *testing.T) {
+	mustLeaveNothing(t)
+	in, first, second := newMailbox(), newMailbox(), newMailbox()
+	n := listenAs(t, restartable(0, in), 0)
+	old := listen(t, 1, first)
+	connect(t, []*Node{n, old})
+	old.Abort()
+	in.loss(t, 5*time.Second)
+	if err := n.Send(rows(0, 1, 1), nil); err != nil {
+		t.Error("a role that may return is away:", err)
+	}
+
+	fresh := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: second}, 1)
+	connected := make(chan error, 1)
+	go func() { connected <- fresh.Connect(t.Context(), map[msg.Address]string{worker(0): n.Address()}) }()
+	for !hasIntroduced(n) {
+		time.Sleep(time.Millisecond)
+	}
+	if err := n.Replace(t.Context(), worker(1), fresh.Address(), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-connected; err != nil {
+		t.Fatal(err)
+	}
+	for _, send := range []error{n.Send(rows(0, 1, 2), nil), fresh.Send(rows(1, 0, 3), nil)} {
+		if send != nil {
+			t.Error(send)
+		}
+	}
+	if m := second.next(t).m; m.Step != 2 {
+		t.Error(m)
+	}
+	if m := in.next(t).m; m.Step != 3 {
+		t.Error(m)
+	}
+	if err := n.Fence(worker(1), 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of NN worker 1 in view 1, after incarnation 1") {
+		t.Error(err)
+	}
+	closeAll(t, []*Node{n, fresh})
+	if len(in.peers) != 1 {
+		t.Errorf("lost %v", in.peers)
+	}
+}
+
+// An old incarnation that still lives is cut off by the fence, and its end is no loss.
+func TestFenceCutsTheOldOff(t *testing.T) {
+	mustLeaveNothing(t)
+	in, alive := newMailbox(), newMailbox()
+	n := listenAs(t, restartable(0, in), 0)
+	old := listen(t, 1, alive)
+	connect(t, []*Node{n, old})
+	if err := n.Fence(worker(1), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	alive.loss(t, 5*time.Second)
+	if err := old.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(0): n.Address()}); err == nil ||
+		!strings.Contains(err.Error(), "stale: incarnation: 0, has been replaced by 1") {
+		t.Error(err)
+	}
+	old.Abort()
+	closeAll(t, []*Node{n}) // without waiting for a role that is away
+	if len(in.losses) > 0 {
+		t.Error(<-in.losses)
+	}
+}
+
+// Frames of an incarnation that has been replaced are discarded and counted, and are no reason to drop.
+func TestStaleFramesAreDiscarded(t *testing.T) {
+	in := newMailbox()
+	n := listenAs(t, restartable(0, in), 0)
+	defer n.Abort()
+	c := &claim{hello: hello{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	frame := encoded(t, wire.Identity{Run: run}, rows(1, 0, 1), nil)
+	if err := n.deliver(c, frame); err != nil || len(in.messages) != 1 {
+		t.Fatalf("%v, %d messages", err, len(in.messages))
+	}
+	c.stale.Store(true)
+	if err := n.deliver(c, append(frame, frame...)); err != nil || len(in.messages) != 1 || n.refusals.count(wire.Stale) != 2 {
+		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), n.refusals.count(wire.Stale))
+	}
+}
+
+// Replace reaches the announced incarnation only, and ends with its context or node.
+func TestReplaceRefuses(t *testing.T) {
+	mustLeaveNothing(t)
+	n := listenAs(t, restartable(0, newMailbox()), 0)
+	other := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, 1)
+	err := n.Replace(within(t, 5*time.Second), worker(1), other.Address(), 2, 2)
+	if err == nil || !strings.Contains(err.Error(), "stale: incarnation: 1, has been replaced by 2") {
+		t.Error(err)
+	}
+	away := unused(t)
+	if err := n.Replace(within(t, 200*time.Millisecond), worker(1), away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach NN worker 1") {
+		t.Error(err)
+	}
+	replaced := make(chan error, 1)
+	go func() { replaced <- n.Replace(t.Context(), worker(1), away, 4, 4) }()
+	closeAll(t, []*Node{n})
+	if err := <-replaced; err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Error(err)
+	}
+	other.Abort()
+}
+
+// A process that joins later learns of earlier replacements by Fence.
+func TestConnectToAnIncarnation(t *testing.T) {
+	mustLeaveNothing(t)
+	third := listenAs(t, restartable(1, newMailbox()), 3)
+	n := listen(t, 0, newMailbox())
+	peers := map[msg.Address]string{worker(1): third.Address()}
+	if err := n.Connect(within(t, 5*time.Second), peers); err == nil || !strings.Contains(err.Error(), "unannounced: incarnation: 3, but the host has announced 0") {
+		t.Error(err)
+	}
+	n.Abort()
+	third.Abort()
+
+	third = listenAs(t, restartable(1, newMailbox()), 3)
+	n = listen(t, 0, newMailbox())
+	if err := n.Fence(worker(1), 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(1): third.Address()}); err != nil {
+		t.Error(err)
+	}
+	closeAll(t, []*Node{n, third})
+}
