@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/compress"
 	"tandem/algo/delay"
+	"tandem/algo/fault"
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/pace"
@@ -128,6 +129,13 @@ type Training struct {
 	// EvaluateEvery is how often the test rows are predicted during training,
 	// beside the one time after it: 500 steps, 30s or never.
 	EvaluateEvery Every `yaml:"evaluate-every"`
+
+	// Faults are injected into messages and roles, alike under simulator and runtime; sequential training
+	// has neither.
+	Faults fault.Plan `yaml:"faults"`
+	// Retry is how long a data loader or NN worker waits for answers before it asks again; 0 chooses: 100 ms
+	// with Faults, 1 s where roles are processes, never where no message can be lost.
+	Retry unit.Tick `yaml:"retry"`
 
 	// Wire is the form of embeddings and their gradients in messages: fp32, fp16
 	// or fp16-block. The narrow forms halve them and round: sync is then no longer
@@ -318,6 +326,12 @@ func (t *Training) validateParts() error {
 		if _, err := t.Rule(); err != nil {
 			return fmt.Errorf("overlap: %w", err)
 		}
+	}
+	if err := t.Faults.Validate(); err != nil {
+		return fmt.Errorf("faults.%w", err)
+	}
+	if t.Retry < 0 || t.Retry > unit.Minute {
+		return fmt.Errorf("retry = %v; want 0 to %v", t.Retry, unit.Minute)
 	}
 	if err := t.Model.Validate(); err != nil {
 		return fmt.Errorf("model.%w", err)

@@ -82,7 +82,7 @@ func mustRoles(t *testing.T, training *job.Training) []role.Role {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := train.RoleConfig(training, p.Layout(), 1)
+	cfg, err := training.RoleConfig(p.Layout(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

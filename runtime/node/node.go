@@ -150,7 +150,7 @@ func (n *node) prepare() error {
 	if n.performer, err = work.NewPart(n.Training, source, n.Machine, here); err != nil {
 		return err
 	}
-	cfg, err := train.RoleConfig(&n.Training, n.performer.Layout(), welcome.Steps)
+	cfg, err := n.Training.RoleConfig(n.performer.Layout(), welcome.Steps)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := RoleConfig(t, p.Layout(), result.Steps)
+	cfg, err := t.RoleConfig(p.Layout(), result.Steps)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/model"
 	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/table"
@@ -177,7 +176,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := RoleConfig(t, p.Layout(), result.Steps)
+	cfg, err := t.RoleConfig(p.Layout(), result.Steps)
 	if err != nil {
 		return nil, err
 	}
@@ -201,27 +200,6 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
 	r.Staleness = meter.Staleness()
 	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &r.Staleness)
-}
-
-// RoleConfig returns what the roles of a training agree on, for a driver that
-// loses no messages. The credit window of a PS holds whatever a rank may have
-// outstanding.
-func RoleConfig(t *job.Training, layout *model.Layout, steps int) (*role.Config, error) {
-	rule, err := t.Rule()
-	if err != nil {
-		return nil, err
-	}
-	cfg := &role.Config{
-		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers),
-		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()),
-	}
-	for _, b := range layout.Buckets {
-		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
-	}
-	for _, s := range t.DenseShards(layout) {
-		cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(4*(s.Hi-s.Lo)))
-	}
-	return cfg, cfg.Validate()
 }
 
 // progress counts the steps that rank 0 has trained.

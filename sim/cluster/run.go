@@ -8,8 +8,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/pace"
-	"tandem/algo/role"
-	"tandem/algo/unit"
 )
 
 // ErrSequential says that a training has no roles to simulate.
@@ -128,23 +126,11 @@ type span struct{ first, last, steps int }
 
 // runOnce simulates a span of steps.
 func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
-	t := p.training
-	rule, err := t.Rule()
+	t := *p.training
+	t.EmbeddingWorkers, t.ParameterServers = p.workers*p.workersPerHost, p.states
+	cfg, err := t.RoleConfig(p.layout, s.steps)
 	if err != nil {
 		return Answer{}, fmt.Errorf("cluster: training: %w", err)
-	}
-	cfg := &role.Config{
-		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(p.workers * p.workersPerHost), ParameterServers: int32(p.states),
-		Steps: int32(s.steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()),
-	}
-	for _, b := range p.layout.Buckets {
-		cfg.Buckets = append(cfg.Buckets, unit.Bytes(valueBytes*(b.Hi-b.Lo)))
-	}
-	for _, s := range t.DenseShards(p.layout) {
-		cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(valueBytes*(s.Hi-s.Lo)))
-	}
-	if err := cfg.Validate(); err != nil {
-		return Answer{}, fmt.Errorf("cluster: %w", err)
 	}
 	w := newWorld(p, cfg, &o)
 	if n != nil {
@@ -161,7 +147,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	}
 	a := w.answer()
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
-	if err := pace.CheckBounds(rule, t.Ranks, &a.Staleness); err != nil {
+	if err := pace.CheckBounds(cfg.Rule, t.Ranks, &a.Staleness); err != nil {
 		return Answer{}, fmt.Errorf("cluster: %w", err)
 	}
 	return a, nil

@@ -1,0 +1,46 @@
+package job
+
+import (
+	"fmt"
+
+	"tandem/algo/model"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// faultRetry is how long a role waits by default before it asks again, if messages may be lost. It is some
+// ten times what an answer takes on one machine, and a fiftieth of the 5 s that a step may take.
+const faultRetry = 100 * unit.Millisecond
+
+// RoleConfig returns what the roles of a training agree on, for a network of some layout and a number of
+// global batches. The credit window of a PS holds all that a rank may have outstanding. Retry is 0, no
+// message may be lost, unless the training sets it or injects faults.
+//
+// The errors are those of the mode's rule, and a fault of a role that the mode does not have.
+func (t *Training) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
+	rule, err := t.Rule()
+	if err != nil {
+		return nil, err
+	}
+	cfg := &role.Config{
+		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers),
+		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()), Retry: t.Retry,
+	}
+	if cfg.Retry == 0 && t.Faults.Any() {
+		cfg.Retry = faultRetry
+	}
+	const valueBytes = 4 // dense gradients and parameters travel in fp32
+	for _, b := range layout.Buckets {
+		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(b.Hi-b.Lo))
+	}
+	for _, s := range t.DenseShards(layout) {
+		cfg.DenseServers = append(cfg.DenseServers, valueBytes*unit.Bytes(s.Hi-s.Lo))
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := t.Faults.ValidateRoles(cfg); err != nil {
+		return nil, fmt.Errorf("faults.%w", err)
+	}
+	return cfg, nil
+}
