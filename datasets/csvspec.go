@@ -82,6 +82,17 @@ func isDelimiter(s string) bool {
 
 // validateNames checks that every column has one use and exists.
 func (s *CSVSpec) validateNames() error {
+	for _, f := range []struct {
+		field string
+		count int
+	}{
+		{"columns", len(s.Columns)}, {"slots", len(s.Slots)}, {"numeric", len(s.Numeric)},
+		{"further-labels", len(s.FurtherLabels)},
+	} {
+		if f.count > columnsMax {
+			return fmt.Errorf("%s: %d columns: must be at most %d", f.field, f.count, columnsMax)
+		}
+	}
 	for i, name := range s.Columns {
 		if slices.Contains(s.Columns[:i], name) {
 			return fmt.Errorf("columns[%d]: %q is there twice", i, name)

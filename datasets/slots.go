@@ -19,20 +19,29 @@ type SlotSetting struct {
 	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
 	// SqrtScaling divides sums of n rows by √n, and their gradients.
 	SqrtScaling bool `yaml:"sqrt-scaling,omitempty"`
-	// Raw keeps the embeddings of up to so many ids of a sample apart, where 0 sums
+	// Raw is the number of ids of a sample whose embeddings are kept apart, up to 10,000, where 0 sums
 	// them: for feed-forward and dcn-v2.
 	Raw int `yaml:"raw,omitempty"`
 }
 
+// Limits of what a job says about columns.
+const (
+	rawMax     = 10_000 // embeddings of one slot and sample
+	columnsMax = 10_000 // columns of one kind
+)
+
 func validateSlots(settings []SlotSetting) error {
+	if len(settings) > columnsMax {
+		return fmt.Errorf("slots: %d: must be at most %d", len(settings), columnsMax)
+	}
 	for i, s := range settings {
 		switch {
 		case s.Slot == "":
 			return fmt.Errorf("slots[%d].slot: empty: name a slot", i)
 		case slices.ContainsFunc(settings[:i], func(other SlotSetting) bool { return other.Slot == s.Slot }):
 			return fmt.Errorf("slots[%d].slot: %q is there twice", i, s.Slot)
-		case s.Raw < 0:
-			return fmt.Errorf("slots[%d].raw: %d: must be at least 1, or 0 for a sum", i, s.Raw)
+		case s.Raw < 0 || s.Raw > rawMax:
+			return fmt.Errorf("slots[%d].raw: %d: must be 1 to %d, or 0 for a sum", i, s.Raw, rawMax)
 		}
 		if err := s.HashStack.Validate(); err != nil {
 			return fmt.Errorf("slots[%d].hash-stack: %w", i, err)

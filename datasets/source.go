@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"math"
 
 	"tandem/algo/batch"
 )
@@ -24,8 +25,8 @@ type Source struct {
 // rows; batches never span two epochs.
 //
 // The source reads train, which must not change. It returns an error if a count
-// is below 1, a slot of the schema has no dimension, or train does not have the
-// columns of the schema.
+// is below 1, the steps are more than 2³¹−1, a slot of the schema has no dimension, or
+// train does not have the columns of the schema.
 //
 // Memory: 4 bytes a row for each of two epoch orders when shuffling.
 func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (*Source, error) {
@@ -36,6 +37,10 @@ func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int,
 		return nil, fmt.Errorf("datasets: source: %w", err)
 	}
 	s := &Source{schema: schema, rows: train, gatherer: batch.NewGatherer(train), globalBatch: globalBatch, epochs: epochs}
+	if s.Steps() > math.MaxInt32 { // as roles count
+		return nil, fmt.Errorf("datasets: source: %d epochs of %d steps: must be at most %d steps in all: "+
+			"train fewer epochs, or larger batches", epochs, s.stepsPerEpoch(), math.MaxInt32)
+	}
 	if shuffleSeed != nil {
 		s.order = &fullShuffle{rows: train.Samples, seed: *shuffleSeed}
 	}

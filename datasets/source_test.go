@@ -311,6 +311,8 @@ func TestNewSourceRefuses(t *testing.T) {
 	}{
 		{func(*batch.Schema, *batch.Batch) {}, 0, 1, "global batch 0"},
 		{func(*batch.Schema, *batch.Batch) {}, 1, 0, "epochs 0"},
+		{func(*batch.Schema, *batch.Batch) {}, 1, 1 << 30,
+			"1073741824 epochs of 3 steps: must be at most 2147483647"},
 		{func(_ *batch.Schema, b *batch.Batch) { b.Samples = 0 }, 1, 1, "no rows"},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Slots[0].Dim = 0 }, 1, 1, `slot "s" has dimension 0: set it with WithDim`},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Slots = nil }, 1, 1, "1 id columns, schema has 0 slots"},

@@ -143,17 +143,23 @@ func (s Signer) AppendSigns(dst, ids []uint64) []uint64 {
 // Embeddings (Svenstrup, Hansen, Winther, NeurIPS 2017) with all weights 1.
 // Deviation: SplitMix64, where PERSIA hashes the hash of the round before.
 type HashStack struct {
-	Rounds int `yaml:"rounds"` // 0: no hash-stack
-	Rows   int `yaml:"rows"`   // of each round
+	Rounds int `yaml:"rounds"` // 0: no hash-stack; up to MaxRounds
+	Rows   int `yaml:"rows"`   // of each round; up to MaxStackRows
 }
 
-// MaxRounds is the largest number of rounds of a hash-stack.
-const MaxRounds = 64
+// Limits of a hash-stack.
+const (
+	MaxRounds    = 64
+	MaxStackRows = 1 << 40
+)
 
 // Validate reports a setting that is out of range.
 func (h HashStack) Validate() error {
 	if h.Rounds < 0 || h.Rounds > MaxRounds {
 		return fmt.Errorf("%d rounds; want 1 to %d, or 0 for none", h.Rounds, MaxRounds)
+	}
+	if h.Rows < 0 || h.Rows > MaxStackRows {
+		return fmt.Errorf("%d rows; want 1 to %d, or 0 for none", h.Rows, MaxStackRows)
 	}
 	if (h.Rounds > 0) != (h.Rows > 0) {
 		return fmt.Errorf("%d rounds of %d rows; want at least 1 of both, or neither", h.Rounds, h.Rows)

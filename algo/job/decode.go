@@ -48,6 +48,13 @@ func (e *Error) Error() string {
 // Unwrap returns the kind of the error.
 func (e *Error) Unwrap() error { return e.Kind }
 
+// Limits of a document.
+const (
+	// DocumentBytesMax is the size of the longest document that Decode reads.
+	DocumentBytesMax = 1 << 20
+	depthMax         = 32 // of keys and lists within each other
+)
+
 // Decode reads YAML into dst, a pointer to a struct, and names the file in its
 // errors, which are of type *Error. Fields are named by their yaml tag, else by
 // the field's name in lower case, as package yaml does; "-" leaves a field out
@@ -58,6 +65,10 @@ func (e *Error) Unwrap() error { return e.Kind }
 // text, numbers included; types with UnmarshalYAML read their own node. On an
 // error dst holds part of the file. An empty file is no error.
 //
+// A document longer than DocumentBytesMax or deeper than 32 levels is refused, as are
+// anchors and aliases, with which a short text can stand for a huge one. Numbers must
+// be finite.
+//
 // It panics if dst is not a pointer that can be set.
 func Decode(data []byte, file string, dst any) error {
 	target := reflect.ValueOf(dst)
@@ -65,6 +76,11 @@ func Decode(data []byte, file string, dst any) error {
 		panic(fmt.Sprintf("job: dst is %T, want a pointer", dst))
 	}
 	d := decoder{file: file}
+	if len(data) > DocumentBytesMax {
+		return &Error{File: file, Kind: ErrSyntax,
+			Problem: fmt.Sprintf("longer than %d bytes: a job names its data, it does not hold them",
+				DocumentBytesMax)}
+	}
 	source := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := source.Decode(&document); err != nil {
@@ -78,6 +94,9 @@ func Decode(data []byte, file string, dst any) error {
 		return d.fault(&second, "", ErrSyntax, "a second document begins here: a job is one document")
 	case !errors.Is(err, io.EOF):
 		return d.syntax(err)
+	}
+	if err := d.plain(document.Content[0], "", 1); err != nil {
+		return err
 	}
 	return d.value(document.Content[0], "", target.Elem())
 }
@@ -94,11 +113,31 @@ func (d *decoder) syntax(err error) error {
 	return &Error{File: d.file, Kind: ErrSyntax, Problem: strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
+// plain reports what must be nowhere in a document: anchors, aliases and deep nesting.
+func (d *decoder) plain(node *yaml.Node, path string, depth int) error {
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		return d.fault(node, path, ErrSyntax, "anchors and aliases are not supported: write the value out")
+	case depth > depthMax:
+		return d.fault(node, "", ErrSyntax, "nested deeper than %d levels", depthMax)
+	}
+	for i, child := range node.Content {
+		below := path
+		switch {
+		case node.Kind == yaml.SequenceNode:
+			below = fmt.Sprintf("%s[%d]", path, i)
+		case i%2 == 1: // a value, behind its key
+			below = join(path, shortened(node.Content[i-1].Value))
+		}
+		if err := d.plain(child, below, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // value decodes one node of any kind.
 func (d *decoder) value(node *yaml.Node, path string, target reflect.Value) error {
-	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return d.fault(node, path, ErrSyntax, "anchors and aliases are not supported: write the value out")
-	}
 	if node.ShortTag() == "!!null" {
 		return nil
 	}
@@ -132,7 +171,8 @@ func (d *decoder) structure(node *yaml.Node, path string, target reflect.Value) 
 				return d.value(valueNode, join(path, key), f.value)
 			}
 		}
-		return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %s", key, suggestion(key, fields))
+		return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %s", shortened(key),
+			suggestion(key, fields))
 	})
 }
 
@@ -183,7 +223,8 @@ func (d *decoder) entries(node *yaml.Node, path string, visit func(key string, k
 		}
 		key := keyNode.Value
 		if line, again := seen[key]; again {
-			return d.fault(keyNode, path, ErrSyntax, "key %q is given twice, first in line %d", key, line)
+			return d.fault(keyNode, path, ErrSyntax, "key %q is given twice, first in line %d",
+				shortened(key), line)
 		}
 		seen[key] = keyNode.Line
 		if err := visit(key, keyNode, node.Content[i+1]); err != nil {

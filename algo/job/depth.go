@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"math"
 
 	"tandem/algo/pace"
 )
@@ -44,18 +43,7 @@ func (t *Training) Depth() int {
 
 // validateDepth reports a staleness that the window does not let happen.
 func (t *Training) validateDepth() error {
-	switch {
-	case t.Prefetch < 0:
-		return fmt.Errorf("prefetch = %d; want at least 1, or 0 for one more than staleness", t.Prefetch)
-	case t.Prefetch > math.MaxInt32: // as roles count
-		return fmt.Errorf("prefetch = %d; want at most %d", t.Prefetch, math.MaxInt32)
-	case t.Staleness == nil:
-		return nil
-	case *t.Staleness < 0:
-		return fmt.Errorf("staleness = %d; want 0 or more, or null", *t.Staleness)
-	case *t.Staleness > math.MaxInt32-1:
-		return fmt.Errorf("staleness = %d; want at most %d", *t.Staleness, math.MaxInt32-1)
-	case t.Window() < *t.Staleness+1:
+	if t.Staleness != nil && t.Window() < *t.Staleness+1 {
 		return fmt.Errorf("staleness = %d needs %d batches in flight, and prefetch = %d allows %d;"+
 			" raise prefetch, or leave it out", *t.Staleness, *t.Staleness+1, t.Prefetch, t.Prefetch)
 	}

@@ -24,11 +24,14 @@ func (d *decoder) leaf(node *yaml.Node, path string, target reflect.Value) error
 			return nil
 		}
 	}
-	if fraction(node, target.Kind()) {
+	if !whole(node, target.Kind()) {
 		return d.fault(node, path, ErrValue, "%s where %s belongs", describe(node), expected(target.Type()))
 	}
 	err := node.Decode(pointer)
 	if err == nil {
+		if target.CanFloat() && target.Float()-target.Float() != 0 { // NaN, or infinite
+			return d.fault(node, path, ErrValue, "%s where a finite number belongs", describe(node))
+		}
 		return nil
 	}
 	var mismatch *yaml.TypeError
@@ -38,14 +41,20 @@ func (d *decoder) leaf(node *yaml.Node, path string, target reflect.Value) error
 	return d.fault(node, path, ErrValue, "%s where %s belongs", describe(node), expected(target.Type()))
 }
 
-// fraction tells whether a node is a number with a fraction that would have to
-// become an integer: package yaml would cut it off without a word.
-func fraction(node *yaml.Node, kind reflect.Kind) bool {
+// whole reports whether a node that is a number with a point or an exponent can become an integer, if the
+// target is one: package yaml would cut off a fraction, and wrap a number that does not fit, without a word.
+// Other nodes are left to that package.
+func whole(node *yaml.Node, kind reflect.Kind) bool {
 	if kind < reflect.Int || kind > reflect.Uint64 || node.ShortTag() != "!!float" {
-		return false
+		return true
 	}
 	var value float64
-	return node.Decode(&value) != nil || value != math.Trunc(value)
+	least, most := -0x1p63, 0x1p63
+	if kind >= reflect.Uint {
+		least, most = 0, 0x1p64
+	}
+	err := node.Decode(&value)
+	return err == nil && value == math.Trunc(value) && least <= value && value < most
 }
 
 // describe names what a node holds, for messages.
@@ -56,12 +65,16 @@ func describe(node *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
+	return `"` + strings.ReplaceAll(shortened(node.Value), "\n", " ") + `"`
+}
+
+// shortened returns at most 40 letters of a text, for messages.
+func shortened(text string) string {
 	const longest = 40
-	text := node.Value
 	if letters := []rune(text); len(letters) > longest {
-		text = string(letters[:longest]) + "…"
+		return string(letters[:longest]) + "…"
 	}
-	return `"` + strings.ReplaceAll(text, "\n", " ") + `"`
+	return text
 }
 
 // expected names what a type reads, for messages.

@@ -9,9 +9,15 @@ import (
 // first of equally near ones; "" if none is near enough to be a plausible slip
 // of the hand, that is, within half of word's letters, rounded up.
 //
+// A word of more than 100 bytes is near none.
+//
 // It serves every value that a user types by name: a key of the job file, or a
 // value of a command line.
 func Nearest(word string, known []string) string {
+	const longest = 100 // the time is that of letters by letters
+	if len(word) > longest {
+		return ""
+	}
 	best, bestDistance := "", (len([]rune(word))+1)/2+1
 	for _, candidate := range known {
 		if d := editDistance([]rune(word), []rune(candidate)); d < bestDistance {
@@ -27,7 +33,7 @@ func Unknown(word string, known []string) string {
 	if nearest := Nearest(word, known); nearest != "" {
 		return fmt.Sprintf("%q is unknown; the nearest is %q", word, nearest)
 	}
-	return fmt.Sprintf("%q is unknown; known are %s", word, strings.Join(known, ", "))
+	return fmt.Sprintf("%q is unknown; known are %s", shortened(word), strings.Join(known, ", "))
 }
 
 // editDistance returns the number of letters to insert, delete, replace or

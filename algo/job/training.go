@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"tandem/algo/compress"
@@ -66,7 +65,8 @@ const (
 )
 
 // Training describes how a model is trained, the same for simulator and
-// runtime. The zero value of a field is not its default: start from Default.
+// runtime. The zero value of a field is not its default: start from Default. The
+// greatest values are constants of this package, such as PrefetchMax.
 type Training struct {
 	Mode  string        `yaml:"mode"`  // sequential, sync, hybrid, async-ps, async-average or ssp
 	Model model.Spec    `yaml:"model"` // the dense network
@@ -232,20 +232,8 @@ func (t *Training) Validate() error {
 	if err := t.validateChoices(); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		path string
-		v    int
-	}{
-		{"global-batch", t.GlobalBatch}, {"epochs", t.Epochs}, {"groups", t.Groups}, {"ranks", t.Ranks},
-		{"embedding-workers", t.EmbeddingWorkers}, {"parameter-servers", t.ParameterServers},
-		{"dense-servers", t.DenseServers}, {"average-every", t.AverageEvery},
-	} {
-		if f.v < 1 {
-			return fmt.Errorf("%s = %d; want at least 1", f.path, f.v)
-		}
-		if f.v > math.MaxInt32 { // as roles count
-			return fmt.Errorf("%s = %d; want at most %d", f.path, f.v, math.MaxInt32)
-		}
+	if err := t.validateRanges(); err != nil {
+		return err
 	}
 	switch {
 	case t.Groups&(t.Groups-1) != 0:
@@ -255,20 +243,8 @@ func (t *Training) Validate() error {
 			t.Ranks, t.Groups, t.Groups)
 	case t.GlobalBatch < t.Ranks:
 		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
-	case t.ShuffleWindow < 0:
-		return fmt.Errorf("shuffle-window = %d; want 1 row or more, or 0 for all", t.ShuffleWindow)
 	case t.ShuffleWindow > 0 && !t.Shuffle:
 		return fmt.Errorf("shuffle-window = %d needs shuffle: true", t.ShuffleWindow)
-	case t.Slack < 0:
-		return fmt.Errorf("slack = %d; want 0 or more", t.Slack)
-	case t.RowInit < 0:
-		return fmt.Errorf("row-init = %g; want 0 or more", t.RowInit)
-	case !(t.RowAdmission >= 0 && t.RowAdmission <= 1):
-		return fmt.Errorf("row-admission = %g; want above 0 and at most 1, or 0 for 1", t.RowAdmission)
-	case t.RowCapacity < 0:
-		return fmt.Errorf("row-capacity = %d; want 0 or more", t.RowCapacity)
-	case t.RowMemory < 0:
-		return fmt.Errorf("row-memory = %v; want 0 or more", t.RowMemory)
 	case t.RowEviction == SecondChance && t.RowCapacity == 0 && t.RowMemory == 0:
 		return fmt.Errorf("row-eviction = %s needs a limit: set row-memory or row-capacity", t.RowEviction)
 	}

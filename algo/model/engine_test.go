@@ -252,6 +252,10 @@ func TestNewRefusesDataThatDoNotSuit(t *testing.T) {
 		{"nothing to interact", Spec{Kind: DLRM, EmbeddingDim: 8, Activation: ReLU}, columns(1, 8, 0), "dlrm needs two vectors"},
 		{"two labels", Default(), &batch.Schema{Labels: []string{"click", "buy"}}, "2 labels (click, buy) and 1 heads"},
 		{"one label", Spec{Kind: LogisticRegression, Heads: make([]Head, 2)}, adultIncome(2), "1 labels (income) and 2 heads"},
+		// (5·16 + 2^20 + 2) · 2^20 weights and biases, more than 2^31 of either layer
+		{"too many", Spec{Kind: FeedForward, EmbeddingDim: 16, Top: []int{1 << 20, 1 << 20},
+			Activation: ReLU}, adultIncome(16),
+			"parameters, want at most 2147483647: use narrower layers"},
 		{"nothing", Default(), &batch.Schema{Labels: []string{"click"}}, "neither a slot nor a numeric feature"},
 	} {
 		_, err := New(tt.spec, tt.schema, nil)

@@ -18,8 +18,9 @@ var ErrSchema = errors.New("the data do not suit the network")
 // of the given schema, which multiplies by products; nil stands for
 // kernel.NewProducts(nil). It returns the error of Validate, or one that wraps
 // ErrSchema if labels and heads differ in number, if a slot's row length is not
-// spec.Dim(), if a slot is raw and the kind is fm, deepfm or dlrm, or if the data lack
-// what a part of the network takes as input.
+// spec.Dim(), if a slot is raw and the kind is fm, deepfm or dlrm, if the data lack
+// what a part of the network takes as input, or if the network has more than 2³¹−1
+// parameters.
 func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -44,6 +45,17 @@ func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, err
 	if schema.EmbeddingWidth()+len(schema.Dense) == 0 {
 		return nil, fmt.Errorf("model: %w: there is neither a slot nor a numeric feature", ErrSchema)
 	}
+	e, err := build(spec, schema, products)
+	if err == nil && e.Layout().Params > paramsMax {
+		return nil, fmt.Errorf("model: %w: the network has %d parameters, want at most %d: "+
+			"use narrower layers or fewer columns",
+			ErrSchema, e.Layout().Params, paramsMax)
+	}
+	return e, err
+}
+
+// build returns the network of a spec and a schema that suit each other, before its parameters are made.
+func build(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
 	switch spec.Kind {
 	case LogisticRegression:
 		return newLogistic(spec, schema, products), nil

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -33,11 +34,14 @@ const (
 	NoActivation = "none"
 )
 
-// Wider layers, longer rows and more cross layers are taken for a mistake.
+// Larger numbers are taken for a mistake.
 const (
-	layerWidthMax   = 1 << 20
+	layerWidthMax   = 1 << 20 // of hidden layers, and of rank
+	layersMax       = 100     // of a stack
 	crossLayersMax  = 100
-	embeddingDimMax = 1 << 16
+	headsMax        = 100
+	embeddingDimMax = 1 << 16       // and of factors
+	paramsMax       = math.MaxInt32 // of the whole network: 8 GiB, and as much for every copy
 )
 
 // Spec describes a network. Fields that its kind does not use are ignored, so
@@ -192,6 +196,9 @@ func (s Spec) validateHeads() error {
 	if len(s.Heads) > 1 && (s.Kind == FactorizationMachine || s.Kind == DeepFM) {
 		return fmt.Errorf("heads: %d of a %s, which has one: use %s, %s or %s", len(s.Heads), s.Kind, FeedForward, DLRM, DCNv2)
 	}
+	if err := checkRange("the number of heads", len(s.Heads), 0, headsMax); err != nil {
+		return err
+	}
 	for i, head := range s.Heads {
 		if w := float32(head.Weight); !(w >= 0 && w-w == 0) || w == 0 && head.Weight > 0 {
 			return fmt.Errorf("heads[%d].weight = %v, want a finite number above 0 in single precision, or 0 for 1", i, head.Weight)
@@ -219,6 +226,9 @@ func (s Spec) validateLayers(further ...stack) error {
 		further = append(further, stack{fmt.Sprintf("heads[%d].layers", i), head.Layers})
 	}
 	for _, stack := range append(further, stack{"top", s.Top}) {
+		if err := checkRange("the number of "+stack.path, len(stack.widths), 0, layersMax); err != nil {
+			return err
+		}
 		for i, width := range stack.widths {
 			if err := checkRange(fmt.Sprintf("%s[%d]", stack.path, i), width, 1, layerWidthMax); err != nil {
 				return err

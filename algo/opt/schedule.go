@@ -27,10 +27,10 @@ const (
 // Source: warm-up as Goyal and others, arXiv 1706.02677, section 2.2, from nearly
 // 0; inverse-sqrt as Vaswani and others, NeurIPS 2017, section 5.3.
 type Schedule struct {
-	WarmUp int    `yaml:"warm-up"` // steps of the linear rise; 0: none
+	WarmUp int    `yaml:"warm-up"` // steps of the linear rise, up to 2³¹−1; 0: none
 	Decay  string `yaml:"decay"`   // none, linear, inverse-sqrt or step; empty: none
 	// Steps is the step at which linear reaches 0, above WarmUp, or the number of
-	// steps between two drops of step, at least 1.
+	// steps between two drops of step, at least 1; up to 2³¹−1.
 	Steps int `yaml:"steps"`
 	// Factor is what a drop of step multiplies the rate by, in (0, 1].
 	Factor float64 `yaml:"factor"`
@@ -38,8 +38,11 @@ type Schedule struct {
 
 // Validate returns an error that names the first field that is out of range.
 func (s Schedule) Validate() error {
-	if s.WarmUp < 0 {
-		return fmt.Errorf("warm-up = %d, want at least 0", s.WarmUp)
+	if s.WarmUp < 0 || s.WarmUp > math.MaxInt32 {
+		return fmt.Errorf("warm-up = %d, want 0 to %d", s.WarmUp, math.MaxInt32)
+	}
+	if s.Steps > math.MaxInt32 {
+		return fmt.Errorf("steps = %d, want at most %d", s.Steps, math.MaxInt32)
 	}
 	switch s.Decay {
 	case "", NoDecay, InverseSqrtDecay:

@@ -105,8 +105,9 @@ func DefaultRow() RowSpec {
 
 // Validate returns an error that names the first field that is out of range.
 func (s RowSpec) Validate() error {
-	if math.IsNaN(s.WeightBound) {
-		return fmt.Errorf("weight-bound = NaN, want a number, 0 for no bound")
+	if !(math.Abs(s.WeightBound) <= math.MaxFloat32) {
+		return fmt.Errorf("weight-bound = %v, want a finite number in single precision, 0 for no bound",
+			s.WeightBound)
 	}
 	if err := s.Schedule.Validate(); err != nil {
 		return fmt.Errorf("schedule.%w", err)

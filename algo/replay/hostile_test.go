@@ -242,11 +242,11 @@ func TestSlicesHoldNumbers(t *testing.T) {
 	}
 }
 
-// A configuration of two billion ranks is refused for the streams that it lacks, before any role is made.
+// A configuration of as many roles as can be is refused for the streams that it lacks, before any role is made.
 func TestRolesThatHaveNoStream(t *testing.T) {
 	h := someHeader()
-	h.Config.Ranks, h.Config.EmbeddingWorkers = math.MaxInt32, math.MaxInt32
-	h.Config.ParameterServers = math.MaxInt32
+	h.Config.Ranks, h.Config.EmbeddingWorkers = role.InstancesMax, role.InstancesMax
+	h.Config.ParameterServers = role.InstancesMax
 	h.Config.Prefetch, h.Config.Window = 1, 1
 	r, err := NewReader(bytes.NewReader(streamOf(headerOf(h))), "a file")
 	if err != nil {

@@ -37,8 +37,22 @@ type Config struct {
 	Retry unit.Tick
 }
 
+// InstancesMax is the largest number of instances of one role.
+const InstancesMax = 1 << 14
+
 // Validate reports the first setting that is out of range.
 func (c *Config) Validate() error {
+	for _, f := range []struct {
+		name string
+		v    int
+	}{
+		{"ranks", int(c.Ranks)}, {"embedding workers", int(c.EmbeddingWorkers)},
+		{"embedding PSs", int(c.ParameterServers)}, {"dense PSs", len(c.DenseServers)},
+	} {
+		if f.v > InstancesMax {
+			return fmt.Errorf("role: %s = %d; want at most %d", f.name, f.v, InstancesMax)
+		}
+	}
 	for _, f := range []struct {
 		name string
 		v    int32

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"os"
-
 	"tandem/algo/delay"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/cmd/face"
+	"tandem/cmd/internal/jobfile"
 )
 
 // contender is one training of the report.
@@ -27,7 +26,7 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 	for _, text := range f.delays {
 		spec, err := delay.Parse(text)
 		if err == nil {
-			err = spec.Load(os.ReadFile)
+			err = spec.Load(jobfile.ReadTrace)
 		}
 		if err != nil {
 			return nil, face.Misuse("see --help", "--delay: %v", err)

@@ -34,6 +34,7 @@ const (
 	ExponentMax    = 10.0
 	RowsMax        = math.MaxInt32 - 1
 	IDsPerRowMax   = 1000.0
+	ColumnsMax     = 10_000 // of ids, and of numbers
 )
 
 // PresetCriteo is the Spec.Preset that stands for Criteo.
@@ -114,7 +115,7 @@ type Spec struct {
 	// AlphaColumns names the columns that Alpha is for; empty means the column
 	// of the largest cardinality, the first of equals.
 	AlphaColumns []string `yaml:"alpha-columns,omitempty"`
-	// Numeric is the number of numeric columns, each standard normal.
+	// Numeric is the number of numeric columns, 0 to ColumnsMax, each standard normal.
 	Numeric int `yaml:"numeric,omitempty"`
 	// PositiveRate is the expected share of label 1, in (0, 1); 0 means 0.5.
 	PositiveRate float64 `yaml:"positive-rate,omitempty"`
@@ -217,8 +218,10 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("alpha: %v: must lie in [0, 1)", s.Alpha)
 	case s.Alpha == 0 && len(names) > 0:
 		return errors.New("alpha-columns: only used with alpha")
-	case s.Numeric < 0:
-		return fmt.Errorf("numeric: %d: must not be negative", s.Numeric)
+	case len(s.Columns) > ColumnsMax:
+		return fmt.Errorf("columns: %d: must be at most %d", len(s.Columns), ColumnsMax)
+	case s.Numeric < 0 || s.Numeric > ColumnsMax:
+		return fmt.Errorf("numeric: %d: must be 0 to %d", s.Numeric, ColumnsMax)
 	case !(s.PositiveRate > 0 && s.PositiveRate < 1):
 		return fmt.Errorf("positive-rate: %v: must lie in (0, 1)", s.PositiveRate)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 
+	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
@@ -12,7 +13,7 @@ type Spec struct {
 	// Accelerator is the profile of one rank's device, and AcceleratorsPerServer
 	// how many of them share a server and its network card.
 	Accelerator           string `yaml:"accelerator"`
-	AcceleratorsPerServer int    `yaml:"accelerators-per-server"`
+	AcceleratorsPerServer int    `yaml:"accelerators-per-server"` // 1 to role.InstancesMax
 	// Precision that kernels multiply in: fp32, tf32 or half.
 	Precision string `yaml:"precision"`
 	Inside    string `yaml:"inside"`    // wire between the accelerators of a server
@@ -41,7 +42,7 @@ type Spec struct {
 type Hosts struct {
 	Profile string `yaml:"profile"`
 	Count   int    `yaml:"count"`    // hosts; ≥ 1
-	PerHost int    `yaml:"per-host"` // instances on each; ≥ 1
+	PerHost int    `yaml:"per-host"` // instances on each; ≥ 1; at most role.InstancesMax on all
 	// guess is the range of Count where that is a preset's guess. Whoever sets
 	// another Count knows it.
 	guess countRange
@@ -108,8 +109,8 @@ func (s *Spec) Validate() error {
 	if s.machine != nil {
 		return nil
 	}
-	if s.AcceleratorsPerServer < 1 {
-		return fmt.Errorf("accelerators-per-server = %d; want at least 1", s.AcceleratorsPerServer)
+	if n := s.AcceleratorsPerServer; n < 1 || n > role.InstancesMax {
+		return fmt.Errorf("accelerators-per-server = %d; want 1 to %d", n, role.InstancesMax)
 	}
 	if _, err := precision(s.Precision); err != nil {
 		return err
@@ -134,10 +135,11 @@ func (s *Spec) Validate() error {
 
 func (h Hosts) validate(path string) error {
 	switch {
-	case h.Count < 1:
-		return fmt.Errorf("%s.count = %d; want at least 1", path, h.Count)
-	case h.PerHost < 1:
-		return fmt.Errorf("%s.per-host = %d; want at least 1", path, h.PerHost)
+	case h.Count < 1 || h.Count > role.InstancesMax:
+		return fmt.Errorf("%s.count = %d; want 1 to %d", path, h.Count, role.InstancesMax)
+	case h.PerHost < 1 || h.PerHost > role.InstancesMax/h.Count:
+		return fmt.Errorf("%s.per-host = %d; want 1 to %d on %d hosts",
+			path, h.PerHost, role.InstancesMax/h.Count, h.Count)
 	}
 	return nil
 }

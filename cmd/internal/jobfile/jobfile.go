@@ -4,6 +4,7 @@ package jobfile
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,7 @@ func AdultIncome() Job {
 // Load reads a job file. Unknown keys are errors. A job without a name is
 // called after its file.
 func Load(path string) (Job, error) {
-	text, err := os.ReadFile(path)
+	text, err := readUpTo(path, job.DocumentBytesMax)
 	if err != nil {
 		return Job{}, err
 	}
@@ -54,11 +55,34 @@ func Load(path string) (Job, error) {
 		return j, err
 	}
 	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
-		if err := d.Load(func(file string) ([]byte, error) { return os.ReadFile(beside(path, file)) }); err != nil {
+		if err := d.Load(func(file string) ([]byte, error) {
+			return ReadTrace(beside(path,
+				file))
+		}); err != nil {
 			return j, fmt.Errorf("%s: training.delay: %w", path, err)
 		}
 	}
 	return j, nil
+}
+
+// traceBytesMax is the size of the longest trace of delays: some ten million steps.
+const traceBytesMax = 64 << 20
+
+// ReadTrace reads the file of a trace of delays, of at most 64 MiB.
+func ReadTrace(path string) ([]byte, error) { return readUpTo(path, traceBytesMax) }
+
+// readUpTo reads a file, and refuses one that is longer than most bytes before it is in memory.
+func readUpTo(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(text)) > most {
+		return nil, fmt.Errorf("%s: longer than %d bytes: name another file", path, most)
+	}
+	return text, err
 }
 
 // Parse reads the text of a job file, whose path stands in errors, and leaves
