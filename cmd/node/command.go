@@ -107,25 +107,22 @@ func (p *program) command() *cobra.Command {
 	}
 	face.Manners(c, p.stdout, p.stderr)
 	c.AddCommand(p.hostCommand())
-	for _, r := range []struct {
-		name    string
-		aliases []string
-		role    msg.Role
-	}{
-		{"data-loader", []string{"loader"}, msg.DataLoader}, {"embedding-worker", nil, msg.EmbeddingWorker},
-		{"embedding-ps", []string{"ps"}, msg.ParameterServer}, {"nn-worker", []string{"trainer"}, msg.NNWorker},
-		{"dense-ps", nil, msg.DenseServer}, {"coordinator", nil, msg.Coordinator},
-	} {
-		c.AddCommand(p.roleCommand(r.name, r.aliases, r.role))
+	for _, r := range msg.Roles() {
+		c.AddCommand(p.roleCommand(r))
 	}
 	return c
 }
 
+// formerNames are what the commands of roles were called before.
+var formerNames = map[msg.Role][]string{
+	msg.DataLoader: {"loader"}, msg.ParameterServer: {"ps"}, msg.NNWorker: {"trainer"},
+}
+
 // roleCommand returns the command that plays a role.
-func (p *program) roleCommand(name string, aliases []string, r msg.Role) *cobra.Command {
+func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: name, Aliases: aliases, Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
+		Use: r.Key(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
-	"tandem/algo/msg"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
@@ -20,12 +19,6 @@ import (
 	"tandem/runtime/launch"
 	"tandem/runtime/train"
 )
-
-// commands are the roles' names in cmd/node.
-var commands = map[msg.Role]string{
-	msg.DataLoader: "data-loader", msg.EmbeddingWorker: "embedding-worker", msg.ParameterServer: "embedding-ps",
-	msg.NNWorker: "nn-worker", msg.DenseServer: "dense-ps", msg.Coordinator: "coordinator",
-}
 
 // limitFlags registers the flags of what a run in processes bears.
 func (f *flags) limitFlags(fs *pflag.FlagSet) {
@@ -77,7 +70,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s launch.Start) []string {
 				return append([]string{
-					program, commands[s.Role.Role], "--index", strconv.Itoa(int(s.Role.Index)),
+					program, s.Role.Role.Key(), "--index", strconv.Itoa(int(s.Role.Index)),
 					"--host", s.Host, "--run", hex.EncodeToString(s.Run[:]),
 				}, flags...)
 			},

@@ -59,11 +59,6 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)))
 }
 
-// CanRestart reports whether roles of a kind may die and come back during training.
-func CanRestart(r msg.Role) bool {
-	return r == msg.DataLoader || r == msg.EmbeddingWorker || r == msg.Coordinator
-}
-
 // Build returns the commit that this program was built from, or "" if that is
 // not known, as under go run.
 func Build() string {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/runtime/coord/control"
 	"tandem/runtime/train"
 )
@@ -72,7 +73,7 @@ func FuzzHost(f *testing.F) {
 				return
 			}
 			for _, s := range h.seats {
-				if s.member == nil && !CanRestart(s.at.Role) {
+				if s.member == nil && !role.CanRestart(s.at.Role) {
 					t.Fatalf("%v is gone, and the run goes on", s.at)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/algo/work"
 	"tandem/runtime/coord/control"
 	"tandem/runtime/train"
@@ -130,7 +131,9 @@ func (h *Host) died(m *member, why string) error {
 }
 
 // mayReturn reports whether the run survives the death of a role.
-func (h *Host) mayReturn(at msg.Address) bool { return CanRestart(at.Role) && h.plan.DeathsMax > 0 }
+func (h *Host) mayReturn(at msg.Address) bool {
+	return role.CanRestart(at.Role) && h.plan.DeathsMax > 0
+}
 
 // drop ends the membership of a member that misbehaves.
 func (h *Host) drop(m *member, reason string) error {

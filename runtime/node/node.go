@@ -15,6 +15,7 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/algo/work"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/coord"
@@ -49,8 +50,8 @@ const stopMax = time.Second
 func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
-		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
-		Restartable: func(at msg.Address) bool { return coord.CanRestart(at.Role) },
+		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Admit: n.admit, Log: c.Log,
+		Restartable: func(at msg.Address) bool { return role.CanRestart(at.Role) },
 	})
 	if err != nil {
 		return fmt.Errorf("%v: %w", c.Role, err)
@@ -90,6 +91,7 @@ type node struct {
 	member *coord.Member
 
 	built     chan struct{} // closed when what follows is set
+	cfg       *role.Config
 	performer *work.Performer
 	part      *live.Part
 	sums      *allreduce.Ordered // NN worker
@@ -150,19 +152,18 @@ func (n *node) prepare() error {
 	if n.performer, err = work.NewPart(n.Training, source, n.Machine, here); err != nil {
 		return err
 	}
-	cfg, err := n.Training.RoleConfig(n.performer.Layout(), welcome.Steps)
-	if err != nil {
+	if n.cfg, err = n.Training.RoleConfig(n.performer.Layout(), welcome.Steps); err != nil {
 		return err
 	}
 	options := live.Options{Observers: []event.Observer{n}, Recorder: n.Recorder}
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
 	}
-	if n.part, err = live.NewPart(cfg, n.performer, options, here, n); err != nil {
+	if n.part, err = live.NewPart(n.cfg, n.performer, options, here, n); err != nil {
 		return err
 	}
 	if n.Role.Role == msg.NNWorker {
-		if err := n.join(cfg.Ranks); err != nil {
+		if err := n.join(n.cfg.Ranks); err != nil {
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (n *node) prepare() error {
 
 // join makes the end of this rank of what all ranks compute together.
 func (n *node) join(ranks int32) (err error) {
-	c := allreduce.Config{Self: int(n.Role.Index), Send: n.data.Send}
+	c := allreduce.Config{Self: int(n.Role.Index), Send: func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) }}
 	for i := range ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})
 	}

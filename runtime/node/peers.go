@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/runtime/coord"
 )
 
@@ -65,7 +66,7 @@ func (n *node) reach(w *coord.Welcome) error {
 		n.peers.set(at, peer.Incarnation)
 		switch {
 		case !n.isNear(at):
-		case w.View > 0 && coord.CanRestart(at.Role):
+		case w.View > 0 && role.CanRestart(at.Role):
 			away[at] = peer
 		default:
 			near[at] = peer.Address

@@ -8,25 +8,44 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/algo/work"
 	"tandem/runtime/transport"
 	"tandem/runtime/wire"
 )
 
-// Deliver implements transport.Handler.
-func (n *node) Deliver(m msg.Message, payload any) {
+// admit returns why a message must not be delivered.
+func (n *node) admit(m msg.Message, payload any) error {
+	if !n.isBuilt() {
+		return nil // Deliver drops it
+	}
+	if _, ok := payload.(wire.Chunk); !ok {
+		return role.Admit(n.cfg, m)
+	}
+	if n.sums == nil {
+		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
+	}
+	return nil
+}
+
+// isBuilt waits until the role can take messages. It returns false if the run fails first.
+func (n *node) isBuilt() bool {
 	select {
 	case <-n.built:
+		return true
 	case <-n.member.Context().Done():
+		return false
+	}
+}
+
+// Deliver implements transport.Handler.
+func (n *node) Deliver(m msg.Message, payload any) {
+	if !n.isBuilt() {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
-		if n.sums == nil {
-			n.member.Fail(n.named(fmt.Errorf("%v sends gradients to sum to %v, which sums none", m.From, m.To)))
-			return
-		}
 		if err := n.sums.Deliver(m, chunk); err != nil {
-			n.member.Fail(n.named(err))
+			n.data.Drop(m.From, err)
 		}
 		return
 	}
