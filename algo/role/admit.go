@@ -115,3 +115,67 @@ func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 	}
 	return least, most
 }
+
+// CheckCredit checks, at the receiver, that an admitted message keeps to the credit of its sender: it returns
+// a *RefusedError if r holds as many unfinished batches of the message's rank as an honest sender can have
+// started, and m would add one. It bounds the memory that a peer can make a role hold.
+func CheckCredit(cfg *Config, r Role, m msg.Message) error {
+	holder, ok := r.(interface{ holding(m msg.Message) (held int, known bool) })
+	if !ok {
+		return nil
+	}
+	// Prefetch batches of a rank are outstanding. After a crash, late copies of messages about finished ones
+	// may open others, until the next request raises the floor; random walks with faults reach twice Prefetch
+	// and no more, and the rest is for copies that are delayed for many steps.
+	limit := 4*int(cfg.Prefetch) + 16
+	if held, known := holder.holding(m); !known && held >= limit {
+		return &RefusedError{m, "step", fmt.Sprintf("%d batches of rank %d are unfinished here, want at most %d", held, m.Rank, limit)}
+	}
+	return nil
+}
+
+// holding returns the number of batches of m's rank that a role holds something of, and whether m's is one of
+// them or takes no place.
+func (p *ParameterServer) holding(m msg.Message) (held int, known bool) {
+	switch m.Kind {
+	case msg.Lookup:
+		return countRank(p.lookups, m.Rank), find(p.lookups, m.Rank, m.Step) >= 0
+	case msg.Put:
+		return countRank(p.puts, m.Rank), find(p.puts, m.Rank, m.Step) >= 0
+	}
+	return 0, true
+}
+
+func (d *DenseServer) holding(m msg.Message) (held int, known bool) {
+	switch m.Kind {
+	case msg.Pull:
+		return countRank(d.pulls, m.Rank), find(d.pulls, m.Rank, m.Step) >= 0
+	case msg.Push:
+		return countRank(d.pushes, m.Rank), find(d.pushes, m.Rank, m.Step) >= 0
+	}
+	return 0, true
+}
+
+func (e *EmbeddingWorker) holding(m msg.Message) (held int, known bool) {
+	switch m.Kind {
+	case msg.IDFeatures, msg.GetEmbeddings, msg.PutGradients:
+		return len(e.of(m.Rank)), e.find(m.Rank, m.Step) != nil
+	}
+	return 0, true
+}
+
+func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
+	if m.Kind == msg.Samples {
+		return len(w.batches), w.find(m.Step) != nil
+	}
+	return 0, true
+}
+
+func countRank(rs []request, rank int32) (n int) {
+	for _, r := range rs {
+		if r.rank == rank {
+			n++
+		}
+	}
+	return n
+}

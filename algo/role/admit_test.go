@@ -158,3 +158,30 @@ func TestDataLoaderResumes(t *testing.T) {
 		}
 	}
 }
+
+// A sender without credit cannot make a role hold ever more, and one that repeats itself is no such sender.
+func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
+	cfg := admissionConfig()
+	cfg.Steps, cfg.Rule = 1000, pace.Sync{} // the PS holds lookups of later steps back
+	cfg.DenseServers = nil
+	server := role.NewParameterServer(&cfg, 0)
+	kept := 0
+	for step := range cfg.Steps {
+		m := ask(msg.Lookup, 0, 0, step, 100)
+		for range 2 {
+			if role.CheckCredit(&cfg, server, m) != nil {
+				continue
+			}
+			var out role.Outputs
+			server.Step(0, role.Input{Kind: role.Received, Message: m}, &out)
+			for _, o := range out.List {
+				if o.Kind == role.Keep {
+					kept++
+				}
+			}
+		}
+	}
+	if want := 4*int(cfg.Prefetch) + 16; kept != want {
+		t.Errorf("%d payloads kept, want %d", kept, want)
+	}
+}

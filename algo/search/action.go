@@ -179,6 +179,9 @@ func (w *World) receive(m msg.Message) error {
 	if w.away&(1<<i) != 0 {
 		return nil
 	}
+	if err := role.CheckCredit(&w.set.Config, w.roles[i], m); err != nil {
+		return err
+	}
 	return w.step(i, role.Input{Kind: role.Received, Message: m})
 }
 
