@@ -22,8 +22,14 @@
 //	err = g.Feed(step, bucket, sums, stats) // when all ranks of this process have fed the bucket
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
-// and done is told when sums hold the sum over all members. Ordered is the same
+// and Done is called when sums hold the sum over all members. Ordered is the same
 // for callers that wait, as work.Performer.ReduceAcross does.
+//
+// # What it refuses
+//
+// A chunk from another process may lie. One of another view, member, bucket or step than it can be of, of a wrong
+// length, or too far ahead is refused with a *Refused, which names its sender and field, and changes nothing: the
+// sender must be dropped. Memory is bounded by Config.Ahead, Values and Stats.
 package allreduce
 
 import (
@@ -33,6 +39,7 @@ import (
 
 	"tandem/algo/collective"
 	"tandem/algo/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/wire"
 )
 
@@ -47,11 +54,29 @@ type Config struct {
 	// transport.Node.Send does: without waiting, in order, into memory of the
 	// receiver's own.
 	Send func(m msg.Message, payload any) error
-	// Done is told that a bucket that was fed now holds the sum over all members.
+	// Done is called when a bucket that was fed holds the sum over all members.
 	// stats are what the members have fed beside it, by position. It is called
 	// once a feed, from Feed or Deliver, and may call Feed.
 	Done func(step, bucket int32, stats [][]float32)
+
+	// View is that in which the members formed the group. It is the same for all.
+	View uint32
+	// Buckets is the number of buckets. Each is fed in ascending order of steps, which begin at 0 or later.
+	Buckets int
+	// Values and Stats are the largest numbers of values and of statistics that are fed at once.
+	Values, Stats int
+	// Ahead is how many rounds that this member has not fed another member may have begun.
+	Ahead int
 }
+
+// Refused is the error for a chunk that is refused.
+type Refused struct {
+	From msg.Address // its sender
+	*wire.Refusal
+}
+
+// Error implements error.
+func (r *Refused) Error() string { return "allreduce: " + r.Refusal.Error() }
 
 // Group is this process's end of all all-reduces of a run. Its methods may be
 // called from any goroutine.
@@ -60,6 +85,7 @@ type Group struct {
 
 	mu     sync.Mutex
 	rounds map[round]*state
+	over   []int32 // by bucket: rounds of steps below it are over
 }
 
 // round names one all-reduce.
@@ -82,14 +108,10 @@ type tally struct {
 	count int
 }
 
-// add puts a member in; false says that it was.
-func (t *tally) add(member int) bool {
-	if t.in[member] {
-		return false
-	}
+// add puts a member in that is not in.
+func (t *tally) add(member int) {
 	t.in[member] = true
 	t.count++
-	return true
 }
 
 // New returns a group. It returns an error unless Members are a power of two and
@@ -102,24 +124,39 @@ func New(c Config) (*Group, error) {
 	if c.Self < 0 || c.Self >= n {
 		return nil, fmt.Errorf("allreduce: member %d of %d", c.Self, n)
 	}
-	return &Group{Config: c, rounds: map[round]*state{}}, nil
+	return &Group{Config: c, rounds: map[round]*state{}, over: make([]int32, c.Buckets)}, nil
+}
+
+// FrameMax returns the largest size of the frame of a chunk.
+func (g *Group) FrameMax() unit.Bytes {
+	n := len(g.Members)
+	numbers := (g.Values+n-1)/n + g.Stats
+	return msg.HeaderBytes + unit.Bytes(4*numbers) + 64 // lengths, and zeros behind arrays
 }
 
 // Feed gives this member's part of a bucket to the all-reduce, once for every
 // step and bucket. values, of the same length everywhere, are overwritten with
-// the sum; they and stats must stay untouched until Done is told.
+// the sum; they and stats must stay untouched until Done is called.
 //
-// It returns an error if Send does. Cost: every value leaves and arrives
+// It returns an error if Send does, and a *Refused if a part that another member has sent earlier has another
+// length. Cost: every value leaves and arrives
 // 2(N−1)/N times for N members, and is added N−1 times on one of them.
 func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 	at := round{step, bucket}
 	g.mu.Lock()
 	s := g.state(at)
-	if s.fed {
+	if s.fed || step < g.over[bucket] {
 		g.mu.Unlock()
 		return fmt.Errorf("allreduce: bucket %d of step %d is fed twice", bucket, step)
 	}
 	s.fed, s.values = true, values
+	own := g.chunk(values, g.Self)
+	for member, part := range s.parts {
+		if s.here.in[member] && len(part) != len(own) {
+			g.mu.Unlock()
+			return g.refuse(member, at, "length: a part of %d values, want %d", len(part), len(own))
+		}
+	}
 	g.mu.Unlock()
 
 	for member := range g.Members {
@@ -130,27 +167,32 @@ func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 			return err
 		}
 	}
-	return g.take(at, g.Self, wire.Chunk{Values: g.chunk(values, g.Self), Stats: stats})
+	return g.take(at, g.Self, wire.Chunk{Values: own, Stats: stats})
 }
 
 // Deliver takes a chunk that another member has sent. Its memory is the group's
 // from now on.
 //
-// It returns an error if the sender is no member, a chunk has the wrong length
-// or comes twice, or Send returns one.
+// It returns a *Refused if the chunk is refused, and an error if Send returns one.
 func (g *Group) Deliver(m msg.Message, c wire.Chunk) error {
 	from := slices.Index(g.Members, m.From)
 	if from < 0 || from == g.Self {
-		return fmt.Errorf("allreduce: a chunk from %v, which is no other member", m.From)
+		return &Refused{m.From, wire.Refusef(wire.Forged, "from: %v is no other member", m.From)}
 	}
 	at := round{m.Step, int32(c.Bucket)}
+	switch {
+	case c.View != g.View:
+		return g.refuse(from, at, "view: %d, want %d", c.View, g.View)
+	case c.Bucket < 0 || c.Bucket >= g.Buckets:
+		return g.refuse(from, at, "bucket: want 0 to %d", g.Buckets-1)
+	}
 	if c.Sum {
 		return g.finish(at, from, c.Values)
 	}
 	return g.take(at, from, c)
 }
 
-// state returns what is known of a round.
+// state returns what is known of a round. The caller holds g.mu.
 func (g *Group) state(at round) *state {
 	s := g.rounds[at]
 	if s == nil {
@@ -171,7 +213,7 @@ func (g *Group) chunk(values []float32, member int) []float32 {
 }
 
 func (g *Group) send(at round, member int, c wire.Chunk) error {
-	c.Bucket = int(at.bucket)
+	c.View, c.Bucket = g.View, int(at.bucket)
 	return g.Send(msg.Message{From: g.Members[g.Self], To: g.Members[member], Step: at.step}, c)
 }
 
@@ -179,11 +221,12 @@ func (g *Group) send(at round, member int, c wire.Chunk) error {
 // parts when it was the last.
 func (g *Group) take(at round, from int, c wire.Chunk) error {
 	g.mu.Lock()
-	s := g.state(at)
-	if !s.here.add(from) {
+	if err := g.checkPart(at, from, c); err != nil {
 		g.mu.Unlock()
-		return g.fault(at, from, "a part twice")
+		return err
 	}
+	s := g.state(at)
+	s.here.add(from)
 	s.parts[from], s.stats[from] = c.Values, c.Stats
 	last := s.here.count == len(g.Members)
 	g.mu.Unlock()
@@ -191,16 +234,10 @@ func (g *Group) take(at round, from int, c wire.Chunk) error {
 		return nil
 	}
 	// This member's own part is there as well, and nobody else touches any.
-	own := s.parts[g.Self]
-	for member, part := range s.parts {
-		if len(part) != len(own) {
-			return g.fault(at, member, fmt.Sprintf("a part of %d values, want %d", len(part), len(own)))
-		}
-	}
 	if g.Self == 0 {
 		// The tree leaves the sum in the first part. It may still be on its way to
-		// others when Done has been told and the values are used anew.
-		s.parts[0] = slices.Clone(own)
+		// others when Done has been called and the values are used again.
+		s.parts[0] = slices.Clone(s.parts[0])
 	}
 	collective.Tree(s.parts)
 	sum := s.parts[0]
@@ -215,20 +252,53 @@ func (g *Group) take(at round, from int, c wire.Chunk) error {
 	return g.finish(at, g.Self, sum)
 }
 
+// checkPart returns why a part is refused; nil if it is not. The caller holds g.mu.
+func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
+	n := len(g.Members)
+	s := g.rounds[at]
+	switch {
+	case at.step < g.over[at.bucket]:
+		return g.refuse(from, at, "step: a part, but the round is over")
+	case s != nil && s.here.in[from]:
+		return g.refuse(from, at, "step: a part comes twice")
+	case len(c.Stats) > g.Stats:
+		return g.refuse(from, at, "length: %d statistics, want at most %d", len(c.Stats), g.Stats)
+	case s != nil && s.fed:
+		if own := g.chunk(s.values, g.Self); len(c.Values) != len(own) {
+			return g.refuse(from, at, "length: a part of %d values, want %d", len(c.Values), len(own))
+		}
+		return nil
+	case len(c.Values) > (g.Values+n-1)/n:
+		return g.refuse(from, at, "length: a part of %d values, want at most %d", len(c.Values), (g.Values+n-1)/n)
+	}
+	ahead := 1
+	for _, s := range g.rounds {
+		if !s.fed && s.here.in[from] {
+			ahead++
+		}
+	}
+	if ahead > g.Ahead {
+		return g.refuse(from, at, "step: a part of %d rounds ahead, want at most %d", ahead, g.Ahead)
+	}
+	return nil
+}
+
 // finish puts the sum of a chunk into the values, and ends the round when it was
 // the last.
 func (g *Group) finish(at round, owner int, sum []float32) error {
 	g.mu.Lock()
-	s := g.state(at)
-	if !s.fed || !s.summed.add(owner) {
+	s := g.rounds[at]
+	if s == nil || !s.fed || s.summed.in[owner] {
 		g.mu.Unlock()
-		return g.fault(at, owner, "a sum twice, or one that nothing was fed for")
+		return g.refuse(owner, at, "step: a sum twice, or one that nothing was fed for")
 	}
-	g.mu.Unlock()
 	chunk := g.chunk(s.values, owner)
 	if len(chunk) != len(sum) {
-		return g.fault(at, owner, fmt.Sprintf("a sum of %d values, want %d", len(sum), len(chunk)))
+		g.mu.Unlock()
+		return g.refuse(owner, at, "length: a sum of %d values, want %d", len(sum), len(chunk))
 	}
+	s.summed.add(owner)
+	g.mu.Unlock()
 	copy(chunk, sum)
 
 	g.mu.Lock()
@@ -236,6 +306,7 @@ func (g *Group) finish(at round, owner int, sum []float32) error {
 	last := s.copied == len(g.Members)
 	if last {
 		delete(g.rounds, at)
+		g.over[at.bucket] = at.step + 1
 	}
 	g.mu.Unlock()
 	if last {
@@ -244,6 +315,9 @@ func (g *Group) finish(at round, owner int, sum []float32) error {
 	return nil
 }
 
-func (g *Group) fault(at round, member int, what string) error {
-	return fmt.Errorf("allreduce: bucket %d of step %d: %v sent %s", at.bucket, at.step, g.Members[member], what)
+// refuse returns the error for a chunk of a member.
+func (g *Group) refuse(member int, at round, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return &Refused{g.Members[member], wire.Refusef(wire.Inadmissible,
+		"chunk of bucket %d, step %d from %v: %s", at.bucket, at.step, g.Members[member], text)}
 }

@@ -1,6 +1,7 @@
 package allreduce_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +65,7 @@ func form(t testing.TB, n int) []*member {
 	for i, m := range members {
 		var err error
 		m.group, err = allreduce.New(allreduce.Config{
-			Members: ranks, Self: i, Send: m.node.Send,
+			Members: ranks, Self: i, Send: m.node.Send, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2, Ahead: 4,
 			Done: func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
 		})
 		if err != nil {
@@ -193,9 +194,10 @@ func TestMemoryMayBeUsedAnew(t *testing.T) {
 func address(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
 
 // alone makes member 0 of two, whose messages go nowhere.
-func alone(t *testing.T) *allreduce.Group {
+func alone(t testing.TB) *allreduce.Group {
 	g, err := allreduce.New(allreduce.Config{
 		Members: []msg.Address{address(0), address(4)}, Send: func(msg.Message, any) error { return nil }, Done: func(int32, int32, [][]float32) {},
+		View: 5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -203,34 +205,74 @@ func alone(t *testing.T) *allreduce.Group {
 	return g
 }
 
-func TestFaultsAreNamed(t *testing.T) {
-	fed := func(t *testing.T) *allreduce.Group {
+// What another member may send falsely is refused, in its name and by its field, and the round still ends well.
+func TestRefusalsAreNamed(t *testing.T) {
+	in := msg.Message{From: address(4), Step: 7}
+	chunk := func(bucket, values int) wire.Chunk {
+		return wire.Chunk{View: 5, Bucket: bucket, Values: make([]float32, values)}
+	}
+	sum := func(bucket, values int) wire.Chunk {
+		c := chunk(bucket, values)
+		c.Sum = true
+		return c
+	}
+	for _, c := range []struct {
+		before []wire.Chunk // from the same member, good
+		m      msg.Message
+		chunk  wire.Chunk
+		want   string
+	}{
+		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: NN worker 1 is no other member"},
+		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: NN worker 0 is no other member"},
+		{nil, in, wire.Chunk{View: 4, Bucket: 1}, "view: 4, want 5"},
+		{nil, in, wire.Chunk{View: 6, Bucket: 1}, "view: 6, want 5"},
+		{nil, in, chunk(4, 2), "bucket: want 0 to 3"},
+		{nil, in, chunk(-1, 2), "bucket: want 0 to 3"},
+		{nil, in, chunk(1, 1), "chunk of bucket 1, step 7 from NN worker 4: length: a part of 1 values, want 2"},
+		{nil, in, chunk(2, 5), "length: a part of 5 values, want at most 4"},
+		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)}, "length: 4 statistics, want at most 3"},
+		{nil, in, sum(1, 0), "length: a sum of 0 values, want 2"},
+		{nil, in, sum(2, 2), "step: a sum twice, or one that nothing was fed for"},
+		{[]wire.Chunk{sum(1, 2)}, in, sum(1, 2), "step: a sum twice"},
+		{[]wire.Chunk{chunk(3, 2)}, in, chunk(3, 2), "step: a part comes twice"},
+		{[]wire.Chunk{chunk(2, 2), chunk(3, 2)}, in, chunk(0, 2), "step: a part of 3 rounds ahead, want at most 2"},
+		{[]wire.Chunk{chunk(1, 2), sum(1, 2)}, in, chunk(1, 2), "step: a part, but the round is over"},
+	} {
 		g := alone(t)
 		if err := g.Feed(7, 1, make([]float32, 4), nil); err != nil {
 			t.Fatal(err)
 		}
-		return g
-	}
-	from := msg.Message{From: address(4), Step: 7}
-	for _, c := range []struct {
-		do   func(*allreduce.Group) error
-		want string
-	}{
-		{func(g *allreduce.Group) error { return g.Feed(7, 1, nil, nil) }, "bucket 1 of step 7 is fed twice"},
-		{func(g *allreduce.Group) error { return g.Deliver(msg.Message{From: address(1)}, wire.Chunk{}) }, "a chunk from NN worker 1, which is no other member"},
-		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 1, Values: []float32{1}}) }, "NN worker 4 sent a part of 1 values, want 2"},
-		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 1, Sum: true}) }, "NN worker 4 sent a sum of 0 values, want 2"},
-		{func(g *allreduce.Group) error { return g.Deliver(from, wire.Chunk{Bucket: 2, Sum: true}) }, "bucket 2 of step 7: NN worker 4 sent a sum twice, or one that nothing was fed for"},
-		{func(g *allreduce.Group) error {
-			part := wire.Chunk{Bucket: 3, Values: make([]float32, 2)}
-			if err := g.Deliver(from, part); err != nil {
-				return err
+		for _, good := range c.before {
+			if err := g.Deliver(in, good); err != nil {
+				t.Fatal(err)
 			}
-			return g.Deliver(from, part)
-		}, "bucket 3 of step 7: NN worker 4 sent a part twice"},
-	} {
-		if err := c.do(fed(t)); err == nil || !strings.Contains(err.Error(), c.want) {
+		}
+		err := g.Deliver(c.m, c.chunk)
+		refused := new(allreduce.Refused)
+		if !errors.As(err, &refused) || refused.From != c.m.From || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// A part that came before its round was fed is refused when its length proves wrong.
+func TestEarlyPartOfWrongLength(t *testing.T) {
+	g := alone(t)
+	if err := g.Deliver(msg.Message{From: address(4), Step: 7}, wire.Chunk{View: 5, Values: make([]float32, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	err := g.Feed(7, 0, make([]float32, 4), nil)
+	refused := new(allreduce.Refused)
+	if !errors.As(err, &refused) || refused.From != address(4) || !strings.Contains(err.Error(), "length: a part of 3 values, want 2") {
+		t.Error(err)
+	}
+}
+
+func TestFaultsAreNamed(t *testing.T) {
+	g := alone(t)
+	for _, want := range []string{"", "bucket 1 of step 7 is fed twice"} {
+		if err := g.Feed(7, 1, make([]float32, 4), nil); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for n, want := range map[int]string{0: "0 members; want a power of two", 3: "3 members; want a power of two"} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tandem/algo/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/wire"
 )
 
@@ -18,10 +19,12 @@ type Ordered struct {
 	done  chan [][]float32
 }
 
-// NewOrdered returns one. Done of the configuration is not used. The end of ctx
+// NewOrdered returns one. Done, Buckets and Ahead of the configuration are not used. The end of ctx
 // ends every wait, with its cause; whoever learns that a member is lost ends it.
 func NewOrdered(ctx context.Context, c Config) (*Ordered, error) {
 	o := &Ordered{ctx: ctx, done: make(chan [][]float32, 1)}
+	// A member that has ended a round may be in the one behind the next: it had this member's part of the next.
+	c.Buckets, c.Ahead = 1, 2
 	c.Done = func(_, _ int32, stats [][]float32) { o.done <- stats }
 	group, err := New(c)
 	o.group = group
@@ -53,6 +56,9 @@ func (o *Ordered) call(values, stats []float32) ([][]float32, error) {
 		return nil, context.Cause(o.ctx)
 	}
 }
+
+// FrameMax is that of Group.
+func (o *Ordered) FrameMax() unit.Bytes { return o.group.FrameMax() }
 
 // Deliver is that of Group.
 func (o *Ordered) Deliver(m msg.Message, c wire.Chunk) error { return o.group.Deliver(m, c) }

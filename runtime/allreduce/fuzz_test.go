@@ -1,0 +1,52 @@
+package allreduce_test
+
+import (
+	"errors"
+	"testing"
+
+	"tandem/algo/msg"
+	"tandem/runtime/allreduce"
+	"tandem/runtime/wire"
+)
+
+// Whatever chunks the other members send while this one feeds, Deliver neither panics nor keeps more than Ahead
+// rounds of each; and what it refuses is in the name of the sender.
+func FuzzDeliver(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 0, 2, 0, 4, 1, 0, 0, 2, 1})
+	f.Add([]byte{4, 0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		members := []msg.Address{address(0), address(1), address(2), address(3)}
+		accepted := 0
+		g, err := allreduce.New(allreduce.Config{
+			Members: members, Self: 1, Send: func(msg.Message, any) error { return nil }, Done: func(int32, int32, [][]float32) {},
+			View: 1, Buckets: 2, Values: 16, Stats: 2, Ahead: 2,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feeds := int32(0)
+		for ; len(data) >= 6; data = data[6:] {
+			who, step, bucket, values := data[0]%6, int32(int8(data[1])), int(int8(data[2])), int(data[4]%6)
+			if who == 5 {
+				// A round that is fed twice is this member's own fault, and part of a wrong length another's.
+				_ = g.Feed(feeds, 0, make([]float32, 8), nil)
+				feeds++
+				continue
+			}
+			from := address(int32(who))
+			err := g.Deliver(msg.Message{From: from, Step: step}, wire.Chunk{
+				View: uint32(data[3] % 2), Bucket: bucket, Sum: data[5]%2 == 1, Values: make([]float32, values), Stats: make([]float32, data[5]%5),
+			})
+			refused := new(allreduce.Refused)
+			if err == nil {
+				accepted++
+			} else if !errors.As(err, &refused) || refused.From != from {
+				t.Fatalf("%v, of %v", err, from)
+			}
+		}
+		// Of each of 3 others: 2 rounds ahead, and a part and a sum of each round that was fed.
+		if most := 3 * (2 + 2*int(feeds)); accepted > most {
+			t.Errorf("%d chunks are taken, want at most %d", accepted, most)
+		}
+	})
+}
