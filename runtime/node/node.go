@@ -163,7 +163,7 @@ func (n *node) prepare() error {
 		return err
 	}
 	if n.Role.Role == msg.NNWorker {
-		if err := n.join(n.cfg.Ranks); err != nil {
+		if err := n.join(welcome.View); err != nil {
 			return err
 		}
 	}
@@ -171,10 +171,15 @@ func (n *node) prepare() error {
 	return n.reach(welcome)
 }
 
-// join makes the end of this rank of what all ranks compute together.
-func (n *node) join(ranks int32) (err error) {
-	c := allreduce.Config{Self: int(n.Role.Index), Send: func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) }}
-	for i := range ranks {
+// join makes the end of this rank of what all ranks compute together, in the view of their welcome.
+func (n *node) join(view uint32) (err error) {
+	layout := n.performer.Layout()
+	c := allreduce.Config{
+		Self: int(n.Role.Index), View: view,
+		Send:   func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) },
+		Values: max(layout.Params, layout.Running), Stats: n.Training.Groups / n.Training.Ranks * layout.Stats,
+	}
+	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})
 	}
 	var ctx context.Context

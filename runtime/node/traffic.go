@@ -10,6 +10,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/work"
+	"tandem/runtime/allreduce"
 	"tandem/runtime/transport"
 	"tandem/runtime/wire"
 )
@@ -44,14 +45,24 @@ func (n *node) Deliver(m msg.Message, payload any) {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
-		if err := n.sums.Deliver(m, chunk); err != nil {
-			n.data.Drop(m.From, err)
+		if err := n.refused(n.sums.Deliver(m, chunk)); err != nil {
+			n.member.Fail(n.named(err))
 		}
 		return
 	}
 	if err := n.part.Deliver(m, payload); err != nil {
 		n.member.Fail(err)
 	}
+}
+
+// refused drops the sender of a chunk that err refuses, and returns nil. It returns any other error.
+func (n *node) refused(err error) error {
+	refused := new(allreduce.Refused)
+	if !errors.As(err, &refused) {
+		return err
+	}
+	n.data.Drop(refused.From, refused.Refusal)
+	return nil
 }
 
 // Lost implements transport.Handler.
@@ -81,7 +92,12 @@ func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
 // Reduce implements live.Elsewhere.
 func (n *node) Reduce(ctx context.Context, bucket int32) error {
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
-	return n.performer.ReduceAcross(bucket, n.sums)
+	err := n.performer.ReduceAcross(bucket, n.sums)
+	if err != nil && n.refused(err) == nil {
+		<-ctx.Done() // the host ends the run
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // Finished implements live.Elsewhere. A role without ranks waits here all the time,
