@@ -23,9 +23,12 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Staleness, t.Ranks = &one, 8 }, ""},
 		{func(t *job.Training) { t.Staleness = &twenty }, ""}, // no default stands against it
 		{func(t *job.Training) { t.Staleness, t.Prefetch = &twenty, 21 }, ""},
-		{func(t *job.Training) { t.Staleness, t.Prefetch = &twenty, 4 }, "staleness = 20 needs 21 batches in flight, and prefetch = 4"},
-		{func(t *job.Training) { t.Mode, t.Staleness, t.Prefetch = job.Sync, &one, 1 }, "staleness = 1 needs 2 batches in flight, and prefetch = 1"},
-		{func(t *job.Training) { t.Staleness = new(1 << 31) }, "staleness = 2147483648; want 0 to 65535"},
+		{func(t *job.Training) { t.Staleness, t.Prefetch = &twenty, 4 },
+			"staleness = 20 needs 21 batches in flight, and prefetch = 4"},
+		{func(t *job.Training) { t.Mode, t.Staleness, t.Prefetch = job.Sync, &one, 1 },
+			"staleness = 1 needs 2 batches in flight, and prefetch = 1"},
+		{func(t *job.Training) { t.Staleness = new(1 << 31) },
+			"staleness = 2147483648; want 0 to 65535"},
 		{func(t *job.Training) { t.Prefetch = -1 },
 			"prefetch = -1; want 0 to 65536; 0 is one more than staleness"},
 		{func(t *job.Training) { t.Mode = "hybird" }, `mode = "hybird" is unknown; the nearest is "hybrid"`},
@@ -107,7 +110,8 @@ func TestDepthIsWindowOrStaleness(t *testing.T) {
 		{job.Sequential, "", new(20), 0, 21, 1},
 	} {
 		training := job.Default()
-		training.Mode, training.Overlap, training.Staleness, training.Prefetch = c.mode, c.overlap, c.staleness, c.prefetch
+		training.Mode, training.Overlap = c.mode, c.overlap
+		training.Staleness, training.Prefetch = c.staleness, c.prefetch
 		if err := training.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

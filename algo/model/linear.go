@@ -23,7 +23,9 @@ type linear struct {
 func (n *network) addLinear(heads int) (output value) {
 	l := &n.layout
 	lo := l.Params
-	f := &linear{rows: n.rows, stride: l.EmbeddingWidth, heads: heads, width: l.DenseWidth, output: n.newValue(heads)}
+	f := &linear{
+		rows: n.rows, stride: l.EmbeddingWidth, heads: heads, width: l.DenseWidth, output: n.newValue(heads),
+	}
 	f.weight = l.addTensor("linear", heads, f.width)
 	f.bias = l.addTensor("bias", heads)
 	n.add(f, lo)

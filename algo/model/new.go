@@ -14,6 +14,9 @@ import (
 // take.
 var ErrSchema = errors.New("the data do not suit the network")
 
+// sumsOnly are the kinds that take no raw slots.
+var sumsOnly = []string{FactorizationMachine, DeepFM, DLRM}
+
 // New returns the built-in engine of the network that spec describes, for data
 // of the given schema, which multiplies by products; nil stands for
 // kernel.NewProducts(nil). It returns the error of Validate, or one that wraps
@@ -37,9 +40,9 @@ func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, err
 			return nil, fmt.Errorf("model: %w: slot %q has rows of %d values, %s wants %d",
 				ErrSchema, slot.Name, slot.Dim, spec.Kind, spec.Dim())
 		}
-		if slot.Pooling == batch.Raw && slices.Contains([]string{FactorizationMachine, DeepFM, DLRM}, spec.Kind) {
-			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only: leave raw out of the slot or use %s",
-				ErrSchema, slot.Name, spec.Kind, FeedForward)
+		if slot.Pooling == batch.Raw && slices.Contains(sumsOnly, spec.Kind) {
+			return nil, fmt.Errorf("model: %w: slot %q is raw, %s takes summed slots only:"+
+				" leave raw out of the slot or use %s", ErrSchema, slot.Name, spec.Kind, FeedForward)
 		}
 	}
 	if schema.EmbeddingWidth()+len(schema.Dense) == 0 {

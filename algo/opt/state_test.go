@@ -15,7 +15,8 @@ func TestStateSizeOfSpecIsThatOfItsOptimizer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := spec.StateSize(7); got != want || o.StateSize(7) != want {
-			t.Errorf("%s: %d values of state by the spec, %d by the optimizer, want %d", kind, got, o.StateSize(7), want)
+			t.Errorf("%s: %d values of state by the spec, %d by the optimizer, want %d",
+				kind, got, o.StateSize(7), want)
 		}
 	}
 }

@@ -15,10 +15,13 @@ func CheckBounds(r Rule, ranks int, s *Staleness) error {
 		quantity string
 		seen     *metric.Histogram
 		bound    int
-	}{{"own", &s.Own, b.Own}, {"cross", &s.Cross, b.Cross}, {"inflight", &s.Inflight, b.Inflight}, {"dense", &s.Dense, b.Dense}} {
+	}{
+		{"own", &s.Own, b.Own}, {"cross", &s.Cross, b.Cross}, {"inflight", &s.Inflight, b.Inflight}, {"dense", &s.Dense, b.Dense},
+	} {
 		if seen := c.seen.Max(); seen > c.bound {
-			return fmt.Errorf("%s: %s staleness reached %d, above its bound of %d (ranks: %d): a fault of the mode's rule or of Tandem",
-				r.Name(), c.quantity, seen, c.bound, ranks)
+			return fmt.Errorf("%s staleness reached %d, and %s with ranks = %d promises at most %d:"+
+				" a fault of the mode's rule or of Tandem",
+				c.quantity, seen, r.Name(), ranks, c.bound)
 		}
 	}
 	return nil

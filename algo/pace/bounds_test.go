@@ -19,10 +19,10 @@ func TestCheckBounds(t *testing.T) {
 		bound int
 		want  string
 	}{
-		{2, "ssp: own staleness reached 3, above its bound of 2 (ranks: 3): a fault of the mode's rule or of Tandem"},
-		{7, "ssp: cross staleness reached 8, above its bound of 7 (ranks: 3): a fault of the mode's rule or of Tandem"},
-		{8, "ssp: inflight staleness reached 9, above its bound of 8 (ranks: 3): a fault of the mode's rule or of Tandem"},
-		{6, "ssp: dense staleness reached 7, above its bound of 6 (ranks: 3): a fault of the mode's rule or of Tandem"},
+		{2, "own staleness reached 3, and ssp with ranks = 3 promises at most 2: a fault of the mode's rule or of Tandem"},
+		{7, "cross staleness reached 8, and ssp with ranks = 3 promises at most 7: a fault of the mode's rule or of Tandem"},
+		{8, "inflight staleness reached 9, and ssp with ranks = 3 promises at most 8: a fault of the mode's rule or of Tandem"},
+		{6, "dense staleness reached 7, and ssp with ranks = 3 promises at most 6: a fault of the mode's rule or of Tandem"},
 	} {
 		var s pace.Staleness
 		h := []*metric.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense}[i]
@@ -46,7 +46,8 @@ func TestBoundsDoNotOverflow(t *testing.T) {
 	const large = 1<<31 - 1
 	for _, rule := range []pace.Rule{
 		pace.Hybrid{Staleness: large}, pace.AsyncAverage{Staleness: large, Every: 1},
-		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: large}, Slack: large}, pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000}, Slack: math.MaxInt},
+		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: large}, Slack: large},
+		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000}, Slack: math.MaxInt},
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000, Overlap: pace.PullEarly}, Slack: large},
 	} {
 		served := s

@@ -353,7 +353,8 @@ func TestRowBytes(t *testing.T) {
 	}{{table.FP32, 5, 20, 20}, {table.BF16, 5, 12, 20}, {table.FP16, 6, 12, 24}} {
 		embedding, state := table.RowBytes(c.dim, sumOfGrads{}, c.precision)
 		if embedding != c.embedding || state != c.state {
-			t.Errorf("%v of %d values: %d and %d bytes, want %d and %d", c.precision, c.dim, embedding, state, c.embedding, c.state)
+			t.Errorf("%v of %d values: %d and %d bytes, want %d and %d",
+				c.precision, c.dim, embedding, state, c.embedding, c.state)
 		}
 	}
 }

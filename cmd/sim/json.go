@@ -48,8 +48,9 @@ func (q *question) writeJSON(w io.Writer, r *result) error {
 		a := &o.answer
 		record := runRecord{
 			Mode: o.mode, GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
-			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck, Resources: a.Resources, Staleness: a.Staleness,
-			Messages: a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
+			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck, Resources: a.Resources,
+			Staleness: a.Staleness,
+			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
 			Stages: map[string]float64{},
 		}
 		for stage, time := range a.StageTimes {

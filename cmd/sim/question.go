@@ -215,8 +215,8 @@ func (q *question) setDepth(given func(string) bool) error {
 	for _, mode := range q.modes {
 		one := t.InMode(mode)
 		if depth := one.Depth(); depth > stalenessMax+1 {
-			return face.Misuse("the pipeline must fill before anything is measured: a rank trains more batches than this first",
-				"%s: %d; want at most %d", name, depth-1, stalenessMax)
+			const hint = "the pipeline must fill before anything is measured: a rank trains more batches than this first"
+			return face.Misuse(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
 	return nil

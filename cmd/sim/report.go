@@ -183,7 +183,8 @@ func (q *question) writeResources(w io.Writer, r *result) error {
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
 		if s := o.answer.StageTimes; q.explain {
 			fmt.Fprintf(w, "  %-*s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", width, "",
-				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG], o.answer.Messages, o.answer.Bytes)
+				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG],
+				o.answer.Messages, o.answer.Bytes)
 		}
 	}
 	return nil
@@ -208,7 +209,8 @@ func (q *question) writeStaleness(w io.Writer, r *result) error {
 		return err
 	}
 	bounds, s := rule.Bounds(o.gpus), &o.answer.Staleness
-	fmt.Fprintf(w, "\nStaleness of reads, %s on %d %s, τ = %d, in batches missed:\n", o.mode, o.gpus, q.unitName(), o.answer.Depth-1)
+	fmt.Fprintf(w, "\nStaleness of reads, %s on %d %s, τ = %d, in batches missed:\n",
+		o.mode, o.gpus, q.unitName(), o.answer.Depth-1)
 	for _, x := range []struct {
 		name      string
 		histogram *metric.Histogram

@@ -44,7 +44,8 @@ func check(root string) ([]Violation, error) {
 
 // checkFile applies the rules that look at one file alone.
 func checkFile(f *file) []Violation {
-	return slices.Concat(checkSize(f), checkText(f), checkFunctionLength(f), checkDocs(f), checkBanned(f), checkModeNames(f))
+	return slices.Concat(checkSize(f), checkText(f), checkFunctionLength(f), checkDocs(f),
+		checkBanned(f), checkModeNames(f))
 }
 
 // within tells whether a slash-separated path is dir or lies below it.

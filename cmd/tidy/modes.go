@@ -29,7 +29,8 @@ func checkModeNames(f *file) []Violation {
 		if !ok {
 			return true
 		}
-		if base, ok := n.X.(*ast.Ident); ok && slices.Contains(knows, base.Name) && slices.Contains(modeNames, n.Sel.Name) {
+		base, ok := n.X.(*ast.Ident)
+		if ok && slices.Contains(knows, base.Name) && slices.Contains(modeNames, n.Sel.Name) {
 			found = append(found, Violation{f.path, f.line(n.Pos()), "mode-name",
 				fmt.Sprintf("%s.%s in a driver: ask the mode's pace.Rule", base.Name, n.Sel.Name)})
 		}

@@ -97,7 +97,8 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
 	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
-		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes, EmbeddingRows: stores[0], predicted: first.Probabilities}
+		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes,
+		EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)

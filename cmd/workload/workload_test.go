@@ -45,7 +45,8 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 	}
 	// 1 + 1 + 2.5 ids; 2 + 1 + 5 rows.
 	if expected.Occurrences != 4.5 || math.Abs(counted.Occurrences-4.5) > 0.02 ||
-		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 || expected.RowDim != 16 || expected.RowBytes != 64 || expected.RowState != counted.RowState {
+		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 ||
+		expected.RowDim != 16 || expected.RowBytes != 64 || expected.RowState != counted.RowState {
 		t.Errorf("expected %+v, counted %+v", expected, counted)
 	}
 	narrow := j.Training

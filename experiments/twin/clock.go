@@ -43,7 +43,8 @@ func (c *clock) Observe(r event.Record) {
 func (c *clock) medians() Stages {
 	m := c.stages.Medians()
 	return Stages{
-		seconds(m[pace.GE]), seconds(m[pace.FC]), seconds(m[pace.BC]), seconds(m[pace.DS]), seconds(m[pace.PEG]),
+		GE: seconds(m[pace.GE]), FC: seconds(m[pace.FC]), BC: seconds(m[pace.BC]), DS: seconds(m[pace.DS]),
+		PEG: seconds(m[pace.PEG]),
 	}
 }
 

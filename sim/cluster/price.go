@@ -77,7 +77,9 @@ func (p *prices) readRows(rows float64) device.HostCost {
 
 // apply is the cost of one optimizer step of rows on one PS.
 func (p *prices) apply(rows float64) device.HostCost {
-	return p.parameterHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.workload.RowBytes + p.workload.RowState, Write: true})
+	return p.parameterHost.RowCost(device.Rows{
+		Count: int64(math.Round(rows)), Bytes: p.workload.RowBytes + p.workload.RowState, Write: true,
+	})
 }
 
 // kernel is a pass over a batch: forward (1) or backward (2: two products where

@@ -62,8 +62,8 @@ func (w *Workload) validate() error {
 	case w.Distinct == nil:
 		return errors.New("cluster: workload: no function of distinct rows")
 	case w.RowDim < 1 || w.RowBytes < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
-		return fmt.Errorf("cluster: workload: rows of %d values in %v with %v of state, %d labels, %v rows; want at least 1, 1 B, 0 B, 0, 0",
-			w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
+		return fmt.Errorf("cluster: workload: rows of %d values in %v with %v of state, %d labels, %v rows;"+
+			" want at least 1, 1 B, 0 B, 0, 0", w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
 	}
 	return nil
 }

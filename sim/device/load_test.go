@@ -45,7 +45,8 @@ func TestResolvedProfiles(t *testing.T) {
 	if a.Peak != [precisions]unit.FLOPsPerSec{15.7e12, 15.7e12, 125e12} || a.Bandwidth != 900e9 || a.Memory != 32e9 {
 		t.Errorf("V100 resolves to peaks %v, %v, %d", a.Peak, a.Bandwidth, a.Memory)
 	}
-	if slow := v100.Resolve(-1); a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth > a.Bandwidth {
+	slow := v100.Resolve(-1)
+	if a.Launch != 5*unit.Microsecond || slow.Launch != 10*unit.Microsecond || slow.Bandwidth > a.Bandwidth {
 		t.Errorf("launch = %d ns, at its worse end %d ns, want 5000 and 10000", a.Launch, slow.Launch)
 	}
 	xeon, err := LoadHost("xeon-52-core-480gb")
@@ -119,7 +120,9 @@ func TestQuantityAt(t *testing.T) {
 	for _, c := range []struct {
 		position, rate float64
 		time           unit.Tick
-	}{{-1, 10, 40}, {-0.5, 15, 30}, {-0.03, 19.7, 21}, {0, 20, 20}, {0.01, 20.2, 20}, {0.5, 30, 15}, {1, 40, 10}} {
+	}{
+		{-1, 10, 40}, {-0.5, 15, 30}, {-0.03, 19.7, 21}, {0, 20, 20}, {0.01, 20.2, 20}, {0.5, 30, 15}, {1, 40, 10},
+	} {
 		if got := rate.At(c.position); !near(float64(got), c.rate) {
 			t.Errorf("rate at %v = %v, want %v", c.position, float64(got), c.rate)
 		}
@@ -137,7 +140,8 @@ func TestQuantityImproves(t *testing.T) {
 	time := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
 	rate.Improve(2)
 	time.Improve(2)
-	if rate != (Quantity[unit.FLOPsPerSec]{Low: 20, Mid: 40, High: 80}) || time != (Quantity[unit.Tick]{Low: 5, Mid: 10, High: 20}) {
+	if rate != (Quantity[unit.FLOPsPerSec]{Low: 20, Mid: 40, High: 80}) ||
+		time != (Quantity[unit.Tick]{Low: 5, Mid: 10, High: 20}) {
 		t.Errorf("twice as good: %+v, %+v", rate, time)
 	}
 }
