@@ -120,7 +120,9 @@ func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 // a *RefusedError if r holds as many unfinished batches of the message's rank as an honest sender can have
 // started, and m would add one. It bounds the memory that a peer can make a role hold.
 func CheckCredit(cfg *Config, r Role, m msg.Message) error {
-	holder, ok := r.(interface{ holding(m msg.Message) (held int, known bool) })
+	holder, ok := r.(interface {
+		holding(m msg.Message) (held int, known bool)
+	})
 	if !ok {
 		return nil
 	}

@@ -1,12 +1,13 @@
 package role
 
 import (
-	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
 
 	"tandem/algo/msg"
+	"tandem/algo/rng"
 	"tandem/algo/unit"
 )
 
@@ -157,15 +158,14 @@ func (c *Credit) Clone() *Credit {
 	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used), floors: slices.Clone(c.floors)}
 }
 
-// AppendState appends a canonical form of the state.
+// AppendState appends a canonical form of the state: the floors, and a sum over the open requests, whatever
+// the order in which the map yields them.
 func (c *Credit) AppendState(dst []byte) []byte {
-	keys := slices.SortedFunc(maps.Keys(c.open), func(a, b asking) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.to.Role, b.to.Role), cmp.Compare(a.to.Index, b.to.Index),
-			cmp.Compare(a.rank, b.rank), cmp.Compare(a.step, b.step))
-	})
 	dst = appendInts(dst, c.floors...)
-	for _, k := range keys {
-		dst = appendInts(append(dst, byte(k.kind), byte(k.to.Role)), k.to.Index, k.rank, k.step)
+	var sum uint64
+	for k := range c.open { // order-free: a sum
+		sum += rng.Mix(uint64(k.kind)<<56 ^ uint64(k.to.Role)<<48 ^ uint64(k.to.Index)<<32 ^
+			rng.Mix(uint64(k.rank)<<32^uint64(k.step)))
 	}
-	return dst
+	return binary.LittleEndian.AppendUint64(dst, sum)
 }

@@ -63,9 +63,8 @@ func Explore(set Setting, limit int) (Report, error) {
 			}
 			for _, a := range acts {
 				w := e.world.clone()
-				what := e.world.Describe(a)
 				if err := w.Do(a); err != nil {
-					return report, broken(err, nodes, e.node, what)
+					return report, broken(err, nodes, e.node, e.world.Describe(a))
 				}
 				report.Seen.merge(w.Seen)
 				key, buf = w.hash(buf)
@@ -78,7 +77,7 @@ func Explore(set Setting, limit int) (Report, error) {
 				}
 				visited[key] = int32(len(nodes))
 				ways = append(ways, way{e.node, int32(len(nodes))})
-				nodes = append(nodes, node{e.node, what})
+				nodes = append(nodes, node{e.node, e.world.Describe(a)})
 				next = append(next, entry{w, int32(len(nodes) - 1)})
 			}
 		}
