@@ -82,7 +82,7 @@ func (k *keeper) read(f *format, path string, dropped *droppedRows, parse func()
 		return parse()
 	}
 	rows, err := k.folder.Load(key)
-	if err == nil && slices.Equal(rows.Slots, f.slotNames()) && dropped.count+rows.Dropped <= dropped.policy.Skip {
+	if err == nil && f.describes(rows) && dropped.count+rows.Dropped <= dropped.policy.Skip {
 		dropped.remember(path, rows)
 		return rows.Batch, nil
 	}
@@ -125,6 +125,12 @@ func (f *format) key(path string) (cache.Key, error) {
 		key.Sources = append(key.Sources, source)
 	}
 	return key, nil
+}
+
+// describes reports whether kept rows have the columns of the format.
+func (f *format) describes(rows *cache.Rows) bool {
+	return slices.Equal(rows.Slots, f.slotNames()) && slices.Equal(rows.Dense, f.schema.Dense) &&
+		slices.Equal(rows.Labels, f.schema.Labels)
 }
 
 func (f *format) slotNames() (names []string) {

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"unsafe"
 
 	"tandem/algo/batch"
@@ -67,7 +68,7 @@ type extent struct {
 func write(w io.Writer, key Key, rows *Rows) error {
 	h := header{
 		Key: key, Rows: rows.Batch.Samples, Slots: rows.Slots, Dense: rows.Dense, Labels: rows.Labels,
-		Dropped: rows.Dropped, BadRows: rows.BadRows,
+		Dropped: rows.Dropped, BadRows: shortened(rows.BadRows),
 	}
 	var columns [][]byte
 	add := func(data []byte, single bool) {
@@ -108,6 +109,15 @@ func write(w io.Writer, key Key, rows *Rows) error {
 	return nil
 }
 
+// shortened returns bad rows with at most valueMax bytes of their values.
+func shortened(rows []BadRow) []BadRow {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Value = rows[i].Value[:min(len(rows[i].Value), valueMax)]
+	}
+	return rows
+}
+
 // counts says whether offsets are 0, 1, 2 and so on.
 func counts(offsets []int32) bool {
 	for i, offset := range offsets {
@@ -136,14 +146,24 @@ func valuesOf[T number](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(*new(T))))
 }
 
-// Errors of what a file holds.
+// Errors of what a file holds. Whoever gets one reads the source again and stores its rows in place of the
+// file.
 var (
 	errForeign = errors.New("not a file of columns")
-	errDamaged = errors.New("damaged: a checksum differs")
+	errDamaged = errors.New("damaged")
 	errVersion = errors.New("of another version")
+
+	errChecksum = fmt.Errorf("%w: a checksum differs", errDamaged)
 )
 
-// readHeader returns the header of a file and where its columns begin.
+// Limits of a header.
+const (
+	headerMax = 4 << 20 // bytes: some 40,000 columns
+	valueMax  = 1 << 10 // bytes that are kept of the value of a bad row
+)
+
+// readHeader returns the header of a file and where its columns begin. Memory: at most 130 times the header,
+// which has at most headerMax bytes.
 func readHeader(data []byte) (*header, int64, error) {
 	if len(data) < preamble || !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, 0, errForeign
@@ -152,12 +172,13 @@ func readHeader(data []byte) (*header, int64, error) {
 		return nil, 0, errVersion
 	}
 	length := int64(binary.LittleEndian.Uint32(data[16:]))
-	if length > int64(len(data))-preamble {
-		return nil, 0, errDamaged
+	if most := min(int64(len(data))-preamble, headerMax); length > most {
+		return nil, 0, fmt.Errorf("%w: a header of %d bytes, of which at most %d can be", errDamaged, length,
+			most)
 	}
 	text := data[preamble : preamble+length]
 	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(data[20:]) {
-		return nil, 0, errDamaged
+		return nil, 0, errChecksum
 	}
 	h := &header{}
 	if err := json.Unmarshal(text, h); err != nil {
@@ -166,62 +187,110 @@ func readHeader(data []byte) (*header, int64, error) {
 	return h, aligned(preamble + length), nil
 }
 
-// consistent says whether the columns are those of the rows: as many as there
-// should be, each of its length.
-func (h *header) consistent() bool {
+// consistent returns an error unless the columns are those of the rows: as many as there should be, each of
+// its length and with its numbers.
+func (h *header) consistent() error {
 	rows, at := int64(h.Rows), 0
 	next := func(bytes int64) bool { // any number if negative
 		at++
 		return at <= len(h.Columns) && (bytes < 0 || h.Columns[at-1].Bytes == bytes)
 	}
-	ok := rows >= 0 && rows < math.MaxInt32
+	ok := rows >= 0 && rows < math.MaxInt32 && h.Dropped >= 0
 	for range h.Slots {
 		if at < len(h.Columns) && h.Columns[at].Single {
 			ok = next(8*rows) && ok
 		} else {
-			ok = next(-1) && next(4*(rows+1)) && ok
+			ok = next(-1) && h.Columns[at-1].Bytes%8 == 0 && next(4*(rows+1)) && ok
 		}
 	}
-	return ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
+	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
+	if !ok {
+		return fmt.Errorf("%w: %d columns that are not those of %d rows with %d slots, %d numbers and %d labels",
+			errForeign, len(h.Columns), h.Rows, len(h.Slots), len(h.Dense), len(h.Labels))
+	}
+	return nil
 }
 
-// read returns what a file holds, whose memory the rows keep using. Every byte of
-// the columns is checked.
-func read(data []byte, h *header, begin int64) (*Rows, error) {
-	if !h.consistent() {
-		return nil, errForeign
-	}
+// columns returns the memory of the columns, every byte of which is checked.
+func (h *header) columns(data []byte, begin int64) ([][]byte, error) {
 	columns, data := make([][]byte, len(h.Columns)), data[min(begin, int64(len(data))):]
+	size, end := int64(len(data)), int64(0) // of the column before: rows are written to, and must share no memory
 	for i, e := range h.Columns {
-		if e.Offset < 0 || e.Offset%alignment != 0 || e.Offset > int64(len(data)) || e.Bytes < 0 || e.Bytes > int64(len(data))-e.Offset {
-			return nil, errDamaged
+		if e.Offset < end || e.Offset%alignment != 0 || e.Offset > size || e.Bytes < 0 ||
+			e.Bytes > size-e.Offset {
+			return nil, fmt.Errorf("%w: column %d has %d bytes from byte %d, behind byte %d and of %d that are there",
+				errDamaged, i, e.Bytes, e.Offset, end, size)
 		}
+		end = e.Offset + e.Bytes
 		columns[i] = data[e.Offset : e.Offset+e.Bytes]
 	}
 	whole := make([]bool, len(columns))
 	parallel.Do(parallel.Processors(), len(columns), func(i int) {
 		whole[i] = crc32.Checksum(columns[i], castagnoli) == h.Columns[i].CRC
 	})
-	for _, ok := range whole {
-		if !ok {
-			return nil, errDamaged
-		}
+	if slices.Contains(whole, false) {
+		return nil, errChecksum
 	}
-	b := &batch.Batch{Samples: h.Rows}
-	single := make([]int32, h.Rows+1)
-	for i := range single {
-		single[i] = int32(i)
+	return columns, nil
+}
+
+// read returns what a file holds, whose memory the rows keep using.
+func read(data []byte, h *header, begin int64) (*Rows, error) {
+	if err := h.consistent(); err != nil {
+		return nil, err
 	}
+	columns, err := h.columns(data, begin)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch.Batch{Samples: h.Rows, Slots: make([]batch.Jagged, len(h.Slots))}
+	var single []int32 // offsets of slots of one id a row, half as long as their ids
 	next := 0
-	for range h.Slots {
-		slot := batch.Jagged{Offsets: single, IDs: valuesOf[uint64](columns[next])}
-		if !h.Columns[next].Single {
+	for i := range b.Slots {
+		slot := &b.Slots[i]
+		slot.IDs = valuesOf[uint64](columns[next])
+		if h.Columns[next].Single {
+			if single == nil {
+				single = ascending(h.Rows + 1)
+			}
+			slot.Offsets = single
+		} else {
 			next++
 			slot.Offsets = valuesOf[int32](columns[next])
 		}
 		next++
-		b.Slots = append(b.Slots, slot)
 	}
 	b.Dense, b.Labels = valuesOf[float32](columns[next]), valuesOf[float32](columns[next+1])
+	bad := make([]error, len(b.Slots))
+	parallel.Do(parallel.Processors(), len(b.Slots), func(i int) { bad[i] = checkOffsets(&b.Slots[i]) })
+	for i, err := range bad {
+		if err != nil {
+			return nil, fmt.Errorf("%w: slot %q: %w", errDamaged, h.Slots[i], err)
+		}
+	}
 	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped, BadRows: h.BadRows}, nil
+}
+
+// ascending returns 0, 1, 2 and so on: n numbers.
+func ascending(n int) []int32 {
+	numbers := make([]int32, n)
+	for i := range numbers {
+		numbers[i] = int32(i)
+	}
+	return numbers
+}
+
+// checkOffsets returns an error unless the offsets ascend from 0 to the number of ids.
+func checkOffsets(slot *batch.Jagged) error {
+	before := int32(0)
+	for i, offset := range slot.Offsets {
+		if offset < before || i == 0 && offset != 0 {
+			return fmt.Errorf("offset %d of row %d after %d: offsets must ascend from 0", offset, i, before)
+		}
+		before = offset
+	}
+	if int(before) != len(slot.IDs) {
+		return fmt.Errorf("offsets up to %d of %d ids", before, len(slot.IDs))
+	}
+	return nil
 }

@@ -15,7 +15,9 @@ type Source struct {
 	Path    string `json:"path"` // absolute
 	Missing bool   `json:"missing,omitempty"`
 	Size    int64  `json:"size"`
-	ModTime int64  `json:"modified"` // ns since 1970
+	// ModTime, in ns since 1970, is compared for equality only, and never with a clock: another time has the
+	// file read again, the same time proves nothing without Sample.
+	ModTime int64 `json:"modified"`
 	// Sample is the SHA-256 of 64 pieces of 64 KiB, spread evenly over the file, or
 	// of all of a file of up to 4 MiB. It finds most changes that keep size and
 	// time; only reading all of the file could find every one.
