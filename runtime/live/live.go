@@ -1,8 +1,8 @@
 // Package live drives the roles of algo/role in real time: a goroutine for every
-// role instance, which alone touches its state machine, and one for every lane
-// of its work. Inside a process messages are direct calls, payloads travel by
-// pointer, and none is lost. Run drives a whole cluster in one process; a Part
-// drives the roles of one process of several.
+// role instance, which alone touches its state machine, one for every lane
+// of its work, and one for the timers of all. Inside a process messages are direct
+// calls and payloads travel by pointer. Run drives a whole cluster in one process;
+// a Part drives the roles of one process of several.
 package live
 
 import (
@@ -27,6 +27,8 @@ type Options struct {
 	// InTurn has one piece of work done at a time in this process, so that a Stopwatch
 	// learns what each takes by itself, however many cores there are.
 	InTurn bool
+	// Incarnation is how often the roles of this process have crashed before: they start with it.
+	Incarnation uint32
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
 	// step, which waits for it: the dense network has taken the steps before this
 	// one, and in sync mode so have the rows of every PS. The state may be read
@@ -50,45 +52,71 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) er
 
 // run is one run of the roles of a process.
 type run struct {
-	cfg        *role.Config
-	performer  *work.Performer
-	elsewhere  Elsewhere // nil if all roles are here
-	start      time.Time
-	ended      context.Context // of the run
-	beforeStep func(step int, state work.State) error
-	stopwatch  Stopwatch   // may be nil
-	turn       *sync.Mutex // held while work is done; nil: no turns
-	fail       context.CancelCauseFunc
-	nodes      map[msg.Address]*node
+	cfg       *role.Config
+	performer *work.Performer
+	elsewhere Elsewhere // nil if all roles are here
+	options   Options
+	start     time.Time
+	ended     context.Context // of the run
+	fail      context.CancelCauseFunc
+	turn      *sync.Mutex // held while work is done; nil: no turns
+	roster    role.Roster
+	nodes     []*node // by number in the roster; nil where the role is not here
+	local     []*node // those that are here
+	ranks     []*node // the NN workers here
+	clock     *clock
 
 	buckets *queue[bucket] // to be reduced
 	fedMu   sync.Mutex
-	fed     []int32 // by bucket: ranks here that have handed it over in the step in hand
-	ranks   []int32 // that are here
+	fed     *role.Reduction // over the ranks here
 
 	observersMu sync.Mutex
-	observers   []event.Observer
 	finished    chan struct{} // one item for each rank here that has finished
 }
 
 // newRun makes those roles of a run that are here, and their nodes.
-func newRun(cfg *role.Config, p *work.Performer, here func(msg.Address) bool) *run {
+func newRun(cfg *role.Config, p *work.Performer, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
 	r := &run{
-		cfg: cfg, performer: p, nodes: map[msg.Address]*node{},
-		buckets: newQueue[bucket](), fed: make([]int32, len(cfg.Buckets)), finished: make(chan struct{}, cfg.Ranks),
+		cfg: cfg, performer: p, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
+		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
-	for _, state := range role.New(cfg) {
-		at := state.Address()
-		if !here(at) {
+	r.clock = newClock(r.now)
+	if o.InTurn {
+		r.turn = new(sync.Mutex)
+	}
+	r.nodes = make([]*node, r.roster.Len())
+	for i, state := range role.New(cfg) {
+		if !here(state.Address()) {
 			continue
 		}
-		r.nodes[at] = newNode(r, state)
-		if at.Role == msg.NNWorker {
-			r.ranks = append(r.ranks, at.Index)
+		n := newNode(r, state)
+		r.nodes[i] = n
+		r.local = append(r.local, n)
+		if n.at.Role == msg.NNWorker {
+			n.rank = len(r.ranks)
+			r.ranks = append(r.ranks, n)
 		}
 	}
+	r.fed = role.NewReduction(len(r.ranks), len(cfg.Buckets))
 	return r
+}
+
+// node returns the node of a role; nil if the role is not here.
+func (r *run) node(at msg.Address) *node {
+	if i, ok := r.roster.Index(at); ok {
+		return r.nodes[i]
+	}
+	return nil
+}
+
+// deliver hands a message to its receiver, here or elsewhere.
+func (r *run) deliver(m msg.Message, payload any) error {
+	if to := r.node(m.To); to != nil {
+		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
+		return nil
+	}
+	return r.elsewhere.Send(r.ended, m, payload)
 }
 
 // bucket is one all-reduce.
@@ -97,16 +125,17 @@ type bucket struct{ step, index int32 }
 // errLeak reports data that a role still holds after the run.
 var errLeak = errors.New("live: data is held after the run")
 
-// drive starts every goroutine, waits for the ranks to finish or for the run to
-// fail, and stops everything.
+// drive starts every goroutine, waits for the ranks to finish or for the run to fail, and stops everything.
 func (r *run) drive() error {
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)
-	for _, n := range r.nodes {
+	goroutines.Go(r.clock.run)
+	for _, n := range r.local {
 		n.start(&goroutines)
 	}
 	err := r.await()
-	for _, n := range r.nodes {
+	r.clock.close()
+	for _, n := range r.local {
 		n.close()
 	}
 	r.buckets.close()
@@ -117,8 +146,7 @@ func (r *run) drive() error {
 	return r.checkLeaks()
 }
 
-// await waits until every rank has finished and every role here has stopped, or
-// until the run fails.
+// await waits until every rank has finished and every role here has stopped, or until the run fails.
 func (r *run) await() error {
 	for range r.ranks {
 		select {
@@ -132,11 +160,11 @@ func (r *run) await() error {
 			return err
 		}
 	}
-	// What the roles have sent so far is in the inboxes, before this.
-	for _, n := range r.nodes {
+	// The inboxes hold what the roles have sent so far, before this.
+	for _, n := range r.local {
 		n.inbox.push(delivery{input: role.Input{Kind: role.Stop}})
 	}
-	for _, n := range r.nodes {
+	for _, n := range r.local {
 		select {
 		case <-n.stopped:
 		case <-r.ended.Done():
@@ -147,9 +175,9 @@ func (r *run) await() error {
 }
 
 func (r *run) checkLeaks() error {
-	for _, n := range r.nodes {
+	for _, n := range r.local {
 		if held := n.store.Len(); held > 0 {
-			return fmt.Errorf("%w: %v, %d handles", errLeak, n.state.Address(), held)
+			return fmt.Errorf("%w: %v, %d handles", errLeak, n.at, held)
 		}
 	}
 	return nil
@@ -157,25 +185,12 @@ func (r *run) checkLeaks() error {
 
 func (r *run) now() unit.Tick { return unit.Tick(time.Since(r.start)) }
 
-// observe tells the observers.
+// observe shows a record to the observers.
 func (r *run) observe(e event.Record) {
 	r.observersMu.Lock()
 	defer r.observersMu.Unlock()
-	for _, o := range r.observers {
+	for _, o := range r.options.Observers {
 		o.Observe(e)
-	}
-}
-
-// feed counts a rank's bucket, and has it reduced when it was the last rank
-// here.
-func (r *run) feed(step, index int32) {
-	r.fedMu.Lock()
-	defer r.fedMu.Unlock()
-	r.fed[index]++
-	if int(r.fed[index]) == len(r.ranks) {
-		// No rank feeds this bucket for the next step before all have it back.
-		r.fed[index] = 0
-		r.buckets.push(bucket{step, index})
 	}
 }
 
@@ -187,14 +202,15 @@ func (r *run) reduce() {
 			return
 		}
 		if r.elsewhere == nil {
-			r.timed(func() { r.performer.Reduce(b.index) }, func(took time.Duration) { r.stopwatch.Reduced(b.index, took) })
+			r.timed(func() { r.performer.Reduce(b.index) },
+				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
 		} else if err := r.elsewhere.Reduce(r.ended, b.index); err != nil {
 			r.fail(err)
 			return
 		}
-		for _, rank := range r.ranks {
-			r.nodes[msg.Address{Role: msg.NNWorker, Index: rank}].inbox.push(delivery{input: role.Input{
-				Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: b.step}, Bucket: b.index,
+		for _, n := range r.ranks {
+			n.inbox.push(delivery{input: role.Input{
+				Kind: role.BucketReduced, Work: role.Work{Rank: n.at.Index, Step: b.step}, Bucket: b.index,
 			}})
 		}
 	}

@@ -2,137 +2,139 @@ package live
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/algo/work"
 )
 
-// node is one role instance with its goroutines.
+// node is one role instance with its goroutines: loop owns the state machine and what belongs to it; one
+// more for each lane performs its work.
 type node struct {
 	run     *run
-	state   role.Role
-	store   *work.Store
-	credit  *role.Credit
+	at      msg.Address
+	rank    int // NN worker: its place among the ranks here
 	inbox   *queue[delivery]
-	work    [role.Lanes]*queue[task]
+	lanes   [role.Lanes]*queue[task]
 	stopped chan struct{} // closed when the role has taken Stop
 	log     Log           // nil unless the run is recorded
+
+	state       role.Role
+	incarnation atomic.Uint32
+	store       *work.Store
+	credit      *role.Credit
+	working     int    // pieces of work asked for and not reported
+	timer       uint64 // the number of the latest timer that was set
+	payload     any    // of the message being handled
+	stopping    bool   // Stop waits for the work in flight
 }
 
-// delivery is one input with the payload of its message, if it has one.
+// delivery is one input, with the payload of its message if it has one.
 type delivery struct {
 	input   role.Input
 	payload any
+	of      uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
 }
 
-// task is what a lane does next: work of its role or, between two pieces of
-// that, a look at the role's numbers.
+// task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
+// numbers.
 type task struct {
-	work role.Work
-	look func() // nil for work
+	work  role.Work
+	store *work.Store
+	of    uint32 // the incarnation that asked for the work
+	look  func() // nil for work
 }
 
 func newNode(r *run, state role.Role) *node {
 	n := &node{
-		run: r, state: state, store: work.NewStore(), credit: role.NewCredit(r.cfg),
-		inbox: newQueue[delivery](), stopped: make(chan struct{}),
+		run: r, at: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
+		store: work.NewStore(), credit: role.NewCredit(r.cfg),
 	}
-	for i := range n.work {
-		n.work[i] = newQueue[task]()
+	n.incarnation.Store(r.options.Incarnation)
+	for i := range n.lanes {
+		n.lanes[i] = newQueue[task]()
 	}
-	n.inbox.push(delivery{input: role.Input{Kind: role.Start}})
+	n.inbox.push(delivery{input: role.Input{Kind: role.Start, Incarnation: r.options.Incarnation}})
 	return n
 }
 
 func (n *node) start(goroutines *sync.WaitGroup) {
 	goroutines.Go(n.loop)
-	for _, q := range n.work {
+	for _, q := range n.lanes {
 		goroutines.Go(func() { n.perform(q) })
 	}
 }
 
 func (n *node) close() {
 	n.inbox.close()
-	for _, q := range n.work {
+	for _, q := range n.lanes {
 		q.close()
 	}
 }
 
 // loop is the goroutine that owns the state machine.
 func (n *node) loop() {
+	var d delivery // here, because steps refer to it
 	var out role.Outputs
 	for {
-		d, ok := n.inbox.pop()
-		if !ok {
+		var ok bool
+		if d, ok = n.inbox.pop(); !ok {
 			return
 		}
-		if d.input.Kind == role.Received {
-			n.credit.Received(d.input.Message)
+		if err := n.handle(&d, &out); err != nil {
+			n.run.fail(err)
+			return
 		}
-		out.Reset()
-		now := n.run.now()
-		n.state.Step(now, d.input, &out)
-		if n.log != nil {
-			if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {
+		if n.stopping && n.working == 0 {
+			if err := n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err != nil {
 				n.run.fail(err)
 				return
 			}
-		}
-		for i := range out.List {
-			n.take(d, &out.List[i])
-		}
-		if d.input.Kind == role.Stop {
 			close(n.stopped)
 			return
 		}
 	}
 }
 
-// take does what the role asks.
-func (n *node) take(d delivery, o *role.Output) {
-	switch o.Kind {
-	case role.Send:
-		if err := n.credit.Sent(o.Message); err != nil {
-			n.run.fail(err)
-			return
+// handle hands a delivery to the role, unless it comes too late. Stop waits for the work in flight; from
+// then on messages and timers come too late, because every rank has finished.
+func (n *node) handle(d *delivery, out *role.Outputs) error {
+	switch d.input.Kind {
+	case role.Stop:
+		n.stopping = true
+		return nil
+	case role.Received:
+		if n.stopping {
+			return nil
 		}
-		n.send(o.Message)
-	case role.Do:
-		n.work[o.Work.Kind.Lane()].push(task{work: o.Work})
-	case role.Feed:
-		n.run.feed(o.Work.Step, o.Bucket)
-	case role.Keep:
-		n.run.performer.Keep(n.store, d.input.Message, d.payload)
-	case role.Release:
-		n.release(o.Handle)
-	case role.Record:
-		n.run.observe(o.Event)
-	case role.Finished:
-		n.run.finished <- struct{}{}
-	case role.Halt:
-		n.run.fail(o.Reason)
+	case role.TimerFired:
+		if n.stopping || d.of != n.timer {
+			return nil // it has been set again
+		}
+	case role.WorkDone, role.WorkFailed:
+		n.working--
 	}
+	return n.step(d, out)
 }
 
-// release lets go of a handle. Inside one process a payload's memory is used again.
-func (n *node) release(h role.Handle) {
-	if n.run.elsewhere == nil {
-		n.run.performer.Recycle(n.store, h)
-	} else {
-		n.store.Release(h)
+// step hands one input to the role and performs what it asks for.
+func (n *node) step(d *delivery, out *role.Outputs) error {
+	if d.input.Kind == role.Received {
+		n.credit.Received(d.input.Message)
 	}
-}
-
-// send delivers a message, here or elsewhere.
-func (n *node) send(m msg.Message) {
-	payload := n.run.performer.Payload(n.store, m)
-	if to, here := n.run.nodes[m.To]; here {
-		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
-	} else if err := n.run.elsewhere.Send(n.run.ended, m, payload); err != nil {
-		n.run.fail(err)
+	out.Reset()
+	now := n.run.now()
+	n.state.Step(now, d.input, out)
+	if n.log != nil {
+		if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {
+			return err
+		}
 	}
+	n.payload = d.payload
+	return role.Dispatch(&d.input, out, n)
 }
 
 // perform is the goroutine of one lane.
@@ -146,27 +148,35 @@ func (n *node) perform(lane *queue[task]) {
 			t.look()
 			continue
 		}
-		in := role.Input{Kind: role.WorkDone, Work: t.work}
-		if in.Result, in.Reason = n.do(t.work); in.Reason != nil {
-			in.Kind = role.WorkFailed
+		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, of: uint64(t.of)}
+		if d.input.Result, d.input.Reason = n.do(t); d.input.Reason != nil {
+			d.input.Kind = role.WorkFailed
 		}
-		n.inbox.push(delivery{input: in})
+		n.inbox.push(d)
 	}
 }
 
 // do performs one piece of work.
-func (n *node) do(w role.Work) (role.Result, error) {
-	if n.run.beforeStep != nil && w.Kind == role.Forward && w.Rank == 0 {
-		if err := n.run.beforeStep(int(w.Step), lanes{n.run}); err != nil {
+func (n *node) do(t task) (role.Result, error) {
+	w := t.work
+	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
+		if err := before(int(w.Step), lanes{n.run}); err != nil {
 			return role.Result{}, err
 		}
 	}
 	part := func(bucket int32) {
-		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}})
+		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}, of: uint64(t.of)})
 	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.performer.Do(n.state.Address(), n.store, w, part) },
-		func(took time.Duration) { n.run.stopwatch.Worked(w, took) })
+	n.run.timed(func() { result, err = n.run.performer.Do(n.at, t.store, w, part) },
+		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
+}
+
+// fire fires the timer with a number, at a time.
+func (n *node) fire(at unit.Tick, number uint64) {
+	n.run.clock.at(at, func() {
+		n.inbox.push(delivery{input: role.Input{Kind: role.TimerFired}, of: number})
+	})
 }

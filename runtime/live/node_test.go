@@ -29,9 +29,9 @@ func (g rogue) Step(_ unit.Tick, in role.Input, out *role.Outputs) {
 func runRogue(t *testing.T, outputs ...role.Output) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
-		r := newRun(cfg, p, everywhere)
-		address := msg.Address{Role: msg.NNWorker}
-		r.nodes[address] = newNode(r, rogue{r.nodes[address].state, outputs})
+		r := newRun(cfg, p, Options{}, everywhere, nil)
+		worker := r.node(msg.Address{Role: msg.NNWorker})
+		worker.state = rogue{worker.state, outputs}
 		defer r.fail(nil)
 		err = r.drive()
 	})
@@ -61,12 +61,12 @@ func TestHaltGivesItsReason(t *testing.T) {
 // A handle that nobody releases is found when the run is over.
 func TestLeakIsReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
-	r := newRun(cfg, p, everywhere)
+	r := newRun(cfg, p, Options{}, everywhere, nil)
 	defer r.fail(nil)
 	if err := r.checkLeaks(); err != nil {
 		t.Fatal(err)
 	}
-	loader := r.nodes[msg.Address{Role: msg.DataLoader}]
+	loader := r.node(msg.Address{Role: msg.DataLoader})
 	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"tandem/algo/msg"
@@ -22,8 +20,8 @@ func everywhere(msg.Address) bool { return true }
 // its methods ends when the run fails; then they return soon.
 type Elsewhere interface {
 	// Send delivers a message to one of them. Messages between two roles need
-	// keep no order, but none may be lost. It is called by the goroutine of the
-	// sending role, which waits for it; an error ends the run.
+	// keep no order, but none may be lost if Retry of the configuration is 0. The
+	// goroutine of the sending role calls it and waits for it; an error ends the run.
 	Send(ctx context.Context, m msg.Message, payload any) error
 	// Reduce sums a bucket over all ranks, those here having handed it over. It
 	// is called by one goroutine, in the same order in every process.
@@ -39,14 +37,7 @@ func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addre
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Retry != 0 {
-		return nil, errors.New("live: no message is lost here; retry must be 0")
-	}
-	r := newRun(cfg, p, here)
-	r.observers, r.beforeStep, r.stopwatch, r.elsewhere = o.Observers, o.BeforeStep, o.Stopwatch, elsewhere
-	if o.InTurn {
-		r.turn = new(sync.Mutex)
-	}
+	r := newRun(cfg, p, o, here, elsewhere)
 	return &Part{r}, r.record(o.Recorder)
 }
 
@@ -64,9 +55,9 @@ func (p *Part) Run(ctx context.Context, start time.Time) error {
 
 // Deliver hands a message from elsewhere to its receiver, which must be here.
 func (p *Part) Deliver(m msg.Message, payload any) error {
-	n, here := p.run.nodes[m.To]
-	if !here {
-		return fmt.Errorf("live: %v is not here: %v", m.To, m)
+	n := p.run.node(m.To)
+	if n == nil {
+		return fmt.Errorf("live: %v is not here", m.To)
 	}
 	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
 	return nil

@@ -107,7 +107,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 			t.Fatal(err)
 		}
 		if rogue, ok := fail[at]; ok {
-			part.run.nodes[at] = newNode(part.run, rogue)
+			part.run.node(at).state = rogue
 		}
 		x.parts[at], performers[at] = part, p
 	}

@@ -55,7 +55,7 @@ func (l lanes) densePart(at msg.Address) (part work.DenseValues, err error) {
 func (l lanes) in(at msg.Address, kind role.WorkKind, look func() error) error {
 	var settled atomic.Bool // whether the look takes place
 	looked := make(chan error, 1)
-	l.run.nodes[at].work[kind.Lane()].push(task{look: func() {
+	l.run.node(at).lanes[kind.Lane()].push(task{look: func() {
 		if settled.CompareAndSwap(false, true) {
 			looked <- look()
 		}

@@ -1,14 +1,17 @@
 package live
 
-import "sync"
+import (
+	"sync"
 
-// queue is a first-in first-out queue between goroutines. It has no limit of
-// its own: credit windows bound what roles put into it.
+	"tandem/algo/role"
+)
+
+// queue is a first-in first-out queue between goroutines. It is unbounded: credit windows bound what roles
+// put into it.
 type queue[T any] struct {
 	mu     sync.Mutex
 	filled sync.Cond
-	items  []T
-	head   int // items before it are popped
+	items  role.Queue[T]
 	closed bool
 }
 
@@ -18,12 +21,12 @@ func newQueue[T any]() *queue[T] {
 	return q
 }
 
-// push adds an item; after close it is dropped.
+// push adds an item; after close it drops it.
 func (q *queue[T]) push(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {
-		q.items = append(q.items, item)
+		q.items.Push(item)
 		q.filled.Signal()
 	}
 }
@@ -32,30 +35,20 @@ func (q *queue[T]) push(item T) {
 func (q *queue[T]) pop() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.items) == 0 && !q.closed {
+	for q.items.Len() == 0 && !q.closed {
 		q.filled.Wait()
 	}
 	if q.closed {
 		return item, false
 	}
-	item = q.items[q.head]
-	var zero T
-	q.items[q.head] = zero // let go of what it points to
-	q.head++
-	// Moving the rest down only when at least half is popped costs at most one
-	// move an item, and keeps the memory for the next pushes.
-	if 2*q.head >= len(q.items) {
-		rest := copy(q.items, q.items[q.head:])
-		clear(q.items[rest:])
-		q.items, q.head = q.items[:rest], 0
-	}
-	return item, true
+	return q.items.Pop(), true
 }
 
-// close ends every pop and drops what is left.
+// close ends every pop and drops the items.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.items, q.head = true, nil, 0
+	q.closed = true
+	q.items.Clear()
 	q.filled.Broadcast()
 }

@@ -4,42 +4,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-
-	"pgregory.net/rapid"
 )
-
-// However pushes and pops alternate, items come out in the order in which they
-// went in, and what was popped is not held on to.
-func TestQueueKeepsOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		q := newQueue[*int]()
-		var want []*int
-		for _, push := range rapid.SliceOf(rapid.Bool()).Draw(t, "pushes") {
-			if push || len(want) == 0 {
-				item := new(int)
-				q.push(item)
-				want = append(want, item)
-				continue
-			}
-			if got, ok := q.pop(); !ok || got != want[0] {
-				t.Fatalf("popped %p, %t; want %p", got, ok, want[0])
-			}
-			want = want[1:]
-			held := 0
-			for _, item := range q.items[:cap(q.items)] {
-				if item != nil {
-					held++
-				}
-			}
-			if held != len(want) {
-				t.Fatalf("the queue holds on to %d items, %d are there", held, len(want))
-			}
-			if len(q.items) > 2*len(want) {
-				t.Fatalf("room for %d items, %d are there", len(q.items), len(want))
-			}
-		}
-	})
-}
 
 func TestPopWaitsForPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

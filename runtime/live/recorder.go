@@ -29,9 +29,9 @@ func (r *run) record(recorder Recorder) error {
 	if recorder == nil {
 		return nil
 	}
-	for at, n := range r.nodes {
+	for _, n := range r.local {
 		var err error
-		if n.log, err = recorder.Open(at, r.cfg); err != nil {
+		if n.log, err = recorder.Open(n.at, r.cfg); err != nil {
 			return err
 		}
 	}
@@ -40,11 +40,11 @@ func (r *run) record(recorder Recorder) error {
 
 // endRecord ends the logs of a run that went well.
 func (r *run) endRecord() error {
-	for at, n := range r.nodes {
+	for _, n := range r.local {
 		if n.log == nil {
 			continue
 		}
-		if err := n.log.Finish(r.performer.Digest(at)); err != nil {
+		if err := n.log.Finish(r.performer.Digest(n.at)); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (r *run) timed(do func(), tell func(took time.Duration)) {
 	}
 	begin := time.Now()
 	do()
-	if r.stopwatch != nil {
+	if r.options.Stopwatch != nil {
 		tell(time.Since(begin))
 	}
 }

@@ -1,0 +1,74 @@
+package live
+
+import (
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// Send implements role.Driver.
+func (n *node) Send(m msg.Message) error {
+	if err := n.credit.Sent(m); err != nil {
+		return err
+	}
+	return n.run.deliver(m, n.run.performer.Payload(n.store, m))
+}
+
+// Perform implements role.Driver.
+func (n *node) Perform(w role.Work) error {
+	n.working++
+	n.lanes[w.Kind.Lane()].push(task{work: w, store: n.store, of: n.incarnation.Load()})
+	return nil
+}
+
+// Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
+func (n *node) Feed(_, step, index int32, _ unit.Bytes) error {
+	r := n.run
+	r.fedMu.Lock()
+	defer r.fedMu.Unlock()
+	complete, err := r.fed.Feed(n.rank, step, index)
+	if complete {
+		r.buckets.push(bucket{step, index})
+	}
+	return err
+}
+
+// Keep implements role.Driver.
+func (n *node) Keep(m msg.Message) error {
+	n.run.performer.Keep(n.store, m, n.payload)
+	return nil
+}
+
+// Release implements role.Driver. The memory of a payload is used again where each message is delivered
+// once, in this process.
+func (n *node) Release(h role.Handle) error {
+	if n.run.elsewhere == nil && n.run.cfg.Retry == 0 {
+		n.run.performer.Recycle(n.store, h)
+	} else {
+		n.store.Release(h)
+	}
+	return nil
+}
+
+// SetTimer implements role.Driver.
+func (n *node) SetTimer(at unit.Tick) error {
+	n.timer++
+	n.fire(at, n.timer)
+	return nil
+}
+
+// Observe implements role.Driver.
+func (n *node) Observe(e event.Record) error {
+	n.run.observe(e)
+	return nil
+}
+
+// Finish implements role.Driver.
+func (n *node) Finish() error {
+	n.run.finished <- struct{}{}
+	return nil
+}
+
+// Halt implements role.Driver.
+func (n *node) Halt(reason error) error { return reason }
