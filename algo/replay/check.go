@@ -84,7 +84,11 @@ func checkHeader(h *Header) error {
 func checkInput(in *role.Input, at msg.Address, cfg *role.Config) error {
 	c := checker{cfg: cfg}
 	switch in.Kind {
-	case role.Start, role.TimerFired, role.Stop:
+	case role.TimerFired, role.Stop:
+	case role.Start:
+		if in.Incarnation > 0 && !role.CanRestart(at.Role) {
+			c.fail("Incarnation", "%d of %v, which cannot restart", in.Incarnation, at)
+		}
 	case role.Received:
 		c.message(&in.Message, at)
 	case role.WorkPart:

@@ -75,30 +75,38 @@ func (p *player) outputsDiffer(a *actor) error {
 	return p.differs(a, &disagreement{"the length of outputs", fmt.Sprint(n), fmt.Sprint(len(p.out.List))})
 }
 
-// stalled finds why roles still wait, if any do: of those that wait for what no
-// role is to send any more, the first. Others wait for it in turn.
+// stalled names the role whose recording says something else than the replay, if roles still wait for an
+// input; nil if none does. Others wait for that role in turn. Of the roles that wait, it takes one whose
+// message no role is to send any more; else one whose message was sent with another payload only; else any.
+// Of those that are equal in this, it takes the first.
 func (p *player) stalled() error {
-	var first, root *actor
+	var found *actor
+	var class int
 	sent := p.toCome()
 	for _, a := range p.actors {
 		if !a.waiting {
 			continue
 		}
-		if first == nil || a.before(first) {
-			first = a
+		in := &a.next.Input
+		c := 2
+		switch {
+		case in.Kind != role.Received:
+		case !sent[in.Message]:
+			c = 0
+		case len(a.mail.parcels[in.Message]) > 0:
+			c = 1
 		}
-		hopeless := a.next.Input.Kind == role.Received && !sent[a.next.Input.Message]
-		if hopeless && (root == nil || a.before(root)) {
-			root = a
+		if found == nil || c < class || c == class && a.before(found) {
+			found, class = a, c
 		}
 	}
 	switch {
-	case first == nil:
+	case found == nil:
 		return nil
-	case root == nil:
-		return p.differs(first, &disagreement{"input", "it came", "it waits for other roles, and they for it"})
+	case class == 2:
+		return p.differs(found, &disagreement{"input", "it came", "it waits for other roles, and they for it"})
 	}
-	return p.differs(root, p.missing(root.next))
+	return p.differs(found, found.missing())
 }
 
 // toCome returns the messages that roles wait for and whose recorded sending has
@@ -129,22 +137,15 @@ func (p *player) toCome() map[msg.Message]bool {
 	return found
 }
 
-// missing says what a message that cannot be received differs in from what was
-// sent.
-func (p *player) missing(next *Step) *disagreement {
-	m := next.Input.Message
-	if sent := p.mail[m]; len(sent) > 0 {
-		return &disagreement{"payload", fmt.Sprintf("%016x", next.Payload), fmt.Sprintf("%016x (fingerprints)", sent[0].fingerprint)}
+// missing says in what the message that a role waits for differs from those that were sent to it.
+func (a *actor) missing() *disagreement {
+	m := a.next.Input.Message
+	if sent := a.mail.parcels[m]; len(sent) > 0 {
+		last := sent[len(sent)-1]
+		return &disagreement{"payload", fmt.Sprintf("%016x", a.next.Payload), fmt.Sprintf("%016x (fingerprints)", last.print)}
 	}
-	var like *msg.Message
-	for sent := range p.mail { // order-free: takes the least
-		same := sent.Kind == m.Kind && sent.From == m.From && sent.To == m.To && sent.Rank == m.Rank && sent.Step == m.Step
-		if same && (like == nil || sent.Floor < like.Floor) {
-			like = &sent
-		}
+	if like, ok := a.mail.like(m); ok {
+		return compare("input.Message", reflect.ValueOf(m), reflect.ValueOf(like))
 	}
-	if like == nil {
-		return &disagreement{"input Message", m.String(), "nobody sent it"}
-	}
-	return compare("input Message", reflect.ValueOf(m), reflect.ValueOf(*like))
+	return &disagreement{"input.Message", m.String(), "nobody sent it"}
 }

@@ -10,7 +10,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
-	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -52,64 +51,79 @@ func training(mode string) job.Training {
 	return t
 }
 
+// retry is how many ticks the roles of a world with trouble wait for an answer: those of some ten inputs.
+const retry = 100
+
 // setup returns what a driver needs, for a run that loses no message if retry is 0.
 func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Performer) {
 	t.Helper()
 	training := training(mode)
-	rule, err := training.Rule()
-	if err != nil {
-		t.Fatal(err)
-	}
+	training.Retry = retry
 	p, err := work.New(training, samples{}, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := &role.Config{
-		Ranks: 2, EmbeddingWorkers: 2, ParameterServers: 2, Steps: steps, Rule: rule, Prefetch: 3, Window: 3, Retry: retry,
-	}
-	for _, b := range p.Layout().Buckets {
-		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
-	}
-	if rule.Dense().Kind == pace.Served {
-		for _, s := range training.DenseShards(p.Layout()) {
-			cfg.DenseServers = append(cfg.DenseServers, unit.Bytes(4*(s.Hi-s.Lo)))
-		}
+	cfg, err := training.RoleConfig(p.Layout(), steps)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return cfg, p
 }
 
-// world is a driver that lets one thing happen at a time, any that can, and
-// performs work at any time between its issue and its end. Roles live on
-// machines whose clocks are apart.
+// world is a driver that lets one thing happen at a time, any that can, and performs work at any time between
+// its issue and its end. Roles live on machines whose clocks are apart.
 type world struct {
+	t         testing.TB
 	cfg       *role.Config
+	roster    role.Roster
 	performer *work.Performer
 	draw      *rand.Rand
 	trouble   trouble
 	now       unit.Tick
-	homes     []*home
+	homes     []*home // by roster
 	mail      []letter
-	fed       map[bucket]int32
+	barrier   *role.Reduction
 	observed  []event.Record
 	finished  int32 // ranks
+	crashed   []msg.Role
+	lost      int
+	repeated  int
 }
 
 // trouble is what a world has to bear.
 type trouble struct {
 	lose  bool // messages are lost, one in ten
+	twice bool // messages are repeated, one in ten
+	crash bool // roles that can restart crash, three times in all, and are away for a while
 	apart bool // clocks are up to a thousand ticks apart
+}
+
+// needsRetry reports whether messages can be lost.
+func (has trouble) needsRetry() bool { return has.lose || has.crash || has.twice }
+
+func (has trouble) retry() unit.Tick {
+	if has.needsRetry() {
+		return retry
+	}
+	return 0
 }
 
 // home is where one role lives.
 type home struct {
-	state  role.Role
-	store  *work.Store
-	stream bytes.Buffer
-	log    *Writer
-	skew   unit.Tick
-	asked  [role.Lanes][]role.Work
-	inputs [role.Lanes][]role.Input // of work
-	timer  bool
+	*world
+	state       role.Role
+	store       *work.Store
+	stream      bytes.Buffer
+	log         *Writer
+	skew        unit.Tick
+	asked       role.LaneQueues[role.Work]
+	inputs      role.LaneQueues[role.Input] // of work
+	reduced     role.Queue[role.Input]
+	timer       unit.Tick // by its own clock
+	timerSet    bool
+	incarnation uint32
+	away        bool
+	handled     letter
 }
 
 type letter struct {
@@ -118,13 +132,13 @@ type letter struct {
 	payload any
 }
 
-// record runs a training to its end in an order that the seed picks, and returns
-// the streams.
+// record runs a training to its end in an order that the seed picks, and returns the streams.
 func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has trouble) *world {
 	t.Helper()
-	w := &world{cfg: cfg, performer: p, draw: rng.New(seed, "order"), trouble: has, fed: map[bucket]int32{}}
+	w := &world{t: t, cfg: cfg, roster: cfg.Roster(), performer: p, draw: rng.New(seed, "order"), trouble: has,
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets))}
 	for _, state := range role.New(cfg) {
-		h := &home{state: state, store: work.NewStore()}
+		h := &home{world: w, state: state, store: work.NewStore()}
 		if has.apart {
 			h.skew = unit.Tick(w.draw.IntN(1000))
 		}
@@ -135,12 +149,15 @@ func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has 
 		w.homes = append(w.homes, h)
 	}
 	for _, h := range w.homes {
-		w.step(t, letter{to: h, in: role.Input{Kind: role.Start}})
+		w.step(letter{to: h, in: role.Input{Kind: role.Start}})
 	}
-	for w.happen(t) {
+	for w.happen() {
 	}
 	for _, h := range w.homes {
-		w.step(t, letter{to: h, in: role.Input{Kind: role.Stop}})
+		if h.away {
+			h.comeBack()
+		}
+		w.step(letter{to: h, in: role.Input{Kind: role.Stop}})
 	}
 	for _, h := range w.homes {
 		if h.store.Len() > 0 {
@@ -154,36 +171,37 @@ func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has 
 }
 
 // happen lets one thing happen; it returns false if there is none.
-func (w *world) happen(t testing.TB) bool {
+func (w *world) happen() bool {
 	var able []func()
 	if n := len(w.mail); n > 0 {
-		able = append(able, func() {
-			i := w.draw.IntN(n)
-			l := w.mail[i]
-			w.mail = append(w.mail[:i], w.mail[i+1:]...)
-			if w.trouble.lose && l.in.Kind == role.Received && w.draw.IntN(10) == 0 {
-				return
-			}
-			w.step(t, l)
-		})
+		able = append(able, func() { w.deliver(w.draw.IntN(n)) })
 	}
 	for _, h := range w.homes {
+		if h.away {
+			able = append(able, func() {
+				if w.draw.IntN(5) == 0 {
+					h.comeBack()
+				}
+			})
+		}
 		for lane := range h.asked {
-			if len(h.asked[lane]) > 0 {
-				able = append(able, func() { w.perform(h, lane) })
+			if h.asked[lane].Len() > 0 {
+				able = append(able, func() { h.perform(h.asked[lane].Pop()) })
 			}
-			if len(h.inputs[lane]) > 0 {
-				able = append(able, func() {
-					in := h.inputs[lane][0]
-					h.inputs[lane] = h.inputs[lane][1:]
-					w.step(t, letter{to: h, in: in})
-				})
+			if h.inputs[lane].Len() > 0 {
+				able = append(able, func() { w.step(letter{to: h, in: h.inputs[lane].Pop()}) })
 			}
+		}
+		if h.reduced.Len() > 0 {
+			able = append(able, func() { w.step(letter{to: h, in: h.reduced.Pop()}) })
 		}
 	}
 	for _, h := range w.homes {
-		if h.timer && w.finished < w.cfg.Ranks && (len(able) == 0 || w.draw.IntN(50) == 0) {
-			able = append(able, func() { h.timer = false; w.step(t, letter{to: h, in: role.Input{Kind: role.TimerFired}}) })
+		if h.timerSet && w.finished < w.cfg.Ranks && (len(able) == 0 || h.timer <= w.now+h.skew) {
+			able = append(able, func() {
+				w.now, h.timerSet = max(w.now, h.timer-h.skew), false
+				w.step(letter{to: h, in: role.Input{Kind: role.TimerFired}})
+			})
 		}
 	}
 	if len(able) == 0 {
@@ -193,84 +211,145 @@ func (w *world) happen(t testing.TB) bool {
 	return true
 }
 
-// perform does the next work of a lane.
-func (w *world) perform(h *home, lane int) {
-	item := h.asked[lane][0]
-	h.asked[lane] = h.asked[lane][1:]
-	result, err := w.performer.Do(h.state.Address(), h.store, item, func(bucket int32) {
-		h.inputs[lane] = append(h.inputs[lane], role.Input{Kind: role.WorkPart, Work: item, Bucket: bucket})
-	})
-	done := role.Input{Kind: role.WorkDone, Work: item, Result: result}
-	if err != nil {
-		done = role.Input{Kind: role.WorkFailed, Work: item, Reason: err}
+// deliver takes a letter out of the mail, and hands it over unless there is trouble.
+func (w *world) deliver(i int) {
+	l := w.mail[i]
+	if w.trouble.twice && w.draw.IntN(10) == 0 {
+		w.repeated++
+		w.mail = append(w.mail, l)
 	}
-	h.inputs[lane] = append(h.inputs[lane], done)
+	w.mail = append(w.mail[:i], w.mail[i+1:]...)
+	switch {
+	case l.to.away, w.trouble.lose && w.draw.IntN(10) == 0:
+		w.lost++
+	case w.trouble.crash && len(w.crashed) < 3 && l.to.restarts() && w.draw.IntN(30) == 0:
+		l.to.crash()
+	default:
+		w.step(l)
+	}
+}
+
+func (h *home) restarts() bool { return role.CanRestart(h.state.Address().Role) }
+
+// crash takes from a role all that it has.
+func (h *home) crash() {
+	h.crashed = append(h.crashed, h.state.Address().Role)
+	h.away, h.timerSet, h.store = true, false, work.NewStore()
+	h.asked.Clear()
+	h.inputs.Clear()
+}
+
+// comeBack starts the next incarnation of a role.
+func (h *home) comeBack() {
+	h.away = false
+	h.incarnation++
+	h.step(letter{to: h, in: role.Input{Kind: role.Start, Incarnation: h.incarnation}})
+}
+
+// perform does work.
+func (h *home) perform(w role.Work) {
+	lane := h.inputs.Of(w.Kind)
+	result, err := h.performer.Do(h.state.Address(), h.store, w, func(bucket int32) {
+		lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
+	})
+	done := role.Input{Kind: role.WorkDone, Work: w, Result: result}
+	if err != nil {
+		done = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
+	}
+	lane.Push(done)
 }
 
 // step hands a role one input and does what it asks for.
-func (w *world) step(t testing.TB, l letter) {
+func (w *world) step(l letter) {
 	w.now += unit.Tick(w.draw.IntN(3))
 	var out role.Outputs
 	now := w.now + l.to.skew
 	l.to.state.Step(now, l.in, &out)
 	if err := l.to.log.Step(now, &l.in, l.payload, out.List); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	for _, o := range out.List {
-		switch o.Kind {
-		case role.Send:
-			w.mail = append(w.mail, letter{
-				w.home(o.Message.To), role.Input{Kind: role.Received, Message: o.Message}, w.performer.Payload(l.to.store, o.Message),
-			})
-		case role.Do:
-			l.to.asked[o.Work.Kind.Lane()] = append(l.to.asked[o.Work.Kind.Lane()], o.Work)
-		case role.Feed:
-			w.feed(bucket{o.Work.Step, o.Bucket})
-		case role.Keep:
-			w.performer.Keep(l.to.store, l.in.Message, l.payload)
-		case role.Release:
-			l.to.store.Release(o.Handle)
-		case role.SetTimer:
-			l.to.timer = true
-		case role.Record:
-			w.observed = append(w.observed, o.Event)
-		case role.Finished:
-			w.finished++
-		case role.Halt:
-			t.Fatal(o.Reason)
-		}
+	l.to.handled = l
+	if err := role.Dispatch(&l.in, &out, l.to); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
-func (w *world) feed(b bucket) {
-	if w.fed[b]++; w.fed[b] < w.cfg.Ranks {
-		return
-	}
-	w.performer.Reduce(b.index)
-	for rank := range w.cfg.Ranks {
-		w.mail = append(w.mail, letter{to: w.home(msg.Address{Role: msg.NNWorker, Index: rank}), in: role.Input{
-			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: b.step}, Bucket: b.index,
-		}})
-	}
+// A home is the role.Driver of its role.
+
+func (h *home) Send(m msg.Message) error {
+	to, _ := h.roster.Index(m.To)
+	h.mail = append(h.mail, letter{
+		h.homes[to], role.Input{Kind: role.Received, Message: m}, h.performer.Payload(h.store, m),
+	})
+	return nil
 }
 
-func (w *world) home(at msg.Address) *home {
-	for _, h := range w.homes {
-		if h.state.Address() == at {
-			return h
-		}
+func (h *home) Perform(w role.Work) error {
+	h.asked.Of(w.Kind).Push(w)
+	return nil
+}
+
+func (h *home) Feed(rank, step, bucket int32, _ unit.Bytes) error {
+	complete, err := h.barrier.Feed(int(rank), step, bucket)
+	if err != nil || !complete {
+		return err
+	}
+	h.performer.Reduce(bucket)
+	for rank := range h.cfg.Ranks {
+		to, _ := h.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
+		h.homes[to].reduced.Push(role.Input{
+			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket,
+		})
 	}
 	return nil
 }
 
-// recording returns the streams, as edit, if not nil, has changed their steps.
-func (w *world) recording(t testing.TB, edit func(at msg.Address, number int, in *role.Input, payload *uint64, out []role.Output)) *Recording {
+func (h *home) Keep(m msg.Message) error {
+	h.performer.Keep(h.store, m, h.handled.payload)
+	return nil
+}
+
+func (h *home) Release(handle role.Handle) error {
+	h.store.Release(handle)
+	return nil
+}
+
+func (h *home) SetTimer(at unit.Tick) error {
+	h.timer, h.timerSet = at, true
+	return nil
+}
+
+func (h *home) Observe(e event.Record) error {
+	h.observed = append(h.observed, e)
+	return nil
+}
+
+func (h *home) Finish() error {
+	h.finished++
+	return nil
+}
+
+func (h *home) Halt(reason error) error { return reason }
+
+// entry is one step of a stream that a test may change.
+type entry struct {
+	at      msg.Address
+	number  int // from 1
+	now     unit.Tick
+	in      *role.Input
+	payload uint64
+	out     []role.Output
+	drop    bool // leave it out
+}
+
+// recording returns the streams, as change, if not nil, has changed their steps.
+func (w *world) recording(t testing.TB, change func(*entry)) *Recording {
 	t.Helper()
 	var readers []*Reader
 	for _, h := range w.homes {
 		stream := h.stream.Bytes()
-		if edit != nil {
-			stream = edited(t, stream, edit)
+		if change != nil {
+			stream = edited(t, stream, change)
 		}
 		r, err := NewReader(bytes.NewReader(stream), h.state.Address().String())
 		if err != nil {
@@ -286,7 +365,7 @@ func (w *world) recording(t testing.TB, edit func(at msg.Address, number int, in
 }
 
 // edited returns a stream whose steps are changed and whose sums are right.
-func edited(t testing.TB, stream []byte, edit func(at msg.Address, number int, in *role.Input, payload *uint64, out []role.Output)) []byte {
+func edited(t testing.TB, stream []byte, change func(*entry)) []byte {
 	t.Helper()
 	all, r, err := read(stream)
 	if err != nil {
@@ -298,9 +377,11 @@ func edited(t testing.TB, stream []byte, edit func(at msg.Address, number int, i
 		t.Fatal(err)
 	}
 	for i, s := range all {
-		out := outputsOf(t, s)
-		edit(r.Header().Role, i+1, &s.Input, &s.Payload, out)
-		if err := w.add(s.Now, &s.Input, s.Payload, appendOutputs(nil, out)); err != nil {
+		e := entry{r.Header().Role, i + 1, s.Now, &s.Input, s.Payload, outputsOf(t, s), false}
+		if change(&e); e.drop {
+			continue
+		}
+		if err := w.add(e.now, e.in, e.payload, appendOutputs(nil, e.out)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,7 @@
 // order of issue. So a run is determined by the sequence of inputs that each
 // role took, whatever happened between roles, and a recording is that: for
 // every role instance a stream of (now, input, fingerprint of the payload,
-// outputs). Payloads and parameters are not in it; a replay computes them anew
+// outputs). A crash is in it as the Start of the next incarnation. Payloads and parameters are not in it; a replay computes them anew
 // from the job and its data, and the fingerprints say where they first differ.
 //
 // # Format

@@ -302,19 +302,19 @@ func TestAnyInputInPlaceOfAnother(t *testing.T) {
 		for range 20 * int(seeds()) {
 			target := w.homes[draw.IntN(len(w.homes))].state.Address()
 			place := 1 + draw.IntN(60)
-			edit := func(at msg.Address, number int, in *role.Input, _ *uint64, _ []role.Output) {
-				if at != target || number != place {
+			edit := func(e *entry) {
+				if e.at != target || e.number != place {
 					return
 				}
 				work := role.Work{Kind: role.WorkKind(draw.IntN(14)), Rank: int32(draw.IntN(2)),
 					Step: int32(draw.IntN(steps + 1))}
 				kind := role.InputKind(draw.IntN(8))
 				if draw.IntN(2) == 0 { // of what the role does there
-					work, kind = in.Work, []role.InputKind{in.Kind, role.WorkPart, role.WorkDone,
+					work, kind = e.in.Work, []role.InputKind{e.in.Kind, role.WorkPart, role.WorkDone,
 						role.BucketReduced}[draw.IntN(4)]
 				}
-				*in = role.Input{Kind: kind, Message: in.Message, Work: work,
-					Bucket: int32(draw.IntN(len(cfg.Buckets))), Result: in.Result, Reason: io.EOF}
+				*e.in = role.Input{Kind: kind, Message: e.in.Message, Work: work,
+					Bucket: int32(draw.IntN(len(cfg.Buckets))), Result: e.in.Result, Reason: io.EOF}
 			}
 			var err error
 			if draw.IntN(4) == 0 {

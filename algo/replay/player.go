@@ -11,39 +11,34 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/algo/work"
 )
 
-// player is the driver of a replay. A role takes its next recorded input when
-// the cause of it is there; of those that can, the one with the earliest time.
-// Work is performed when it is asked for, which is one of the orders that its
-// driver might have chosen: lanes are in order of issue, and nothing that work
-// touches changes between its issue and its end but by work before it.
+// player is the driver of a replay. A role takes its next recorded input when the cause of that input exists;
+// of the roles that can, the one with the earliest time goes first. Work is performed when a role asks for
+// it, which is one of the orders that the recorded driver might have chosen: lanes are in order of issue, and
+// nothing that work touches changes between its issue and its end except by earlier work of the lane.
+//
+// # Faults
+//
+// A message that was lost, or that arrived while its receiver was away, stays in the mail. A message that
+// was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
+// the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
+// The recorded run may have performed that work or not. It does not matter: only roles whose work has no
+// effect outside their own store can restart (role.CanRestart).
 type player struct {
 	config    *role.Config
+	roster    role.Roster
 	performer *work.Performer // nil: no numbers
 	observers []event.Observer
-	actors    []*actor // in address order
-	byRole    map[msg.Address]*actor
-	queue     queue // of actors that are neither waiting nor done
-	// mail holds what was sent and not received, in order.
-	mail map[msg.Message][]parcel
-	// fed counts, for every bucket, the ranks that have fed it, and from then on
-	// those that have it back.
-	fed    map[bucket]int32
-	report Report
-	out    role.Outputs
-	bytes  []byte // scratch
+	actors    []*actor // by roster
+	queue     queue    // of actors that are neither waiting nor done
+	barrier   *role.Reduction
+	report    Report
+	out       role.Outputs
+	bytes     []byte // scratch
 }
-
-// parcel is the payload of a message under way.
-type parcel struct {
-	payload     any
-	fingerprint uint64
-}
-
-// bucket names one all-reduce.
-type bucket struct{ step, index int32 }
 
 // actor is a role with its recorded stream.
 type actor struct {
@@ -51,23 +46,27 @@ type actor struct {
 	reader  *Reader
 	store   *work.Store
 	next    *Step // nil at the end
-	waiting bool  // the cause of next is not there yet
-	// asked is the work asked for and not reported as done, by lane; results are
-	// the inputs that it has given rise to and that have not been taken.
-	asked   [role.Lanes][]role.Work
-	results [role.Lanes][]role.Input
+	waiting bool  // the cause of next does not exist yet
+	mail    mailbox
+	// results are the inputs that follow from work asked for, and reduced those that follow from all-reduces.
+	results role.LaneQueues[role.Input]
+	reduced role.Queue[role.Input]
+	// timer is when the timer fires, if it is set.
+	timer       unit.Tick
+	timerSet    bool
+	incarnation uint32
 }
 
 func newPlayer(cfg *role.Config, readers []*Reader, p *work.Performer, observers []event.Observer) *player {
 	pl := &player{
-		config: cfg, performer: p, observers: observers, byRole: map[msg.Address]*actor{},
-		mail: map[msg.Message][]parcel{}, fed: map[bucket]int32{},
-		report: Report{Roles: len(readers), Steps: int(cfg.Steps)},
+		config: cfg, roster: cfg.Roster(), performer: p, observers: observers,
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
+		report:  Report{Roles: len(readers), Steps: int(cfg.Steps)},
 	}
 	for i, state := range role.New(cfg) {
-		a := &actor{state: state, reader: readers[i], store: work.NewStore()}
-		pl.actors = append(pl.actors, a)
-		pl.byRole[state.Address()] = a
+		pl.actors = append(pl.actors, &actor{
+			state: state, reader: readers[i], store: work.NewStore(), mail: newMailbox(cfg.Retry == 0),
+		})
 	}
 	return pl
 }
@@ -112,99 +111,111 @@ func (p *player) advance(a *actor) error {
 
 // wake puts a role that waits into the queue again.
 func (p *player) wake(a *actor) {
-	if a != nil && a.waiting {
+	if a.waiting {
 		a.waiting = false
 		heap.Push(&p.queue, a)
 	}
 }
 
-// ready reports whether the cause of a role's next input is there, if that is
-// not the role itself.
+// ready reports whether the cause of a role's next input exists, if the cause is another role.
 func (p *player) ready(a *actor) bool {
 	switch in := &a.next.Input; in.Kind {
 	case role.Received:
-		return p.find(a) >= 0
+		return a.mail.find(in.Message, p.printOf(a.next)) >= 0
 	case role.BucketReduced:
-		return p.fed[bucket{in.Work.Step, in.Bucket}] >= p.config.Ranks
+		return a.reduced.Len() > 0
 	}
 	return true
 }
 
-// find returns the place in the mail of the message that a role receives next,
-// or -1. What was sent twice may have been read twice, in between of which rows
-// have changed: the payload tells.
-func (p *player) find(a *actor) int {
-	for i, sent := range p.mail[a.next.Input.Message] {
-		if p.performer == nil || sent.fingerprint == a.next.Payload {
-			return i
-		}
+// printOf returns the fingerprint of the payload that a step was recorded with; 0 without numbers, where
+// payloads do not exist.
+func (p *player) printOf(s *Step) uint64 {
+	if p.performer == nil {
+		return 0
 	}
-	return -1
+	return s.Payload
 }
 
 // step replays the next step of a role.
 func (p *player) step(a *actor) error {
 	next := a.next
+	in := &next.Input
 	p.report.Inputs++
 	p.report.Span = max(p.report.Span, next.Now)
+	if err := p.check(a); err != nil {
+		return err
+	}
 	var payload any
-	switch in := &next.Input; in.Kind {
-	case role.Received:
-		payload = p.receive(a)
-	case role.WorkPart, role.WorkDone, role.WorkFailed:
-		if err := p.worked(a); err != nil {
-			return err
-		}
-	case role.BucketReduced:
-		b := bucket{in.Work.Step, in.Bucket}
-		if p.fed[b]++; p.fed[b] == 2*p.config.Ranks {
-			delete(p.fed, b)
-		}
+	if in.Kind == role.Received {
+		payload = a.mail.take(in.Message, p.printOf(next))
 	}
 	p.out.Reset()
-	a.state.Step(next.Now, next.Input, &p.out)
+	a.state.Step(next.Now, *in, &p.out)
 	p.bytes = appendOutputs(p.bytes[:0], p.out.List)
 	if !bytes.Equal(p.bytes, next.outputs) {
 		return p.outputsDiffer(a)
 	}
-	for i := range p.out.List {
-		p.take(a, payload, &p.out.List[i])
+	return role.Dispatch(in, &p.out, driver{p, a, payload})
+}
+
+// check compares a role's next input with the input that the replay would have given it, except for messages:
+// for those, see ready.
+func (p *player) check(a *actor) error {
+	next := a.next
+	in := &next.Input
+	if next.number == 1 && in.Kind != role.Start {
+		return p.differs(a, &disagreement{"input", "it came", "the first input of a role is its start"})
+	}
+	switch in.Kind {
+	case role.Start:
+		return p.start(a)
+	case role.WorkPart, role.WorkDone, role.WorkFailed:
+		q := a.results.Of(in.Work.Kind)
+		if q.Len() == 0 {
+			return p.differs(a, &disagreement{"input.Work", fmt.Sprint(in.Work.Kind), "none was asked for"})
+		}
+		return p.follows(a, q.Pop())
+	case role.BucketReduced:
+		return p.follows(a, a.reduced.Pop())
+	case role.TimerFired:
+		if !a.timerSet {
+			return p.differs(a, &disagreement{"input", "it came", "no timer is set"})
+		}
+		if next.Now < a.timer {
+			return p.differs(a, &disagreement{"now", fmt.Sprint(next.Now), fmt.Sprintf("not before %v", a.timer)})
+		}
+		a.timerSet = false
 	}
 	return nil
 }
 
-// receive takes the message that a role receives next out of the mail.
-func (p *player) receive(a *actor) (payload any) {
-	m := a.next.Input.Message
-	i, sent := p.find(a), p.mail[m]
-	payload = sent[i].payload
-	if len(sent) == 1 {
-		delete(p.mail, m)
-	} else {
-		p.mail[m] = append(sent[:i:i], sent[i+1:]...)
+// start begins an incarnation of a role: what the one before it held is gone.
+func (p *player) start(a *actor) error {
+	want := uint32(0)
+	if a.next.number > 1 {
+		want = a.incarnation + 1
 	}
-	return payload
+	if got := a.next.Input.Incarnation; got != want {
+		return p.differs(a, &disagreement{"input.Incarnation", fmt.Sprint(got), fmt.Sprint(want)})
+	}
+	a.incarnation = want
+	a.store = work.NewStore()
+	a.results.Clear()
+	a.timerSet = false
+	return nil
 }
 
-// worked checks that a role's next input is what its work comes to.
-func (p *player) worked(a *actor) error {
+// follows compares a role's next input with the one that the replay's own work or all-reduce came to. Without
+// numbers, counts and failures are those of the recording.
+func (p *player) follows(a *actor, got role.Input) error {
 	in := &a.next.Input
-	lane := in.Work.Kind.Lane()
-	if len(a.asked[lane]) == 0 {
-		return p.differs(a, &disagreement{"input Work", fmt.Sprint(in.Work.Kind), "none was asked for"})
-	}
-	if d := compare("input Work", reflect.ValueOf(in.Work), reflect.ValueOf(a.asked[lane][0])); d != nil {
-		return p.differs(a, d)
-	}
-	if in.Kind != role.WorkPart {
-		a.asked[lane] = a.asked[lane][1:]
-	}
-	if p.performer == nil {
-		return nil
-	}
-	got := a.results[lane][0]
-	a.results[lane] = a.results[lane][1:]
-	if got.Kind == role.WorkFailed && in.Kind != role.WorkFailed {
+	switch {
+	case p.performer == nil && in.Kind == role.WorkFailed:
+		got.Kind, got.Reason = in.Kind, in.Reason
+	case p.performer == nil:
+		got.Result = in.Result
+	case got.Kind == role.WorkFailed && in.Kind != role.WorkFailed:
 		return fmt.Errorf("%v, %v of step %d failed, which it did not when it was recorded: %w",
 			a.state.Address(), got.Work.Kind, got.Work.Step, got.Reason)
 	}
@@ -214,75 +225,15 @@ func (p *player) worked(a *actor) error {
 	return nil
 }
 
-// take does what a role asks.
-func (p *player) take(a *actor, payload any, o *role.Output) {
-	switch o.Kind {
-	case role.Send:
-		var sent parcel
-		if p.performer != nil && o.Message.Kind.HasPayload() {
-			sent.payload = p.performer.Payload(a.store, o.Message)
-			sent.fingerprint = work.Fingerprint(o.Message, sent.payload)
-		}
-		p.mail[o.Message] = append(p.mail[o.Message], sent)
-		p.wake(p.byRole[o.Message.To])
-	case role.Do:
-		p.perform(a, o.Work)
-	case role.Feed:
-		p.feed(bucket{o.Work.Step, o.Bucket})
-	case role.Keep:
-		if p.performer != nil {
-			p.performer.Keep(a.store, a.next.Input.Message, payload)
-		}
-	case role.Release:
-		if p.performer != nil {
-			a.store.Release(o.Handle)
-		}
-	case role.Record:
-		for _, observer := range p.observers {
-			observer.Observe(o.Event)
-		}
-	}
-}
-
-// perform does work, and keeps what it comes to until its role hears of it.
-func (p *player) perform(a *actor, w role.Work) {
-	lane := w.Kind.Lane()
-	a.asked[lane] = append(a.asked[lane], w)
-	if p.performer == nil {
-		return
-	}
-	done := role.Input{Kind: role.WorkDone, Work: w}
-	result, err := p.performer.Do(a.state.Address(), a.store, w, func(bucket int32) {
-		a.results[lane] = append(a.results[lane], role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
-	})
-	if err != nil {
-		done.Kind, done.Reason = role.WorkFailed, err
-	} else {
-		done.Result = result
-	}
-	a.results[lane] = append(a.results[lane], done)
-}
-
-// feed counts a rank's bucket, and reduces it when it was the last rank.
-func (p *player) feed(b bucket) {
-	p.fed[b]++
-	if p.fed[b] < p.config.Ranks {
-		return
-	}
-	if p.performer != nil {
-		p.performer.Reduce(b.index)
-	}
-	for rank := range p.config.Ranks {
-		p.wake(p.byRole[msg.Address{Role: msg.NNWorker, Index: rank}])
-	}
-}
-
 // end checks what can be checked when no role can go on.
 func (p *player) end() error {
 	if err := p.stalled(); err != nil || p.performer == nil {
 		return err
 	}
 	for _, a := range p.actors {
+		if held := a.store.Len(); held > 0 {
+			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none", a.state.Address(), held)
+		}
 		if got, want := p.performer.Digest(a.state.Address()), a.reader.end.Digest; got != want {
 			return &Difference{
 				Role: a.state.Address(), Step: p.config.Steps - 1, Field: "parameters at the end",
@@ -291,6 +242,12 @@ func (p *player) end() error {
 		}
 	}
 	return nil
+}
+
+// actor returns the role at an address, which must be of the run.
+func (p *player) actor(at msg.Address) *actor {
+	i, _ := p.roster.Index(at)
+	return p.actors[i]
 }
 
 // queue is a heap of roles by the times of their next inputs, then by address.

@@ -143,8 +143,9 @@ func (r *Recording) Replay(p *work.Performer, observers ...event.Observer) (Repo
 //
 //   - keeps each role's own order,
 //   - respects causality: what a role records on receiving a message comes after
-//     what the sender had recorded before it sent it, and what follows from a
-//     reduced bucket after what every rank had recorded before it fed it,
+//     what the sender had recorded before it sent that message for the first time,
+//     and what follows from a reduced bucket after what every rank had recorded
+//     before it fed it,
 //   - is the order of the recorded times, among records that causality leaves
 //     free; records of one time come in address order.
 //

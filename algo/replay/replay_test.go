@@ -14,7 +14,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
-	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 var long = flag.Bool("long", false, "replay more seeds")
@@ -36,35 +36,48 @@ type records []event.Record
 
 func (r *records) Observe(e event.Record) { *r = append(*r, e) }
 
-// In whatever order things happened, a replay that performs work at once comes to
-// the same numbers: messages may be overtaken, lost and asked for again, and work
-// be performed late.
+// troubles are what replays have to bear, without and with clocks that are apart.
+func troubles() (all []trouble) {
+	for _, has := range []trouble{{}, {lose: true}, {twice: true}, {crash: true}, {lose: true, twice: true, crash: true}} {
+		apart := has
+		apart.apart = true
+		all = append(all, has, apart)
+	}
+	return all
+}
+
+// In whatever order things happened, a replay that performs work at once comes to the same numbers: messages
+// may be overtaken, lost, repeated and asked for again, roles may crash, and work may be performed late.
 func TestEveryOrderReplays(t *testing.T) {
+	lost, repeated, crashed := 0, 0, map[msg.Role]int{}
 	for _, mode := range modes() {
-		for _, has := range []trouble{{}, {apart: true}, {lose: true}, {true, true}} {
+		for _, has := range troubles() {
 			for seed := range seeds() {
-				retry := unit.Tick(0)
-				if has.lose {
-					retry = 1
-				}
-				cfg, p := setup(t, mode, retry)
+				cfg, p := setup(t, mode, has.retry())
 				w := record(t, cfg, p, seed, has)
-				_, again := setup(t, mode, retry)
+				lost, repeated = lost+w.lost, repeated+w.repeated
+				for _, r := range w.crashed {
+					crashed[r]++
+				}
+				_, again := setup(t, mode, has.retry())
 				var seen records
 				report, err := w.recording(t, nil).Replay(again, &seen)
 				if err != nil {
 					t.Fatalf("%s, %+v, seed %d: %v", mode, has, seed, err)
 				}
 				if report.Roles != len(w.homes) || report.Steps != steps || len(seen) != len(w.observed) {
-					t.Errorf("%s, seed %d: %+v, %d of %d records", mode, seed, report, len(seen), len(w.observed))
+					t.Errorf("%s, %+v, seed %d: %+v, %d of %d records", mode, has, seed, report, len(seen), len(w.observed))
 				}
 				for _, h := range w.homes {
 					if at := h.state.Address(); again.Digest(at) != p.Digest(at) {
-						t.Errorf("%s, seed %d: %v has other parameters", mode, seed, at)
+						t.Errorf("%s, %+v, seed %d: %v has other parameters", mode, has, seed, at)
 					}
 				}
 			}
 		}
+	}
+	if lost == 0 || repeated == 0 || len(crashed) < 3 {
+		t.Errorf("%d messages lost, %d repeated, crashes %v: there was too little trouble", lost, repeated, crashed)
 	}
 }
 
@@ -73,9 +86,10 @@ func TestEveryOrderReplays(t *testing.T) {
 // comes out again.
 func TestEventsRespectCauses(t *testing.T) {
 	for _, mode := range modes() {
-		for seed := range seeds() {
-			cfg, p := setup(t, mode, 0)
-			w := record(t, cfg, p, seed, trouble{apart: true})
+		for i, has := range slices.Repeat([]trouble{{apart: true}, {lose: true, twice: true, crash: true, apart: true}}, int(seeds())) {
+			seed := uint64(i)
+			cfg, p := setup(t, mode, has.retry())
+			w := record(t, cfg, p, seed, has)
 			var seen records
 			then, now := pace.NewMeter(2, 2), pace.NewMeter(2, 2)
 			for _, e := range w.observed {
@@ -86,7 +100,7 @@ func TestEventsRespectCauses(t *testing.T) {
 			}
 			was, is := then.Staleness(), now.Staleness()
 			if fmt.Sprint(was.Own, was.Cross) != fmt.Sprint(is.Own, is.Cross) || is.Own.Count() == 0 {
-				t.Errorf("%s, seed %d: own and cross %v %v, were %v %v", mode, seed, is.Own, is.Cross, was.Own, was.Cross)
+				t.Errorf("%s, %+v, seed %d: own and cross %v %v, were %v %v", mode, has, seed, is.Own, is.Cross, was.Own, was.Cross)
 			}
 			checkOrder(t, seen, w.observed)
 		}
@@ -111,7 +125,10 @@ func checkOrder(t *testing.T, got, want records) {
 	chain := []event.Kind{event.BatchDispatched, event.LookupIssued, event.Pooled, event.ForwardStarted, event.BackwardStarted, event.DenseApplied}
 	place := map[[3]int32]int{}
 	for i, e := range got {
-		place[[3]int32{int32(slices.Index(chain, e.Kind)), e.Rank, e.Step}] = i
+		what := [3]int32{int32(slices.Index(chain, e.Kind)), e.Rank, e.Step}
+		if _, again := place[what]; !again { // a role that was away does some things twice
+			place[what] = i
+		}
 	}
 	for rank := range int32(2) {
 		for step := range int32(steps) {
@@ -144,72 +161,77 @@ func TestEventsInTheOrderOfTimes(t *testing.T) {
 	}
 }
 
-// plant is a change of one recorded field, and what a replay says of it.
+// plant is a change of one recorded field of a role, and what a replay says of it.
 type plant struct {
-	name string
-	edit func(at msg.Address, number int, in *role.Input, payload *uint64, out []role.Output)
-	want string // part of the difference
+	name   string
+	change func(e *entry) bool // reports whether it has changed something
+	want   string              // part of the difference
 }
 
-// plants change something of embedding PS 1, and nothing else.
-func plants() []plant {
-	done := false
-	once := func(apply func(in *role.Input, payload *uint64, out []role.Output) bool) func(msg.Address, int, *role.Input, *uint64, []role.Output) {
-		return func(at msg.Address, number int, in *role.Input, payload *uint64, out []role.Output) {
-			if number == 1 {
-				done = false
-			}
-			if at == (msg.Address{Role: msg.ParameterServer, Index: 1}) && !done && number > 10 {
-				done = apply(in, payload, out)
-			}
+// inOutput changes the first output of a kind.
+func inOutput(kind role.OutputKind, change func(*role.Output)) func(*entry) bool {
+	return func(e *entry) bool {
+		i := slices.IndexFunc(e.out, func(o role.Output) bool { return o.Kind == kind })
+		if i >= 0 {
+			change(&e.out[i])
 		}
+		return i >= 0
 	}
-	output := func(kind role.OutputKind, change func(*role.Output)) func(msg.Address, int, *role.Input, *uint64, []role.Output) {
-		return once(func(_ *role.Input, _ *uint64, out []role.Output) bool {
-			i := slices.IndexFunc(out, func(o role.Output) bool { return o.Kind == kind })
-			if i >= 0 {
-				change(&out[i])
-			}
-			return i >= 0
-		})
+}
+
+// inInput changes an input of a kind.
+func inInput(kind role.InputKind, change func(*entry)) func(*entry) bool {
+	return func(e *entry) bool {
+		matches := e.in.Kind == kind
+		if matches {
+			change(e)
+		}
+		return matches
 	}
-	return []plant{
-		{"a size", output(role.Send, func(o *role.Output) { o.Message.Bytes++ }), ".Message.Bytes: recorded "},
-		{"a receiver", output(role.Send, func(o *role.Output) { o.Message.To.Index ^= 1 }), ".Message.To.Index: recorded "},
-		{"a kind of event", output(role.Record, func(o *role.Output) { o.Event.Kind = event.PutRepeated }), ".Event.Kind: recorded put-repeated, replayed "},
-		{"a kind of work", output(role.Do, func(o *role.Output) { o.Work.Kind = role.Pool }), ".Work.Kind: recorded pool, replayed "},
-		{"a kind of output", output(role.Keep, func(o *role.Output) { o.Kind = role.Finished }), ".Kind: recorded "},
-		{"a result", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
-			rows := in.Kind == role.WorkDone && in.Work.Kind == role.ReadRows
-			if rows {
-				in.Result.Bytes++
-			}
-			return rows
-		}), "(read-rows): input.Result.Bytes: recorded "},
-		{"a work item", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
-			if in.Kind == role.WorkDone {
-				in.Work.Rank ^= 1
-			}
-			return in.Kind == role.WorkDone
-		}), "input Work.Rank: recorded "},
-		{"a message", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
-			if in.Kind == role.Received {
-				in.Message.Samples++
-			}
-			return in.Kind == role.Received
-		}), "input Message.Samples: recorded "},
-		{"a message that nobody sent", once(func(in *role.Input, _ *uint64, _ []role.Output) bool {
-			if in.Kind == role.Received {
-				in.Message.Step = steps
-			}
-			return in.Kind == role.Received
-		}), "replayed nobody sent it"},
-		{"a payload", once(func(in *role.Input, payload *uint64, _ []role.Output) bool {
-			if in.Kind == role.Received {
-				*payload++
-			}
-			return in.Kind == role.Received
-		}), ": payload: recorded "},
+}
+
+// plants are changes of an embedding PS.
+var plants = []plant{
+	{"a size", inOutput(role.Send, func(o *role.Output) { o.Message.Bytes++ }), ".Message.Bytes: recorded "},
+	{"a receiver", inOutput(role.Send, func(o *role.Output) { o.Message.To.Index ^= 1 }), ".Message.To.Index: recorded "},
+	{"a kind of event", inOutput(role.Record, func(o *role.Output) { o.Event.Kind = event.PutRepeated }),
+		".Event.Kind: recorded put-repeated, replayed "},
+	{"a kind of work", inOutput(role.Do, func(o *role.Output) { o.Work.Kind = role.Pool }), ".Work.Kind: recorded pool, replayed "},
+	{"a kind of output", inOutput(role.Keep, func(o *role.Output) { o.Kind = role.Finished }), ".Kind: recorded "},
+	{"a result", func(e *entry) bool {
+		rows := e.in.Kind == role.WorkDone && e.in.Work.Kind == role.ReadRows
+		if rows {
+			e.in.Result.Bytes++
+		}
+		return rows
+	}, "(read-rows): input.Result.Bytes: recorded "},
+	{"a work item", inInput(role.WorkDone, func(e *entry) { e.in.Work.Step ^= 1 }), "input.Work.Step: recorded "},
+	{"a message", inInput(role.Received, func(e *entry) { e.in.Message.Samples++ }), "input.Message.Samples: recorded "},
+	{"a message that nobody sent", inInput(role.Received, func(e *entry) { e.in.Message.Step = steps }), "replayed nobody sent it"},
+	{"a payload", inInput(role.Received, func(e *entry) { e.payload++ }), ": payload: recorded "},
+	{"a timer", inInput(role.Received, func(e *entry) { *e.in = role.Input{Kind: role.TimerFired} }),
+		"(timer): input: recorded it came, replayed no timer is set"},
+}
+
+// checkPlant plants a change into the stream of a role, after its start, and checks that a replay names
+// the role, the step and the field.
+func checkPlant(t *testing.T, w *world, again *work.Performer, at msg.Address, plant plant) {
+	t.Helper()
+	done := false
+	recording := w.recording(t, func(e *entry) {
+		if e.at == at && e.number > 1 && !done {
+			done = plant.change(e)
+		}
+	})
+	if !done {
+		t.Errorf("%s: not planted", plant.name)
+		return
+	}
+	_, err := recording.Replay(again)
+	var d *Difference
+	if !errors.As(err, &d) || d.Role != at || d.Input == 0 || !strings.Contains(err.Error(), plant.want) ||
+		!strings.HasPrefix(err.Error(), at.String()+", ") {
+		t.Errorf("%s, %+v, %s: %v, want %q", w.cfg.Rule, w.trouble, plant.name, err, plant.want)
 	}
 }
 
@@ -217,15 +239,60 @@ func plants() []plant {
 // role, step and field.
 func TestPlantedDifferencesAreNamed(t *testing.T) {
 	for _, mode := range modes() {
-		cfg, p := setup(t, mode, 0)
-		w := record(t, cfg, p, 3, trouble{apart: true})
-		for _, plant := range plants() {
-			_, again := setup(t, mode, 0)
-			_, err := w.recording(t, plant.edit).Replay(again)
-			var d *Difference
-			if !errors.As(err, &d) || d.Role != (msg.Address{Role: msg.ParameterServer, Index: 1}) || d.Input == 0 ||
-				!strings.Contains(err.Error(), plant.want) || !strings.HasPrefix(err.Error(), "embedding PS 1, ") {
-				t.Errorf("%s: %s: %v, want %q", mode, plant.name, err, plant.want)
+		for _, has := range []trouble{{apart: true}, {lose: true, twice: true, crash: true, apart: true}} {
+			cfg, p := setup(t, mode, has.retry())
+			w := record(t, cfg, p, 3, has)
+			for _, plant := range plants {
+				_, again := setup(t, mode, has.retry())
+				checkPlant(t, w, again, msg.Address{Role: msg.ParameterServer, Index: 1}, plant)
+			}
+		}
+	}
+}
+
+// What a recording says of timers and crashes is checked too.
+func TestPlantedFaultsAreNamed(t *testing.T) {
+	worker := msg.Address{Role: msg.EmbeddingWorker}
+	loader := msg.Address{Role: msg.DataLoader}
+	for _, mode := range modes() {
+		has := trouble{lose: true, twice: true, crash: true}
+		var w *world
+		again := func() *work.Performer {
+			_, p := setup(t, mode, has.retry())
+			return p
+		}
+		for seed := uint64(0); w == nil || !slices.Contains(w.crashed, msg.EmbeddingWorker); seed++ {
+			cfg, p := setup(t, mode, has.retry())
+			w = record(t, cfg, p, seed, has)
+		}
+		for _, h := range w.homes {
+			if h.state.Address().Role == msg.EmbeddingWorker && h.incarnation > 0 {
+				worker = h.state.Address()
+			}
+		}
+		for at, plants := range map[msg.Address][]plant{
+			worker: {
+				{"another incarnation", inInput(role.Start, func(e *entry) { e.in.Incarnation++ }),
+					"(start): input.Incarnation: recorded "},
+				{"no incarnation", inInput(role.Start, func(e *entry) { e.in.Incarnation = 0 }),
+					"(start): input.Incarnation: recorded 0, replayed "},
+				{"a crash that nobody has seen", func(e *entry) bool {
+					*e.in = role.Input{Kind: role.Start, Incarnation: 7}
+					return true
+				}, "(start): input.Incarnation: recorded 7, replayed "},
+			},
+			loader: {
+				{"a timer that fires early", inInput(role.TimerFired, func(e *entry) { e.now -= retry }),
+					"(timer): now: recorded "},
+				{"a timer that is not set", inOutput(role.SetTimer, func(o *role.Output) { o.Kind = role.Finished }),
+					": outputs["},
+				{"another time", inOutput(role.SetTimer, func(o *role.Output) { o.At++ }), ".At: recorded "},
+				{"a timer that fires twice", inInput(role.Received, func(e *entry) { *e.in = role.Input{Kind: role.TimerFired} }),
+					"(timer): now: recorded "},
+			},
+		} {
+			for _, plant := range plants {
+				checkPlant(t, w, again(), at, plant)
 			}
 		}
 	}
@@ -248,21 +315,23 @@ func (n nudge) Observe(e event.Record) {
 // next step, where they are handed over, or, after the last step, at the end.
 func TestOneBitOfAWeightIsFound(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid} {
-		cfg, p := setup(t, mode, 0)
-		w := record(t, cfg, p, 4, trouble{apart: true})
-		for _, step := range []int32{0, 4, steps - 1} {
-			_, again := setup(t, mode, 0)
-			_, err := w.recording(t, nil).Replay(again, nudge{step, again.Dense().Params})
-			var d *Difference
-			if !errors.As(err, &d) {
-				t.Fatalf("%s: %v", mode, err)
-			}
-			if step == steps-1 {
-				if d.Field != "parameters at the end" || d.Role.Role != msg.NNWorker {
-					t.Errorf("%s: %v", mode, err)
+		for _, has := range []trouble{{apart: true}, {lose: true, twice: true, crash: true}} {
+			cfg, p := setup(t, mode, has.retry())
+			w := record(t, cfg, p, 4, has)
+			for _, step := range []int32{0, 4, steps - 1} {
+				_, again := setup(t, mode, has.retry())
+				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Dense().Params})
+				var d *Difference
+				if !errors.As(err, &d) {
+					t.Fatalf("%s, %+v: %v", mode, has, err)
 				}
-			} else if d.Step <= step || d.Field != "payload" {
-				t.Errorf("%s: weight of step %d: %v", mode, step, err)
+				if step == steps-1 {
+					if d.Field != "parameters at the end" || d.Role.Role != msg.NNWorker {
+						t.Errorf("%s, %+v: %v", mode, has, err)
+					}
+				} else if d.Step <= step || d.Field != "payload" {
+					t.Errorf("%s, %+v: weight of step %d: %v", mode, has, step, err)
+				}
 			}
 		}
 	}

@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"fmt"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+)
+
+// driver performs the outputs of one step of one role: it is the role.Driver of a replay.
+type driver struct {
+	*player
+	self    *actor
+	payload any // of the message that the role was given
+}
+
+// Send puts a message into its receiver's mail.
+func (d driver) Send(m msg.Message) error {
+	if _, known := d.roster.Index(m.To); !known {
+		return fmt.Errorf("replay: %v: the run has no such role", m)
+	}
+	var sent parcel
+	if d.performer != nil && m.Kind.HasPayload() {
+		sent.payload = d.performer.Payload(d.self.store, m)
+		sent.print = work.Fingerprint(m, sent.payload)
+	}
+	to := d.actor(m.To)
+	to.mail.put(m, sent)
+	d.wake(to)
+	return nil
+}
+
+// Perform does work and queues the inputs that it comes to.
+func (d driver) Perform(w role.Work) error {
+	lane := d.self.results.Of(w.Kind)
+	part := func(bucket int32) { lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}) }
+	done := role.Input{Kind: role.WorkDone, Work: w}
+	if d.performer != nil {
+		var err error
+		if done.Result, err = d.performer.Do(d.self.state.Address(), d.self.store, w, part); err != nil {
+			done = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
+		}
+	} else if w.Kind == role.Backward {
+		for bucket := range d.config.Buckets {
+			part(int32(bucket))
+		}
+	}
+	lane.Push(done)
+	return nil
+}
+
+// Feed hands a bucket to the all-reduce, which ends when the last rank has fed it.
+func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
+	complete, err := d.barrier.Feed(int(rank), step, bucket)
+	if err != nil || !complete {
+		return err
+	}
+	if d.performer != nil {
+		d.performer.Reduce(bucket)
+	}
+	for rank := range d.config.Ranks {
+		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})
+		a.reduced.Push(role.Input{
+			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket,
+		})
+		d.wake(a)
+	}
+	return nil
+}
+
+// Keep implements role.Driver.
+func (d driver) Keep(m msg.Message) error {
+	if d.performer != nil {
+		d.performer.Keep(d.self.store, m, d.payload)
+	}
+	return nil
+}
+
+// Release implements role.Driver.
+func (d driver) Release(h role.Handle) error {
+	if d.performer != nil {
+		d.self.store.Release(h)
+	}
+	return nil
+}
+
+// SetTimer implements role.Driver.
+func (d driver) SetTimer(at unit.Tick) error {
+	d.self.timer, d.self.timerSet = at, true
+	return nil
+}
+
+// Observe implements role.Driver.
+func (d driver) Observe(e event.Record) error {
+	for _, o := range d.observers {
+		o.Observe(e)
+	}
+	return nil
+}
+
+// Finish implements role.Driver: the recorded inputs say when the run ends.
+func (d driver) Finish() error { return nil }
+
+// Halt implements role.Driver: the recorded inputs say what follows.
+func (d driver) Halt(error) error { return nil }
