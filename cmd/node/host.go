@@ -58,6 +58,8 @@ func (p *program) hostCommand() *cobra.Command {
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
 	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
 	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "how long a process may be silent")
+	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "how long a role that died may take to come back")
+	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "how often a role that can restart may die")
 	return c
 }
 
@@ -69,6 +71,7 @@ func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte
 			return face.Misuse("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
 		}
 	}
+	f.limits = launch.Limits{Deaths: coord.DefaultDeathsMax}
 	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
 	if !c.Flags().Changed("listen") {
 		f.listen = defaultHost

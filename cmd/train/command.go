@@ -64,8 +64,10 @@ or to the file's own folder where that is not set. Flags change the job; without
 them a job file trains in its own mode, with its own settings.
 
 With --processes every role is a process of its own on this machine (cmd/node),
-and they talk over gRPC; this process is their host. Only sequential training,
-which has no roles, and the logistic regression stay here.
+and they talk over gRPC; this process is their host. A data loader, embedding
+worker or coordinator that dies is restarted, up to --deaths times; any other
+death ends the run. Only sequential training, which has no roles, and the
+logistic regression stay here.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers; the points of evaluations during

@@ -23,11 +23,13 @@ import (
 // limitFlags registers the flags of what a run in processes bears.
 func (f *flags) limitFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: how long a process may be silent")
+	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "with --processes: how long a role that is restarted may take")
+	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: how often a role that can restart may die")
 }
 
 // checkLimits refuses limits that cannot be, or that nothing obeys.
 func (f *flags) checkLimits(fs *pflag.FlagSet) error {
-	for _, name := range []string{"hang-limit"} {
+	for _, name := range []string{"hang-limit", "return-limit", "deaths"} {
 		if fs.Changed(name) && !f.processes {
 			return face.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
 		}

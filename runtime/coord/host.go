@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"math"
 	"net"
 	"slices"
 	"time"
@@ -95,8 +96,8 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 		grpc.MaxHeaderListSize(introductionMax),
 		grpc.StaticStreamWindowSize(introductionMax), grpc.StaticConnWindowSize(introductionMax),
 		grpc.MaxConcurrentStreams(1), grpc.ConnectionTimeout(limit),
-		// Heartbeats notice silence first; this ends connections of strangers.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: limit, Timeout: limit, MaxConnectionIdle: limit}),
+		// Connections of strangers end. gRPC's own way to notice silence reads the wall clock, and is off.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64, MaxConnectionIdle: limit}),
 	)
 	h.server.RegisterService(&service, h)
 	go func() { _ = h.server.Serve(newDoor(l, len(plan.Roles))) }() // it ends with Close

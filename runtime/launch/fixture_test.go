@@ -142,7 +142,7 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 	c := New(Options{
 		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
 		Command: func(s Start) []string { return command("role", s) },
-		Stderr:  s.stderr,
+		Stderr:  s.stderr, Limits: Limits{Deaths: 3},
 	})
 	if change != nil {
 		change(c)

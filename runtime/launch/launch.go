@@ -42,10 +42,12 @@ type Options struct {
 	Limits
 }
 
-// Limits are what a run bears. The zero value of each is its default.
+// Limits are what a run bears. A duration of 0 is its default.
 type Limits struct {
 	Hang   time.Duration // how long a process may be silent: coord.DefaultHangLimit
 	Return time.Duration // how long a role that died may take to be ready again: coord.DefaultReturnLimit
+	// Deaths is how often a role that can restart may die; 0: every death ends the run.
+	Deaths int
 }
 
 // limitMin is the least limit that scheduling alone does not break.
@@ -57,6 +59,9 @@ func (l Limits) Validate() error {
 		if limit != 0 && limit < limitMin {
 			return fmt.Errorf("%s = %v; want at least %v", name, limit, limitMin)
 		}
+	}
+	if l.Deaths < 0 {
+		return fmt.Errorf("deaths = %d; want 0 or more", l.Deaths)
 	}
 	return nil
 }
@@ -98,7 +103,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	c.address = listener.Addr().String()
 	plan := coord.Plan{
 		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Schema: schema, Steps: int(cfg.Steps),
-		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, Log: c.log,
+		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	for _, r := range role.New(cfg) {
 		plan.Roles = append(plan.Roles, r.Address())

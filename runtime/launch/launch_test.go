@@ -31,16 +31,7 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, rows := s.Training, newRows(s.Steps)
-	reference.Mode = job.Sequential
-	want, err := train.Run(t.Context(), reference, rows, rows.all, train.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
-		t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
-			want.DenseDigest, want.RowsDigest, want.Rows)
-	}
+	want := s.mustEqualSequential(t, got)
 	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(work.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
 		t.Errorf("curve, sequential's (−): %s", diff)
 	}

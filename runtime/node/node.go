@@ -16,6 +16,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/algo/work"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/coord"
@@ -41,6 +42,10 @@ type Config struct {
 	// Open returns the rows for training. Only the data loader opens them.
 	Open func() (batch.Source, error)
 }
+
+// processRetry is how long a role waits before it asks again, unless the job says: the
+// process that would have answered may have died.
+const processRetry = unit.Second
 
 // stopMax is how long the work in hand may hold up the end of a failed run.
 const stopMax = time.Second
@@ -140,6 +145,11 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.steps = welcome.Steps
+	if welcome.Incarnation > 0 {
+		// What the process before this one has recorded was cut short, and the crashes that were
+		// to be injected are past or have taken place.
+		n.Recorder, n.Training.Faults.Crashes = nil, nil
+	}
 	n.data.SetSilence(2 * n.member.HangLimit()) // the host notices first
 	if err := n.data.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
@@ -155,7 +165,8 @@ func (n *node) prepare() error {
 	if n.cfg, err = n.Training.RoleConfig(n.performer.Layout(), welcome.Steps); err != nil {
 		return err
 	}
-	options := live.Options{Observers: []event.Observer{n}, Recorder: n.Recorder}
+	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
+	options := live.Options{Observers: []event.Observer{n}, Recorder: n.Recorder, Incarnation: welcome.Incarnation}
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
 	}
