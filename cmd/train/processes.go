@@ -85,7 +85,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 		if err != nil {
 			return nil, err
 		}
-		flags = append(flags, "--record", recordingOf(j.Training, results))
+		options.Recorded, flags = true, append(flags, "--record", recordingOf(j.Training, results))
 		result, err := launched(ctx, options, source, test, o)
 		if err != nil {
 			return nil, err

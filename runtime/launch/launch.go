@@ -39,6 +39,8 @@ type Options struct {
 	// and the stacks of processes that panic.
 	Stderr io.Writer
 	Prefix string
+	// Recorded says that Command has the roles recorded.
+	Recorded bool
 	Limits
 }
 
@@ -174,6 +176,9 @@ func (c *Cluster) died(at msg.Address, incarnation uint32) string {
 
 // restart starts a role again, whose process may hang or be about to leave.
 func (c *Cluster) restart(at msg.Address, incarnation uint32) error {
+	if c.options.Recorded {
+		c.log(fmt.Sprintf("the recording of %v is cut short, and the run cannot be replayed", at))
+	}
 	c.running(at).kill()
 	return c.start(at, incarnation)
 }

@@ -87,20 +87,20 @@ func (s setting) mustEqualSequential(t *testing.T, got *train.Result) *train.Res
 // An embedding worker, the data loader or the coordinator whose process is killed comes
 // back, and the run completes; in sync mode with the bits of sequential training.
 func TestKilledProcessesComeBack(t *testing.T) {
-	seeds := uint64(1)
-	if *long {
-		seeds = 10
-	}
-	for _, c := range []struct {
+	type kill struct {
 		mode   string
 		victim msg.Address
-	}{
+	}
+	kills, seeds := []kill{
 		{job.Sync, msg.Address{Role: msg.EmbeddingWorker, Index: 1}},
 		{job.Sync, msg.Address{Role: msg.DataLoader}},
-		{job.Hybrid, msg.Address{Role: msg.EmbeddingWorker}},
-		{job.Hybrid, msg.Address{Role: msg.DataLoader}},
 		{job.SSP, msg.Address{Role: msg.Coordinator}},
-	} {
+	}, uint64(1)
+	if *long {
+		kills, seeds = append(kills, kill{job.Hybrid, msg.Address{Role: msg.EmbeddingWorker}},
+			kill{job.Hybrid, msg.Address{Role: msg.DataLoader}}), 10
+	}
+	for _, c := range kills {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(c.mode, " ", c.victim, " seed ", seed), func(t *testing.T) {
 				var logged log
