@@ -211,12 +211,43 @@ func TestDenseShardMustFit(t *testing.T) {
 	}
 }
 
-// 1e12 rows of 128 B + 24 B are 152 TB; 4 hosts have 1.92 TB.
+// With Adam's state and gradients, 1.6e9 parameters are 25.6 GB and fit a card of 32 GB;
+// with the two copies of an average they are 38.4 GB.
+func TestAveragedReplicaMustFit(t *testing.T) {
+	layout := *tower(t)
+	layout.Params = 1.6e9
+	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory} {
+		j := training(mode, 2)
+		j.Dense.Kind = "adam"
+		if _, err := Run(small(), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", mode, err, want)
+		}
+	}
+}
+
+// Rows of 64 B of values, 64 B of state and 24 B of overhead: 4 hosts, which have
+// 1.92 TB, hold 12.63e9 of them.
 func TestTableMustFit(t *testing.T) {
-	w := clicks()
-	w.Rows = 1e12
-	if _, err := Run(small(), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, ErrMemory) {
-		t.Errorf("error %v, want ErrMemory", err)
+	for rows, want := range map[float64]error{12.6e9: nil, 12.7e9: ErrMemory} {
+		w := clicks()
+		w.Rows = rows
+		if _, err := Run(small(), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, want) {
+			t.Errorf("%.3g rows: error %v, want %v", rows, err, want)
+		}
+	}
+}
+
+// A lookup touches the 64 B of a row's values, an update the 64 B of state as well.
+func TestUpdatesTouchTheStateOfRows(t *testing.T) {
+	j, w := training(job.Hybrid, 2), clicks()
+	p := pricesOf(t, small(), &j, tower(t), &w)
+	read := p.parameterHost.RowCost(device.Rows{Count: 1000, Bytes: 64}).Add(p.parameterHost.CopyCost(64_000))
+	if got := p.readRows(1000); got != read {
+		t.Errorf("a lookup costs %+v, want %+v", got, read)
+	}
+	write := p.parameterHost.RowCost(device.Rows{Count: 1000, Bytes: 128, Write: true})
+	if got := p.apply(1000); got != write {
+		t.Errorf("an update costs %+v, want %+v", got, write)
 	}
 }
 
