@@ -30,7 +30,7 @@ type block struct {
 	lines int
 	out   columns
 	bad   []*BadRowError // without the file; lines counted from the block's first
-	err   error          // why the rows end before the data do
+	err   error          // why the rows end before the data do; a rowTooLong counts from the first line
 }
 
 // wanted says whether the block may still hold rows that matter: after one bad
@@ -72,7 +72,7 @@ func (c *blockCutter) next() ([]byte, error) {
 	return c.fill(*buffer)
 }
 
-// fill reads on into a buffer, which grows until it holds a whole row.
+// fill reads on into a buffer, which grows until it holds a whole row, or more than a row can be.
 func (c *blockCutter) fill(buffer []byte) ([]byte, error) {
 	n := copy(buffer, c.rest)
 	for {
@@ -95,6 +95,10 @@ func (c *blockCutter) fill(buffer []byte) ([]byte, error) {
 		if whole := c.end(buffer); whole > 0 {
 			c.rest = append(c.rest[:0], buffer[whole:]...)
 			return buffer[:whole], nil
+		}
+		if n >= rowBytesMax+len("\r\n") {
+			c.ended = true
+			return nil, &rowTooLong{1}
 		}
 		buffer = append(buffer, make([]byte, len(buffer))...)
 	}

@@ -52,6 +52,9 @@ type input struct {
 	decoder *zstd.Decoder
 }
 
+// zstdWindowMax is the memory that a file of zstd may ask for: that of zstd --long.
+const zstdWindowMax = 128 << 20
+
 // newInput decompresses r if its first bytes are those of gzip or zstd, whatever
 // the name says, and drops a byte-order mark.
 func newInput(name string, r io.Reader) (*input, error) {
@@ -71,7 +74,8 @@ func newInput(name string, r io.Reader) (*input, error) {
 		in.packed = "gzip"
 		buffered = bufio.NewReaderSize(unzipped, 1<<16)
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
+		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(zstdWindowMax))
 		if err != nil {
 			return nil, in.explain(err)
 		}
@@ -108,11 +112,12 @@ func (in *input) Close() error {
 
 // explain turns an error of reading the input into one that says what to do.
 func (in *input) explain(err error) error {
+	var tooLong *rowTooLong
 	switch {
+	case errors.As(err, &tooLong):
+		return fmt.Errorf("%s:%d: %w", in.name, tooLong.line, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%s: compressed data ends early: %w: copy or download the file again", in.name, err)
-	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("%s: a line is longer than %d bytes: %w: check that the file has the given kind", in.name, lineBytesMax, err)
 	default:
 		return fmt.Errorf("%s: cannot read: %w: check that the file is whole", in.name, err)
 	}

@@ -3,14 +3,25 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 
 	"tandem/algo/batch"
 )
 
-// lineBytesMax bounds a line, so that a file without line ends is refused
-// before it fills the memory.
-const lineBytesMax = 1 << 20
+// rowBytesMax bounds a row of text, its line end apart: a row of so many bytes is refused, so that a file
+// without line ends, or with a quote that nothing closes, does not fill the memory.
+const rowBytesMax = 1 << 20
+
+// rowTooLong is the error of a row of rowBytesMax bytes or more.
+type rowTooLong struct{ line int } // that it begins with, from the first of its block, then of its file
+
+// Error says what to do.
+func (e *rowTooLong) Error() string {
+	const form = "a row is longer than %d bytes: check that the file has the given kind, and closes its quotes"
+	return fmt.Sprintf(form, rowBytesMax-1)
+}
 
 // A lineDecoder fills r, which is reset, with the row of a line, or says what is
 // wrong with it. Several goroutines use it at once.
@@ -23,13 +34,7 @@ type lineFormat struct {
 	decode lineDecoder
 }
 
-// end counts a line that is too long as whole, for rows to refuse.
-func (f *lineFormat) end(data []byte) int {
-	if n := bytes.LastIndexByte(data, '\n') + 1; n > 0 || len(data) < lineBytesMax {
-		return n
-	}
-	return len(data)
-}
+func (f *lineFormat) end(data []byte) int { return bytes.LastIndexByte(data, '\n') + 1 }
 
 func (f *lineFormat) rows(b *block) {
 	b.out = newColumns(f.schema, b.lines+1)
@@ -38,8 +43,8 @@ func (f *lineFormat) rows(b *block) {
 		var text []byte
 		text, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		line++
-		if len(text) >= lineBytesMax {
-			b.err = bufio.ErrTooLong
+		if len(text) >= rowBytesMax {
+			b.err = &rowTooLong{line}
 			return
 		}
 		if text = bytes.TrimSuffix(text, []byte{'\r'}); len(text) == 0 {
@@ -64,7 +69,7 @@ type lineReader struct {
 
 func newLineReader(in *input) *lineReader {
 	scan := bufio.NewScanner(in)
-	scan.Buffer(make([]byte, 0, 1<<16), lineBytesMax)
+	scan.Buffer(make([]byte, 0, 1<<16), rowBytesMax)
 	return &lineReader{in: in, scan: scan}
 }
 
@@ -77,7 +82,9 @@ func (l *lineReader) next() ([]byte, error) {
 			return text, nil
 		}
 	}
-	if err := l.scan.Err(); err != nil {
+	if err := l.scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, l.in.explain(&rowTooLong{l.line + 1})
+	} else if err != nil {
 		return nil, l.in.explain(err)
 	}
 	return nil, io.EOF

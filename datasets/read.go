@@ -66,6 +66,9 @@ func (f format) readBlocks(in *input, dropped *droppedRows, workers, size int) (
 				return err
 			}
 		}
+		if tooLong, ok := b.err.(*rowTooLong); ok {
+			tooLong.line += line
+		}
 		if b.err != nil {
 			return in.explain(b.err)
 		}

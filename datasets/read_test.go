@@ -253,8 +253,9 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 }
 
 func TestEndlessLineIsRefused(t *testing.T) {
-	_, _, err := textFormat(Config{Kind: Criteo}, strings.Repeat("x", lineBytesMax+1), 0)
-	if err == nil || !strings.Contains(err.Error(), "a line is longer than 1048576 bytes") {
+	_, _, err := textFormat(Config{Kind: Criteo}, strings.Repeat("x", rowBytesMax+1), 0)
+	if err == nil || !strings.Contains(err.Error(),
+		"file:1: a row is longer than 1048575 bytes: check that the file has the given kind") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -246,10 +246,10 @@ func (c *Config) delimiterOr(other string) string {
 	return c.CSV.delimiter()
 }
 
-// A line is too long from lineBytesMax bytes on, wherever it stands; what is
+// A line is too long from rowBytesMax bytes on, wherever it stands; what is
 // before it is reported first.
 func TestLongLinesInBlocks(t *testing.T) {
-	for _, n := range []int{lineBytesMax - 1, lineBytesMax, lineBytesMax + 1} {
+	for _, n := range []int{rowBytesMax - 1, rowBytesMax, rowBytesMax + 1} {
 		for _, end := range []string{"", "\n", "\r\n", "\n1 3:1\n"} {
 			for _, begin := range []string{"", "1 3:1\n", "bad\n"} {
 				text := begin + "1 " + strings.Repeat("3:1 ", n/4+1)[:n-2] + end

@@ -37,6 +37,9 @@ func (t *table) begin(schema *batch.Schema, cut *blockCutter) (rowFormat, *block
 	cut.end = f.end
 	begun := f.firstRecord(cut)
 	if begun != nil && begun.err != nil {
+		if tooLong, ok := begun.err.(*rowTooLong); ok {
+			tooLong.line += cut.line
+		}
 		return nil, nil, cut.in.explain(begun.err)
 	}
 	var data []byte
@@ -117,6 +120,10 @@ func (f *tableFormat) rows(b *block) {
 		var text []byte
 		text, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		line++
+		if len(text) >= rowBytesMax {
+			b.err = &rowTooLong{line}
+			return
+		}
 		text = bytes.TrimSuffix(text, []byte{'\r'})
 		if len(text) == 0 || f.isComment(text) {
 			continue
@@ -134,8 +141,15 @@ func (f *tableFormat) quotedRows(b *block, take func(record []string, line int))
 	text := &input{text: bytes.NewReader(b.data)}
 	// Without a header to read there is no error.
 	records, _ := newRecordReader(text, f.table.delimiter, f.table.comment, f.columns)
+	begin := 0
 	for b.wanted() {
 		record, err := records.next()
+		end := int(records.records.InputOffset())
+		if end-begin >= rowBytesMax && f.tooLong(b.data[begin:end]) {
+			b.err = &rowTooLong{records.line}
+			return
+		}
+		begin = end
 		var bad *BadRowError
 		switch {
 		case err == io.EOF:
@@ -146,6 +160,19 @@ func (f *tableFormat) quotedRows(b *block, take func(record []string, line int))
 			take(record, records.line)
 		}
 	}
+}
+
+// tooLong reports whether a record is too long without the lines before it, which package csv skips: empty
+// ones and comments.
+func (f *tableFormat) tooLong(data []byte) bool {
+	for len(data) > 0 {
+		line, rest, _ := bytes.Cut(data, []byte{'\n'})
+		if len(bytes.TrimSuffix(line, []byte{'\r'})) > 0 && !f.isComment(line) {
+			break
+		}
+		data = rest
+	}
+	return len(bytes.TrimSuffix(data, []byte{'\n'})) >= rowBytesMax
 }
 
 // split appends the fields of a line without quotes. They alias the line.
