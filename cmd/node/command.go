@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/work"
@@ -42,6 +44,7 @@ type flags struct {
 	run    string
 	wait   time.Duration
 	record string
+	faults string
 	limits launch.Limits
 }
 
@@ -137,7 +140,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
+	f.jobFlags(fs)
 	fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other roles reach this one; port 0 is any free one")
 	fs.StringVar(&f.host, "host", defaultHost, "HOST:PORT of the host")
@@ -149,12 +152,23 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	return c
 }
 
+// jobFlags registers the flags of what the job is.
+func (f *flags) jobFlags(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
+	fs.StringVar(&f.faults, "faults", "", "faults to inject, the same for every role, as "+fault.Syntax+" (default: the job's)")
+}
+
 // load reads the job of a command.
 func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 	j = jobfile.AdultIncome()
 	if f.file != "" {
 		if j, err = jobfile.Load(f.file); err != nil {
 			return j, nil, err
+		}
+	}
+	if f.faults != "" {
+		if j.Training.Faults, err = fault.Parse(f.faults); err != nil {
+			return j, nil, face.Misuse("see --help", "--faults: %v", err)
 		}
 	}
 	fingerprint, err = j.Fingerprint()

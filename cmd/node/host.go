@@ -55,7 +55,7 @@ func (p *program) hostCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
+	f.jobFlags(fs)
 	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
 	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "how long a process may be silent")
 	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "how long a role that died may take to come back")
