@@ -1,0 +1,211 @@
+package role_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/rng"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// victim is one role that gets whatever the fuzzer thinks of, as long as it is admitted. It stands for the
+// real driver in this: a handle that is released must be held, and data that is sent must be there.
+type victim struct {
+	cfg     *role.Config
+	state   role.Role
+	held    map[role.Handle]bool
+	work    role.LaneQueues[role.Input]
+	reduced role.Queue[role.Input]
+	fed     *role.Reduction
+	timer   bool
+	halted  bool
+	crashes uint32
+}
+
+func (v *victim) Send(m msg.Message) error {
+	if err := role.Admit(v.cfg, m); err != nil {
+		return fmt.Errorf("it sends what others refuse: %w", err)
+	}
+	sources := map[msg.Kind]role.HandleKind{
+		msg.IDFeatures: role.GlobalBatch, msg.Samples: role.GlobalBatch, msg.Lookup: role.RoutedIDs, msg.Rows: role.ShardRows,
+		msg.Embeddings: role.PooledRows, msg.PutGradients: role.PooledGrads, msg.Put: role.ShardGrads,
+		msg.Params: role.ShardParams, msg.Push: role.DenseGradients,
+	}
+	if kind, ok := sources[m.Kind]; ok {
+		h := role.Handle{Kind: kind, Rank: m.Rank, Step: m.Step}
+		if kind == role.GlobalBatch {
+			h.Rank = event.NoRank
+		}
+		if !v.held[h] {
+			return fmt.Errorf("it sends %v without holding %+v", m, h)
+		}
+	}
+	return nil
+}
+
+func (v *victim) Perform(w role.Work) error {
+	q := v.work.Of(w.Kind)
+	n := int(v.cfg.Ranks)
+	result := role.Result{
+		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n), SampleBytes: make([]unit.Bytes, n),
+		Rows: make([]int32, v.cfg.ParameterServers), SignBytes: make([]unit.Bytes, v.cfg.ParameterServers),
+		ValueBytes: make([]unit.Bytes, v.cfg.ParameterServers),
+	}
+	for b := range v.cfg.Buckets {
+		if w.Kind == role.Backward {
+			q.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)})
+		}
+	}
+	for i := range result.Rows {
+		result.Rows[i] = (w.Step + int32(i)) % 2
+	}
+	q.Push(role.Input{Kind: role.WorkDone, Work: w, Result: result})
+	return nil
+}
+
+func (v *victim) Feed(rank, step, bucket int32, _ unit.Bytes) error {
+	if _, err := v.fed.Feed(0, step, bucket); err != nil {
+		return err
+	}
+	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+	return nil
+}
+
+func (v *victim) Keep(m msg.Message) error {
+	v.held[role.PayloadHandle(m)] = true
+	return nil
+}
+
+func (v *victim) Release(h role.Handle) error {
+	if !v.held[h] {
+		return fmt.Errorf("it releases %+v, which it does not hold", h)
+	}
+	delete(v.held, h)
+	return nil
+}
+
+func (v *victim) SetTimer(unit.Tick) error { v.timer = true; return nil }
+
+func (v *victim) Observe(event.Record) error { return nil }
+
+func (v *victim) Finish() error { return nil }
+
+func (v *victim) Halt(error) error { v.halted = true; return nil }
+
+// step hands the role an input.
+func (v *victim) step(t *testing.T, in role.Input) {
+	if in.Kind == role.WorkDone {
+		for _, h := range role.Products(in.Work) {
+			v.held[h] = true
+		}
+	}
+	var out role.Outputs
+	v.state.Step(0, in, &out)
+	if err := role.Dispatch(&in, &out, v); err != nil {
+		t.Fatalf("%v, after %+v: %v", v.state.Address(), in, err)
+	}
+}
+
+// fuzzRules are the modes whose roles differ.
+var fuzzRules = []pace.Rule{
+	pace.Sync{Overlap: pace.OverlapIDsDS},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
+	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}, Slack: 1},
+	pace.AsyncAverage{Staleness: 1, Every: 2},
+}
+
+// Whatever is admitted, in whatever order: a role never panics, never releases or sends what it does not hold,
+// and never sends what its peers would refuse.
+func FuzzRoles(f *testing.F) {
+	f.Add([]byte{0, 0})
+	f.Add([]byte{1, 1, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0})
+	f.Add([]byte{2, 3, 0, 1, 0, 0, 0, 0, 7, 0, 0, 0, 1, 9, 3, 0, 1, 1, 0, 0, 9})
+	f.Fuzz(playRole)
+}
+
+// playRole plays a history that bytes stand for.
+func playRole(t *testing.T, data []byte) {
+	if len(data) < 2 {
+		return
+	}
+	cfg := admissionConfig()
+	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; cfg.Rule.Dense().Kind != pace.Served {
+		cfg.DenseServers = nil
+	}
+	roles := role.New(&cfg)
+	v := &victim{
+		cfg: &cfg, state: roles[int(data[1])%len(roles)], held: map[role.Handle]bool{},
+		fed: role.NewReduction(1, len(cfg.Buckets)),
+	}
+	v.step(t, role.Input{Kind: role.Start})
+	for data = data[2:]; len(data) >= 8 && !v.halted; data = data[8:] {
+		v.next(t, data[:8])
+	}
+}
+
+// next lets one thing happen to the role: eight bytes say which.
+func (v *victim) next(t *testing.T, code []byte) {
+	switch what := code[0] % 16; {
+	case what == 0 && v.timer:
+		v.timer = false
+		v.step(t, role.Input{Kind: role.TimerFired})
+	case what == 1 && v.reduced.Len() > 0:
+		v.step(t, v.reduced.Pop())
+	case what < 8 && v.work[what%role.Lanes].Len() > 0:
+		v.step(t, v.work[what%role.Lanes].Pop())
+	case what == 8 && code[7] > 250 && role.CanRestart(v.state.Address().Role):
+		v.crashes++
+		clear(v.held)
+		v.work.Clear()
+		v.step(t, role.Input{Kind: role.Start, Incarnation: v.crashes})
+	default:
+		m := v.message(code)
+		if role.Admit(v.cfg, m) == nil && role.CheckCredit(v.cfg, v.state, m) == nil {
+			v.step(t, role.Input{Kind: role.Received, Message: m})
+		}
+	}
+}
+
+// message makes one that has a chance: kind, rank, step and floor are drawn, the rest mostly follows.
+func (v *victim) message(code []byte) msg.Message {
+	rank, step := int32(code[2])%v.cfg.Ranks, int32(code[3])%(v.cfg.Steps+1)
+	m := msg.Message{
+		Kind: msg.Kind(code[1] % byte(msg.Kinds)), To: v.state.Address(), Rank: rank, Step: step, Floor: int32(code[4]) % (v.cfg.Steps + 1),
+		From:    msg.Address{Role: msg.Role(code[5] % byte(msg.RoleCount)), Index: int32(code[6] % 4)},
+		Samples: 1, StepSamples: 2, Bytes: msg.HeaderBytes,
+	}
+	if at := v.state.Address(); at.Role == msg.NNWorker {
+		m.Rank = at.Index
+	}
+	switch m.Kind {
+	case msg.Params:
+		m.Bytes += 100 * unit.Bytes(m.From.Index+1)
+	case msg.Push:
+		m.Bytes += 100 * unit.Bytes(m.To.Index+1)
+	}
+	if code[7] > 250 {
+		m.Samples = -int32(binary.LittleEndian.Uint16(code[6:]))
+	}
+	return m
+}
+
+// The same on long random histories, which a fuzzer reaches late.
+func TestRolesOnRandomHistories(t *testing.T) {
+	histories := 2000
+	if testing.Short() {
+		histories = 200
+	}
+	for seed := range uint64(histories) {
+		draw := rng.New(seed, "history")
+		data := make([]byte, 2+8*600)
+		for i := range data {
+			data[i] = byte(draw.Uint32())
+		}
+		playRole(t, data)
+	}
+}
