@@ -75,32 +75,66 @@ func appendBits(dst []byte, list []uint64, least uint64, width int) []byte {
 	return dst
 }
 
-// readList reads count numbers to the end of list and returns the bytes behind
-// them.
-func readList(list []uint64, src []byte, count, free int) (numbers []uint64, rest []byte, err error) {
+// parseList reads how a list of count numbers is written. It returns the numbers' bits, and the bytes behind them.
+func parseList(src []byte, count, free int) (n numbers, body, rest []byte, err error) {
 	if len(src) == 0 {
+		return n, nil, nil, errShort
+	}
+	n.width = int(src[0])
+	if n.least, src, err = readUvarint(src[1:]); err != nil {
+		return n, nil, nil, err
+	}
+	if n.width > 64 || n.width == 0 && count > free {
+		return n, nil, nil, fmt.Errorf("compress: %d numbers of %d bits; want 1 to 64", count, n.width)
+	}
+	body, rest, err = n.cut(src, count)
+	return n, body, rest, err
+}
+
+// cut returns the bits of count numbers and the bytes behind them, if they are there.
+func (n numbers) cut(src []byte, count int) (body, rest []byte, err error) {
+	if n.width > 0 && count > 8*len(src)/n.width {
 		return nil, nil, errShort
 	}
-	width := int(src[0])
-	least, src, err := readUvarint(src[1:])
+	size := bodySize(count, n.width)
+	return src[:size], src[size:], nil
+}
+
+// at returns number i of a list with some bits.
+func (n numbers) at(body []byte, i int) uint64 {
+	at := i * n.width
+	mask := uint64(1)<<n.width - 1 // of width 64: all
+	x := n.least + bitsAt(body, at)&mask
+	if over := at%8 + n.width - 64; over > 0 {
+		x += uint64(body[at/8+8]) << (n.width - over) & mask
+	}
+	return x
+}
+
+// readList reads count numbers to the end of list and returns the bytes behind
+// them. It allocates after it has seen that they are there.
+func readList(list []uint64, src []byte, count, free int) (all []uint64, rest []byte, err error) {
+	n, body, rest, err := parseList(src, count, free)
 	if err != nil {
 		return nil, nil, err
 	}
-	if width > 64 || width == 0 && count > free {
-		return nil, nil, fmt.Errorf("compress: %d numbers of %d bits; want 1 to 64", count, width)
-	}
-	return readBits(list, src, count, least, width)
+	return n.appendTo(list, body, count), rest, nil
 }
 
-// readBits reads count numbers of width bits, adds least to each, and returns
-// the bytes behind them. It allocates after it has seen that they are there.
-func readBits(list []uint64, src []byte, count int, least uint64, width int) (numbers []uint64, rest []byte, err error) {
-	if width > 0 && count > 8*len(src)/width {
-		return nil, nil, errShort
+// readBits reads count numbers of width bits and returns the bytes behind them.
+// It allocates after it has seen that they are there.
+func readBits(list []uint64, src []byte, count, width int) (all []uint64, rest []byte, err error) {
+	n := numbers{width: width}
+	body, rest, err := n.cut(src, count)
+	if err != nil {
+		return nil, nil, err
 	}
-	size := bodySize(count, width)
-	body, rest := src[:size], src[size:]
-	first := len(list)
+	return n.appendTo(list, body, count), rest, nil
+}
+
+// appendTo adds count numbers with some bits to a list: at, for all of them.
+func (n numbers) appendTo(list []uint64, body []byte, count int) []uint64 {
+	first, least, width := len(list), n.least, n.width
 	list = append(list, make([]uint64, count)...)
 	mask := uint64(1)<<width - 1 // of width 64: all
 	for i := range count {
@@ -110,7 +144,7 @@ func readBits(list []uint64, src []byte, count int, least uint64, width int) (nu
 			list[first+i] += uint64(body[at/8+8]) << (width - over) & mask
 		}
 	}
-	return list, rest, nil
+	return list
 }
 
 // bitsAt returns the 64 bits from position at on, less those of a ninth byte;

@@ -128,12 +128,14 @@ func ReadIDs(src []byte, columns, samples int) ([]batch.Jagged, error) {
 	return out, nil
 }
 
+var errMany = errors.New("compress: a column of more than 2³¹ − 1 ids")
+
 // offsets sums counts up.
 func offsets(counts []uint64) ([]int32, error) {
 	sums := make([]int32, len(counts)+1)
 	for i, n := range counts {
 		if n > uint64(math.MaxInt32-sums[i]) {
-			return nil, errors.New("compress: a column of more than 2³¹ − 1 ids")
+			return nil, errMany
 		}
 		sums[i+1] = sums[i] + int32(n)
 	}
@@ -174,7 +176,7 @@ func readDictionary(src []byte, n, samples int) (ids []uint64, rest []byte, err 
 	for i := 1; i < len(known); i++ {
 		known[i] += known[i-1]
 	}
-	ids, rest, err = readBits(nil, src, n, 0, max(1, bits.Len64(size-1)))
+	ids, rest, err = readBits(nil, src, n, max(1, bits.Len64(size-1)))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -125,6 +125,10 @@ func FuzzIDs(f *testing.F) {
 	f.Add(AppendIDs(nil, []batch.Jagged{{Offsets: []int32{0, 1, 3}, IDs: []uint64{5, 1 << 40, 5}}}), uint8(1), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, columns, samples uint8) {
 		got, err := ReadIDs(data, int(columns), int(samples))
+		counted, refused := CountIDs(data, int(columns), int(samples))
+		if (err == nil) != (refused == nil) {
+			t.Fatalf("reading: %v; counting: %v", err, refused)
+		}
 		if err != nil {
 			return
 		}
@@ -135,7 +139,7 @@ func FuzzIDs(f *testing.F) {
 				t.Fatalf("column %+v of %d samples", c, samples)
 			}
 		}
-		if len(got) != int(columns) || ids > 8*len(data)+int(columns)*int(samples) {
+		if len(got) != int(columns) || ids != counted || ids > 8*len(data)+int(columns)*int(samples) {
 			t.Fatalf("%d columns, %d ids from %d bytes", len(got), ids, len(data))
 		}
 		again, err := ReadIDs(AppendIDs(nil, got), int(columns), int(samples))

@@ -84,10 +84,14 @@ func FuzzSigns(f *testing.F) {
 	f.Add(PackSigns([]uint64{1 << 60, 1<<60 + 5, 2 << 60, math.MaxUint64}, 4).Packed)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := Signs{Packed: data}.Unpack()
+		counted, refused := Signs{Packed: data}.Count()
+		if (err == nil) != (refused == nil) {
+			t.Fatalf("unpacking: %v; counting: %v", err, refused)
+		}
 		if err != nil {
 			return
 		}
-		if len(got) > 8*len(data) {
+		if len(got) > 8*len(data) || len(got) != counted {
 			t.Fatalf("%d signs from %d bytes", len(got), len(data))
 		}
 		slices.Sort(got)

@@ -106,10 +106,10 @@ func (v Values) Unpack(n int) ([]float32, error) {
 	packed := v.Packed
 	for rest := values; len(rest) > 0; {
 		block := rest[:min(BlockValues, len(rest))]
-		k := int(packed[0]) - scaleBias
-		if k < scaleLeast || k > scaleMost {
-			return nil, fmt.Errorf("compress: a block's scale is 2^%d; want an exponent of %d to %d", k, scaleLeast, scaleMost)
+		if err := checkScale(packed[0]); err != nil {
+			return nil, err
 		}
+		k := int(packed[0]) - scaleBias
 		getHalves(block, packed[1:], powerOfTwo(-k))
 		rest = rest[len(block):]
 		packed = packed[1+2*len(block):]
@@ -125,6 +125,14 @@ const (
 	scaleMost  = 126
 	scaleBias  = 114
 )
+
+// checkScale returns an error unless a byte stands for the scale of a block.
+func checkScale(b byte) error {
+	if k := int(b) - scaleBias; k < scaleLeast || k > scaleMost {
+		return fmt.Errorf("compress: a block's scale is 2^%d; want an exponent of %d to %d", k, scaleLeast, scaleMost)
+	}
+	return nil
+}
 
 // scaleExponent returns the exponent of the scale that takes the largest finite
 // magnitude of a block into [2¹⁴, 2¹⁵), where nothing rounds to infinity.

@@ -167,8 +167,12 @@ func FuzzValues(f *testing.F) {
 		if block {
 			v.Form = FP16Block
 		}
-		if got, err := v.Unpack(n); err == nil && len(got) != n {
+		got, err := v.Unpack(n)
+		if err == nil && len(got) != n {
 			t.Errorf("%d numbers, want %d", len(got), n)
+		}
+		if refused := v.Check(v.Form, n); (err == nil) != (refused == nil) {
+			t.Errorf("unpacking: %v; checking: %v", err, refused)
 		}
 	})
 }
