@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -11,12 +12,13 @@ import (
 	"tandem/algo/table"
 )
 
-// rowShard is the numbers of one embedding PS. Only the PS's own lane touches it.
+// rowShard is the numbers of one embedding PS. Only the PS's own lane touches it, except for looked.
 type rowShard struct {
 	rows *table.Table
 	// reads holds, for every batch read and not yet put, how its rows were found,
-	// in the order of its signs.
-	reads map[batchName][]table.Found
+	// in the order of its signs. readsMu guards it.
+	reads   map[batchName][]table.Found
+	readsMu sync.Mutex
 	// missed counts, for every row gradient applied, the updates of the row
 	// since the read that the gradient was computed from.
 	missed metric.Histogram
@@ -40,8 +42,32 @@ func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
 	if err := s.rows.LookupStep(int(b.step), signs, values, found); err != nil {
 		return err
 	}
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
 	s.reads[b] = found
 	return nil
+}
+
+// looked returns the number of signs of the batch's read, if it was read and is not yet put. It may be called
+// beside the lane.
+func (s *rowShard) looked(b batchName) (signs int, known bool) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	found, known := s.reads[b]
+	return len(found), known
+}
+
+// takeRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
+// if the put is not of as many rows.
+func (s *rowShard) takeRead(b batchName, put route.Put) ([]table.Found, error) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	found, known := s.reads[b]
+	delete(s.reads, b)
+	if known && len(found) != len(put.Signs) {
+		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.rank, b.step, len(put.Signs), len(found))
+	}
+	return found, nil
 }
 
 // peek copies rows for evaluation. Rows that were never updated read as zeros,
@@ -55,8 +81,11 @@ const blockRows = 512
 
 // apply gives the rows of one rank's put their optimizer steps.
 func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
-	read := table.Read{Found: s.reads[b], Weight: s.weight, Missed: s.addMissed}
-	delete(s.reads, b)
+	found, err := s.takeRead(b, put)
+	if err != nil {
+		return err
+	}
+	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
 	var outcome table.Outcome
 	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.step)), read, s.grads)
 	return check(outcome)
@@ -87,12 +116,11 @@ func (s *rowShard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 
 // measure counts what the gradients of a put that others are merged with have
 // missed, unless the read is not known.
-func (s *rowShard) measure(b batchName, put route.Put) {
-	read, known := s.reads[b]
-	if !known {
-		return
+func (s *rowShard) measure(b batchName, put route.Put) error {
+	read, err := s.takeRead(b, put)
+	if err != nil || read == nil {
+		return err
 	}
-	delete(s.reads, b)
 	s.now = slices.Grow(s.now[:0], len(read))[:len(read)]
 	s.rows.UpdateCounts(put.Signs, s.now)
 	for i, f := range read {
@@ -100,6 +128,7 @@ func (s *rowShard) measure(b batchName, put route.Put) {
 			s.missed.Add(int(f.Missed(s.now[i])))
 		}
 	}
+	return nil
 }
 
 // applyStep gives the rows of all puts of a step, in rank order, their
@@ -116,7 +145,9 @@ func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, step
 		return nil
 	}
 	for rank, put := range puts {
-		s.measure(batchName{int32(rank), step}, put)
+		if err := s.measure(batchName{int32(rank), step}, put); err != nil {
+			return err
+		}
 	}
 	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))

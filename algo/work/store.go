@@ -69,6 +69,17 @@ func get[T any](s *Store, h role.Handle) T {
 	return v
 }
 
+// peek returns what a handle holds, if the store is not nil and holds it.
+func peek[T any](s *Store, h role.Handle) (v T, held bool) {
+	if s == nil {
+		return v, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, held = s.data[h].(T)
+	return v, held
+}
+
 // keepShard stores one PS's part, which came with a message, of a handle that
 // collects one part per PS.
 func keepShard[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
