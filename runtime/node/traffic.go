@@ -9,6 +9,7 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/algo/work"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/transport"
@@ -21,12 +22,28 @@ func (n *node) admit(m msg.Message, payload any) error {
 		return nil // Deliver drops it
 	}
 	if _, ok := payload.(wire.Chunk); !ok {
-		return role.Admit(n.cfg, m)
+		if err := role.Admit(n.cfg, m); err != nil {
+			return err
+		}
+		return n.performer.CheckPayload(nil, m, payload)
 	}
 	if n.sums == nil {
 		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
 	}
 	return nil
+}
+
+// limit returns the largest size that a frame may have.
+func (n *node) limit(h wire.Header) unit.Bytes {
+	switch {
+	case !n.isBuilt():
+		return unit.Bytes(h.Size) // Deliver drops it
+	case !h.Chunk():
+		return n.performer.FrameMax(h.Message)
+	case n.sums == nil:
+		return msg.HeaderBytes
+	}
+	return n.sums.FrameMax()
 }
 
 // isBuilt waits until the role can take messages. It returns false if the run fails first.
