@@ -3,13 +3,14 @@ package cluster
 import (
 	"fmt"
 
+	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 )
 
 // audit checks that roles and driver keep to the contract of package role:
-// credit windows, ownership of handles, conservation of bytes, a clock that
-// never goes back.
+// admissible messages, credit windows, ownership of handles, conservation of
+// bytes, a clock that never goes back.
 type audit struct {
 	world  *world
 	credit []*role.Credit
@@ -19,15 +20,15 @@ type audit struct {
 
 func newAudit(w *world) *audit {
 	a := &audit{world: w}
-	for range w.roles {
+	for range w.instances {
 		a.credit = append(a.credit, role.NewCredit(w.config))
 		a.held = append(a.held, map[role.Handle]bool{})
 	}
 	return a
 }
 
-// before is told of an input before a role is.
-func (a *audit) before(i int32, in role.Input) error {
+// input checks an input before the role takes it.
+func (a *audit) input(i int32, in *role.Input) error {
 	now := a.world.clock.Now()
 	if now < a.now {
 		return fmt.Errorf("cluster: the clock goes back from %v to %v", a.now, now)
@@ -38,25 +39,29 @@ func (a *audit) before(i int32, in role.Input) error {
 		a.credit[i].Received(in.Message)
 	case role.WorkDone:
 		for _, h := range role.Products(in.Work) {
-			a.held[i][h] = true
+			a.holds(i, h)
 		}
 	}
 	return nil
 }
 
-// after is told of every output.
-func (a *audit) after(i int32, in role.Input, o *role.Output) error {
-	switch o.Kind {
-	case role.Send:
-		return a.credit[i].Sent(o.Message)
-	case role.Keep:
-		a.held[i][role.PayloadHandle(in.Message)] = true
-	case role.Release:
-		if !a.held[i][o.Handle] {
-			return fmt.Errorf("cluster: %v releases %+v, which it does not hold", a.world.roles[i].Address(), o.Handle)
-		}
-		delete(a.held[i], o.Handle)
+// sends checks a message that a role sends.
+func (a *audit) sends(i int32, m msg.Message) error {
+	if err := role.Admit(a.world.config, m); err != nil {
+		return fmt.Errorf("cluster: %w", err)
 	}
+	return a.credit[i].Sent(m)
+}
+
+// holds notes that a role holds a handle.
+func (a *audit) holds(i int32, h role.Handle) { a.held[i][h] = true }
+
+// releases checks that a role holds what it releases.
+func (a *audit) releases(i int32, h role.Handle) error {
+	if !a.held[i][h] {
+		return fmt.Errorf("cluster: %v releases %+v, which it does not hold", a.world.instances[i].at, h)
+	}
+	delete(a.held[i], h)
 	return nil
 }
 
@@ -64,7 +69,7 @@ func (a *audit) after(i int32, in role.Input, o *role.Output) error {
 func (a *audit) end() error {
 	for i, held := range a.held {
 		if len(held) > 0 {
-			return fmt.Errorf("cluster: %v holds %d handles at the end", a.world.roles[i].Address(), len(held))
+			return fmt.Errorf("cluster: %v holds %d handles at the end", a.world.instances[i].at, len(held))
 		}
 	}
 	if w := a.world; w.sent != w.received {

@@ -1,23 +1,19 @@
 package cluster
 
 import (
+	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
 )
 
-// feed takes a bucket from a rank. When every rank has handed it over, its
-// all-reduce begins, or queues behind that of the bucket before.
-func (w *world) feed(o *role.Output) {
-	number := int(o.Work.Step)*len(w.config.Buckets) + int(o.Bucket)
-	w.fed[number]++
-	if w.fed[number] < w.config.Ranks {
-		return
-	}
-	i := w.open(task{kind: reducing, role: -1, work: o.Work, bucket: o.Bucket, bytes: o.Bytes})
-	w.reduction = append(w.reduction, i)
-	if len(w.reduction) == 1 {
+// startReduction begins the all-reduce of a bucket that every rank has handed over, or queues it behind that
+// of the bucket before.
+func (w *world) startReduction(step, bucket int32, bytes unit.Bytes) {
+	i := w.open(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
+	w.reducing.Push(i)
+	if w.reducing.Len() == 1 {
 		w.reducingSince = w.clock.Now()
 		w.proceed(i)
 	}
@@ -49,24 +45,29 @@ func (w *world) reduce(i int32) (ended bool) {
 		}
 		w.transfer(i, t.bytes, path...)
 	case 2:
-		work, bucket := t.work, t.bucket
-		w.close(i)
-		if w.numbers != nil {
-			w.numbers.Reduce(work.Step, bucket)
-		}
-		w.reduction = append(w.reduction[:0], w.reduction[1:]...)
-		w.reduced += now - w.reducingSince
-		if len(w.reduction) > 0 {
-			w.reducingSince = now
-			w.proceed(w.reduction[0])
-		}
-		for k := range w.ranks {
-			work.Rank = int32(k)
-			w.step(1+w.config.EmbeddingWorkers+w.config.ParameterServers+int32(k), role.Input{Kind: role.BucketReduced, Work: work, Bucket: bucket})
-		}
+		w.reduceDone(i)
 		return true
 	}
 	return false
+}
+
+// reduceDone gives every rank the bucket and begins the next reduction.
+func (w *world) reduceDone(i int32) {
+	step, bucket, now := w.tasks[i].work.Step, w.tasks[i].bucket, w.clock.Now()
+	w.close(i)
+	if w.numbers != nil {
+		w.numbers.Reduce(step, bucket)
+	}
+	w.reducing.Pop()
+	w.reduced += now - w.reducingSince
+	if w.reducing.Len() > 0 {
+		w.reducingSince = now
+		w.proceed(w.reducing.Front())
+	}
+	for rank := range w.config.Ranks {
+		to := w.indexOf(msg.Address{Role: msg.NNWorker, Index: rank})
+		w.step(to, role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+	}
 }
 
 // The terms of device.HierarchicalAllReduce: what is inside the servers, and

@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"tandem/algo/msg"
-	"tandem/algo/unit"
 	"tandem/sim/device"
-	"tandem/sim/engine"
 	"tandem/sim/fabric"
 )
 
@@ -19,12 +16,6 @@ type host struct {
 	turns *turns // of one machine's goroutines on its cores; nil: all share them at once
 	dirty bool   // a job started or ended since the last settlement
 	next  [2]timer
-}
-
-// timer is the pending event for the next end on a resource.
-type timer struct {
-	id engine.ID
-	at unit.Tick // 0: none is pending
 }
 
 // hostClass is what a host is for.
@@ -59,7 +50,7 @@ type place struct {
 // topology is who runs where.
 type topology struct {
 	hosts  []host
-	places []place // in the order of role.New
+	places []place // in the order of the roster
 	links  []fabric.Link
 	// servers hold the ranks, perServer on each.
 	servers, perServer int
@@ -143,23 +134,6 @@ func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32
 	}
 	t.hosts = append(t.hosts, h)
 	return int32(len(t.hosts) - 1)
-}
-
-// index returns the position of an address in role.New's order.
-func (t *topology) index(a msg.Address, workers, states, ranks, roles int) int32 {
-	switch a.Role {
-	case msg.EmbeddingWorker:
-		return 1 + a.Index
-	case msg.ParameterServer:
-		return 1 + int32(workers) + a.Index
-	case msg.NNWorker:
-		return 1 + int32(workers) + int32(states) + a.Index
-	case msg.DenseServer:
-		return 1 + int32(workers) + int32(states) + int32(ranks) + a.Index
-	case msg.Coordinator:
-		return int32(roles) - 1
-	}
-	return 0
 }
 
 // copies returns how often a message is sent and received on a place's host,

@@ -21,28 +21,23 @@ const (
 
 // send begins the delivery of a message.
 func (w *world) send(from int32, m msg.Message) {
-	w.messages += int64(w.everywhere(m))
-	w.sent += m.Bytes * unit.Bytes(w.everywhere(m))
-	t := task{kind: delivering, role: from, message: m}
+	to := w.indexOf(m.To)
+	many := max(w.places[from].everywhere, w.places[to].everywhere)
+	w.messages += int64(many)
+	w.sent += m.Bytes * unit.Bytes(many)
+	t := task{kind: delivering, role: from, to: to, many: int32(many), message: m}
 	if w.numbers != nil {
 		t.payload = w.numbers.Payload(m)
 	}
-	i := w.open(t)
-	w.proceed(i)
-}
-
-// everywhere is the number of like messages that one stands for.
-func (w *world) everywhere(m msg.Message) int {
-	return max(w.places[w.indexOf(m.From)].everywhere, w.places[w.indexOf(m.To)].everywhere)
+	w.proceed(w.open(t))
 }
 
 // deliver begins the present stage of a delivery and reports whether that was
 // the last.
 func (w *world) deliver(i int32) (ended bool) {
 	t := &w.tasks[i]
-	m := t.message
-	from, to := t.role, w.indexOf(m.To)
-	source, target := &w.places[from], &w.places[to]
+	m := &t.message
+	source, target := &w.places[t.role], &w.places[t.to]
 	remote := source.host != target.host
 	switch t.stage {
 	case copyFromDevice:
@@ -51,10 +46,10 @@ func (w *world) deliver(i int32) (ended bool) {
 			w.wait(i, end)
 		}
 	case sendCores:
-		w.handle(i, source, m, remote)
+		w.handle(i, source, remote)
 	case cross:
 		if remote && m.Kind.HasPayload() {
-			many := w.everywhere(m)
+			many := int(t.many)
 			w.transfer(i, m.Bytes,
 				fabric.Hop{Link: w.hosts[source.host].up, Multiplicity: source.copies(many)},
 				fabric.Hop{Link: w.hosts[target.host].down, Multiplicity: target.copies(many)})
@@ -64,17 +59,18 @@ func (w *world) deliver(i int32) (ended bool) {
 			w.wait(i, w.clock.Now()+w.prices.netWire.Latency)
 		}
 	case receiveCores:
-		w.handle(i, target, m, remote)
+		w.handle(i, target, remote)
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && w.prices.hostLink != nil {
 			_, end := w.ranks[m.Rank].copyIn.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
 			w.wait(i, end)
 		}
 	case hand:
+		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
 		w.handed = t.payload
+		w.received += m.Bytes * unit.Bytes(t.many)
 		w.close(i)
-		w.received += m.Bytes * unit.Bytes(w.everywhere(m))
-		w.step(to, role.Input{Kind: role.Received, Message: m})
+		w.step(to, in)
 		return true
 	}
 	return false
@@ -82,10 +78,12 @@ func (w *world) deliver(i int32) (ended bool) {
 
 // handle charges one end of a message: a fixed core time, and a copy of what
 // crosses a network. Inside one machine messages pass pointers.
-func (w *world) handle(i int32, at *place, m msg.Message, remote bool) {
+func (w *world) handle(i int32, at *place, remote bool) {
+	t := &w.tasks[i]
+	m := &t.message
 	cost := device.HostCost{Core: w.prices.messageTime}
 	if remote && m.Kind.HasPayload() {
 		cost = cost.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
 	}
-	w.charge(i, at.host, cost, 1, at.copies(w.everywhere(m)))
+	w.charge(i, at.host, cost, 1, at.copies(int(t.many)))
 }

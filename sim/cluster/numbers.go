@@ -57,7 +57,7 @@ func copies(k role.WorkKind) bool {
 
 // startNumbers begins the numbers of work at the start of its service.
 func (w *world) startNumbers(t *task) {
-	n, at, k := w.numbers, w.roles[t.role].Address(), t.work
+	n, at, k := w.numbers, w.instances[t.role].at, t.work
 	switch {
 	case n == nil:
 	case updates(k.Kind):

@@ -19,6 +19,8 @@ type task struct {
 	stage   int32
 	parts   int8      // of the stage, under way
 	role    int32     // the sender, the worker, or −1
+	to      int32     // the receiver
+	many    int32     // like messages that the message stands for
 	total   unit.Tick // kernels of a backward pass, all buckets
 	spent   unit.Tick // … of the buckets so far
 	message msg.Message

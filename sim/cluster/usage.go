@@ -36,7 +36,7 @@ func (w *world) eachResource(now unit.Tick, f func(name string, seconds float64)
 		f(copiesResource, r.copyOut.Busy(now).Seconds())
 	}
 	reduced := w.reduced
-	if len(w.reduction) > 0 {
+	if w.reducing.Len() > 0 {
 		reduced += now - w.reducingSince
 	}
 	f(allReduceResource, reduced.Seconds())

@@ -1,28 +1,10 @@
 package cluster
 
 import (
-	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
-
-// lanesOfRole is the number of queues of work that a role has.
-const lanesOfRole = 2
-
-// lane is the queue of a role's work that takes effect in the order of issue.
-// One piece at a time is done; the first is under way.
-type lane struct{ tasks []int32 }
-
-// enqueue adds work to its lane.
-func (w *world) enqueue(i int32, work role.Work) {
-	q := &w.lanes[int(i)*lanesOfRole+work.Kind.Lane()]
-	t := w.open(task{kind: working, role: i, work: work})
-	q.tasks = append(q.tasks, t)
-	if len(q.tasks) == 1 {
-		w.proceed(t)
-	}
-}
 
 // perform begins the present stage of work, and reports whether it was the
 // last. Work has one stage, but Backward one for every bucket.
@@ -63,25 +45,25 @@ func (w *world) begin(i int32, work role.Work) {
 	case role.Read:
 		host(p.read(w.stepSamples(work.Step)))
 	case role.ApplyStep:
-		host(p.applyStep(w.stepSamples(work.Step), w.stepRows(w.server(t.role), work.Step)))
+		host(p.applyStep(w.stepSamples(work.Step), w.stepRows(w.instances[t.role].at.Index, work.Step)))
 	case role.Split:
 		host(p.batch(work.Samples).split)
 	case role.ReadRows:
-		host(p.readRows(w.memberRows(w.server(t.role), work)))
+		host(p.readRows(w.memberRows(w.instances[t.role].at.Index, work)))
 	case role.Pool:
 		host(p.batch(work.Samples).pool)
 	case role.Merge:
 		host(p.merge(work.Samples, w.distinctRows(work)))
 	case role.Apply:
-		host(p.apply(w.memberRows(w.server(t.role), work)))
+		host(p.apply(w.memberRows(w.instances[t.role].at.Index, work)))
 	case role.Forward:
 		w.compute(i, times(p.batch(work.Samples).forward, w.slowdown(work)))
 	case role.Backward:
 		w.backward(i, times(p.batch(work.Samples).backward, w.slowdown(work)))
 	case role.ReadDense:
-		host(p.parameterHost.CopyCost(w.config.DenseServers[w.addressOf(t.role).Index]))
+		host(p.parameterHost.CopyCost(w.config.DenseServers[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
-		host(p.applyPush(w.config.DenseServers[w.addressOf(t.role).Index]))
+		host(p.applyPush(w.config.DenseServers[w.instances[t.role].at.Index]))
 	case role.Snapshot:
 		w.compute(i, p.device.Time(p.sweep(2))) // read, written
 	case role.Average:
@@ -116,7 +98,7 @@ func (w *world) compute(i int32, takes unit.Tick) {
 		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
 		return
 	}
-	_, end := w.ranks[w.rankOf(t.role)].kernels.Run(w.clock.Now(), takes)
+	_, end := w.ranks[t.work.Rank].kernels.Run(w.clock.Now(), takes)
 	w.wait(i, end)
 }
 
@@ -126,11 +108,11 @@ func (w *world) complete(i int32) {
 	t := &w.tasks[i]
 	r, work := t.role, t.work
 	result, err := w.outcome(t)
-	q := &w.lanes[int(r)*lanesOfRole+work.Kind.Lane()]
-	q.tasks = append(q.tasks[:0], q.tasks[1:]...)
+	lane := w.instances[r].lanes.Of(work.Kind)
+	lane.Pop()
 	w.close(i)
-	if len(q.tasks) > 0 {
-		w.proceed(q.tasks[0])
+	if lane.Len() > 0 {
+		w.proceed(lane.Front())
 	}
 	in := role.Input{Kind: role.WorkDone, Work: work, Result: result}
 	if err != nil {
@@ -160,5 +142,3 @@ func (w *world) result(work role.Work) role.Result {
 	}
 	return role.Result{}
 }
-
-func (w *world) addressOf(i int32) msg.Address { return w.roles[i].Address() }

@@ -20,17 +20,17 @@ type world struct {
 	prices  *prices
 	options *Options
 	config  *role.Config
-	roles   []role.Role
+	roster  role.Roster
 	clock   engine.Engine
 	net     *fabric.Fabric
 	netNext timer
 
+	instances []instance // in the order of the roster
 	tasks     []task
 	idle      []int32 // free places of tasks
-	lanes     []lane  // by role and lane
 	ranks     []rank
-	fed       []int32 // by step and bucket: ranks that have handed it over
-	reduction []int32 // tasks of buckets under reduction or waiting for it, in order
+	barrier   *role.Reduction
+	reducing  role.Queue[int32] // tasks of buckets under reduction or waiting for it
 	// reducingSince is when the first of them began, and reduced the time that
 	// the all-reduce worked before.
 	reducingSince, reduced unit.Tick
@@ -45,8 +45,9 @@ type world struct {
 	dirty       []int32 // hosts
 	ended       []device.Done
 	arrived     []fabric.Completion
-	finished    int32
-	busy        int // tasks under way
+	finished    int32     // ranks that have trained every step
+	progressed  unit.Tick // when a rank last had something to record
+	busy        int       // tasks under way
 	err         error
 	messages    int64
 	sent        unit.Bytes // headers included
@@ -67,16 +68,17 @@ const (
 	transferEnds int32 = iota
 	jobEnds            // Target is the host, A 0 for its cores and 1 for its memory
 	taskDue            // Target is the task
+	timerFires         // Target is the role
 )
 
 func newWorld(p *prices, cfg *role.Config, o *Options) *world {
 	w := &world{
 		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DenseServers)),
-		prices:   p, options: o, config: cfg, roles: role.New(cfg),
-		ranks: make([]rank, cfg.Ranks), fed: make([]int32, int(cfg.Steps)*len(cfg.Buckets)), ends: bucketEnds(p.layout),
+		prices:   p, options: o, config: cfg, roster: cfg.Roster(), ranks: make([]rank, cfg.Ranks),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: bucketEnds(p.layout),
 	}
+	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)
-	w.lanes = make([]lane, len(w.roles)*lanesOfRole)
 	if o.Observer != nil {
 		w.observers = append(w.observers, o.Observer)
 	}
@@ -87,7 +89,7 @@ func newWorld(p *prices, cfg *role.Config, o *Options) *world {
 // or of what is measured if nobody looks on.
 func (w *world) run() error {
 	w.measurement.start = w.usage() // unless steps warm up
-	for i := range w.roles {
+	for i := range w.instances {
 		w.step(int32(i), role.Input{Kind: role.Start})
 	}
 	if w.err == nil {
@@ -99,54 +101,17 @@ func (w *world) run() error {
 		return w.err
 	case w.measurement.over && !w.watched():
 		return nil
-	case w.finished < w.config.Ranks || w.busy > 0:
+	case !w.trained() || w.busy > 0:
 		return fmt.Errorf("cluster: after %v nothing can happen any more, but only %d of %d ranks have finished and %d tasks are open",
 			w.clock.Now(), w.finished, w.config.Ranks, w.busy)
 	}
-	for i := range w.roles {
+	for i := range w.instances {
 		w.step(int32(i), role.Input{Kind: role.Stop})
 	}
 	if w.err == nil && w.audit != nil {
 		w.err = w.audit.end()
 	}
 	return w.err
-}
-
-// step hands a role one input and takes in what it asks for.
-func (w *world) step(i int32, in role.Input) {
-	if w.audit != nil {
-		w.fail(w.audit.before(i, in))
-	}
-	w.out.Reset()
-	w.roles[i].Step(w.clock.Now(), in, &w.out)
-	for k := range w.out.List {
-		o := &w.out.List[k]
-		if w.audit != nil {
-			w.fail(w.audit.after(i, in, o))
-		}
-		switch o.Kind {
-		case role.Send:
-			w.send(i, o.Message)
-		case role.Do:
-			w.enqueue(i, o.Work)
-		case role.Feed:
-			w.feed(o)
-		case role.Keep:
-			if w.numbers != nil {
-				w.numbers.Keep(in.Message, w.handed)
-			}
-		case role.Release:
-			if w.numbers != nil {
-				w.numbers.Release(w.roles[i].Address(), o.Handle)
-			}
-		case role.Record:
-			w.observe(o.Event)
-		case role.Finished:
-			w.finished++
-		case role.Halt:
-			w.fail(o.Reason)
-		}
-	}
 }
 
 // fail stops the run with the first error.
@@ -163,6 +128,9 @@ func (w *world) watched() bool {
 }
 
 func (w *world) observe(r event.Record) {
+	if r.Role.Role == msg.NNWorker {
+		w.progressed = r.At
+	}
 	w.measurement.observe(w, r)
 	if w.measurement.over && !w.watched() {
 		w.clock.Stop()
@@ -196,6 +164,8 @@ func (w *world) Handle(e engine.Event) {
 		}
 	case taskDue:
 		w.part(e.Target)
+	case timerFires:
+		w.fire(e.Target)
 	}
 }
 
@@ -224,19 +194,6 @@ func (w *world) Settle(now unit.Tick) {
 	w.rearm(&w.netNext, at, ok, engine.Event{Class: transferEnds, Kind: transferEnds})
 }
 
-// rearm moves the event of a resource to where it belongs now.
-func (w *world) rearm(t *timer, at unit.Tick, ok bool, e engine.Event) {
-	if ok && t.at == at && t.id != (engine.ID{}) {
-		return
-	}
-	w.clock.Cancel(t.id)
-	*t = timer{}
-	if ok {
-		e.At = at
-		*t = timer{w.clock.Schedule(e), at}
-	}
-}
-
 // touch marks a host whose jobs changed.
 func (w *world) touch(i int32) {
 	if h := &w.hosts[i]; !h.dirty {
@@ -245,22 +202,14 @@ func (w *world) touch(i int32) {
 	}
 }
 
-// rankOf returns the rank of a role, or −1 if it is no NN worker.
-func (w *world) rankOf(i int32) int32 {
-	rank := i - 1 - w.config.EmbeddingWorkers - w.config.ParameterServers
-	if rank >= w.config.Ranks {
-		return -1
-	}
-	return max(-1, rank)
-}
-
-// server returns the index of a PS.
-func (w *world) server(i int32) int32 { return i - 1 - w.config.EmbeddingWorkers }
-
+// indexOf returns the number of a role.
 func (w *world) indexOf(a msg.Address) int32 {
-	c := w.config
-	return w.index(a, int(c.EmbeddingWorkers), int(c.ParameterServers), int(c.Ranks), len(w.roles))
+	i, _ := w.roster.Index(a)
+	return int32(i)
 }
+
+// trained reports whether every rank has trained every step.
+func (w *world) trained() bool { return w.finished == w.config.Ranks }
 
 // slowdown is the factor of a rank's kernels in a step: lognormal with mean 1.
 func (w *world) slowdown(k role.Work) float64 {

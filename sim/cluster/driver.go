@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"tandem/algo/event"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+	"tandem/sim/engine"
+)
+
+// instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the
+// role's outputs.
+type instance struct {
+	*world
+	index int32 // by the roster
+	at    msg.Address
+	role  role.Role
+	lanes role.LaneQueues[int32] // tasks; the first of a lane is under way
+	timer timer                  // of SetTimer
+}
+
+// newInstances makes the roles of a run.
+func newInstances(w *world) []instance {
+	roles := role.New(w.config)
+	list := make([]instance, len(roles))
+	for i, r := range roles {
+		list[i] = instance{world: w, index: int32(i), at: r.Address(), role: r}
+	}
+	return list
+}
+
+// step gives a role one input and performs its outputs.
+func (w *world) step(i int32, in role.Input) {
+	if w.audit != nil {
+		w.fail(w.audit.input(i, &in))
+	}
+	w.out.Reset()
+	n := &w.instances[i]
+	n.role.Step(w.clock.Now(), in, &w.out)
+	w.fail(role.Dispatch(&in, &w.out, n))
+}
+
+// Send implements role.Driver.
+func (n *instance) Send(m msg.Message) error {
+	if n.audit != nil {
+		if err := n.audit.sends(n.index, m); err != nil {
+			return err
+		}
+	}
+	n.send(n.index, m)
+	return nil
+}
+
+// Perform implements role.Driver. Work of a lane is done one after the other.
+func (n *instance) Perform(work role.Work) error {
+	lane := n.lanes.Of(work.Kind)
+	t := n.open(task{kind: working, role: n.index, work: work})
+	lane.Push(t)
+	if lane.Len() == 1 {
+		n.proceed(t)
+	}
+	return nil
+}
+
+// Feed implements role.Driver.
+func (n *instance) Feed(rank, step, bucket int32, bytes unit.Bytes) error {
+	complete, err := n.barrier.Feed(int(rank), step, bucket)
+	if complete {
+		n.startReduction(step, bucket, bytes)
+	}
+	return err
+}
+
+// Keep implements role.Driver.
+func (n *instance) Keep(m msg.Message) error {
+	if n.audit != nil {
+		n.audit.holds(n.index, role.PayloadHandle(m))
+	}
+	if n.numbers != nil {
+		n.numbers.Keep(m, n.handed)
+	}
+	return nil
+}
+
+// Release implements role.Driver.
+func (n *instance) Release(h role.Handle) error {
+	if n.audit != nil {
+		if err := n.audit.releases(n.index, h); err != nil {
+			return err
+		}
+	}
+	if n.numbers != nil {
+		n.numbers.Release(n.at, h)
+	}
+	return nil
+}
+
+// SetTimer implements role.Driver. When every rank has finished, no answer is waited for any more, and no
+// timer is set: else the run would never end.
+func (n *instance) SetTimer(at unit.Tick) error {
+	n.rearm(&n.timer, at, !n.trained(), engine.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
+	return nil
+}
+
+// Observe implements role.Driver.
+func (n *instance) Observe(e event.Record) error {
+	n.observe(e)
+	return nil
+}
+
+// Finish implements role.Driver.
+func (n *instance) Finish() error {
+	n.finished++
+	if n.trained() {
+		n.stopTimers()
+	}
+	return nil
+}
+
+// Halt implements role.Driver.
+func (n *instance) Halt(reason error) error { return reason }

@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// A timer that is set and never fires changes neither an instant nor a record, and it does not keep a run
+// going. One that fires has roles ask again: more is sent, and every law holds.
+func TestTimers(t *testing.T) {
+	for _, mode := range job.Modes()[1:] {
+		records := func(retry unit.Tick) (string, int64) {
+			j := training(mode, 4)
+			j.Retry = retry
+			d := digest{sha256.New()}
+			a := run(t, small(), j, Options{WarmUp: 5, Measured: 10, Observer: d, audit: true})
+			return string(d.Sum(nil)), a.Messages
+		}
+		never, sent := records(0)
+		if late, _ := records(unit.Minute); late != never {
+			t.Errorf("%s: a timer of a minute changes the run", mode)
+		}
+		short := 5 * unit.Millisecond
+		if mode == job.AsyncPS || mode == job.SSP {
+			short = 50 * unit.Millisecond // a push takes 40 ms
+		}
+		if _, resent := records(short); resent <= sent {
+			t.Errorf("%s: a timer of %v: %d messages a step, %d without", mode, short, resent, sent)
+		}
+	}
+}
+
+// Roles that ask again faster than dense PSs can answer bring the cluster down; the run says so.
+func TestFloodEnds(t *testing.T) {
+	j := training(job.AsyncPS, 4)
+	j.Retry = 5 * unit.Millisecond
+	_, err := Run(small(), j, tower(t), clicks(), Options{})
+	if err == nil || !strings.Contains(err.Error(), "roles ask again every 5ms, and answers take longer; set a longer retry") {
+		t.Error(err)
+	}
+}
+
+// deaf is a role that answers nothing.
+type deaf struct{ role.Role }
+
+func (deaf) Step(unit.Tick, role.Input, *role.Outputs) {}
+
+// A run in which nothing can happen any more ends with an error, though timers fire for ever.
+func TestStalledRunEnds(t *testing.T) {
+	for retry, want := range map[unit.Tick]string{
+		0:           "nothing can happen any more, but only 0 of 2 ranks have finished",
+		unit.Second: "no rank has done anything for 20",
+	} {
+		j := training(job.Hybrid, 2)
+		j.Retry, j.EmbeddingWorkers, j.ParameterServers = retry, 6, 1
+		w := clicks()
+		p := pricesOf(t, small(), &j, tower(t), &w)
+		p.states = 1
+		cfg, err := j.RoleConfig(p.layout, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		world := newWorld(p, cfg, &Options{})
+		world.measurement = newMeasurement(2, 8, cfg)
+		at := world.indexOf(msg.Address{Role: msg.ParameterServer})
+		world.instances[at].role = deaf{world.instances[at].role}
+		if err := world.run(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("retry after %v: error %v, want %q", retry, err, want)
+		}
+	}
+}
