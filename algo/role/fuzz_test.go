@@ -145,6 +145,23 @@ func playRole(t *testing.T, data []byte) {
 	for data = data[2:]; len(data) >= 8 && !v.halted; data = data[8:] {
 		v.next(t, data[:8])
 	}
+	switch v.state.Address().Role {
+	case msg.DataLoader, msg.EmbeddingWorker, msg.ParameterServer: // the others hold nothing once all ranks have finished
+		v.stop(t)
+	}
+}
+
+// stop lets the work in flight end and the role release all that it holds.
+func (v *victim) stop(t *testing.T) {
+	for lane := range v.work {
+		for v.work[lane].Len() > 0 {
+			v.step(t, v.work[lane].Pop())
+		}
+	}
+	v.step(t, role.Input{Kind: role.Stop})
+	for h := range v.held {
+		t.Fatalf("%v holds %+v after the run", v.state.Address(), h)
+	}
 }
 
 // next lets one thing happen to the role: eight bytes say which.

@@ -65,7 +65,10 @@ func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
 		for _, r := range p.lookups {
 			out.release(ShardSigns, r.rank, r.step)
 		}
-		p.lookups = nil
+		for _, r := range p.puts { // of a step that other ranks never reached
+			out.release(ShardGrads, r.rank, r.step)
+		}
+		p.lookups, p.puts = nil, nil
 	}
 }
 
