@@ -93,7 +93,7 @@ func (p *player) stalled() error {
 		case in.Kind != role.Received:
 		case !sent[in.Message]:
 			c = 0
-		case len(a.mail.parcels[in.Message]) > 0:
+		case len(a.mail.parcels[in.Message.Rank][in.Message]) > 0:
 			c = 1
 		}
 		if found == nil || c < class || c == class && a.before(found) {
@@ -140,7 +140,7 @@ func (p *player) toCome() map[msg.Message]bool {
 // missing says in what the message that a role waits for differs from those that were sent to it.
 func (a *actor) missing() *disagreement {
 	m := a.next.Input.Message
-	if sent := a.mail.parcels[m]; len(sent) > 0 {
+	if sent := a.mail.parcels[m.Rank][m]; len(sent) > 0 {
 		last := sent[len(sent)-1]
 		return &disagreement{"payload", fmt.Sprintf("%016x", a.next.Payload), fmt.Sprintf("%016x (fingerprints)", last.print)}
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	batchSize = 16
-	steps     = 8
+	steps     = 12
 )
 
 // samples is a source of random samples: one slot of one id, one numeric feature.

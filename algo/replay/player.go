@@ -47,7 +47,7 @@ type actor struct {
 	store   *work.Store
 	next    *Step // nil at the end
 	waiting bool  // the cause of next does not exist yet
-	mail    mailbox
+	mail    *mailbox
 	// results are the inputs that follow from work asked for, and reduced those that follow from all-reduces.
 	results role.LaneQueues[role.Input]
 	reduced role.Queue[role.Input]
@@ -65,14 +65,41 @@ func newPlayer(cfg *role.Config, readers []*Reader, p *work.Performer, observers
 	}
 	for i, state := range role.New(cfg) {
 		pl.actors = append(pl.actors, &actor{
-			state: state, reader: readers[i], store: work.NewStore(), mail: newMailbox(cfg.Retry == 0),
+			state: state, reader: readers[i], store: work.NewStore(), mail: newMailbox(cfg),
 		})
 	}
 	return pl
 }
 
+// survey reads every stream once, before the replay: it notes which messages arrive late, and finds what
+// is damaged or cut short before anything is computed.
+func (p *player) survey() error {
+	for _, a := range p.actors {
+		for {
+			s, err := a.reader.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if s.Input.Kind == role.Received {
+				a.mail.announce(s.Input.Message)
+			}
+		}
+		a.mail.begin()
+		if err := a.reader.rewind(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // play replays everything.
 func (p *player) play() (Report, error) {
+	if err := p.survey(); err != nil {
+		return p.report, err
+	}
 	for _, a := range p.actors {
 		if err := p.advance(a); err != nil {
 			return p.report, err

@@ -16,9 +16,10 @@ import (
 
 // Reader reads the stream of one role.
 type Reader struct {
-	r      io.Reader
+	r      io.ReadSeeker
 	name   string
 	header Header
+	first  mark // behind the header
 	crc    uint32
 	block  int   // number of the one in hand, for errors
 	offset int64 // in the stream, of what is read next
@@ -29,9 +30,15 @@ type Reader struct {
 	end    *end // once it is read
 }
 
-// NewReader reads the head of a stream. The name stands in errors, which wrap
+// mark is a place between two blocks of a stream.
+type mark struct {
+	offset int64
+	crc    uint32
+}
+
+// NewReader reads the head of a stream, which begins where r is. A replay reads the rest twice. The name stands in errors, which wrap
 // ErrFormat, ErrCutShort, ErrDamaged or the error of r.
-func NewReader(r io.Reader, name string) (*Reader, error) {
+func NewReader(r io.ReadSeeker, name string) (*Reader, error) {
 	reader := &Reader{r: r, name: name}
 	if err := reader.readTitle(); err != nil {
 		return nil, err
@@ -43,7 +50,17 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	if kind != headerBlock {
 		return nil, reader.fault(ErrDamaged, "it does not begin with its header")
 	}
+	reader.first = mark{reader.offset, reader.crc}
 	return reader, reader.readHeader(body)
+}
+
+// rewind goes back to the first step.
+func (r *Reader) rewind() error {
+	if _, err := r.r.Seek(r.first.offset-r.offset, io.SeekCurrent); err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	*r = Reader{r: r.r, name: r.name, header: r.header, first: r.first, offset: r.first.offset, crc: r.first.crc, block: 1}
+	return nil
 }
 
 // readHeader reads the body of the first block.
