@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,15 @@ func TestOtherFormats(t *testing.T) {
 		if _, _, err := read([]byte(c.stream)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q: %v, want %q", c.stream, err, c.want)
 		}
+	}
+	first, err := os.ReadFile("testdata/first-format.recording") // of an EW, by the release before this format
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a file: not a recording that this Tandem reads: it is in version 1 of the format, " +
+		"this Tandem reads version 2: replay it with the Tandem that recorded it, or record the run again"
+	if _, _, err := read(first); !errors.Is(err, ErrFormat) || err.Error() != want {
+		t.Errorf("the first format: %v, want %s", err, want)
 	}
 	defer func(own uint64) { shape = own }(shape)
 	shape++

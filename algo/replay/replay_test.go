@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -361,6 +362,58 @@ func TestStreamsOfOneRun(t *testing.T) {
 	} {
 		if _, err := New(cfg.Rule, c.readers); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// withDigest returns a stream whose role ended with other parameters.
+func withDigest(t *testing.T, stream []byte) (*Reader, uint64) {
+	t.Helper()
+	all, r, err := read(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed bytes.Buffer
+	w, err := NewWriter(&changed, r.Header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if err := w.add(s.Now, &s.Input, s.Payload, s.outputs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(r.end.Digest ^ 1); err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewReader(bytes.NewReader(changed.Bytes()), r.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again, r.end.Digest
+}
+
+// The parameters of every role are compared at the end: rows of each embedding PS, the network of each rank
+// and the shard of each dense PS.
+func TestParametersOfEveryRoleAreCompared(t *testing.T) {
+	for _, mode := range modes() {
+		cfg, p := setup(t, mode, 0)
+		w := record(t, cfg, p, 1, trouble{})
+		for i, h := range w.homes {
+			at := h.state.Address()
+			recording := w.recording(t, nil)
+			var digest uint64
+			recording.readers[i], digest = withDigest(t, h.stream.Bytes())
+			_, again := setup(t, mode, 0)
+			_, err := recording.Replay(again)
+			want := fmt.Sprintf("%v, step %d: parameters at the end: recorded %016x, replayed %016x", at, steps-1, digest^1, digest)
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", mode, err, want)
+			}
+			holds := at.Role == msg.ParameterServer || at.Role == msg.NNWorker || at.Role == msg.DenseServer
+			if holds != (digest != 0) {
+				t.Errorf("%s: %v ended with digest %016x", mode, at, digest)
+			}
 		}
 	}
 }
