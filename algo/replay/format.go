@@ -63,6 +63,9 @@ var (
 // Header says whose stream it is, and of which run.
 type Header struct {
 	Role msg.Address
+	// Incarnation is the one that the stream begins with: 0 unless the role's process was killed and came back.
+	// Injected crashes are in the stream itself.
+	Incarnation uint32
 	// Job is the resolved job of the run, as YAML; this package does not look
 	// into it. All streams of a run have the same.
 	Job []byte

@@ -221,10 +221,14 @@ func (r *Reader) bodyStart(body []byte) int64 { return r.offset - 4 - int64(len(
 
 // ended is the error of a stream that ends too early.
 func (r *Reader) ended(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return r.fault(ErrCutShort, "it ends after %d inputs without an end mark; its process did not finish, or was not copied whole", r.inputs)
+	const why = "the process was killed, the run failed, or the file was not copied whole"
+	switch {
+	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: %w", r.name, err)
+	case r.header.Config.Ranks == 0:
+		return r.fault(ErrCutShort, "it ends before it says which role it is of; %s", why)
 	}
-	return fmt.Errorf("%s: %w", r.name, err)
+	return r.fault(ErrCutShort, "%v has no end mark after its %d inputs; %s", r.header.Role, r.inputs, why)
 }
 
 func (r *Reader) fault(kind error, format string, args ...any) error {

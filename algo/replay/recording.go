@@ -22,7 +22,8 @@ type Recording struct {
 }
 
 // New puts the streams of a run together. The rule is that of their job. Errors
-// say which stream is missing, is there twice or belongs to another run.
+// say which stream is missing, is there twice, belongs to another run or begins
+// after its process was killed.
 func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if len(readers) == 0 {
 		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
@@ -32,6 +33,10 @@ func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	for _, r := range readers {
 		at := r.header.Role
 		switch {
+		case r.header.Incarnation > 0:
+			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, because its process was killed and came back, "+
+				"and the end of what it did before is lost; only crashes that the job's faults inject can be replayed",
+				r.name, ErrCutShort, at, r.header.Incarnation)
 		case byRole[at] != nil:
 			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name, at)
 		case !bytes.Equal(r.header.Job, first.header.Job) || !sameConfig(&r.header.Config, &first.header.Config):

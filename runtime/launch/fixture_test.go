@@ -97,7 +97,7 @@ func (s setting) recorder() (live.Recorder, error) {
 // panics is a recorder that panics at the 20th input of a role.
 type panics struct{}
 
-func (panics) Open(msg.Address, *role.Config) (live.Log, error) { return new(panicLog), nil }
+func (panics) Open(msg.Address, uint32, *role.Config) (live.Log, error) { return new(panicLog), nil }
 
 type panicLog struct{ inputs int }
 

@@ -9,8 +9,9 @@ import (
 // Recorder keeps what happens to the roles of a run, so that it can be
 // replayed.
 type Recorder interface {
-	// Open is called once for every role of this process, before its first input.
-	Open(at msg.Address, cfg *role.Config) (Log, error)
+	// Open is called once for every role of this process, before its first input, which starts an
+	// incarnation: 0 unless the role's process comes back after another that was killed.
+	Open(at msg.Address, incarnation uint32, cfg *role.Config) (Log, error)
 }
 
 // Log keeps what happens to one role. Its methods are called by one goroutine
@@ -31,7 +32,7 @@ func (r *run) record(recorder Recorder) error {
 	}
 	for _, n := range r.local {
 		var err error
-		if n.log, err = recorder.Open(n.at, r.cfg); err != nil {
+		if n.log, err = recorder.Open(n.at, r.options.Incarnation, r.cfg); err != nil {
 			return err
 		}
 	}

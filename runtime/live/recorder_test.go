@@ -34,7 +34,7 @@ type page struct {
 
 var errFull = errors.New("disk is full")
 
-func (n *notebook) Open(at msg.Address, cfg *role.Config) (Log, error) {
+func (n *notebook) Open(at msg.Address, _ uint32, cfg *role.Config) (Log, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.pages[at] != nil || cfg == nil {

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"tandem/algo/metric"
 	"tandem/algo/msg"
@@ -41,15 +40,20 @@ func Create(path string, job []byte) (*Folder, error) {
 	return &Folder{path: path, job: job}, nil
 }
 
-// Open implements live.Recorder. It refuses to write over a file.
-func (f *Folder) Open(at msg.Address, cfg *role.Config) (live.Log, error) {
-	name := strings.ReplaceAll(strings.ToLower(at.String()), " ", "-") + extension
+// Open implements live.Recorder. It refuses to write over a file: a process that comes back after another
+// that was killed records its role into a file of its own, whose name has the incarnation.
+func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (live.Log, error) {
+	name := fmt.Sprintf("%s-%d", at.Role.Key(), at.Index)
+	if incarnation > 0 {
+		name += fmt.Sprintf(".incarnation-%d", incarnation)
+	}
+	name += extension
 	file, err := os.OpenFile(filepath.Join(f.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	f.files = append(f.files, file)
-	log, err := replay.NewWriter(file, replay.Header{Role: at, Job: f.job, Config: *cfg})
+	log, err := replay.NewWriter(file, replay.Header{Role: at, Incarnation: incarnation, Job: f.job, Config: *cfg})
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}

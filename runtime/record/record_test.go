@@ -15,8 +15,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
+	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/replay"
 	"tandem/algo/rng"
@@ -245,6 +247,82 @@ func TestFailedRunIsCutShort(t *testing.T) {
 			t.Error(err)
 		}
 		err = nil
+	}
+}
+
+// A process that is killed loses the end of its recording. A replay says so at once, and whose it is.
+func TestKilledProcessIsNamed(t *testing.T) {
+	source := newRows(10, 32, 1)
+	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
+	name := filepath.Join(folder, "embedding-worker-1"+extension)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{len(text) - 1, len(text) / 2} {
+		if err := os.WriteFile(name, text[:size], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var first records
+		recording, _ := mustLoad(t, folder)
+		_, err := recording.Events(&first)
+		const want = "embedding-worker-1.recording: the recording is cut short: embedding worker 1 has no end mark after its "
+		if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) || first > 0 {
+			t.Errorf("%d of %d bytes: %v after %d records, want %s", size, len(text), err, first, want)
+		}
+	}
+	if err := os.WriteFile(name, text[:30], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(folder); !errors.Is(err, replay.ErrCutShort) || !strings.Contains(err.Error(), "embedding-worker-1.recording: ") {
+		t.Error(err)
+	}
+}
+
+// records counts them.
+type records int
+
+func (r *records) Observe(event.Record) { *r++ }
+
+// A process that comes back after another that was killed leaves that one's recording alone, and says why
+// neither can be replayed.
+func TestProcessThatCameBackIsRefused(t *testing.T) {
+	source := newRows(5, 32, 1)
+	training := small(job.Hybrid, 1)
+	folder, _ := mustRecord(t, training, source)
+	files, err := Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := files.Readers[0].Header()
+	files.Close()
+	f, err := Create(folder, header.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
+	if _, err := f.Open(at, 0, &header.Config); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the recording of the first process: %v", err)
+	}
+	log, err := f.Open(at, 1, &header.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.Finish(0), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if files, err = Load(folder); err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	rule, err := training.Rule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = replay.New(rule, files.Readers)
+	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding worker 1 begins as incarnation 1"
+	if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 
