@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"slices"
 
 	"tandem/algo/msg"
@@ -32,16 +33,28 @@ type Parcel struct {
 	Delay   unit.Tick // before it enters the network, beyond whatever the driver takes to deliver
 }
 
-// Counts is the number of messages that a plan has touched.
+// Counts is what a plan has done to a run: numbers of messages, and of crashes.
 type Counts struct {
-	Sent, Dropped, Duplicated, Delayed, Held int64
+	Sent       int64 `json:"sent"` // by the roles, before any fault
+	Dropped    int64 `json:"dropped"`
+	Duplicated int64 `json:"duplicated"`
+	Delayed    int64 `json:"delayed"`
+	Held       int64 `json:"held"`    // copies that waited for later messages to overtake them
+	Crashes    int64 `json:"crashes"` // counted by the driver, not by an Injector
 }
 
 // Add returns the sum of two counts.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{
 		c.Sent + o.Sent, c.Dropped + o.Dropped, c.Duplicated + o.Duplicated, c.Delayed + o.Delayed, c.Held + o.Held,
+		c.Crashes + o.Crashes,
 	}
+}
+
+// String returns the counts as reports print them.
+func (c Counts) String() string {
+	return fmt.Sprintf("of %d messages %d lost, %d duplicated, %d delayed, %d held back; crashes: %d",
+		c.Sent, c.Dropped, c.Duplicated, c.Delayed, c.Held, c.Crashes)
 }
 
 // NewInjector returns the injector of one incarnation of a role.

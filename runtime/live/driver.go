@@ -12,7 +12,11 @@ func (n *node) Send(m msg.Message) error {
 	if err := n.credit.Sent(m); err != nil {
 		return err
 	}
-	return n.run.deliver(m, n.run.performer.Payload(n.store, m))
+	payload := n.run.performer.Payload(n.store, m)
+	if n.outbox != nil {
+		return n.outbox.send(m, payload)
+	}
+	return n.run.deliver(m, payload)
 }
 
 // Perform implements role.Driver.

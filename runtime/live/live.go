@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -27,6 +28,9 @@ type Options struct {
 	// InTurn has one piece of work done at a time in this process, so that a Stopwatch
 	// learns what each takes by itself, however many cores there are.
 	InTurn bool
+	// Faults, if not nil, are injected into the messages that the roles of this process send to other roles,
+	// and crash them. Retry of the configuration must be above 0 then. All-reduces have no faults.
+	Faults *fault.Plan
 	// Incarnation is how often the roles of this process have crashed before: they start with it.
 	Incarnation uint32
 	// BeforeStep, if not nil, is called before rank 0's forward pass of every
@@ -43,7 +47,7 @@ type Options struct {
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
 func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) error {
-	part, err := NewPart(cfg, p, o, everywhere, nil)
+	part, err := NewPart(cfg, p, o, Everywhere, nil)
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,9 @@ type run struct {
 	elsewhere Elsewhere // nil if all roles are here
 	options   Options
 	start     time.Time
-	ended     context.Context // of the run
+	ended     context.Context    // of the run
+	sending   context.Context    // ends before
+	hush      context.CancelFunc // ends sending
 	fail      context.CancelCauseFunc
 	turn      *sync.Mutex // held while work is done; nil: no turns
 	roster    role.Roster
@@ -81,6 +87,7 @@ func newRun(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addres
 		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
+	r.sending, r.hush = context.WithCancel(r.ended)
 	r.clock = newClock(r.now)
 	if o.InTurn {
 		r.turn = new(sync.Mutex)
@@ -116,7 +123,7 @@ func (r *run) deliver(m msg.Message, payload any) error {
 		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
 		return nil
 	}
-	return r.elsewhere.Send(r.ended, m, payload)
+	return r.elsewhere.Send(r.sending, m, payload)
 }
 
 // bucket is one all-reduce.
@@ -135,6 +142,7 @@ func (r *run) drive() error {
 	}
 	err := r.await()
 	r.clock.close()
+	r.hush() // a delayed message may be under way
 	for _, n := range r.local {
 		n.close()
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -29,7 +30,11 @@ type node struct {
 	working     int    // pieces of work asked for and not reported
 	timer       uint64 // the number of the latest timer that was set
 	payload     any    // of the message being handled
+	away        bool   // until Start
 	stopping    bool   // Stop waits for the work in flight
+	crashes     fault.Schedule
+	outbox      *outbox // nil: the run has no faults
+	injected    fault.Counts
 }
 
 // delivery is one input, with the payload of its message if it has one.
@@ -51,13 +56,16 @@ type task struct {
 func newNode(r *run, state role.Role) *node {
 	n := &node{
 		run: r, at: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
-		store: work.NewStore(), credit: role.NewCredit(r.cfg),
+		store: work.NewStore(), credit: role.NewCredit(r.cfg), away: true,
 	}
 	n.incarnation.Store(r.options.Incarnation)
+	if f := r.options.Faults; f != nil && f.Any() {
+		n.crashes, n.outbox = f.Schedule(n.at), newOutbox(r, n.at, r.options.Incarnation)
+	}
 	for i := range n.lanes {
 		n.lanes[i] = newQueue[task]()
 	}
-	n.inbox.push(delivery{input: role.Input{Kind: role.Start, Incarnation: r.options.Incarnation}})
+	n.inbox.push(delivery{input: n.startInput()})
 	return n
 }
 
@@ -99,25 +107,46 @@ func (n *node) loop() {
 	}
 }
 
-// handle hands a delivery to the role, unless it comes too late. Stop waits for the work in flight; from
-// then on messages and timers come too late, because every rank has finished.
+// handle hands a delivery to the role, unless it comes too late or the role crashes instead.
 func (n *node) handle(d *delivery, out *role.Outputs) error {
-	switch d.input.Kind {
-	case role.Stop:
+	switch {
+	case d.input.Kind == role.Stop:
 		n.stopping = true
-		return nil
-	case role.Received:
-		if n.stopping {
+		if !n.away {
 			return nil
 		}
-	case role.TimerFired:
-		if n.stopping || d.of != n.timer {
-			return nil // it has been set again
+		d.input = n.startInput() // so that a recording shows the crash
+	case n.late(d):
+		return nil
+	case !n.stopping:
+		if away, due := n.crashes.Due(d.input.Step()); due {
+			n.crash(away)
+			return nil
 		}
+	}
+	switch d.input.Kind {
+	case role.Start:
+		n.away = false
 	case role.WorkDone, role.WorkFailed:
 		n.working--
 	}
 	return n.step(d, out)
+}
+
+// late reports whether a delivery comes too late: for a role that is away, about what a crash or a later
+// timer has made void, or when every rank has finished.
+func (n *node) late(d *delivery) bool {
+	switch d.input.Kind {
+	case role.Start:
+		return false
+	case role.Received:
+		return n.away || n.stopping
+	case role.TimerFired:
+		return n.stopping || d.of != n.timer
+	case role.WorkPart, role.WorkDone, role.WorkFailed:
+		return d.of != uint64(n.incarnation.Load())
+	}
+	return n.away
 }
 
 // step hands one input to the role and performs what it asks for.
@@ -147,6 +176,9 @@ func (n *node) perform(lane *queue[task]) {
 		if t.look != nil {
 			t.look()
 			continue
+		}
+		if t.of != n.incarnation.Load() {
+			continue // the role has crashed since
 		}
 		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, of: uint64(t.of)}
 		if d.input.Result, d.input.Reason = n.do(t); d.input.Reason != nil {

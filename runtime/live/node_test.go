@@ -29,7 +29,7 @@ func (g rogue) Step(_ unit.Tick, in role.Input, out *role.Outputs) {
 func runRogue(t *testing.T, outputs ...role.Output) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
-		r := newRun(cfg, p, Options{}, everywhere, nil)
+		r := newRun(cfg, p, Options{}, Everywhere, nil)
 		worker := r.node(msg.Address{Role: msg.NNWorker})
 		worker.state = rogue{worker.state, outputs}
 		defer r.fail(nil)
@@ -61,7 +61,7 @@ func TestHaltGivesItsReason(t *testing.T) {
 // A handle that nobody releases is found when the run is over.
 func TestLeakIsReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
-	r := newRun(cfg, p, Options{}, everywhere, nil)
+	r := newRun(cfg, p, Options{}, Everywhere, nil)
 	defer r.fail(nil)
 	if err := r.checkLeaks(); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,11 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/work"
@@ -13,8 +15,8 @@ import (
 // Part is those roles of a run that are in this process.
 type Part struct{ run *run }
 
-// everywhere is where roles are if there is one process.
-func everywhere(msg.Address) bool { return true }
+// Everywhere says that all roles are in this process.
+func Everywhere(msg.Address) bool { return true }
 
 // Elsewhere is the roles of a run that are in other processes. The context of
 // its methods ends when the run fails; then they return soon.
@@ -37,6 +39,9 @@ func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Addre
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
+		return nil, errors.New("live: faults lose messages; set retry above 0")
+	}
 	r := newRun(cfg, p, o, here, elsewhere)
 	return &Part{r}, r.record(o.Recorder)
 }
@@ -51,6 +56,17 @@ func (p *Part) Run(ctx context.Context, start time.Time) error {
 		return err
 	}
 	return p.run.endRecord()
+}
+
+// Injected returns what Options.Faults has done in this process, once Run has returned.
+func (p *Part) Injected() (sum fault.Counts) {
+	for _, n := range p.run.local {
+		sum = sum.Add(n.injected)
+		if n.outbox != nil {
+			sum = sum.Add(n.outbox.close())
+		}
+	}
+	return sum
 }
 
 // Deliver hands a message from elsewhere to its receiver, which must be here.

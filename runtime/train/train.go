@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/pace"
@@ -37,6 +38,8 @@ type Result struct {
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
 	MissedUpdates metric.Histogram
+	// Faults is what the faults of the training have done; sequential training has no messages and no faults.
+	Faults fault.Counts
 	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
 	// equal bits, equal digests, however many PSs held the rows. Where several roles
 	// hold the dense network between them, its digest folds theirs.
@@ -188,10 +191,16 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	evaluation := p.NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	if err := live.Run(ctx, cfg, p, live.Options{Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep}); err != nil {
+	part, err := live.NewPart(cfg, p, live.Options{
+		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep, Faults: &t.Faults,
+	}, live.Everywhere, nil)
+	if err != nil {
 		return nil, err
 	}
-	result.Wall, result.MissedUpdates = time.Since(e.start), p.Missed()
+	if err := part.Run(ctx, time.Now()); err != nil {
+		return nil, err
+	}
+	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), p.Missed(), part.Injected()
 	result.fingerprint(p.DenseDigest(), p.Tables())
 	return &trained{evaluation, p}, result.measured(cfg, meter)
 }

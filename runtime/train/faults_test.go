@@ -1,0 +1,201 @@
+package train
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/algo/event"
+	"tandem/algo/fault"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+)
+
+var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode, in real time")
+
+const (
+	// longestStep is the most that a step may take, whatever the faults.
+	longestStep = 5 * unit.Second
+	// lossy are the faults of messages that every mode must stand.
+	lossy = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms"
+)
+
+// audit checks that every put has one outcome, and measures steps.
+type audit struct {
+	touched, applied map[put]int         // by put: how often it was routed, and applied
+	last             map[int32]unit.Tick // by rank: when its latest step ended
+	longest          unit.Tick           // from the end of a rank's step to that of the next
+}
+
+// put names the row gradients of a batch for one PS.
+type put struct{ server, rank, step int32 }
+
+func newAudit() *audit {
+	return &audit{map[put]int{}, map[put]int{}, map[int32]unit.Tick{}, 0}
+}
+
+// Observe implements event.Observer.
+func (a *audit) Observe(r event.Record) {
+	switch {
+	case r.Kind == event.BatchRouted:
+		for server, rows := range r.Rows {
+			if rows > 0 {
+				a.touched[put{int32(server), r.Rank, r.Step}]++
+			}
+		}
+	case r.Kind == event.PutApplied && r.Role.Role == msg.ParameterServer:
+		a.applied[put{r.Role.Index, r.Rank, r.Step}]++
+	case r.Kind == event.DenseApplied:
+		a.longest = max(a.longest, r.At-a.last[r.Rank])
+		a.last[r.Rank] = r.At
+	}
+}
+
+// check reports puts without an outcome or with several, and steps that took too long.
+func (a *audit) check(t *testing.T, batches int) {
+	t.Helper()
+	if len(a.touched) < batches {
+		t.Errorf("%d puts of %d batches", len(a.touched), batches)
+	}
+	for p := range a.touched {
+		if a.applied[p] == 0 {
+			t.Errorf("the put of rank %d, step %d on PS %d is never applied", p.rank, p.step, p.server)
+		}
+	}
+	for p, n := range a.applied {
+		if n != 1 {
+			t.Errorf("the put of rank %d, step %d on PS %d is applied %d times", p.rank, p.step, p.server, n)
+		}
+	}
+	if a.longest > longestStep {
+		t.Errorf("a step took %v, want at most %v", a.longest, longestStep)
+	}
+}
+
+// faultRuns trains every mode that a plan fits with several seeds of its faults: two in the time of a bubble,
+// where a goroutine that is left fails the test, or with -long twenty in real time, and 100 steps. Each run
+// must come to its end, within its bounds and holding nothing, or Run fails; sync must train the bits of
+// sequential training.
+func faultRuns(t *testing.T, faults string, plan func(training *job.Training) bool) {
+	steps, seeds := 30, uint64(2)
+	in := synctest.Test
+	if *long {
+		steps, seeds = 100, 20
+		in = func(t *testing.T, run func(*testing.T)) { run(t) }
+	}
+	r := newRows(64*steps, 64, 4, 1)
+	want := mustRun(t, small(job.Sequential, 4), r)
+	for _, mode := range job.Modes() {
+		if mode == job.Sequential {
+			continue
+		}
+		var injected fault.Counts
+		var longest unit.Tick
+		var wall time.Duration
+		for seed := range seeds {
+			training := small(mode, 4)
+			var err error
+			if training.Faults, err = fault.Parse(fmt.Sprintf("%s,seed=%d", faults, seed)); err != nil {
+				t.Fatal(err)
+			}
+			if !plan(&training) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %d", mode, seed), func(t *testing.T) {
+				in(t, func(t *testing.T) {
+					a := newAudit()
+					got, err := Run(t.Context(), training, r, r.all, Options{Observer: a})
+					if err != nil {
+						t.Fatalf("%s: %v", training.Faults, err)
+					}
+					a.check(t, steps*training.Ranks)
+					if mode == job.Sync && (got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest) {
+						t.Errorf("%s: not the bits of sequential training", training.Faults)
+					}
+					if got.Faults.Crashes != int64(len(training.Faults.Crashes)) {
+						t.Errorf("%d crashes, want those of %s", got.Faults.Crashes, training.Faults)
+					}
+					injected, longest, wall = injected.Add(got.Faults), max(longest, a.longest), max(wall, got.Wall)
+				})
+			})
+		}
+		if injected.Sent > 0 {
+			t.Logf("%s: %v; longest run %v, longest step %v", mode, injected, wall, longest)
+		}
+	}
+}
+
+// Messages that are lost, repeated, late and out of order change when things happen, and nothing else.
+func TestLossyRunsEnd(t *testing.T) {
+	faultRuns(t, lossy, func(*job.Training) bool { return true })
+}
+
+// Each role that can restart crashes twice, the second time for longer, among lossy messages: whatever it
+// has lost comes back. With -long it crashes in each of the first 20 steps of as many runs.
+func TestCrashedRolesComeBack(t *testing.T) {
+	for _, at := range []msg.Address{
+		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader}, {Role: msg.Coordinator},
+	} {
+		t.Run(at.String(), func(t *testing.T) {
+			faultRuns(t, lossy, func(training *job.Training) bool {
+				if at.Role == msg.Coordinator && training.Mode != job.SSP {
+					return false
+				}
+				training.Faults.Crashes = []fault.Crash{
+					{Role: at.Role, Index: at.Index, Step: int32(training.Faults.Seed)},
+					{Role: at.Role, Index: at.Index, Step: 20, Away: 2 * unit.Second},
+				}
+				return true
+			})
+		})
+	}
+}
+
+// A role that is away at the end comes back to stop: whoever waits for the run does not wait for the role.
+func TestCrashAtTheEndOfARun(t *testing.T) {
+	r := newRows(64*10, 64, 4, 1)
+	for _, mode := range []string{job.Sync, job.SSP} {
+		synctest.Test(t, func(t *testing.T) {
+			training := small(mode, 2)
+			training.Faults.Crashes = []fault.Crash{{Role: msg.DataLoader, Step: 9, Away: unit.Minute}}
+			got := mustRun(t, training, r)
+			if got.Faults.Crashes != 1 || got.Wall > time.Minute {
+				t.Errorf("%s: %v, after %v", mode, got.Faults, got.Wall)
+			}
+		})
+	}
+}
+
+// Evaluation during training sees, under sync, the points of sequential training, also when roles crash.
+func TestEvaluationWithFaults(t *testing.T) {
+	r := newRows(64*30, 64, 4, 1)
+	var reference []work.Point
+	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, job.AsyncPS} {
+		synctest.Test(t, func(t *testing.T) {
+			training := small(mode, 4)
+			training.EvaluateEvery = job.Every{Steps: 7}
+			var err error
+			training.Faults, err = fault.Parse(lossy + ",crash=embedding-worker/0@7+1s,crash=data-loader/0@14+1s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			curve := mustRun(t, training, r).Curve
+			if mode == job.Sequential {
+				reference = curve
+			}
+			if len(curve) != len(reference) || len(curve) != 30/7+1 {
+				t.Fatalf("%s: %d points", mode, len(curve))
+			}
+			for i, point := range curve {
+				if want := reference[i]; point.Step != want.Step || mode == job.Sync && point.AUC != want.AUC {
+					t.Errorf("%s: AUC %v before step %d, sequential training has %v before step %d", mode,
+						point.AUC, point.Step, want.AUC, want.Step)
+				}
+			}
+		})
+	}
+}
