@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/role"
@@ -70,4 +71,15 @@ func rules() []pace.Rule {
 		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDsDS},
 		pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS},
 	}
+}
+
+// faultyPlan loses, repeats and reorders messages, and crashes an EW and the data loader.
+func faultyPlan(t testing.TB) *fault.Plan {
+	t.Helper()
+	plan, err := fault.Parse("drop=0.02,duplicate=0.02,reorder=8,delay=0.02:5ms," +
+		"crash=embedding-worker/1@5+30ms,crash=embedding-worker/1@9,crash=data-loader/0@7+20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &plan
 }

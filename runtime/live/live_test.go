@@ -9,6 +9,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -19,15 +20,19 @@ func TestRunRefuses(t *testing.T) {
 		change func(*role.Config)
 		want   string
 	}{
+		{func(c *role.Config) { c.Retry = 0 }, "live: faults lose messages; set retry above 0"},
 		{func(c *role.Config) { c.Retry = -unit.Second }, "retry after -1000000000 ns; want 0 or more"},
 		{func(c *role.Config) { c.Ranks = 0 }, "role: ranks = 0; want at least 1"},
 		{func(c *role.Config) { c.Rule = nil }, "role: no algorithm"},
 		{func(c *role.Config) { c.Rule = pace.Hybrid{Staleness: -1, Overlap: pace.HybridDS} }, "staleness -1"},
 	} {
 		cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
+		cfg.Retry = unit.Second
 		c.change(cfg)
 		var all records
-		if err := Run(t.Context(), cfg, p, watchedBy(&all)); err == nil || !strings.Contains(err.Error(), c.want) {
+		o := watchedBy(&all)
+		o.Faults = &fault.Plan{Drop: 0.01}
+		if err := Run(t.Context(), cfg, p, o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 		if len(all) != 0 {

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"tandem/algo/collective"
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/role"
+	"tandem/algo/unit"
 	"tandem/algo/work"
 )
 
@@ -88,9 +90,12 @@ func (s seat) Gather([]float32) ([]float32, error) {
 
 // runParts trains as Run does, with a part for every role, and returns the
 // fingerprints of network and rows.
-func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role) (dense, rows uint64, errs []error) {
+func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role, faults *fault.Plan) (dense, rows uint64, errs []error) {
 	training := clusterTraining(rule)
 	cfg, _ := cluster(t, rule, steps(n))
+	if faults != nil {
+		cfg.Retry = 20 * unit.Millisecond
+	}
 	x := newExchange(cfg.Ranks)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -102,7 +107,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, err := NewPart(cfg, p, Options{}, here, seat{x, at, p})
+		part, err := NewPart(cfg, p, Options{Faults: faults}, here, seat{x, at, p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +160,7 @@ func TestPartsTrainTheSameBits(t *testing.T) {
 	for _, shard := range p.Tables() {
 		rows += shard.Digest()
 	}
-	gotDense, gotRows, errs := runParts(t, rule, 20, nil)
+	gotDense, gotRows, errs := runParts(t, rule, 20, nil, nil)
 	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
 		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
 	}
@@ -164,7 +169,7 @@ func TestPartsTrainTheSameBits(t *testing.T) {
 // Every rule's parts come to an end.
 func TestPartsFinish(t *testing.T) {
 	for _, rule := range rules() {
-		if _, _, errs := runParts(t, rule, 10, nil); errs != nil {
+		if _, _, errs := runParts(t, rule, 10, nil, nil); errs != nil {
 			t.Errorf("%+v: %v", rule, errs)
 		}
 	}
@@ -176,7 +181,7 @@ func TestPartThatFailsStops(t *testing.T) {
 	state := role.NewDataLoader(mustConfig(t))
 	_, _, errs := runParts(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, 10, map[msg.Address]role.Role{
 		at: rogue{state, []role.Output{{Kind: role.Halt, Reason: errDisk}}},
-	})
+	}, nil)
 	if len(errs) != 1+2+servers+4 {
 		t.Errorf("%d parts report, want all 9", len(errs))
 	}
@@ -192,7 +197,7 @@ func mustConfig(t *testing.T) *role.Config {
 	return cfg
 }
 
-// What is for a role that is not here is refused.
+// What is for a role that is not here, or for none, is refused.
 func TestDeliverRefusesStrangers(t *testing.T) {
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
 	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
@@ -202,5 +207,31 @@ func TestDeliverRefusesStrangers(t *testing.T) {
 	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.ParameterServer, Index: 1}}
 	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding PS 1 is not here") {
 		t.Error(err)
+	}
+	for _, to := range []msg.Address{
+		{Role: 200}, {Role: msg.DataLoader, Index: -1}, {Role: msg.DataLoader, Index: 1}, {Role: msg.Coordinator},
+	} {
+		if err := part.Deliver(msg.Message{Kind: 255, To: to}, nil); err == nil {
+			t.Errorf("a message to role %d, index %d is delivered", to.Role, to.Index)
+		}
+	}
+}
+
+// Messages to roles of other processes have faults as those of one process have, and roles crash there, too:
+// the parts come to the same end.
+func TestPartsWithFaults(t *testing.T) {
+	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
+	cfg, p := cluster(t, rule, steps(20))
+	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var rows uint64
+	for _, shard := range p.Tables() {
+		rows += shard.Digest()
+	}
+	plan := faultyPlan(t)
+	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
+	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
 	}
 }

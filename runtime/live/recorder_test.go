@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 // notebook is a Recorder in memory. After so many steps of a role, if not 0, it
@@ -23,8 +25,10 @@ type notebook struct {
 }
 
 type page struct {
+	mu        sync.Mutex
 	failAfter int
 	inputs    []role.InputKind
+	lives     []uint32 // incarnations, in order of their Start
 	times     []unit.Tick
 	records   []string
 	unpaid    []msg.Kind // messages that should have had a payload and had none, or the other way round
@@ -45,7 +49,12 @@ func (n *notebook) Open(at msg.Address, _ uint32, cfg *role.Config) (Log, error)
 }
 
 func (p *page) Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.inputs, p.times = append(p.inputs, in.Kind), append(p.times, now)
+	if in.Kind == role.Start {
+		p.lives = append(p.lives, in.Incarnation)
+	}
 	if in.Kind == role.Received && in.Message.Kind.HasPayload() != (payload != nil) {
 		p.unpaid = append(p.unpaid, in.Message.Kind)
 	}
@@ -71,31 +80,59 @@ func (p *page) Finish(digest uint64) error {
 func TestRecorderSeesEveryStep(t *testing.T) {
 	for _, rule := range rules() {
 		cfg, p := cluster(t, rule, steps(5))
-		var all records
-		n := &notebook{pages: map[msg.Address]*page{}}
-		if err := Run(t.Context(), cfg, p, Options{Observers: []event.Observer{&all}, Recorder: n}); err != nil {
-			t.Fatal(err)
-		}
-		observed := map[msg.Address][]string{}
-		for _, r := range all {
-			observed[r.Role] = append(observed[r.Role], r.String())
-		}
-		if len(n.pages) != len(role.New(cfg)) {
-			t.Errorf("%d roles recorded", len(n.pages))
-		}
-		for at, got := range n.pages {
-			last := len(got.inputs) - 1
-			if got.inputs[0] != role.Start || got.inputs[last] != role.Stop || !slices.IsSorted(got.times) || got.unpaid != nil {
-				t.Errorf("%v: from %v to %v, payloads wrong of %v", at, got.inputs[0], got.inputs[last], got.unpaid)
+		checkRecording(t, cfg, p, nil)
+	}
+}
+
+// With faults it sees that roles start again, and that timers fire.
+func TestRecorderSeesFaults(t *testing.T) {
+	for _, rule := range rules() {
+		synctest.Test(t, func(t *testing.T) {
+			cfg, p := cluster(t, rule, steps(20))
+			cfg.Retry = 20 * unit.Millisecond
+			n := checkRecording(t, cfg, p, faultyPlan(t))
+			for at, want := range map[msg.Address][]uint32{
+				{Role: msg.DataLoader}: {0, 1}, {Role: msg.EmbeddingWorker}: {0}, {Role: msg.EmbeddingWorker, Index: 1}: {0, 1, 2},
+			} {
+				if got := n.pages[at].lives; !slices.Equal(got, want) {
+					t.Errorf("%+v: %v starts as %d, want %d", rule, at, got, want)
+				}
 			}
-			if !slices.Equal(got.records, observed[at]) {
-				t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records), len(observed[at]))
+			if worker := n.pages[msg.Address{Role: msg.NNWorker}]; !slices.Contains(worker.inputs, role.TimerFired) {
+				t.Errorf("%+v: no timer fires", rule)
 			}
-			if got.finished != 1 || got.digest != p.Digest(at) {
-				t.Errorf("%v: finished %d times, digest %x", at, got.finished, got.digest)
-			}
+		})
+	}
+}
+
+// checkRecording records a run and checks what the recorder sees.
+func checkRecording(t *testing.T, cfg *role.Config, p *work.Performer, faults *fault.Plan) *notebook {
+	t.Helper()
+	var all records
+	n := &notebook{pages: map[msg.Address]*page{}}
+	if err := Run(t.Context(), cfg, p, Options{Observers: []event.Observer{&all}, Recorder: n, Faults: faults}); err != nil {
+		t.Fatal(err)
+	}
+	observed := map[msg.Address][]string{}
+	for _, r := range all {
+		observed[r.Role] = append(observed[r.Role], r.String())
+	}
+	if len(n.pages) != len(role.New(cfg)) {
+		t.Errorf("%d roles recorded", len(n.pages))
+	}
+	for at, got := range n.pages {
+		last := len(got.inputs) - 1
+		if got.inputs[0] != role.Start || got.inputs[last] != role.Stop || !slices.IsSorted(got.times) || got.unpaid != nil {
+			t.Errorf("%v: from %v to %v, payloads wrong of %v", at, got.inputs[0], got.inputs[last], got.unpaid)
+		}
+		if !slices.Equal(got.records, observed[at]) {
+			t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records), len(observed[at]))
+		}
+		if got.finished != 1 || got.digest != p.Digest(at) {
+			t.Errorf("%v: finished %d times, digest %x", at, got.finished, got.digest)
 		}
 	}
+	return n
 }
 
 // A log that cannot be written ends the run with the reason, and no log is

@@ -138,7 +138,8 @@ func TestLossyRunsEnd(t *testing.T) {
 // has lost comes back. With -long it crashes in each of the first 20 steps of as many runs.
 func TestCrashedRolesComeBack(t *testing.T) {
 	for _, at := range []msg.Address{
-		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader}, {Role: msg.Coordinator},
+		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader},
+		{Role: msg.Coordinator},
 	} {
 		t.Run(at.String(), func(t *testing.T) {
 			faultRuns(t, lossy, func(training *job.Training) bool {
