@@ -16,21 +16,19 @@ import (
 const idsMax = 4096
 
 // CheckPayload checks the payload of a message that comes from another process and that role.Admit has admitted:
-// that it has the type, sizes and counts that the message, the job and the data set demand. Store is that of the
-// receiver, against whose batches counts are checked too; nil if it is not known. Work on a payload that passes
-// finds no length amiss; but CheckPayload cannot know whether numbers are true, and leaves it to the work to find
-// those that are not finite.
+// that it has the type, sizes and counts that the message, the job and the data set demand. It cannot know whether
+// numbers are true, and leaves it to the work to find those that are not finite.
 //
 // The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
 // blocks and, of compressed ids, over counts and positions.
-func (p *Performer) CheckPayload(s *Store, m msg.Message, payload any) error {
+func (p *Performer) CheckPayload(m msg.Message, payload any) error {
 	if m.Rank < 0 || int(m.Rank) >= p.training.Ranks {
 		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, p.training.Ranks-1)
 	}
 	if err := p.checkSamples(m); err != nil {
 		return fmt.Errorf("%v: %w", m, err)
 	}
-	size, err := p.checkContent(s, m, payload)
+	size, err := p.checkContent(m, payload)
 	if err == nil && size != m.Bytes-msg.HeaderBytes {
 		err = fmt.Errorf("bytes: %d, but the payload has %d beside the header", m.Bytes, size)
 	}
@@ -64,7 +62,7 @@ func (p *Performer) share(m msg.Message) int {
 }
 
 // checkContent checks a payload, and returns the size that its message must state, header aside.
-func (p *Performer) checkContent(s *Store, m msg.Message, payload any) (unit.Bytes, error) {
+func (p *Performer) checkContent(m msg.Message, payload any) (unit.Bytes, error) {
 	switch m.Kind {
 	case msg.IDFeatures:
 		if ids, ok := payload.(*IDs); ok {
@@ -88,7 +86,7 @@ func (p *Performer) checkContent(s *Store, m msg.Message, payload any) (unit.Byt
 		}
 	case msg.Rows, msg.Embeddings, msg.PutGradients:
 		if values, ok := payload.(compress.Values); ok {
-			return unit.Bytes(values.Size()), p.checkValues(s, m, values)
+			return unit.Bytes(values.Size()), p.checkValues(m, values)
 		}
 	case msg.Params, msg.Push:
 		if values, ok := payload.([]float32); ok {
@@ -220,28 +218,39 @@ func (p *Performer) checkLooked(m msg.Message, signs int) error {
 	return nil
 }
 
-// checkValues checks rows, pooled embeddings or their gradients.
-func (p *Performer) checkValues(s *Store, m msg.Message, values compress.Values) error {
-	count := int(m.Samples) * p.width
+// checkValues checks rows, pooled embeddings or their gradients. How many rows there must be is not known here.
+func (p *Performer) checkValues(m msg.Message, values compress.Values) error {
+	if m.Kind == msg.Rows {
+		return nil
+	}
+	if err := values.Check(p.training.Wire, int(m.Samples)*p.width); err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	return nil
+}
+
+// CheckHeld checks counts of a payload that CheckPayload lets pass against what the receiver holds of the batch in
+// its store. Work on a payload that passes finds no length amiss.
+func (p *Performer) CheckHeld(s *Store, m msg.Message, payload any) error {
+	values, ok := payload.(compress.Values)
+	if !ok {
+		return nil
+	}
+	var count int
 	routed, known := peek[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
+	part, here := peek[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
 	switch {
-	case m.Kind == msg.Rows && !known:
-		return nil // the EW ignores what it has not asked for
-	case m.Kind == msg.Rows:
-		if from := int(m.From.Index); from < 0 || from >= len(p.shards) {
-			return fmt.Errorf("from: %v is none of %d", m.From, len(p.shards))
-		}
+	case m.Kind == msg.Rows && known:
 		count = len(routed.Of(int(m.From.Index))) * p.dim
 	case m.Kind == msg.PutGradients && known:
 		count = routed.Samples() * p.width
-	case m.Kind == msg.Embeddings:
-		part, known := peek[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
-		if known {
-			count = part.Samples * p.width
-		}
+	case m.Kind == msg.Embeddings && here:
+		count = part.Samples * p.width
+	default:
+		return nil // the receiver has not asked for it
 	}
 	if err := values.Check(p.training.Wire, count); err != nil {
-		return fmt.Errorf("values: %w", err)
+		return fmt.Errorf("%v: payload: values: %w", m, err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func exchange(t *testing.T, settings job.Training) (p *Performer, stores map[msg
 		} else {
 			m.Bytes += sizeOf(t, payload)
 		}
-		if err := s.p.CheckPayload(s.stores[to], m, payload); err != nil {
+		if err := examine(s.p, s.stores[to], m, payload); err != nil {
 			t.Errorf("an honest message is refused: %v", err)
 		}
 		all[k] = parcel{m, payload}
@@ -71,16 +71,24 @@ func TestHonestPayloadsPass(t *testing.T) {
 			for kind, own := range all {
 				for other, wrong := range all {
 					same := kind == other || values(kind) && values(other)
-					if !same && p.CheckPayload(nil, own.m, wrong.payload) == nil {
+					if !same && p.CheckPayload(own.m, wrong.payload) == nil {
 						t.Errorf("a payload of %v passes for one of %v", other, kind)
 					}
 				}
-				if p.CheckPayload(nil, own.m, nil) == nil {
+				if p.CheckPayload(own.m, nil) == nil {
 					t.Errorf("%v without a payload passes", kind)
 				}
 			}
 		}
 	}
+}
+
+// examine is what a payload passes before it is handled.
+func examine(p *Performer, s *Store, m msg.Message, payload any) error {
+	if err := p.CheckPayload(m, payload); err != nil {
+		return err
+	}
+	return p.CheckHeld(s, m, payload)
 }
 
 // values reports whether payloads of a kind are values.
@@ -102,11 +110,18 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		change(&c)
 		return &c
 	}
+	var fewerValues compress.Values
 	put := func(change func(*Put)) any {
 		c := *all[msg.Put].payload.(*Put)
 		change(&c)
 		return &c
 	}
+	// A message that is true in itself, of a batch that has more samples.
+	fewer := func(m *msg.Message) {
+		m.Samples, m.StepSamples, m.Bytes = 4, 8, msg.HeaderBytes+unit.Bytes(fewerValues.Size())
+	}
+	bytes := func(n unit.Bytes) func(*msg.Message) { return func(m *msg.Message) { m.Bytes = msg.HeaderBytes + n } }
+	fewerValues = compress.Pack(compress.FP32, make([]float32, 4*p.width))
 	for _, c := range []struct {
 		kind    msg.Kind
 		message func(*msg.Message)
@@ -133,9 +148,11 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		{msg.Samples, nil, &batch.Part{}, "samples: none"},
 		{msg.Lookup, nil, compress.Signs{Packed: []byte{8, 1, 1, 1, 1, 1}}, "signs: compressed, want them plain"},
 		{msg.Lookup, nil, compress.Signs{Plain: make([]uint64, 65537)}, "signs: 65537, want at most 65536"},
-		{msg.Rows, nil, compress.Pack(compress.FP16, make([]float32, 3)), `values of form "fp16", want "fp32"`},
-		{msg.Rows, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
+		{msg.Rows, bytes(6), compress.Pack(compress.FP16, make([]float32, 3)), `values of form "fp16", want "fp32"`},
+		{msg.Rows, bytes(12), compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
 		{msg.Embeddings, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
+		{msg.Embeddings, fewer, fewerValues, "numbers in fp32 take"},
+		{msg.PutGradients, fewer, fewerValues, "numbers in fp32 take"},
 		{msg.PutGradients, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
 		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
@@ -153,7 +170,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		if c.payload != nil {
 			payload = c.payload
 		}
-		err := p.CheckPayload(stores[m.To], m, payload)
+		err := examine(p, stores[m.To], m, payload)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.kind, err, c.want)
 		}
@@ -186,7 +203,7 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 		{signs.m, compress.Signs{Packed: []byte{8, 200}}, "signs: compress: the bytes end early"},
 		{signs.m, compress.Signs{Packed: []byte{8}, Plain: []uint64{1}}, "signs: compressed, want them plain"},
 	} {
-		if err := p.CheckPayload(stores[c.m.To], c.m, c.payload); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := examine(p, stores[c.m.To], c.m, c.payload); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -211,12 +228,12 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		{params, length + layout.Running, true}, {params, length, false}, {params, 0, false},
 		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
 	} {
-		if err := p.CheckPayload(nil, c.m, make([]float32, c.n)); (err == nil) != c.good {
+		if err := p.CheckPayload(c.m, make([]float32, c.n)); (err == nil) != c.good {
 			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
 		}
 	}
 	params.From.Index = 2
-	if err := p.CheckPayload(nil, params, []float32{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+	if err := p.CheckPayload(params, []float32{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
 	}
 }

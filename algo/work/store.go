@@ -69,11 +69,8 @@ func get[T any](s *Store, h role.Handle) T {
 	return v
 }
 
-// peek returns what a handle holds, if the store is not nil and holds it.
+// peek returns what a handle holds, if the store holds it.
 func peek[T any](s *Store, h role.Handle) (v T, held bool) {
-	if s == nil {
-		return v, false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, held = s.data[h].(T)

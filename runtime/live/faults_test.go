@@ -34,6 +34,13 @@ type outside struct {
 	over chan struct{} // closed when all ranks have finished
 }
 
+// Handled implements Elsewhere.
+func (o *outside) Handled(m msg.Message, refused error) {
+	if refused != nil {
+		panic(refused)
+	}
+}
+
 func (o *outside) Send(_ context.Context, m msg.Message, _ any) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

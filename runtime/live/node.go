@@ -42,6 +42,7 @@ type delivery struct {
 	input   role.Input
 	payload any
 	of      uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
+	far     bool   // the message comes from another process
 }
 
 // task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
@@ -110,6 +111,8 @@ func (n *node) loop() {
 // handle hands a delivery to the role, unless it comes too late or the role crashes instead.
 func (n *node) handle(d *delivery, out *role.Outputs) error {
 	switch {
+	case d.far && !n.accept(d):
+		return nil
 	case d.input.Kind == role.Stop:
 		n.stopping = true
 		if !n.away {
@@ -147,6 +150,19 @@ func (n *node) late(d *delivery) bool {
 		return d.of != uint64(n.incarnation.Load())
 	}
 	return n.away
+}
+
+// accept reports whether a message from another process may be handled, and tells the others.
+func (n *node) accept(d *delivery) bool {
+	m := d.input.Message
+	var refused error
+	if !n.late(d) {
+		if refused = role.CheckCredit(n.run.cfg, n.state, m); refused == nil {
+			refused = n.run.performer.CheckHeld(n.store, m, d.payload)
+		}
+	}
+	n.run.elsewhere.Handled(m, refused)
+	return refused == nil
 }
 
 // step hands one input to the role and performs what it asks for.

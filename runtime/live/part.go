@@ -25,6 +25,9 @@ type Elsewhere interface {
 	// keep no order, but none may be lost if Retry of the configuration is 0. The
 	// goroutine of the sending role calls it and waits for it; an error ends the run.
 	Send(ctx context.Context, m msg.Message, payload any) error
+	// Handled reports that a role here has taken a message which Deliver was called with or, if refused is not nil,
+	// why it has not: its sender misbehaves. The goroutine of the role calls it.
+	Handled(m msg.Message, refused error)
 	// Reduce sums a bucket over all ranks, those here having handed it over. It
 	// is called by one goroutine, in the same order in every process.
 	Reduce(ctx context.Context, bucket int32) error
@@ -75,7 +78,7 @@ func (p *Part) Deliver(m msg.Message, payload any) error {
 	if n == nil {
 		return fmt.Errorf("live: %v is not here", m.To)
 	}
-	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
+	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/algo/collective"
+	"tandem/algo/compress"
 	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/model"
@@ -48,6 +49,12 @@ type seat struct {
 
 func (s seat) Send(_ context.Context, m msg.Message, payload any) error {
 	return s.x.parts[m.To].Deliver(m, payload)
+}
+
+func (s seat) Handled(m msg.Message, refused error) {
+	if refused != nil {
+		panic(refused)
+	}
 }
 
 func (s seat) Reduce(_ context.Context, bucket int32) error { return s.p.ReduceAcross(bucket, s) }
@@ -233,5 +240,49 @@ func TestPartsWithFaults(t *testing.T) {
 	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
 	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
 		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
+	}
+}
+
+// judge is the other processes of a PS, to which refusals are reported.
+type judge struct {
+	seat
+	refused chan error // of every message that is handled
+}
+
+func (j judge) Handled(_ msg.Message, refused error) { j.refused <- refused }
+
+// What a role must not take in the state that it is in, such as a lookup beyond all credit, is reported and not
+// taken.
+func TestRefusalsAreReported(t *testing.T) {
+	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(1000))
+	at := msg.Address{Role: msg.ParameterServer}
+	j := judge{seat{x: newExchange(1), at: at}, make(chan error)}
+	defer j.x.finished.Done()
+	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- part.Run(ctx, time.Now()) }()
+	taken := 0
+	for step := range int32(cfg.Steps) {
+		worker := msg.Address{Role: msg.EmbeddingWorker}
+		m := msg.Message{Kind: msg.Lookup, From: worker, To: at, Step: step + 1, Samples: 4, StepSamples: 16}
+		if err := part.Deliver(m, compress.Signs{Plain: []uint64{7}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-j.refused; err == nil {
+			taken++
+		} else if refused := new(role.RefusedError); !errors.As(err, &refused) || refused.Field != "step" {
+			t.Fatal(err)
+		}
+	}
+	if held := part.run.node(at).store.Len(); taken == 0 || taken > 100 || held != taken {
+		t.Errorf("%d of %d lookups are taken, %d held", taken, cfg.Steps, held)
+	}
+	cancel(errDisk)
+	if err := <-ran; !errors.Is(err, errDisk) {
+		t.Error(err)
 	}
 }

@@ -55,7 +55,7 @@ const stopMax = time.Second
 func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
-		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Admit: n.admit, Limit: n.limit, Log: c.Log,
+		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Admit: n.admit, Limit: n.limit, Inbox: inboxOf(&c.Training), Log: c.Log,
 		Restartable: func(at msg.Address) bool { return role.CanRestart(at.Role) },
 	})
 	if err != nil {

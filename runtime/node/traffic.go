@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -25,7 +26,7 @@ func (n *node) admit(m msg.Message, payload any) error {
 		if err := role.Admit(n.cfg, m); err != nil {
 			return err
 		}
-		return n.performer.CheckPayload(nil, m, payload)
+		return n.performer.CheckPayload(m, payload)
 	}
 	if n.sums == nil {
 		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
@@ -104,6 +105,20 @@ func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
 		return nil
 	}
 	return err
+}
+
+// Handled implements live.Elsewhere.
+func (n *node) Handled(m msg.Message, refused error) {
+	n.data.Handled(m)
+	if refused != nil {
+		n.data.Drop(m.From, refused)
+	}
+}
+
+// inboxOf returns what one role elsewhere may have delivered and not handled: of every rank, several times the
+// messages of the batches that a role may hold (see role.CheckCredit).
+func inboxOf(t *job.Training) transport.Credit {
+	return transport.Credit{Messages: 32 * t.Ranks * (t.Window() + 4), Bytes: 16 << 20}
 }
 
 // Reduce implements live.Elsewhere.

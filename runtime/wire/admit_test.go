@@ -57,7 +57,7 @@ func FuzzCheckPayload(f *testing.F) {
 		f.Add(mustEncode(f, m, payload))
 		m.Bytes += map[msg.Kind]unit.Bytes{msg.Samples: 32, msg.IDFeatures: 72, msg.Lookup: 16, msg.Put: 13}[kind]
 		f.Add(mustEncode(f, m, payload))
-		if err := performers[0].CheckPayload(nil, m, payload); err != nil {
+		if err := performers[0].CheckPayload(m, payload); err != nil {
 			f.Errorf("%v: %v", m, err)
 		}
 	}
@@ -68,7 +68,7 @@ func FuzzCheckPayload(f *testing.F) {
 			return
 		}
 		for _, p := range performers {
-			if err := p.CheckPayload(nil, h.Message, payload); err == nil && !h.Chunk() && int64(h.Size) > int64(p.FrameMax(h.Message)) {
+			if err := p.CheckPayload(h.Message, payload); err == nil && !h.Chunk() && int64(h.Size) > int64(p.FrameMax(h.Message)) {
 				t.Errorf("%v passes with %d bytes, more than %d", h.Message, h.Size, p.FrameMax(h.Message))
 			}
 		}
