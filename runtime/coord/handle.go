@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/unit"
 	"tandem/algo/work"
@@ -153,7 +154,11 @@ func (h *Host) take(s *seat, r *control.Report) error {
 		"a report of %d rows before the last step, or a second one", r.GetRows()); err != nil {
 		return err
 	}
-	report := train.Report{Digest: r.Digest, Rows: int(r.Rows)}
+	f := r.GetFaults()
+	report := train.Report{Digest: r.Digest, Rows: int(r.Rows), Faults: fault.Counts{
+		Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
+		Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
+	}}
 	if len(r.Missed) > 0 {
 		if err := report.Missed.UnmarshalBinary(r.Missed); err != nil {
 			return fmt.Errorf("its report: %w", err)

@@ -119,7 +119,10 @@ func (m *Member) Report(r train.Report, n Numbers) error {
 		return err
 	}
 	if err := m.send(&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{
-		Digest: r.Digest, Rows: int64(r.Rows), Missed: missed,
+		Digest: r.Digest, Rows: int64(r.Rows), Missed: missed, Faults: &control.Faults{
+			Sent: r.Faults.Sent, Dropped: r.Faults.Dropped, Duplicated: r.Faults.Duplicated,
+			Delayed: r.Faults.Delayed, Held: r.Faults.Held, Crashes: r.Faults.Crashes,
+		},
 	}}}); err != nil {
 		return err
 	}

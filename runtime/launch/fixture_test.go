@@ -94,15 +94,20 @@ func (s setting) recorder() (live.Recorder, error) {
 	return record.Create(s.Record, []byte("a job"))
 }
 
-// panics is a recorder that panics at the 20th input of a role.
+// panics is a recorder that panics at the 20th input of the first incarnation of a role.
 type panics struct{}
 
-func (panics) Open(msg.Address, uint32, *role.Config) (live.Log, error) { return new(panicLog), nil }
+func (panics) Open(_ msg.Address, incarnation uint32, _ *role.Config) (live.Log, error) {
+	return &panicLog{again: incarnation > 0}, nil
+}
 
-type panicLog struct{ inputs int }
+type panicLog struct {
+	again  bool
+	inputs int
+}
 
 func (p *panicLog) Step(unit.Tick, *role.Input, any, []role.Output) error {
-	if p.inputs++; p.inputs == 20 {
+	if p.inputs++; p.inputs == 20 && !p.again {
 		panic("too many inputs")
 	}
 	return nil

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
 	"tandem/runtime/train"
@@ -84,6 +87,44 @@ func (s setting) mustEqualSequential(t *testing.T, got *train.Result) *train.Res
 	return want
 }
 
+// outcomes counts, by PS, rank and step, how often a put was applied. Whether there must be one
+// follows from the PSs that rows were routed to.
+type outcomes struct{ routed, applied map[[3]int32]int }
+
+// Observe implements event.Observer.
+func (o *outcomes) Observe(r event.Record) {
+	if o.routed == nil {
+		o.routed, o.applied = map[[3]int32]int{}, map[[3]int32]int{}
+	}
+	if r.Kind == event.PutApplied {
+		o.applied[[3]int32{r.Role.Index, r.Rank, r.Step}]++
+	}
+	if r.Kind == event.BatchRouted {
+		for server, rows := range r.Rows {
+			if rows > 0 {
+				o.routed[[3]int32{int32(server), r.Rank, r.Step}]++
+			}
+		}
+	}
+}
+
+func (o *outcomes) mustBeOne(t *testing.T) {
+	t.Helper()
+	if len(o.routed) == 0 {
+		t.Error("no batch was routed")
+	}
+	for put, n := range o.routed {
+		if n != 1 || o.applied[put] != 1 {
+			t.Errorf("the put of PS, rank, step %v: routed %d times, applied %d times", put, n, o.applied[put])
+		}
+	}
+	for put, n := range o.applied {
+		if n != 1 {
+			t.Errorf("the put of PS, rank, step %v: applied %d times", put, n)
+		}
+	}
+}
+
 // An embedding worker, the data loader or the coordinator whose process is killed comes
 // back, and the run completes; in sync mode with the bits of sequential training.
 func TestKilledProcessesComeBack(t *testing.T) {
@@ -108,10 +149,12 @@ func TestKilledProcessesComeBack(t *testing.T) {
 				s.Training.Seed, s.Training.Retry = seed+1, 100*unit.Millisecond
 				k := newKiller(t, seed, s.Steps, c.victim, c.victim)
 				start := time.Now()
-				got, err := s.run(t.Context(), train.Options{Progress: k.progress}, func(made *Cluster) { k.cluster = made })
+				var puts outcomes
+				got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts}, func(made *Cluster) { k.cluster = made })
 				if err != nil {
 					t.Fatal(err, logged.String())
 				}
+				puts.mustBeOne(t)
 				t.Logf("killed after steps %d; %v", k.at, time.Since(start).Round(10*time.Millisecond))
 				if back := fmt.Sprintf("%v is back at ", c.victim); k.killed != 2 || strings.Count(logged.String(), back) != 2 {
 					t.Errorf("killed %d times: %s", k.killed, logged.String())
@@ -244,4 +287,44 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 		t.Error(logged.String())
 	}
 	started.Wait()
+}
+
+// Messages that are lost, repeated, delayed and reordered, and roles that crash inside their
+// processes, cost time only: every run ends within its bounds, and sync keeps its bits.
+func TestFaultsInProcesses(t *testing.T) {
+	seeds := uint64(1)
+	if *long {
+		seeds = 5
+	}
+	for _, mode := range pace.Modes() {
+		for seed := range seeds {
+			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
+				s := setting{Training: small(mode), Steps: 30}
+				crashes := "crash=embedding-worker/1@4+50ms,crash=data-loader/0@9+50ms,crash=embedding-worker/0@20+50ms"
+				if mode == job.SSP {
+					crashes += ",crash=coordinator/0@12+50ms"
+				}
+				plan, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=%d,%s", seed+1, crashes))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Training.Faults, s.Training.Seed = plan, seed+1
+				start := time.Now()
+				var puts outcomes
+				got, err := s.run(t.Context(), train.Options{Observer: &puts}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%v: %v", time.Since(start).Round(10*time.Millisecond), got.Faults)
+				if got.Faults.Crashes != int64(len(plan.Crashes)) || got.Faults.Dropped == 0 || got.Faults.Duplicated == 0 {
+					t.Errorf("%v, want %d crashes", got.Faults, len(plan.Crashes))
+				}
+				puts.mustBeOne(t)
+				if mode == job.Sync {
+					s.Training.Faults = fault.Plan{}
+					s.mustEqualSequential(t, got)
+				}
+			})
+		}
+	}
 }

@@ -123,7 +123,7 @@ func (n *node) play() error {
 	if err = cmp.Or(err, n.journal.close()); err != nil {
 		return err
 	}
-	report := train.Report{Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed()}
+	report := train.Report{Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed(), Faults: n.part.Injected()}
 	for _, t := range n.performer.Tables() {
 		report.Rows += t.Len()
 	}
@@ -146,9 +146,7 @@ func (n *node) prepare() error {
 	}
 	n.steps = welcome.Steps
 	if welcome.Incarnation > 0 {
-		// What the process before this one has recorded was cut short, and the crashes that were
-		// to be injected are past or have taken place.
-		n.Recorder, n.Training.Faults.Crashes = nil, nil
+		n.Training.Faults.Crashes = nil // they are past, or have taken place
 	}
 	n.data.SetSilence(2 * n.member.HangLimit()) // the host notices first
 	if err := n.data.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
@@ -166,7 +164,9 @@ func (n *node) prepare() error {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
-	options := live.Options{Observers: []event.Observer{n}, Recorder: n.Recorder, Incarnation: welcome.Incarnation}
+	options := live.Options{
+		Observers: []event.Observer{n}, Recorder: n.Recorder, Faults: &n.Training.Faults, Incarnation: welcome.Incarnation,
+	}
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
 	}

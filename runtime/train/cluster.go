@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/msg"
@@ -50,6 +51,7 @@ type Report struct {
 	Digest uint64           // of the parameters that it holds: see work.Performer.Digest
 	Rows   int              // embedding PS
 	Missed metric.Histogram // embedding PS: as Result.MissedUpdates
+	Faults fault.Counts     // injected into its messages, and its crashes
 }
 
 // runCluster trains as runRoles does, but in other processes.
@@ -83,7 +85,11 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	if err := result.measured(cfg, meter); err != nil {
 		return nil, err
 	}
-	result.Wall, result.Processes = o.Cluster.Wall(), len(role.New(cfg))
+	roster := cfg.Roster()
+	for i := range roster.Len() {
+		result.Faults = result.Faults.Add(o.Cluster.Report(roster.Address(i)).Faults)
+	}
+	result.Wall, result.Processes = o.Cluster.Wall(), roster.Len()
 	return &trained{evaluation, state}, result.gather(o.Cluster, p)
 }
 

@@ -1276,6 +1276,7 @@ type Report struct {
 	Digest        uint64                 `protobuf:"fixed64,1,opt,name=digest,proto3" json:"digest,omitempty"` // of the parameters that the role holds
 	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`      // embedding PS
 	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`   // embedding PS: metric.Histogram of the updates that row gradients have missed
+	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`   // that were injected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1331,6 +1332,98 @@ func (x *Report) GetMissed() []byte {
 	return nil
 }
 
+func (x *Report) GetFaults() *Faults {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
+// Faults counts messages as fault.Counts does.
+type Faults struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sent          int64                  `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`
+	Dropped       int64                  `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Duplicated    int64                  `protobuf:"varint,3,opt,name=duplicated,proto3" json:"duplicated,omitempty"`
+	Delayed       int64                  `protobuf:"varint,4,opt,name=delayed,proto3" json:"delayed,omitempty"`
+	Held          int64                  `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
+	Crashes       int64                  `protobuf:"varint,6,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Faults) Reset() {
+	*x = Faults{}
+	mi := &file_control_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Faults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Faults) ProtoMessage() {}
+
+func (x *Faults) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Faults.ProtoReflect.Descriptor instead.
+func (*Faults) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Faults) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Faults) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *Faults) GetDuplicated() int64 {
+	if x != nil {
+		return x.Duplicated
+	}
+	return 0
+}
+
+func (x *Faults) GetDelayed() int64 {
+	if x != nil {
+		return x.Delayed
+	}
+	return 0
+}
+
+func (x *Faults) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Faults) GetCrashes() int64 {
+	if x != nil {
+		return x.Crashes
+	}
+	return 0
+}
+
 type PeekRows struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Signs         []uint64               `protobuf:"fixed64,1,rep,packed,name=signs,proto3" json:"signs,omitempty"`
@@ -1340,7 +1433,7 @@ type PeekRows struct {
 
 func (x *PeekRows) Reset() {
 	*x = PeekRows{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1445,7 @@ func (x *PeekRows) String() string {
 func (*PeekRows) ProtoMessage() {}
 
 func (x *PeekRows) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1458,7 @@ func (x *PeekRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRows.ProtoReflect.Descriptor instead.
 func (*PeekRows) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PeekRows) GetSigns() []uint64 {
@@ -1384,7 +1477,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1489,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1502,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Values) GetValues() []float32 {
@@ -1427,7 +1520,7 @@ type PeekNetwork struct {
 
 func (x *PeekNetwork) Reset() {
 	*x = PeekNetwork{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1532,7 @@ func (x *PeekNetwork) String() string {
 func (*PeekNetwork) ProtoMessage() {}
 
 func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1545,7 @@ func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekNetwork.ProtoReflect.Descriptor instead.
 func (*PeekNetwork) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
 type Network struct {
@@ -1465,7 +1558,7 @@ type Network struct {
 
 func (x *Network) Reset() {
 	*x = Network{}
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1570,7 @@ func (x *Network) String() string {
 func (*Network) ProtoMessage() {}
 
 func (x *Network) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[22]
+	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1583,7 @@ func (x *Network) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Network.ProtoReflect.Descriptor instead.
 func (*Network) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{22}
+	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Network) GetParams() []float32 {
@@ -1516,7 +1609,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1621,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[23]
+	mi := &file_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1634,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{23}
+	return file_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Failure) GetReason() string {
@@ -1562,7 +1655,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1667,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[24]
+	mi := &file_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1680,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{24}
+	return file_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Lost) GetRole() *Role {
@@ -1620,7 +1713,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1725,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[25]
+	mi := &file_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1738,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{25}
+	return file_control_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Abort) GetReason() string {
@@ -1732,11 +1825,21 @@ const file_control_proto_rawDesc = "" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04rank\x18\x03 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x05R\x04step\x12\x12\n" +
-	"\x04rows\x18\x05 \x03(\x05R\x04rows\"L\n" +
+	"\x04rows\x18\x05 \x03(\x05R\x04rows\"|\n" +
 	"\x06Report\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
-	"\x06missed\x18\x03 \x01(\fR\x06missed\" \n" +
+	"\x06missed\x18\x03 \x01(\fR\x06missed\x12.\n" +
+	"\x06faults\x18\x04 \x01(\v2\x16.tandem.control.FaultsR\x06faults\"\x9e\x01\n" +
+	"\x06Faults\x12\x12\n" +
+	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x18\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\x12\x1e\n" +
+	"\n" +
+	"duplicated\x18\x03 \x01(\x03R\n" +
+	"duplicated\x12\x18\n" +
+	"\adelayed\x18\x04 \x01(\x03R\adelayed\x12\x12\n" +
+	"\x04held\x18\x05 \x01(\x03R\x04held\x12\x18\n" +
+	"\acrashes\x18\x06 \x01(\x03R\acrashes\" \n" +
 	"\bPeekRows\x12\x14\n" +
 	"\x05signs\x18\x01 \x03(\x06R\x05signs\" \n" +
 	"\x06Values\x12\x16\n" +
@@ -1766,7 +1869,7 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
 	(*FromRole)(nil),    // 1: tandem.control.FromRole
@@ -1787,13 +1890,14 @@ var file_control_proto_goTypes = []any{
 	(*Records)(nil),     // 16: tandem.control.Records
 	(*Record)(nil),      // 17: tandem.control.Record
 	(*Report)(nil),      // 18: tandem.control.Report
-	(*PeekRows)(nil),    // 19: tandem.control.PeekRows
-	(*Values)(nil),      // 20: tandem.control.Values
-	(*PeekNetwork)(nil), // 21: tandem.control.PeekNetwork
-	(*Network)(nil),     // 22: tandem.control.Network
-	(*Failure)(nil),     // 23: tandem.control.Failure
-	(*Lost)(nil),        // 24: tandem.control.Lost
-	(*Abort)(nil),       // 25: tandem.control.Abort
+	(*Faults)(nil),      // 19: tandem.control.Faults
+	(*PeekRows)(nil),    // 20: tandem.control.PeekRows
+	(*Values)(nil),      // 21: tandem.control.Values
+	(*PeekNetwork)(nil), // 22: tandem.control.PeekNetwork
+	(*Network)(nil),     // 23: tandem.control.Network
+	(*Failure)(nil),     // 24: tandem.control.Failure
+	(*Lost)(nil),        // 25: tandem.control.Lost
+	(*Abort)(nil),       // 26: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
 	14, // 0: tandem.control.FromRole.beat:type_name -> tandem.control.Beat
@@ -1803,31 +1907,32 @@ var file_control_proto_depIdxs = []int32{
 	12, // 4: tandem.control.FromRole.finished:type_name -> tandem.control.Finished
 	16, // 5: tandem.control.FromRole.records:type_name -> tandem.control.Records
 	18, // 6: tandem.control.FromRole.report:type_name -> tandem.control.Report
-	20, // 7: tandem.control.FromRole.values:type_name -> tandem.control.Values
-	22, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
-	23, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
-	24, // 10: tandem.control.FromRole.lost:type_name -> tandem.control.Lost
+	21, // 7: tandem.control.FromRole.values:type_name -> tandem.control.Values
+	23, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
+	24, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
+	25, // 10: tandem.control.FromRole.lost:type_name -> tandem.control.Lost
 	14, // 11: tandem.control.ToRole.beat:type_name -> tandem.control.Beat
 	5,  // 12: tandem.control.ToRole.welcome:type_name -> tandem.control.Welcome
 	8,  // 13: tandem.control.ToRole.go:type_name -> tandem.control.Go
 	11, // 14: tandem.control.ToRole.proceed:type_name -> tandem.control.Proceed
 	13, // 15: tandem.control.ToRole.stop:type_name -> tandem.control.Stop
-	19, // 16: tandem.control.ToRole.peek_rows:type_name -> tandem.control.PeekRows
-	21, // 17: tandem.control.ToRole.peek_network:type_name -> tandem.control.PeekNetwork
+	20, // 16: tandem.control.ToRole.peek_rows:type_name -> tandem.control.PeekRows
+	22, // 17: tandem.control.ToRole.peek_network:type_name -> tandem.control.PeekNetwork
 	15, // 18: tandem.control.ToRole.exit:type_name -> tandem.control.Exit
-	25, // 19: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
+	26, // 19: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
 	6,  // 20: tandem.control.ToRole.peer_changed:type_name -> tandem.control.PeerChanged
 	0,  // 21: tandem.control.Hello.role:type_name -> tandem.control.Role
 	0,  // 22: tandem.control.Peer.role:type_name -> tandem.control.Role
 	4,  // 23: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
 	4,  // 24: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
 	17, // 25: tandem.control.Records.records:type_name -> tandem.control.Record
-	0,  // 26: tandem.control.Lost.role:type_name -> tandem.control.Role
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	19, // 26: tandem.control.Report.faults:type_name -> tandem.control.Faults
+	0,  // 27: tandem.control.Lost.role:type_name -> tandem.control.Role
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1866,7 +1971,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
