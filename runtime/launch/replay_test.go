@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/algo/replay"
 	"tandem/algo/work"
@@ -17,7 +18,7 @@ import (
 var long = flag.Bool("long", false, "replay 20 seeds")
 
 // What every process has recorded of its own role is together the recording of the
-// run: it replays bit for bit, to the rows, the network and the staleness that
+// run, faults and crashes included: it replays bit for bit, to the rows, the network and the staleness that
 // the processes came to.
 func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 	seeds := uint64(1)
@@ -29,6 +30,11 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
 				s := setting{Training: small(mode), Steps: 12, Record: t.TempDir()}
 				s.Training.Seed, s.Training.DenseServers, s.Training.AverageEvery = seed, 2, 3
+				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Training.Faults = faults
 				result, err := s.run(t.Context(), train.Options{}, nil)
 				if err != nil {
 					t.Fatal(err)
