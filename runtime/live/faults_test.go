@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,16 +30,19 @@ func (g gated) Read(step int) (*batch.Batch, error) {
 
 // outside is all roles but one, as this sees them.
 type outside struct {
+	handled atomic.Int32
+
 	mu   sync.Mutex
 	sent []msg.Message
 	over chan struct{} // closed when all ranks have finished
 }
 
 // Handled implements Elsewhere.
-func (o *outside) Handled(m msg.Message, refused error) {
+func (o *outside) Handled(_ msg.Message, refused error) {
 	if refused != nil {
 		panic(refused)
 	}
+	o.handled.Add(1)
 }
 
 func (o *outside) Send(_ context.Context, m msg.Message, _ any) error {
@@ -121,6 +125,30 @@ func (s *solo) finish(t *testing.T) {
 	if err := <-s.ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// Every message that arrives counts as handled, also at a role that is away, while Stop waits, and when the
+// run is over: else whoever bounds what waits would wait for ever.
+func TestAllThatArrivesIsHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSolo(t, "crash=data-loader/0@5+1m")
+		arrived := int32(0)
+		receive := func(step int32) {
+			s.receive(t, msg.StepDone, step, 0)
+			if arrived += s.run.cfg.Ranks; s.outside.handled.Load() != arrived {
+				t.Errorf("%d of %d messages are handled", s.outside.handled.Load(), arrived)
+			}
+		}
+		receive(0)
+		receive(5) // it crashes
+		receive(6)
+		close(s.outside.over)
+		synctest.Wait()
+		receive(7) // it has come back, and stopped
+		close(s.gate)
+		s.finish(t)
+		receive(8)
+	})
 }
 
 // What arrives at a role that is away is lost, and so are the results of its work, its timer, and the

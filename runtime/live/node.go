@@ -88,21 +88,21 @@ func (n *node) close() {
 func (n *node) loop() {
 	var d delivery // here, because steps refer to it
 	var out role.Outputs
+	ended := false
 	for {
 		var ok bool
 		if d, ok = n.inbox.pop(); !ok {
 			return
 		}
-		if err := n.handle(&d, &out); err != nil {
-			n.run.fail(err)
-			return
-		}
-		if n.stopping && n.working == 0 {
-			if err := n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err != nil {
-				n.run.fail(err)
-				return
+		err := n.handle(&d, &out)
+		if err == nil && n.stopping && n.working == 0 && !ended {
+			ended = true // what comes from now on is late
+			if err = n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err == nil {
+				close(n.stopped)
 			}
-			close(n.stopped)
+		}
+		if err != nil {
+			n.run.fail(err)
 			return
 		}
 	}
@@ -141,7 +141,7 @@ func (n *node) handle(d *delivery, out *role.Outputs) error {
 func (n *node) late(d *delivery) bool {
 	switch d.input.Kind {
 	case role.Start:
-		return false
+		return !n.away
 	case role.Received:
 		return n.away || n.stopping
 	case role.TimerFired:

@@ -78,7 +78,9 @@ func (p *Part) Deliver(m msg.Message, payload any) error {
 	if n == nil {
 		return fmt.Errorf("live: %v is not here", m.To)
 	}
-	n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true})
+	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true}) {
+		p.run.elsewhere.Handled(m, nil) // the run is over
+	}
 	return nil
 }
 

@@ -21,14 +21,15 @@ func newQueue[T any]() *queue[T] {
 	return q
 }
 
-// push adds an item; after close it drops it.
-func (q *queue[T]) push(item T) {
+// push adds an item, and reports whether it did: after close it drops the item.
+func (q *queue[T]) push(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {
 		q.items.Push(item)
 		q.filled.Signal()
 	}
+	return !q.closed
 }
 
 // pop waits for the next item; ok is false once the queue is closed.
