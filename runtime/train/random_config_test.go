@@ -1,0 +1,256 @@
+package train
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/batch"
+	"tandem/algo/job"
+	"tandem/algo/model"
+	"tandem/algo/opt"
+	"tandem/algo/rng"
+	"tandem/algo/table"
+)
+
+var (
+	long = flag.Bool("long", false, "train 2,000 random configurations, not 100")
+	seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
+)
+
+// Sync training is sequential training, bit for bit, whatever the network, the optimizers, the slots, the
+// roles and what they overlap: random configurations, as far as sync promises it (fp32 on the wire, one PS
+// if rows are evicted). Run one again with -seed.
+func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
+	count := 100
+	if *long {
+		count = 2000
+	}
+	trained, ended, differences := 0, 0, 0
+	for n := max(*seed, 0); trained < count && ended <= count/20 && (*seed < 0 || n == *seed); n++ {
+		c := newConfiguration(uint64(n))
+		if err := c.training.Validate(); err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		reference := c.training
+		reference.Mode, reference.Overlap = job.Sequential, ""
+		want, err := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
+		if got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{})); got != want {
+			differences++
+			t.Errorf("%v: sequential has %s, sync has %s", c, want, got)
+		}
+		if trained++; err != nil { // numbers that are not finite end both
+			trained--
+			ended++
+		}
+		if *seed >= 0 {
+			text, _ := yaml.Marshal(c.training)
+			t.Logf("%+v\n%s", c.rows.schema, text)
+		}
+	}
+	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both", trained, differences, ended)
+	if ended > count/20 {
+		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)
+	}
+}
+
+// outcome writes what sync and sequential training must have in common: every bit, or why they end.
+func outcome(r *Result, err error) (string, error) {
+	if err != nil {
+		text := err.Error()
+		return text[strings.LastIndex(text, ": ")+1:], err // roles and steps are named before
+	}
+	return fmt.Sprintf("network %016x, %d rows %016x, log loss %016x", r.DenseDigest, r.Rows, r.RowsDigest,
+		math.Float64bits(r.LogLoss)), nil
+}
+
+// configuration is a job for sync training with data for it.
+type configuration struct {
+	seed     uint64
+	training job.Training
+	rows     *rows
+}
+
+// String returns the command that trains the configuration again.
+func (c *configuration) String() string {
+	return fmt.Sprintf("go test ./runtime/train -run RandomConfigurations -seed=%d", c.seed)
+}
+
+// chooser draws what a configuration has.
+type chooser struct{ *rand.Rand }
+
+// between returns a number from lo to hi.
+func (c chooser) between(lo, hi int) int { return lo + c.IntN(hi-lo+1) }
+
+// chance returns true one time in n.
+func (c chooser) chance(n int) bool { return c.IntN(n) == 0 }
+
+func oneOf[T any](c chooser, all ...T) T { return all[c.IntN(len(all))] }
+
+// widths returns the widths of up to most hidden layers.
+func (c chooser) widths(most int) []int {
+	widths := make([]int, c.IntN(most+1))
+	for i := range widths {
+		widths[i] = c.between(1, 12)
+	}
+	return widths
+}
+
+// newConfiguration returns the configuration of a seed.
+func newConfiguration(seed uint64) *configuration {
+	c := chooser{rng.New(seed, "configuration")}
+	t := job.Default()
+	t.Mode, t.Seed = job.Sync, c.Uint64()
+	t.Model = c.network()
+	t.Dense, t.Rows = c.denseOptimizer(), c.rowOptimizer()
+	t.DensePrecision = oneOf(c, job.FP32, job.FP32, job.FP32, job.BF16)
+	t.RowInit = oneOf(c, 0.01, 0.1, 0)
+	t.Groups = oneOf(c, 1, 2, 4, 8, 16)
+	t.Ranks = oneOf(c, 1, 2, 4, 8)
+	for t.Groups%t.Ranks != 0 {
+		t.Ranks /= 2
+	}
+	t.EmbeddingWorkers, t.ParameterServers = c.between(1, 4), c.between(1, 5)
+	t.GlobalBatch = c.between(t.Ranks, 48)
+	t.Overlap = oneOf(c, "", "none", "ids", "ids+ds")
+	t.Merge = oneOf(c, "", job.MergeStep, job.MergeRank)
+	t.Scale = oneOf(c, job.ScaleGlobal, job.ScaleRank)
+	t.Index = oneOf(c, job.IndexRaw, job.IndexCompressed)
+	t.RowPrecision = oneOf(c, table.Precisions()...)
+	t.RowAdmission = oneOf(c, 0, 0, 1, 0.5, 0.1)
+	switch c.IntN(3) {
+	case 0:
+		t.Prefetch = c.between(1, 6)
+	case 1:
+		staleness := c.IntN(4) // which sync does not use
+		t.Staleness = &staleness
+	}
+	if c.chance(5) {
+		t.ParameterServers, t.RowEviction, t.RowCapacity = 1, job.SecondChance, c.between(40, 200)
+	}
+	samples := c.between(0, 7)*t.GlobalBatch + c.between(1, t.GlobalBatch) // the last batch may be short
+	return &configuration{seed, t, c.data(&t, max(samples, 2))}
+}
+
+// network returns any network.
+func (c chooser) network() model.Spec {
+	s := model.Default()
+	s.Kind = oneOf(c, model.Kinds()...)
+	s.EmbeddingDim, s.Factors = c.between(1, 9), c.between(1, 6)
+	s.Bottom, s.Top = c.widths(2), c.widths(3)
+	s.CrossLayers, s.Structure, s.Rank = c.between(1, 3), oneOf(c, model.Stacked, model.Parallel), c.IntN(4)
+	s.Activation, s.BatchNorm = oneOf(c, model.ReLU, model.NoActivation), c.chance(2)
+	for _, tower := range []**model.Tower{&s.SparseTower, &s.DenseTower} {
+		if c.chance(3) {
+			*tower = &model.Tower{Layers: c.widths(2), BatchNorm: c.chance(2)}
+		}
+	}
+	if s.Kind == model.FactorizationMachine || s.Kind == model.DeepFM || c.chance(2) {
+		return s
+	}
+	for range c.between(1, 3) {
+		head := model.Head{Weight: oneOf(c, 0, 1, 0.3)}
+		if s.Kind != model.LogisticRegression {
+			head.Layers = c.widths(1)
+		}
+		s.Heads = append(s.Heads, head)
+	}
+	return s
+}
+
+// schedule returns any schedule of a learning rate.
+func (c chooser) schedule() opt.Schedule {
+	s := opt.Schedule{Decay: oneOf(c, opt.NoDecay, opt.NoDecay, opt.LinearDecay, opt.InverseSqrtDecay, opt.StepDecay)}
+	s.WarmUp = c.IntN(3)
+	s.Steps, s.Factor = s.WarmUp+c.between(1, 6), 0.7
+	return s
+}
+
+func (c chooser) denseOptimizer() opt.DenseSpec {
+	s := opt.DefaultDense()
+	s.Kind = oneOf(c, opt.SGD, opt.Adagrad, opt.Adam)
+	s.Rate, s.Order = oneOf(c, 0.001, 0.05), oneOf(c, opt.After, opt.Before)
+	s.InitialAccumulator, s.ClipNorm = oneOf(c, 0, 0.1), oneOf(c, 0, 0, 0.5)
+	s.Schedule = c.schedule()
+	return s
+}
+
+func (c chooser) rowOptimizer() opt.RowSpec {
+	s := opt.DefaultRow()
+	s.Kind = oneOf(c, opt.SGD, opt.Adagrad, opt.RowwiseAdagrad, opt.Adam, opt.FTRL)
+	s.Rate, s.Order = oneOf(c, 0.01, 0.1), oneOf(c, opt.After, opt.Before)
+	s.L1, s.L2, s.WeightBound = oneOf(c, 0, 0.01), oneOf(c, 0, 0.1), oneOf(c, 10, 0, 0.05)
+	if s.Kind != opt.FTRL {
+		s.Schedule = c.schedule()
+	}
+	return s
+}
+
+// data returns samples for a training: slots with one id, some or none, pooled or raw, in groups or by
+// themselves, of few distinct ids or many.
+func (c chooser) data(t *job.Training, samples int) *rows {
+	r := &rows{size: t.GlobalBatch, schema: batch.Schema{PrefixBits: oneOf(c, 8, 3, 16)}}
+	for i := range t.Model.Labels() {
+		r.schema.Labels = append(r.schema.Labels, fmt.Sprint("label", i))
+	}
+	least := 0 // numeric features
+	if t.Model.Kind == model.DLRM || t.Model.DenseTower != nil {
+		least = 1
+	}
+	for i := range c.between(least, 3) {
+		r.schema.Dense = append(r.schema.Dense, fmt.Sprint("dense", i))
+	}
+	raw := t.Model.Kind == model.FeedForward || t.Model.Kind == model.LogisticRegression || t.Model.Kind == model.DCNv2
+	stack := batch.HashStack{Rounds: 2, Rows: 7}
+	for i := range c.between(1, 4) {
+		s := batch.Slot{Name: fmt.Sprint("slot", i), Dim: t.Model.Dim(), SqrtScaling: c.chance(3)}
+		if raw && c.chance(3) {
+			s.Pooling, s.FixedSize = batch.Raw, c.between(1, 3)
+		}
+		switch {
+		case c.chance(4):
+			s.Group = "shared"
+		case c.chance(4):
+			s.HashStack = stack
+		}
+		r.schema.Slots = append(r.schema.Slots, s)
+	}
+	r.all = c.samples(&r.schema, samples)
+	return r
+}
+
+func (c chooser) samples(schema *batch.Schema, samples int) *batch.Batch {
+	b := &batch.Batch{Samples: samples, Slots: make([]batch.Jagged, len(schema.Slots))}
+	for s := range b.Slots {
+		most, distinct := oneOf(c, 1, 1, 4), oneOf(c, 3, 30, 1000)
+		b.Slots[s].Offsets = []int32{0}
+		for range samples {
+			n := 1
+			if most > 1 {
+				n = c.IntN(most + 1)
+			}
+			for range n {
+				b.Slots[s].IDs = append(b.Slots[s].IDs, c.Uint64N(uint64(distinct)))
+			}
+			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(len(b.Slots[s].IDs)))
+		}
+	}
+	for range samples * len(schema.Dense) {
+		b.Dense = append(b.Dense, float32(c.NormFloat64()))
+	}
+	for i := range samples {
+		for range schema.Labels {
+			label := float32(c.IntN(2))
+			if i < 2 { // both classes, for AUC
+				label = float32(i)
+			}
+			b.Labels = append(b.Labels, label)
+		}
+	}
+	return b
+}
