@@ -18,14 +18,11 @@ import (
 	"tandem/algo/table"
 )
 
-var (
-	long = flag.Bool("long", false, "train 2,000 random configurations, not 100")
-	seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
-)
+var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
 // Sync training is sequential training, bit for bit, whatever the network, the optimizers, the slots, the
 // roles and what they overlap: random configurations, as far as sync promises it (fp32 on the wire, one PS
-// if rows are evicted). Run one again with -seed.
+// if rows are evicted). Flag -long trains 2,000, flag -seed one again.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
