@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/compress"
+	"tandem/algo/fault"
 	"tandem/algo/job"
+	"tandem/algo/role"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/runtime/launch"
@@ -44,6 +46,8 @@ type flags struct {
 	every      string
 	seed       uint64
 	seeds      int
+	faults     string
+	retry      string
 	record     bool
 	processes  bool
 	limits     launch.Limits
@@ -81,6 +85,7 @@ const examples = `  go run ./cmd/train
   go run ./cmd/train --json > run.json
   go run ./cmd/train --processes --mode sync,hybrid
   go run ./cmd/train --seeds 5 --mode sync,hybrid
+  go run ./cmd/train --mode sequential,sync --faults drop=0.01,crash=embedding-worker/0@40+2s
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
   go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
   TANDEM_DATA=~/data go run ./cmd/train --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
@@ -116,6 +121,8 @@ func (p *program) command() *cobra.Command {
 	fs.StringVar(&f.every, "evaluate-every", "never", `predict the test rows during training, as "500 steps" or 30s`)
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
+	fs.StringVar(&f.faults, "faults", "none", "inject faults into the messages between roles, and crash roles:\n"+fault.Syntax)
+	fs.StringVar(&f.retry, "retry", "0s", "ask again after this long without an answer; 0s: 100ms with faults, 1s with\n--processes, else never")
 	fs.BoolVar(&f.processes, "processes", false, "train with a process for every role")
 	f.limitFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
@@ -181,6 +188,15 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 			t.DensePrecision = f.precision
 			return nil
 		},
+		"faults": func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
+		"retry": func() error {
+			bounds := job.Default()
+			if err := bounds.Retry.UnmarshalText([]byte(f.retry)); err != nil {
+				return err
+			}
+			t.Retry = bounds.Retry
+			return bounds.Validate()
+		},
 		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
@@ -194,5 +210,23 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	if c.Flags().Changed("faults") {
+		return j, checkCrashes(t, f.modes)
+	}
 	return j, nil
+}
+
+// checkCrashes reports a crash of a role that a mode does not have.
+func checkCrashes(t *job.Training, modes []string) error {
+	for _, one := range inModes(*t, modes) {
+		rule, err := one.Rule()
+		if err != nil {
+			continue // sequential training has no roles, and no faults
+		}
+		cfg := role.Config{Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), Rule: rule}
+		if err := t.Faults.ValidateRoles(&cfg); err != nil {
+			return face.Misuse("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Mode, err)
+		}
+	}
+	return nil
 }

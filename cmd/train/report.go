@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/algo/fault"
 	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/pace"
@@ -58,13 +59,14 @@ type row struct {
 	SamplesPerSecond float64                 `json:"samples_per_s"`
 	Steps            int                     `json:"steps"`
 	Ranks            int                     `json:"ranks"`
-	Depth            int                     `json:"depth"`           // batches that a rank may have outstanding
-	Processes        int                     `json:"processes"`       // that the roles were in
-	Staleness        metric.HistogramSummary `json:"staleness"`       // own
-	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
-	StalenessDense   metric.HistogramSummary `json:"staleness_dense"` // per push to a dense PS, in pushes
-	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
-	EmbeddingRows    rowStore                `json:"embedding_rows"`  // of the first seed
+	Depth            int                     `json:"depth"`            // batches that a rank may have outstanding
+	Processes        int                     `json:"processes"`        // that the roles were in
+	Staleness        metric.HistogramSummary `json:"staleness"`        // own
+	StalenessCross   metric.HistogramSummary `json:"staleness_cross"`  // per other rank
+	StalenessDense   metric.HistogramSummary `json:"staleness_dense"`  // per push to a dense PS, in pushes
+	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`   // per row gradient
+	EmbeddingRows    rowStore                `json:"embedding_rows"`   // of the first seed
+	Faults           *fault.Counts           `json:"faults,omitempty"` // injected, over all seeds, if there are roles and a plan
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
@@ -100,6 +102,7 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
+	var faults fault.Counts
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
 		line.curves = append(line.curves, result.Curve)
@@ -109,6 +112,10 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 		cross.Merge(&result.Staleness.Cross)
 		dense.Merge(&result.Staleness.Dense)
 		missed.Merge(&result.MissedUpdates)
+		faults = faults.Add(result.Faults)
+	}
+	if faults != (fault.Counts{}) {
+		line.Faults = &faults
 	}
 	interval := metric.MeanInterval(line.aucs)
 	line.AUC = interval.Estimate
@@ -164,6 +171,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
 	r.writeReading(w)
 	r.writeRows(w)
+	r.writeFaults(w)
 	for _, c := range r.Comparisons {
 		fmt.Fprintln(w, c)
 	}
@@ -174,6 +182,22 @@ func (r *report) writeText(w io.Writer) error {
 		return err
 	}
 	return r.writeSimulated(w)
+}
+
+// writeFaults says what was injected into each run.
+func (r *report) writeFaults(w io.Writer) {
+	plan := &r.job.Training.Faults
+	if !plan.Any() {
+		return
+	}
+	fmt.Fprintf(w, "Faults: %s\n", plan)
+	for _, line := range r.Runs {
+		if line.Faults != nil {
+			fmt.Fprintf(w, "  %s: %v\n", line.Mode, line.Faults)
+		} else {
+			fmt.Fprintf(w, "  %s: no roles and no messages, so no faults\n", line.Mode)
+		}
+	}
 }
 
 func (l *row) aucText() string {
