@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tandem/algo/compress"
 	"tandem/algo/fault"
@@ -154,18 +155,40 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 			return j, face.Misuse("name each mode once", "--mode: %q is named twice", mode)
 		}
 	}
-	if err := f.checkLimits(c.Flags()); err != nil {
+	if err := f.check(c.Flags()); err != nil {
 		return j, err
 	}
+	if err := f.change(&j, c.Flags()); err != nil {
+		return j, err
+	}
+	if err := j.Validate(); err != nil {
+		return j, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	if c.Flags().Changed("faults") {
+		return j, checkCrashes(&j.Training, f.modes)
+	}
+	return j, nil
+}
+
+// check reports flags that do not go together.
+func (f *flags) check(given *pflag.FlagSet) error {
+	if err := f.checkLimits(given); err != nil {
+		return err
+	}
 	if f.delayDense && len(f.delays) == 0 {
-		return j, face.Misuse(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
+		return face.Misuse(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
 	}
 	if f.seeds < 1 {
-		return j, face.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
+		return face.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
 	}
 	if f.record && !slices.ContainsFunc(f.modes, func(mode string) bool { return mode != job.Sequential }) {
-		return j, face.Misuse("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
+		return face.Misuse("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
 	}
+	return nil
+}
+
+// change gives the job the settings of the flags that are given.
+func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 	t := &j.Training
 	for name, set := range map[string]func() error{
 		"ranks":        func() error { t.Ranks = f.ranks; return nil },
@@ -200,20 +223,14 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
-		if !c.Flags().Changed(name) {
+		if !given.Changed(name) {
 			continue
 		}
 		if err := set(); err != nil {
-			return j, face.Misuse("see --help", "--%s: %v", name, err)
+			return face.Misuse("see --help", "--%s: %v", name, err)
 		}
 	}
-	if err := j.Validate(); err != nil {
-		return j, fmt.Errorf("job %s: %w", j.Name, err)
-	}
-	if c.Flags().Changed("faults") {
-		return j, checkCrashes(t, f.modes)
-	}
-	return j, nil
+	return nil
 }
 
 // checkCrashes reports a crash of a role that a mode does not have.
