@@ -93,6 +93,10 @@ func (n *Numbers) Keep(m msg.Message, payload any) { n.performer.Keep(n.store(m.
 // Release lets go of what a role holds.
 func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }
 
+// Crash lets go of all that a role holds. Work of the role that a goroutine has in hand ends on what was let
+// go of.
+func (n *Numbers) Crash(at msg.Address) { delete(n.stores, at) }
+
 // Reduce sums a bucket of dense gradients over all ranks, which train in lock
 // step: no two steps are reduced at a time.
 func (n *Numbers) Reduce(_, bucket int32) { n.performer.Reduce(bucket) }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/algo/unit"
 )
@@ -32,6 +33,7 @@ type Answer struct {
 	// Elapsed is when the run ended: with Options.Numbers, the simulated time of the
 	// whole training.
 	Elapsed     unit.Tick
+	Faults      fault.Counts // what the faults of the training have done to the whole run
 	Assumptions []Assumption
 }
 
@@ -59,6 +61,7 @@ func (w *world) answer() Answer {
 		Bytes:      m.messages.bytes / unit.Bytes(steps),
 		Drift:      m.drift(),
 		Elapsed:    w.clock.Now(),
+		Faults:     w.faults(),
 	}
 }
 

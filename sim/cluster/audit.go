@@ -65,6 +65,12 @@ func (a *audit) releases(i int32, h role.Handle) error {
 	return nil
 }
 
+// crashed notes that a role has lost all that it had.
+func (a *audit) crashed(i int32) {
+	a.credit[i] = role.NewCredit(a.world.config)
+	clear(a.held[i])
+}
+
 // end checks what must hold when all is over.
 func (a *audit) end() error {
 	for i, held := range a.held {
@@ -72,8 +78,8 @@ func (a *audit) end() error {
 			return fmt.Errorf("cluster: %v holds %d handles at the end", a.world.instances[i].at, len(held))
 		}
 	}
-	if w := a.world; w.sent != w.received {
-		return fmt.Errorf("cluster: %d bytes sent, %d received", w.sent, w.received)
+	if w := a.world; w.sent != w.received+w.dropped {
+		return fmt.Errorf("cluster: %d bytes sent, %d received, %d lost", w.sent, w.received, w.dropped)
 	}
 	if n := a.world.net.Flows(); n > 0 {
 		return fmt.Errorf("cluster: %d flows at the end", n)

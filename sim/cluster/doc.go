@@ -48,8 +48,20 @@
 // sample, and the rows that ranks share in one step, are the workload's
 // expectation. How long real work takes on the machine below matters nowhere.
 //
+// # Faults
+//
+// The faults of a training act on messages and roles as in the runtime: the n-th message from one role to
+// another has the same fate. A lost message is priced up to its arrival at the receiver's host, sender's
+// cores and wires included, and so is one for a role that is away; a repeated one is priced twice; one that
+// is late or held back enters its sender's cores when it is due. Work under way when its role crashes keeps
+// its cores busy to the end. Messages that were sent before a crash still arrive.
+//
+// With faults no PS is folded, because messages are lost one by one; all steps are simulated to the end, 100
+// of them and more are measured, and a run is not repeated until it settles. Where roles ask again sooner
+// than a cluster can answer, the run ends with an error.
+//
 // # What is left out
 //
-// Failures and retries, skew of ids among PSs, hot rows in caches, evaluation
+// Crashes of roles that hold parameters, skew of ids among PSs, hot rows in caches, evaluation
 // and checkpoints. Batches all cost the same unless Options.Jitter is set.
 package cluster

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -16,7 +17,13 @@ type instance struct {
 	at    msg.Address
 	role  role.Role
 	lanes role.LaneQueues[int32] // tasks; the first of a lane is under way
-	timer timer                  // of SetTimer
+	timer timer                  // of SetTimer, or while the role is away, of its return
+
+	incarnation uint32 // crashes so far
+	away        bool
+	schedule    fault.Schedule  // of crashes
+	injector    *fault.Injector // of faults in messages; nil if the run has no faults
+	held        timer           // when the injector must be flushed
 }
 
 // newInstances makes the roles of a run.
@@ -25,17 +32,23 @@ func newInstances(w *world) []instance {
 	list := make([]instance, len(roles))
 	for i, r := range roles {
 		list[i] = instance{world: w, index: int32(i), at: r.Address(), role: r}
+		if p := w.plan(); p.Any() {
+			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector(p, r.Address(), 0)
+		}
 	}
 	return list
 }
 
-// step gives a role one input and performs its outputs.
+// step gives a role one input and performs its outputs, unless the role crashes instead.
 func (w *world) step(i int32, in role.Input) {
+	n := &w.instances[i]
+	if n.injector != nil && n.crashes(&in) {
+		return
+	}
 	if w.audit != nil {
 		w.fail(w.audit.input(i, &in))
 	}
 	w.out.Reset()
-	n := &w.instances[i]
 	n.role.Step(w.clock.Now(), in, &w.out)
 	w.fail(role.Dispatch(&in, &w.out, n))
 }
@@ -47,14 +60,22 @@ func (n *instance) Send(m msg.Message) error {
 			return err
 		}
 	}
-	n.send(n.index, m)
+	var payload any
+	if n.numbers != nil {
+		payload = n.numbers.Payload(m)
+	}
+	if n.injector != nil {
+		n.transmit(m, payload)
+	} else {
+		n.send(n.index, fault.Parcel{Message: m, Payload: payload}, false)
+	}
 	return nil
 }
 
 // Perform implements role.Driver. Work of a lane is done one after the other.
 func (n *instance) Perform(work role.Work) error {
 	lane := n.lanes.Of(work.Kind)
-	t := n.open(task{kind: working, role: n.index, work: work})
+	t := n.open(task{kind: working, role: n.index, of: n.incarnation, work: work})
 	lane.Push(t)
 	if lane.Len() == 1 {
 		n.proceed(t)
@@ -95,10 +116,9 @@ func (n *instance) Release(h role.Handle) error {
 	return nil
 }
 
-// SetTimer implements role.Driver. When every rank has finished, no answer is waited for any more, and no
-// timer is set: else the run would never end.
+// SetTimer implements role.Driver.
 func (n *instance) SetTimer(at unit.Tick) error {
-	n.rearm(&n.timer, at, !n.trained(), engine.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
+	n.rearm(&n.timer, at, true, engine.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
 	return nil
 }
 
@@ -108,7 +128,7 @@ func (n *instance) Observe(e event.Record) error {
 	return nil
 }
 
-// Finish implements role.Driver.
+// Finish implements role.Driver. When every rank has finished, no timer may keep the run going.
 func (n *instance) Finish() error {
 	n.finished++
 	if n.trained() {

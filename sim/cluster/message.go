@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
@@ -19,17 +20,19 @@ const (
 	hand
 )
 
-// send begins the delivery of a message.
-func (w *world) send(from int32, m msg.Message) {
+// send begins the delivery of a message, or of one that is lost on its way.
+func (w *world) send(from int32, p fault.Parcel, lost bool) {
+	m := &p.Message
 	to := w.indexOf(m.To)
 	many := max(w.places[from].everywhere, w.places[to].everywhere)
 	w.messages += int64(many)
 	w.sent += m.Bytes * unit.Bytes(many)
-	t := task{kind: delivering, role: from, to: to, many: int32(many), message: m}
-	if w.numbers != nil {
-		t.payload = w.numbers.Payload(m)
+	i := w.open(task{kind: delivering, role: from, to: to, many: int32(many), message: *m, payload: p.Payload, lost: lost})
+	if p.Delay > 0 {
+		w.wait(i, w.clock.Now()+p.Delay)
+		return
 	}
-	w.proceed(w.open(t))
+	w.proceed(i)
 }
 
 // deliver begins the present stage of a delivery and reports whether that was
@@ -59,6 +62,10 @@ func (w *world) deliver(i int32) (ended bool) {
 			w.wait(i, w.clock.Now()+w.prices.netWire.Latency)
 		}
 	case receiveCores:
+		if t.lost || w.instances[t.to].away {
+			w.drop(i)
+			return true
+		}
 		w.handle(i, target, remote)
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && w.prices.hostLink != nil {
@@ -66,6 +73,10 @@ func (w *world) deliver(i int32) (ended bool) {
 			w.wait(i, end)
 		}
 	case hand:
+		if w.instances[t.to].away {
+			w.drop(i)
+			return true
+		}
 		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
 		w.handed = t.payload
 		w.received += m.Bytes * unit.Bytes(t.many)
@@ -74,6 +85,13 @@ func (w *world) deliver(i int32) (ended bool) {
 		return true
 	}
 	return false
+}
+
+// drop ends the delivery of a message that nobody receives.
+func (w *world) drop(i int32) {
+	t := &w.tasks[i]
+	w.dropped += t.message.Bytes * unit.Bytes(t.many)
+	w.close(i)
 }
 
 // handle charges one end of a message: a fixed core time, and a copy of what

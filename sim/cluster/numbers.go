@@ -37,6 +37,9 @@ type Numbers interface {
 	Keep(m msg.Message, payload any)
 	// Release lets go of what a role holds, exactly once.
 	Release(at msg.Address, h role.Handle)
+	// Crash lets go of all that a role holds. Work of the role that is under way is not waited for, and what it
+	// makes is let go of too.
+	Crash(at msg.Address)
 	// Reduce sums a bucket of the dense gradients of a step over all ranks.
 	Reduce(step, bucket int32)
 }

@@ -110,6 +110,7 @@ func (s *serial) Start(at msg.Address, w role.Work) func() (role.Result, error) 
 func (s *serial) Payload(m msg.Message) any             { return s.Performer.Payload(s.store(m.From), m) }
 func (s *serial) Keep(m msg.Message, payload any)       { s.Performer.Keep(s.store(m.To), m, payload) }
 func (s *serial) Release(at msg.Address, h role.Handle) { s.store(at).Release(h) }
+func (s *serial) Crash(at msg.Address)                  { delete(s.stores, at) }
 func (s *serial) Reduce(_, bucket int32)                { s.Performer.Reduce(bucket) }
 
 // bits are fingerprints of all that a run has trained.

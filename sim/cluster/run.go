@@ -23,7 +23,7 @@ type Options struct {
 	Jitter float64
 	Seed   uint64
 	// WarmUp and Measured are numbers of steps; 0 chooses enough for the
-	// pipeline to fill and settle.
+	// pipeline to fill and settle, or with faults, for them to show.
 	WarmUp, Measured int
 	// Observer is told every record of the roles.
 	Observer event.Observer
@@ -78,7 +78,8 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	if err := checkMemory(r, &t, layout, &w); err != nil {
 		return Answer{}, err
 	}
-	p := newPrices(r, &t, layout, &w, spec.Fold && o.Numbers == nil)
+	faulty := t.Faults.Any()
+	p := newPrices(r, &t, layout, &w, spec.Fold && o.Numbers == nil && !faulty)
 	if o.Numbers != nil {
 		a, err := train(p, o)
 		a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
@@ -92,10 +93,16 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		if o.Measured > 0 {
 			measured = o.Measured
 		}
-		steps := warmUp + measured + t.Depth() // the last keep the pipeline full
-		a, err := runOnce(p, o, nil, span{warmUp, warmUp + measured, steps})
+		steps := span{warmUp, warmUp + measured, warmUp + measured + t.Depth()} // the last keep the pipeline full
+		if faulty && o.WarmUp == 0 && o.Measured == 0 {
+			var err error
+			if steps, err = spanWithFaults(&t, warmUp); err != nil {
+				return Answer{}, err
+			}
+		}
+		a, err := runOnce(p, o, nil, steps)
 		settled := a.Drift < driftMost && a.Drift > -driftMost
-		if err != nil || settled || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
+		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
 			a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
 			return a, err
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/model"
 )
@@ -23,8 +24,9 @@ const tenth = 1.1
 // else at the middle of its range, and returns the changes of throughput, the
 // largest first. What is more-is-better is multiplied by 1.1, what is
 // less-is-better divided by it. Before each run, ran is told how many of how many
-// groups are done. Cost: about ten runs.
+// groups are done. The runs are without faults. Cost: about ten runs.
 func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
+	t.Faults = fault.Plan{}
 	base, err := Run(spec, t, layout, w, Options{})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ type task struct {
 	role    int32     // the sender, the worker, or −1
 	to      int32     // the receiver
 	many    int32     // like messages that the message stands for
+	of      uint32    // the incarnation whose work it is
+	lost    bool      // the message never arrives
 	total   unit.Tick // kernels of a backward pass, all buckets
 	spent   unit.Tick // … of the buckets so far
 	message msg.Message

@@ -20,8 +20,7 @@ func (w *world) rearm(t *timer, at unit.Tick, ok bool, e engine.Event) {
 	if ok && t.at == at && t.id != (engine.ID{}) {
 		return
 	}
-	w.clock.Cancel(t.id)
-	*t = timer{}
+	w.cancel(t)
 	if ok {
 		e.At = at
 		*t = timer{w.clock.Schedule(e), at}
@@ -67,11 +66,15 @@ func (w *world) computing() bool {
 	return false
 }
 
-// stopTimers cancels the timers of all roles.
+// stopTimers cancels the timers of all roles, and the return of those that are away.
 func (w *world) stopTimers() {
 	for i := range w.instances {
-		t := &w.instances[i].timer
-		w.clock.Cancel(t.id)
-		*t = timer{}
+		w.cancel(&w.instances[i].timer)
 	}
+}
+
+// cancel cancels the event of a timer.
+func (w *world) cancel(t *timer) {
+	w.clock.Cancel(t.id)
+	*t = timer{}
 }

@@ -15,23 +15,23 @@ import (
 // going. One that fires has roles ask again: more is sent, and every law holds.
 func TestTimers(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
-		records := func(retry unit.Tick) (string, int64) {
+		records := func(retry unit.Tick) (string, Answer) {
 			j := training(mode, 4)
 			j.Retry = retry
 			d := digest{sha256.New()}
 			a := run(t, small(), j, Options{WarmUp: 5, Measured: 10, Observer: d, audit: true})
-			return string(d.Sum(nil)), a.Messages
+			return string(d.Sum(nil)), a
 		}
-		never, sent := records(0)
-		if late, _ := records(unit.Minute); late != never {
-			t.Errorf("%s: a timer of a minute changes the run", mode)
+		never, a := records(0)
+		if late, b := records(unit.Minute); late != never || b.Elapsed != a.Elapsed {
+			t.Errorf("%s: a timer of a minute changes the run, which takes %v and %v", mode, a.Elapsed, b.Elapsed)
 		}
 		short := 5 * unit.Millisecond
 		if mode == job.AsyncPS || mode == job.SSP {
 			short = 50 * unit.Millisecond // a push takes 40 ms
 		}
-		if _, resent := records(short); resent <= sent {
-			t.Errorf("%s: a timer of %v: %d messages a step, %d without", mode, short, resent, sent)
+		if _, b := records(short); b.Messages <= a.Messages {
+			t.Errorf("%s: a timer of %v: %d messages a step, %d without", mode, short, b.Messages, a.Messages)
 		}
 	}
 }
@@ -46,6 +46,22 @@ func TestFloodEnds(t *testing.T) {
 	}
 }
 
+// worldOf returns a small cluster before its start.
+func worldOf(t *testing.T, j *job.Training) *world {
+	t.Helper()
+	s, w := small(), clicks()
+	s.Fold = false
+	p := pricesOf(t, s, j, tower(t), &w)
+	j.EmbeddingWorkers, j.ParameterServers = p.workers*p.workersPerHost, p.states
+	cfg, err := j.RoleConfig(p.layout, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := newWorld(p, cfg, &Options{})
+	world.measurement = newMeasurement(2, 8, cfg)
+	return world
+}
+
 // deaf is a role that answers nothing.
 type deaf struct{ role.Role }
 
@@ -58,16 +74,8 @@ func TestStalledRunEnds(t *testing.T) {
 		unit.Second: "no rank has done anything for 20",
 	} {
 		j := training(job.Hybrid, 2)
-		j.Retry, j.EmbeddingWorkers, j.ParameterServers = retry, 6, 1
-		w := clicks()
-		p := pricesOf(t, small(), &j, tower(t), &w)
-		p.states = 1
-		cfg, err := j.RoleConfig(p.layout, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		world := newWorld(p, cfg, &Options{})
-		world.measurement = newMeasurement(2, 8, cfg)
+		j.Retry = retry
+		world := worldOf(t, &j)
 		at := world.indexOf(msg.Address{Role: msg.ParameterServer})
 		world.instances[at].role = deaf{world.instances[at].role}
 		if err := world.run(); err == nil || !strings.Contains(err.Error(), want) {

@@ -103,10 +103,14 @@ func (w *world) compute(i int32, takes unit.Tick) {
 }
 
 // complete hands the result of work to its role and begins the next of the
-// lane.
+// lane, unless the role has crashed since.
 func (w *world) complete(i int32) {
 	t := &w.tasks[i]
 	r, work := t.role, t.work
+	if t.of != w.instances[r].incarnation {
+		w.close(i)
+		return
+	}
 	result, err := w.outcome(t)
 	lane := w.instances[r].lanes.Of(work.Kind)
 	lane.Pop()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/event"
+	"tandem/algo/fault"
 	"tandem/algo/msg"
 	"tandem/algo/rng"
 	"tandem/algo/role"
@@ -52,6 +53,9 @@ type world struct {
 	messages    int64
 	sent        unit.Bytes // headers included
 	received    unit.Bytes
+	dropped     unit.Bytes     // lost, or for a role that was away
+	parcels     []fault.Parcel // a buffer
+	injected    fault.Counts   // of incarnations that have crashed
 	observers   []event.Observer
 	measurement *measurement
 	audit       *audit // nil unless the run is checked
@@ -69,6 +73,8 @@ const (
 	jobEnds            // Target is the host, A 0 for its cores and 1 for its memory
 	taskDue            // Target is the task
 	timerFires         // Target is the role
+	heldDue            // Target is the role
+	roleReturns        // Target is the role
 )
 
 func newWorld(p *prices, cfg *role.Config, o *Options) *world {
@@ -106,6 +112,9 @@ func (w *world) run() error {
 			w.clock.Now(), w.finished, w.config.Ranks, w.busy)
 	}
 	for i := range w.instances {
+		if w.instances[i].away {
+			continue // it holds nothing
+		}
 		w.step(int32(i), role.Input{Kind: role.Stop})
 	}
 	if w.err == nil && w.audit != nil {
@@ -124,7 +133,7 @@ func (w *world) fail(err error) {
 
 // watched reports whether somebody wants the run to its end.
 func (w *world) watched() bool {
-	return w.audit != nil || w.numbers != nil || w.options.Observer != nil
+	return w.audit != nil || w.numbers != nil || w.options.Observer != nil || w.plan().Any()
 }
 
 func (w *world) observe(r event.Record) {
@@ -166,6 +175,10 @@ func (w *world) Handle(e engine.Event) {
 		w.part(e.Target)
 	case timerFires:
 		w.fire(e.Target)
+	case heldDue:
+		w.flush(e.Target)
+	case roleReturns:
+		w.restart(e.Target)
 	}
 }
 

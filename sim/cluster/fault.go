@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"fmt"
+
+	"tandem/algo/fault"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/sim/engine"
+)
+
+// faultSteps is the number of steps that a run with faults measures at least: rare faults have to occur, and
+// their effect to average out. crashStepMost is the latest step of a crash that a run without numbers reaches.
+const (
+	faultSteps    = 100
+	crashStepMost = 1000
+)
+
+// spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the warm-up,
+// or from the first crash if that is earlier, until some steps after the last crash.
+func spanWithFaults(t *job.Training, warmUp int) (span, error) {
+	s := span{first: warmUp, last: warmUp + faultSteps}
+	for i, c := range t.Faults.Crashes {
+		if c.Step > crashStepMost {
+			return s, fmt.Errorf("cluster: faults.crashes[%d].step = %d; want at most %d, unless numbers are trained",
+				i, c.Step, crashStepMost)
+		}
+		s.first, s.last = min(s.first, int(c.Step)), max(s.last, int(c.Step)+settleSteps)
+	}
+	s.steps = s.last + t.Depth()
+	return s, nil
+}
+
+// transmit passes a message through the faults of its sender, and sends what travels now. A lost message is
+// sent too: it uses the sender's cores and the wires, and ends before the receiver's cores.
+func (n *instance) transmit(m msg.Message, payload any) {
+	lost := n.injector.Counts().Dropped
+	n.parcels = n.injector.Send(n.parcels[:0], n.clock.Now(), m, payload)
+	if n.injector.Counts().Dropped > lost {
+		n.send(n.index, fault.Parcel{Message: m}, true)
+	}
+	n.sendParcels()
+}
+
+// flush sends what has been held back for long enough.
+func (w *world) flush(i int32) {
+	n := &w.instances[i]
+	n.held = timer{}
+	w.parcels = n.injector.Flush(w.parcels[:0], w.clock.Now())
+	n.sendParcels()
+}
+
+// sendParcels empties the buffer, and sets the time at which more is due.
+func (n *instance) sendParcels() {
+	for _, p := range n.parcels {
+		n.send(n.index, p, false)
+	}
+	clear(n.parcels) // free the payloads
+	due, ok := n.injector.Next()
+	n.rearm(&n.held, due, ok, engine.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
+}
+
+// crashes reports whether a role crashes instead of taking an input, and if so performs the crash: the role
+// loses its state, what it holds, its timer, the messages that it holds back, and its work. Work under way
+// keeps its resources busy to its end, but nothing comes of it.
+func (n *instance) crashes(in *role.Input) bool {
+	if n.trained() {
+		return false
+	}
+	away, due := n.schedule.Due(in.Step())
+	if !due {
+		return false
+	}
+	n.injected = n.injected.Add(n.injector.Counts())
+	n.injected.Crashes++
+	n.away = true
+	n.incarnation++
+	n.injector = fault.NewInjector(n.plan(), n.at, n.incarnation)
+	n.cancel(&n.held)
+	for i := range n.lanes {
+		for k, t := range n.lanes[i].Items() {
+			if k > 0 { // the first is under way
+				n.close(t)
+			}
+		}
+		n.lanes[i].Clear()
+	}
+	if n.audit != nil {
+		n.audit.crashed(n.index)
+	}
+	if n.numbers != nil {
+		n.numbers.Crash(n.at)
+	}
+	back := engine.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
+	n.rearm(&n.timer, n.clock.Now()+away, true, back)
+	return true
+}
+
+// restart starts the next incarnation of a role.
+func (w *world) restart(i int32) {
+	n := &w.instances[i]
+	n.timer, n.away = timer{}, false
+	w.progressed = w.clock.Now()
+	w.step(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
+}
+
+// plan returns the faults of the run.
+func (w *world) plan() *fault.Plan { return &w.prices.training.Faults }
+
+// faults returns what the plan has done to the run.
+func (w *world) faults() fault.Counts {
+	all := w.injected
+	for i := range w.instances {
+		if n := &w.instances[i]; n.injector != nil {
+			all = all.Add(n.injector.Counts())
+		}
+	}
+	return all
+}

@@ -1,0 +1,292 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/algo/event"
+	"tandem/algo/fault"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+	"tandem/algo/work"
+	"tandem/sim/device"
+)
+
+var long = flag.Bool("long", false, "run 20 seeds of faults in each mode, 100 steps each")
+
+// lossy are the faults of messages that every mode must stand.
+const lossy = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms"
+
+// outcomes counts, by put, how often it was routed and applied, and hashes all records.
+type outcomes struct {
+	digest
+	routed, applied map[[3]int32]int // by PS, rank, step
+	longest         unit.Tick        // from the end of one step of a rank to that of the next
+	last            map[int32]unit.Tick
+}
+
+func newOutcomes() *outcomes {
+	return &outcomes{digest{sha256.New()}, map[[3]int32]int{}, map[[3]int32]int{}, 0, map[int32]unit.Tick{}}
+}
+
+func (o *outcomes) Observe(r event.Record) {
+	o.digest.Observe(r)
+	switch {
+	case r.Kind == event.BatchRouted:
+		for server, rows := range r.Rows {
+			if rows > 0 {
+				o.routed[[3]int32{int32(server), r.Rank, r.Step}]++
+			}
+		}
+	case r.Kind == event.PutApplied && r.Role.Role == msg.ParameterServer:
+		o.applied[[3]int32{r.Role.Index, r.Rank, r.Step}]++
+	case r.Kind == event.DenseApplied:
+		o.longest = max(o.longest, r.At-o.last[r.Rank])
+		o.last[r.Rank] = r.At
+	}
+}
+
+// check reports puts that are not applied once, and a step that takes longer than it may.
+func (o *outcomes) check(t *testing.T, batches int) {
+	t.Helper()
+	if len(o.routed) < batches {
+		t.Errorf("%d puts of %d batches", len(o.routed), batches)
+	}
+	for put := range o.routed { // order-free: each is checked by itself
+		if o.applied[put] != 1 {
+			t.Errorf("the put to PS %d of rank %d, step %d is applied %d times", put[0], put[1], put[2], o.applied[put])
+		}
+	}
+	if o.longest > 5*unit.Second {
+		t.Errorf("a step takes %v", o.longest)
+	}
+}
+
+// faultRuns trains in every mode under a plan, with some seeds. Every run must end, keep the contract and its
+// bounds, hold nothing at its end and apply each put once; sync must train the bits of sequential training.
+// The first seed is run twice, with numbers done as early and as late as may be: the record is the same.
+func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults string)) {
+	steps, seeds := 30, uint64(2)
+	if *long {
+		steps, seeds = 100, 20
+	}
+	source := samples{steps: steps, size: 32, last: 7}
+	want := sequential(t, source)
+	for _, mode := range job.Modes()[1:] {
+		var injected fault.Counts
+		var longest unit.Tick
+		for seed := range seeds {
+			j := numeric(mode, 4)
+			j.DenseServers, j.AverageEvery = 2, 2
+			faults := plan(&j, seed)
+			if faults == "" {
+				continue
+			}
+			var err error
+			if j.Faults, err = fault.Parse(fmt.Sprintf("%s,seed=%d", faults, seed)); err != nil {
+				t.Fatal(err)
+			}
+			late := false
+			train := func() (bits, *outcomes) {
+				o := newOutcomes()
+				a, n := simulate(t, hosts(2, 2), j, source, Options{Observer: o, Jitter: 0.3, Seed: seed}, func(n *serial) {
+					n.late = func() bool { return late }
+				})
+				o.check(t, steps*j.Ranks)
+				if a.Faults.Crashes != int64(len(j.Faults.Crashes)) {
+					t.Errorf("%s: %v, want the crashes of %s", mode, a.Faults, j.Faults)
+				}
+				injected, longest = injected.Add(a.Faults), max(longest, o.longest)
+				return bitsOf(n.DenseDigest(), n.Tables()...), o
+			}
+			got, o := train()
+			if mode == job.Sync && got != want {
+				t.Errorf("%s: not the bits of sequential training", j.Faults)
+			}
+			if seed == 0 {
+				late = true
+				again, o2 := train()
+				if again != got || string(o2.Sum(nil)) != string(o.Sum(nil)) {
+					t.Errorf("%s, %s: two runs differ", mode, j.Faults)
+				}
+			}
+		}
+		if injected.Sent > 0 {
+			t.Logf("%s: %v; longest step %v", mode, injected, longest)
+		}
+	}
+}
+
+// sequential returns the bits of sequential training.
+func sequential(t *testing.T, source samples) bits {
+	t.Helper()
+	q, err := work.NewSequential(numeric(job.Sequential, 1), source, work.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range source.Steps() {
+		if err := q.Step(step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bitsOf(q.Dense().Digest(), q.Rows())
+}
+
+// Messages that are lost, repeated, late and out of order change when things happen, and nothing else.
+func TestLossyRunsEnd(t *testing.T) {
+	faultRuns(t, func(*job.Training, uint64) string { return lossy })
+}
+
+// A tenth of all messages lost and a quarter repeated, with EWs, loader and coordinator in turn down at any
+// time, is still no reason for another outcome.
+func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
+	faultRuns(t, func(j *job.Training, seed uint64) string {
+		draw := rng.New(seed, "crashes")
+		faults := "drop=0.1,duplicate=0.25,reorder=16,delay=0.1:20ms"
+		for range 4 {
+			role := []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"}[draw.IntN(4)]
+			if role == "coordinator/0" && j.Mode != job.SSP {
+				role = "data-loader/0"
+			}
+			faults += fmt.Sprintf(",crash=%s@%d+%dms", role, draw.IntN(25), draw.IntN(300))
+		}
+		return faults
+	})
+}
+
+// Each role that can restart crashes twice, the second time for longer; with -long, in each of the first 20
+// steps of as many runs.
+func TestCrashedRolesComeBack(t *testing.T) {
+	for _, role := range []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"} {
+		t.Run(role, func(t *testing.T) {
+			faultRuns(t, func(j *job.Training, seed uint64) string {
+				if role == "coordinator/0" && j.Mode != job.SSP {
+					return ""
+				}
+				return fmt.Sprintf("%s,crash=%s@%d,crash=%s@20+2s", lossy, role, seed, role)
+			})
+		})
+	}
+}
+
+// Faults need no numbers: the same holds where only time passes, on folded and other clusters. A step that
+// crashes cut short is not what is measured.
+func TestPredictionWithFaults(t *testing.T) {
+	for _, mode := range job.Modes()[1:] {
+		j := training(mode, 4)
+		clean := run(t, small(), j, Options{audit: true})
+		var err error
+		if j.Faults, err = fault.Parse(lossy + ",crash=embedding-worker/5@110+3s"); err != nil {
+			t.Fatal(err)
+		}
+		folded, unfolded := small(), small()
+		unfolded.Fold = false
+		o := newOutcomes()
+		a := run(t, folded, j, Options{audit: true, Observer: o})
+		b := run(t, unfolded, j, Options{audit: true})
+		if a.Throughput != b.Throughput || a.Faults != b.Faults {
+			t.Errorf("%s: folded %v, %v; unfolded %v, %v: a folded PS cannot lose messages of one", mode,
+				a.Throughput, a.Faults, b.Throughput, b.Faults)
+		}
+		if a.Throughput >= clean.Throughput || a.Faults.Dropped == 0 || a.Faults.Crashes != 1 {
+			t.Errorf("%s: %.0f samples/s and %v, %.0f without faults", mode, a.Throughput, a.Faults, clean.Throughput)
+		}
+		if a.Elapsed < 3*unit.Second {
+			t.Errorf("%s: an EW is away for 3 s, the run takes %v", mode, a.Elapsed)
+		}
+		o.check(t, 110*j.Ranks)
+	}
+}
+
+// A lost message takes its sender's cores and the wire, a late one what it is late by, and one for a role
+// that is away as much as a lost one; none of these takes the receiver's cores.
+func TestWhatFaultsCost(t *testing.T) {
+	const size, late = unit.Bytes(1 << 20), unit.Millisecond
+	from, to := msg.Address{Role: msg.ParameterServer, Index: 1}, msg.Address{Role: msg.EmbeddingWorker, Index: 2}
+	m := msg.Message{Kind: msg.Rows, From: from, To: to, Bytes: size}
+	for _, c := range []struct {
+		name                string
+		delay               unit.Tick
+		lost, away, arrives bool
+	}{
+		{"arrives", 0, false, false, true}, {"late", late, false, false, true},
+		{"lost", 0, true, false, false}, {"away", 0, false, true, false},
+	} {
+		j := training(job.Hybrid, 2)
+		w := worldOf(t, &j)
+		p, receiver := w.prices, w.indexOf(to)
+		end := alone(p.workerHost.CopyCost(size).Add(device.HostCost{Core: p.messageTime}), 1)
+		want := c.delay + transit(p, size-msg.HeaderBytes, true)
+		if !c.arrives {
+			want -= end
+		}
+		w.instances[receiver].away = c.away
+		w.send(w.indexOf(from), fault.Parcel{Message: m, Delay: c.delay}, c.lost)
+		w.Settle(0)
+		w.clock.Run(unit.Forever-1, w)
+		if d := w.clock.Now() - want; d < -5 || d > 5 {
+			t.Errorf("%s: takes %v, want %v", c.name, w.clock.Now(), want)
+		}
+		if busy := w.hosts[w.places[receiver].host].cores.Busy(w.clock.Now()); (busy > 0) != c.arrives {
+			t.Errorf("%s: the receiver's cores are busy for %v", c.name, busy)
+		}
+		if arrived := w.received == size && w.dropped == 0; arrived != c.arrives || w.sent != size {
+			t.Errorf("%s: %v sent, %v received, %v dropped", c.name, w.sent, w.received, w.dropped)
+		}
+	}
+}
+
+// What is counted are the messages of all incarnations. Roles that are long away, one time after the other,
+// do not count as stalled.
+func TestCrashesAreCounted(t *testing.T) {
+	j := training(job.Hybrid, 2)
+	for range 25 {
+		j.Faults.Crashes = append(j.Faults.Crashes, fault.Crash{Role: msg.DataLoader, Step: 2, Away: unit.Minute})
+	}
+	w := worldOf(t, &j)
+	if err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	if c := w.faults(); c.Crashes != 25 || c.Sent != w.messages || c.Dropped > 0 {
+		t.Errorf("%v; %d messages, 25 crashes", c, w.messages)
+	}
+}
+
+// When every rank has trained every step, no role crashes any more: the clock of the one rank is then on its
+// way to the coordinator.
+func TestNoCrashAfterTheEnd(t *testing.T) {
+	for step, want := range map[int32]int64{9: 1, 10: 0} {
+		j := training(job.SSP, 1)
+		j.Faults.Crashes = []fault.Crash{{Role: msg.Coordinator, Step: step, Away: unit.Minute}}
+		w := worldOf(t, &j)
+		if err := w.run(); err != nil {
+			t.Fatal(err)
+		}
+		if c := w.faults().Crashes; c != want {
+			t.Errorf("step %d of 10: %d crashes", step, c)
+		}
+	}
+}
+
+func TestFaultsThatCannotBe(t *testing.T) {
+	for faults, want := range map[string]string{
+		"crash=embedding-worker/6@3":    "faults.crashes[0].index = 6; the job has 6 of embedding-worker",
+		"crash=coordinator/0@3":         "the mode has no such role",
+		"crash=data-loader/0@1001":      "faults.crashes[0].step = 1001; want at most 1000",
+		"drop=0.999,duplicate=0,seed=3": "no rank has done anything for",
+	} {
+		j := training(job.Hybrid, 2)
+		var err error
+		if j.Faults, err = fault.Parse(faults); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(small(), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", faults, err, want)
+		}
+	}
+}
