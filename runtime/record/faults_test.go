@@ -1,0 +1,72 @@
+package record
+
+import (
+	"testing"
+	"time"
+
+	"tandem/algo/compress"
+	"tandem/algo/fault"
+	"tandem/algo/job"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/rng"
+	"tandem/algo/table"
+	"tandem/algo/unit"
+)
+
+// faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and with
+// random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
+func faulty(mode string, seed uint64, steps int) job.Training {
+	draw := rng.New(seed, "faults of "+mode)
+	upTo := func(n int) int { return draw.IntN(n + 1) }
+	t := small(mode, seed)
+	t.Ranks = 1 << upTo(3)
+	t.EmbeddingWorkers, t.ParameterServers, t.DenseServers = 1+upTo(2), 1+upTo(2), 1+upTo(2)
+	t.Prefetch, t.Slack, t.AverageEvery = 1+upTo(5), upTo(3), 1+upTo(4)
+	t.Wire, t.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
+	t.RowPrecision, t.RowAdmission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
+	t.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
+	t.Faults = fault.Plan{
+		Seed: seed, Drop: draw.Float64() / 20, Duplicate: draw.Float64() / 20, Reorder: upTo(32),
+		Delay: fault.Delay{Rate: draw.Float64() / 20, Max: unit.Tick(1+upTo(19)) * unit.Millisecond},
+	}
+	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(t.EmbeddingWorkers - 1))}}
+	if mode == job.SSP {
+		roles = append(roles, msg.Address{Role: msg.Coordinator})
+	}
+	for range 1 + upTo(3) {
+		at := roles[draw.IntN(len(roles))]
+		t.Faults.Crashes = append(t.Faults.Crashes, fault.Crash{
+			Role: at.Role, Index: at.Index, Step: int32(draw.IntN(steps)), Away: unit.Tick(upTo(30)) * unit.Millisecond,
+		})
+	}
+	return t
+}
+
+// Runs with faults replay bit for bit: one in each mode, or with -long a hundred.
+func TestRunsWithFaultsReplayBitForBit(t *testing.T) {
+	const steps = 20
+	seeds := uint64(1)
+	if *long {
+		seeds = 100
+	}
+	start, runs := time.Now(), 0
+	var injected fault.Counts
+	for _, mode := range pace.Modes() {
+		for seed := range seeds {
+			source := newRows(steps, 32, seed)
+			training := faulty(mode, seed, steps)
+			folder, result := mustRecord(t, training, source)
+			checkReplay(t, folder, source, result)
+			if t.Failed() {
+				t.Fatalf("%s, seed %d: faults %v", mode, seed, training.Faults)
+			}
+			runs++
+			injected = injected.Add(result.Faults)
+		}
+	}
+	t.Logf("%d runs replayed without a difference in %v: %v", runs, time.Since(start).Round(time.Second), injected)
+	if injected.Dropped == 0 || injected.Duplicated == 0 || injected.Delayed == 0 || injected.Held == 0 || injected.Crashes == 0 {
+		t.Errorf("%v: some kind of fault did not occur", injected)
+	}
+}
