@@ -15,7 +15,7 @@ import (
 	"tandem/algo/work"
 )
 
-var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode, in real time")
+var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode")
 
 const (
 	// longestStep is the most that a step may take, whatever the faults.
@@ -76,16 +76,15 @@ func (a *audit) check(t *testing.T, batches int) {
 	}
 }
 
-// faultRuns trains every mode that a plan fits with several seeds of its faults: two in the time of a bubble,
-// where a goroutine that is left fails the test, or with -long twenty in real time, and 100 steps. Each run
-// must come to its end, within its bounds and holding nothing, or Run fails; sync must train the bits of
-// sequential training.
-func faultRuns(t *testing.T, faults string, plan func(training *job.Training) bool) {
+// faultRuns trains every mode that a plan fits with two seeds of its faults, or with -long twenty, and 100
+// steps. Each run must come to its end, within its bounds and holding nothing, or Run fails; sync must train
+// the bits of sequential training. in is synctest.Test, where time passes when all wait, and a goroutine that
+// is left fails the test, or inRealTime.
+func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults string, plan func(*job.Training) bool) {
+	t.Helper()
 	steps, seeds := 30, uint64(2)
-	in := synctest.Test
 	if *long {
 		steps, seeds = 100, 20
-		in = func(t *testing.T, run func(*testing.T)) { run(t) }
 	}
 	r := newRows(64*steps, 64, 4, 1)
 	want := mustRun(t, small(job.Sequential, 4), r)
@@ -129,9 +128,22 @@ func faultRuns(t *testing.T, faults string, plan func(training *job.Training) bo
 	}
 }
 
-// Messages that are lost, repeated, late and out of order change when things happen, and nothing else.
+func inRealTime(t *testing.T, run func(*testing.T)) { run(t) }
+
+// Messages that are lost, repeated, late and out of order change when things happen, and nothing else. With
+// -long the runs take real time.
 func TestLossyRunsEnd(t *testing.T) {
-	faultRuns(t, lossy, func(*job.Training) bool { return true })
+	in := synctest.Test
+	if *long {
+		in = inRealTime
+	}
+	faultRuns(t, in, lossy, func(*job.Training) bool { return true })
+}
+
+// One message in four is lost, one in four repeated: the laws hold, however long it takes.
+func TestVeryLossyRunsEnd(t *testing.T) {
+	const faults = "drop=0.25,duplicate=0.25,reorder=100,delay=0.25:100ms"
+	faultRuns(t, synctest.Test, faults, func(*job.Training) bool { return true })
 }
 
 // Each role that can restart crashes twice, the second time for longer, among lossy messages: whatever it
@@ -142,7 +154,7 @@ func TestCrashedRolesComeBack(t *testing.T) {
 		{Role: msg.Coordinator},
 	} {
 		t.Run(at.String(), func(t *testing.T) {
-			faultRuns(t, lossy, func(training *job.Training) bool {
+			faultRuns(t, synctest.Test, lossy, func(training *job.Training) bool {
 				if at.Role == msg.Coordinator && training.Mode != job.SSP {
 					return false
 				}
