@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,9 @@ func play(what string, args []string) error {
 	}
 	kind, index := mustInt(args[0]), mustInt(args[1])
 	at := msg.Address{Role: msg.Role(kind), Index: int32(index)}
+	if number, hostile := strings.CutPrefix(what, "treason "); hostile {
+		return betray(mustInt(number), args[2])
+	}
 	if what == "unreachable" {
 		return unreachable(at, args[2])
 	}
