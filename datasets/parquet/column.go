@@ -25,10 +25,11 @@ type piece struct {
 // read decodes a column of a row group of so many rows.
 func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
 	p := piece{}
+	likely := min(rows, 1<<20) // the file may have fewer than it says
 	if c.role == ids {
-		p.ids, p.counts = make([]uint64, 0, rows), make([]int32, 0, rows)
+		p.ids, p.counts = make([]uint64, 0, likely), make([]int32, 0, likely)
 	} else {
-		p.values = make([]float32, 0, rows)
+		p.values = make([]float32, 0, likely)
 	}
 	pages := chunk.Pages()
 	defer pages.Close()

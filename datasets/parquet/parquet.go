@@ -26,9 +26,13 @@ func init() { datasets.RegisterParquet(Read) }
 // its own, on all processors. Errors say which column is missing, nested or of
 // the wrong type, or that the file is not whole.
 //
-// Memory: the rows, twice while their columns are put together.
+// Memory: the rows, twice while their columns are put together. What the file claims of its parts is checked
+// before memory is made for them: see bounds.go.
 func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b *batch.Batch, bad []*datasets.BadRowError, err error) {
 	defer recoverDamage(&err)
+	if err := checkFooter(file, size); err != nil {
+		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
+	}
 	f, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
@@ -44,11 +48,16 @@ func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b 
 	if err := checkGroups(f.NumRows(), groups); err != nil {
 		return nil, nil, err
 	}
+	bounds := newBounds(file, size)
 	pieces := make([]piece, len(groups)*len(columns)) // by group, then column
 	failed := make([]error, len(pieces))
 	parallel.Do(parallel.Processors(), len(pieces), func(i int) {
 		defer recoverDamage(&failed[i])
 		group, c := groups[i/len(columns)], columns[i%len(columns)]
+		chunks := f.Metadata().RowGroups[i/len(columns)].Columns
+		if failed[i] = bounds.check(&c, &chunks[c.index]); failed[i] != nil {
+			return
+		}
 		pieces[i], failed[i] = c.read(group.ColumnChunks()[c.index], int(group.NumRows()))
 	})
 	for i, err := range failed {
@@ -103,6 +112,8 @@ type column struct {
 	index    int // in a row group
 	unsigned bool
 	isList   bool
+	// repetition and definition are the greatest levels of a value.
+	repetition, definition int
 	// present is the definition level from which on a list has an element, which
 	// may be null.
 	present            int
@@ -155,7 +166,9 @@ func findOne(f *parquet.File, name string, r role) (column, error) {
 		return column{}, fmt.Errorf("no column %q: the file has %q", name, names)
 	}
 	leaf, _ := schema.Lookup(paths[0]...)
-	c := column{name: name, role: r, index: leaf.ColumnIndex, isList: leaf.MaxRepetitionLevel == 1, present: leaf.MaxDefinitionLevel}
+	c := column{name: name, role: r, index: leaf.ColumnIndex, isList: leaf.MaxRepetitionLevel == 1,
+		present:    leaf.MaxDefinitionLevel,
+		repetition: leaf.MaxRepetitionLevel, definition: leaf.MaxDefinitionLevel}
 	if leaf.Node.Optional() {
 		c.present--
 	}

@@ -1,0 +1,232 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"tandem/datasets"
+)
+
+// A file may come from anyone.
+
+// table is a file in its parts.
+type table struct {
+	body []byte
+	meta format.FileMetaData
+}
+
+func load(t testing.TB, name string) (whole []byte, parts table) {
+	t.Helper()
+	whole, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(whole) - trailerBytes
+	begin := end - int(binary.LittleEndian.Uint32(whole[end:]))
+	parts.body = slices.Clone(whole[:begin])
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), whole[begin:end], &parts.meta); err != nil {
+		t.Fatal(err)
+	}
+	return whole, parts
+}
+
+// file puts the parts together again.
+func (p *table) file(t testing.TB) []byte {
+	t.Helper()
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &p.meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return closed(append(slices.Clone(p.body), footer...), len(footer))
+}
+
+func closed(file []byte, footer int) []byte {
+	return append(binary.LittleEndian.AppendUint32(file, uint32(footer)), "PAR1"...)
+}
+
+// user is the first column, of text.
+var user = &datasets.CSVSpec{Slots: []datasets.CSVSlot{{Column: "user"}}, Label: "click"}
+
+// allocated returns the bytes that f allocates, freed or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What a footer or the header of a page claims is checked before memory is made for it.
+func TestClaimsAreChecked(t *testing.T) {
+	// list is a struct whose field 2 is a list of n structs, which are not there.
+	list := func(n uint64) []byte {
+		return append(binary.AppendUvarint([]byte{2<<4 | thriftList,
+			15<<4 | thriftStruct}, n), 0, 0)
+	}
+	text := binary.AppendUvarint([]byte{1<<4 | thriftBinary}, 1<<30)
+	deep := bytes.Repeat([]byte{1<<4 | thriftStruct}, 1000)
+	for name, c := range map[string]struct {
+		file func(p *table) []byte
+		want string
+	}{
+		"nothing": {func(p *table) []byte { return p.file(t) }, ""},
+		"a long footer": {func(p *table) []byte { return closed(p.body, math.MaxUint32) },
+			"not a whole Parquet file: a footer of 4294967295 bytes"},
+		"many structs": {func(p *table) []byte {
+			return closed(append(p.body, list(1<<31)...),
+				len(list(1<<31)))
+		}, "2147483648 elements in 2 bytes"},
+		"a long text": {func(p *table) []byte { return closed(append(p.body, text...), len(text)) },
+			"1073741824 bytes where 0 are left"},
+		"deep structs": {func(p *table) []byte { return closed(append(p.body, deep...), len(deep)) },
+			"nested deeper than 32 levels"},
+		"empty structs": {func(p *table) []byte {
+			return closed(append(p.body, 1<<4|thriftList,
+				1<<4|thriftStruct, 0, 0, 0), 5)
+		}, "an element of 1 bytes"},
+		"no type": {func(p *table) []byte { return closed(append(p.body, 1<<4|14, 0), 2) },
+			"type 14, which is none"},
+		"pages behind all": {func(p *table) []byte {
+			p.column().DataPageOffset,
+				p.column().DictionaryPageOffset = 1<<40, 0
+			return p.file(t)
+		}, "bytes of pages from byte 1099511627776"},
+		"pages before all": {func(p *table) []byte { p.column().DataPageOffset = -4; return p.file(t) },
+			"from byte -4"},
+		"too many pages": {func(p *table) []byte { p.column().TotalCompressedSize = 1 << 40; return p.file(t) },
+			"1099511627776 bytes of pages"},
+		"a large page": {func(p *table) []byte {
+			p.page(t, func(h *format.PageHeader) { h.UncompressedPageSize = math.MaxInt32 })
+			return p.file(t)
+		}, "bytes that become 2147483647: write smaller pages"},
+		"a page that is not there": {func(p *table) []byte {
+			p.page(t, func(h *format.PageHeader) { h.CompressedPageSize = math.MaxInt32 })
+			return p.file(t)
+		}, "2147483647 bytes, of "},
+		"many values": {func(p *table) []byte {
+			p.page(t, func(h *format.PageHeader) {
+				h.DataPageHeader.V.NumValues = math.MaxInt32
+			})
+			return p.file(t)
+		}, "2147483647 values, in a file of "},
+	} {
+		_, parts := load(t, "snappy.parquet")
+		file := c.file(&parts)
+		got := allocated(func() {
+			_, _, err := Read("a file", bytes.NewReader(file), int64(len(file)), user)
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: error %v, want %q", name, err, c.want)
+			}
+		})
+		if got > 16<<20 {
+			t.Errorf("%s: %d bytes of memory", name, got)
+		}
+	}
+}
+
+// column is the label's column, click, of the first row group: the first that is read.
+func (p *table) column() *format.ColumnMetaData { return &p.meta.RowGroups[0].Columns[6].MetaData }
+
+// page changes the header of the first page of that column, which moves all that follows.
+func (p *table) page(t testing.TB, change func(*format.PageHeader)) {
+	t.Helper()
+	at := p.column().DataPageOffset
+	n, err := thriftBytes(p.body[at:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h format.PageHeader
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), p.body[at:int(at)+n], &h); err != nil {
+		t.Fatal(err)
+	}
+	change(&h)
+	header, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.body = slices.Concat(p.body[:at], header, p.body[int(at)+n:])
+	p.column().TotalCompressedSize += int64(len(header) - n)
+}
+
+// The walk comes to the end of every footer that a writer has written.
+func TestThriftBytes(t *testing.T) {
+	for _, name := range []string{"delta.parquet", "gzip-v2.parquet", "snappy.parquet",
+		"zstd-plain.parquet"} {
+		whole, parts := load(t, name)
+		footer := whole[len(parts.body) : len(whole)-trailerBytes]
+		if n, err := thriftBytes(footer); err != nil || n != len(footer) {
+			t.Errorf("%s: %d of %d bytes, %v", name, n, len(footer), err)
+		}
+		for cut := range footer {
+			if _, err := thriftBytes(footer[:cut]); !errors.Is(err, errShort) {
+				t.Fatalf("%s, %d of %d bytes: %v", name, cut, len(footer), err)
+			}
+		}
+	}
+}
+
+// FuzzRead reads any file: its rows are whole, or there is an error.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"delta.parquet", "gzip-v2.parquet", "snappy.parquet",
+		"zstd-plain.parquet"} {
+		whole, _ := load(f, name)
+		f.Add(whole)
+	}
+	spec := &datasets.CSVSpec{
+		Slots:   []datasets.CSVSlot{{Column: "user"}, {Column: "item"}, {Column: "tags"}, {Column: "codes"}},
+		Numeric: []string{"price", "age"}, Label: "click",
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		b, bad, err := Read("a file", bytes.NewReader(file), int64(len(file)), spec)
+		if err != nil {
+			return
+		}
+		for i, slot := range b.Slots {
+			if len(slot.Offsets) != b.Samples+1 || int(slot.Offsets[b.Samples]) != len(slot.IDs) ||
+				!slices.IsSorted(slot.Offsets) {
+				t.Errorf("slot %d: %d offsets up to %d of %d ids", i, len(slot.Offsets),
+					slot.Offsets[b.Samples], len(slot.IDs))
+			}
+		}
+		if len(b.Slots) != 4 || len(b.Labels) != b.Samples || len(b.Dense) != 2*b.Samples {
+			t.Errorf("%d slots, %d labels, %d numbers of %d rows", len(b.Slots), len(b.Labels), len(b.Dense),
+				b.Samples)
+		}
+		for _, row := range bad {
+			if row.Line < 1 || row.Line > b.Samples {
+				t.Errorf("bad row %d of %d", row.Line, b.Samples)
+			}
+		}
+	})
+}
+
+// FuzzThrift walks over any bytes, which take no memory: what is walked over is not more than there is.
+func FuzzThrift(f *testing.F) {
+	whole, parts := load(f, "snappy.parquet")
+	f.Add(whole[len(parts.body) : len(whole)-trailerBytes])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := thriftBytes(data)
+		if n > len(data) || err == nil && (n == 0 || data[n-1] != 0) {
+			t.Errorf("%d of %d bytes, %v", n, len(data), err)
+		}
+		if err == nil {
+			var h format.PageHeader // the library must agree that it ends there, whatever it is
+			if err := thrift.Unmarshal(new(thrift.CompactProtocol), data[:n], &h); err != nil &&
+				strings.Contains(err.Error(), "EOF") {
+				t.Errorf("the library reads on: %v", err)
+			}
+		}
+	})
+}
