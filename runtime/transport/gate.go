@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,19 +88,16 @@ func (s *gates) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, err
 		s.mu.Unlock()
 		return nil, nil, errors.New("transport: the node is closed")
 	}
-	s.pending = append(s.pending, g)
 	var oldest *gate
-	if len(s.pending) > pendingMax {
-		oldest = s.pending[0]
-		for _, p := range s.pending {
-			if !p.introduced {
-				oldest = p
-				break
-			}
-		}
+	if len(s.pending) == pendingMax {
+		oldest = s.pending[max(0, slices.IndexFunc(s.pending, func(p *gate) bool { return !p.introduced }))]
+		s.remove(oldest)
 	}
+	s.pending = append(s.pending, g)
 	g.late = time.AfterFunc(s.wait, func() {
-		g.refuse(wire.Refusef(wire.Introduced, "it was not let in within %v", s.wait))
+		if first, _ := g.settle(); first {
+			g.refuse(wire.Refusef(wire.Introduced, "it was not let in within %v", s.wait))
+		}
 	})
 	s.mu.Unlock()
 	if oldest != nil {
@@ -120,7 +118,9 @@ func (g *gate) Read(b []byte) (int, error) {
 	left := introductionBytes - g.taken
 	if left == 0 {
 		err := wire.Refusef(wire.Introduced, "more than %d bytes come before it is let in", introductionBytes)
-		g.refuse(err)
+		if first, _ := g.settle(); first {
+			g.refuse(err)
+		}
 		return 0, err
 	}
 	n, err := g.Conn.Read(b[:min(len(b), left)])
@@ -151,13 +151,11 @@ func (g *gate) introduce() {
 	g.introduced = true
 }
 
-// refuse closes a connection that is still pending.
+// refuse closes a connection that is no longer pending.
 func (g *gate) refuse(reason error) {
-	if first, _ := g.settle(); first {
-		g.all.refusals.add(g.host(), reason)
-		// A connection can only be closed already.
-		_ = g.Conn.Close()
-	}
+	g.all.refusals.add(g.host(), reason)
+	// A connection can only be closed already.
+	_ = g.Conn.Close()
 }
 
 // settle takes the gate from the pending ones, if it is there, and reports whether its stream has introduced
@@ -169,26 +167,24 @@ func (g *gate) settle() (first, introduced bool) {
 	if g.settled {
 		return false, g.introduced
 	}
+	s.remove(g)
+	return true, g.introduced
+}
+
+// remove takes a gate from the pending ones. The caller holds s.mu.
+func (s *gates) remove(g *gate) {
 	g.settled = true
 	g.late.Stop()
-	for i, p := range s.pending {
-		if p == g {
-			s.pending = append(s.pending[:i], s.pending[i+1:]...)
-			break
-		}
-	}
-	return true, g.introduced
+	s.pending = slices.DeleteFunc(s.pending, func(p *gate) bool { return p == g })
 }
 
 // close closes all pending connections, and lets no further one in.
 func (s *gates) close() {
 	s.mu.Lock()
 	s.closed = true
-	pending := s.pending
-	s.pending = nil
+	pending := slices.Clone(s.pending)
 	for _, g := range pending {
-		g.settled = true
-		g.late.Stop()
+		s.remove(g)
 	}
 	s.mu.Unlock()
 	for _, g := range pending {

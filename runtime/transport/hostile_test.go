@@ -1,12 +1,10 @@
 package transport
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -14,6 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	"tandem/algo/compress"
 	"tandem/algo/msg"
@@ -107,205 +109,12 @@ func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
 	}
 }
 
-// dialRaw opens a connection to a node.
-func dialRaw(t testing.TB, n *Node) net.Conn {
-	c, err := net.Dial("tcp", n.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() }) // the node may have closed it
-	return c
-}
-
-// pushed sends 1 GiB of garbage, or as much as a node takes before it closes the connection.
-func pushed(c net.Conn) (count int) {
-	garbage := bytes.Repeat([]byte("garbage "), 2048)
-	for count < 1<<30 {
-		n, err := c.Write(garbage)
-		count += n
-		if err != nil {
-			break
-		}
-	}
-	return count
-}
-
-// Kinds and flags of HTTP/2 frames.
-const (
-	dataFrame, headersFrame, settingsFrame, continuationFrame = 0, 1, 4, 9
-
-	endHeaders = 4
-)
-
-// stream is an HTTP/2 connection whose frames are made by hand.
-type stream struct{ net.Conn }
-
-// opened begins HTTP/2 on a connection.
-func opened(t testing.TB, n *Node) stream {
-	s := stream{dialRaw(t, n)}
-	if _, err := io.WriteString(s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.write(settingsFrame, 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// write sends a frame, of stream 1 unless it holds settings.
-func (s stream) write(kind, flags byte, payload []byte) error {
-	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
-	b = append(b, flags, 0, 0, 0, 1)
-	if kind == settingsFrame {
-		b[8] = 0
-	}
-	_, err := s.Write(append(b, payload...))
-	return err
-}
-
-// writeAll sends the same frame until 1 GiB has been sent or the node closes the connection, and returns the bytes.
-func (s stream) writeAll(kind byte, payload []byte) (count int) {
-	for count < 1<<30 && s.write(kind, 0, payload) == nil {
-		count += len(payload)
-	}
-	return count
-}
-
-// headers returns the HTTP/2 headers that open a stream, with some more: names and values in turn.
-func headers(more ...string) (b []byte) {
-	fields := append([]string{
-		":method", "POST", ":scheme", "http", ":path", "/" + serviceName + "/" + methodName, ":authority", "x",
-		"content-type", "application/grpc", "te", "trailers",
-	}, more...)
-	for i, text := range fields {
-		if i%2 == 0 {
-			b = append(b, 0) // a literal that is not to be kept
-		}
-		if len(text) < 127 {
-			b = append(b, byte(len(text)))
-		} else {
-			b = binary.AppendUvarint(append(b, 127), uint64(len(text)-127))
-		}
-		b = append(b, text...)
-	}
-	return b
-}
-
-// said returns the headers of an introduction of worker 2.
-func said() []byte {
-	return headers(versionKey, fmt.Sprint(wire.Version), jobKey, "a job", runKey, run.String(),
-		incarnationKey, "0", viewKey, "0", roleKey, "3/2")
-}
-
-// Whatever strangers send, they get no further than the first 64 KiB, memory stays bounded and good peers go on.
-func TestStrangersAreHeldOff(t *testing.T) {
-	in := newMailbox()
-	nodes := cluster(t, in, newMailbox())
-	bounded, good := mustStayBounded(t), undisturbed(t, nodes[1], in)
-	for name, attack := range map[string]func(t *testing.T) int{
-		"garbage": func(t *testing.T) int { return pushed(dialRaw(t, nodes[0])) },
-		"1 GiB of headers": func(t *testing.T) int {
-			s := opened(t, nodes[0])
-			if err := s.write(headersFrame, 0, headers()); err != nil {
-				t.Fatal(err)
-			}
-			return s.writeAll(continuationFrame, headers("x", strings.Repeat("v", 14000)))
-		},
-		"1 GiB before it is let in": func(t *testing.T) int {
-			s := opened(t, nodes[0])
-			if err := s.write(headersFrame, endHeaders, headers()); err != nil {
-				t.Fatal(err)
-			}
-			return s.writeAll(dataFrame, make([]byte, 16<<10))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			// What the kernel holds on both sides of the connection is taken, too.
-			if count := attack(t); count > 32<<20 {
-				t.Errorf("%d bytes were taken", count)
-			}
-		})
-	}
-	good()
-	bounded()
-	closeAll(t, nodes)
-}
-
-// Connections that say nothing give way to those that do, and are closed in time.
-func TestSilentConnectionsGiveWay(t *testing.T) {
-	in := newMailbox()
-	n := listen(t, 0, in)
-	bounded := mustStayBounded(t)
-	for range 2 * pendingMax {
-		dialRaw(t, n)
-	}
-	peer := listen(t, 1, newMailbox())
-	if err := peer.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(0): n.Address()}); err != nil {
-		t.Fatal(err)
-	}
-	if err := peer.Send(rows(1, 0, 1), nil); err != nil {
-		t.Error(err)
-	}
-	in.next(t)
-	n.gates.mu.Lock()
-	if pending := len(n.gates.pending); pending > pendingMax {
-		t.Errorf("%d connections wait", pending)
-	}
-	n.gates.mu.Unlock()
-	bounded()
-	start := time.Now()
-	closeAll(t, []*Node{n, peer})
-	if took := time.Since(start); took > partingMax {
-		t.Errorf("closing took %v", took)
-	}
-}
-
-// A connection that says nothing is closed after a while, and one that waits for Begin as well.
-func TestSilentConnectionsEnd(t *testing.T) {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Abort()
-	n.gates.mu.Lock()
-	n.gates.wait = 50 * time.Millisecond
-	n.gates.mu.Unlock()
-	s := opened(t, n)
-	if err := s.write(headersFrame, endHeaders, said()); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, s) // ends when the node closes the connection
-	_, _ = io.Copy(io.Discard, dialRaw(t, n))
-	if c := n.refusals.count(wire.Introduced); c != 2 {
-		t.Errorf("%d refusals are counted", c)
-	}
-}
-
-// A stream that waits for Begin, and floods meanwhile, is read no further than others.
-func TestFloodBeforeBegin(t *testing.T) {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Abort()
-	bounded := mustStayBounded(t)
-	s := opened(t, n)
-	if err := s.write(headersFrame, endHeaders, said()); err != nil {
-		t.Fatal(err)
-	}
-	for !hasIntroduced(n) {
-		time.Sleep(time.Millisecond)
-	}
-	count := s.writeAll(dataFrame, make([]byte, 16<<10))
-	if count > 32<<20 {
-		t.Errorf("%d bytes were taken", count)
-	}
-	bounded()
-}
-
-// hostile makes a process that is let in, and returns how to send bytes to worker 0 from it.
+// hostile makes a process that is let in as incarnation 2, and returns how to send bytes to worker 0 from it.
 func hostile(t *testing.T, i int, to *Node) (n *Node, send func(frame []byte)) {
-	n = listen(t, i, newMailbox())
+	n = listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: newMailbox()}, 2)
+	if err := to.Fence(worker(i), 2, 2); err != nil {
+		t.Fatal(err)
+	}
 	if err := n.Connect(t.Context(), map[msg.Address]string{worker(0): to.Address()}); err != nil {
 		t.Fatal(err)
 	}
@@ -345,9 +154,11 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		{"invalid address", number(12, 1<<31), wire.Malformed},
 		{"frame length 7", number(8, 7), wire.Malformed},
 		{"length: frame of 1073741824 bytes, want at most 4194304", number(8, 1<<30), wire.Inadmissible},
-		{"10000 × 4 bytes announced", number(wire.HeaderSize, 3), wire.Malformed},
-		{"run or incarnation", func(b []byte) { b[48] ^= 1 }, wire.Forged},
-		{"run or incarnation", number(64, 7), wire.Forged},
+		{"10000 × 4 bytes announced", nil, wire.Malformed},
+		{"run: it belongs to run 00", func(b []byte) { b[48] ^= 1 }, wire.OtherRun},
+		{"incarnation: 7, but the host has announced 2", number(64, 7), wire.Unannounced},
+		{"incarnation: 1, has been replaced by 2", number(64, 1), wire.Stale},
+		{"view: 1, before view 2", number(68, 1), wire.Stale},
 		{"from: the stream is that of NN worker", number(12, 1), wire.Forged},
 		{"to: NN worker 9 is not here", number(16, 9), wire.Forged},
 		{"step: below 0", number(24, 1<<31), wire.Inadmissible},
@@ -355,7 +166,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		before := victim.refusals.count(c.reason)
 		n, send := hostile(t, 100+i, victim)
 		frame := encoded(t, n.identity, rows(100+i, 0, 1), compress.Pack(compress.FP32, []float32{1, 2}))
-		if strings.Contains(c.field, "announced") {
+		if c.change == nil {
 			frame = encoded(t, n.identity, rows(100+i, 0, 1), compress.Values{Form: compress.FP32, Floats: []float32{1, 2}})
 			binary.LittleEndian.PutUint64(frame[wire.HeaderSize+8:], 10000)
 		} else {
@@ -459,6 +270,52 @@ func TestInboxIsBounded(t *testing.T) {
 	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") || !strings.Contains(err.Error(), "messages of NN worker 2 have not been handled yet, want at most 50") {
 		t.Error(err)
 	}
+}
+
+// A packet that is larger than any that a node sends drops its peer.
+func TestOversizedPacket(t *testing.T) {
+	in := newMailbox()
+	victim := listen(t, 0, in)
+	defer victim.Abort()
+	n := listen(t, 2, newMailbox())
+	defer n.Abort()
+	conn, err := grpc.NewClient("passthrough:///"+victim.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallSendMsgSize(1<<30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := metadata.NewOutgoingContext(t.Context(), n.introduction())
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+serviceName+"/"+methodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Header(); err != nil { // it has been let in
+		t.Fatal(err)
+	}
+	if err := s.SendMsg(&packet{segments: [][]byte{make([]byte, packetMax+1)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.dropped(t); !strings.Contains(err.Error(), "malformed: grpc: received message larger than max") {
+		t.Error(err)
+	}
+}
+
+// A node whose peer has filled the inbox closes at once.
+func TestCloseWithAFullInbox(t *testing.T) {
+	mustLeaveNothing(t)
+	in := newMailbox()
+	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Bytes: 1 << 20}}, 0)
+	n := listen(t, 1, newMailbox())
+	connect(t, []*Node{victim, n})
+	payload := compress.Pack(compress.FP32, make([]float32, 200<<10))
+	for step := range 10 {
+		if err := n.Send(rows(1, 0, step), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.next(t) // and it is never handled
+	closeAll(t, []*Node{n, victim})
 }
 
 // The first refusal of a peer and reason is logged, and the count at the end.

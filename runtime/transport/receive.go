@@ -124,12 +124,11 @@ func cmpOr(a, b error) error {
 
 // check returns why the frame with a header is refused; nil if it is not.
 func (n *Node) check(c *claim, h *wire.Header) error {
-	m := h.Message
+	m, fence := h.Message, wire.Fence(c.Identity)
+	if err := fence.Check(&h.Identity); err != nil {
+		return err
+	}
 	switch {
-	case h.Run != c.Run || h.Incarnation != c.Incarnation:
-		return wire.Refusef(wire.Forged, "%v: run or incarnation: not those of its stream", m)
-	case h.View < c.View:
-		return wire.Refusef(wire.Stale, "%v: view: %d, before view %d of its stream", m, h.View, c.View)
 	case !slices.Contains(c.roles, m.From):
 		return wire.Refusef(wire.Forged, "%v: from: the stream is that of %v", m, names(c.roles))
 	case !slices.Contains(n.options.Roles, m.To):
