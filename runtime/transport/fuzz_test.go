@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -86,6 +87,23 @@ func TestFramesTravelInPieces(t *testing.T) {
 		one := slices.Concat(frame.Segments...)
 		if !bytes.Equal(got, slices.Concat(one, one)) || a.end() != nil {
 			t.Errorf("%d values: other bytes arrive", values)
+		}
+	}
+}
+
+// A header alone has little memory made for its frame, and what is no piece of the frame is refused.
+func TestPiecesAreChecked(t *testing.T) {
+	first := make([]byte, packetMax)
+	copy(first, encoded(t, wire.Identity{}, rows(1, 0, 1), nil))
+	for size, bad := range map[uint32]int{1 << 30: 0, packetMax + 8: 16} {
+		binary.LittleEndian.PutUint32(first[8:], size)
+		a := &assembler{check: func(*wire.Header) error { return nil }}
+		a.add(mem.BufferSlice{mem.SliceBuffer(first)})
+		if a.err != nil || cap(a.partial) > reserveMax+packetMax || a.end() == nil {
+			t.Errorf("%v, %d bytes are kept, %v", a.err, cap(a.partial), a.end())
+		}
+		if a.add(mem.BufferSlice{mem.SliceBuffer(make([]byte, bad))}); (a.err == nil) != (bad == 0) {
+			t.Errorf("%d bytes behind a piece: %v", bad, a.err)
 		}
 	}
 }
