@@ -92,7 +92,7 @@ func (p *Plan) Validate() error {
 func (c *Crash) validate() error {
 	switch {
 	case !role.CanRestart(c.Role):
-		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can", c.Role.Key())
+		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can", c.Role)
 	case c.Index < 0:
 		return fmt.Errorf(".index = %d; want 0 or more", c.Index)
 	case c.Step < 0:
@@ -109,9 +109,9 @@ func (p *Plan) ValidateRoles(cfg *role.Config) error {
 		n := cfg.Count(c.Role)
 		switch {
 		case n == 0:
-			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role.Key())
+			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role)
 		case c.Index >= n:
-			return fmt.Errorf("crashes[%d].index = %d; the job has %d of %s, counted from 0", i, c.Index, n, c.Role.Key())
+			return fmt.Errorf("crashes[%d].index = %d; the job has %d of %s, counted from 0", i, c.Index, n, c.Role)
 		}
 	}
 	return nil

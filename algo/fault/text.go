@@ -121,7 +121,7 @@ func (p Plan) String() string {
 	add(p.Reorder != 0, "reorder=%d", p.Reorder)
 	add(p.Delay != Delay{}, "delay=%g:%s", p.Delay.Rate, exact(p.Delay.Max))
 	for _, c := range p.Crashes {
-		add(true, "crash=%s/%d@%d+%s", c.Role.Key(), c.Index, c.Step, exact(c.Away))
+		add(true, "crash=%s/%d@%d+%s", c.Role, c.Index, c.Step, exact(c.Away))
 	}
 	add(p.Seed != 0, "seed=%d", p.Seed)
 	if len(items) == 0 {

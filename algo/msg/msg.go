@@ -26,9 +26,10 @@ const (
 	roles
 )
 
-var roleNames = [roles]string{"data loader", "embedding worker", "embedding PS", "NN worker", "dense PS", "coordinator"}
+var roleNames = [roles]string{"data-loader", "embedding-worker", "embedding-ps", "nn-worker", "dense-ps", "coordinator"}
 
-// String returns the name of the role as reports print it.
+// String returns the name of the role in job files, on command lines and in messages, such as
+// "embedding-worker".
 func (r Role) String() string { return roleNames[r] }
 
 // Known reports whether r is one of the roles; what came over a wire may not be.
@@ -40,7 +41,7 @@ type Address struct {
 	Index int32
 }
 
-// String returns a form such as "NN worker 3".
+// String returns a form such as "nn-worker 3".
 func (a Address) String() string { return fmt.Sprintf("%v %d", a.Role, a.Index) }
 
 // Less orders addresses by role, then index.

@@ -56,7 +56,7 @@ func TestMessageReadsAsASentence(t *testing.T) {
 		Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: msg.Address{Role: msg.ParameterServer, Index: 3},
 		Rank: 2, Step: 7,
 	}
-	if got, want := m.String(), "Lookup rank 2 step 7, embedding worker 0 → embedding PS 3"; got != want {
+	if got, want := m.String(), "Lookup rank 2 step 7, embedding-worker 0 → embedding-ps 3"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -74,20 +74,20 @@ func TestInputsOutOfRange(t *testing.T) {
 		{message(func(m *msg.Message) { m.Kind = 200 }), "Message.Kind: 200 is no kind of message"},
 		{message(func(m *msg.Message) { m.From.Role = 200 }), "Message.From.Role: 200 is no role"},
 		{message(func(m *msg.Message) { m.From.Index = 3 }),
-			"Message.From.Index: 3 is out of range; the run has 3 of role embedding PS"},
+			"Message.From.Index: 3 is out of range; the run has 3 of role embedding-ps"},
 		{message(func(m *msg.Message) { m.From = msg.Address{Role: msg.DenseServer} }),
 			"Message.From.Index: 0 is out of range; the run has 0"},
 		{message(func(m *msg.Message) { m.To.Index = 0 }),
-			"Message.To: embedding worker 3 received what is for embedding worker 0"},
+			"Message.To: embedding-worker 3 received what is for embedding-worker 0"},
 		{role.Input{Kind: role.BucketReduced, Bucket: 1}, "Bucket: 1 is out of range; want 0 to 0"},
-		{role.Input{Kind: role.BucketReduced}, "Kind: a reduced bucket for embedding worker 3"},
+		{role.Input{Kind: role.BucketReduced}, "Kind: a reduced bucket for embedding-worker 3"},
 		{role.Input{Kind: role.WorkPart, Work: split, Bucket: -1}, "Bucket: -1 is out of range"},
 		{role.Input{Kind: role.WorkFailed, Work: split}, "Reason: work failed for no reason"},
 		{role.Input{Kind: role.WorkFailed, Work: split, Reason: errors.New("x")}, ""},
 		{role.Input{Kind: role.WorkDone, Work: role.Work{Kind: 99}},
-			"Work.Kind: 99 is no kind of work of embedding worker 3"},
+			"Work.Kind: 99 is no kind of work of embedding-worker 3"},
 		{role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Forward}},
-			"Work.Kind: 4 is no kind of work of embedding worker 3"},
+			"Work.Kind: 4 is no kind of work of embedding-worker 3"},
 		{role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Pool, Rank: -1}},
 			"Work.Rank: -1 is out of range"},
 		{role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Pool, Step: math.MaxInt32}},
@@ -120,7 +120,7 @@ func TestHeadersOutOfRange(t *testing.T) {
 		{func(h *Header) { h.Config.Ranks = 0 }, "Config.Ranks: 0 is out of range"},
 		{func(h *Header) { h.Config.Steps = -1 }, "Config.Steps: -1 is out of range"},
 		{func(h *Header) { h.Role.Index = 4 },
-			"Role.Index: 4 is out of range; the run has 4 of role embedding worker"},
+			"Role.Index: 4 is out of range; the run has 4 of role embedding-worker"},
 		{func(h *Header) { h.Role.Role = 9 }, "Role.Role: 9 is no role"},
 	} {
 		h := someHeader()
@@ -257,7 +257,7 @@ func TestRolesThatHaveNoStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := allocated(func() { _, err = New(rule, []*Reader{r}) })
-	if err == nil || !strings.HasPrefix(err.Error(), "data loader 0 has no stream") || got > 1<<20 {
+	if err == nil || !strings.HasPrefix(err.Error(), "data-loader 0 has no stream") || got > 1<<20 {
 		t.Errorf("%v, with %d bytes of memory", err, got)
 	}
 }

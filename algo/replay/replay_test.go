@@ -353,12 +353,12 @@ func TestStreamsOfOneRun(t *testing.T) {
 		want    string
 	}{
 		{nil, "there is no stream"},
-		{all()[1:], "data loader 0 has no stream"},
-		{all()[:6], "NN worker 1 has no stream"},
-		{append(all(), all()[2]), "embedding worker 1 and embedding worker 1 both are of embedding worker 1"},
+		{all()[1:], "data-loader 0 has no stream"},
+		{all()[:6], "nn-worker 1 has no stream"},
+		{append(all(), all()[2]), "embedding-worker 1 and embedding-worker 1 both are of embedding-worker 1"},
 		{append(all()[1:], other(func(h *Header) { h.Job = []byte("another") })), "are of different jobs"},
 		{append(all()[1:], other(func(h *Header) { h.Config.Steps++ })), "are of different jobs"},
-		{append(all(), other(func(h *Header) { h.Role.Index = 7 })), "is of data loader 7, which the job does not have"},
+		{append(all(), other(func(h *Header) { h.Role.Index = 7 })), "is of data-loader 7, which the job does not have"},
 	} {
 		if _, err := New(cfg.Rule, c.readers); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)

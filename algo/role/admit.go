@@ -72,7 +72,7 @@ func Admit(cfg *Config, m msg.Message) error {
 	}
 	switch {
 	case m.From.Role != edge.from || m.To.Role != edge.to:
-		return refuse("kind", "it goes from %s to %s", edge.from.Key(), edge.to.Key())
+		return refuse("kind", "it goes from %s to %s", edge.from, edge.to)
 	case !roster.has(m.From):
 		return refuse("from", "the run has no such role")
 	case !roster.has(m.To):

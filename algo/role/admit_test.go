@@ -34,7 +34,7 @@ func adversarial(yield func(msg.Message)) {
 				m.From, m.To = msg.Address{Role: msg.Role(from)}, msg.Address{Role: msg.Role(to)}
 				yield(m)
 				shard := m
-				shard.Bytes += 100 // the size of dense PS 0's shard
+				shard.Bytes += 100 // the size of dense-ps 0's shard
 				yield(shard)
 				for _, n := range numbers {
 					for _, field := range []func(*msg.Message){

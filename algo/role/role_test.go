@@ -165,12 +165,12 @@ func TestFailedWorkHalts(t *testing.T) {
 		work role.Work
 		want string
 	}{
-		{role.NewDataLoader(&cfg), role.Work{Kind: role.Read, Rank: -1, Step: 3}, "data loader 0, step 3: disk full"},
+		{role.NewDataLoader(&cfg), role.Work{Kind: role.Read, Rank: -1, Step: 3}, "data-loader 0, step 3: disk full"},
 		{role.NewEmbeddingWorker(&cfg, 0), role.Work{Kind: role.Split, Rank: 1, Step: 4},
-			"embedding worker 0, split of rank 1 step 4: disk full"},
+			"embedding-worker 0, split of rank 1 step 4: disk full"},
 		{role.NewParameterServer(&cfg, 1), role.Work{Kind: role.Apply, Rank: 0, Step: 5},
-			"embedding PS 1, apply of step 5: disk full"},
-		{role.NewNNWorker(&cfg, 1), role.Work{Kind: role.Forward, Rank: 1, Step: 6}, "NN worker 1, forward of step 6: disk full"},
+			"embedding-ps 1, apply of step 5: disk full"},
+		{role.NewNNWorker(&cfg, 1), role.Work{Kind: role.Forward, Rank: 1, Step: 6}, "nn-worker 1, forward of step 6: disk full"},
 	} {
 		var out role.Outputs
 		c.role.Step(0, role.Input{Kind: role.WorkFailed, Work: c.work, Reason: cause}, &out)
@@ -205,7 +205,7 @@ func TestNonFiniteHalts(t *testing.T) {
 	give(done(role.Forward, role.Result{}))
 	give(done(role.Backward, role.Result{NonFinite: true}))
 	err := halted(t, &out)
-	for _, want := range []string{"NN worker 1", "step 0", "not finite", "lower the learning rate or check the data"} {
+	for _, want := range []string{"nn-worker 1", "step 0", "not finite", "lower the learning rate or check the data"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing from %q", want, err)
 		}

@@ -127,7 +127,7 @@ func (w *World) Describe(a Action) string {
 		return fmt.Sprintf("%v: %v rank %d step %d %s", w.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
 	case reduce:
 		in := w.buckets[a.index].Front()
-		return fmt.Sprintf("NN worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
+		return fmt.Sprintf("nn-worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
 	case lose:
 		return "LOST " + w.inbox[a.index].String()
 	case duplicate:

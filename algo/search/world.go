@@ -218,7 +218,7 @@ func (w *World) checkEnd() error {
 	}
 	for d, pushed := range w.pushed {
 		if pushed != all {
-			return fmt.Errorf("%w: dense PS %d has %b of %b", errLost, d, pushed, all)
+			return fmt.Errorf("%w: dense-ps %d has %b of %b", errLost, d, pushed, all)
 		}
 	}
 	for p := range w.applied {

@@ -27,7 +27,7 @@ type denseShard struct {
 	optimizer opt.Dense
 	params    []float32
 	state     []float32
-	// The running batch-norm statistics live on dense PS 0. As where ranks reduce,
+	// The running batch-norm statistics live on dense-ps 0. As where ranks reduce,
 	// they fold once for as many pushes as there are ranks.
 	running []float32
 	stats   []float32
@@ -64,7 +64,7 @@ func newServedDense(t *job.Training, engine model.Engine, here func(msg.Address)
 	return d, nil
 }
 
-// read copies a shard: its parameters, and on dense PS 0 the running statistics
+// read copies a shard: its parameters, and on dense-ps 0 the running statistics
 // behind them.
 func (d *servedDense) read(server int32) []float32 {
 	s := d.shards[server]
@@ -84,7 +84,7 @@ func (d *servedDense) install(rank int32, pulled [][]float32) error {
 	return nil
 }
 
-// check reports values of another length than a shard's, which on dense PS 0 has
+// check reports values of another length than a shard's, which on dense-ps 0 has
 // statistics behind it.
 func (d *servedDense) check(values []float32, server, statistics int) error {
 	part := d.shards[server].part
@@ -93,7 +93,7 @@ func (d *servedDense) check(values []float32, server, statistics int) error {
 		want += statistics
 	}
 	if len(values) != want {
-		return fmt.Errorf("%d values of dense PS %d, whose shard has %d", len(values), server, want)
+		return fmt.Errorf("%d values of dense-ps %d, whose shard has %d", len(values), server, want)
 	}
 	return nil
 }

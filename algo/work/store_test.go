@@ -155,7 +155,7 @@ func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	p := mustNew(t, training(1, 1), newColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
 	payload := p.Payload(NewStore(), m)
-	mustPanic(t, "work: GetEmbeddings rank 0 step 0, NN worker 0 → embedding worker 0 has no payload to keep", func() {
+	mustPanic(t, "work: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {
 		p.Keep(NewStore(), m, payload)
 	})
 }

@@ -125,7 +125,7 @@ var formerNames = map[msg.Role][]string{
 func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: r.Key(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
+		Use: r.String(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {

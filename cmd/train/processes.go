@@ -72,7 +72,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s launch.Start) []string {
 				return append([]string{
-					program, s.Role.Role.Key(), "--index", strconv.Itoa(int(s.Role.Index)),
+					program, s.Role.Role.String(), "--index", strconv.Itoa(int(s.Role.Index)),
 					"--host", s.Host, "--run", hex.EncodeToString(s.Run[:]),
 				}, flags...)
 			},

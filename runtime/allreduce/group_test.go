@@ -222,13 +222,13 @@ func TestRefusalsAreNamed(t *testing.T) {
 		chunk  wire.Chunk
 		want   string
 	}{
-		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: NN worker 1 is no other member"},
-		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: NN worker 0 is no other member"},
+		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: nn-worker 1 is no other member"},
+		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: nn-worker 0 is no other member"},
 		{nil, in, wire.Chunk{View: 4, Bucket: 1}, "view: 4, want 5"},
 		{nil, in, wire.Chunk{View: 6, Bucket: 1}, "view: 6, want 5"},
 		{nil, in, chunk(4, 2), "bucket: want 0 to 3"},
 		{nil, in, chunk(-1, 2), "bucket: want 0 to 3"},
-		{nil, in, chunk(1, 1), "chunk of bucket 1, step 7 from NN worker 4: length: a part of 1 values, want 2"},
+		{nil, in, chunk(1, 1), "chunk of bucket 1, step 7 from nn-worker 4: length: a part of 1 values, want 2"},
 		{nil, in, chunk(2, 5), "length: a part of 5 values, want at most 4"},
 		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)}, "length: 4 statistics, want at most 3"},
 		{nil, in, sum(1, 0), "length: a sum of 0 values, want 2"},

@@ -83,7 +83,7 @@ func TestGatherOfUnequalLengths(t *testing.T) {
 func TestOrderedEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	members := wired(t, ctx, 2)
-	lost := errors.New("NN worker 1 is lost")
+	lost := errors.New("nn-worker 1 is lost")
 	cancel(lost)
 	if err := members[0].Sum([]float32{1, 2}); !errors.Is(err, lost) {
 		t.Error(err)

@@ -148,8 +148,8 @@ func TestRun(t *testing.T) {
 		order = append(order, record.String())
 	}
 	if diff := cmp.Diff([]string{
-		"data loader 0: batch-read rank 0 step 1", "embedding PS 0: batch-read rank 0 step 1", "NN worker 0: batch-read rank 0 step 1",
-		"data loader 0: batch-read rank 0 step 2", "embedding PS 0: batch-read rank 0 step 2", "NN worker 0: batch-read rank 0 step 2",
+		"data-loader 0: batch-read rank 0 step 1", "embedding-ps 0: batch-read rank 0 step 1", "nn-worker 0: batch-read rank 0 step 1",
+		"data-loader 0: batch-read rank 0 step 2", "embedding-ps 0: batch-read rank 0 step 2", "nn-worker 0: batch-read rank 0 step 2",
 	}, order); diff != "" {
 		t.Error(diff)
 	}
@@ -217,25 +217,25 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Role: toRole(server), Protocol: protocol + 1, Job: ours},
-			"embedding PS 0 speaks version 3 of the protocol, the host version 2: start all roles from one build"},
+			"embedding-ps 0 speaks version 3 of the protocol, the host version 2: start all roles from one build"},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Build: "def", Job: ours},
-			"embedding PS 0 was built from commit def, the host from abc: start all roles from one build"},
+			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: []byte("yours")},
-			"embedding PS 0 was started with another job than the host: give every role the same job file"},
+			"embedding-ps 0 was started with another job than the host: give every role the same job file"},
 		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: protocol, Job: ours},
-			"embedding PS 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
+			"embedding-ps 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
 		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
 		{&control.Hello{Role: &control.Role{Kind: 256 + 2}, Protocol: protocol, Job: ours},
 			"role 258, index 0 is unknown: start all roles from one build"},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
-			"embedding PS 0 belongs to run 00000000000000000000000000000000, the host serves run " +
+			"embedding-ps 0 belongs to run 00000000000000000000000000000000, the host serves run " +
 				fmt.Sprintf("%x: two runs share an address, give each its own", r.host.Run())},
 		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Address: "nowhere"},
-			`embedding PS 0 gives "nowhere" as its address: want HOST:PORT`},
+			`embedding-ps 0 gives "nowhere" as its address: want HOST:PORT`},
 		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: []byte("yours")},
-			"data loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
+			"data-loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
 		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
-			"data loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
+			"data-loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
 		if err != nil {
@@ -269,7 +269,7 @@ func TestDeathIsToldToAll(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
 	members[server].conn.Close()
-	const want = "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"
+	const want = "embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"
 	for _, at := range []msg.Address{loader, trainer} {
 		mustEnd(t, members[at], want)
 	}
@@ -300,7 +300,7 @@ func TestLossIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	members[server].conn.Close()
-	const want = "embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"
+	const want = "embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"
 	mustEnd(t, members[trainer], want)
 	mustEnd(t, members[loader], want)
 }

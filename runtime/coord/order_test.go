@@ -46,8 +46,8 @@ func TestOrderRespectsCausality(t *testing.T) {
 		story(trainer, 10, event.LookupIssued, 1, 50, event.BatchDone, 1),
 	}, 2)
 	if diff := cmp.Diff([]string{
-		"NN worker 0: lookup-issued rank 0 step 1", "embedding worker 0: batch-routed rank 0 step 1",
-		"embedding PS 0: lookup-served rank 0 step 1", "embedding PS 0: put-applied rank 0 step 1", "NN worker 0: batch-done rank 0 step 1",
+		"nn-worker 0: lookup-issued rank 0 step 1", "embedding-worker 0: batch-routed rank 0 step 1",
+		"embedding-ps 0: lookup-served rank 0 step 1", "embedding-ps 0: put-applied rank 0 step 1", "nn-worker 0: batch-done rank 0 step 1",
 	}, texts(got)); diff != "" {
 		t.Error(diff)
 	}

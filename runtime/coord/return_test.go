@@ -48,7 +48,7 @@ func TestRoleComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	members[loader].conn.Close()
-	const died = "data loader 0 at 127.0.0.1:1000 has died: its connection broke"
+	const died = "data-loader 0 at 127.0.0.1:1000 has died: its connection broke"
 	if got, want := <-logged, died+"; it may come back as incarnation 1 within 300ms"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -83,7 +83,7 @@ func TestRoleComesBack(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Fatal(err)
 	}
-	if line := <-logged; line != "data loader 0 is back at 127.0.0.1:2000 as incarnation 1" {
+	if line := <-logged; line != "data-loader 0 is back at 127.0.0.1:2000 as incarnation 1" {
 		t.Error(line)
 	}
 	var loaded []string
@@ -93,7 +93,7 @@ func TestRoleComesBack(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"data loader 0: batch-read step 1", "data loader 0: batch-read rank 0 step 1", "data loader 0: batch-read rank 0 step 2",
+		"data-loader 0: batch-read step 1", "data-loader 0: batch-read rank 0 step 1", "data-loader 0: batch-read rank 0 step 2",
 	}, loaded); diff != "" {
 		t.Error(diff)
 	}
@@ -108,7 +108,7 @@ func TestRoleComesBack(t *testing.T) {
 // A role that does not come back ends the run; so does one that dies too often, one that
 // cannot restart, and any before training.
 func TestDeathsThatEndTheRun(t *testing.T) {
-	const died = "data loader 0 at 127.0.0.1:1000 has died: its connection broke"
+	const died = "data-loader 0 at 127.0.0.1:1000 has died: its connection broke"
 	for _, c := range []struct {
 		name string
 		do   func(r *run, members map[msg.Address]*Member)
@@ -129,7 +129,7 @@ func TestDeathsThatEndTheRun(t *testing.T) {
 			}
 		}, died + "; it has died 4 times, and the limit is 3"},
 		{"a PS", func(r *run, members map[msg.Address]*Member) { members[server].conn.Close() },
-			"embedding PS 0 at 127.0.0.1:1002 has died: its connection broke"},
+			"embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"},
 		{"failure", func(r *run, members map[msg.Address]*Member) { _ = members[loader].Leave(errors.New("disk on fire")) },
 			"disk on fire"},
 		{"restarted process", func(r *run, members map[msg.Address]*Member) {
@@ -137,7 +137,7 @@ func TestDeathsThatEndTheRun(t *testing.T) {
 			for n := range uint32(4) {
 				r.host.Ended(loader, n, "exit status 3")
 			}
-		}, "data loader 0 has died: exit status 3; it has died 4 times, and the limit is 3"},
+		}, "data-loader 0 has died: exit status 3; it has died 4 times, and the limit is 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, restarts(make(chan string, 20)))
@@ -161,8 +161,8 @@ func TestLostConnectionCostsTheRoleThatCanRestart(t *testing.T) {
 		if err := members[c.by].Lost(c.of, 0, errors.New("lost it")); err != nil {
 			t.Fatal(err)
 		}
-		mustEnd(t, members[loader], "data loader 0 was dropped: lost it")
-		mustEnd(t, members[trainer], "data loader 0 at 127.0.0.1:1000 was dropped: lost it; it has not come back within 300ms")
+		mustEnd(t, members[loader], "data-loader 0 was dropped: lost it")
+		mustEnd(t, members[trainer], "data-loader 0 at 127.0.0.1:1000 was dropped: lost it; it has not come back within 300ms")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestHang(t *testing.T) {
 	members := r.all()
 	m := members[server]
 	m.sending.Lock() // no more signs of life
-	mustEnd(t, members[trainer], "embedding PS 0 at 127.0.0.1:1002 hangs: it has not answered for 1s")
+	mustEnd(t, members[trainer], "embedding-ps 0 at 127.0.0.1:1002 hangs: it has not answered for 1s")
 	m.sending.Unlock()
-	mustEnd(t, m, "embedding PS 0 has not answered for 1s and was dropped")
+	mustEnd(t, m, "embedding-ps 0 has not answered for 1s and was dropped")
 }

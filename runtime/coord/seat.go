@@ -22,7 +22,7 @@ type seat struct {
 	deaths      int
 	late        *time.Timer // fires if the role does not come back
 
-	due     int // the last step that NN worker 0 has asked for
+	due     int // the last step that nn-worker 0 has asked for
 	records []event.Record
 	report  *train.Report
 

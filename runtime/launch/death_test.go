@@ -22,11 +22,11 @@ func TestPanicReachesTheUser(t *testing.T) {
 	var shown bytes.Buffer
 	s.Panic, s.stderr = server.String(), &shown
 	_, err := s.run(t.Context(), train.Options{}, nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "embedding PS 1 at 127.0.0.1:") ||
+	if err == nil || !strings.HasPrefix(err.Error(), "embedding-ps 1 at 127.0.0.1:") ||
 		!strings.Contains(err.Error(), " has died: panic: too many inputs") {
 		t.Error(err)
 	}
-	if !strings.Contains(shown.String(), "embedding PS 1 has ended with a panic:\npanic: too many inputs") ||
+	if !strings.Contains(shown.String(), "embedding-ps 1 has ended with a panic:\npanic: too many inputs") ||
 		!strings.Contains(shown.String(), "fixture_test.go") {
 		t.Errorf("the stack is not shown: %s", shown.String())
 	}
@@ -112,7 +112,7 @@ func TestRunsDoNotMix(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-joined; err == nil ||
-		!strings.HasPrefix(err.Error(), "embedding worker 0 belongs to run 07070707070707070707070707070707, the host serves run ") {
+		!strings.HasPrefix(err.Error(), "embedding-worker 0 belongs to run 07070707070707070707070707070707, the host serves run ") {
 		t.Error(err)
 	}
 }

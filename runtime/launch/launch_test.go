@@ -99,7 +99,7 @@ func TestDeathOfATrainer(t *testing.T) {
 			}
 		}
 	}}, func(made *Cluster) { c = made })
-	if took := time.Since(killed); err == nil || !strings.Contains(err.Error(), "NN worker 2 at 127.0.0.1:") ||
+	if took := time.Since(killed); err == nil || !strings.Contains(err.Error(), "nn-worker 2 at 127.0.0.1:") ||
 		!strings.Contains(err.Error(), "has died") || took > 5*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
@@ -207,9 +207,9 @@ func TestFaultsAtTheStart(t *testing.T) {
 		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, "for the roles: address already in use; choose another port"},
 		"program": {func(c *Cluster) {
 			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
-		}, "cannot start data loader 0: "},
-		"words":       {only(msg.NNWorker, "x"), "NN worker 1 was started with another job than the host: give every role the same job file"},
-		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding PS 1 at 127.0.0.1:"},
+		}, "cannot start data-loader 0: "},
+		"words":       {only(msg.NNWorker, "x"), "nn-worker 1 was started with another job than the host: give every role the same job file"},
+		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c *Cluster

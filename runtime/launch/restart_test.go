@@ -208,7 +208,7 @@ func TestHangingAndPanickingRolesComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mustEqualSequential(t, got)
-		if !strings.Contains(logged.String(), "embedding worker 1 has ended with a panic:\npanic: too many inputs") {
+		if !strings.Contains(logged.String(), "embedding-worker 1 has ended with a panic:\npanic: too many inputs") {
 			t.Error(logged.String())
 		}
 	})
@@ -230,7 +230,7 @@ func TestRoleThatCannotBeginAgain(t *testing.T) {
 			return command("role", s)
 		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "data loader 0 has died: ") ||
+	if err == nil || !strings.Contains(err.Error(), "data-loader 0 has died: ") ||
 		!strings.HasSuffix(err.Error(), "; it has died 4 times, and the limit is 3") {
 		t.Error(err)
 	}
@@ -283,7 +283,7 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 		t.Fatal(err, logged.String())
 	}
 	s.mustEqualSequential(t, got)
-	if !strings.Contains(logged.String(), "embedding worker 0 is back at ") {
+	if !strings.Contains(logged.String(), "embedding-worker 0 is back at ") {
 		t.Error(logged.String())
 	}
 	started.Wait()

@@ -71,7 +71,7 @@ func TestHaltStopsEveryRole(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			cfg, p := cluster(t, rule, unreadable{steps(6)})
 			err := Run(t.Context(), cfg, p, Options{})
-			if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "data loader 0, step 5") {
+			if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "data-loader 0, step 5") {
 				t.Errorf("%+v: %v", rule, err)
 			}
 		})

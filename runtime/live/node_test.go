@@ -70,7 +70,7 @@ func TestLeakIsReported(t *testing.T) {
 	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkLeaks(); !errors.Is(err, errLeak) || !strings.Contains(err.Error(), "data loader 0, 1 handles") {
+	if err := r.checkLeaks(); !errors.Is(err, errLeak) || !strings.Contains(err.Error(), "data-loader 0, 1 handles") {
 		t.Error(err)
 	}
 }

@@ -212,7 +212,7 @@ func TestDeliverRefusesStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.ParameterServer, Index: 1}}
-	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding PS 1 is not here") {
+	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding-ps 1 is not here") {
 		t.Error(err)
 	}
 	for _, to := range []msg.Address{

@@ -149,7 +149,7 @@ func (n *node) Finished(ctx context.Context) error {
 const progressEvery = 100 * time.Millisecond
 
 // Observe implements event.Observer. It keeps the records for the host, to which
-// NN worker 0 reports its progress on the way.
+// nn-worker 0 reports its progress on the way.
 func (n *node) Observe(e event.Record) {
 	n.journal.add(e)
 	if e.Kind != event.DenseApplied || n.Role != (msg.Address{Role: msg.NNWorker}) {

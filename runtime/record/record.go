@@ -43,7 +43,7 @@ func Create(path string, job []byte) (*Folder, error) {
 // Open implements live.Recorder. It refuses to write over a file: a process that comes back after another
 // that was killed records its role into a file of its own, whose name has the incarnation.
 func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (live.Log, error) {
-	name := fmt.Sprintf("%s-%d", at.Role.Key(), at.Index)
+	name := fmt.Sprintf("%s-%d", at.Role, at.Index)
 	if incarnation > 0 {
 		name += fmt.Sprintf(".incarnation-%d", incarnation)
 	}

@@ -184,8 +184,8 @@ func TestOtherDataAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "NN worker 0, step 5, "
-	if _, err := recording.Replay(p); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "(Samples from data loader 0): payload: ") {
+	const want = "nn-worker 0, step 5, "
+	if _, err := recording.Replay(p); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "(Samples from data-loader 0): payload: ") {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -215,7 +215,7 @@ func TestFoldersOfSeveralProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := replay.New(rule, files.Readers); err == nil || !strings.Contains(err.Error(), "embedding worker 1 has no stream: put those of all processes") {
+	if _, err := replay.New(rule, files.Readers); err == nil || !strings.Contains(err.Error(), "embedding-worker 1 has no stream: put those of all processes") {
 		t.Error(err)
 	}
 	for _, name := range names[4:] {
@@ -273,7 +273,7 @@ func TestKilledProcessIsNamed(t *testing.T) {
 		var first records
 		recording, _ := mustLoad(t, folder)
 		_, err := recording.Events(&first)
-		const want = "embedding-worker-1.recording: the recording is cut short: embedding worker 1 has no end mark after its "
+		const want = "embedding-worker-1.recording: the recording is cut short: embedding-worker 1 has no end mark after its "
 		if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) || first > 0 {
 			t.Errorf("%d of %d bytes: %v after %d records, want %s", size, len(text), err, first, want)
 		}
@@ -327,7 +327,7 @@ func TestProcessThatCameBackIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = replay.New(rule, files.Readers)
-	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding worker 1 begins as incarnation 1"
+	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding-worker 1 begins as incarnation 1"
 	if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

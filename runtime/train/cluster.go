@@ -42,8 +42,8 @@ type Cluster interface {
 // goroutine; none is nil.
 type ClusterWatch struct {
 	Started    func()               // training begins
-	Progress   func(steps int)      // trained by NN worker 0
-	BeforeStep func(step int) error // NN worker 0 waits with a step; if the training asks for evaluation
+	Progress   func(steps int)      // trained by nn-worker 0
+	BeforeStep func(step int) error // nn-worker 0 waits with a step; if the training asks for evaluation
 }
 
 // Report is what one role has at the end of a run.

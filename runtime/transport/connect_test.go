@@ -44,14 +44,14 @@ func TestConnectNamesTheRole(t *testing.T) {
 	server := msg.Address{Role: msg.ParameterServer, Index: 2}
 	for _, c := range []struct {
 		role    msg.Address
-		address string // "": that of NN worker 5
+		address string // "": that of nn-worker 5
 		want    string
 	}{
-		{server, nobody, "transport: cannot reach embedding PS 2 at " + nobody + ": dial tcp " + nobody + ": connect: connection refused; is it running there?"},
-		{server, "no port", `transport: cannot reach embedding PS 2 at no port: dial tcp: address no port: missing port in address`},
-		{server, "", "transport: embedding PS 2 at SAME: that process has NN worker 5, not embedding PS 2; check the addresses"},
-		{worker(3), other.Address(), "transport: NN worker 3 at " + other.Address() +
-			": it works on job another job, NN worker 0 on job a job; run the same build with the same job file everywhere"},
+		{server, nobody, "transport: cannot reach embedding-ps 2 at " + nobody + ": dial tcp " + nobody + ": connect: connection refused; is it running there?"},
+		{server, "no port", `transport: cannot reach embedding-ps 2 at no port: dial tcp: address no port: missing port in address`},
+		{server, "", "transport: embedding-ps 2 at SAME: that process has nn-worker 5, not embedding-ps 2; check the addresses"},
+		{worker(3), other.Address(), "transport: nn-worker 3 at " + other.Address() +
+			": it works on job another job, nn-worker 0 on job a job; run the same build with the same job file everywhere"},
 	} {
 		same, n := listen(t, 5, newMailbox()), listen(t, 0, newMailbox())
 		address := cmp.Or(c.address, same.Address())
@@ -84,7 +84,7 @@ func TestConnectToAStranger(t *testing.T) {
 	n := listen(t, 0, newMailbox())
 	defer n.Abort()
 	err = n.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(1): stranger.Addr().String()})
-	want := "transport: cannot reach NN worker 1 at " + stranger.Addr().String() + ": something listens, but does not answer"
+	want := "transport: cannot reach nn-worker 1 at " + stranger.Addr().String() + ": something listens, but does not answer"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}

@@ -159,8 +159,8 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		{"incarnation: 7, but the host has announced 2", number(64, 7), wire.Unannounced},
 		{"incarnation: 1, has been replaced by 2", number(64, 1), wire.Stale},
 		{"view: 1, before view 2", number(68, 1), wire.Stale},
-		{"from: the stream is that of NN worker", number(12, 1), wire.Forged},
-		{"to: NN worker 9 is not here", number(16, 9), wire.Forged},
+		{"from: the stream is that of nn-worker", number(12, 1), wire.Forged},
+		{"to: nn-worker 9 is not here", number(16, 9), wire.Forged},
 		{"step: below 0", number(24, 1<<31), wire.Inadmissible},
 	} {
 		before := victim.refusals.count(c.reason)
@@ -174,7 +174,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		}
 		send(frame)
 		err := in.dropped(t)
-		if !strings.Contains(err.Error(), fmt.Sprintf("dropped NN worker %d: %s: ", 100+i, c.reason)) || !strings.Contains(err.Error(), c.field) {
+		if !strings.Contains(err.Error(), fmt.Sprintf("dropped nn-worker %d: %s: ", 100+i, c.reason)) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%v\nwant %s, %s", err, c.reason, c.field)
 		}
 		if victim.refusals.count(c.reason) != before+1 {
@@ -267,7 +267,7 @@ func TestInboxIsBounded(t *testing.T) {
 			break // it has been dropped
 		}
 	}
-	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") || !strings.Contains(err.Error(), "messages of NN worker 2 have not been handled yet, want at most 50") {
+	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") || !strings.Contains(err.Error(), "messages of nn-worker 2 have not been handled yet, want at most 50") {
 		t.Error(err)
 	}
 }

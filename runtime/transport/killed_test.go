@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beNNWorker1 connects to NN worker 0, says where it listens, and lives until
+// beNNWorker1 connects to nn-worker 0, says where it listens, and lives until
 // its input ends.
 func beNNWorker1(parent string) error {
 	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newMailbox()})
@@ -84,7 +84,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost NN worker 1: its connection broke") {
+	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost nn-worker 1: its connection broke") {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > 2*time.Second {

@@ -196,7 +196,7 @@ func TestLeavingIsNoLoss(t *testing.T) {
 	for nodes[1].Send(rows(1, 0, 0), nil) == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if err := nodes[1].Send(rows(1, 0, 0), nil); err == nil || !strings.Contains(err.Error(), "NN worker 0 is gone") {
+	if err := nodes[1].Send(rows(1, 0, 0), nil); err == nil || !strings.Contains(err.Error(), "nn-worker 0 is gone") {
 		t.Error(err)
 	}
 	nodes[1].Abort()
@@ -213,7 +213,7 @@ func TestDeathIsNoticed(t *testing.T) {
 	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2])
 	nodes[2].Abort()
 	for _, in := range mailboxes[:2] {
-		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost NN worker 2: its connection broke") {
+		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost nn-worker 2: its connection broke") {
 			t.Error(err)
 		}
 	}
@@ -261,7 +261,7 @@ func TestMessageForAnotherProcess(t *testing.T) {
 	if err := nodes[1].Send(rows(1, 9, 0), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.dropped(t); !strings.Contains(err.Error(), "NN worker 1 → NN worker 9: to: NN worker 9 is not here but at NN worker 0") {
+	if err := in.dropped(t); !strings.Contains(err.Error(), "nn-worker 1 → nn-worker 9: to: nn-worker 9 is not here but at nn-worker 0") {
 		t.Error(err)
 	}
 	for _, n := range nodes {
@@ -272,7 +272,7 @@ func TestMessageForAnotherProcess(t *testing.T) {
 func TestSendRefuses(t *testing.T) {
 	nodes := cluster(t, newMailbox(), newMailbox())
 	defer closeAll(t, nodes)
-	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "NN worker 5: no process with that role is connected") {
+	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "nn-worker 5: no process with that role is connected") {
 		t.Error(err)
 	}
 	if err := nodes[0].Send(rows(0, 1, 0), "text"); err == nil || !strings.Contains(err.Error(), "cannot travel") {

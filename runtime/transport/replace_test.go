@@ -98,7 +98,7 @@ func TestSecondClaimantIsRefused(t *testing.T) {
 	for _, incarnation := range []uint32{0, 1} {
 		impostor := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, incarnation)
 		err := impostor.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(0): nodes[0].Address()})
-		want := map[uint32]string{0: "claimed: role: NN worker 1 is connected", 1: "cannot reach NN worker 0"}[incarnation]
+		want := map[uint32]string{0: "claimed: role: nn-worker 1 is connected", 1: "cannot reach nn-worker 0"}[incarnation]
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
@@ -150,7 +150,7 @@ func TestReplace(t *testing.T) {
 	if m := in.next(t).m; m.Step != 3 {
 		t.Error(m)
 	}
-	if err := n.Fence(worker(1), 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of NN worker 1 in view 1, after incarnation 1") {
+	if err := n.Fence(worker(1), 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 1 in view 1, after incarnation 1") {
 		t.Error(err)
 	}
 	fresh.Abort() // a role that dies twice is lost twice
@@ -206,7 +206,7 @@ func TestReplaceRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	away := unused(t)
-	if err := n.Replace(within(t, 200*time.Millisecond), worker(1), away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach NN worker 1") {
+	if err := n.Replace(within(t, 200*time.Millisecond), worker(1), away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach nn-worker 1") {
 		t.Error(err)
 	}
 	replaced := make(chan error, 1)

@@ -137,7 +137,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{with(2, 99), "frame of unknown kind 99 or role 0 or 0"},
 		{with(3, 99), "unknown kind 14 or role 99 or 0"},
 		{with(4, 99), "unknown kind 14 or role 0 or 99"},
-		{with(15, 0x80), "invalid address: from data loader -2147483648, to data loader 0"},
+		{with(15, 0x80), "invalid address: from data-loader -2147483648, to data-loader 0"},
 		{with(6, 1), "not filled with zeros"},
 		{with(len(frame)-1, 1), "an array of 12 bytes is not filled with zeros"},
 		{with(lengthAt, 71), "frame length 71"},

@@ -321,8 +321,8 @@ func TestNumbersFail(t *testing.T) {
 		change func(*job.Training)
 		want   string
 	}{
-		{broken{source}, func(*job.Training) {}, "data loader 0, step 3: disk on fire"},
-		{source, func(j *job.Training) { j.RowCapacity = 3 }, "embedding PS 0, read-rows of step 0"},
+		{broken{source}, func(*job.Training) {}, "data-loader 0, step 3: disk on fire"},
+		{source, func(j *job.Training) { j.RowCapacity = 3 }, "embedding-ps 0, read-rows of step 0"},
 		{samples{}, func(*job.Training) {}, "no step"},
 	} {
 		j := numeric(job.Hybrid, 2)
