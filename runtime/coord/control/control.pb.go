@@ -247,11 +247,11 @@ type FromRole_Ready struct {
 }
 
 type FromRole_Progress struct {
-	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"` // NN worker 0: steps trained
+	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"` // nn-worker 0: steps trained
 }
 
 type FromRole_Due struct {
-	Due *Due `protobuf:"bytes,4,opt,name=due,proto3,oneof"` // NN worker 0 is about to start a step, and waits for Proceed
+	Due *Due `protobuf:"bytes,4,opt,name=due,proto3,oneof"` // nn-worker 0 is about to start a step, and waits for Proceed
 }
 
 type FromRole_Finished struct {
