@@ -3,6 +3,7 @@ package metric
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 )
 
@@ -17,12 +18,13 @@ func (h Histogram) MarshalBinary() ([]byte, error) {
 
 var errHistogram = errors.New("metric: not a histogram, or cut short")
 
-// UnmarshalBinary reads what MarshalBinary wrote.
+// UnmarshalBinary reads what MarshalBinary wrote. It returns an error, and leaves h as it is, if that is
+// not all of the text or if the numbers contradict each other. Memory: 8 bytes for each value below HistogramLimit.
 func (h *Histogram) UnmarshalBinary(text []byte) error {
-	values := []uint64{}
+	var values []uint64
 	for len(text) > 0 {
 		v, n := binary.Uvarint(text)
-		if n <= 0 {
+		if n <= 0 || len(values) == HistogramLimit+5 {
 			return errHistogram
 		}
 		values, text = append(values, v), text[n:]
@@ -31,6 +33,27 @@ func (h *Histogram) UnmarshalBinary(text []byte) error {
 		return errHistogram
 	}
 	counts, rest := values[1:values[0]+1], values[values[0]+1:]
-	*h = Histogram{counts: counts, overflow: rest[0], count: rest[1], sum: rest[2], max: int(rest[3])}
+	read := Histogram{counts: counts, overflow: rest[0], count: rest[1], sum: rest[2], max: int(rest[3])}
+	if rest[3] > math.MaxInt || !read.consistent() {
+		return errHistogram
+	}
+	*h = read
 	return nil
+}
+
+// consistent reports whether the counts come to the count of all, and the largest value is one that occurred.
+func (h *Histogram) consistent() bool {
+	sum, largest := h.overflow, 0
+	for value, count := range h.counts {
+		if count > math.MaxUint64-sum {
+			return false
+		}
+		if sum += count; count > 0 {
+			largest = value
+		}
+	}
+	if h.overflow > 0 {
+		return sum == h.count && h.max >= HistogramLimit
+	}
+	return sum == h.count && h.max == largest
 }
