@@ -13,9 +13,9 @@ const (
 	// packetSize is the size in bytes up to which frames share a packet: gRPC's work
 	// a packet is worth that of many small frames.
 	packetSize = 64 << 10
-	// packetMax is the largest packet. A larger frame travels in several packets, which carry nothing else: so its
-	// header is checked before memory is made for the rest.
-	packetMax = 1 << 20
+	// packetMax is the largest packet: 1 MiB and some lengths fit. A larger frame travels in several packets, which
+	// carry nothing else: so its header is checked before memory is made for the rest.
+	packetMax = 1<<20 + 4<<10
 	// reserveMax is how much memory is made for a frame on the word of its header. More is made as the frame
 	// arrives.
 	reserveMax = 8 << 20
