@@ -76,38 +76,57 @@ func (p *player) outputsDiffer(a *actor) error {
 }
 
 // stalled names the role whose recording says something else than the replay, if roles still wait for an
-// input; nil if none does. Others wait for that role in turn. Of the roles that wait, it takes one whose
-// message no role is to send any more; else one whose message was sent with another payload only; else any.
-// Of those that are equal in this, it takes the first.
+// input; nil if none does. Others wait for that role in turn.
 func (p *player) stalled() error {
 	var found *actor
-	var class int
+	var class hope
 	sent := p.toCome()
 	for _, a := range p.actors {
 		if !a.waiting {
 			continue
 		}
-		in := &a.next.Input
-		c := 2
-		switch {
-		case in.Kind != role.Received:
-		case !sent[in.Message]:
-			c = 0
-		case len(a.mail.parcels[in.Message.Rank][in.Message]) > 0:
-			c = 1
-		}
-		if found == nil || c < class || c == class && a.before(found) {
-			found, class = a, c
+		if h := a.hope(sent); found == nil || h < class || h == class && a.before(found) {
+			found, class = a, h
 		}
 	}
 	switch {
 	case found == nil:
 		return nil
-	case class == 2:
+	case class == waits:
 		return p.differs(found, &disagreement{"input", "it came", "it waits for other roles, and they for it"})
 	}
 	return p.differs(found, found.missing())
 }
+
+// hope is how likely the input that a role waits for still comes. Of roles that wait, one with the least hope
+// is what the others wait for.
+type hope uint8
+
+const (
+	none  hope = iota // no role is to send the message, or it came with another payload and always will
+	doubt             // it came with another payload, and is to be sent again
+	waits
+)
+
+// hope returns that of a role that waits, where sent has the messages that are still to be sent.
+func (a *actor) hope(sent map[msg.Message]bool) hope {
+	in := &a.next.Input
+	m := in.Message
+	came := in.Kind == role.Received && len(a.mail.parcels[m.Rank][m]) > 0
+	switch {
+	case in.Kind != role.Received:
+		return waits
+	case !sent[m], came && !readAgain[m.Kind]:
+		return none
+	case came:
+		return doubt
+	}
+	return waits
+}
+
+// readAgain are the kinds of messages whose payload is read again when they are sent again: in between, rows
+// or parameters may have changed. Others are sent again as they were.
+var readAgain = map[msg.Kind]bool{msg.Rows: true, msg.Embeddings: true, msg.Params: true}
 
 // toCome returns the messages that roles wait for and whose recorded sending has
 // not been replayed. It reads the streams to their ends, as far as they go.

@@ -88,26 +88,30 @@ func checkOutputs(t *testing.T, s *Step) {
 
 // FuzzReplay replays a recording in which the stream of one role is any: it is another run, or an error.
 func FuzzReplay(f *testing.F) {
-	modes := []string{job.Sync, job.SSP}
-	runs := map[string]*world{}
-	for i, mode := range modes {
-		cfg, p := setup(f, mode, 0)
+	type kind struct {
+		mode string
+		has  trouble
+	}
+	kinds := []kind{{job.Sync, trouble{}}, {job.SSP, trouble{}}, {job.SSP, trouble{lose: true, twice: true, crash: true}}}
+	var runs []*world
+	for i, k := range kinds {
+		cfg, p := setup(f, k.mode, k.has.retry())
 		cfg.Steps = 2
-		runs[mode] = record(f, cfg, p, 1, trouble{})
-		for which, h := range runs[mode].homes {
+		runs = append(runs, record(f, cfg, p, 1, k.has))
+		for which, h := range runs[i].homes {
 			f.Add(i, which, bodyOf(f, h.stream.Bytes()))
 		}
 	}
-	f.Fuzz(func(t *testing.T, mode, which int, body []byte) {
-		if mode < 0 || mode >= len(modes) {
+	f.Fuzz(func(t *testing.T, run, which int, body []byte) {
+		if run < 0 || run >= len(runs) {
 			return
 		}
-		w := runs[modes[mode]]
+		k, w := kinds[run], runs[run]
 		if which < 0 || which >= len(w.homes) {
 			return
 		}
 		for _, withNumbers := range []bool{false, true} {
-			cfg, p := setup(t, modes[mode], 0)
+			cfg, p := setup(t, k.mode, k.has.retry())
 			cfg.Steps = 2
 			recording := w.recording(t, nil)
 			at := w.homes[which].state.Address()

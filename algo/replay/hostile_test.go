@@ -294,12 +294,16 @@ func TestJobOfTheRecording(t *testing.T) {
 
 // Whatever input a role is recorded to have had, at any time, is an error or another run, never a panic.
 func TestAnyInputInPlaceOfAnother(t *testing.T) {
-	for _, mode := range modes() {
-		cfg, p := setup(t, mode, 0)
-		w := record(t, cfg, p, 1, trouble{})
+	for i, mode := range append(modes(), modes()...) {
+		has := trouble{}
+		if i < len(modes()) {
+			has = trouble{lose: true, twice: true, crash: true}
+		}
+		cfg, p := setup(t, mode, has.retry())
+		w := record(t, cfg, p, 1, has)
 		draw := rng.New(1, "inputs", uint64(len(mode)))
 		refused := 0
-		for range 20 * int(seeds()) {
+		for range 10 * int(seeds()) {
 			target := w.homes[draw.IntN(len(w.homes))].state.Address()
 			place := 1 + draw.IntN(60)
 			edit := func(e *entry) {
@@ -318,7 +322,7 @@ func TestAnyInputInPlaceOfAnother(t *testing.T) {
 			}
 			var err error
 			if draw.IntN(4) == 0 {
-				_, again := setup(t, mode, 0)
+				_, again := setup(t, mode, has.retry())
 				_, err = w.recording(t, edit).Replay(again)
 			} else {
 				_, err = w.recording(t, edit).Events()
@@ -328,7 +332,7 @@ func TestAnyInputInPlaceOfAnother(t *testing.T) {
 			}
 		}
 		if refused == 0 {
-			t.Errorf("%s: every recording was believed", mode)
+			t.Errorf("%s, %+v: every recording was believed", mode, has)
 		}
 	}
 }

@@ -239,13 +239,24 @@ func checkPlant(t *testing.T, w *world, again *work.Performer, at msg.Address, p
 // Whatever is changed in a recording whose sums are right is found, and named by
 // role, step and field.
 func TestPlantedDifferencesAreNamed(t *testing.T) {
+	rows := plant{"rows", func(e *entry) bool {
+		found := e.in.Kind == role.Received && e.in.Message.Kind == msg.Rows && e.in.Message.Step > 2
+		if found {
+			e.payload++
+		}
+		return found
+	}, ": payload: recorded "}
 	for _, mode := range modes() {
 		for _, has := range []trouble{{apart: true}, {lose: true, twice: true, crash: true, apart: true}} {
-			cfg, p := setup(t, mode, has.retry())
-			w := record(t, cfg, p, 3, has)
-			for _, plant := range plants {
+			for seed := range 1 + seeds()/10 {
+				cfg, p := setup(t, mode, has.retry())
+				w := record(t, cfg, p, seed, has)
+				for _, plant := range plants {
+					_, again := setup(t, mode, has.retry())
+					checkPlant(t, w, again, msg.Address{Role: msg.ParameterServer, Index: 1}, plant)
+				}
 				_, again := setup(t, mode, has.retry())
-				checkPlant(t, w, again, msg.Address{Role: msg.ParameterServer, Index: 1}, plant)
+				checkPlant(t, w, again, msg.Address{Role: msg.EmbeddingWorker, Index: 1}, rows)
 			}
 		}
 	}

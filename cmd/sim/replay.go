@@ -31,7 +31,11 @@ into its results. The files of a run of several processes belong into one folder
 Every role runs again on its recorded inputs, and all work is performed again on
 the job's data. The replay stops at the first thing that is not as recorded, an
 output, a payload, a count or at the end the parameters, and names the role, the
-step and the field. Data that the job names by relative paths lie in TANDEM_DATA.`
+step and the field. Data that the job names by relative paths lie in TANDEM_DATA.
+
+The faults that a job injects are part of its recording: messages lost, repeated and
+late, and crashes of roles. A run in which a process was killed cannot be replayed,
+because the end of what that process did is lost.`
 
 const replayExamples = `  go run ./cmd/train --mode hybrid --record --out run
   go run ./cmd/sim replay run
