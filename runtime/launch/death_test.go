@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,60 +28,6 @@ func TestPanicReachesTheUser(t *testing.T) {
 	if !strings.Contains(shown.String(), "embedding-ps 1 has ended with a panic:\npanic: too many inputs") ||
 		!strings.Contains(shown.String(), "fixture_test.go") {
 		t.Errorf("the stack is not shown: %s", shown.String())
-	}
-}
-
-// A process that pauses for less than the limit for hangs loses nothing, and one that
-// pauses for longer hangs.
-func TestPauseAndHang(t *testing.T) {
-	const limit = time.Second
-	for name, victim := range map[string]msg.Address{
-		"PS": {Role: msg.ParameterServer}, "rank": {Role: msg.NNWorker, Index: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			paused := make(chan *process, 1)
-			var c *Cluster
-			once := func(int, int) {
-				select {
-				case paused <- c.running(victim):
-				default:
-				}
-			}
-			ended := make(chan error, 1)
-			go func() {
-				_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: once}, func(made *Cluster) {
-					made.options.Hang, c = limit, made
-				})
-				ended <- err
-			}()
-			p := (<-paused).cmd.Process
-			if err := p.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(limit / 2)
-			if err := p.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-ended:
-				t.Fatal(err)
-			case <-time.After(2 * limit):
-			}
-			start := time.Now()
-			if err := p.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			err := <-ended
-			if err == nil || !strings.HasPrefix(err.Error(), victim.String()) ||
-				!strings.HasSuffix(err.Error(), " hangs: it has not answered for 1s") {
-				t.Error(err)
-			}
-			// Noticed within 1.5 limits; then the process has leaveMax to leave.
-			if took := time.Since(start); took > 8*time.Second {
-				t.Errorf("after %v", took)
-			}
-		})
 	}
 }
 
