@@ -205,7 +205,7 @@ func (p *program) play(ctx context.Context, at msg.Address, j jobfile.Job, finge
 		return err
 	}
 	err = node.Run(ctx, node.Config{
-		Role: at, Listen: f.listen, Host: f.host, Patience: f.wait, Run: run,
+		Role: at, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Job: fingerprint, Data: data, Training: j.Training,
 		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,

@@ -36,7 +36,7 @@ type run struct {
 	t       *testing.T
 	host    *Host
 	address string
-	watched chan string // what Watch was told
+	watched chan string // calls of Watch
 	ended   chan error
 }
 
@@ -167,13 +167,13 @@ func TestRun(t *testing.T) {
 		}
 	}
 	close(r.watched)
-	var told []string
+	var calls []string
 	for w := range r.watched {
 		if !strings.HasPrefix(w, "missing ") { // who is missing depends on who is first
-			told = append(told, w)
+			calls = append(calls, w)
 		}
 	}
-	if diff := cmp.Diff([]string{"started", "looked 3", "progress 4"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"started", "looked 3", "progress 4"}, calls); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -207,7 +207,7 @@ func finish(at msg.Address, m *Member) (err error) {
 	return m.Report(train.Report{Digest: uint64(at.Role), Rows: 9, Missed: missed}, numbers{})
 }
 
-// A role that does not belong is told why, and the others wait for the right one.
+// A role that does not belong learns why, and the others wait for the right one.
 func TestRefusals(t *testing.T) {
 	r := start(t, nil)
 	r.host.build = "abc"
@@ -264,7 +264,7 @@ func TestRoleMayComeAgain(t *testing.T) {
 	r.all()
 }
 
-// When a role is gone, every other hears which within 5 s.
+// When a role is gone, every other learns which within 5 s.
 func TestDeathIsToldToAll(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()

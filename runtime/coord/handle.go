@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -38,22 +39,25 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 	}
 	var err error
 	switch what := message.What.(type) {
-	case *control.FromRole_Beat:
+	case *control.FromRole_Heartbeat:
 	case *control.FromRole_Failure:
 		return errors.New(clip(what.Failure.GetReason()))
 	case *control.FromRole_Ready:
-		if err = expect(h.phase >= connecting && !m.ready, "it is ready before it is welcome, or twice"); err == nil {
+		err = expect(h.phase >= connecting && !m.ready, "it is ready before it is welcome, or twice")
+		if err == nil {
 			h.ready(s)
 		}
 	case *control.FromRole_Progress:
 		steps := int(what.Progress.GetSteps())
-		err = expect(m.ready && m.at == rank0 && steps >= 0 && steps <= h.plan.Steps, "progress of %d of %d steps", steps, h.plan.Steps)
+		err = expect(m.ready && m.at == rank0 && steps >= 0 && steps <= h.plan.Steps,
+			"progress of %d of %d steps", steps, h.plan.Steps)
 		if err == nil {
 			h.watch.Progress(steps)
 		}
 	case *control.FromRole_Due:
 		step := int(what.Due.GetStep())
-		err = expect(h.phase == training && m.at == rank0 && step > s.due && step < h.plan.Steps, "step %d of %d is due", step, h.plan.Steps)
+		err = expect(h.phase == training && m.at == rank0 && step > s.due && step < h.plan.Steps,
+			"step %d of %d is due", step, h.plan.Steps)
 		if err == nil {
 			return h.beforeStep(s, step)
 		}
@@ -67,17 +71,19 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 		err = h.take(s, what.Report)
 	case *control.FromRole_Values:
 		n := len(what.Values.GetValues())
-		if err = expect(s.asked > 0 && n == s.asked, "%d values for %d that were asked for", n, s.asked); err == nil {
+		err = expect(s.asked > 0 && n == s.asked, "%d values for %d that were asked for", n, s.asked)
+		if err == nil {
 			s.asked, s.values = 0, what.Values.Values
 		}
 	case *control.FromRole_Network:
 		if err = expect(s.looking, "a network that was not asked for"); err == nil {
-			s.looking, s.network = false, &work.DenseValues{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
+			s.looking = false
+			s.network = &work.DenseValues{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
 		}
 	case *control.FromRole_Lost:
 		err = h.handleLost(m, what.Lost)
 	default:
-		err = errors.New("a message of a kind that is unknown: start all roles from one build")
+		err = errors.New("a message of a kind that is unknown: " + oneBuild)
 	}
 	if err == nil {
 		return nil
@@ -112,20 +118,16 @@ func (h *Host) beforeStep(s *seat, step int) error {
 func (h *Host) add(s *seat, records []*control.Record) error {
 	all := int64(len(s.records) + len(records))
 	limit := repeatsMax * int64(h.plan.Ranks+1) * int64(h.plan.Steps+1)
-	if err := expect(len(records) <= recordsMax && all <= limit, "%d records, %d in all: want at most %d, %d in all",
-		len(records), all, recordsMax, limit); err != nil {
-		return err
-	}
-	if err := expect(h.phase >= training, "records before training"); err != nil {
+	if err := cmp.Or(
+		expect(h.phase >= training, "records before training"),
+		expect(len(records) <= recordsMax && all <= limit,
+			"%d records, %d in all: want at most %d, %d in all", len(records), all, recordsMax, limit),
+	); err != nil {
 		return err
 	}
 	servers := h.servers()
 	for _, r := range records {
-		kind := event.Kind(r.GetKind())
-		if err := expect(uint32(kind) == r.GetKind() && kind.Known() &&
-			r.GetRank() >= event.NoRank && int(r.GetRank()) < h.plan.Ranks && r.GetStep() >= 0 && int(r.GetStep()) <= h.plan.Steps &&
-			len(r.GetRows()) <= servers && (kind != event.BatchRouted || len(r.GetRows()) == servers && r.GetRank() >= 0),
-			"a record of kind %d, rank %d, step %d, %d rows", r.GetKind(), r.GetRank(), r.GetStep(), len(r.GetRows())); err != nil {
+		if err := h.checkRecord(r, servers); err != nil {
 			return err
 		}
 	}
@@ -135,6 +137,19 @@ func (h *Host) add(s *seat, records []*control.Record) error {
 		})
 	}
 	return nil
+}
+
+// checkRecord returns an error for a record that no role of the run can make.
+func (h *Host) checkRecord(r *control.Record, servers int) error {
+	kind, rank, step, rows := event.Kind(r.GetKind()), int(r.GetRank()), int(r.GetStep()), len(r.GetRows())
+	ok := uint32(kind) == r.GetKind() && kind.Known() &&
+		rank >= int(event.NoRank) && rank < h.plan.Ranks && step >= 0 && step <= h.plan.Steps
+	if kind == event.BatchRouted {
+		ok = ok && rank >= 0 && rows == servers
+	} else {
+		ok = ok && rows == 0
+	}
+	return expect(ok, "a record of kind %d, rank %d, step %d, %d rows", r.GetKind(), rank, step, rows)
 }
 
 // servers returns the number of embedding PSs.

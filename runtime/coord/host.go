@@ -104,7 +104,7 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	return h, nil
 }
 
-// newHost makes a host that nobody can reach yet.
+// newHost makes a host that does not listen yet.
 func newHost(plan Plan) (*Host, error) {
 	plan.HangLimit = cmp.Or(plan.HangLimit, DefaultHangLimit)
 	plan.ReturnLimit = cmp.Or(plan.ReturnLimit, DefaultReturnLimit)
@@ -153,7 +153,8 @@ func (h *Host) Train(ctx context.Context, watch Watch) error {
 	h.phase = training
 	h.begun = time.Now()
 	h.broadcast(h.goMessage())
-	if err := h.await(ctx, func(s *seat) bool { return s.at.Role != msg.NNWorker || s.member.finished }); err != nil {
+	finished := func(s *seat) bool { return s.at.Role != msg.NNWorker || s.member.finished }
+	if err := h.await(ctx, finished); err != nil {
 		return err
 	}
 	h.wall = time.Since(h.begun)
@@ -164,7 +165,8 @@ func (h *Host) Train(ctx context.Context, watch Watch) error {
 
 // missing returns the roles that have not joined, or are away.
 func (h *Host) missing() []msg.Address {
-	return slices.DeleteFunc(slices.Clone(h.plan.Roles), func(a msg.Address) bool { return h.seats[a].member != nil })
+	here := func(a msg.Address) bool { return h.seats[a].member != nil }
+	return slices.DeleteFunc(slices.Clone(h.plan.Roles), here)
 }
 
 // broadcast sends a message to every member.

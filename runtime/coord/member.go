@@ -73,7 +73,7 @@ type Member struct {
 	end     context.CancelCauseFunc
 	hangUp  context.CancelFunc // breaks the stream, and ends a send that the host does not take
 	dead    chan struct{}      // closed when nothing more comes from the host
-	verdict error              // of the host, once dead is closed; nil if it gave none
+	reason  error              // of the host, once dead is closed; nil if it gave none
 	welcome chan *control.Welcome
 	started chan time.Time
 	proceed chan struct{}
@@ -86,17 +86,17 @@ type Member struct {
 // changesMax is how many roles that came back may wait to be handled.
 const changesMax = 1024
 
-// Join introduces a role to the host at address, trying for patience if there is
+// Join introduces a role to the host at address, trying for timeout if there is
 // no host yet. The run's context, Context, ends with ctx, when the host says so
 // or when the host is gone.
-func Join(ctx context.Context, address string, hello Hello, patience time.Duration) (*Member, error) {
+func Join(ctx context.Context, address string, hello Hello, timeout time.Duration) (*Member, error) {
 	return joinAs(ctx, address, &control.Hello{
 		Role: toRole(hello.Role), Address: hello.Address, Protocol: protocol, Build: Build(),
 		Job: hello.Job, Data: hello.Data, Run: hello.Run,
-	}, patience)
+	}, timeout)
 }
 
-func joinAs(ctx context.Context, address string, hello *control.Hello, patience time.Duration) (*Member, error) {
+func joinAs(ctx context.Context, address string, hello *control.Hello, timeout time.Duration) (*Member, error) {
 	conn, err := dial(address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
@@ -110,7 +110,7 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, patience 
 	// The stream outlives a failure, to report it.
 	life, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	m.hangUp = hangUp
-	if err := m.open(ctx, life, hello, patience); err != nil {
+	if err := m.open(ctx, life, hello, timeout); err != nil {
 		hangUp()
 		conn.Close()
 		return nil, err
@@ -121,15 +121,16 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, patience 
 		m.end(fmt.Errorf("the host at %s hangs: it has not answered for %v", m.host, m.limit))
 		m.hangUp()
 	})
-	go beat(m.limit, gone, func() {
-		_ = m.send(&control.FromRole{What: &control.FromRole_Beat{Beat: &control.Beat{}}}) // listen notices a host that is gone
+	go heartbeat(m.limit, gone, func() {
+		// listen notices a host that is gone.
+		_ = m.send(&control.FromRole{What: &control.FromRole_Heartbeat{Heartbeat: &control.Heartbeat{}}})
 	})
 	return m, nil
 }
 
 // open opens the stream and waits for the host's headers. Life is that of the stream.
-func (m *Member) open(ctx, life context.Context, hello *control.Hello, patience time.Duration) error {
-	if err := connect(ctx, m.conn, m.host, patience); err != nil {
+func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout time.Duration) error {
+	if err := connect(ctx, m.conn, m.host, timeout); err != nil {
 		return err
 	}
 	text, err := proto.Marshal(hello)
@@ -137,8 +138,9 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, patience 
 		return err
 	}
 	defer context.AfterFunc(ctx, m.hangUp)()
-	defer time.AfterFunc(max(patience, DefaultHangLimit), m.hangUp).Stop()
-	stream, err := m.conn.NewStream(metadata.AppendToOutgoingContext(life, helloKey, string(text)), &joinStream, joinName)
+	defer time.AfterFunc(max(timeout, DefaultHangLimit), m.hangUp).Stop()
+	life = metadata.AppendToOutgoingContext(life, helloKey, string(text))
+	stream, err := m.conn.NewStream(life, &joinStream, joinName)
 	if err != nil {
 		return fmt.Errorf("cannot join the host at %s: %w", m.host, err)
 	}
@@ -151,10 +153,10 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, patience 
 	}
 	version, limit := header.Get(protocolKey), header.Get(hangKey)
 	if len(version) != 1 || version[0] != strconv.Itoa(protocol) || len(limit) != 1 {
-		return fmt.Errorf("the host at %s does not speak version %d of the protocol: start all roles from one build", m.host, protocol)
+		return fmt.Errorf("the host at %s does not speak version %d of the protocol: %s", m.host, protocol, oneBuild)
 	}
 	if m.limit, err = time.ParseDuration(limit[0]); err != nil || m.limit < time.Millisecond {
-		return fmt.Errorf("the host at %s has %q as its limit for silence: start all roles from one build", m.host, limit[0])
+		return fmt.Errorf("the host at %s has %q as its limit for silence: %s", m.host, limit[0], oneBuild)
 	}
 	m.stream = &grpc.GenericClientStream[control.FromRole, control.ToRole]{ClientStream: stream}
 	return nil
@@ -164,9 +166,9 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, patience 
 const connectEvery = 250 * time.Millisecond
 
 // connect waits until there is a connection.
-func connect(ctx context.Context, conn *grpc.ClientConn, address string, patience time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience,
-		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host", address, patience))
+func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
+		fmt.Errorf("no host answers at %s within %v: start it first, or correct --host", address, timeout))
 	defer cancel()
 	for {
 		conn.Connect()
@@ -220,14 +222,14 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// partingWait is how long a role that failed waits for the host's answer.
-const partingWait = time.Second / 2
+// leaveTimeout is how long a role that failed waits for the host's answer.
+const leaveTimeout = time.Second / 2
 
 // Leave ends the membership, with the reason if the run has failed. It returns
 // the reason, in the words of the host if the host has one: it knows of all roles.
 func (m *Member) Leave(failed error) error {
 	defer m.hangUp()
-	defer time.AfterFunc(2*partingWait, m.hangUp).Stop() // a host that takes nothing holds up no role
+	defer time.AfterFunc(2*leaveTimeout, m.hangUp).Stop() // a host that takes nothing holds up no role
 	select {
 	case <-m.dead: // the host is why
 	default:
@@ -241,21 +243,22 @@ func (m *Member) Leave(failed error) error {
 	// The last word of the host, or the end of its side.
 	select {
 	case <-m.dead:
-		if failed != nil && m.verdict != nil {
-			failed = m.verdict
+		if failed != nil && m.reason != nil {
+			failed = m.reason
 		}
-	case <-time.After(partingWait):
+	case <-time.After(leaveTimeout):
 	}
 	m.conn.Close()
 	return failed
 }
 
-// reportFailure sends the host why the run fails here, and waits for its verdict.
+// reportFailure sends the host why the run fails here, and waits for its answer.
 func (m *Member) reportFailure(reason error) {
-	if m.send(&control.FromRole{What: &control.FromRole_Failure{Failure: &control.Failure{Reason: reason.Error()}}}) == nil {
+	failure := &control.Failure{Reason: clip(reason.Error())}
+	if m.send(&control.FromRole{What: &control.FromRole_Failure{Failure: failure}}) == nil {
 		select {
 		case <-m.dead:
-		case <-time.After(partingWait):
+		case <-time.After(leaveTimeout):
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (m *Member) listen() {
 			m.end(err)
 			return
 		}
-		m.heard.Store(true)
+		m.received.Store(true)
 		switch what := message.What.(type) {
 		case *control.ToRole_Welcome:
 			offer(m.welcome, what.Welcome)
@@ -41,9 +41,9 @@ func (m *Member) listen() {
 		case *control.ToRole_Exit:
 			exit()
 		case *control.ToRole_Abort:
-			m.verdict = errors.New(what.Abort.Reason)
+			m.reason = errors.New(what.Abort.Reason)
 			close(m.dead)
-			m.end(m.verdict)
+			m.end(m.reason)
 			return
 		}
 	}
@@ -54,8 +54,8 @@ func (m *Member) ending(err error) error {
 	if status.Code(err) != codes.Aborted {
 		return m.broken()
 	}
-	m.verdict = errors.New(status.Convert(err).Message())
-	return m.verdict
+	m.reason = errors.New(status.Convert(err).Message())
+	return m.reason
 }
 
 // offer hands a value to a waiter. One that repeats what waits already is dropped.
@@ -110,5 +110,6 @@ func peekRows(n Numbers, signs []uint64) (*control.FromRole, error) {
 
 func peekNetwork(n Numbers) (*control.FromRole, error) {
 	d, err := n.Network()
-	return &control.FromRole{What: &control.FromRole_Network{Network: &control.Network{Params: d.Params, Running: d.Running}}}, err
+	network := &control.Network{Params: d.Params, Running: d.Running}
+	return &control.FromRole{What: &control.FromRole_Network{Network: network}}, err
 }

@@ -34,12 +34,12 @@ func (m *Member) Welcome() (*Welcome, error) {
 		Peers: map[msg.Address]Peer{}, Schema: &batch.Schema{}, Steps: int(message.Steps),
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
-		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: start all roles from one build", len(message.Run), len(w.Run))
+		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run), oneBuild)
 	}
 	for _, p := range message.Peers {
 		at, known := fromRole(p.Role)
 		if !known {
-			return nil, fmt.Errorf("the host names role %d, which is unknown: start all roles from one build", p.Role.GetKind())
+			return nil, fmt.Errorf("the host names role %d, which is unknown: %s", p.Role.GetKind(), oneBuild)
 		}
 		w.Peers[at] = Peer{p.Address, p.Incarnation}
 	}
@@ -61,7 +61,8 @@ func (m *Member) Ready(n Numbers) (time.Time, error) {
 
 // Progress tells how many steps are trained.
 func (m *Member) Progress(steps int) error {
-	return m.send(&control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: int32(steps)}}})
+	progress := &control.Progress{Steps: int32(steps)}
+	return m.send(&control.FromRole{What: &control.FromRole_Progress{Progress: progress}})
 }
 
 // Lost says that another role cannot be reached any more, or was dropped because it

@@ -63,6 +63,9 @@ func (r *refusals) summarize() {
 	}
 }
 
+// oneBuild is what to do about processes that do not understand each other.
+const oneBuild = "start all roles from one build"
+
 // textMax is the longest text of a Hello, in bytes.
 const textMax = 1 << 10
 
@@ -71,16 +74,15 @@ func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	values := md.Get(helloKey)
 	if len(values) != 1 {
-		return nil, refuse("introduction", "a process does not say which role it is: start all roles from one build")
+		return nil, refuse("introduction", "a process does not say which role it is: %s", oneBuild)
 	}
 	var hello control.Hello
 	if err := proto.Unmarshal([]byte(values[0]), &hello); err != nil {
-		return nil, refuse("introduction", "a process introduces itself with bytes that say nothing: start all roles from one build")
+		return nil, refuse("introduction", "a process introduces itself with bytes that say nothing: %s", oneBuild)
 	}
 	at, known := fromRole(hello.Role)
 	if !known {
-		return nil, refuse("role", "role %d, index %d is unknown: start all roles from one build",
-			hello.Role.GetKind(), hello.Role.GetIndex())
+		return nil, refuse("role", "role %d, index %d is unknown: %s", hello.Role.GetKind(), hello.Role.GetIndex(), oneBuild)
 	}
 	if why := h.refusal(at, &hello); why != nil {
 		return nil, why
@@ -100,20 +102,21 @@ func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
 func (h *Host) refusal(at msg.Address, hello *control.Hello) *refusal {
 	switch {
 	case hello.Protocol != protocol:
-		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: start all roles from one build",
-			at, hello.Protocol, protocol)
+		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: %s",
+			at, hello.Protocol, protocol, oneBuild)
 	case hello.Build != h.build && hello.Build != "" && h.build != "":
-		return refuse("build", "%v was built from commit %.60s, the host from %s: start all roles from one build",
-			at, hello.Build, h.build)
+		return refuse("build", "%v was built from commit %.60s, the host from %s: %s", at, hello.Build, h.build, oneBuild)
 	case !bytes.Equal(hello.Job, h.plan.Job):
 		return refuse("job", "%v was started with another job than the host: give every role the same job file", at)
 	case len(hello.Run) > 0 && !bytes.Equal(hello.Run, h.run[:]):
-		return refuse("run", "%v belongs to run %.16x, the host serves run %x: two runs share an address, give each its own",
-			at, hello.Run, h.run)
+		return refuse("run", "%v belongs to run %.16x, the host serves run %x: "+
+			"two runs share an address, give each its own", at, hello.Run, h.run)
 	case !slices.Contains(h.plan.Roles, at):
-		return refuse("role", "%v has no part in this job: see its ranks, embedding-workers and parameter-servers", at)
+		return refuse("role", "%v has no part in this job: "+
+			"see its ranks, embedding-workers and parameter-servers", at)
 	case at.Role == msg.DataLoader && !bytes.Equal(hello.Data, h.plan.Data):
-		return refuse("data", "%v reads other data than the host: give both the same files, under the paths of the job file", at)
+		return refuse("data", "%v reads other data than the host: "+
+			"give both the same files, under the paths of the job file", at)
 	}
 	return nil
 }

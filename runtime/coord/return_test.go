@@ -37,7 +37,7 @@ func begin(t *testing.T, members map[msg.Address]*Member) {
 }
 
 // A role that can restart comes back as its next incarnation, in a new view, of which
-// every other hears; it trains on, and what it sent before its death counts.
+// every other learns; it trains on, and what it sent before its death counts.
 func TestRoleComesBack(t *testing.T) {
 	logged := make(chan string, 10)
 	r := start(t, restarts(logged))

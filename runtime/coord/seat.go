@@ -57,14 +57,16 @@ func (h *Host) sit(m *member) *refusal {
 	s := h.seats[m.at]
 	switch {
 	case s.member != nil:
-		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index", m.at, s.member.address)
+		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index",
+			m.at, s.member.address)
 	case h.phase == stopped:
 		return refuse("late", "%v comes too late: the run is over", m.at)
 	}
 	s.member, m.incarnation = m, s.incarnation
 	if h.phase == training { // its role was away
 		h.view++
-		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: &control.PeerChanged{Peer: s.peer(), View: h.view}}}
+		peer := &control.PeerChanged{Peer: s.peer(), View: h.view}
+		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: peer}}
 		for _, other := range h.seats {
 			if other != s && other.member != nil {
 				other.member.send(changed)
@@ -151,7 +153,8 @@ func (h *Host) awaitReturn(s *seat, why string) error {
 		return fmt.Errorf("%s; it has died %d times, and the limit is %d", why, s.deaths, h.plan.DeathsMax)
 	}
 	s.incarnation++
-	h.plan.Log(fmt.Sprintf("%s; it may come back as incarnation %d within %v", why, s.incarnation, h.plan.ReturnLimit))
+	h.plan.Log(fmt.Sprintf("%s; it may come back as incarnation %d within %v",
+		why, s.incarnation, h.plan.ReturnLimit))
 	awaited := s.incarnation
 	if s.late != nil {
 		s.late.Stop()
@@ -190,9 +193,9 @@ func (h *Host) Ended(at msg.Address, incarnation uint32, why string) {
 	})
 }
 
-// blameAfter is how long the death of a role may take to be noticed here after
+// confirmTimeout is how long the death of a role may take to be noticed here after
 // another role has lost its connection to it.
-const blameAfter = 300 * time.Millisecond
+const confirmTimeout = 300 * time.Millisecond
 
 // lost handles that a member has lost another role, or has dropped it. If that role is
 // dead, its own end will tell. If neither is, one of the two that can restart does: with
@@ -203,7 +206,7 @@ func (h *Host) lost(by *member, at msg.Address, incarnation uint32, reason strin
 	if other == nil || s.incarnation != incarnation {
 		return // it is known
 	}
-	time.AfterFunc(blameAfter, func() {
+	time.AfterFunc(confirmTimeout, func() {
 		h.post(func() error {
 			switch {
 			case s.member != other || h.seats[by.at].member != by || h.phase == stopped:

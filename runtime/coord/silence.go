@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// beatsPerLimit is how many signs of life both sides send within the limit for
+	// heartbeatsPerLimit is how many signs of life both sides send within the limit for
 	// silence.
-	beatsPerLimit = 5
+	heartbeatsPerLimit = 5
 	// ticksPerLimit is how finely silence is measured.
 	ticksPerLimit = 10
 )
@@ -17,11 +17,11 @@ const (
 // its own and compares no times: a pause of this process, in which nothing could be
 // read, counts as one tick and not as silence of the other side.
 type listener struct {
-	heard atomic.Bool // since the last tick
-	busy  atomic.Bool // what was heard is being handled, and nothing else is read
+	received atomic.Bool // since the last tick
+	busy     atomic.Bool // what was received is being handled, and nothing else is read
 }
 
-// watch calls silent when nothing was heard for limit, and ends then, or with gone.
+// watch calls silent when nothing was received for limit. It ends then, or with gone.
 func (l *listener) watch(limit time.Duration, gone <-chan struct{}, silent func()) {
 	ticker := time.NewTicker(limit / ticksPerLimit)
 	defer ticker.Stop()
@@ -29,7 +29,7 @@ func (l *listener) watch(limit time.Duration, gone <-chan struct{}, silent func(
 		select {
 		case <-ticker.C:
 			missed++
-			if l.heard.Swap(false) || l.busy.Load() {
+			if l.received.Swap(false) || l.busy.Load() {
 				missed = 0
 			}
 		case <-gone:
@@ -39,9 +39,9 @@ func (l *listener) watch(limit time.Duration, gone <-chan struct{}, silent func(
 	silent()
 }
 
-// beat calls send regularly until gone, so that the other side hears this one.
-func beat(limit time.Duration, gone <-chan struct{}, send func()) {
-	ticker := time.NewTicker(limit / beatsPerLimit)
+// heartbeat calls send regularly until gone, as signs of life for the other side.
+func heartbeat(limit time.Duration, gone <-chan struct{}, send func()) {
+	ticker := time.NewTicker(limit / heartbeatsPerLimit)
 	defer ticker.Stop()
 	for {
 		select {

@@ -15,7 +15,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		go l.watch(time.Second, nil, func() { close(silent) })
 		for range 20 { // signs of life, 900 ms apart
 			time.Sleep(900 * time.Millisecond)
-			l.heard.Store(true)
+			l.received.Store(true)
 		}
 		heard := time.Since(start)
 		<-silent

@@ -51,7 +51,8 @@ func abort(reason string) *control.ToRole {
 func join(server any, stream grpc.ServerStream) error {
 	h := server.(*Host)
 	typed := &grpc.GenericServerStream[control.FromRole, control.ToRole]{ServerStream: stream}
-	if err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey, h.plan.HangLimit.String())); err != nil {
+	limit := h.plan.HangLimit
+	if err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey, limit.String())); err != nil {
 		return nil // it is gone
 	}
 	m, why := h.introduction(stream.Context())
@@ -64,15 +65,17 @@ func join(server any, stream grpc.ServerStream) error {
 		_ = typed.Send(abort(why.line)) // if it is gone, that is all right
 		return nil
 	}
-	go beat(h.plan.HangLimit, m.gone, func() { m.send(&control.ToRole{What: &control.ToRole_Beat{Beat: &control.Beat{}}}) })
-	go m.watch(h.plan.HangLimit, m.gone, func() {
+	go heartbeat(limit, m.gone, func() {
+		m.send(&control.ToRole{What: &control.ToRole_Heartbeat{Heartbeat: &control.Heartbeat{}}})
+	})
+	go m.watch(limit, m.gone, func() {
 		m.hung.Store(true)
 		m.expel() // which also ends a send that waits for it
 	})
 	go h.read(m, typed)
 	<-m.gone
 	if m.hung.Load() {
-		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.at, h.plan.HangLimit)
+		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.at, limit)
 	}
 	return nil
 }
@@ -95,7 +98,7 @@ func (h *Host) read(m *member, stream *grpc.GenericServerStream[control.FromRole
 			h.post(func() error { return h.ended(m) })
 			return
 		}
-		m.heard.Store(true)
+		m.received.Store(true)
 		m.busy.Store(true)
 		h.post(func() error { return h.handle(m, message) }) // if the run is over, only the end matters
 		m.busy.Store(false)

@@ -83,7 +83,7 @@ func play(what string, args []string) error {
 		recorder = panics{}
 	}
 	return node.Run(context.Background(), node.Config{
-		Role: at, Listen: "127.0.0.1:0", Host: args[2], Patience: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Role: at, Listen: "127.0.0.1:0", Host: args[2], JoinTimeout: 5 * time.Second, Job: []byte(what), Training: s.Training,
 		Recorder: recorder,
 		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})

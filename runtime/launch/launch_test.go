@@ -171,8 +171,7 @@ func TestNoOrphans(t *testing.T) {
 	_ = launcher.Wait() // it says that it was killed
 }
 
-// What cannot begin says why, and leaves no process.
-// A role that has no rank, and fails by itself, is heard of all the same.
+// A role that has no rank, and fails by itself, ends the run with its reason.
 func TestFullParameterServer(t *testing.T) {
 	var c *Cluster
 	full := endless(job.Hybrid)

@@ -49,16 +49,16 @@ func startProcess(at msg.Address, incarnation uint32, command, environment []str
 		p.wait(to.panicked)
 		select {
 		case <-p.ending:
-		case <-time.After(hearing):
+		case <-time.After(reportTimeout):
 			to.ended(p)
 		}
 	}()
 	return p, nil
 }
 
-// hearing is how long the host may take to hear from a role why it left, after
+// reportTimeout is how long the host may take to receive from a role why it left, after
 // its process has ended, and how long it may take to learn that the process has.
-const hearing = 500 * time.Millisecond
+const reportTimeout = 500 * time.Millisecond
 
 // wait waits for the end of the process.
 func (p *process) wait(panicked func(p *process, stack string)) {
@@ -83,7 +83,7 @@ func (p *process) reason() string {
 	select {
 	case <-p.ended:
 		return p.why
-	case <-time.After(hearing):
+	case <-time.After(reportTimeout):
 		return ""
 	}
 }

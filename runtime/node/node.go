@@ -27,16 +27,16 @@ import (
 
 // Config is one role of a run.
 type Config struct {
-	Role     msg.Address
-	Listen   string        // HOST:PORT for the data of other roles; port 0 is any free one
-	Host     string        // HOST:PORT of the run's host
-	Patience time.Duration // how long to wait for the host to be there
-	Run      []byte        // id of the run; nil: whichever run the host serves
-	Job      []byte        // fingerprint of the resolved job
-	Data     []byte        // fingerprint of the data files; nil unless the role is the data loader
-	Training job.Training
-	Machine  work.Machine
-	Recorder live.Recorder // if not nil, keeps all that happens to the role
+	Role        msg.Address
+	Listen      string        // HOST:PORT for the data of other roles; port 0 is any free one
+	Host        string        // HOST:PORT of the run's host
+	JoinTimeout time.Duration // how long to wait for the host to be there
+	Run         []byte        // id of the run; nil: whichever run the host serves
+	Job         []byte        // fingerprint of the resolved job
+	Data        []byte        // fingerprint of the data files; nil unless the role is the data loader
+	Training    job.Training
+	Machine     work.Machine
+	Recorder    live.Recorder // if not nil, keeps all that happens to the role
 	// Log, if not nil, takes lines about what was refused.
 	Log func(line string)
 	// Open returns the rows for training. Only the data loader opens them.
@@ -55,7 +55,8 @@ const stopMax = time.Second
 func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
-		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Admit: n.admit, Limit: n.limit, Inbox: inboxOf(&c.Training), Log: c.Log,
+		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
+		Admit: n.admit, Limit: n.limit, Inbox: inboxOf(&c.Training),
 		Restartable: func(at msg.Address) bool { return role.CanRestart(at.Role) },
 	})
 	if err != nil {
@@ -63,7 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	n.data = data
 	n.member, err = coord.Join(ctx, c.Host,
-		coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.Patience)
+		coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.JoinTimeout)
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Role, err)
@@ -102,10 +103,10 @@ type node struct {
 	sums      *allreduce.Ordered // NN worker
 	endSums   context.CancelCauseFunc
 
-	peers   peers
-	journal *journal
-	told    time.Time // when progress was reported
-	steps   int
+	peers    peers
+	journal  *journal
+	reported time.Time // when progress was reported
+	steps    int
 }
 
 // play is the role from its welcome to its end.
@@ -123,7 +124,9 @@ func (n *node) play() error {
 	if err = cmp.Or(err, n.journal.close()); err != nil {
 		return err
 	}
-	report := train.Report{Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed(), Faults: n.part.Injected()}
+	report := train.Report{
+		Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed(), Faults: n.part.Injected(),
+	}
 	for _, t := range n.performer.Tables() {
 		report.Rows += t.Len()
 	}
@@ -165,7 +168,8 @@ func (n *node) prepare() error {
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
 	options := live.Options{
-		Observers: []event.Observer{n}, Recorder: n.Recorder, Faults: &n.Training.Faults, Incarnation: welcome.Incarnation,
+		Observers: []event.Observer{n}, Recorder: n.Recorder,
+		Faults: &n.Training.Faults, Incarnation: welcome.Incarnation,
 	}
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
@@ -210,7 +214,8 @@ func (n *node) source(w *coord.Welcome) (batch.Source, error) {
 		return nil, err
 	}
 	if source.Steps() != w.Steps || !reflect.DeepEqual(source.Schema(), w.Schema) {
-		return nil, fmt.Errorf("the data are not those of the host: %d steps here, %d there; give both the same files", source.Steps(), w.Steps)
+		return nil, fmt.Errorf("the data are not those of the host: %d steps here, %d there; give both the same files",
+			source.Steps(), w.Steps)
 	}
 	return source, nil
 }

@@ -113,7 +113,7 @@ func (n *node) replace(c coord.Change) {
 }
 
 // lost reports a role that this one has lost. The host decides what becomes of both, and a
-// host that does not hear it is gone, which is noticed elsewhere.
+// host that does not receive it is gone, which is noticed elsewhere.
 func (n *node) lost(at msg.Address, incarnation uint32, err error) {
 	_ = n.member.Lost(at, incarnation, fmt.Errorf("%v: %w", n.Role, err))
 }

@@ -145,7 +145,7 @@ func (n *node) Finished(ctx context.Context) error {
 	}
 }
 
-// progressEvery is how often the host is told of progress.
+// progressEvery is how often progress is reported to the host.
 const progressEvery = 100 * time.Millisecond
 
 // Observe implements event.Observer. It keeps the records for the host, to which
@@ -155,9 +155,9 @@ func (n *node) Observe(e event.Record) {
 	if e.Kind != event.DenseApplied || n.Role != (msg.Address{Role: msg.NNWorker}) {
 		return
 	}
-	if done := int(e.Step) + 1; done == n.steps || time.Since(n.told) >= progressEvery {
-		n.told = time.Now()
-		// A host that does not hear it is gone, which is noticed elsewhere.
+	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressEvery {
+		n.reported = time.Now()
+		// A host that does not receive it is gone, which is noticed elsewhere.
 		_ = n.member.Progress(done)
 	}
 }

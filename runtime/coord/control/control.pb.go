@@ -82,7 +82,7 @@ type FromRole struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
 	//
-	//	*FromRole_Beat
+	//	*FromRole_Heartbeat
 	//	*FromRole_Ready
 	//	*FromRole_Progress
 	//	*FromRole_Due
@@ -135,10 +135,10 @@ func (x *FromRole) GetWhat() isFromRole_What {
 	return nil
 }
 
-func (x *FromRole) GetBeat() *Beat {
+func (x *FromRole) GetHeartbeat() *Heartbeat {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Beat); ok {
-			return x.Beat
+		if x, ok := x.What.(*FromRole_Heartbeat); ok {
+			return x.Heartbeat
 		}
 	}
 	return nil
@@ -238,8 +238,8 @@ type isFromRole_What interface {
 	isFromRole_What()
 }
 
-type FromRole_Beat struct {
-	Beat *Beat `protobuf:"bytes,1,opt,name=beat,proto3,oneof"` // the role lives
+type FromRole_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the role lives
 }
 
 type FromRole_Ready struct {
@@ -282,7 +282,7 @@ type FromRole_Lost struct {
 	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another role cannot be reached any more, or was dropped
 }
 
-func (*FromRole_Beat) isFromRole_What() {}
+func (*FromRole_Heartbeat) isFromRole_What() {}
 
 func (*FromRole_Ready) isFromRole_What() {}
 
@@ -308,7 +308,7 @@ type ToRole struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
 	//
-	//	*ToRole_Beat
+	//	*ToRole_Heartbeat
 	//	*ToRole_Welcome
 	//	*ToRole_Go
 	//	*ToRole_Proceed
@@ -360,10 +360,10 @@ func (x *ToRole) GetWhat() isToRole_What {
 	return nil
 }
 
-func (x *ToRole) GetBeat() *Beat {
+func (x *ToRole) GetHeartbeat() *Heartbeat {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Beat); ok {
-			return x.Beat
+		if x, ok := x.What.(*ToRole_Heartbeat); ok {
+			return x.Heartbeat
 		}
 	}
 	return nil
@@ -454,8 +454,8 @@ type isToRole_What interface {
 	isToRole_What()
 }
 
-type ToRole_Beat struct {
-	Beat *Beat `protobuf:"bytes,1,opt,name=beat,proto3,oneof"` // the host lives
+type ToRole_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the host lives
 }
 
 type ToRole_Welcome struct {
@@ -494,7 +494,7 @@ type ToRole_PeerChanged struct {
 	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a role has come back
 }
 
-func (*ToRole_Beat) isToRole_What() {}
+func (*ToRole_Heartbeat) isToRole_What() {}
 
 func (*ToRole_Welcome) isToRole_What() {}
 
@@ -1078,26 +1078,26 @@ func (*Stop) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
-type Beat struct {
+type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Beat) Reset() {
-	*x = Beat{}
+func (x *Heartbeat) Reset() {
+	*x = Heartbeat{}
 	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Beat) String() string {
+func (x *Heartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Beat) ProtoMessage() {}
+func (*Heartbeat) ProtoMessage() {}
 
-func (x *Beat) ProtoReflect() protoreflect.Message {
+func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1109,8 +1109,8 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Beat.ProtoReflect.Descriptor instead.
-func (*Beat) Descriptor() ([]byte, []int) {
+// Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
+func (*Heartbeat) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
@@ -1755,9 +1755,9 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xb5\x04\n" +
-	"\bFromRole\x12*\n" +
-	"\x04beat\x18\x01 \x01(\v2\x14.tandem.control.BeatH\x00R\x04beat\x12-\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xc4\x04\n" +
+	"\bFromRole\x129\n" +
+	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
 	"\x05ready\x18\x02 \x01(\v2\x15.tandem.control.ReadyH\x00R\x05ready\x126\n" +
 	"\bprogress\x18\x03 \x01(\v2\x18.tandem.control.ProgressH\x00R\bprogress\x12'\n" +
 	"\x03due\x18\x04 \x01(\v2\x13.tandem.control.DueH\x00R\x03due\x126\n" +
@@ -1769,9 +1769,9 @@ const file_control_proto_rawDesc = "" +
 	"\afailure\x18\n" +
 	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
 	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lostB\x06\n" +
-	"\x04what\"\x90\x04\n" +
-	"\x06ToRole\x12*\n" +
-	"\x04beat\x18\x01 \x01(\v2\x14.tandem.control.BeatH\x00R\x04beat\x123\n" +
+	"\x04what\"\x9f\x04\n" +
+	"\x06ToRole\x129\n" +
+	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
 	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x02go\x18\x03 \x01(\v2\x12.tandem.control.GoH\x00R\x02go\x123\n" +
 	"\aproceed\x18\x04 \x01(\v2\x17.tandem.control.ProceedH\x00R\aproceed\x12*\n" +
@@ -1815,8 +1815,8 @@ const file_control_proto_rawDesc = "" +
 	"\aProceed\"\n" +
 	"\n" +
 	"\bFinished\"\x06\n" +
-	"\x04Stop\"\x06\n" +
-	"\x04Beat\"\x06\n" +
+	"\x04Stop\"\v\n" +
+	"\tHeartbeat\"\x06\n" +
 	"\x04Exit\";\n" +
 	"\aRecords\x120\n" +
 	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\"h\n" +
@@ -1885,7 +1885,7 @@ var file_control_proto_goTypes = []any{
 	(*Proceed)(nil),     // 11: tandem.control.Proceed
 	(*Finished)(nil),    // 12: tandem.control.Finished
 	(*Stop)(nil),        // 13: tandem.control.Stop
-	(*Beat)(nil),        // 14: tandem.control.Beat
+	(*Heartbeat)(nil),   // 14: tandem.control.Heartbeat
 	(*Exit)(nil),        // 15: tandem.control.Exit
 	(*Records)(nil),     // 16: tandem.control.Records
 	(*Record)(nil),      // 17: tandem.control.Record
@@ -1900,7 +1900,7 @@ var file_control_proto_goTypes = []any{
 	(*Abort)(nil),       // 26: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
-	14, // 0: tandem.control.FromRole.beat:type_name -> tandem.control.Beat
+	14, // 0: tandem.control.FromRole.heartbeat:type_name -> tandem.control.Heartbeat
 	7,  // 1: tandem.control.FromRole.ready:type_name -> tandem.control.Ready
 	9,  // 2: tandem.control.FromRole.progress:type_name -> tandem.control.Progress
 	10, // 3: tandem.control.FromRole.due:type_name -> tandem.control.Due
@@ -1911,7 +1911,7 @@ var file_control_proto_depIdxs = []int32{
 	23, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
 	24, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
 	25, // 10: tandem.control.FromRole.lost:type_name -> tandem.control.Lost
-	14, // 11: tandem.control.ToRole.beat:type_name -> tandem.control.Beat
+	14, // 11: tandem.control.ToRole.heartbeat:type_name -> tandem.control.Heartbeat
 	5,  // 12: tandem.control.ToRole.welcome:type_name -> tandem.control.Welcome
 	8,  // 13: tandem.control.ToRole.go:type_name -> tandem.control.Go
 	11, // 14: tandem.control.ToRole.proceed:type_name -> tandem.control.Proceed
@@ -1941,7 +1941,7 @@ func file_control_proto_init() {
 		return
 	}
 	file_control_proto_msgTypes[1].OneofWrappers = []any{
-		(*FromRole_Beat)(nil),
+		(*FromRole_Heartbeat)(nil),
 		(*FromRole_Ready)(nil),
 		(*FromRole_Progress)(nil),
 		(*FromRole_Due)(nil),
@@ -1954,7 +1954,7 @@ func file_control_proto_init() {
 		(*FromRole_Lost)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
-		(*ToRole_Beat)(nil),
+		(*ToRole_Heartbeat)(nil),
 		(*ToRole_Welcome)(nil),
 		(*ToRole_Go)(nil),
 		(*ToRole_Proceed)(nil),
