@@ -177,7 +177,7 @@ func TestFullParameterServer(t *testing.T) {
 	full := endless(job.Hybrid)
 	full.Training.RowCapacity = 1
 	_, err := full.run(t.Context(), train.Options{}, func(made *Cluster) { c = made })
-	if err == nil || !strings.Contains(err.Error(), "embedding PS ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
+	if err == nil || !strings.Contains(err.Error(), "embedding-ps ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
 		t.Errorf("%v", err)
 	}
 	mustHaveLeft(t, c, 1)
