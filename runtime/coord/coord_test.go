@@ -333,6 +333,9 @@ func TestRolesNoticeTheEndOfTheHost(t *testing.T) {
 	for at, m := range members {
 		select {
 		case <-m.Context().Done():
+			if err := context.Cause(m.Context()); err.Error() != "the host at "+r.address+" is gone: its connection broke" {
+				t.Errorf("%v: %v", at, err)
+			}
 		case <-time.After(5 * time.Second):
 			t.Errorf("%v stays", at)
 		}
