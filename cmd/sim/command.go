@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/fault"
 	"tandem/cmd/face"
 	"tandem/runtime/probe"
 )
@@ -34,6 +35,8 @@ type flags struct {
 	inside      string
 	jitter      float64
 	seed        uint64
+	faults      string
+	retry       string
 	dollars     float64
 	explain     bool
 	trace       string
@@ -72,6 +75,7 @@ The command replay does something else: it replays recorded runs.`
 const examples = `  go run ./cmd/sim
   go run ./cmd/sim --network 25Gbps --modes hybrid --gpus 8,64,128
   go run ./cmd/sim --cluster gcp --explain
+  go run ./cmd/sim --gpus 8 --faults drop=0.01,delay=0.01:50ms,crash=embedding-worker/0@40+2s
   go run ./cmd/sim --file cmd/train/jobs/frappe.yaml --cluster this-machine --json
   go run ./cmd/sim --numerics --target-auc 0.88 --dollars-per-gpu-hour 2.5`
 
@@ -106,6 +110,8 @@ func (p *program) command() *cobra.Command {
 	fs.StringVar(&f.inside, "inside", "", "profile of the wire between the accelerators of a server (default: the cluster's)")
 	fs.Float64Var(&f.jitter, "jitter", 0, "σ of a lognormal factor of mean 1 on the time of each forward and backward pass")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
+	fs.StringVar(&f.faults, "faults", "none", "inject faults into the messages between roles, and crash roles:\n"+fault.Syntax)
+	fs.StringVar(&f.retry, "retry", "0s", "ask again after this long without an answer; 0s: 100ms with faults, else never")
 	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")
 	fs.BoolVar(&f.explain, "explain", false, "list every quantity with its source, stage times and all sensitivities")
 	fs.StringVar(&f.trace, "staleness-trace", "", "write the own staleness of the last prediction, as delays for train --delay")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/sim/cluster"
 )
@@ -36,6 +37,7 @@ type runRecord struct {
 	Messages          int64              `json:"messages_per_step"`
 	Bytes             int64              `json:"bytes_per_step"`
 	Drift             float64            `json:"drift"`
+	Faults            *fault.Counts      `json:"faults,omitempty"` // what the faults of the job have done
 	Dollars           *float64           `json:"dollars_per_1e9_samples,omitempty"`
 }
 
@@ -50,7 +52,7 @@ func (q *question) writeJSON(w io.Writer, r *result) error {
 			Mode: o.mode, GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
 			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck, Resources: a.Resources,
 			Staleness: a.Staleness,
-			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift,
+			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(a),
 			Stages: map[string]float64{},
 		}
 		for stage, time := range a.StageTimes {

@@ -55,6 +55,13 @@ func TestExitCodes(t *testing.T) {
 		{"--cluster this-machine --inside nvlink3", 2, "neither network nor accelerator"},
 		{"--jitter 5", 2, "--jitter"},
 		{"--cluster this-machine --network 25Gbps", 2, "neither network nor accelerator"},
+		{"--faults loss=0.1", 2, `--faults: unknown fault "loss"; use drop, duplicate, reorder, delay, crash or seed`},
+		{"--faults crash=nn-worker/0@3", 2, "nn-worker cannot restart yet; embedding-worker, data-loader and coordinator can"},
+		{"--faults crash=coordinator/0@3", 2, "--faults: sync: crashes[0].role = coordinator: the mode has no such role"},
+		{"--faults crash=embedding-worker/40@3", 2, "--faults: sync: crashes[0].index = 40; the job has "},
+		{"--faults crash=data-loader/0@1001", 2, "crashes[0].step = 1001; want at most 1000"},
+		{"--retry 2m", 2, "--retry: retry = 2min; want 0 to 1min"},
+		{"--modes async-ps --gpus 8 --faults drop=0.01 --retry 5ms", 1, "roles ask again every 5ms; set a longer retry"},
 		{"--nonsense", 2, "unknown flag"},
 		{"now", 2, `unexpected argument "now"`},
 		{"--file /nonexistent/job.yaml", 1, "no such file"},
@@ -193,6 +200,21 @@ func TestThisMachineIsMeasured(t *testing.T) {
 	}
 	if measured < len(d.Assumptions)-1 { // the time of an id is not probed
 		t.Errorf("%d of %d quantities are measured", measured, len(d.Assumptions))
+	}
+}
+
+// Faults cost throughput, are counted, and are as reproducible as everything else.
+func TestFaultsAreReported(t *testing.T) {
+	const args = "--gpus 2 --modes hybrid"
+	clean, a, b := ask(t, args), ask(t, args+" --faults drop=0.05,seed=3"), ask(t, args+" --faults drop=0.05,seed=3")
+	if c := clean.Runs[0].Faults; c != nil {
+		t.Errorf("%v without faults", c)
+	}
+	if a.Runs[0].Throughput >= clean.Runs[0].Throughput || a.Runs[0].Faults.Dropped == 0 || len(a.Published) > 0 {
+		t.Errorf("%.0f samples/s with faults %v, %.0f without", a.Runs[0].Throughput, a.Runs[0].Faults, clean.Runs[0].Throughput)
+	}
+	if *a.Runs[0].Faults != *b.Runs[0].Faults || a.Runs[0].Throughput != b.Runs[0].Throughput {
+		t.Errorf("%v and %v", a.Runs[0].Faults, b.Runs[0].Faults)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"tandem/algo/fault"
 	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
@@ -46,6 +47,7 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 		func() error { return q.writeTrained(w, lessons) },
 		func() error { return q.writeTarget(w, lessons) },
 		func() error { return q.writeCurves(w, lessons) },
+		func() error { return q.writeFaults(w, r) },
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
 		func() error { return q.writeAssumptions(w, r) },
@@ -178,6 +180,7 @@ type trainingRecord struct {
 	RowsDigest  string         `json:"rows_digest"`
 	Rows        int            `json:"rows"`
 	Staleness   pace.Staleness `json:"staleness"`
+	Faults      *fault.Counts  `json:"faults,omitempty"` // what the faults of the job have done
 	Target      *targetRecord  `json:"target,omitempty"`
 	Every       string         `json:"evaluated_every"`
 	Curve       []work.Point   `json:"curve"`
@@ -202,7 +205,7 @@ func (q *question) writeLessonsJSON(w io.Writer, lessons []*lesson) error {
 			record.Trainings = append(record.Trainings, trainingRecord{
 				Position: t.position, Seconds: t.seconds(), AUC: t.end().AUC, LogLoss: t.end().LogLoss,
 				DenseDigest: hex(t.trained.DenseDigest), RowsDigest: hex(t.trained.RowsDigest), Rows: t.trained.Rows,
-				Staleness: t.answer.Staleness, Target: q.targetOf(l, t), Every: t.every.String(), Curve: t.points,
+				Staleness: t.answer.Staleness, Faults: q.counts(&t.answer), Target: q.targetOf(l, t), Every: t.every.String(), Curve: t.points,
 			})
 		}
 		d.Runs = append(d.Runs, record)

@@ -90,6 +90,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.check(given); err != nil {
 		return nil, err
 	}
+	if err := q.setFaults(given); err != nil {
+		return nil, err
+	}
 	if err := q.setDepth(given); err != nil {
 		return nil, err
 	}
@@ -100,6 +103,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		return nil, err
 	}
 	if err := p.place(q, given("cluster")); err != nil {
+		return nil, err
+	}
+	if err := q.checkFaults(given); err != nil {
 		return nil, err
 	}
 	switch {
@@ -114,7 +120,8 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.load(jobfile.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
 		return nil, err
 	}
-	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0
+	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0 &&
+		!q.job.Training.Faults.Any()
 	return q, nil
 }
 

@@ -81,8 +81,8 @@ func (q *question) writeText(w io.Writer, r *result) error {
 	}
 	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\n%s; nothing is fitted.\n", q.job.Name, q.where(), q.batch, ranges)
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeRuns, q.writeComparison, q.writeResources, q.writeSensitivities, q.writeStaleness, q.writePublished,
-		q.writeAssumptions,
+		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
+		q.writePublished, q.writeAssumptions,
 	} {
 		if err := part(w, r); err != nil {
 			return err

@@ -17,19 +17,37 @@ const (
 	crashStepMost = 1000
 )
 
+// CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
+// at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
+func CheckFaults(spec Spec, t job.Training, position float64, numbers bool) error {
+	rule, err := t.Rule()
+	if err != nil {
+		return err
+	}
+	cfg := &role.Config{EmbeddingWorkers: int32(spec.EmbeddingWorkers.count("").At(position) * spec.EmbeddingWorkers.PerHost), Rule: rule}
+	if spec.machine != nil {
+		cfg.EmbeddingWorkers = int32(max(1, spec.machine.EmbeddingWorkers))
+	}
+	if err := t.Faults.ValidateRoles(cfg); err != nil {
+		return err
+	}
+	for i, c := range t.Faults.Crashes {
+		if !numbers && c.Step > crashStepMost {
+			return fmt.Errorf("crashes[%d].step = %d; want at most %d, or train the numbers too", i, c.Step, crashStepMost)
+		}
+	}
+	return nil
+}
+
 // spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the warm-up,
 // or from the first crash if that is earlier, until some steps after the last crash.
-func spanWithFaults(t *job.Training, warmUp int) (span, error) {
+func spanWithFaults(t *job.Training, warmUp int) span {
 	s := span{first: warmUp, last: warmUp + faultSteps}
-	for i, c := range t.Faults.Crashes {
-		if c.Step > crashStepMost {
-			return s, fmt.Errorf("cluster: faults.crashes[%d].step = %d; want at most %d, unless numbers are trained",
-				i, c.Step, crashStepMost)
-		}
+	for _, c := range t.Faults.Crashes {
 		s.first, s.last = min(s.first, int(c.Step)), max(s.last, int(c.Step)+settleSteps)
 	}
 	s.steps = s.last + t.Depth()
-	return s, nil
+	return s
 }
 
 // transmit passes a message through the faults of its sender, and sends what travels now. A lost message is

@@ -27,9 +27,12 @@ func (w *world) send(from int32, p fault.Parcel, lost bool) {
 	many := max(w.places[from].everywhere, w.places[to].everywhere)
 	w.messages += int64(many)
 	w.sent += m.Bytes * unit.Bytes(many)
-	i := w.open(task{kind: delivering, role: from, to: to, many: int32(many), message: *m, payload: p.Payload, lost: lost})
+	due := w.clock.Now() + p.Delay
+	i := w.open(task{
+		kind: delivering, role: from, to: to, many: int32(many), since: due, message: *m, payload: p.Payload, lost: lost,
+	})
 	if p.Delay > 0 {
-		w.wait(i, w.clock.Now()+p.Delay)
+		w.wait(i, due)
 		return
 	}
 	w.proceed(i)

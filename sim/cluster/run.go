@@ -67,6 +67,9 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	if t.Index == job.IndexCompressed && w.Packed == nil {
 		return Answer{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
 	}
+	if err := CheckFaults(spec, t, o.Position, o.Numbers != nil); err != nil {
+		return Answer{}, fmt.Errorf("cluster: faults.%w", err)
+	}
 	h := o.hardware
 	if h == nil {
 		var err error
@@ -95,10 +98,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		}
 		steps := span{warmUp, warmUp + measured, warmUp + measured + t.Depth()} // the last keep the pipeline full
 		if faulty && o.WarmUp == 0 && o.Measured == 0 {
-			var err error
-			if steps, err = spanWithFaults(&t, warmUp); err != nil {
-				return Answer{}, err
-			}
+			steps = spanWithFaults(&t, warmUp)
 		}
 		a, err := runOnce(p, o, nil, steps)
 		settled := a.Drift < driftMost && a.Drift > -driftMost

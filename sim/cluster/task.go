@@ -21,6 +21,7 @@ type task struct {
 	role    int32     // the sender, the worker, or −1
 	to      int32     // the receiver
 	many    int32     // like messages that the message stands for
+	since   unit.Tick // when the message enters its sender's cores
 	of      uint32    // the incarnation whose work it is
 	lost    bool      // the message never arrives
 	total   unit.Tick // kernels of a backward pass, all buckets

@@ -32,18 +32,21 @@ func (w *world) rearm(t *timer, at unit.Tick, ok bool, e engine.Event) {
 // far beyond what faults hold a rank up for.
 const stallMost = 20 * unit.Minute
 
-// floodFactor is how many times the most that can be unanswered may be under way. Roles that ask again
-// faster than a cluster answers only slow it down further, without end.
-const floodFactor = 16
+// floodFactor is how many times roles may ask again while one message is under way. Roles that ask again sooner
+// than a cluster can answer only slow it down further, without end.
+const floodFactor = 5
 
 // fire gives a role its timer, unless asking again is in vain.
 func (w *world) fire(i int32) {
 	w.instances[i].timer = timer{}
 	now, c := w.clock.Now(), w.config
-	if most := floodFactor * int(c.Ranks*(c.Prefetch+1)) * (int(c.ParameterServers) + len(c.DenseServers) + 4); w.busy > most {
-		w.fail(fmt.Errorf("cluster: after %v, %d messages are under way: roles ask again every %v, and answers take longer; set a longer retry",
-			now, w.busy, c.Retry))
-		return
+	if now-w.surveyed >= c.Retry {
+		w.surveyed = now
+		if longest := w.longestUnderWay(now); longest > floodFactor*c.Retry {
+			w.fail(fmt.Errorf("cluster: after %v, a message has been under way for %v, and roles ask again every %v; set a longer retry",
+				now, longest, c.Retry))
+			return
+		}
 	}
 	if now-w.progressed > stallMost && !w.computing() {
 		w.fail(fmt.Errorf("cluster: after %v no rank has done anything for %v, though roles ask again every %v",
@@ -51,6 +54,17 @@ func (w *world) fire(i int32) {
 		return
 	}
 	w.step(i, role.Input{Kind: role.TimerFired})
+}
+
+// longestUnderWay returns for how long the oldest message that has not arrived is under way.
+func (w *world) longestUnderWay(now unit.Tick) unit.Tick {
+	longest := unit.Tick(0)
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.kind == delivering && t.many > 0 { // not a free place
+			longest = max(longest, now-t.since)
+		}
+	}
+	return longest
 }
 
 // computing reports whether work of an NN worker is under way.

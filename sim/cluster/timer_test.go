@@ -41,7 +41,7 @@ func TestFloodEnds(t *testing.T) {
 	j := training(job.AsyncPS, 4)
 	j.Retry = 5 * unit.Millisecond
 	_, err := Run(small(), j, tower(t), clicks(), Options{})
-	if err == nil || !strings.Contains(err.Error(), "roles ask again every 5ms, and answers take longer; set a longer retry") {
+	if err == nil || !strings.Contains(err.Error(), "roles ask again every 5ms; set a longer retry") {
 		t.Error(err)
 	}
 }

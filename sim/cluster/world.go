@@ -48,6 +48,7 @@ type world struct {
 	arrived     []fabric.Completion
 	finished    int32     // ranks that have trained every step
 	progressed  unit.Tick // when a rank last had something to record
+	surveyed    unit.Tick // when messages under way were last looked at
 	busy        int       // tasks under way
 	err         error
 	messages    int64

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"tandem/algo/fault"
+	"tandem/algo/job"
+	"tandem/cmd/face"
+	"tandem/sim/cluster"
+)
+
+// setFaults replaces the faults and the retry of the job by those of the command line.
+func (q *question) setFaults(given func(string) bool) (err error) {
+	t := &q.job.Training
+	if given("faults") {
+		if t.Faults, err = fault.Parse(q.faults); err != nil {
+			return face.Misuse("see --help", "--faults: %v", err)
+		}
+	}
+	if !given("retry") {
+		return nil
+	}
+	bounds := job.Default()
+	if err := bounds.Retry.UnmarshalText([]byte(q.retry)); err != nil {
+		return face.Misuse("write a time as 100ms or 2s", "--retry: %v", err)
+	}
+	if err := bounds.Validate(); err != nil {
+		return face.Misuse("see --help", "--retry: %v", err)
+	}
+	t.Retry = bounds.Retry
+	return nil
+}
+
+// checkFaults refuses faults that some run cannot have.
+func (q *question) checkFaults(given func(string) bool) error {
+	what := fmt.Sprintf("job %s: training.faults", q.job.Name)
+	if given("faults") {
+		what = "--faults"
+	}
+	at := positions[:]
+	if q.numerics && !q.spread {
+		at = at[:1]
+	}
+	for _, mode := range q.modes {
+		for _, position := range at {
+			t := q.training(mode, q.gpus[0])
+			if err := cluster.CheckFaults(q.job.Cluster, t, position, q.numerics); err != nil {
+				return face.Misuse("crash a role that every mode and every end of the ranges has, or choose modes with --modes",
+					"%s: %s: %v", what, mode, err)
+			}
+		}
+	}
+	return nil
+}
+
+// writeFaults prints what faults have done, in each mode on most GPUs.
+func (q *question) writeFaults(w io.Writer, r *result) error {
+	p := &q.job.Training.Faults
+	if !p.Any() {
+		return nil
+	}
+	fmt.Fprintf(w, "\nFaults: %s\nOn %d %s they came to:\n", p, q.gpus[len(q.gpus)-1], q.unitName())
+	for _, mode := range q.modes {
+		fmt.Fprintf(w, "  %s: %v\n", mode, r.last(mode).answer.Faults)
+	}
+	if !q.numerics {
+		fmt.Fprintln(w, "With faults 100 steps or more are measured, and all are simulated to the end; changes by a tenth are without faults.")
+	}
+	return nil
+}
+
+// counts returns what faults have done to a run; nil if there are none.
+func (q *question) counts(a *cluster.Answer) *fault.Counts {
+	if !q.job.Training.Faults.Any() {
+		return nil
+	}
+	return &a.Faults
+}
