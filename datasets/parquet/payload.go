@@ -89,8 +89,9 @@ func checkValues(encoding format.Encoding, data []byte, n int64) error {
 		return nil // nulls
 	}
 	var err error
+	const plainDictionary = format.Encoding(2) // how old writers call RLEDictionary
 	switch encoding {
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		err = checkRuns(data[1:], int(data[0]), n)
 	case format.RLE:
 		_, err = levelsV1(data, 1, format.RLE, n) // booleans, as levels are written
