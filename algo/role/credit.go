@@ -69,7 +69,7 @@ var answers = map[msg.Kind][]msg.Kind{
 	msg.PushAck:    {msg.Push},
 }
 
-// Sent is told of a message that the role sends. It returns an error if the
+// Sent records a message that the role sends. It returns an error if the
 // role had no credit for it. A request that is sent again uses the credit that
 // it has.
 func (c *Credit) Sent(m msg.Message) error {
@@ -137,7 +137,7 @@ func (c *Credit) settle(key asking) {
 	}
 }
 
-// Received is told of a message that the role is handed.
+// Received records a message that the role receives.
 func (c *Credit) Received(m msg.Message) {
 	if m.Kind == msg.PutGradients { // its embeddings have arrived: the EW needs no more rows for them
 		for i := range c.cfg.ParameterServers {

@@ -57,9 +57,9 @@ func (p *program) hostCommand() *cobra.Command {
 	fs.SortFlags = false
 	f.jobFlags(fs)
 	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
-	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "how long a process may be silent")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "drop a process that is silent for this long")
 	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "how long a role that died may take to come back")
-	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "how often a role that can restart may die")
+	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "end the run when a role that can restart dies more often than this")
 	return c
 }
 

@@ -65,7 +65,7 @@ func (q *question) writeFaults(w io.Writer, r *result) error {
 		fmt.Fprintf(w, "  %s: %v\n", mode, r.last(mode).answer.Faults)
 	}
 	if !q.numerics {
-		fmt.Fprintln(w, "With faults 100 steps or more are measured, and all are simulated to the end; changes by a tenth are without faults.")
+		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the changes by a tenth are without faults.")
 	}
 	return nil
 }

@@ -22,12 +22,12 @@ import (
 
 // limitFlags registers the flags of what a run in processes bears.
 func (f *flags) limitFlags(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: how long a process may be silent")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: drop a process that is silent for this long")
 	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "with --processes: how long a role that is restarted may take")
-	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: how often a role that can restart may die")
+	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: end the run when a role that can restart dies more often than this")
 }
 
-// checkLimits refuses limits that cannot be, or that nothing obeys.
+// checkLimits refuses invalid limits, and limits that have no effect.
 func (f *flags) checkLimits(fs *pflag.FlagSet) error {
 	for _, name := range []string{"hang-limit", "return-limit", "deaths"} {
 		if fs.Changed(name) && !f.processes {

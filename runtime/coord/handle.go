@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tandem/algo/event"
 	"tandem/algo/fault"
@@ -17,8 +18,8 @@ import (
 const (
 	// recordsMax is the number of records of one message.
 	recordsMax = 4096
-	// repeatsMax bounds how many records a role may send in all: so many for each of its
-	// ranks and steps. A batch has below 25 events; faults repeat some.
+	// repeatsMax is the largest number of records that a role may send for each rank and step. A batch causes
+	// fewer than 25 events; faults repeat some.
 	repeatsMax = 1000
 	// reasonMax is the longest reason in bytes.
 	reasonMax = 16 << 10
@@ -88,7 +89,7 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 	if err == nil {
 		return nil
 	}
-	why := fmt.Sprintf("its control message to the host cannot be: %v", err)
+	why := fmt.Sprintf("it sent an invalid control message: %v", err)
 	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", m.at, why)})
 	return h.drop(m, why)
 }
@@ -101,7 +102,10 @@ func expect(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-func clip(text string) string { return text[:min(len(text), reasonMax)] }
+// clip returns a text of at most reasonMax bytes that a control message can carry.
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "\ufffd")
+}
 
 // beforeStep lets the watch look at the state before a step.
 func (h *Host) beforeStep(s *seat, step int) error {

@@ -27,7 +27,7 @@ func (r *run) send(m *Member, message *control.FromRole) {
 
 // A member whose message cannot be is dropped, by the name of what is wrong.
 func TestImpossibleMessages(t *testing.T) {
-	const before = " was dropped: its control message to the host cannot be: "
+	const before = " was dropped: it sent an invalid control message: "
 	record := func(kind uint32, rank, step int32, rows ...int32) *control.FromRole {
 		return &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
 			Records: []*control.Record{{Kind: kind, Rank: rank, Step: step, Rows: rows}},

@@ -44,7 +44,7 @@ func (m *member) send(message *control.ToRole) {
 }
 
 func abort(reason string) *control.ToRole {
-	return &control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: reason}}}
+	return &control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: clip(reason)}}}
 }
 
 // join is the goroutine of one stream. The stream ends when it returns.

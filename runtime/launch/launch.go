@@ -55,11 +55,14 @@ type Limits struct {
 // limitMin is the least limit that scheduling alone does not break.
 const limitMin = 100 * time.Millisecond
 
-// Validate returns an error that names the limit that cannot be.
+// Validate returns an error that names the first invalid limit.
 func (l Limits) Validate() error {
-	for name, limit := range map[string]time.Duration{"hang-limit": l.Hang, "return-limit": l.Return} {
-		if limit != 0 && limit < limitMin {
-			return fmt.Errorf("%s = %v; want at least %v", name, limit, limitMin)
+	for _, f := range []struct {
+		name  string
+		limit time.Duration
+	}{{"hang-limit", l.Hang}, {"return-limit", l.Return}} {
+		if f.limit != 0 && f.limit < limitMin {
+			return fmt.Errorf("%s = %v; want at least %v", f.name, f.limit, limitMin)
 		}
 	}
 	if l.Deaths < 0 {

@@ -103,7 +103,8 @@ func (n *Node) Fence(role msg.Address, incarnation, view uint32) error {
 	}
 	n.identity.View = max(n.identity.View, view)
 	var old []interface{ hangUp() }
-	if incarnation > s.fence.Incarnation {
+	replaced := incarnation > s.fence.Incarnation
+	if replaced {
 		if c := s.claim; c != nil {
 			c.stale.Store(true)
 			old = append(old, c)
@@ -119,7 +120,9 @@ func (n *Node) Fence(role msg.Address, incarnation, view uint32) error {
 	s.fence = wire.Fence{Incarnation: incarnation, View: view}
 	n.announce()
 	n.mu.Unlock()
-	n.inbox.reset(role)
+	if replaced {
+		n.inbox.reset(role)
+	}
 	for _, stream := range old {
 		stream.hangUp()
 	}

@@ -157,19 +157,27 @@ func (n *Node) deliver(c *claim, data []byte) error {
 			return err
 		}
 		data = data[h.Size:]
-		if c.stale.Load() {
-			n.refusals.add(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
+		if n.discards(c) {
 			continue
 		}
-		if err := n.admitMessage(&h, payload); err != nil {
+		if err := n.admitMessage(c, &h, payload); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// discards reports, and counts, that a frame comes from an incarnation that has been replaced.
+func (n *Node) discards(c *claim) bool {
+	if !c.stale.Load() {
+		return false
+	}
+	n.refusals.add(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
+	return true
+}
+
 // admitMessage delivers a message if it may be.
-func (n *Node) admitMessage(h *wire.Header, payload any) error {
+func (n *Node) admitMessage(c *claim, h *wire.Header, payload any) error {
 	if n.options.Admit != nil {
 		if err := n.options.Admit(h.Message, payload); err != nil {
 			return wire.Refusef(wire.Inadmissible, "%w", err)
@@ -178,6 +186,10 @@ func (n *Node) admitMessage(h *wire.Header, payload any) error {
 	if !h.Chunk() {
 		if kept, err := n.inbox.put(h.Message, h.Size); err != nil || !kept {
 			return err
+		}
+		if n.discards(c) { // it may have waited for a place while the role was replaced
+			n.Handled(h.Message)
+			return nil
 		}
 	}
 	n.options.Handler.Deliver(h.Message, payload)
