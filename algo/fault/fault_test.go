@@ -173,7 +173,7 @@ func TestErrorsNameTheKeyAndWhatIsPossible(t *testing.T) {
 		"drop=1.5":                   "drop = 1.5; want a probability, 0 to 1",
 		"drop=1":                     "drop = 1 loses every message",
 		"drop=NaN":                   "drop = NaN",
-		"drop=x":                     "drop=x: invalid syntax",
+		"drop=x":                     "drop=x: not a number",
 		"drop=0.1,drop=0.2":          "drop is given twice",
 		"duplicate=-1":               "duplicate = -1",
 		"reorder=-1":                 "reorder = -1; want 0 to 1024 messages",

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,10 +73,13 @@ func (p *Plan) set(key, value string) (err error) {
 	return nil
 }
 
-// plain returns the reason of an error of package strconv without the name of its function.
+// plain returns the reason of an error of package strconv in plain words.
 func plain(err error) error {
-	if e, ok := err.(*strconv.NumError); ok {
-		return e.Err
+	switch {
+	case errors.Is(err, strconv.ErrSyntax):
+		return errors.New("not a number; one in a hundred is 0.01")
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("out of range")
 	}
 	return err
 }

@@ -192,11 +192,15 @@ func (r *report) writeFaults(w io.Writer) {
 	}
 	fmt.Fprintf(w, "Faults: %s\n", plan)
 	for _, line := range r.Runs {
-		if line.Faults != nil {
-			fmt.Fprintf(w, "  %s: %v\n", line.Mode, line.Faults)
-		} else {
+		if line.Faults == nil {
 			fmt.Fprintf(w, "  %s: no roles and no messages, so no faults\n", line.Mode)
+			continue
 		}
+		fmt.Fprintf(w, "  %s: %v", line.Mode, line.Faults)
+		if planned := int64(len(plan.Crashes) * r.Seeds); line.Faults.Crashes < planned {
+			fmt.Fprintf(w, " of %d planned; the others were due after the last step", planned)
+		}
+		fmt.Fprintln(w)
 	}
 }
 

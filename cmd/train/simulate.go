@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -25,7 +26,8 @@ type prediction struct {
 	Bottleneck           string  `json:"bottleneck"`
 }
 
-// simulate predicts the modes that run on a cluster.
+// simulate predicts the modes that run on a cluster, without the faults of the job: with them, what roles wait
+// before they ask again says more than the cluster. cmd/sim simulates faults.
 func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
 	w, layout, err := workload.Counted(data, &j.Training)
@@ -36,6 +38,7 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 		if t.Mode == job.Sequential {
 			continue
 		}
+		t.Faults, t.Retry = fault.Plan{}, 0
 		a, err := cluster.Predict(j.Cluster, t, layout, w)
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Mode, err)
@@ -61,8 +64,12 @@ func (r *report) writeSimulated(w io.Writer) error {
 	if len(r.Simulated) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nSimulated: the same job on %d ranks of %s; cost only\n",
-		r.job.Training.Ranks, r.Simulated[0].Cluster)
+	without := ""
+	if r.job.Training.Faults.Any() {
+		without = ", without faults,"
+	}
+	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
+		without, r.job.Training.Ranks, r.Simulated[0].Cluster)
 	table := face.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
 	for _, s := range r.Simulated {
 		table.Rows = append(table.Rows, []string{

@@ -33,7 +33,7 @@ func CheckFaults(spec Spec, t job.Training, position float64, numbers bool) erro
 	}
 	for i, c := range t.Faults.Crashes {
 		if !numbers && c.Step > crashStepMost {
-			return fmt.Errorf("crashes[%d].step = %d; want at most %d, or train the numbers too", i, c.Step, crashStepMost)
+			return fmt.Errorf("crashes[%d].step = %d; want at most %d in a prediction; with --numerics any step of the job", i, c.Step, crashStepMost)
 		}
 	}
 	return nil
