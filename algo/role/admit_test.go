@@ -157,6 +157,11 @@ func TestDataLoaderResumes(t *testing.T) {
 			}
 		}
 	}
+	finished := msg.Message{Kind: msg.StepDone, From: msg.Address{Role: msg.NNWorker, Index: 1}, Rank: 1, Step: 3}
+	want := role.Handle{Kind: role.GlobalBatch, Rank: event.NoRank, Step: 3}
+	if out := step(role.Input{Kind: role.Received, Message: finished}); len(out) == 0 || out[0].Kind != role.Release || out[0].Handle != want {
+		t.Errorf("rank 0 had finished step 3 before the crash, and now rank 1 has: %+v; want its batch released", out)
+	}
 }
 
 // A sender without credit cannot make a role hold ever more, and one that repeats itself is no such sender.

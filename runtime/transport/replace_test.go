@@ -196,6 +196,53 @@ func TestStaleFramesAreDiscarded(t *testing.T) {
 	}
 }
 
+// A frame that waits for a place in the inbox while its role is replaced is discarded, and its place is free.
+func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
+	in := newMailbox()
+	o := restartable(0, in)
+	o.Inbox = Credit{Messages: 10, Bytes: 100}
+	n := listenAs(t, o, 0)
+	defer n.Abort()
+	c := &claim{hello: hello{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	h := wire.Header{Message: rows(1, 0, 1), Size: 80}
+	if kept, err := n.inbox.put(rows(1, 0, 0), 80); !kept || err != nil {
+		t.Fatal(kept, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- n.admitMessage(c, &h, nil) }() // 160 bytes do not fit
+	c.stale.Store(true)
+	n.inbox.reset(worker(1))
+	if err := <-ended; err != nil || len(in.messages) != 0 || n.refusals.count(wire.Stale) != 1 {
+		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), n.refusals.count(wire.Stale))
+	}
+	if kept, err := n.inbox.put(rows(1, 0, 1), 80); !kept || err != nil {
+		t.Errorf("the place is not free: %t, %v", kept, err)
+	}
+}
+
+// A fence of the incarnation that is connected already, as Replace sets one after Fence, keeps its messages
+// counted.
+func TestFenceOfTheSameIncarnationKeepsTheCount(t *testing.T) {
+	o := restartable(0, newMailbox())
+	o.Inbox = Credit{Messages: 2}
+	n := listenAs(t, o, 0)
+	defer n.Abort()
+	for step := range 2 {
+		if err := n.Fence(worker(1), 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := n.inbox.put(rows(1, 0, step), 80); !kept || err != nil {
+			t.Fatal(kept, err)
+		}
+	}
+	if err := n.Fence(worker(1), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.inbox.put(rows(1, 0, 2), 80); err == nil {
+		t.Error("a third message is kept, and the inbox holds two")
+	}
+}
+
 // Replace reaches the announced incarnation only, and ends with its context or node.
 func TestReplaceRefuses(t *testing.T) {
 	mustLeaveNothing(t)
