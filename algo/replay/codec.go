@@ -76,8 +76,8 @@ func appendStruct(dst []byte, v reflect.Value) []byte {
 // number that has a shorter form or does not fit, or a zero that is marked as none fails it. After a failure
 // it gives zeros.
 //
-// Memory: a slice takes at most 8 bytes for every byte of its encoding, as long as its elements are numbers;
-// slices of structs are read one element at a time (Step.Outputs).
+// Memory: a slice takes at most 12 bytes for every byte of its encoding, as long as its elements are numbers
+// or handles; outputs are read one at a time (Step.Outputs).
 type decoder struct {
 	src    []byte
 	size   int // of src at the beginning

@@ -18,13 +18,13 @@ type driver struct {
 }
 
 // Send puts a message into its receiver's mail.
-func (d driver) Send(m msg.Message) error {
+func (d driver) Send(m msg.Message, h role.Handle) error {
 	if _, known := d.roster.Index(m.To); !known {
 		return fmt.Errorf("replay: %v: the run has no such role", m)
 	}
 	var sent parcel
-	if d.performer != nil && m.Kind.HasPayload() {
-		sent.payload = d.performer.Payload(d.self.store, m)
+	if d.performer != nil && h.Kind != role.NoData {
+		sent.payload = d.performer.Payload(d.self.store, m, h)
 		sent.print = work.Fingerprint(m, sent.payload)
 	}
 	to := d.actor(m.To)
@@ -34,13 +34,13 @@ func (d driver) Send(m msg.Message) error {
 }
 
 // Perform does work and queues the inputs that it comes to.
-func (d driver) Perform(w role.Work) error {
+func (d driver) Perform(w role.Work, o role.Operands) error {
 	lane := d.self.results.Of(w.Kind)
 	part := func(bucket int32) { lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}) }
 	done := role.Input{Kind: role.WorkDone, Work: w}
 	if d.performer != nil {
 		var err error
-		if done.Result, err = d.performer.Do(d.self.state.Address(), d.self.store, w, part); err != nil {
+		if done.Result, err = d.performer.Do(d.self.state.Address(), d.self.store, w, o, part); err != nil {
 			done = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
 		}
 	} else if w.Kind == role.Backward {
@@ -53,18 +53,21 @@ func (d driver) Perform(w role.Work) error {
 }
 
 // Feed hands a bucket to the all-reduce, which ends when the last rank has fed it.
-func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	complete, err := d.barrier.Feed(int(rank), step, bucket)
+func (d driver) Feed(c role.Contribution) error {
+	if d.performer != nil {
+		d.performer.Feed(d.self.store, c)
+	}
+	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
 	if d.performer != nil {
-		d.performer.Reduce(bucket)
+		d.performer.Reduce(c.Bucket)
 	}
 	for rank := range d.config.Ranks {
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})
 		a.reduced.Push(role.Input{
-			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket,
+			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: c.Step}, Bucket: c.Bucket,
 		})
 		d.wake(a)
 	}
@@ -72,9 +75,9 @@ func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
 }
 
 // Keep implements role.Driver.
-func (d driver) Keep(m msg.Message) error {
+func (d driver) Keep(m msg.Message, h role.Handle) error {
 	if d.performer != nil {
-		d.performer.Keep(d.self.store, m, d.payload)
+		d.performer.Keep(d.self.store, m, h, d.payload)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ type home struct {
 	stream      bytes.Buffer
 	log         *Writer
 	skew        unit.Tick
-	asked       role.LaneQueues[role.Work]
+	asked       role.LaneQueues[order]
 	inputs      role.LaneQueues[role.Input] // of work
 	reduced     role.Queue[role.Input]
 	timer       unit.Tick // by its own clock
@@ -246,10 +246,17 @@ func (h *home) comeBack() {
 	h.step(letter{to: h, in: role.Input{Kind: role.Start, Incarnation: h.incarnation}})
 }
 
+// order is work that a role has asked for.
+type order struct {
+	work     role.Work
+	operands role.Operands
+}
+
 // perform does work.
-func (h *home) perform(w role.Work) {
+func (h *home) perform(of order) {
+	w := of.work
 	lane := h.inputs.Of(w.Kind)
-	result, err := h.performer.Do(h.state.Address(), h.store, w, func(bucket int32) {
+	result, err := h.performer.Do(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
 		lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
 	done := role.Input{Kind: role.WorkDone, Work: w, Result: result}
@@ -276,36 +283,37 @@ func (w *world) step(l letter) {
 
 // A home is the role.Driver of its role.
 
-func (h *home) Send(m msg.Message) error {
+func (h *home) Send(m msg.Message, payload role.Handle) error {
 	to, _ := h.roster.Index(m.To)
 	h.mail = append(h.mail, letter{
-		h.homes[to], role.Input{Kind: role.Received, Message: m}, h.performer.Payload(h.store, m),
+		h.homes[to], role.Input{Kind: role.Received, Message: m}, h.performer.Payload(h.store, m, payload),
 	})
 	return nil
 }
 
-func (h *home) Perform(w role.Work) error {
-	h.asked.Of(w.Kind).Push(w)
+func (h *home) Perform(w role.Work, o role.Operands) error {
+	h.asked.Of(w.Kind).Push(order{w, o})
 	return nil
 }
 
-func (h *home) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	complete, err := h.barrier.Feed(int(rank), step, bucket)
+func (h *home) Feed(c role.Contribution) error {
+	h.performer.Feed(h.store, c)
+	complete, err := h.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
-	h.performer.Reduce(bucket)
+	h.performer.Reduce(c.Bucket)
 	for rank := range h.cfg.Ranks {
 		to, _ := h.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
 		h.homes[to].reduced.Push(role.Input{
-			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket,
+			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: c.Step}, Bucket: c.Bucket,
 		})
 	}
 	return nil
 }
 
-func (h *home) Keep(m msg.Message) error {
-	h.performer.Keep(h.store, m, h.handled.payload)
+func (h *home) Keep(m msg.Message, as role.Handle) error {
+	h.performer.Keep(h.store, m, as, h.handled.payload)
 	return nil
 }
 

@@ -63,12 +63,12 @@ type driver struct {
 	at msg.Address
 }
 
-func (d driver) Send(m msg.Message) error {
+func (d driver) Send(m msg.Message, _ role.Handle) error {
 	d.mail = append(d.mail, m)
 	return nil
 }
 
-func (d driver) Perform(w role.Work) error {
+func (d driver) Perform(w role.Work, _ role.Operands) error {
 	if w.Kind == role.Backward {
 		for b := range d.cfg.Buckets {
 			d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})
@@ -78,25 +78,25 @@ func (d driver) Perform(w role.Work) error {
 	return nil
 }
 
-func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	complete, err := d.barrier.Feed(int(rank), step, bucket)
+func (d driver) Feed(f role.Contribution) error {
+	complete, err := d.barrier.Feed(int(f.Rank), f.Step, f.Bucket)
 	if err != nil || !complete {
 		return err
 	}
 	for rank := range d.cfg.Ranks {
-		in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket}
+		in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: f.Step}, Bucket: f.Bucket}
 		d.reduced = append(d.reduced, pending{msg.Address{Role: msg.NNWorker, Index: rank}, in})
 	}
 	return nil
 }
 
 // The log shows the other outputs.
-func (d driver) Keep(msg.Message) error     { return nil }
-func (d driver) Release(role.Handle) error  { return nil }
-func (d driver) SetTimer(unit.Tick) error   { return nil }
-func (d driver) Observe(event.Record) error { return nil }
-func (d driver) Finish() error              { return nil }
-func (d driver) Halt(reason error) error    { return reason }
+func (d driver) Keep(msg.Message, role.Handle) error { return nil }
+func (d driver) Release(role.Handle) error           { return nil }
+func (d driver) SetTimer(unit.Tick) error            { return nil }
+func (d driver) Observe(event.Record) error          { return nil }
+func (d driver) Finish() error                       { return nil }
+func (d driver) Halt(reason error) error             { return reason }
 
 // rows makes up the number of a batch's rows on a PS: one on each owner.
 func (c *cluster) rows(rank, step, server int32) int32 {
@@ -212,23 +212,20 @@ func workName(w role.Work) string {
 func describe(o role.Output) string {
 	switch o.Kind {
 	case role.Send:
-		return fmt.Sprintf("→ %v: %s, %d bytes", o.Message.To, brief(o.Message), o.Message.Bytes)
-	case role.Do:
-		return "do " + workName(o.Work)
-	case role.Feed:
-		return fmt.Sprintf("feed bucket %d of step %d, %d bytes", o.Bucket, o.Work.Step, o.Bytes)
-	case role.Keep:
-		return "keep payload"
-	case role.Release:
-		name := [...]string{
-			"global batch", "batch ids", "batch samples", "routed ids", "shard signs", "shard rows", "pooled rows",
-			"pooled gradients", "shard gradients", "dense gradients", "shard parameters", "pulled parameters", "pushed gradients",
-			"copy of the replica",
-		}[o.Handle.Kind]
-		if o.Handle.Rank == event.NoRank {
-			return fmt.Sprintf("release %s, step %d", name, o.Handle.Step)
+		payload := ""
+		if o.Handle.Kind != role.NoData {
+			payload = " of " + handleName(o.Handle)
 		}
-		return fmt.Sprintf("release %s, rank %d step %d", name, o.Handle.Rank, o.Handle.Step)
+		return fmt.Sprintf("→ %v: %s, %d bytes%s", o.Message.To, brief(o.Message), o.Message.Bytes, payload)
+	case role.Do:
+		return "do " + workName(o.Work) + operandNames(" from ", o.Operands.Reads) + operandNames(" → ", o.Operands.Makes)
+	case role.Feed:
+		f := o.Contribution
+		return fmt.Sprintf("feed bucket %d of step %d, %d bytes: %v → %v", f.Bucket, f.Step, f.Bytes, f.Source.Kind, f.Sum.Kind)
+	case role.Keep:
+		return "keep payload as " + handleName(o.Handle)
+	case role.Release:
+		return "release " + handleName(o.Handle)
 	case role.SetTimer:
 		return fmt.Sprintf("set timer to %v", o.At)
 	case role.Record:
@@ -240,4 +237,23 @@ func describe(o role.Output) string {
 		return "FINISHED"
 	}
 	return "HALT: " + o.Reason.Error()
+}
+
+func handleName(h role.Handle) string {
+	if h.Rank == event.NoRank {
+		return fmt.Sprintf("%v, step %d", h.Kind, h.Step)
+	}
+	return fmt.Sprintf("%v, rank %d step %d", h.Kind, h.Rank, h.Step)
+}
+
+// operandNames lists the kinds of operands, which are of the work's rank and step, or of all ranks.
+func operandNames(before string, operands []role.Handle) string {
+	var names []string
+	for _, h := range operands {
+		names = append(names, h.Kind.String())
+	}
+	if names == nil {
+		return ""
+	}
+	return before + strings.Join(names, " + ")
 }

@@ -6,8 +6,9 @@
 //
 // A role is a pure function of the inputs it was given, in their order. It has
 // no clock, goroutine, socket, file or random number, and never sees a tensor:
-// it asks a driver to work on data that the (kind, rank, step) of the work
-// names, and learns a few counts in return.
+// it names what work reads and makes by handles, and learns a few counts in
+// return. Nothing else finds data: work, messages, all-reduces and releases list
+// the handles that they are about.
 //
 // # What a driver owes a role
 //
@@ -18,14 +19,15 @@
 //     WorkFailed, unless the role crashes in between.
 //  3. Backward reports one WorkPart per bucket, in bucket order, before its
 //     WorkDone: that is what lets dense synchronisation overlap it.
-//  4. A fed bucket comes back as BucketReduced once every rank has fed it. Where
-//     replicas are averaged, Step of Feed and BucketReduced is the averaging round.
+//  4. A fed bucket comes back as BucketReduced once every rank has fed it, and its sum is
+//     then under the handle that Contribution names. Where replicas are averaged, Step of
+//     Contribution and BucketReduced is the averaging round.
 //  5. Messages may be lost, repeated and reordered, unless Config.Retry is 0:
 //     then the driver promises that none is lost. The timer of SetTimer fires
 //     as TimerFired; a role has one, and setting it again moves it.
 //  6. The payload of a message is dropped after the step that was handed the
-//     message, unless that step says Keep; what was kept or produced by work
-//     stays until Release names it.
+//     message, unless that step says Keep and under which handle; what was kept or
+//     made by work stays until Release names it.
 //  7. Credit: how many requests of a kind a role may have unanswered on an
 //     edge is fixed by Config.Prefetch and Config.Window, and the answer is
 //     what returns the credit, so a lost message can never lose credit. A
@@ -109,7 +111,7 @@ func (in *Input) Step() int32 {
 }
 
 // WorkKind says what is to be computed. The comment names the role that asks,
-// what it reads and what it makes; all data is named by (rank, step).
+// what it reads and what it makes, in the order of Operands.
 type WorkKind uint8
 
 // The kinds of work.
@@ -117,17 +119,17 @@ const (
 	Read       WorkKind = iota // data loader: read the global batch of Step and cut it by rank
 	Split                      // EW: prefix, deduplicate and route the ids → signs by PS
 	ReadRows                   // PS: look signs up, creating rows that are absent → rows
-	Pool                       // EW: rows of all PSs → pooled embeddings
-	Forward                    // NN worker: samples and pooled embeddings → loss
-	Backward                   // NN worker: → dense gradient buckets and embedding gradients
-	Merge                      // EW: embedding gradients → row gradient sums by PS
+	Pool                       // EW: routed ids, rows of all PSs → pooled embeddings
+	Forward                    // NN worker: samples, pooled embeddings, pulled parameters if there are → loss
+	Backward                   // NN worker: samples → gradients of the pooled embeddings, of the dense network by bucket
+	Merge                      // EW: routed ids, gradients of pooled embeddings → row gradient sums by PS
 	Apply                      // PS: row gradients of one rank → optimizer step of each row
-	ApplyStep                  // PS: row gradients of all ranks of Step → optimizer step of each row
-	DenseApply                 // NN worker: reduced buckets, or its own gradients → dense optimizer step
-	ReadDense                  // dense PS: copy the shard's parameters
-	ApplyPush                  // dense PS: gradients of one rank → dense optimizer step of the shard
-	Snapshot                   // NN worker: copy its replica for averaging round Step
-	Average                    // NN worker: its replica += mean of round Step − its copy
+	ApplyStep                  // PS: row gradients of several batches → one optimizer step of each row
+	DenseApply                 // NN worker: sums over all ranks, or its own gradients → dense optimizer step
+	ReadDense                  // dense PS: → a copy of the shard's parameters
+	ApplyPush                  // dense PS: gradients of one or several batches → one optimizer step of the shard
+	Snapshot                   // NN worker: → a copy of its replica for averaging round Step
+	Average                    // NN worker: its copy, the sum of all → its replica += mean of round Step − copy
 	workKinds
 )
 
@@ -152,12 +154,25 @@ func (k WorkKind) Lane() int {
 	return 0
 }
 
-// Work is one piece of work. Samples and StepSamples are as in msg.Message.
+// Work is one piece of work on the batch of a rank and step. Samples and StepSamples are as in msg.Message.
 type Work struct {
 	Kind        WorkKind
 	Rank, Step  int32
 	Samples     int32
 	StepSamples int32
+}
+
+// Operands are the data of one piece of work, in the order that its kind states.
+type Operands struct {
+	Reads, Makes []Handle
+}
+
+// Contribution is what a rank hands to the all-reduce: one dense gradient bucket of Source. When every rank
+// has handed over the bucket, Sum holds its sum over the ranks; a Source of NoData adds nothing to it.
+type Contribution struct {
+	Rank, Step, Bucket int32
+	Bytes              unit.Bytes // of the bucket
+	Source, Sum        Handle
 }
 
 // Result is all that a role learns of the numbers. Which fields are set
@@ -186,21 +201,34 @@ type HandleKind uint8
 // The kinds of data. A handle is held by one role; a message gives its
 // receiver a handle of its own.
 const (
-	GlobalBatch     HandleKind = iota // data loader: the batch of Step (Rank is −1)
-	BatchIDs                          // EW: id features
-	BatchSamples                      // NN worker: numeric features and labels
-	RoutedIDs                         // EW: signs by PS and the way back to samples
-	ShardSigns                        // PS: signs of one batch
-	ShardRows                         // EW: the rows that each PS answered; PS: until sent
-	PooledRows                        // EW and NN worker: pooled embeddings
-	PooledGrads                       // NN worker and EW: their gradients
-	ShardGrads                        // EW: row gradients by PS; PS: those of one batch
-	DenseGradients                    // NN worker: gradient sums of the step; with dense PSs, its push
-	ShardParams                       // dense PS: a copy of its parameters, until sent
-	PulledParams                      // NN worker: the parameters that each dense PS answered
-	PushedGradients                   // dense PS: gradients of one rank
-	ReplicaCopy                       // NN worker: what it gave to averaging round Step
+	NoData           HandleKind = iota // the zero Handle names nothing
+	GlobalBatch                        // data loader: the batch of Step (Rank is −1)
+	BatchIDs                           // EW: id features
+	BatchSamples                       // NN worker: numeric features and labels
+	RoutedIDs                          // EW: signs by PS and the way back to samples
+	ShardSigns                         // PS: signs of one batch
+	ShardRows                          // EW: the rows that each PS answered; PS: until sent
+	PooledRows                         // EW and NN worker: pooled embeddings
+	PooledGrads                        // NN worker and EW: their gradients
+	ShardGrads                         // EW: row gradients by PS; PS: those of one batch
+	DenseGradients                     // NN worker: its own gradient sums of the step; with dense PSs, its push
+	ReducedGradients                   // NN worker: the sums over all ranks
+	ShardParams                        // dense PS: a copy of its parameters, until sent
+	PulledParams                       // NN worker: the parameters that each dense PS answered
+	PushedGradients                    // dense PS: gradients of one rank
+	ReplicaCopy                        // NN worker: what it gave to averaging round Step
+	ReplicaSum                         // NN worker: the sum of what all ranks gave
+	handleKinds
 )
+
+var handleNames = [handleKinds]string{
+	"no data", "global batch", "batch ids", "batch samples", "routed ids", "shard signs", "shard rows", "pooled rows",
+	"pooled gradients", "shard gradients", "dense gradients", "reduced gradients", "shard parameters", "pulled parameters",
+	"pushed gradients", "copy of the replica", "sum of replicas",
+}
+
+// String returns the name under which histories print the kind.
+func (k HandleKind) String() string { return handleNames[k] }
 
 // Handle names data held by a role.
 type Handle struct {
@@ -213,10 +241,10 @@ type OutputKind uint8
 
 // The kinds of output.
 const (
-	Send     OutputKind = iota // deliver Message
-	Do                         // perform Work
-	Feed                       // hand Bucket of step Work.Step, Bytes long, to the all-reduce over ranks
-	Keep                       // hold the payload of the message being handled
+	Send     OutputKind = iota // deliver Message, with its part of what Handle holds if that names data
+	Do                         // perform Work on Operands
+	Feed                       // hand Contribution to the all-reduce over ranks
+	Keep                       // hold the payload of the message being handled as Handle
 	Release                    // let go of Handle
 	SetTimer                   // fire the role's one timer at At, unless set again
 	Record                     // tell observers
@@ -226,15 +254,15 @@ const (
 
 // Output is one output.
 type Output struct {
-	Kind    OutputKind
-	Message msg.Message
-	Work    Work
-	Bucket  int32
-	Bytes   unit.Bytes
-	Handle  Handle
-	At      unit.Tick
-	Event   event.Record
-	Reason  error
+	Kind         OutputKind
+	Message      msg.Message
+	Work         Work
+	Operands     Operands
+	Contribution Contribution
+	Handle       Handle
+	At           unit.Tick
+	Event        event.Record
+	Reason       error
 }
 
 // Outputs is a driver's buffer, emptied and reused between steps.
@@ -245,44 +273,18 @@ type Outputs struct {
 // Reset empties the buffer and keeps its memory.
 func (o *Outputs) Reset() { o.List = o.List[:0] }
 
-func (o *Outputs) send(m msg.Message) { o.List = append(o.List, Output{Kind: Send, Message: m}) }
-func (o *Outputs) do(w Work)          { o.List = append(o.List, Output{Kind: Do, Work: w}) }
-func (o *Outputs) keep()              { o.List = append(o.List, Output{Kind: Keep}) }
+func (o *Outputs) send(m msg.Message, payload Handle) {
+	o.List = append(o.List, Output{Kind: Send, Message: m, Handle: payload})
+}
+func (o *Outputs) do(w Work, reads, makes []Handle) {
+	o.List = append(o.List, Output{Kind: Do, Work: w, Operands: Operands{reads, makes}})
+}
+func (o *Outputs) feed(c Contribution) { o.List = append(o.List, Output{Kind: Feed, Contribution: c}) }
+func (o *Outputs) keep(k HandleKind, rank, step int32) {
+	o.List = append(o.List, Output{Kind: Keep, Handle: Handle{k, rank, step}})
+}
 func (o *Outputs) release(k HandleKind, rank, step int32) {
 	o.List = append(o.List, Output{Kind: Release, Handle: Handle{k, rank, step}})
 }
 func (o *Outputs) record(r event.Record) { o.List = append(o.List, Output{Kind: Record, Event: r}) }
 func (o *Outputs) halt(err error)        { o.List = append(o.List, Output{Kind: Halt, Reason: err}) }
-
-// PayloadHandle returns the handle that Keep binds the payload of m to.
-func PayloadHandle(m msg.Message) Handle {
-	kind := [...]HandleKind{
-		msg.IDFeatures: BatchIDs, msg.Samples: BatchSamples, msg.Lookup: ShardSigns, msg.Rows: ShardRows,
-		msg.Embeddings: PooledRows, msg.PutGradients: PooledGrads, msg.Put: ShardGrads,
-		msg.Params: PulledParams, msg.Push: PushedGradients,
-	}[m.Kind]
-	return Handle{kind, m.Rank, m.Step}
-}
-
-// Products returns the handles that finished work has made.
-func Products(w Work) []Handle {
-	switch w.Kind {
-	case Read:
-		return []Handle{{GlobalBatch, event.NoRank, w.Step}}
-	case Split:
-		return []Handle{{RoutedIDs, w.Rank, w.Step}}
-	case ReadRows:
-		return []Handle{{ShardRows, w.Rank, w.Step}}
-	case Pool:
-		return []Handle{{PooledRows, w.Rank, w.Step}}
-	case Backward:
-		return []Handle{{PooledGrads, w.Rank, w.Step}, {DenseGradients, w.Rank, w.Step}}
-	case Merge:
-		return []Handle{{ShardGrads, w.Rank, w.Step}}
-	case ReadDense:
-		return []Handle{{ShardParams, w.Rank, w.Step}}
-	case Snapshot:
-		return []Handle{{ReplicaCopy, w.Rank, w.Step}}
-	}
-	return nil
-}

@@ -50,7 +50,7 @@ func (c *Coordinator) Step(now unit.Tick, in Input, out *Outputs) {
 func (c *Coordinator) tell(rank, slowest int32, out *Outputs) {
 	out.send(msg.Message{
 		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest, Bytes: msg.HeaderBytes,
-	})
+	}, Handle{})
 }
 
 // Clone implements Role.

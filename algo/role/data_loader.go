@@ -88,7 +88,7 @@ func (l *DataLoader) askProgress(out *Outputs) {
 		if unknown {
 			out.send(msg.Message{
 				Kind: msg.AskProgress, From: loader, To: nnWorker(int32(rank)), Rank: int32(rank), Bytes: msg.HeaderBytes,
-			})
+			}, Handle{})
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (l *DataLoader) read(out *Outputs) {
 	for rank := range l.cfg.Ranks {
 		if l.outstanding[rank] < l.cfg.Prefetch && l.undealt[rank] == l.nextRead {
 			l.reading = true
-			out.do(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead})
+			out.do(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil, []Handle{globalBatch(l.nextRead)})
 			l.nextRead++
 			return
 		}
@@ -195,8 +195,10 @@ func (l *DataLoader) send(b *loaded, k msg.Kind, to msg.Address, rank int32, byt
 	out.send(msg.Message{
 		Kind: k, From: loader, To: to, Rank: rank, Step: b.step,
 		Samples: b.result.Samples[rank], StepSamples: b.total, Bytes: msg.HeaderBytes + bytes,
-	})
+	}, globalBatch(b.step))
 }
+
+func globalBatch(step int32) Handle { return Handle{GlobalBatch, event.NoRank, step} }
 
 // resend sends samples again that may have been lost, and prompts a rank whose
 // oldest batch is late: if it was done, its answer was lost.

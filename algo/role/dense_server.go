@@ -56,7 +56,7 @@ func (d *DenseServer) pull(now unit.Tick, m msg.Message, out *Outputs) {
 	}
 	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
 	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
-	out.do(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step})
+	out.do(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil, []Handle{{ShardParams, m.Rank, m.Step}})
 }
 
 func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
@@ -65,13 +65,14 @@ func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
 	case find(d.pushes, m.Rank, m.Step) >= 0: // being seen to
 	case d.applied[m.Rank].has(m.Step):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
-		d.send(msg.PushAck, m.Rank, m.Step, 0, out)
+		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
 	default:
-		out.keep()
+		out.keep(PushedGradients, m.Rank, m.Step)
 		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step})
 		d.applied[m.Rank].add(m.Step)
 		out.record(d.event(now, event.PushApplied, m.Rank, m.Step))
-		out.do(Work{Kind: ApplyPush, Rank: m.Rank, Step: m.Step, Samples: m.Samples, StepSamples: m.StepSamples})
+		out.do(Work{Kind: ApplyPush, Rank: m.Rank, Step: m.Step, Samples: m.Samples, StepSamples: m.StepSamples},
+			[]Handle{{PushedGradients, m.Rank, m.Step}}, nil)
 	}
 }
 
@@ -79,19 +80,19 @@ func (d *DenseServer) worked(w Work, out *Outputs) {
 	switch w.Kind {
 	case ReadDense:
 		d.pulls = remove(d.pulls, w.Rank, w.Step)
-		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], out)
+		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
 		d.pushes = remove(d.pushes, w.Rank, w.Step)
 		out.release(PushedGradients, w.Rank, w.Step)
-		d.send(msg.PushAck, w.Rank, w.Step, 0, out)
+		d.send(msg.PushAck, w.Rank, w.Step, 0, Handle{}, out)
 	}
 }
 
-func (d *DenseServer) send(k msg.Kind, rank, step int32, payload unit.Bytes, out *Outputs) {
+func (d *DenseServer) send(k msg.Kind, rank, step int32, bytes unit.Bytes, payload Handle, out *Outputs) {
 	out.send(msg.Message{
-		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step, Bytes: msg.HeaderBytes + payload,
-	})
+		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step, Bytes: msg.HeaderBytes + bytes,
+	}, payload)
 }
 
 func (d *DenseServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {

@@ -11,14 +11,14 @@ import (
 // Driver performs or prices the outputs of one role: a method for every kind of output, called in the order
 // of the outputs. An error ends the run.
 type Driver interface {
-	// Send delivers m, with the payload that the role holds for it, to m.To.
-	Send(m msg.Message) error
+	// Send delivers m to m.To, with the part that is for it of what the role holds as payload, which may be NoData.
+	Send(m msg.Message, payload Handle) error
 	// Perform queues w on the lane of its kind; its result comes back as WorkDone or WorkFailed.
-	Perform(w Work) error
-	// Feed hands a dense gradient bucket of rank, bytes long, to the all-reduce.
-	Feed(rank, step, bucket int32, bytes unit.Bytes) error
-	// Keep holds the payload of m, the message being handled, under PayloadHandle(m).
-	Keep(m msg.Message) error
+	Perform(w Work, o Operands) error
+	// Feed hands a dense gradient bucket of a rank to the all-reduce.
+	Feed(c Contribution) error
+	// Keep holds the payload of m, the message being handled, as h. Payloads from several senders may share a handle.
+	Keep(m msg.Message, h Handle) error
 	// Release frees what h names.
 	Release(h Handle) error
 	// SetTimer fires the role's one timer at a time, unless it is set again before. A crash clears it.
@@ -45,13 +45,13 @@ func Dispatch(in *Input, out *Outputs, d Driver) error {
 func dispatch(in *Input, o *Output, d Driver) error {
 	switch o.Kind {
 	case Send:
-		return d.Send(o.Message)
+		return d.Send(o.Message, o.Handle)
 	case Do:
-		return d.Perform(o.Work)
+		return d.Perform(o.Work, o.Operands)
 	case Feed:
-		return d.Feed(o.Work.Rank, o.Work.Step, o.Bucket, o.Bytes)
+		return d.Feed(o.Contribution)
 	case Keep:
-		return d.Keep(in.Message)
+		return d.Keep(in.Message, o.Handle)
 	case Release:
 		return d.Release(o.Handle)
 	case SetTimer:

@@ -106,8 +106,8 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	case msg.IDFeatures:
 		if b.ids == absent {
 			b.ids = working
-			out.keep()
-			out.do(b.work(Split))
+			out.keep(BatchIDs, b.rank, b.step)
+			b.do(Split, out, []HandleKind{BatchIDs}, RoutedIDs)
 		}
 	case msg.GetEmbeddings:
 		e.get(b, out)
@@ -122,7 +122,7 @@ func (e *EmbeddingWorker) hear(b *embedding, m msg.Message, out *Outputs) {
 	switch {
 	case m.Kind == msg.Rows && b.lookups != nil && b.lookups[shard] == asked && b.pool == absent:
 		b.lookups[shard] = answered
-		out.keep()
+		out.keep(ShardRows, b.rank, b.step)
 		e.pump(shard, b.rank, out)
 		e.startPool(b, out)
 	case m.Kind == msg.PutAck && b.puts != nil && b.puts[shard] == asked:
@@ -205,7 +205,7 @@ func (e *EmbeddingWorker) put(b *embedding, out *Outputs) {
 	switch {
 	case b.merge == absent:
 		b.merge = waiting
-		out.keep()
+		out.keep(PooledGrads, b.rank, b.step)
 		e.endLookups(b, out)
 		e.startMerge(b, out)
 	case b.ids == absent:
@@ -234,7 +234,7 @@ func (e *EmbeddingWorker) endLookups(b *embedding, out *Outputs) {
 func (e *EmbeddingWorker) startMerge(b *embedding, out *Outputs) {
 	if b.ids == finished && b.merge == waiting {
 		b.merge = working
-		out.do(b.work(Merge))
+		b.do(Merge, out, []HandleKind{RoutedIDs, PooledGrads}, ShardGrads)
 	}
 }
 
@@ -258,7 +258,11 @@ func (e *EmbeddingWorker) startLookups(b *embedding, out *Outputs) {
 func (e *EmbeddingWorker) startPool(b *embedding, out *Outputs) {
 	if b.pool == absent && settled(b.lookups) {
 		b.pool = working
-		out.do(b.work(Pool))
+		reads := []HandleKind{RoutedIDs}
+		if slices.Contains(b.lookups, answered) {
+			reads = append(reads, ShardRows)
+		}
+		b.do(Pool, out, reads, PooledRows)
 	}
 }
 
@@ -368,10 +372,14 @@ func (e *EmbeddingWorker) askAgain(b *embedding, k msg.Kind, out *Outputs) {
 }
 
 func (e *EmbeddingWorker) request(k msg.Kind, b *embedding, shard int32, out *Outputs) {
+	payload := Handle{RoutedIDs, b.rank, b.step}
+	if k == msg.Put {
+		payload.Kind = ShardGrads
+	}
 	out.send(msg.Message{
 		Kind: k, From: e.Address(), To: server(shard), Rank: b.rank, Step: b.step, Floor: e.done[b.rank].floor,
 		Samples: b.samples, StepSamples: b.stepSamples, Bytes: b.bytes(k, shard),
-	})
+	}, payload)
 }
 
 // complete ends a batch that every PS has acknowledged.
@@ -387,16 +395,20 @@ func (e *EmbeddingWorker) complete(b *embedding, out *Outputs) {
 	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool { return b.rank == rank && b.step == step })
 }
 
-func (e *EmbeddingWorker) answer(out *Outputs, k msg.Kind, rank, step int32, b *embedding, payload unit.Bytes) {
+func (e *EmbeddingWorker) answer(out *Outputs, k msg.Kind, rank, step int32, b *embedding, bytes unit.Bytes) {
 	to := nnWorker(rank)
 	if k == msg.ResendIDs {
 		to = loader
 	}
-	m := msg.Message{Kind: k, From: e.Address(), To: to, Rank: rank, Step: step, Bytes: msg.HeaderBytes + payload}
+	m := msg.Message{Kind: k, From: e.Address(), To: to, Rank: rank, Step: step, Bytes: msg.HeaderBytes + bytes}
 	if b != nil {
 		m.Samples, m.StepSamples = b.samples, b.stepSamples
 	}
-	out.send(m)
+	var payload Handle
+	if k == msg.Embeddings {
+		payload = Handle{PooledRows, rank, step}
+	}
+	out.send(m, payload)
 }
 
 // Clone implements Role.
@@ -431,8 +443,14 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 	return dst
 }
 
-func (b *embedding) work(k WorkKind) Work {
-	return Work{Kind: k, Rank: b.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
+// do asks for work on the batch.
+func (b *embedding) do(k WorkKind, out *Outputs, reads []HandleKind, makes HandleKind) {
+	operands := make([]Handle, len(reads))
+	for i, kind := range reads {
+		operands[i] = Handle{kind, b.rank, b.step}
+	}
+	work := Work{Kind: k, Rank: b.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
+	out.do(work, operands, []Handle{{makes, b.rank, b.step}})
 }
 
 // exchanges returns the batch's requests of a kind, nil before they are due.

@@ -20,12 +20,12 @@ type loop struct {
 	trained int
 }
 
-func (l *loop) Send(m msg.Message) error {
+func (l *loop) Send(m msg.Message, _ role.Handle) error {
 	l.inputs.Push(pending{m.To, role.Input{Kind: role.Received, Message: m}})
 	return nil
 }
 
-func (l *loop) Perform(w role.Work) error {
+func (l *loop) Perform(w role.Work, _ role.Operands) error {
 	for b := range l.cfg.Buckets {
 		if w.Kind == role.Backward {
 			l.inputs.Push(pending{l.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})
@@ -37,11 +37,11 @@ func (l *loop) Perform(w role.Work) error {
 	return nil
 }
 
-func (l *loop) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	complete, err := l.barrier.Feed(int(rank), step, bucket)
+func (l *loop) Feed(c role.Contribution) error {
+	complete, err := l.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	for i := range l.cfg.Ranks {
 		if complete {
-			reduced := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: i, Step: step}, Bucket: bucket}
+			reduced := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: i, Step: c.Step}, Bucket: c.Bucket}
 			l.inputs.Push(pending{msg.Address{Role: msg.NNWorker, Index: i}, reduced})
 		}
 	}
@@ -55,11 +55,11 @@ func (l *loop) Observe(e event.Record) error {
 	return nil
 }
 
-func (l *loop) Keep(msg.Message) error    { return nil } // there is no data to hold
-func (l *loop) Release(role.Handle) error { return nil }
-func (l *loop) SetTimer(unit.Tick) error  { return nil } // none is set: Retry is 0
-func (l *loop) Finish() error             { return nil }
-func (l *loop) Halt(reason error) error   { return reason }
+func (l *loop) Keep(msg.Message, role.Handle) error { return nil } // there is no data to hold
+func (l *loop) Release(role.Handle) error           { return nil }
+func (l *loop) SetTimer(unit.Tick) error            { return nil } // none is set: Retry is 0
+func (l *loop) Finish() error                       { return nil }
+func (l *loop) Halt(reason error) error             { return reason }
 
 // A driver gives roles their inputs and performs their outputs.
 func Example() {

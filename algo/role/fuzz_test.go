@@ -18,7 +18,7 @@ type victim struct {
 	cfg     *role.Config
 	state   role.Role
 	held    map[role.Handle]bool
-	work    role.LaneQueues[role.Input]
+	work    role.LaneQueues[completion]
 	reduced role.Queue[role.Input]
 	fed     *role.Reduction
 	timer   bool
@@ -26,28 +26,30 @@ type victim struct {
 	crashes uint32
 }
 
-func (v *victim) Send(m msg.Message) error {
+func (v *victim) Send(m msg.Message, payload role.Handle) error {
 	if err := role.Admit(v.cfg, m); err != nil {
 		return fmt.Errorf("it sends what others refuse: %w", err)
 	}
-	sources := map[msg.Kind]role.HandleKind{
-		msg.IDFeatures: role.GlobalBatch, msg.Samples: role.GlobalBatch, msg.Lookup: role.RoutedIDs, msg.Rows: role.ShardRows,
-		msg.Embeddings: role.PooledRows, msg.PutGradients: role.PooledGrads, msg.Put: role.ShardGrads,
-		msg.Params: role.ShardParams, msg.Push: role.DenseGradients,
+	if m.Kind.HasPayload() != (payload.Kind != role.NoData) {
+		return fmt.Errorf("it sends %v with a payload of %v", m, payload.Kind)
 	}
-	if kind, ok := sources[m.Kind]; ok {
-		h := role.Handle{Kind: kind, Rank: m.Rank, Step: m.Step}
-		if kind == role.GlobalBatch {
-			h.Rank = event.NoRank
-		}
-		if !v.held[h] {
-			return fmt.Errorf("it sends %v without holding %+v", m, h)
+	return v.reads(payload)
+}
+
+// reads checks that the role holds what it sends or has worked on.
+func (v *victim) reads(handles ...role.Handle) error {
+	for _, h := range handles {
+		if h.Kind != role.NoData && !v.held[h] {
+			return fmt.Errorf("it reads %+v, which it does not hold", h)
 		}
 	}
 	return nil
 }
 
-func (v *victim) Perform(w role.Work) error {
+func (v *victim) Perform(w role.Work, o role.Operands) error {
+	if err := v.reads(o.Reads...); err != nil {
+		return err
+	}
 	q := v.work.Of(w.Kind)
 	n := int(v.cfg.Ranks)
 	result := role.Result{
@@ -57,26 +59,27 @@ func (v *victim) Perform(w role.Work) error {
 	}
 	for b := range v.cfg.Buckets {
 		if w.Kind == role.Backward {
-			q.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)})
+			q.Push(completion{role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}, nil})
 		}
 	}
 	for i := range result.Rows {
 		result.Rows[i] = (w.Step + int32(i)) % 2
 	}
-	q.Push(role.Input{Kind: role.WorkDone, Work: w, Result: result})
+	q.Push(completion{role.Input{Kind: role.WorkDone, Work: w, Result: result}, o.Makes})
 	return nil
 }
 
-func (v *victim) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	if _, err := v.fed.Feed(0, step, bucket); err != nil {
+func (v *victim) Feed(c role.Contribution) error {
+	v.held[c.Sum] = true
+	if _, err := v.fed.Feed(0, c.Step, c.Bucket); err != nil {
 		return err
 	}
-	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: c.Rank, Step: c.Step}, Bucket: c.Bucket})
 	return nil
 }
 
-func (v *victim) Keep(m msg.Message) error {
-	v.held[role.PayloadHandle(m)] = true
+func (v *victim) Keep(_ msg.Message, h role.Handle) error {
+	v.held[h] = true
 	return nil
 }
 
@@ -96,13 +99,22 @@ func (v *victim) Finish() error { return nil }
 
 func (v *victim) Halt(error) error { v.halted = true; return nil }
 
+// completion is what work comes back with, and what it makes.
+type completion struct {
+	input role.Input
+	makes []role.Handle
+}
+
+// complete hands the role what work comes back with.
+func (v *victim) complete(t *testing.T, c completion) {
+	for _, h := range c.makes {
+		v.held[h] = true
+	}
+	v.step(t, c.input)
+}
+
 // step hands the role an input.
 func (v *victim) step(t *testing.T, in role.Input) {
-	if in.Kind == role.WorkDone {
-		for _, h := range role.Products(in.Work) {
-			v.held[h] = true
-		}
-	}
 	var out role.Outputs
 	v.state.Step(0, in, &out)
 	if err := role.Dispatch(&in, &out, v); err != nil {
@@ -155,7 +167,7 @@ func playRole(t *testing.T, data []byte) {
 func (v *victim) stop(t *testing.T) {
 	for lane := range v.work {
 		for v.work[lane].Len() > 0 {
-			v.step(t, v.work[lane].Pop())
+			v.complete(t, v.work[lane].Pop())
 		}
 	}
 	v.step(t, role.Input{Kind: role.Stop})
@@ -173,7 +185,7 @@ func (v *victim) next(t *testing.T, code []byte) {
 	case what == 1 && v.reduced.Len() > 0:
 		v.step(t, v.reduced.Pop())
 	case what < 8 && v.work[what%role.Lanes].Len() > 0:
-		v.step(t, v.work[what%role.Lanes].Pop())
+		v.complete(t, v.work[what%role.Lanes].Pop())
 	case what == 8 && code[7] > 250 && role.CanRestart(v.state.Address().Role):
 		v.crashes++
 		clear(v.held)

@@ -131,7 +131,7 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 	case msg.Embeddings:
 		if b := w.find(m.Step); b != nil && b.issued && !b.pooled {
 			b.pooled = true
-			out.keep()
+			out.keep(PooledRows, w.rank, m.Step)
 			out.record(w.event(now, event.EmbeddingsArrived, m.Step))
 		}
 	case msg.Params:
@@ -166,7 +166,7 @@ func (w *NNWorker) takeSamples(m msg.Message, out *Outputs) {
 		w.batches = slices.Insert(w.batches, i, training{
 			step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
 		})
-		out.keep()
+		out.keep(BatchSamples, w.rank, m.Step)
 	}
 	w.send(out, msg.SamplesAck, loader, m.Step, nil, 0)
 }
@@ -194,15 +194,19 @@ func (w *NNWorker) put(b *training, out *Outputs) {
 	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
 }
 
-func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *training, payload unit.Bytes) {
+func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *training, bytes unit.Bytes) {
 	m := msg.Message{
 		Kind: k, From: w.Address(), To: to, Rank: w.rank, Step: step, Floor: w.done.floor,
-		Bytes: msg.HeaderBytes + payload,
+		Bytes: msg.HeaderBytes + bytes,
 	}
 	if b != nil {
 		m.Samples, m.StepSamples = b.samples, b.stepSamples
 	}
-	out.send(m)
+	var payload Handle
+	if k == msg.PutGradients {
+		payload = w.handle(PooledGrads, step)
+	}
+	out.send(m, payload)
 }
 
 // worked moves the batch in training on.
@@ -211,7 +215,10 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 	case Forward:
 		w.phase = backward
 		out.record(w.event(now, event.BackwardStarted, w.nextTrain))
-		out.do(Work{Kind: Backward, Rank: w.rank, Step: w.nextTrain, Samples: in.Work.Samples, StepSamples: in.Work.StepSamples})
+		work := in.Work
+		work.Kind = Backward
+		out.do(work, []Handle{w.handle(BatchSamples, work.Step)},
+			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
 	case Backward:
 		if in.Result.NonFinite {
 			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning rate or check the data",
@@ -229,6 +236,9 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 	case DenseApply:
 		out.record(w.event(now, event.DenseApplied, w.nextTrain))
 		out.release(DenseGradients, w.rank, w.nextTrain)
+		if w.reduced > 0 {
+			out.release(ReducedGradients, w.rank, w.nextTrain)
+		}
 		w.advance()
 	case Snapshot:
 		w.snapshotTaken(now, out)
@@ -265,7 +275,7 @@ func (w *NNWorker) synchronise(now unit.Tick, out *Outputs) {
 		return
 	}
 	w.putGradients(now, b, out)
-	w.denseApply(b, out)
+	w.denseApply(b, DenseGradients, out)
 }
 
 // allReduce feeds buckets that are ready to the all-reduce, and once all are
@@ -278,8 +288,9 @@ func (w *NNWorker) allReduce(now unit.Tick, out *Outputs) {
 		if w.fed == 0 {
 			out.record(w.event(now, event.SyncStarted, w.nextTrain))
 		}
-		out.List = append(out.List, Output{
-			Kind: Feed, Work: Work{Rank: w.rank, Step: w.nextTrain}, Bucket: w.fed, Bytes: w.cfg.Buckets[w.fed],
+		out.feed(Contribution{
+			Rank: w.rank, Step: w.nextTrain, Bucket: w.fed, Bytes: w.cfg.Buckets[w.fed],
+			Source: w.handle(DenseGradients, w.nextTrain), Sum: w.handle(ReducedGradients, w.nextTrain),
 		})
 		w.fed++
 	}
@@ -289,7 +300,7 @@ func (w *NNWorker) allReduce(now unit.Tick, out *Outputs) {
 	b := w.find(w.nextTrain)
 	out.record(w.event(now, event.SyncDone, b.step))
 	w.putGradients(now, b, out)
-	w.denseApply(b, out)
+	w.denseApply(b, ReducedGradients, out)
 }
 
 // putGradients starts stage PEG.
@@ -299,9 +310,10 @@ func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
 	w.put(b, out)
 }
 
-func (w *NNWorker) denseApply(b *training, out *Outputs) {
+// denseApply starts the dense optimizer step on gradients.
+func (w *NNWorker) denseApply(b *training, gradients HandleKind, out *Outputs) {
 	w.phase = applying
-	out.do(Work{Kind: DenseApply, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples})
+	out.do(w.work(DenseApply, b), []Handle{w.handle(gradients, b.step)}, nil)
 }
 
 // train starts FC of the next step when its embeddings are here, and its dense
@@ -322,8 +334,18 @@ func (w *NNWorker) train(now unit.Tick, out *Outputs) {
 	}
 	w.phase = forward
 	out.record(w.event(now, event.ForwardStarted, b.step))
-	out.do(Work{Kind: Forward, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples})
+	reads := []Handle{w.handle(BatchSamples, b.step), w.handle(PooledRows, b.step)}
+	if w.served.pulled != nil {
+		reads = append(reads, w.handle(PulledParams, b.step))
+	}
+	out.do(w.work(Forward, b), reads, nil)
 }
+
+func (w *NNWorker) work(k WorkKind, b *training) Work {
+	return Work{Kind: k, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
+}
+
+func (w *NNWorker) handle(k HandleKind, step int32) Handle { return Handle{k, w.rank, step} }
 
 // resend asks again for whatever was not answered.
 func (w *NNWorker) resend(out *Outputs) {

@@ -23,10 +23,11 @@ func (w *NNWorker) average(out *Outputs) {
 	switch {
 	case a.round == absent && a.rounds < w.cfg.rounds(w.nextTrain):
 		a.round = working
-		out.do(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds})
+		out.do(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil, []Handle{w.handle(ReplicaCopy, a.rounds)})
 	case a.round == waiting && int(a.gathered) == len(w.cfg.Buckets):
 		a.round = finished
-		out.do(Work{Kind: Average, Rank: w.rank, Step: a.rounds})
+		out.do(Work{Kind: Average, Rank: w.rank, Step: a.rounds},
+			[]Handle{w.handle(ReplicaCopy, a.rounds), w.handle(ReplicaSum, a.rounds)}, nil)
 	}
 }
 
@@ -35,8 +36,10 @@ func (w *NNWorker) snapshotTaken(now unit.Tick, out *Outputs) {
 	w.averaged.round = waiting
 	out.record(w.event(now, event.SnapshotTaken, w.averaged.rounds))
 	for i, bytes := range w.cfg.Buckets {
-		out.List = append(out.List, Output{
-			Kind: Feed, Work: Work{Rank: w.rank, Step: w.averaged.rounds}, Bucket: int32(i), Bytes: bytes,
+		round := w.averaged.rounds
+		out.feed(Contribution{
+			Rank: w.rank, Step: round, Bucket: int32(i), Bytes: bytes,
+			Source: w.handle(ReplicaCopy, round), Sum: w.handle(ReplicaSum, round),
 		})
 	}
 }
@@ -45,6 +48,7 @@ func (w *NNWorker) snapshotTaken(now unit.Tick, out *Outputs) {
 func (w *NNWorker) meanFolded(now unit.Tick, out *Outputs) {
 	out.record(w.event(now, event.Averaged, w.averaged.rounds))
 	out.release(ReplicaCopy, w.rank, w.averaged.rounds)
+	out.release(ReplicaSum, w.rank, w.averaged.rounds)
 	w.averaged = averaged{rounds: w.averaged.rounds + 1}
 }
 

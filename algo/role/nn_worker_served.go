@@ -45,7 +45,7 @@ func (w *NNWorker) pull(b *training, out *Outputs) {
 func (w *NNWorker) parameters(m msg.Message, out *Outputs) {
 	if m.Step == w.nextTrain && w.served.pulled != nil && w.served.pulled[m.From.Index] == asked {
 		w.served.pulled[m.From.Index] = answered
-		out.keep()
+		out.keep(PulledParams, w.rank, m.Step)
 	}
 }
 
@@ -91,14 +91,16 @@ func (w *NNWorker) askServers(k msg.Kind, xs []exchange, step, samples, stepSamp
 		if x != asked {
 			continue
 		}
+		var payload Handle
 		m := msg.Message{
 			Kind: k, From: w.Address(), To: denseServer(int32(i)), Rank: w.rank, Step: step, Floor: w.served.pushed.floor,
 			Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
 		}
 		if k.HasPayload() {
 			m.Bytes += w.cfg.DenseServers[i]
+			payload = w.handle(DenseGradients, step)
 		}
-		out.send(m)
+		out.send(m, payload)
 	}
 }
 

@@ -76,7 +76,7 @@ func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
 	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
 		return // nobody waits for it any more, or it is being seen to
 	}
-	out.keep()
+	out.keep(ShardSigns, m.Rank, m.Step)
 	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
 }
 
@@ -89,7 +89,7 @@ func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
 	default:
-		out.keep()
+		out.keep(ShardGrads, m.Rank, m.Step)
 		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
 	}
 }
@@ -106,7 +106,8 @@ func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
 			r.working = true
 			p.applied[r.rank].add(r.step)
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
-			out.do(Work{Kind: Apply, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples})
+			out.do(Work{Kind: Apply, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
+				[]Handle{{ShardGrads, r.rank, r.step}}, nil)
 		}
 	}
 }
@@ -122,16 +123,18 @@ func (p *ParameterServer) closeStep(now unit.Tick, out *Outputs) {
 		return
 	}
 	work := Work{Kind: ApplyStep, Rank: event.NoRank, Step: p.closed}
+	var puts []Handle // in rank order
 	out.record(p.event(now, event.StepClosed, event.NoRank, p.closed))
 	for i := range p.puts {
 		if r := &p.puts[i]; r.step == p.closed {
 			r.working = true
 			work.StepSamples = r.stepSamples
+			puts = append(puts, Handle{ShardGrads, r.rank, r.step})
 			p.applied[r.rank].add(r.step)
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
 		}
 	}
-	out.do(work)
+	out.do(work, puts, nil)
 	p.closed++
 	p.turn = 0
 }
@@ -145,7 +148,8 @@ func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
 		}
 		r.working = true
 		out.record(p.event(now, event.LookupServed, r.rank, r.step))
-		out.do(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples})
+		out.do(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
+			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
 	}
 }
 
@@ -173,7 +177,7 @@ func (p *ParameterServer) worked(in Input, out *Outputs) {
 		m := p.to(w.Rank, w.Step)
 		m.Kind, m.Samples, m.StepSamples = msg.Rows, w.Samples, w.StepSamples
 		m.Bytes += in.Result.Bytes
-		out.send(m)
+		out.send(m, Handle{ShardRows, w.Rank, w.Step})
 		out.release(ShardSigns, w.Rank, w.Step)
 		out.release(ShardRows, w.Rank, w.Step)
 	case Apply:
@@ -195,7 +199,7 @@ func (p *ParameterServer) finish(rank, step int32, out *Outputs) {
 func (p *ParameterServer) acknowledge(rank, step int32, out *Outputs) {
 	m := p.to(rank, step)
 	m.Kind = msg.PutAck
-	out.send(m)
+	out.send(m, Handle{})
 }
 
 // to returns a message to the EW of a batch.

@@ -119,7 +119,7 @@ func (w *World) Describe(a Action) string {
 	case deliver:
 		return w.inbox[a.index].String()
 	case complete:
-		in := w.lanes[a.index/role.Lanes][a.index%role.Lanes].Front()
+		in := w.lanes[a.index/role.Lanes][a.index%role.Lanes].Front().input
 		what := "done"
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
@@ -215,15 +215,13 @@ func (w *World) fireTimers() error {
 
 func (w *World) complete(lane int) error {
 	i := lane / role.Lanes
-	in := w.lanes[i][lane%role.Lanes].Pop()
+	done := w.lanes[i][lane%role.Lanes].Pop()
 	w.touch(i)
-	if in.Kind == role.WorkDone {
-		for _, h := range role.Products(in.Work) {
-			if w.holds(i, h) && h.Kind != role.PooledGrads {
-				return fmt.Errorf("%v makes %+v, which it already holds", w.roles[i].Address(), h)
-			}
-			w.hold(i, h)
+	for _, h := range done.makes {
+		if w.holds(i, h) && h.Kind != role.PooledGrads {
+			return fmt.Errorf("%v makes %+v, which it already holds", w.roles[i].Address(), h)
 		}
+		w.hold(i, h)
 	}
-	return w.step(i, in)
+	return w.step(i, done.input)
 }

@@ -30,7 +30,10 @@ type driver struct {
 }
 
 // Send implements role.Driver.
-func (d driver) Send(m msg.Message) error {
+func (d driver) Send(m msg.Message, payload role.Handle) error {
+	if payload.Kind != role.NoData && !d.holds(d.i, payload) {
+		return fmt.Errorf("%v sends %v out of %+v, which it does not hold", d.roles[d.i].Address(), m, payload)
+	}
 	if err := d.credit[d.i].Sent(m); err != nil {
 		return err
 	}
@@ -44,7 +47,12 @@ func (d driver) Send(m msg.Message) error {
 
 // Perform queues what work will come back with: one sample for every rank, one row on every PS that the
 // batch touches.
-func (d driver) Perform(work role.Work) error {
+func (d driver) Perform(work role.Work, o role.Operands) error {
+	for _, h := range o.Reads {
+		if !d.holds(d.i, h) {
+			return fmt.Errorf("%v reads %+v for %v, and does not hold it", d.roles[d.i].Address(), h, work.Kind)
+		}
+	}
 	c := &d.set.Config
 	lane := d.lanes[d.i].Of(work.Kind)
 	result := role.Result{Bytes: 1}
@@ -64,29 +72,33 @@ func (d driver) Perform(work role.Work) error {
 		}
 	case role.Backward:
 		for b := range c.Buckets {
-			lane.Push(role.Input{Kind: role.WorkPart, Work: work, Bucket: int32(b)})
+			lane.Push(completion{role.Input{Kind: role.WorkPart, Work: work, Bucket: int32(b)}, nil})
 		}
 	}
-	lane.Push(role.Input{Kind: role.WorkDone, Work: work, Result: result})
+	lane.Push(completion{role.Input{Kind: role.WorkDone, Work: work, Result: result}, o.Makes})
 	return nil
 }
 
 // Feed reduces a bucket once every rank has handed it over.
-func (d driver) Feed(rank, step, bucket int32, _ unit.Bytes) error {
-	complete, err := d.barrier.Feed(int(rank), step, bucket)
+func (d driver) Feed(c role.Contribution) error {
+	d.hold(d.i, c.Sum)
+	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
 	for rank := range d.buckets {
-		work := role.Work{Rank: int32(rank), Step: step}
-		d.buckets[rank].Push(role.Input{Kind: role.BucketReduced, Work: work, Bucket: bucket})
+		work := role.Work{Rank: int32(rank), Step: c.Step}
+		d.buckets[rank].Push(role.Input{Kind: role.BucketReduced, Work: work, Bucket: c.Bucket})
 	}
 	return nil
 }
 
 // Keep implements role.Driver.
-func (d driver) Keep(m msg.Message) error {
-	d.hold(d.i, role.PayloadHandle(m))
+func (d driver) Keep(m msg.Message, h role.Handle) error {
+	if !m.Kind.HasPayload() {
+		return fmt.Errorf("%v keeps the payload of %v, which has none", d.roles[d.i].Address(), m)
+	}
+	d.hold(d.i, h)
 	return nil
 }
 

@@ -64,7 +64,7 @@ type World struct {
 	roster  role.Roster
 	roles   []role.Role
 	inbox   []msg.Message                 // in flight, sorted
-	lanes   []role.LaneQueues[role.Input] // by role: completions to come
+	lanes   []role.LaneQueues[completion] // by role: completions to come
 	buckets []role.Queue[role.Input]      // by rank: reduced buckets to come
 	barrier *role.Reduction
 	held    [][]role.Handle // by role, sorted
@@ -109,7 +109,7 @@ func NewWorld(set *Setting) (*World, error) {
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
 		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
-	w.lanes = make([]role.LaneQueues[role.Input], len(w.roles))
+	w.lanes = make([]role.LaneQueues[completion], len(w.roles))
 	w.held = make([][]role.Handle, len(w.roles))
 	w.crashes = make([]uint8, len(w.roles))
 	for range w.roles {
@@ -121,6 +121,12 @@ func NewWorld(set *Setting) (*World, error) {
 		}
 	}
 	return w, nil
+}
+
+// completion is what work comes back with, and what it makes.
+type completion struct {
+	input role.Input
+	makes []role.Handle
 }
 
 func (w *World) batchBit(rank, step int32) uint64 { return 1 << (rank*w.set.Config.Steps + step) }
@@ -291,11 +297,17 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 		}
 		buf = w.credit[i].AppendState(append(buf, 0xff))
 		for lane := range w.lanes[i] {
-			buf = appendQueue(buf, &w.lanes[i][lane])
+			buf = append(buf, 0xff)
+			for _, c := range w.lanes[i][lane].Items() {
+				buf = appendInput(buf, &c.input)
+			}
 		}
 	}
 	for rank := range w.buckets {
-		buf = appendQueue(buf, &w.buckets[rank])
+		buf = append(buf, 0xff)
+		for _, in := range w.buckets[rank].Items() {
+			buf = appendInput(buf, &in)
+		}
 	}
 	buf = w.barrier.AppendState(buf)
 	for i := range w.inbox {
@@ -318,10 +330,6 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 	return [16]byte(sum[:16]), buf
 }
 
-func appendQueue(buf []byte, q *role.Queue[role.Input]) []byte {
-	buf = append(buf, 0xff)
-	for _, in := range q.Items() {
-		buf = append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
-	}
-	return buf
+func appendInput(buf []byte, in *role.Input) []byte {
+	return append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
 }

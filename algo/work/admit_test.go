@@ -28,7 +28,7 @@ func exchange(t *testing.T, settings job.Training) (p *Performer, stores map[msg
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	send := func(k msg.Kind, from, to msg.Address) {
 		m := msg.Message{Kind: k, From: from, To: to, Rank: 1, Samples: s.read.Samples[1], StepSamples: 16}
-		payload := s.p.Payload(s.stores[from], m)
+		payload := s.p.Payload(s.stores[from], m, s.sent(k, 1))
 		m.Bytes = msg.HeaderBytes
 		if part, ok := payload.(*batch.Part); ok {
 			m.Bytes += unit.Bytes(4 * (len(part.Dense) + len(part.Labels)))
@@ -249,7 +249,8 @@ func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 		s.stores[server(0)].keep(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
 			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})
-		_, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16}, nil)
+		_, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
+			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "put of rank 0, step 0: 1 signs, but ") {
 			t.Errorf("%s: %v", scale, err)
 		}

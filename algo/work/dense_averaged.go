@@ -14,16 +14,15 @@ import (
 // own, and all are averaged now and then.
 type averagedDense struct {
 	layout   *model.Layout
-	replicas []*Dense    // by rank; nil where it is not here
-	copies   [][]float32 // by rank: what it gave to the round in hand, parameters and then running statistics
-	// mean of the copies of the last round. The next round is reduced only when
+	replicas []*Dense // by rank; nil where it is not here
+	// sum of the copies of the last round. The next round is reduced only when
 	// every rank has folded this one in, because it gives its next copy after that.
-	mean []float32
+	sum []float32
 }
 
 func newAveragedDense(t *job.Training, engine model.Engine, here func(msg.Address) bool) (*averagedDense, error) {
 	layout := engine.Layout()
-	d := &averagedDense{layout: layout, replicas: make([]*Dense, t.Ranks), copies: make([][]float32, t.Ranks), mean: make([]float32, layout.Params+layout.Running)}
+	d := &averagedDense{layout: layout, replicas: make([]*Dense, t.Ranks), sum: make([]float32, layout.Params+layout.Running)}
 	for i := range d.replicas {
 		if !here(msg.Address{Role: msg.NNWorker, Index: int32(i)}) {
 			continue
@@ -37,9 +36,9 @@ func newAveragedDense(t *job.Training, engine model.Engine, here func(msg.Addres
 }
 
 // step gives a rank's replica the optimizer step of its own mean gradient.
-func (d *averagedDense) step(r *rank, w role.Work) {
+func (d *averagedDense) step(r *rank, sums []float32, w role.Work) {
 	replica := d.replicas[w.Rank]
-	copy(replica.grads, r.grads[0])
+	copy(replica.grads, sums)
 	replica.stats = replica.stats[:0]
 	for _, pass := range r.passes {
 		replica.stats = append(replica.stats, pass.Stats()...)
@@ -47,9 +46,9 @@ func (d *averagedDense) step(r *rank, w role.Work) {
 	replica.apply(int(w.Step), int(max(w.Samples, 1)))
 }
 
-// snapshot copies a rank's replica for a round.
-func (d *averagedDense) snapshot(rank int32) {
-	d.copies[rank] = slices.Concat(d.replicas[rank].Params, d.replicas[rank].Running)
+// snapshot copies a rank's replica for a round: parameters, then running statistics.
+func (d *averagedDense) snapshot(rank int32) []float32 {
+	return slices.Concat(d.replicas[rank].Params, d.replicas[rank].Running)
 }
 
 // part returns what of a copy a bucket is: with the last, the running statistics
@@ -63,45 +62,39 @@ func (d *averagedDense) part(bucket int32) []model.Bucket {
 	return parts
 }
 
-// reduce averages parts of the copies, all of which are here, along the tree.
-func (d *averagedDense) reduce(parts []model.Bucket) {
+// reduce sums parts of the copies, all of which are here, along the tree.
+func (d *averagedDense) reduce(copies [][]float32, parts []model.Bucket) {
 	for _, part := range parts {
-		values := make([][]float32, len(d.copies))
-		for i, c := range d.copies {
+		values := make([][]float32, len(copies))
+		for i, c := range copies {
 			values[i] = slices.Clone(c[part.Lo:part.Hi])
 		}
 		collective.Tree(values)
-		d.setMean(part, values[0])
+		copy(d.sum[part.Lo:part.Hi], values[0])
 	}
 }
 
 // reduceAcross is reduce for a process that has one of the ranks.
-func (d *averagedDense) reduceAcross(rank int, parts []model.Bucket, c Collective) error {
+func (d *averagedDense) reduceAcross(given []float32, parts []model.Bucket, c Collective) error {
 	for _, part := range parts {
-		values := slices.Clone(d.copies[rank][part.Lo:part.Hi])
+		values := slices.Clone(given[part.Lo:part.Hi])
 		if err := c.Sum(values); err != nil {
 			return err
 		}
-		d.setMean(part, values)
+		copy(d.sum[part.Lo:part.Hi], values)
 	}
 	return nil
 }
 
-func (d *averagedDense) setMean(part model.Bucket, sums []float32) {
-	for i, sum := range sums {
-		d.mean[part.Lo+i] = sum / float32(len(d.copies))
-	}
-}
-
 // fold adds mean − copy to a rank's replica.
-func (d *averagedDense) fold(rank int32) {
-	replica, given := d.replicas[rank], d.copies[rank]
+func (d *averagedDense) fold(rank int32, given, sum []float32) {
+	replica, ranks := d.replicas[rank], float32(len(d.replicas))
 	params := len(replica.Params)
 	for i := range replica.Params {
-		replica.Params[i] += d.mean[i] - given[i]
+		replica.Params[i] += sum[i]/ranks - given[i]
 	}
 	for i := range replica.Running {
-		replica.Running[i] += d.mean[params+i] - given[params+i]
+		replica.Running[i] += sum[params+i]/ranks - given[params+i]
 	}
 }
 

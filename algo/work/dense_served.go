@@ -140,13 +140,13 @@ func (d *servedDense) apply(server int32, values []float32) error {
 }
 
 // readDense copies a shard for a rank.
-func (p *Performer) readDense(server int32, s *Store, w role.Work) role.Result {
+func (p *Performer) readDense(server int32, s *Store, o role.Operands) role.Result {
 	values := p.served.read(server)
-	s.put(role.Products(w)[0], values)
+	s.put(o.Makes[0], values)
 	return role.Result{Bytes: unit.Bytes(4 * len(values))}
 }
 
 // applyPush gives a shard one rank's optimizer step.
-func (p *Performer) applyPush(server int32, s *Store, w role.Work) error {
-	return p.served.apply(server, get[[]float32](s, role.Handle{Kind: role.PushedGradients, Rank: w.Rank, Step: w.Step}))
+func (p *Performer) applyPush(server int32, s *Store, o role.Operands) error {
+	return p.served.apply(server, get[[]float32](s, o.Reads[0]))
 }

@@ -5,7 +5,6 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/compress"
-	"tandem/algo/event"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/route"
@@ -85,8 +84,8 @@ type resolved struct {
 	signs []compress.Signs
 }
 
-// Payload returns the data that belongs to a message, out of the sender's
-// store; nil if none does. It stays valid and unchanged after the sender has
+// Payload returns the data that travels with a message: what is for its receiver of
+// what the sender's store holds as h; nil if h names no data. It stays valid and unchanged after the sender has
 // released it, and has the form in which it travels already: work packs what
 // it makes and unpacks what it takes.
 //
@@ -96,38 +95,35 @@ type resolved struct {
 //	Rows, Embeddings, PutGradients       compress.Values
 //	Put                                  *Put
 //	Params, Push                         []float32
-func (p *Performer) Payload(s *Store, m msg.Message) any {
-	handle := func(k role.HandleKind) role.Handle { return role.Handle{Kind: k, Rank: m.Rank, Step: m.Step} }
-	whole := role.Handle{Kind: role.GlobalBatch, Rank: event.NoRank, Step: m.Step}
+func (p *Performer) Payload(s *Store, m msg.Message, h role.Handle) any {
 	switch m.Kind {
 	case msg.IDFeatures:
-		return get[*dealt](s, whole).ids[m.Rank]
+		return get[*dealt](s, h).ids[m.Rank]
 	case msg.Samples:
-		return &get[*dealt](s, whole).parts[m.Rank]
+		return &get[*dealt](s, h).parts[m.Rank]
 	case msg.Lookup:
-		return get[*resolved](s, handle(role.RoutedIDs)).signs[m.To.Index]
+		return get[*resolved](s, h).signs[m.To.Index]
 	case msg.Rows:
-		return get[compress.Values](s, handle(role.ShardRows))
+		return get[compress.Values](s, h)
 	case msg.Embeddings:
-		return get[compress.Values](s, handle(role.PooledRows))
+		return get[compress.Values](s, h)
 	case msg.PutGradients:
-		return get[compress.Values](s, handle(role.PooledGrads))
+		return get[compress.Values](s, h)
 	case msg.Put:
-		return get[[]*Put](s, handle(role.ShardGrads))[m.To.Index]
+		return get[[]*Put](s, h)[m.To.Index]
 	case msg.Params:
-		return get[[]float32](s, handle(role.ShardParams))
+		return get[[]float32](s, h)
 	case msg.Push:
-		return p.served.part(get[[]float32](s, handle(role.DenseGradients)), m.To.Index)
+		return p.served.part(get[[]float32](s, h), m.To.Index)
 	}
 	return nil
 }
 
-// Keep stores the payload of a message that its receiver keeps.
-func (p *Performer) Keep(s *Store, m msg.Message, payload any) {
+// Keep stores the payload of a message that its receiver keeps as h.
+func (p *Performer) Keep(s *Store, m msg.Message, h role.Handle, payload any) {
 	if payload == nil {
 		panic(fmt.Sprintf("work: %v has no payload to keep", m))
 	}
-	h := role.PayloadHandle(m)
 	switch m.Kind {
 	case msg.Rows:
 		keepShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))

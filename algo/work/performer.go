@@ -40,6 +40,7 @@ type Performer struct {
 	served   *servedDense   // where dense PSs hold the network
 	averaged *averagedDense // where ranks train replicas of their own
 	ranks    []*rank        // nil where it is not here
+	fed      [][]float32    // by rank: what it has handed to the all-reduce
 	buffers  buffers        // of payloads that roles of this process send each other
 }
 
@@ -82,7 +83,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 	if err := p.newDense(rule, here, kernel.CrewOf(m.Products)); err != nil {
 		return nil, err
 	}
-	p.ranks = make([]*rank, t.Ranks)
+	p.ranks, p.fed = make([]*rank, t.Ranks), make([][]float32, t.Ranks)
 	for i := range p.ranks {
 		if here(msg.Address{Role: msg.NNWorker, Index: int32(i)}) {
 			p.ranks[i] = newRank(engine, t.Groups/t.Ranks, (t.GlobalBatch-1)/t.Groups+1)
@@ -220,48 +221,47 @@ func (p *Performer) Digest(at msg.Address) uint64 {
 // Engine returns the engine of the dense network.
 func (p *Performer) Engine() model.Engine { return p.engine }
 
-// Do performs one work item of a role. part is called for every bucket that
-// Backward finishes, in order.
-func (p *Performer) Do(at msg.Address, s *Store, w role.Work, part func(bucket int32)) (role.Result, error) {
+// Do performs one work item of a role on operands that s holds or will hold. part is
+// called for every bucket that Backward finishes, in order; a bucket may be fed from then on.
+func (p *Performer) Do(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
 	switch w.Kind {
 	case role.Read:
-		return p.read(s, w)
+		return p.read(s, w, o)
 	case role.Split:
-		return p.split(s, w)
+		return p.split(s, o)
 	case role.ReadRows:
-		return p.readRows(at, s, w)
+		return p.readRows(at, s, w, o)
 	case role.Pool:
-		return p.pool(s, w)
+		return p.pool(s, o)
 	case role.Forward:
-		return p.forward(s, w)
+		return p.forward(s, w, o)
 	case role.Backward:
-		return p.backward(s, w, part), nil
+		return p.backward(s, w, o, part), nil
 	case role.Merge:
-		return p.merge(s, w)
+		return p.merge(s, w, o)
 	case role.Apply:
-		return p.apply(at, s, w)
+		return p.apply(at, s, w, o)
 	case role.ApplyStep:
-		return p.applyStep(at, s, w)
+		return p.applyStep(at, s, w, o)
 	case role.DenseApply:
-		p.denseApply(w)
+		p.denseApply(s, w, o)
 		return role.Result{}, nil
 	case role.ReadDense:
-		return p.readDense(at.Index, s, w), nil
+		return p.readDense(at.Index, s, o), nil
 	case role.ApplyPush:
-		return role.Result{}, p.applyPush(at.Index, s, w)
+		return role.Result{}, p.applyPush(at.Index, s, o)
 	case role.Snapshot:
-		p.averaged.snapshot(w.Rank)
-		s.put(role.Products(w)[0], p.averaged.copies[w.Rank])
+		s.put(o.Makes[0], p.averaged.snapshot(w.Rank))
 		return role.Result{}, nil
 	case role.Average:
-		p.averaged.fold(w.Rank)
+		p.averaged.fold(w.Rank, get[[]float32](s, o.Reads[0]), get[[]float32](s, o.Reads[1]))
 		return role.Result{}, nil
 	}
 	return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)
 }
 
 // read cuts the global batch of a step into the parts of the ranks.
-func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
+func (p *Performer) read(s *Store, w role.Work, o role.Operands) (role.Result, error) {
 	b, err := p.source.Read(int(w.Step))
 	if err != nil {
 		return role.Result{}, err
@@ -280,13 +280,13 @@ func (p *Performer) read(s *Store, w role.Work) (role.Result, error) {
 		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))
 		r.SampleBytes = append(r.SampleBytes, unit.Bytes(4*(len(part.Dense)+len(part.Labels))))
 	}
-	s.put(role.Products(w)[0], all)
+	s.put(o.Makes[0], all)
 	return r, nil
 }
 
 // split resolves the ids of a batch to signs by PS.
-func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
-	ids := get[*IDs](s, role.Handle{Kind: role.BatchIDs, Rank: w.Rank, Step: w.Step})
+func (p *Performer) split(s *Store, o role.Operands) (role.Result, error) {
+	ids := get[*IDs](s, o.Reads[0])
 	part, err := ids.part(len(p.schema.Slots))
 	if err != nil {
 		return role.Result{}, err
@@ -304,7 +304,7 @@ func (p *Performer) split(s *Store, w role.Work) (role.Result, error) {
 		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
 		r.ValueBytes = append(r.ValueBytes, unit.Bytes(p.training.Wire.Size(len(own)*p.dim)))
 	}
-	s.put(role.Products(w)[0], routed)
+	s.put(o.Makes[0], routed)
 	return r, nil
 }
 
@@ -325,8 +325,8 @@ func (p *Performer) packedAway(values []float32) {
 }
 
 // readRows looks signs up on a PS.
-func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result, error) {
-	signs, err := get[compress.Signs](s, role.Handle{Kind: role.ShardSigns, Rank: w.Rank, Step: w.Step}).Unpack()
+func (p *Performer) readRows(at msg.Address, s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	signs, err := get[compress.Signs](s, o.Reads[0]).Unpack()
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -334,19 +334,19 @@ func (p *Performer) readRows(at msg.Address, s *Store, w role.Work) (role.Result
 	if err := p.shards[at.Index].read(batchName{w.Rank, w.Step}, signs, rows); err != nil {
 		return role.Result{}, p.advise(err)
 	}
-	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], rows)}, nil
+	return role.Result{Bytes: p.putValues(s, o.Makes[0], rows)}, nil
 }
 
 // pool gathers the rows of all PSs and pools them.
-func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
-	routed := get[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
+func (p *Performer) pool(s *Store, o role.Operands) (role.Result, error) {
+	routed := get[*resolved](s, o.Reads[0])
 	var rows []float32
 	for shard := range p.shards {
 		n := len(routed.Of(shard))
 		if n == 0 {
 			continue // it may not have been asked
 		}
-		answers := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Rank: w.Rank, Step: w.Step})
+		answers := get[[]compress.Values](s, o.Reads[1])
 		part, err := answers[shard].Unpack(n * p.dim)
 		if err != nil {
 			return role.Result{}, err
@@ -364,13 +364,13 @@ func (p *Performer) pool(s *Store, w role.Work) (role.Result, error) {
 	}
 	pooled := p.buffers.get(routed.Samples() * p.width)
 	routed.Pool(pooled, p.schema, rows, p.dim)
-	return role.Result{Bytes: p.putValues(s, role.Products(w)[0], pooled)}, nil
+	return role.Result{Bytes: p.putValues(s, o.Makes[0], pooled)}, nil
 }
 
 // merge turns gradients of pooled embeddings into row gradient sums by PS.
-func (p *Performer) merge(s *Store, w role.Work) (role.Result, error) {
-	routed := get[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: w.Rank, Step: w.Step})
-	packed := get[compress.Values](s, role.Handle{Kind: role.PooledGrads, Rank: w.Rank, Step: w.Step})
+func (p *Performer) merge(s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	routed := get[*resolved](s, o.Reads[0])
+	packed := get[compress.Values](s, o.Reads[1])
 	grads, err := packed.Unpack(routed.Samples() * p.width)
 	if err != nil {
 		return role.Result{}, err
@@ -385,18 +385,18 @@ func (p *Performer) merge(s *Store, w role.Work) (role.Result, error) {
 		}
 	}
 	p.packedAway(sums)
-	s.put(role.Products(w)[0], puts)
+	s.put(o.Makes[0], puts)
 	return role.Result{}, nil
 }
 
 // put returns a rank's put as its PS applies it.
-func (p *Performer) put(s *Store, rank, step int32) (route.Put, error) {
-	return get[*Put](s, role.Handle{Kind: role.ShardGrads, Rank: rank, Step: step}).unpack(int(rank), p.dim)
+func (p *Performer) put(s *Store, h role.Handle) (route.Put, error) {
+	return get[*Put](s, h).unpack(int(h.Rank), p.dim)
 }
 
 // apply gives the rows of one rank's put their optimizer steps.
-func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, error) {
-	put, err := p.put(s, w.Rank, w.Step)
+func (p *Performer) apply(at msg.Address, s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	put, err := p.put(s, o.Reads[0])
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -405,11 +405,11 @@ func (p *Performer) apply(at msg.Address, s *Store, w role.Work) (role.Result, e
 }
 
 // applyStep gives the rows of a step's puts their optimizer steps.
-func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work) (role.Result, error) {
-	puts := make([]route.Put, p.training.Ranks)
-	for r := range puts {
+func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	puts := make([]route.Put, len(o.Reads))
+	for i, h := range o.Reads {
 		var err error
-		if puts[r], err = p.put(s, int32(r), w.Step); err != nil {
+		if puts[i], err = p.put(s, h); err != nil {
 			return role.Result{}, err
 		}
 	}

@@ -152,7 +152,8 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 	}{{9, 8}, {0, 8 + 2}, {2, 8 + 2 + 6}} {
 		store.put(role.Handle{Kind: role.ShardGrads, Step: c.step},
 			&Put{Samples: 16, Signs: plain(1), Sums: compress.Pack(compress.FP32, []float32{-16, -16, -16})})
-		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16}, nil); err != nil {
+		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16},
+			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads, Step: c.step}}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if p.Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
@@ -250,7 +251,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 				t.Fatal(err)
 			}
 			store.put(role.Handle{Kind: role.ShardGrads}, &c.put)
-			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, nil)
+			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: %v", c.name, k, err)
 			}
@@ -263,7 +264,7 @@ func TestFullServerIsReported(t *testing.T) {
 	small.RowCapacity = 2
 	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
 	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
-	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, nil); !errors.Is(err, table.ErrFull) {
+	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
 	if err := mustNewSequential(t, small, newColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
@@ -297,7 +298,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestUnknownWorkIsRefused(t *testing.T) {
 	p := mustNew(t, training(1, 1), newColumns(16, 16))
-	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, nil); err == nil {
+	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, role.Operands{}, nil); err == nil {
 		t.Error("no error")
 	}
 }

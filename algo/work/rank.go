@@ -88,15 +88,15 @@ func (r *rank) backward(d *Dense, part *batch.Part, width int, done func(bucket 
 // finite reports whether a loss is neither NaN nor infinite.
 func finite(loss float64) bool { return !math.IsNaN(loss) && !math.IsInf(loss, 0) }
 
-func (p *Performer) forward(s *Store, w role.Work) (role.Result, error) {
-	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
-	packed := get[compress.Values](s, role.Handle{Kind: role.PooledRows, Rank: w.Rank, Step: w.Step})
+func (p *Performer) forward(s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	part := get[*batch.Part](s, o.Reads[0])
+	packed := get[compress.Values](s, o.Reads[1])
 	pooled, err := packed.Unpack(part.Samples * p.width)
 	if err != nil {
 		return role.Result{}, err
 	}
 	if p.served != nil {
-		pulled := get[[][]float32](s, role.Handle{Kind: role.PulledParams, Rank: w.Rank, Step: w.Step})
+		pulled := get[[][]float32](s, o.Reads[2])
 		if err := p.served.install(w.Rank, pulled); err != nil {
 			return role.Result{}, err
 		}
@@ -105,33 +105,42 @@ func (p *Performer) forward(s *Store, w role.Work) (role.Result, error) {
 	return role.Result{}, nil
 }
 
-func (p *Performer) backward(s *Store, w role.Work, done func(bucket int32)) role.Result {
+func (p *Performer) backward(s *Store, w role.Work, o role.Operands, done func(bucket int32)) role.Result {
 	r := p.ranks[w.Rank]
-	part := get[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: w.Rank, Step: w.Step})
+	part := get[*batch.Part](s, o.Reads[0])
+	s.put(o.Makes[1], r.grads[0]) // buckets may be fed before all are done
 	grads, allFinite := r.backward(p.replica(w.Rank), part, p.width, done)
-	dense := r.grads[0]
 	if p.served != nil {
-		dense = p.served.gradient(dense, w.Samples, r.passes)
+		s.put(o.Makes[1], p.served.gradient(r.grads[0], w.Samples, r.passes))
 	}
-	result := role.Result{NonFinite: !allFinite}
-	for _, h := range role.Products(w) {
-		if h.Kind == role.PooledGrads {
-			result.Bytes = p.putValues(s, h, grads)
-		} else {
-			s.put(h, dense)
-		}
-	}
-	return result
+	return role.Result{NonFinite: !allFinite, Bytes: p.putValues(s, o.Makes[0], grads)}
 }
 
 // denseApply performs a rank's optimizer step: of the replica that all share, or
 // of its own.
-func (p *Performer) denseApply(w role.Work) {
+func (p *Performer) denseApply(s *Store, w role.Work, o role.Operands) {
 	if p.averaged != nil {
-		p.averaged.step(p.ranks[w.Rank], w)
+		p.averaged.step(p.ranks[w.Rank], get[[]float32](s, o.Reads[0]), w)
 		return
 	}
 	p.dense.apply(int(w.Step), int(w.StepSamples))
+}
+
+// Feed notes what a rank hands to the all-reduce. What is summed will be under c.Sum once the bucket is reduced.
+func (p *Performer) Feed(s *Store, c role.Contribution) {
+	p.fed[c.Rank] = get[[]float32](s, c.Source)
+	if c.Bucket == 0 {
+		s.put(c.Sum, p.sum())
+	}
+}
+
+// sum returns where the sums of the all-reduces lie. A step, or averaging round, is
+// over before the next is fed, so that there is one.
+func (p *Performer) sum() []float32 {
+	if p.averaged != nil {
+		return p.averaged.sum
+	}
+	return p.dense.grads
 }
 
 // Reduce sums a bucket of dense gradients over the ranks, along the tree; where
@@ -141,12 +150,12 @@ func (p *Performer) denseApply(w role.Work) {
 func (p *Performer) Reduce(bucket int32) {
 	b := p.Layout().Buckets[bucket]
 	if p.averaged != nil {
-		p.averaged.reduce(p.averaged.part(bucket))
+		p.averaged.reduce(p.fed, p.averaged.part(bucket))
 		return
 	}
 	parts := make([][]float32, len(p.ranks))
-	for i, r := range p.ranks {
-		parts[i] = r.grads[0][b.Lo:b.Hi]
+	for i, fed := range p.fed {
+		parts[i] = fed[b.Lo:b.Hi]
 	}
 	collective.Tree(parts)
 	copy(p.dense.grads[b.Lo:b.Hi], parts[0])
@@ -174,11 +183,11 @@ type Collective interface {
 func (p *Performer) ReduceAcross(bucket int32, c Collective) error {
 	here := slices.IndexFunc(p.ranks, func(r *rank) bool { return r != nil })
 	if p.averaged != nil {
-		return p.averaged.reduceAcross(here, p.averaged.part(bucket), c)
+		return p.averaged.reduceAcross(p.fed[here], p.averaged.part(bucket), c)
 	}
 	r := p.ranks[here]
 	b := p.Layout().Buckets[bucket]
-	values := r.grads[0][b.Lo:b.Hi]
+	values := p.fed[here][b.Lo:b.Hi]
 	if err := c.Sum(values); err != nil {
 		return err
 	}

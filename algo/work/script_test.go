@@ -25,11 +25,12 @@ type script struct {
 	p      *Performer
 	stores map[msg.Address]*Store
 	step   int32
-	read   role.Result // of the step
+	read   role.Result   // of the step
+	fed    map[int32]int // by bucket: how often a rank has handed it over
 }
 
 func newScript(t *testing.T, training job.Training, source *columns) *script {
-	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}}
+	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}, fed: map[int32]int{}}
 	for _, a := range []msg.Address{dataLoader, embeddingWorker} {
 		s.stores[a] = NewStore()
 	}
@@ -45,6 +46,52 @@ func newScript(t *testing.T, training job.Training, source *columns) *script {
 func (s *script) ranks() int32   { return int32(s.p.training.Ranks) }
 func (s *script) servers() int32 { return int32(s.p.training.ParameterServers) }
 
+func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
+	return role.Handle{Kind: k, Rank: rank, Step: s.step}
+}
+
+// operands returns what work reads and makes.
+func (s *script) operands(w role.Work) role.Operands {
+	kinds := map[role.WorkKind][2][]role.HandleKind{
+		role.Split: {{role.BatchIDs}, {role.RoutedIDs}}, role.ReadRows: {{role.ShardSigns}, {role.ShardRows}},
+		role.Pool: {{role.RoutedIDs, role.ShardRows}, {role.PooledRows}}, role.Forward: {{role.BatchSamples, role.PooledRows}, nil},
+		role.Backward:   {{role.BatchSamples}, {role.PooledGrads, role.DenseGradients}},
+		role.Merge:      {{role.RoutedIDs, role.PooledGrads}, {role.ShardGrads}},
+		role.DenseApply: {{role.ReducedGradients}, nil}, role.Apply: {{role.ShardGrads}, nil}, role.Read: {nil, {role.GlobalBatch}},
+	}[w.Kind]
+	var o role.Operands
+	for _, k := range kinds[0] {
+		o.Reads = append(o.Reads, s.handle(k, w.Rank))
+	}
+	for _, k := range kinds[1] {
+		o.Makes = append(o.Makes, s.handle(k, w.Rank))
+	}
+	for rank := range s.ranks() {
+		if w.Kind == role.ApplyStep {
+			o.Reads = append(o.Reads, s.handle(role.ShardGrads, rank))
+		}
+	}
+	return o
+}
+
+// sent returns what the payload of a message is taken from, and kept what it becomes.
+func (s *script) sent(k msg.Kind, rank int32) role.Handle {
+	if k == msg.IDFeatures || k == msg.Samples {
+		return s.handle(role.GlobalBatch, event.NoRank)
+	}
+	return s.handle(map[msg.Kind]role.HandleKind{
+		msg.Lookup: role.RoutedIDs, msg.Rows: role.ShardRows, msg.Embeddings: role.PooledRows,
+		msg.PutGradients: role.PooledGrads, msg.Put: role.ShardGrads,
+	}[k], rank)
+}
+
+func (s *script) kept(k msg.Kind, rank int32) role.Handle {
+	return s.handle(map[msg.Kind]role.HandleKind{
+		msg.IDFeatures: role.BatchIDs, msg.Samples: role.BatchSamples, msg.Lookup: role.ShardSigns, msg.Rows: role.ShardRows,
+		msg.Embeddings: role.PooledRows, msg.PutGradients: role.PooledGrads, msg.Put: role.ShardGrads,
+	}[k], rank)
+}
+
 // do performs one work item of the step and feeds the buckets it finishes.
 func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 	s.t.Helper()
@@ -55,8 +102,10 @@ func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 			w.Samples = n
 		}
 	}
-	result, err := s.p.Do(at, s.stores[at], w, func(bucket int32) {
-		if rank == s.ranks()-1 { // every rank has fed this bucket
+	result, err := s.p.Do(at, s.stores[at], w, s.operands(w), func(bucket int32) {
+		s.p.Feed(s.stores[at], role.Contribution{Rank: rank, Step: s.step, Bucket: bucket,
+			Source: s.handle(role.DenseGradients, rank), Sum: s.handle(role.ReducedGradients, rank)})
+		if s.fed[bucket]++; s.fed[bucket]%int(s.ranks()) == 0 {
 			s.p.Reduce(bucket)
 		}
 	})
@@ -69,7 +118,7 @@ func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 // send passes the payload of a message on.
 func (s *script) send(k msg.Kind, from, to msg.Address, rank int32) {
 	m := msg.Message{Kind: k, From: from, To: to, Rank: rank, Step: s.step}
-	s.p.Keep(s.stores[to], m, s.p.Payload(s.stores[from], m))
+	s.p.Keep(s.stores[to], m, s.kept(k, rank), s.p.Payload(s.stores[from], m, s.sent(k, rank)))
 }
 
 // lookup takes the batch of a rank from its ids to its pooled embeddings.
@@ -136,7 +185,7 @@ func (s *script) release() {
 	of(dataLoader, event.NoRank, role.GlobalBatch)
 	for rank := range s.ranks() {
 		of(embeddingWorker, rank, role.BatchIDs, role.RoutedIDs, role.ShardRows, role.PooledRows, role.PooledGrads, role.ShardGrads)
-		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients)
+		of(nnWorker(rank), rank, role.BatchSamples, role.PooledRows, role.PooledGrads, role.DenseGradients, role.ReducedGradients)
 		for p := range s.servers() {
 			of(server(p), rank, role.ShardSigns, role.ShardRows, role.ShardGrads)
 		}

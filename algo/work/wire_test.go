@@ -42,7 +42,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 				same := func(k msg.Kind, from, to msg.Address, told unit.Bytes) {
 					t.Helper()
 					m := msg.Message{Kind: k, From: from, To: to, Rank: 1}
-					if got := sizeOf(t, s.p.Payload(s.stores[from], m)); got != told {
+					if got := sizeOf(t, s.p.Payload(s.stores[from], m, s.sent(m.Kind, m.Rank))); got != told {
 						t.Errorf("%v to %v: %d bytes, told %d", k, to, got, told)
 					}
 					s.send(k, from, to, 1)
@@ -99,7 +99,8 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.put(role.Handle{Kind: role.ShardGrads}, &Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
-		_, err := p.Do(server(0), store, role.Work{Kind: role.Apply, StepSamples: 16}, nil)
+		_, err := p.Do(server(0), store, role.Work{Kind: role.Apply, StepSamples: 16},
+			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.wire, err, c.want)
 		}
@@ -128,7 +129,7 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(rank)
 		s.stores[c.at].put(role.Handle{Kind: c.handle}, c.payload)
-		_, err := s.p.Do(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16}, nil)
+		_, err := s.p.Do(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16}, s.operands(role.Work{Kind: c.kind}), nil)
 		if err == nil || !strings.Contains(err.Error(), "compress: ") {
 			t.Errorf("%v: %v", c.kind, err)
 		}
@@ -171,12 +172,12 @@ func BenchmarkSplit(b *testing.B) {
 			}
 			for b.Loop() {
 				s := NewStore()
-				if _, err := p.read(s, role.Work{Kind: role.Read, Rank: event.NoRank}); err != nil {
+				if _, err := p.read(s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}); err != nil {
 					b.Fatal(err)
 				}
-				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures})
+				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures}, role.Handle{Kind: role.GlobalBatch})
 				s.put(role.Handle{Kind: role.BatchIDs}, ids)
-				if _, err := p.split(s, role.Work{Kind: role.Split}); err != nil {
+				if _, err := p.split(s, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -83,7 +83,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := work.NewStore()
-	read, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, nil)
+	read, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,10 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	for rank := range int32(j.Training.Ranks) {
 		ids += float64(read.IDBytes[rank])
 		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
-		p.Keep(store, m, p.Payload(store, m))
-		split, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank}, nil)
+		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank}, role.Handle{Kind: role.RoutedIDs, Rank: rank}
+		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}))
+		split, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
+			role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,11 @@ import (
 )
 
 // Send implements role.Driver.
-func (n *node) Send(m msg.Message) error {
+func (n *node) Send(m msg.Message, h role.Handle) error {
 	if err := n.credit.Sent(m); err != nil {
 		return err
 	}
-	payload := n.run.performer.Payload(n.store, m)
+	payload := n.run.performer.Payload(n.store, m, h)
 	if n.outbox != nil {
 		return n.outbox.send(m, payload)
 	}
@@ -20,27 +20,28 @@ func (n *node) Send(m msg.Message) error {
 }
 
 // Perform implements role.Driver.
-func (n *node) Perform(w role.Work) error {
+func (n *node) Perform(w role.Work, o role.Operands) error {
 	n.working++
-	n.lanes[w.Kind.Lane()].push(task{work: w, store: n.store, of: n.incarnation.Load()})
+	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, of: n.incarnation.Load()})
 	return nil
 }
 
 // Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
-func (n *node) Feed(_, step, index int32, _ unit.Bytes) error {
+func (n *node) Feed(c role.Contribution) error {
 	r := n.run
+	r.performer.Feed(n.store, c)
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
-	complete, err := r.fed.Feed(n.rank, step, index)
+	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
 	if complete {
-		r.buckets.push(bucket{step, index})
+		r.buckets.push(bucket{c.Step, c.Bucket})
 	}
 	return err
 }
 
 // Keep implements role.Driver.
-func (n *node) Keep(m msg.Message) error {
-	n.run.performer.Keep(n.store, m, n.payload)
+func (n *node) Keep(m msg.Message, h role.Handle) error {
+	n.run.performer.Keep(n.store, m, h, n.payload)
 	return nil
 }
 

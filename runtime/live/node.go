@@ -48,10 +48,11 @@ type delivery struct {
 // task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
 // numbers.
 type task struct {
-	work  role.Work
-	store *work.Store
-	of    uint32 // the incarnation that asked for the work
-	look  func() // nil for work
+	work     role.Work
+	operands role.Operands
+	store    *work.Store
+	of       uint32 // the incarnation that asked for the work
+	look     func() // nil for work
 }
 
 func newNode(r *run, state role.Role) *node {
@@ -217,7 +218,7 @@ func (n *node) do(t task) (role.Result, error) {
 	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.performer.Do(n.at, t.store, w, part) },
+	n.run.timed(func() { result, err = n.run.performer.Do(n.at, t.store, w, t.operands, part) },
 		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
 }

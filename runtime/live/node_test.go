@@ -67,7 +67,7 @@ func TestLeakIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader := r.node(msg.Address{Role: msg.DataLoader})
-	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, nil); err != nil {
+	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.checkLeaks(); !errors.Is(err, errLeak) || !strings.Contains(err.Error(), "data-loader 0, 1 handles") {

@@ -63,19 +63,19 @@ func (n *Numbers) Steps() int { return n.source.Steps() }
 func (n *Numbers) Samples(step int) int { return n.source.Samples(step) }
 
 // Do performs work of a role.
-func (n *Numbers) Do(at msg.Address, w role.Work) (role.Result, error) {
-	return n.performer.Do(at, n.store(at), w, func(int32) {})
+func (n *Numbers) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
+	return n.performer.Do(at, n.store(at), w, o, func(int32) {})
 }
 
 // Start has a goroutine perform work of a role, and returns a function that waits
 // for it.
-func (n *Numbers) Start(at msg.Address, w role.Work) (wait func() (role.Result, error)) {
+func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error)) {
 	var result role.Result
 	var err error
 	done := make(chan struct{})
 	store := n.store(at)
 	n.pool.queue <- func() {
-		result, err = n.performer.Do(at, store, w, func(int32) {})
+		result, err = n.performer.Do(at, store, w, o, func(int32) {})
 		close(done)
 	}
 	return func() (role.Result, error) {
@@ -85,10 +85,17 @@ func (n *Numbers) Start(at msg.Address, w role.Work) (wait func() (role.Result, 
 }
 
 // Payload returns the data of a message.
-func (n *Numbers) Payload(m msg.Message) any { return n.performer.Payload(n.store(m.From), m) }
+func (n *Numbers) Payload(m msg.Message, h role.Handle) any {
+	return n.performer.Payload(n.store(m.From), m, h)
+}
 
 // Keep has the receiver of a message hold its data.
-func (n *Numbers) Keep(m msg.Message, payload any) { n.performer.Keep(n.store(m.To), m, payload) }
+func (n *Numbers) Keep(m msg.Message, h role.Handle, payload any) {
+	n.performer.Keep(n.store(m.To), m, h, payload)
+}
+
+// Feed notes what a rank hands to the all-reduce.
+func (n *Numbers) Feed(at msg.Address, c role.Contribution) { n.performer.Feed(n.store(at), c) }
 
 // Release lets go of what a role holds.
 func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }

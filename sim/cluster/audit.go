@@ -34,19 +34,17 @@ func (a *audit) input(i int32, in *role.Input) error {
 		return fmt.Errorf("cluster: the clock goes back from %v to %v", a.now, now)
 	}
 	a.now = now
-	switch in.Kind {
-	case role.Received:
+	if in.Kind == role.Received {
 		a.credit[i].Received(in.Message)
-	case role.WorkDone:
-		for _, h := range role.Products(in.Work) {
-			a.holds(i, h)
-		}
 	}
 	return nil
 }
 
 // sends checks a message that a role sends.
-func (a *audit) sends(i int32, m msg.Message) error {
+func (a *audit) sends(i int32, m msg.Message, payload role.Handle) error {
+	if err := a.reads(i, payload); err != nil {
+		return err
+	}
 	if err := role.Admit(a.world.config, m); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -55,6 +53,16 @@ func (a *audit) sends(i int32, m msg.Message) error {
 
 // holds notes that a role holds a handle.
 func (a *audit) holds(i int32, h role.Handle) { a.held[i][h] = true }
+
+// reads checks that a role holds what it sends or has worked on.
+func (a *audit) reads(i int32, handles ...role.Handle) error {
+	for _, h := range handles {
+		if h.Kind != role.NoData && !a.held[i][h] {
+			return fmt.Errorf("cluster: %v reads %+v, which it does not hold", a.world.instances[i].at, h)
+		}
+	}
+	return nil
+}
 
 // releases checks that a role holds what it releases.
 func (a *audit) releases(i int32, h role.Handle) error {

@@ -54,15 +54,15 @@ func (w *world) step(i int32, in role.Input) {
 }
 
 // Send implements role.Driver.
-func (n *instance) Send(m msg.Message) error {
+func (n *instance) Send(m msg.Message, h role.Handle) error {
 	if n.audit != nil {
-		if err := n.audit.sends(n.index, m); err != nil {
+		if err := n.audit.sends(n.index, m, h); err != nil {
 			return err
 		}
 	}
 	var payload any
 	if n.numbers != nil {
-		payload = n.numbers.Payload(m)
+		payload = n.numbers.Payload(m, h)
 	}
 	if n.injector != nil {
 		n.transmit(m, payload)
@@ -73,9 +73,14 @@ func (n *instance) Send(m msg.Message) error {
 }
 
 // Perform implements role.Driver. Work of a lane is done one after the other.
-func (n *instance) Perform(work role.Work) error {
+func (n *instance) Perform(work role.Work, o role.Operands) error {
+	if n.audit != nil {
+		if err := n.audit.reads(n.index, o.Reads...); err != nil {
+			return err
+		}
+	}
 	lane := n.lanes.Of(work.Kind)
-	t := n.open(task{kind: working, role: n.index, of: n.incarnation, work: work})
+	t := n.open(task{kind: working, role: n.index, of: n.incarnation, work: work, operands: o})
 	lane.Push(t)
 	if lane.Len() == 1 {
 		n.proceed(t)
@@ -84,21 +89,27 @@ func (n *instance) Perform(work role.Work) error {
 }
 
 // Feed implements role.Driver.
-func (n *instance) Feed(rank, step, bucket int32, bytes unit.Bytes) error {
-	complete, err := n.barrier.Feed(int(rank), step, bucket)
+func (n *instance) Feed(c role.Contribution) error {
+	if n.audit != nil {
+		n.audit.holds(n.index, c.Sum)
+	}
+	if n.numbers != nil {
+		n.numbers.Feed(n.at, c)
+	}
+	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if complete {
-		n.startReduction(step, bucket, bytes)
+		n.startReduction(c.Step, c.Bucket, c.Bytes)
 	}
 	return err
 }
 
 // Keep implements role.Driver.
-func (n *instance) Keep(m msg.Message) error {
+func (n *instance) Keep(m msg.Message, h role.Handle) error {
 	if n.audit != nil {
-		n.audit.holds(n.index, role.PayloadHandle(m))
+		n.audit.holds(n.index, h)
 	}
 	if n.numbers != nil {
-		n.numbers.Keep(m, n.handed)
+		n.numbers.Keep(m, h, n.handed)
 	}
 	return nil
 }

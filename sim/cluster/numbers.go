@@ -27,14 +27,16 @@ type Numbers interface {
 	Steps() int
 	Samples(step int) int
 	// Do performs work of a role on what the role holds.
-	Do(at msg.Address, w role.Work) (role.Result, error)
+	Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error)
 	// Start is Do at any time from now on. wait returns when it is done, and may be
 	// called more than once.
-	Start(at msg.Address, w role.Work) (wait func() (role.Result, error))
-	// Payload returns the data of a message out of what its sender holds.
-	Payload(m msg.Message) any
-	// Keep has the receiver of a message hold the data.
-	Keep(m msg.Message, payload any)
+	Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error))
+	// Payload returns the data of a message out of what its sender holds as h.
+	Payload(m msg.Message, h role.Handle) any
+	// Keep has the receiver of a message hold the data as h.
+	Keep(m msg.Message, h role.Handle, payload any)
+	// Feed notes what a rank hands to the all-reduce.
+	Feed(at msg.Address, c role.Contribution)
 	// Release lets go of what a role holds, exactly once.
 	Release(at msg.Address, h role.Handle)
 	// Crash lets go of all that a role holds. Work of the role that is under way is not waited for, and what it
@@ -60,16 +62,16 @@ func copies(k role.WorkKind) bool {
 
 // startNumbers begins the numbers of work at the start of its service.
 func (w *world) startNumbers(t *task) {
-	n, at, k := w.numbers, w.instances[t.role].at, t.work
+	n, at, k, o := w.numbers, w.instances[t.role].at, t.work, t.operands
 	switch {
 	case n == nil:
 	case updates(k.Kind):
-		t.numbers = func() (role.Result, error) { return n.Do(at, k) }
+		t.numbers = func() (role.Result, error) { return n.Do(at, k, o) }
 	case copies(k.Kind):
-		r, err := n.Do(at, k)
+		r, err := n.Do(at, k, o)
 		t.numbers = func() (role.Result, error) { return r, err }
 	default:
-		t.numbers = n.Start(at, k)
+		t.numbers = n.Start(at, k, o)
 	}
 }
 

@@ -82,12 +82,12 @@ func (s *serial) store(at msg.Address) *work.Store {
 	return s.stores[at]
 }
 
-func (s *serial) Do(at msg.Address, w role.Work) (role.Result, error) {
+func (s *serial) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
 	s.did(at, w)
-	return s.Performer.Do(at, s.store(at), w, func(int32) {})
+	return s.Performer.Do(at, s.store(at), w, o, func(int32) {})
 }
 
-func (s *serial) Start(at msg.Address, w role.Work) func() (role.Result, error) {
+func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (role.Result, error) {
 	if updates(w.Kind) || w.Kind == role.ReadRows || w.Kind == role.ReadDense || w.Kind == role.Snapshot {
 		panic(fmt.Sprintf("%v: %v was left to run at any time", at, w.Kind))
 	}
@@ -96,7 +96,7 @@ func (s *serial) Start(at msg.Address, w role.Work) func() (role.Result, error) 
 	done := false
 	wait := func() (role.Result, error) {
 		if !done {
-			r, err = s.Performer.Do(at, s.store(at), w, func(int32) {})
+			r, err = s.Performer.Do(at, s.store(at), w, o, func(int32) {})
 			done = true
 		}
 		return r, err
@@ -107,11 +107,16 @@ func (s *serial) Start(at msg.Address, w role.Work) func() (role.Result, error) 
 	return wait
 }
 
-func (s *serial) Payload(m msg.Message) any             { return s.Performer.Payload(s.store(m.From), m) }
-func (s *serial) Keep(m msg.Message, payload any)       { s.Performer.Keep(s.store(m.To), m, payload) }
-func (s *serial) Release(at msg.Address, h role.Handle) { s.store(at).Release(h) }
-func (s *serial) Crash(at msg.Address)                  { delete(s.stores, at) }
-func (s *serial) Reduce(_, bucket int32)                { s.Performer.Reduce(bucket) }
+func (s *serial) Payload(m msg.Message, h role.Handle) any {
+	return s.Performer.Payload(s.store(m.From), m, h)
+}
+func (s *serial) Keep(m msg.Message, h role.Handle, payload any) {
+	s.Performer.Keep(s.store(m.To), m, h, payload)
+}
+func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Performer.Feed(s.store(at), c) }
+func (s *serial) Release(at msg.Address, h role.Handle)    { s.store(at).Release(h) }
+func (s *serial) Crash(at msg.Address)                     { delete(s.stores, at) }
+func (s *serial) Reduce(_, bucket int32)                   { s.Performer.Reduce(bucket) }
 
 // bits are fingerprints of all that a run has trained.
 type bits struct {

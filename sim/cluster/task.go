@@ -15,24 +15,25 @@ import (
 // goes through stages; a stage has parts that run at once, and ends with the
 // last of them.
 type task struct {
-	kind    taskKind
-	stage   int32
-	parts   int8      // of the stage, under way
-	role    int32     // the sender, the worker, or −1
-	to      int32     // the receiver
-	many    int32     // like messages that the message stands for
-	since   unit.Tick // when the message enters its sender's cores
-	of      uint32    // the incarnation whose work it is
-	lost    bool      // the message never arrives
-	total   unit.Tick // kernels of a backward pass, all buckets
-	spent   unit.Tick // … of the buckets so far
-	message msg.Message
-	work    role.Work
-	bucket  int32
-	bytes   unit.Bytes // of the bucket
-	left    unit.Tick  // core time that its turns so far have left
-	payload any        // of the message, where there are numbers
-	numbers func() (role.Result, error)
+	kind     taskKind
+	stage    int32
+	parts    int8      // of the stage, under way
+	role     int32     // the sender, the worker, or −1
+	to       int32     // the receiver
+	many     int32     // like messages that the message stands for
+	since    unit.Tick // when the message enters its sender's cores
+	of       uint32    // the incarnation whose work it is
+	lost     bool      // the message never arrives
+	total    unit.Tick // kernels of a backward pass, all buckets
+	spent    unit.Tick // … of the buckets so far
+	message  msg.Message
+	work     role.Work
+	operands role.Operands
+	bucket   int32
+	bytes    unit.Bytes // of the bucket
+	left     unit.Tick  // core time that its turns so far have left
+	payload  any        // of the message, where there are numbers
+	numbers  func() (role.Result, error)
 }
 
 type taskKind uint8

@@ -106,7 +106,7 @@ func (w *world) compute(i int32, takes unit.Tick) {
 // lane, unless the role has crashed since.
 func (w *world) complete(i int32) {
 	t := &w.tasks[i]
-	r, work := t.role, t.work
+	r, work, makes := t.role, t.work, t.operands.Makes
 	if t.of != w.instances[r].incarnation {
 		w.close(i)
 		return
@@ -121,6 +121,11 @@ func (w *world) complete(i int32) {
 	in := role.Input{Kind: role.WorkDone, Work: work, Result: result}
 	if err != nil {
 		in = role.Input{Kind: role.WorkFailed, Work: work, Reason: err}
+	}
+	if w.audit != nil {
+		for _, h := range makes {
+			w.audit.holds(r, h)
+		}
 	}
 	w.step(r, in)
 }
