@@ -57,13 +57,13 @@ func groupSizes(t rapid.TB, samples, groups, ranks int) []int {
 func TestCutIsEvenAndIndependentOfRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.IntRange(0, 50).Draw(t, "samples")
-		groups := 1 << rapid.IntRange(0, 4).Draw(t, "levels")
-		var alone []int
-		for ranks := 1; ranks <= groups; ranks *= 2 {
-			sizes := groupSizes(t, samples, groups, ranks)
-			if ranks == 1 {
-				alone = sizes
+		groups := rapid.IntRange(1, 24).Draw(t, "groups")
+		alone := groupSizes(t, samples, groups, 1)
+		for ranks := 2; ranks <= groups; ranks++ {
+			if groups%ranks != 0 {
+				continue
 			}
+			sizes := groupSizes(t, samples, groups, ranks)
 			for g, size := range sizes {
 				if size != alone[g] || size < samples/groups || size > (samples+groups-1)/groups {
 					t.Fatalf("%d ranks: group sizes %v; one rank %v", ranks, sizes, alone)

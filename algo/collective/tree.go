@@ -6,46 +6,61 @@
 // neighbouring groups sums its subtree; the ranks' sums are leaves of the rest
 // of the tree. So the result has the same bits for every number of ranks that
 // divides V.
+//
+// Any other number of leaves is summed along the tree over the next power of two,
+// whose last leaves are absent: processes that own 2ᵏ neighbouring leaves each, the
+// last one perhaps fewer, still own a branch each.
 package collective
 
 import (
 	"fmt"
+	"math/bits"
 
 	"tandem/algo/kernel"
 )
 
 // Tree adds bufs[1:] to bufs[0] along the binary tree over their positions:
 // neighbours first, then pairs of neighbours, and so on. The other buffers
-// are scratch afterwards.
+// are scratch afterwards. A buffer without a neighbour moves up as it is.
 //
-//	Tree(a b c d) = (a+b) + (c+d)
+//	Tree(a b c d)     = (a+b) + (c+d)
+//	Tree(a b c d e f) = ((a+b) + (c+d)) + (e+f)
 //
-// It panics if the number of buffers is not a power of two or their lengths
-// differ. Cost: len(bufs)−1 additions an element; no allocation.
+// It panics if there are no buffers or their lengths differ. Cost: len(bufs)−1
+// additions an element; no allocation.
 func Tree(bufs [][]float32) {
 	n := len(bufs)
-	if n == 0 || n&(n-1) != 0 {
-		panic(fmt.Sprintf("collective: %d buffers, want a power of two", n))
+	if n == 0 {
+		panic("collective: no buffers")
 	}
 	for _, b := range bufs {
 		mustBeAsLong(bufs[0], b)
 	}
 	// Three levels of the tree at a time, where it has them: one pass over eight
 	// buffers moves half of what seven additions would.
-	for stride := 1; stride < n; {
-		fan := min(n/stride, 8)
-		for i := 0; i < n; i += fan * stride {
-			at := func(k int) []float32 { return bufs[i+k*stride] }
-			switch fan {
-			case 2:
-				kernel.Add(at(0), at(1))
-			case 4:
-				kernel.AddFour(at(0), at(1), at(2), at(3))
-			default:
-				kernel.AddEight(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))
+	for stride := 1; stride < n; stride *= 8 {
+		for i := 0; i < n; i += 8 * stride {
+			branch(bufs[i:min(i+8*stride, n)], stride)
+		}
+	}
+}
+
+// branch adds up to eight sums, stride buffers apart, along their tree.
+func branch(bufs [][]float32, stride int) {
+	at := func(k int) []float32 { return bufs[k*stride] }
+	switch n := (len(bufs)-1)/stride + 1; n {
+	case 2:
+		kernel.Add(at(0), at(1))
+	case 4:
+		kernel.AddFour(at(0), at(1), at(2), at(3))
+	case 8:
+		kernel.AddEight(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))
+	default:
+		for span := 1; span < n; span *= 2 {
+			for k := 0; k+span < n; k += 2 * span {
+				kernel.Add(at(k), at(k+span))
 			}
 		}
-		stride *= fan
 	}
 }
 
@@ -59,20 +74,17 @@ type Leaf struct {
 // over, as if the tree had no branch there. The sum is left in, and returned
 // as, the values of the first leaf; the others' are scratch afterwards.
 //
-// It panics if there are no leaves, if their lengths differ, or unless size is
-// a power of two and the indices ascend within [0, size). Cost: len(leaves)−1
-// additions an element; no allocation.
+// It panics if there are no leaves, if their lengths differ, or unless the
+// indices ascend within [0, size). Cost: len(leaves)−1 additions an element; no
+// allocation.
 func SparseTree(leaves []Leaf, size int) []float32 {
 	mustBeLeaves(leaves, size)
-	return sparse(leaves, 0, size)
+	return sparse(leaves, 0, 1<<bits.Len(uint(size-1)))
 }
 
 func mustBeLeaves(leaves []Leaf, size int) {
 	if len(leaves) == 0 {
 		panic("collective: no leaves")
-	}
-	if size < 1 || size&(size-1) != 0 {
-		panic(fmt.Sprintf("collective: tree over %d positions, want a power of two", size))
 	}
 	before := -1
 	for _, leaf := range leaves {

@@ -11,7 +11,7 @@ import (
 // being summed gives the bits of the tree over all groups.
 func TestRanksDoNotChangeTheSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		groups := drawLeaves(t, false)
+		groups := drawLeaves(t, powerOfTwo(t), false)
 		want := referenceTree(groups)
 		for ranks := 1; ranks <= len(groups); ranks *= 2 {
 			bufs := cloneAll(groups)
@@ -31,7 +31,7 @@ func TestRanksDoNotChangeTheSum(t *testing.T) {
 // absent itself.
 func TestRanksDoNotChangeTheSparseSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		groups := drawLeaves(t, true)
+		groups := drawLeaves(t, powerOfTwo(t), true)
 		want := referenceTree(groups)
 		for ranks := 1; ranks <= len(groups); ranks *= 2 {
 			own := len(groups) / ranks
@@ -43,5 +43,21 @@ func TestRanksDoNotChangeTheSparseSum(t *testing.T) {
 			}
 			mustBeSameBits(t, SparseTree(sums, ranks), want)
 		}
+	})
+}
+
+// The same for any number of ranks with 2ᵏ groups each: each rank owns a branch.
+func TestAnyNumberOfRanksOwnsBranches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		own, ranks := powerOfTwo(t), rapid.IntRange(1, 25).Draw(t, "ranks")
+		groups := drawLeaves(t, own*ranks, false)
+		bufs := cloneAll(groups)
+		var sums [][]float32
+		for rank := range ranks {
+			Tree(bufs[rank*own : (rank+1)*own])
+			sums = append(sums, bufs[rank*own])
+		}
+		Tree(sums)
+		mustBeSameBits(t, sums[0], referenceTree(groups))
 	})
 }

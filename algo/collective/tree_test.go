@@ -11,7 +11,11 @@ import (
 
 // referenceTree is the definition of the sum: the sum of the left half plus the
 // sum of the right half. A nil leaf is absent, and so is a half without leaves.
+// Behind the last leaf, as many are absent as the next power of two takes.
 func referenceTree(leaves [][]float32) []float32 {
+	for len(leaves)&(len(leaves)-1) != 0 {
+		leaves = append(leaves[:len(leaves):len(leaves)], nil)
+	}
 	if len(leaves) == 1 {
 		return slices.Clone(leaves[0])
 	}
@@ -29,10 +33,11 @@ func referenceTree(leaves [][]float32) []float32 {
 	return left
 }
 
-// drawLeaves draws 1 to 32 buffers of one length, of values whose sums round.
-// If some may be absent, those are nil, but never all of them.
-func drawLeaves(t *rapid.T, mayBeAbsent bool) [][]float32 {
-	leaves := make([][]float32, 1<<rapid.IntRange(0, 5).Draw(t, "levels"))
+// drawLeaves draws buffers of one length, of values whose sums round, one for
+// each of a number of positions. If some may be absent, those are nil, but never
+// all of them.
+func drawLeaves(t *rapid.T, positions int, mayBeAbsent bool) [][]float32 {
+	leaves := make([][]float32, positions)
 	length := rapid.IntRange(0, 3).Draw(t, "length")
 	present := rapid.IntRange(0, len(leaves)-1).Draw(t, "present")
 	for i := range leaves {
@@ -46,6 +51,10 @@ func drawLeaves(t *rapid.T, mayBeAbsent bool) [][]float32 {
 	}
 	return leaves
 }
+
+// anyNumber draws a number of leaves, a powerOfTwo one of those.
+func anyNumber(t *rapid.T) int  { return rapid.IntRange(1, 140).Draw(t, "leaves") }
+func powerOfTwo(t *rapid.T) int { return 1 << rapid.IntRange(0, 5).Draw(t, "levels") }
 
 func cloneAll(bufs [][]float32) [][]float32 {
 	clone := make([][]float32, len(bufs))
@@ -74,6 +83,15 @@ func mustBeSameBits(t rapid.TB, got, want []float32) {
 	}
 }
 
+// Behind six leaves two are absent, so the last two meet the first four as one.
+// From left to right the sum would be 2²⁴: 2²⁴+1 rounds to 2²⁴, 2²⁴+2 is exact.
+func TestTreeOfSixIsThatOfEightWithoutTheLast(t *testing.T) {
+	const big = 1 << 24
+	bufs := [][]float32{{big}, {0}, {0}, {0}, {1}, {1}}
+	Tree(bufs)
+	mustBeSameBits(t, bufs[0], []float32{big + 2})
+}
+
 // Rounding tells orders of addition apart: 2²⁴+1 is 2²⁴ in float32, 2²⁴+2 is
 // exact. From left to right the sum would be 2²⁴.
 func TestTreeAddsNeighboursFirst(t *testing.T) {
@@ -85,7 +103,7 @@ func TestTreeAddsNeighboursFirst(t *testing.T) {
 
 func TestTreeIsItsRecursiveDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bufs := drawLeaves(t, false)
+		bufs := drawLeaves(t, anyNumber(t), false)
 		want := referenceTree(bufs)
 		Tree(bufs)
 		mustBeSameBits(t, bufs[0], want)
@@ -94,7 +112,7 @@ func TestTreeIsItsRecursiveDefinition(t *testing.T) {
 
 func TestSparseTreeOfAllLeavesIsTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bufs := drawLeaves(t, false)
+		bufs := drawLeaves(t, anyNumber(t), false)
 		sparse := SparseTree(present(bufs), len(bufs))
 		Tree(bufs)
 		mustBeSameBits(t, sparse, bufs[0])
@@ -103,7 +121,7 @@ func TestSparseTreeOfAllLeavesIsTree(t *testing.T) {
 
 func TestSparseTreePassesAbsentBranchesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bufs := drawLeaves(t, true)
+		bufs := drawLeaves(t, anyNumber(t), true)
 		leaves := present(bufs)
 		got := SparseTree(leaves, len(bufs))
 		mustBeSameBits(t, got, referenceTree(bufs))
@@ -123,11 +141,11 @@ func TestPanics(t *testing.T) {
 		want string
 		call func()
 	}{
-		{"collective: 0 buffers, want a power of two", func() { Tree(nil) }},
-		{"collective: 3 buffers, want a power of two", func() { Tree(make([][]float32, 3)) }},
+		{"collective: no buffers", func() { Tree(nil) }},
 		{"collective: 1 values added to 2", func() { Tree([][]float32{{1, 2}, {1}}) }},
 		{"collective: no leaves", func() { SparseTree(nil, 4) }},
-		{"collective: tree over 6 positions, want a power of two", func() { SparseTree(one(1), 6) }},
+		{"collective: leaf 5 after 1, want ascending in [0, 5)", func() { SparseTree(one(1, 5), 5) }},
+		{"collective: leaf 0 after -1, want ascending in [0, 0)", func() { SparseTree(one(0), 0) }},
 		{"collective: leaf 4 after -1, want ascending in [0, 4)", func() { SparseTree(one(4), 4) }},
 		{"collective: leaf -1 after -1, want ascending in [0, 4)", func() { SparseTree(one(-1), 4) }},
 		{"collective: leaf 2 after 2, want ascending in [0, 4)", func() { SparseTree(one(2, 2), 4) }},
@@ -154,7 +172,7 @@ func TestTreesAllocateNothing(t *testing.T) {
 }
 
 func TestTreeDoesNotAllocate(t *testing.T) {
-	for _, n := range []int{1, 2, 4, 8, 16, 32} {
+	for _, n := range []int{1, 2, 3, 4, 6, 8, 16, 23, 32, 100} {
 		bufs := make([][]float32, n)
 		for i := range bufs {
 			bufs[i] = make([]float32, 1000)

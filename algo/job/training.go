@@ -88,8 +88,9 @@ type Training struct {
 	// of the data drawn anew, so that no more than these need be in memory; 0: all
 	// rows. It needs Shuffle.
 	ShuffleWindow int `yaml:"shuffle-window"`
-	// Groups is V, the number of groups that a global batch is cut into; a
-	// power of two that Ranks divides. Equal V gives equal bits in sync mode.
+	// Groups is V, the number of groups that a global batch is cut into; a power
+	// of two. Equal V gives equal bits in sync mode, whose ranks must divide V.
+	// With ranks that do not, other modes cut into another number: TotalGroups.
 	Groups int `yaml:"groups"`
 
 	Ranks            int `yaml:"ranks"`             // NN workers
@@ -238,15 +239,15 @@ func (t *Training) Validate() error {
 	switch {
 	case t.Groups&(t.Groups-1) != 0:
 		return fmt.Errorf("groups = %d; want a power of two", t.Groups)
-	case t.Groups%t.Ranks != 0:
-		return fmt.Errorf("ranks = %d do not divide groups = %d; choose ranks from the powers of two up to %d, or more groups",
-			t.Ranks, t.Groups, t.Groups)
 	case t.GlobalBatch < t.Ranks:
 		return fmt.Errorf("global-batch = %d leaves some of %d ranks without a sample", t.GlobalBatch, t.Ranks)
 	case t.ShuffleWindow > 0 && !t.Shuffle:
 		return fmt.Errorf("shuffle-window = %d needs shuffle: true", t.ShuffleWindow)
 	case t.RowEviction == SecondChance && t.RowCapacity == 0 && t.RowMemory == 0:
 		return fmt.Errorf("row-eviction = %s needs a limit: set row-memory or row-capacity", t.RowEviction)
+	}
+	if err := t.validateGroups(); err != nil {
+		return err
 	}
 	if err := t.validateDepth(); err != nil {
 		return err

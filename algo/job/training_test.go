@@ -42,7 +42,15 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Epochs = 0 }, "epochs = 0; want 1 to 1000000"},
 		{func(t *job.Training) { t.Prefetch = 1 << 31 }, "prefetch = 2147483648; want 0 to 65536"},
 		{func(t *job.Training) { t.Groups = 12 }, "groups = 12; want a power of two"},
-		{func(t *job.Training) { t.Ranks = 3 }, "ranks = 3 do not divide groups = 8"},
+		{func(t *job.Training) { t.Ranks = 3 }, ""},
+		{func(t *job.Training) { t.Mode, t.Ranks = job.Sequential, 3 }, ""},
+		{func(t *job.Training) { t.Mode, t.Ranks = job.Sync, 8 }, ""},
+		{func(t *job.Training) { t.Mode, t.Ranks = job.Sync, 3 },
+			"ranks = 3 do not divide groups = 8: sync promises the bits of sequential training for any ranks," +
+				" so all sum along one binary tree over the groups, of which each rank owns a branch;" +
+				" choose ranks from the powers of two up to 8, or another mode"},
+		{func(t *job.Training) { t.Mode, t.Ranks = job.Sync, 16 },
+			"; choose ranks from the powers of two up to 8, groups = 16, or another mode"},
 		{func(t *job.Training) { t.GlobalBatch = 3 }, "global-batch = 3 leaves some of 4 ranks without a sample"},
 		{func(t *job.Training) { t.ShuffleWindow = -1 },
 			"shuffle-window = -1; want 0 to 2147483647; 0 is all rows"},

@@ -32,6 +32,9 @@ func (AsyncAverage) EveryServer() bool { return false }
 // InStep implements Rule.
 func (AsyncAverage) InStep() bool { return false }
 
+// Exact implements Rule.
+func (AsyncAverage) Exact() bool { return false }
+
 // Dense implements Rule.
 func (a AsyncAverage) Dense() DenseSync { return DenseSync{Kind: Averaged, Every: int32(a.Every)} }
 

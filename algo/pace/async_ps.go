@@ -48,6 +48,9 @@ func (AsyncPS) EveryServer() bool { return false }
 // InStep implements Rule.
 func (AsyncPS) InStep() bool { return false }
 
+// Exact implements Rule.
+func (AsyncPS) Exact() bool { return false }
+
 // Dense implements Rule.
 func (AsyncPS) Dense() DenseSync { return DenseSync{Kind: Served} }
 

@@ -48,6 +48,9 @@ func (Hybrid) EveryServer() bool { return false }
 // InStep implements Rule.
 func (Hybrid) InStep() bool { return false }
 
+// Exact implements Rule.
+func (Hybrid) Exact() bool { return false }
+
 // Dense implements Rule.
 func (Hybrid) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
 

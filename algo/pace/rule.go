@@ -26,6 +26,9 @@ type Rule interface {
 	// a step, in rank order, only after it has closed the step before, and
 	// closes a step when it has the puts of every rank.
 	InStep() bool
+	// Exact reports whether a run has the values of sequential training, bit for
+	// bit. Its ranks must divide the groups of a global batch: see job.Training.
+	Exact() bool
 	// Dense says how the replicas of the dense network are kept together.
 	Dense() DenseSync
 	// OverlapSync reports whether a bucket of dense gradients is reduced (DS)

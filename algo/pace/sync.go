@@ -49,6 +49,9 @@ func (Sync) EveryServer() bool { return true }
 // InStep implements Rule.
 func (Sync) InStep() bool { return true }
 
+// Exact implements Rule.
+func (Sync) Exact() bool { return true }
+
 // Dense implements Rule.
 func (Sync) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
 

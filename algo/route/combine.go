@@ -42,8 +42,8 @@ const scaleBlock = 4096
 // division by the step's samples; if byRank, each rank's sums are divided by
 // its own samples first.
 //
-// The signs come in order of first occurrence. It panics unless the number of
-// puts is a power of two and their ranks count up from 0. Puts do not change.
+// The signs come in order of first occurrence. It panics unless there are puts
+// and their ranks count up from 0. Puts do not change.
 // Cost: one hash table operation and one row added a (row, rank).
 func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, grads []float32) {
 	for rank, p := range puts {
@@ -51,11 +51,10 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 			panic(fmt.Sprintf("route: put %d is of rank %d, want rank order", rank, p.Rank))
 		}
 	}
-	n := len(puts)
-	if n == 0 || n&(n-1) != 0 {
-		panic(fmt.Sprintf("route: %d puts, want a power of two", n))
-	}
-	if n == 1 {
+	switch len(puts) {
+	case 0:
+		panic("route: no puts")
+	case 1:
 		return puts[0].Signs, puts[0].Scale(nil, stepSamples, byRank)
 	}
 	signs, grads = combine(puts, dim, byRank)

@@ -20,6 +20,7 @@ func (g greedy) MayIssue(outstanding int) bool { return outstanding <= g.Stalene
 type hasty struct{ pace.Sync }
 
 func (hasty) InStep() bool { return false }
+func (hasty) Exact() bool  { return false }
 
 // mutant is a role with a planted bug: edit changes what the role is told or
 // asks for.

@@ -56,7 +56,7 @@ func (p *Performer) checkSamples(m msg.Message) error {
 
 // share returns how many samples of a message's step its rank has, by the rule of batch.Cut.
 func (p *Performer) share(m msg.Message) int {
-	groups, own, n := p.training.Groups, p.training.Groups/p.training.Ranks, int(m.StepSamples)
+	groups, own, n := p.training.TotalGroups(), p.training.GroupsPerRank(), int(m.StepSamples)
 	first := int(m.Rank) * own
 	return (first+own)*n/groups - first*n/groups
 }
@@ -103,7 +103,7 @@ func (p *Performer) checkContent(m msg.Message, payload any) (unit.Bytes, error)
 
 // checkGroups checks how a part is cut into groups.
 func (p *Performer) checkGroups(m msg.Message, samples, firstGroup int, bounds []int) error {
-	groups, own, n := p.training.Groups, p.training.Groups/p.training.Ranks, int(m.StepSamples)
+	groups, own, n := p.training.TotalGroups(), p.training.GroupsPerRank(), int(m.StepSamples)
 	first := int(m.Rank) * own
 	switch {
 	case samples != int(m.Samples):
@@ -262,7 +262,7 @@ func (p *Performer) checkShard(m msg.Message, values []float32) error {
 	}
 	server, statistics := int(m.From.Index), p.engine.Layout().Running
 	if m.Kind == msg.Push {
-		server, statistics = int(m.To.Index), p.training.Groups/p.training.Ranks*p.engine.Layout().Stats
+		server, statistics = int(m.To.Index), p.training.GroupsPerRank()*p.engine.Layout().Stats
 	}
 	if server < 0 || server >= len(p.served.shards) {
 		return fmt.Errorf("server: %d, want 0 to %d", server, len(p.served.shards)-1)
@@ -293,10 +293,10 @@ func (p *Performer) FrameMax(m msg.Message) unit.Bytes {
 		most = 4 * samples * unit.Bytes(p.width)
 	case msg.Params, msg.Push:
 		layout := p.engine.Layout()
-		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+p.training.Groups*layout.Stats))
+		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+p.training.TotalGroups()*layout.Stats))
 	}
 	// What roles count does not include lengths, bounds, and zeros behind arrays.
-	overhead := frameOverhead + 32*slots + 8*unit.Bytes(p.training.Groups)
+	overhead := frameOverhead + 32*slots + 8*unit.Bytes(p.training.TotalGroups())
 	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
 }
 

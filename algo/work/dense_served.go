@@ -124,7 +124,7 @@ func (d *servedDense) part(push []float32, server int32) []float32 {
 
 // apply gives a shard the optimizer step of one push.
 func (d *servedDense) apply(server int32, values []float32) error {
-	groups := d.training.Groups / d.training.Ranks
+	groups := d.training.GroupsPerRank()
 	if err := d.check(values, int(server), groups*d.engine.Layout().Stats); err != nil {
 		return err
 	}

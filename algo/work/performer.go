@@ -86,7 +86,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 	p.ranks, p.fed = make([]*rank, t.Ranks), make([][]float32, t.Ranks)
 	for i := range p.ranks {
 		if here(msg.Address{Role: msg.NNWorker, Index: int32(i)}) {
-			p.ranks[i] = newRank(engine, t.Groups/t.Ranks, (t.GlobalBatch-1)/t.Groups+1)
+			p.ranks[i] = newRank(engine, t.GroupsPerRank(), (t.GlobalBatch-1)/t.TotalGroups()+1)
 		}
 	}
 	return p, nil
@@ -269,7 +269,7 @@ func (p *Performer) read(s *Store, w role.Work, o role.Operands) (role.Result, e
 	if b.Samples < 1 {
 		return role.Result{}, errors.New("the batch is empty")
 	}
-	parts := batch.Cut(b, p.training.Groups, p.training.Ranks)
+	parts := batch.Cut(b, p.training.TotalGroups(), p.training.Ranks)
 	all := &dealt{parts: parts}
 	var r role.Result
 	for i := range parts {

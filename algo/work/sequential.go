@@ -29,7 +29,7 @@ type Sequential struct {
 
 // NewSequential returns the reference on a machine before its first step. The training's
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
-// them.
+// them, and to the order of sums where they do not divide its groups.
 func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential, error) {
 	engine, err := NewEngine(&t, source.Schema(), m)
 	if err != nil {
@@ -44,7 +44,7 @@ func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential,
 		return nil, err
 	}
 	dense.crew = kernel.CrewOf(m.Products)
-	all := newRank(engine, t.Groups, (t.GlobalBatch-1)/t.Groups+1)
+	all := newRank(engine, t.TotalGroups(), (t.GlobalBatch-1)/t.TotalGroups()+1)
 	return &Sequential{
 		training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense, passes: all.passes, grads: all.grads,
 	}, nil
@@ -97,7 +97,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 	g := gradients{step: step, samples: global.Samples}
 	q.stats = q.stats[:0]
-	for rank, part := range batch.Cut(global, t.Groups, t.Ranks) {
+	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Ranks) {
 		routed := route.Route(schema, part, 1)
 		rows := make([]float32, len(routed.Signs)*dim)
 		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {

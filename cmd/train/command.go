@@ -109,7 +109,7 @@ func (p *program) command() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: the census income job)")
 	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "modes to train; without it, a job file's own")
-	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; must divide the job's groups")
+	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; in sync, they must divide the job's groups")
 	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")

@@ -1,9 +1,9 @@
 // Package allreduce answers one question: how do ranks of different processes
 // sum their dense gradients, to the bits that one process would get?
 //
-// The members of a group are processes that hold neighbouring ranks, as many
-// each. A member first sums its own ranks (collective.Tree over them), and feeds
-// that. A bucket is then cut into as many chunks as there are members, each of
+// The members of a group are processes that hold neighbouring ranks, each the same
+// power of two of them. A member first sums its own ranks (collective.Tree over
+// them), and feeds that. A bucket is then cut into as many chunks as there are members, each of
 // which owns one. Everyone sends every owner its part of the chunk
 // (reduce-scatter); the owner sums the parts along the tree over members, and
 // sends everyone the sum (all-gather).
@@ -46,7 +46,7 @@ import (
 // Config says who is in a group.
 type Config struct {
 	// Members are the processes, each by the address of its first rank, in the
-	// order of their ranks; a power of two of them.
+	// order of their ranks; at least one.
 	Members []msg.Address
 	// Self is the position of this process in Members.
 	Self int
@@ -114,13 +114,9 @@ func (t *tally) add(member int) {
 	t.count++
 }
 
-// New returns a group. It returns an error unless Members are a power of two and
-// Self is one of them.
+// New returns a group. It returns an error unless Self is one of Members.
 func New(c Config) (*Group, error) {
 	n := len(c.Members)
-	if n == 0 || n&(n-1) != 0 {
-		return nil, fmt.Errorf("allreduce: %d members; want a power of two, so that ranks are subtrees", n)
-	}
 	if c.Self < 0 || c.Self >= n {
 		return nil, fmt.Errorf("allreduce: member %d of %d", c.Self, n)
 	}

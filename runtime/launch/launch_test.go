@@ -37,6 +37,22 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 	}
 }
 
+// Where rows stay zeros, nothing can be stale: the network of hybrid training on
+// three ranks in separate processes is that of sequential training, bit for bit.
+func TestNetworkOfThreeRanksInProcessesIsSequential(t *testing.T) {
+	s := setting{Training: small(job.Hybrid), Steps: 12}
+	s.Training.Ranks, s.Training.RowAdmission = 3, 1e-300
+	got, err := s.run(t.Context(), train.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := newRows(s.Steps)
+	want, err := train.Run(t.Context(), s.Training.InMode(job.Sequential), rows, rows.all, train.Options{})
+	if err != nil || got.DenseDigest != want.DenseDigest {
+		t.Errorf("network %x, sequential's %x, %v", got.DenseDigest, want.DenseDigest, err)
+	}
+}
+
 // Every mode trains every step in separate processes and keeps its bounds.
 func TestEveryModeInProcesses(t *testing.T) {
 	for _, mode := range pace.Modes() {

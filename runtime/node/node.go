@@ -192,7 +192,7 @@ func (n *node) join(view uint32) (err error) {
 	c := allreduce.Config{
 		Self: int(n.Role.Index), View: view,
 		Send:   func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) },
-		Values: max(layout.Params, layout.Running), Stats: n.Training.Groups / n.Training.Ranks * layout.Stats,
+		Values: max(layout.Params, layout.Running), Stats: n.Training.GroupsPerRank() * layout.Stats,
 	}
 	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})

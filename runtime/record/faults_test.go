@@ -16,31 +16,31 @@ import (
 
 // faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and with
 // random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
-func faulty(mode string, seed uint64, steps int) job.Training {
+func faulty(t testing.TB, mode string, seed uint64, steps int) job.Training {
 	draw := rng.New(seed, "faults of "+mode)
 	upTo := func(n int) int { return draw.IntN(n + 1) }
-	t := small(mode, seed)
-	t.Ranks = 1 << upTo(3)
-	t.EmbeddingWorkers, t.ParameterServers, t.DenseServers = 1+upTo(2), 1+upTo(2), 1+upTo(2)
-	t.Prefetch, t.Slack, t.AverageEvery = 1+upTo(5), upTo(3), 1+upTo(4)
-	t.Wire, t.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
-	t.RowPrecision, t.RowAdmission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
-	t.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
-	t.Faults = fault.Plan{
+	j := small(mode, seed)
+	j.Ranks = anyRanks(t, mode, 1+upTo(7))
+	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers = 1+upTo(2), 1+upTo(2), 1+upTo(2)
+	j.Prefetch, j.Slack, j.AverageEvery = 1+upTo(5), upTo(3), 1+upTo(4)
+	j.Wire, j.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
+	j.RowPrecision, j.RowAdmission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
+	j.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
+	j.Faults = fault.Plan{
 		Seed: seed, Drop: draw.Float64() / 20, Duplicate: draw.Float64() / 20, Reorder: upTo(32),
 		Delay: fault.Delay{Rate: draw.Float64() / 20, Max: unit.Tick(1+upTo(19)) * unit.Millisecond},
 	}
-	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(t.EmbeddingWorkers - 1))}}
+	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(j.EmbeddingWorkers - 1))}}
 	if mode == job.SSP {
 		roles = append(roles, msg.Address{Role: msg.Coordinator})
 	}
 	for range 1 + upTo(3) {
 		at := roles[draw.IntN(len(roles))]
-		t.Faults.Crashes = append(t.Faults.Crashes, fault.Crash{
+		j.Faults.Crashes = append(j.Faults.Crashes, fault.Crash{
 			Role: at.Role, Index: at.Index, Step: int32(draw.IntN(steps)), Away: unit.Tick(upTo(30)) * unit.Millisecond,
 		})
 	}
-	return t
+	return j
 }
 
 // Runs with faults replay bit for bit: one in each mode, or with -long a hundred.
@@ -55,7 +55,7 @@ func TestRunsWithFaultsReplayBitForBit(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		for seed := range seeds {
 			source := newRows(steps, 32, seed)
-			training := faulty(mode, seed, steps)
+			training := faulty(t, mode, seed, steps)
 			folder, result := mustRecord(t, training, source)
 			checkReplay(t, folder, source, result)
 			if t.Failed() {

@@ -124,6 +124,21 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 	}
 }
 
+// Rows that are never admitted are zeros in every step, so nothing is left in hybrid
+// that could be stale: its network is that of sequential training, bit for bit, for
+// any number of ranks, though ranks go without samples of the short last batch.
+func TestNetworkOfAnyRanksIsSequential(t *testing.T) {
+	r := newRows(64*6+5, 64, 4, 11)
+	for _, ranks := range []int{1, 2, 3, 5, 6, 24, 64} {
+		reference, training := small(job.Sequential, ranks), small(job.Hybrid, ranks)
+		reference.RowAdmission, training.RowAdmission = 1e-300, 1e-300
+		want, got := mustRun(t, reference, r), mustRun(t, training, r)
+		if got.DenseDigest != want.DenseDigest || got.Rows != 0 {
+			t.Errorf("%d ranks: network %x, sequential's %x; %d rows", ranks, got.DenseDigest, want.DenseDigest, got.Rows)
+		}
+	}
+}
+
 // asynchronous are the modes whose embeddings may be stale, with all that they
 // may overlap.
 var asynchronous = map[string][]string{
@@ -135,21 +150,21 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 	r := newRows(64*40, 64, 4, 2)
 	for mode, overlaps := range asynchronous {
 		for _, overlap := range overlaps {
-			for _, staleness := range []int{0, 1, 3} {
-				t.Run(fmt.Sprintf("%s %s τ=%d", mode, overlap, staleness), func(t *testing.T) {
-					training := small(mode, 4)
+			for ranks, staleness := range map[int]int{3: 1, 4: 0, 5: 0, 6: 3, 8: 1} {
+				t.Run(fmt.Sprintf("%s %s N=%d τ=%d", mode, overlap, ranks, staleness), func(t *testing.T) {
+					training := small(mode, ranks)
 					training.Staleness, training.Overlap, training.DenseServers, training.Slack = &staleness, overlap, 2, staleness
 					got := mustRun(t, training, r)
 					rule, err := training.Rule()
 					if err != nil {
 						t.Fatal(err)
 					}
-					bounds, s := rule.Bounds(4), got.Staleness
+					bounds, s := rule.Bounds(ranks), got.Staleness
 					if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight || s.Dense.Max() > bounds.Dense {
 						t.Errorf("own %d, cross %d, inflight %d, dense %d; promised %+v",
 							s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), s.Dense.Max(), bounds)
 					}
-					if pushed := rule.Dense().Kind == pace.Served; pushed != (s.Dense.Count() == 2*4*40) {
+					if pushed := rule.Dense().Kind == pace.Served; pushed != (s.Dense.Count() == uint64(2*ranks*40)) {
 						t.Errorf("%d pushes are counted", s.Dense.Count())
 					}
 					if got.AUC < 0.7 {
