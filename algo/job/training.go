@@ -188,7 +188,7 @@ func (t *Training) Rule() (pace.Rule, error) {
 // as equal as can be; none in modes without them.
 func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
 	rule, err := t.Rule()
-	if err != nil || rule.Dense().Kind != pace.Served {
+	if err != nil || !rule.Dense().Servers {
 		return nil
 	}
 	var shards []model.Bucket

@@ -36,7 +36,9 @@ func (AsyncAverage) InStep() bool { return false }
 func (AsyncAverage) Exact() bool { return false }
 
 // Dense implements Rule.
-func (a AsyncAverage) Dense() DenseSync { return DenseSync{Kind: Averaged, Every: int32(a.Every)} }
+func (a AsyncAverage) Dense() DenseSync {
+	return DenseSync{Strategy: Averaged, Own: true, Every: int32(a.Every)}
+}
 
 // OverlapSync implements Rule: no step has a DS that could overlap.
 func (AsyncAverage) OverlapSync() bool { return false }

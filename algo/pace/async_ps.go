@@ -52,7 +52,7 @@ func (AsyncPS) InStep() bool { return false }
 func (AsyncPS) Exact() bool { return false }
 
 // Dense implements Rule.
-func (AsyncPS) Dense() DenseSync { return DenseSync{Kind: Served} }
+func (AsyncPS) Dense() DenseSync { return DenseSync{Strategy: Served, Servers: true} }
 
 // OverlapSync implements Rule.
 func (a AsyncPS) OverlapSync() bool { return a.Overlap == PullEarly }

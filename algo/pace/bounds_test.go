@@ -51,7 +51,7 @@ func TestBoundsDoNotOverflow(t *testing.T) {
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000, Overlap: pace.PullEarly}, Slack: large},
 	} {
 		served := s
-		if rule.Dense().Kind == pace.Served {
+		if rule.Dense().Servers {
 			served.Dense.Add(1000)
 		}
 		for _, ranks := range []int{2, 1 << 20} {

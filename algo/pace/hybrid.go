@@ -52,7 +52,7 @@ func (Hybrid) InStep() bool { return false }
 func (Hybrid) Exact() bool { return false }
 
 // Dense implements Rule.
-func (Hybrid) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
+func (Hybrid) Dense() DenseSync { return DenseSync{Strategy: Reduced} }
 
 // Lead implements Rule: the all-reduce keeps ranks in lock step.
 func (Hybrid) Lead() int { return Unbounded }

@@ -60,22 +60,30 @@ type Weigher interface {
 	Weight(missed int) float32
 }
 
-// DenseSync says how the replicas of the dense network are kept together.
+// DenseSync says how the replicas of the dense network are kept together. What is to be done is one type in
+// package role and one in package work under the strategy's name; the other fields are what drivers and reports
+// ask.
 type DenseSync struct {
-	Kind DenseKind
-	// Every is the number of steps of a rank between two averages, ≥ 1; only where
-	// replicas are averaged.
+	Strategy Strategy
+	// Servers says that dense PSs hold the parameters. Else the ranks hold replicas.
+	Servers bool
+	// Own says that every rank steps a replica of its own. Else, without Servers, all step alike, and ranks of one
+	// process may share one replica.
+	Own bool
+	// Coordinator says that the run has a coordinator.
+	Coordinator bool
+	// Every is the number of steps of a rank between two averages, ≥ 1; 0 where replicas are not averaged.
 	Every int32
 }
 
-// DenseKind distinguishes the ways to keep replicas together.
-type DenseKind uint8
+// Strategy names a way to keep replicas together.
+type Strategy string
 
 // The ways to keep replicas together.
 const (
-	AllReduced DenseKind = iota // gradients of every step are summed over ranks, in lock step
-	Served                      // dense PSs hold the parameters; ranks pull them, and push gradients
-	Averaged                    // every rank trains its own; now and then all are averaged, in the background
+	Reduced  Strategy = "reduced"  // gradients of every step are summed over ranks, in lock step
+	Served   Strategy = "served"   // dense PSs hold the parameters; ranks pull them, and push gradients
+	Averaged Strategy = "averaged" // every rank trains its own; now and then all are averaged, in the background
 )
 
 // Bounds are upper bounds on what a read of rows, or a push of dense gradients, may

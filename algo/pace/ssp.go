@@ -25,6 +25,9 @@ func (s SSP) Validate() error {
 // Lead implements Rule.
 func (s SSP) Lead() int { return s.Slack }
 
+// Dense implements Rule: a coordinator keeps the ranks' clocks.
+func (SSP) Dense() DenseSync { return DenseSync{Strategy: Served, Servers: true, Coordinator: true} }
+
 // Bounds implements Rule.
 //
 // Cross: when rank r reads for step k, it has finished at least one step

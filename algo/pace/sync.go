@@ -53,7 +53,7 @@ func (Sync) InStep() bool { return true }
 func (Sync) Exact() bool { return true }
 
 // Dense implements Rule.
-func (Sync) Dense() DenseSync { return DenseSync{Kind: AllReduced} }
+func (Sync) Dense() DenseSync { return DenseSync{Strategy: Reduced} }
 
 // Lead implements Rule: the all-reduce keeps ranks in lock step.
 func (Sync) Lead() int { return Unbounded }

@@ -70,14 +70,17 @@ func (c *Config) Validate() error {
 	if c.Rule == nil {
 		return fmt.Errorf("role: no algorithm")
 	}
-	if served := c.Rule.Dense().Kind == pace.Served; served != (len(c.DenseServers) > 0) {
+	if err := c.validateStrategy(); err != nil {
+		return err
+	}
+	if c.Rule.Dense().Servers != (len(c.DenseServers) > 0) {
 		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
 	}
 	return c.Rule.Validate()
 }
 
-// clocked reports whether a coordinator keeps the ranks' clocks.
-func (c *Config) clocked() bool { return c.Rule.Lead() < pace.Unbounded }
+// coordinated reports whether the run has a coordinator.
+func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
 
 // rounds returns how often replicas are averaged: every so many steps, and after
 // the last.
@@ -123,8 +126,8 @@ func New(cfg *Config) []Role {
 	for i := range cfg.DenseServers {
 		roles = append(roles, NewDenseServer(cfg, int32(i)))
 	}
-	if cfg.clocked() {
-		roles = append(roles, NewCoordinator(cfg))
+	if cfg.coordinated() {
+		roles = append(roles, cfg.strategy().coordinator(cfg))
 	}
 	return roles
 }

@@ -19,13 +19,15 @@ type DenseServer struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
-	pulls   []request  // being answered
-	pushes  []request  // being applied
+	closing closing
+	groups  int32     // of pushes that are, or were, being applied
+	pulls   []request // being answered
+	pushes  []request // being applied
 }
 
 // NewDenseServer returns the index-th dense PS.
 func NewDenseServer(cfg *Config, index int32) *DenseServer {
-	return &DenseServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks)}
+	return &DenseServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.pushClosing()}
 }
 
 // Address implements Role.
@@ -61,19 +63,56 @@ func (d *DenseServer) pull(now unit.Tick, m msg.Message, out *Outputs) {
 
 func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
 	d.applied[m.Rank].raise(m.Floor)
+	held := find(d.pushes, m.Rank, m.Step) >= 0
 	switch {
-	case find(d.pushes, m.Rank, m.Step) >= 0: // being seen to
-	case d.applied[m.Rank].has(m.Step):
+	case d.applied[m.Rank].has(m.Step) && (!held || d.closing.buffers()):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
 		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
+	case held: // being seen to
 	default:
 		out.keep(PushedGradients, m.Rank, m.Step)
-		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step})
+		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
 		d.applied[m.Rank].add(m.Step)
-		out.record(d.event(now, event.PushApplied, m.Rank, m.Step))
-		out.do(Work{Kind: ApplyPush, Rank: m.Rank, Step: m.Step, Samples: m.Samples, StepSamples: m.StepSamples},
-			[]Handle{{PushedGradients, m.Rank, m.Step}}, nil)
+		if d.closing.buffers() {
+			d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
+		}
+		d.close(now, out)
 	}
+}
+
+// close applies every push that may be applied.
+func (d *DenseServer) close(now unit.Tick, out *Outputs) {
+	for {
+		g, ok := d.closing.next(d.pushes)
+		if !ok {
+			return
+		}
+		d.groups++
+		var reads []Handle
+		for _, i := range g.apply {
+			r := &d.pushes[i]
+			r.group = d.groups
+			reads = append(reads, Handle{PushedGradients, r.rank, r.step})
+			out.record(d.event(now, event.PushApplied, r.rank, r.step))
+		}
+		g.work.Kind = ApplyPush
+		out.do(g.work, reads, nil)
+	}
+}
+
+// finish ends the group that has waited longest, as groups are applied in their order.
+func (d *DenseServer) finish(out *Outputs) {
+	first := firstGroup(d.pushes)
+	d.pushes = slices.DeleteFunc(d.pushes, func(r request) bool {
+		if r.group != first {
+			return false
+		}
+		out.release(PushedGradients, r.rank, r.step)
+		if !d.closing.buffers() {
+			d.send(msg.PushAck, r.rank, r.step, 0, Handle{}, out)
+		}
+		return true
+	})
 }
 
 func (d *DenseServer) worked(w Work, out *Outputs) {
@@ -83,9 +122,7 @@ func (d *DenseServer) worked(w Work, out *Outputs) {
 		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
-		d.pushes = remove(d.pushes, w.Rank, w.Step)
-		out.release(PushedGradients, w.Rank, w.Step)
-		d.send(msg.PushAck, w.Rank, w.Step, 0, Handle{}, out)
+		d.finish(out)
 	}
 }
 
@@ -103,6 +140,7 @@ func (d *DenseServer) event(now unit.Tick, k event.Kind, rank, step int32) event
 func (d *DenseServer) Clone() Role {
 	c := *d
 	c.applied = cloneAll(d.applied)
+	c.closing = d.closing.clone()
 	c.pulls = slices.Clone(d.pulls)
 	c.pushes = slices.Clone(d.pushes)
 	return &c
@@ -110,6 +148,7 @@ func (d *DenseServer) Clone() Role {
 
 // AppendState implements Role.
 func (d *DenseServer) AppendState(dst []byte) []byte {
+	dst = d.closing.appendState(dst)
 	for i := range d.applied {
 		dst = d.applied[i].append(dst)
 	}

@@ -145,7 +145,7 @@ func playRole(t *testing.T, data []byte) {
 		return
 	}
 	cfg := admissionConfig()
-	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; cfg.Rule.Dense().Kind != pace.Served {
+	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; !cfg.Rule.Dense().Servers {
 		cfg.DenseServers = nil
 	}
 	roles := role.New(&cfg)

@@ -6,14 +6,13 @@ import (
 
 	"tandem/algo/event"
 	"tandem/algo/msg"
-	"tandem/algo/pace"
 	"tandem/algo/unit"
 )
 
 // NNWorker is one rank. It asks for embeddings as far ahead as the rule
-// allows, and takes one batch after the other through FC, BC and DS. Where the
-// ranks reduce dense gradients in lock step, it hands the embedding gradients
-// over (PEG) only when those are reduced; else when backward has ended. It keeps
+// allows, and takes one batch after the other through FC, BC and DS. When it hands
+// the embedding gradients over (PEG), its denseSync says: where the ranks reduce dense
+// gradients in lock step, only when those are reduced; else when backward has ended. It keeps
 // what it hands over until every PS has acknowledged, so that what is sent again
 // is those same bytes.
 type NNWorker struct {
@@ -29,10 +28,7 @@ type NNWorker struct {
 	phase                phase // of step nextTrain
 	computed             bool  // Backward of nextTrain is done
 	ready                int32 // buckets of nextTrain that backward has finished
-	fed                  int32 // … of them handed to the all-reduce
-	reduced              int32 // … of those summed over all ranks
-	served               served
-	averaged             averaged
+	dense                denseSync
 	finished             bool
 }
 
@@ -58,7 +54,9 @@ type training struct {
 }
 
 // NewNNWorker returns rank's NN worker.
-func NewNNWorker(cfg *Config, rank int32) *NNWorker { return &NNWorker{cfg: cfg, rank: rank} }
+func NewNNWorker(cfg *Config, rank int32) *NNWorker {
+	return &NNWorker{cfg: cfg, rank: rank, dense: cfg.strategy().worker(cfg)}
+}
 
 // Address implements Role.
 func (w *NNWorker) Address() msg.Address { return nnWorker(w.rank) }
@@ -78,18 +76,13 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 		return
 	case BucketReduced:
-		if w.cfg.Rule.Dense().Kind == pace.Averaged {
-			w.averaged.gathered++
-		} else {
-			w.reduced++
-		}
+		w.dense.bucketReduced(&in)
 	case TimerFired:
 		w.resend(out)
 		armTimer(w.cfg, now, out)
 	}
 	w.issue(now, out)
-	w.synchronise(now, out)
-	w.average(out)
+	w.dense.advance(w, now, out)
 	w.train(now, out)
 	w.finish(out)
 }
@@ -97,23 +90,11 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 // finish reports, once, that every step is trained and acknowledged. The last
 // acknowledgement may overtake the last step of the dense optimizer.
 func (w *NNWorker) finish(out *Outputs) {
-	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.denseFinished() {
+	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.dense.finished(w) {
 		return
 	}
 	w.finished = true
 	out.List = append(out.List, Output{Kind: Finished})
-}
-
-// denseFinished reports whether nothing of the dense network is under way after
-// the last step.
-func (w *NNWorker) denseFinished() bool {
-	switch w.cfg.Rule.Dense().Kind {
-	case pace.Served:
-		return w.served.pushed.floor == w.cfg.Steps
-	case pace.Averaged:
-		return w.averaged.rounds == w.cfg.rounds(w.cfg.Steps)
-	}
-	return true
 }
 
 func (w *NNWorker) find(step int32) *training {
@@ -134,14 +115,8 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 			out.keep(PooledRows, w.rank, m.Step)
 			out.record(w.event(now, event.EmbeddingsArrived, m.Step))
 		}
-	case msg.Params:
-		w.parameters(m, out)
-	case msg.PushAck:
-		w.pushAcked(now, m, out)
 	case msg.AskProgress:
 		w.send(out, msg.Progress, loader, w.done.floor, nil, 0)
-	case msg.SlowestClock:
-		w.served.slowest = max(w.served.slowest, m.Step)
 	case msg.PutDone:
 		b := w.find(m.Step)
 		if b == nil || !b.sent {
@@ -153,6 +128,8 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
 		out.record(w.event(now, event.BatchDone, m.Step))
 		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+	default:
+		w.dense.received(w, now, m, out)
 	}
 }
 
@@ -230,77 +207,27 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		w.find(w.nextTrain).gradBytes = in.Result.Bytes
 		out.release(BatchSamples, w.rank, w.nextTrain)
 		out.release(PooledRows, w.rank, w.nextTrain)
-		if w.served.pulled != nil {
-			out.release(PulledParams, w.rank, w.nextTrain)
+		for _, h := range w.dense.reads(w, w.nextTrain) {
+			out.release(h.Kind, h.Rank, h.Step)
 		}
-	case DenseApply:
-		out.record(w.event(now, event.DenseApplied, w.nextTrain))
-		out.release(DenseGradients, w.rank, w.nextTrain)
-		if w.reduced > 0 {
-			out.release(ReducedGradients, w.rank, w.nextTrain)
-		}
-		w.advance()
-	case Snapshot:
-		w.snapshotTaken(now, out)
-	case Average:
-		w.meanFolded(now, out)
+	default:
+		w.dense.worked(w, now, &in, out)
 	}
+}
+
+// denseApplied ends a step: the dense optimizer has taken it, and what it read is let go of.
+func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind) {
+	out.record(w.event(now, event.DenseApplied, w.nextTrain))
+	for _, k := range read {
+		out.release(k, w.rank, w.nextTrain)
+	}
+	w.advance()
 }
 
 // advance makes the rank ready for the next step.
 func (w *NNWorker) advance() {
-	w.phase, w.computed = idle, false
-	w.ready, w.fed, w.reduced = 0, 0, 0
+	w.phase, w.computed, w.ready = idle, false, 0
 	w.nextTrain++
-}
-
-// synchronise is what follows backward, stage DS above all.
-func (w *NNWorker) synchronise(now unit.Tick, out *Outputs) {
-	if w.phase != backward {
-		return
-	}
-	kind := w.cfg.Rule.Dense().Kind
-	if kind == pace.AllReduced {
-		w.allReduce(now, out)
-		return
-	}
-	if !w.computed {
-		return
-	}
-	b := w.find(w.nextTrain)
-	if kind == pace.Served {
-		w.push(now, b, out)
-		w.putGradients(now, b, out)
-		w.advance()
-		return
-	}
-	w.putGradients(now, b, out)
-	w.denseApply(b, DenseGradients, out)
-}
-
-// allReduce feeds buckets that are ready to the all-reduce, and once all are
-// back starts PEG and the dense optimizer.
-func (w *NNWorker) allReduce(now unit.Tick, out *Outputs) {
-	if !w.computed && !w.cfg.Rule.OverlapSync() {
-		return
-	}
-	for w.fed < w.ready {
-		if w.fed == 0 {
-			out.record(w.event(now, event.SyncStarted, w.nextTrain))
-		}
-		out.feed(Contribution{
-			Rank: w.rank, Step: w.nextTrain, Bucket: w.fed, Bytes: w.cfg.Buckets[w.fed],
-			Source: w.handle(DenseGradients, w.nextTrain), Sum: w.handle(ReducedGradients, w.nextTrain),
-		})
-		w.fed++
-	}
-	if !w.computed || int(w.reduced) < len(w.cfg.Buckets) {
-		return
-	}
-	b := w.find(w.nextTrain)
-	out.record(w.event(now, event.SyncDone, b.step))
-	w.putGradients(now, b, out)
-	w.denseApply(b, ReducedGradients, out)
 }
 
 // putGradients starts stage PEG.
@@ -323,22 +250,13 @@ func (w *NNWorker) train(now unit.Tick, out *Outputs) {
 	if w.phase != idle || b == nil {
 		return
 	}
-	if w.cfg.Rule.Dense().Kind == pace.Served {
-		w.pull(b, out)
-		if w.served.pulled == nil || !settled(w.served.pulled) {
-			return
-		}
-	}
-	if !b.pooled {
+	if !w.dense.ready(w, b, out) || !b.pooled {
 		return
 	}
 	w.phase = forward
 	out.record(w.event(now, event.ForwardStarted, b.step))
 	reads := []Handle{w.handle(BatchSamples, b.step), w.handle(PooledRows, b.step)}
-	if w.served.pulled != nil {
-		reads = append(reads, w.handle(PulledParams, b.step))
-	}
-	out.do(w.work(Forward, b), reads, nil)
+	out.do(w.work(Forward, b), append(reads, w.dense.reads(w, b.step)...), nil)
 }
 
 func (w *NNWorker) work(k WorkKind, b *training) Work {
@@ -358,9 +276,7 @@ func (w *NNWorker) resend(out *Outputs) {
 			w.ask(b, out)
 		}
 	}
-	if w.cfg.Rule.Dense().Kind == pace.Served {
-		w.resendServed(out)
-	}
+	w.dense.resend(w, out)
 }
 
 func (w *NNWorker) event(now unit.Tick, k event.Kind, step int32) event.Record {
@@ -372,25 +288,19 @@ func (w *NNWorker) Clone() Role {
 	c := *w
 	c.batches = slices.Clone(w.batches)
 	c.done = w.done.clone()
-	c.served = w.served.clone()
+	c.dense = w.dense.clone()
 	return &c
 }
 
 // AppendState implements Role.
 func (w *NNWorker) AppendState(dst []byte) []byte {
 	dst = w.done.append(dst)
-	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready, w.fed, w.reduced)
+	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready)
 	dst = appendFlags(dst, w.computed, w.finished)
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
 		dst = appendFlags(dst, b.issued, b.pooled, b.sent)
 	}
-	switch w.cfg.Rule.Dense().Kind {
-	case pace.Served:
-		dst = w.served.append(dst)
-	case pace.Averaged:
-		dst = w.averaged.append(dst)
-	}
-	return dst
+	return w.dense.appendState(dst)
 }

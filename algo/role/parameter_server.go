@@ -3,6 +3,7 @@ package role
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"tandem/algo/event"
@@ -21,10 +22,10 @@ type ParameterServer struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
-	closed  int32      // steps closed (InStep); step closed is the open one
-	turn    int32      // the rank whose lookup of the open step is served next (InStep)
-	lookups []request  // held back or in service
-	puts    []request  // held back or being applied
+	closing closing
+	groups  int32     // of puts that are, or were, being applied
+	lookups []request // held back or in service
+	puts    []request // held back or being applied
 }
 
 // request is a lookup or put that has not been answered.
@@ -32,12 +33,15 @@ type request struct {
 	rank, step  int32
 	samples     int32
 	stepSamples int32
-	working     bool
+	group       int32 // of gradients that are applied together; of a lookup, any in service; 0: none yet
 }
+
+// working reports whether a request is being seen to.
+func (r *request) working() bool { return r.group > 0 }
 
 // NewParameterServer returns the index-th embedding PS.
 func NewParameterServer(cfg *Config, index int32) *ParameterServer {
-	return &ParameterServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks)}
+	return &ParameterServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.putClosing()}
 }
 
 // Address implements Role.
@@ -82,91 +86,61 @@ func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
 
 func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
 	p.applied[m.Rank].raise(m.Floor)
-	i := find(p.puts, m.Rank, m.Step)
+	held := find(p.puts, m.Rank, m.Step) >= 0
 	switch {
-	case i >= 0: // being seen to
-	case p.applied[m.Rank].has(m.Step):
+	case p.applied[m.Rank].has(m.Step) && (!held || p.closing.buffers()):
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
+	case held: // being seen to
 	default:
 		out.keep(ShardGrads, m.Rank, m.Step)
 		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+		if p.closing.buffers() {
+			p.applied[m.Rank].add(m.Step)
+			p.acknowledge(m.Rank, m.Step, out)
+		}
 	}
 }
 
-// close applies every put that may be applied: at once, or in step when the
-// puts of all ranks are here.
+// close applies every put that may be applied.
 func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
-	if p.cfg.Rule.InStep() {
-		p.closeStep(now, out)
-		return
-	}
-	for i := range p.puts {
-		if r := &p.puts[i]; !r.working {
-			r.working = true
-			p.applied[r.rank].add(r.step)
-			out.record(p.event(now, event.PutApplied, r.rank, r.step))
-			out.do(Work{Kind: Apply, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
-				[]Handle{{ShardGrads, r.rank, r.step}}, nil)
+	for {
+		g, ok := p.closing.next(p.puts)
+		if !ok {
+			return
 		}
-	}
-}
-
-func (p *ParameterServer) closeStep(now unit.Tick, out *Outputs) {
-	here := 0
-	for _, r := range p.puts {
-		if r.step == p.closed {
-			here++
+		if g.closes >= 0 {
+			out.record(p.event(now, event.StepClosed, event.NoRank, g.closes))
 		}
-	}
-	if here < int(p.cfg.Ranks) {
-		return
-	}
-	work := Work{Kind: ApplyStep, Rank: event.NoRank, Step: p.closed}
-	var puts []Handle // in rank order
-	out.record(p.event(now, event.StepClosed, event.NoRank, p.closed))
-	for i := range p.puts {
-		if r := &p.puts[i]; r.step == p.closed {
-			r.working = true
-			work.StepSamples = r.stepSamples
-			puts = append(puts, Handle{ShardGrads, r.rank, r.step})
+		p.groups++
+		var reads []Handle
+		for _, i := range g.apply {
+			r := &p.puts[i]
+			r.group = p.groups
 			p.applied[r.rank].add(r.step)
+			reads = append(reads, Handle{ShardGrads, r.rank, r.step})
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
 		}
+		g.work.Kind = Apply
+		if g.work.Rank == event.NoRank {
+			g.work.Kind = ApplyStep
+		}
+		out.do(g.work, reads, nil)
 	}
-	out.do(work, puts, nil)
-	p.closed++
-	p.turn = 0
 }
 
 // serve answers every lookup that may be answered.
 func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
 	for i := range p.lookups {
 		r := &p.lookups[i]
-		if r.working || !p.mayServe(r) {
+		if r.working() || !p.closing.mayServe(r) {
 			continue
 		}
-		r.working = true
+		r.group = 1
 		out.record(p.event(now, event.LookupServed, r.rank, r.step))
 		out.do(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
 			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
 	}
-}
-
-// mayServe holds the lookups of a step back until the step before is closed,
-// and serves them in rank order, so that even the order in which rows are
-// created is the same in every run. A rank that asks again is served again.
-func (p *ParameterServer) mayServe(r *request) bool {
-	if !p.cfg.Rule.InStep() {
-		return true
-	}
-	if r.step != p.closed || r.rank > p.turn {
-		return false
-	}
-	if r.rank == p.turn {
-		p.turn++
-	}
-	return true
 }
 
 func (p *ParameterServer) worked(in Input, out *Outputs) {
@@ -180,20 +154,35 @@ func (p *ParameterServer) worked(in Input, out *Outputs) {
 		out.send(m, Handle{ShardRows, w.Rank, w.Step})
 		out.release(ShardSigns, w.Rank, w.Step)
 		out.release(ShardRows, w.Rank, w.Step)
-	case Apply:
-		p.finish(w.Rank, w.Step, out)
-	case ApplyStep:
-		for rank := range p.cfg.Ranks {
-			p.finish(rank, w.Step, out)
-		}
+	case Apply, ApplyStep:
+		p.finish(out)
 	}
 }
 
-// finish acknowledges a put that has been applied.
-func (p *ParameterServer) finish(rank, step int32, out *Outputs) {
-	p.puts = remove(p.puts, rank, step)
-	out.release(ShardGrads, rank, step)
-	p.acknowledge(rank, step, out)
+// finish ends the group that has waited longest, as groups are applied in their order.
+func (p *ParameterServer) finish(out *Outputs) {
+	first := firstGroup(p.puts)
+	p.puts = slices.DeleteFunc(p.puts, func(r request) bool {
+		if r.group != first {
+			return false
+		}
+		out.release(ShardGrads, r.rank, r.step)
+		if !p.closing.buffers() {
+			p.acknowledge(r.rank, r.step, out)
+		}
+		return true
+	})
+}
+
+// firstGroup returns the lowest number of a group that is being applied; there is one.
+func firstGroup(rs []request) int32 {
+	first := int32(math.MaxInt32)
+	for _, r := range rs {
+		if r.working() {
+			first = min(first, r.group)
+		}
+	}
+	return first
 }
 
 func (p *ParameterServer) acknowledge(rank, step int32, out *Outputs) {
@@ -217,6 +206,7 @@ func (p *ParameterServer) event(now unit.Tick, k event.Kind, rank, step int32) e
 func (p *ParameterServer) Clone() Role {
 	c := *p
 	c.applied = cloneAll(p.applied)
+	c.closing = p.closing.clone()
 	c.lookups = slices.Clone(p.lookups)
 	c.puts = slices.Clone(p.puts)
 	return &c
@@ -224,7 +214,7 @@ func (p *ParameterServer) Clone() Role {
 
 // AppendState implements Role.
 func (p *ParameterServer) AppendState(dst []byte) []byte {
-	dst = appendInts(dst, p.closed, p.turn)
+	dst = p.closing.appendState(dst)
 	for i := range p.applied {
 		dst = p.applied[i].append(dst)
 	}
@@ -233,9 +223,9 @@ func (p *ParameterServer) AppendState(dst []byte) []byte {
 
 func appendRequests(dst []byte, rs []request) []byte {
 	dst = appendInts(dst, int32(len(rs)))
+	before := firstGroup(rs) - 1 // numbers of groups mean their order only
 	for _, r := range rs {
-		dst = appendInts(dst, r.rank, r.step)
-		dst = appendFlags(dst, r.working)
+		dst = appendInts(dst, r.rank, r.step, max(r.group-before, 0))
 	}
 	return dst
 }

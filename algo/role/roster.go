@@ -31,7 +31,7 @@ func (c *Config) Count(r msg.Role) int32 {
 	case msg.DenseServer:
 		return int32(len(c.DenseServers))
 	case msg.Coordinator:
-		if c.clocked() {
+		if c.coordinated() {
 			return 1
 		}
 	}

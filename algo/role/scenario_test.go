@@ -81,7 +81,7 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Rule = rule; rule.Dense().Kind == pace.Served {
+	if cfg.Rule = rule; rule.Dense().Servers {
 		cfg.DenseServers = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
 	}
 	if err := cfg.Validate(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"tandem/algo/event"
-	"tandem/algo/pace"
 )
 
 // observeDense checks the laws of the dense network where ranks do not reduce
@@ -26,7 +25,7 @@ func (w *World) observeDense(e event.Record) error {
 	case event.PullServed:
 		return w.observePull(e)
 	case event.ForwardStarted:
-		if c.Rule.Dense().Kind == pace.Served {
+		if c.Rule.Dense().Servers {
 			return w.observeLead(e)
 		}
 	case event.SnapshotTaken:

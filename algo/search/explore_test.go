@@ -27,7 +27,7 @@ func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
 
 // denseServers returns the shards of so many dense PSs, if the rule has them.
 func denseServers(rule pace.Rule, n int32) []unit.Bytes {
-	if rule.Dense().Kind != pace.Served {
+	if !rule.Dense().Servers {
 		return nil
 	}
 	return make([]unit.Bytes, n)
@@ -68,7 +68,7 @@ func TestTwoRanksFourSteps(t *testing.T) {
 			if r.Seen.Own != b.Own || r.Seen.Cross != min(b.Cross, steps-1) || r.Seen.Inflight != b.Inflight {
 				t.Errorf("bounds not reached: %v; promised %+v", r, b)
 			}
-			if lead := min(rule.Lead(), steps-1); rule.Dense().Kind == pace.Served && r.Seen.Lead != lead {
+			if lead := min(rule.Lead(), steps-1); rule.Dense().Servers && r.Seen.Lead != lead {
 				t.Errorf("largest lead %d; promised %d", r.Seen.Lead, lead)
 			}
 		})
@@ -98,7 +98,7 @@ func TestEveryModeKeepsItsLaws(t *testing.T) {
 func TestPullsAndPushesOfTwoRanks(t *testing.T) {
 	const steps = 3
 	for _, rule := range smallRules {
-		if rule.Dense().Kind != pace.Served {
+		if !rule.Dense().Servers {
 			continue
 		}
 		t.Run(name(rule), func(t *testing.T) {

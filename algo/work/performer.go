@@ -95,7 +95,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 // newDense puts the dense network where the mode has it. The crew helps with the
 // optimizer step that all ranks wait for.
 func (p *Performer) newDense(rule pace.Rule, here func(msg.Address) bool, crew kernel.Crew) (err error) {
-	switch rule.Dense().Kind {
+	switch rule.Dense().Strategy {
 	case pace.Served:
 		p.served, err = newServedDense(&p.training, p.engine, here)
 	case pace.Averaged:

@@ -27,7 +27,7 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 
 func TestStorePanics(t *testing.T) {
 	h := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
-	held := "work: {Kind:6 Rank:1 Step:2}" // PooledRows is the seventh kind
+	held := "work: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind
 	s := NewStore()
 	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
 	mustPanic(t, held+" holds <nil>, want []float32", func() { get[[]float32](s, h) })

@@ -229,13 +229,13 @@ func (r *report) modeSettings() string {
 		if !rule.InStep() {
 			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
-		if rule.Dense().Kind == pace.Served {
+		if rule.Dense().Servers {
 			say(plural(t.DenseServers, "dense PS"))
 		}
 		if lead := rule.Lead(); lead < pace.Unbounded {
 			say(fmt.Sprintf("%s: s = %d", line.Mode, lead))
 		}
-		if rule.Dense().Kind == pace.Averaged {
+		if rule.Dense().Own {
 			say("averages every " + plural(int(rule.Dense().Every), "step"))
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/opt"
-	"tandem/algo/pace"
 	"tandem/algo/rng"
 	"tandem/algo/table"
 	"tandem/runtime/live"
@@ -164,7 +163,7 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 						t.Errorf("own %d, cross %d, inflight %d, dense %d; promised %+v",
 							s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), s.Dense.Max(), bounds)
 					}
-					if pushed := rule.Dense().Kind == pace.Served; pushed != (s.Dense.Count() == uint64(2*ranks*40)) {
+					if pushed := rule.Dense().Servers; pushed != (s.Dense.Count() == uint64(2*ranks*40)) {
 						t.Errorf("%d pushes are counted", s.Dense.Count())
 					}
 					if got.AUC < 0.7 {

@@ -96,7 +96,7 @@ func (m *measurement) observe(w *world, r event.Record) {
 // embeddings that are waited for until they are here, and parameters from then on.
 func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 	until := r.At
-	if w.config.Rule.Dense().Kind == pace.Served {
+	if w.config.Rule.Dense().Servers {
 		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
 		m.expose(synchronising, r.Step, r.At-until)
 	}
@@ -105,7 +105,7 @@ func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 
 // overlapsPush reports whether nobody waits for the acknowledgement of a push.
 func overlapsPush(w *world) bool {
-	return w.config.Rule.Dense().Kind == pace.Served && w.config.Rule.OverlapSync()
+	return w.config.Rule.Dense().Servers && w.config.Rule.OverlapSync()
 }
 
 func (m *measurement) measures(step int32) bool { return m.first <= step && step < m.last }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
@@ -69,7 +68,8 @@ func (w *world) beginRecorded(i int32, work role.Work) bool {
 // sharesReplica reports whether the dense optimizer step is another rank's work,
 // because the ranks of one process share one replica.
 func (w *world) sharesReplica(work role.Work) bool {
-	return w.prices.colocated() && work.Rank > 0 && w.config.Rule.Dense().Kind == pace.AllReduced
+	d := w.config.Rule.Dense()
+	return w.prices.colocated() && work.Rank > 0 && !d.Own && !d.Servers
 }
 
 // reduceRecorded charges the sum of a bucket whose time was recorded, and reports

@@ -8,7 +8,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
-	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/table"
 	"tandem/algo/unit"
@@ -150,5 +149,5 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 // averaged reports whether every rank trains a replica of its own.
 func averaged(t *job.Training) bool {
 	rule, err := t.Rule()
-	return err == nil && rule.Dense().Kind == pace.Averaged
+	return err == nil && rule.Dense().Own
 }
