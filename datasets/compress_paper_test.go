@@ -10,6 +10,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/compress"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 	"tandem/datasets/synth"
 )
 
@@ -44,7 +45,7 @@ func sizesOf(t testing.TB, data *Dataset, samples int) (z sizes) {
 			}
 		}
 		z.ours += len(packed)
-		signs := route.Route(&schema, batch.Cut(b, 1, 1)[0], 1).Signs
+		signs := route.Route(&schema, batch.Cut(b, 1, 1)[0], shard.Rows(1)).Signs
 		z.signs += 8 * len(signs)
 		z.oursSigns += compress.PackSigns(signs, schema.PrefixBits).Size()
 	}

@@ -11,6 +11,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/pace"
+	"tandem/algo/shard"
 	"tandem/algo/table"
 	"tandem/algo/unit"
 )
@@ -197,6 +198,9 @@ func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
 	}
 	return shards
 }
+
+// ShardPlan returns which embedding PS owns which row.
+func (t *Training) ShardPlan() shard.Plan { return shard.Rows(t.ParameterServers) }
 
 // Delayed reports whether gradients take effect later than at once.
 func (t *Training) Delayed() bool { return !t.Delay.IsZero() || !t.DelayDense.IsZero() }

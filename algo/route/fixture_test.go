@@ -10,6 +10,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/rng"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 )
 
 // drawBatch draws a batch of up to 20 samples in one to three slots, summed or
@@ -48,7 +49,7 @@ func drawBatch(t *rapid.T, dim int) (*batch.Schema, *batch.Batch) {
 func routeAll(schema *batch.Schema, b *batch.Batch, groups, ranks, servers int) []*route.Routed {
 	var routed []*route.Routed
 	for _, part := range batch.Cut(b, groups, ranks) {
-		routed = append(routed, route.Route(schema, part, servers))
+		routed = append(routed, route.Route(schema, part, shard.Rows(servers)))
 	}
 	return routed
 }

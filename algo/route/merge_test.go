@@ -13,6 +13,7 @@ import (
 	"tandem/algo/kernel"
 	"tandem/algo/rng"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 )
 
 func TestMergeIsTheSumOverOccurrences(t *testing.T) {
@@ -209,7 +210,7 @@ func TestMergePanics(t *testing.T) {
 
 func BenchmarkMerge(b *testing.B) {
 	schema, all := criteo(512)
-	r := route.Route(schema, batch.Cut(all, 8, 1)[0], 4)
+	r := route.Route(schema, batch.Cut(all, 8, 1)[0], shard.Rows(4))
 	grads := make([]float32, 512*schema.EmbeddingWidth())
 	for i := range grads {
 		grads[i] = rng.Unit(1, i)

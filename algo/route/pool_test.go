@@ -11,6 +11,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/rng"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 )
 
 // Two samples in a summed and a raw slot that keeps two ids. Rows are 10u and
@@ -109,7 +110,7 @@ func TestPoolPanics(t *testing.T) {
 
 func BenchmarkPool(b *testing.B) {
 	schema, all := criteo(512)
-	r := route.Route(schema, batch.Cut(all, 8, 1)[0], 4)
+	r := route.Route(schema, batch.Cut(all, 8, 1)[0], shard.Rows(4))
 	rows := make([]float32, len(r.Signs)*16)
 	for i := range rows {
 		rows[i] = rng.Unit(1, i)

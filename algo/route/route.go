@@ -30,10 +30,11 @@ type Routed struct {
 	part  batch.Part
 }
 
-// Route resolves a part's ids. The signs of a PS are in order of first
+// Route resolves a part's ids for the PSs of a plan. The signs of a PS are in order of first
 // occurrence, slot by slot. Cost: some 10 ns an occurrence of a row; allocates the
 // result.
-func Route(schema *batch.Schema, part batch.Part, servers int) *Routed {
+func Route(schema *batch.Schema, part batch.Part, plan shard.Plan) *Routed {
+	servers := plan.Servers()
 	r := &Routed{Bounds: make([]int32, servers+1), Index: make([][]int32, len(part.Slots)), part: part}
 	occurrences, grouped := 0, 0 // grouped: in slots that may share rows with others
 	for s, slot := range part.Slots {
@@ -62,7 +63,7 @@ func Route(schema *batch.Schema, part batch.Part, servers int) *Routed {
 	}
 	r.Signs = slices.Clone(scratch.found)
 	if servers > 1 {
-		r.groupByServer(scratch.found, servers)
+		r.groupByServer(scratch.found, plan)
 	}
 	r.Bounds[servers] = int32(len(r.Signs))
 	return r
@@ -78,13 +79,13 @@ var routings = sync.Pool{New: func() any { return new(routing) }}
 
 // groupByServer orders the signs by the PS that owns them, keeping their order
 // otherwise, and renumbers the index.
-func (r *Routed) groupByServer(found []uint64, servers int) {
+func (r *Routed) groupByServer(found []uint64, plan shard.Plan) {
 	owner := make([]int32, len(found))
 	for i, sign := range found {
-		owner[i] = int32(shard.Of(sign, servers))
+		owner[i] = int32(plan.Of(sign))
 		r.Bounds[owner[i]+1]++
 	}
-	for p := range servers {
+	for p := range plan.Servers() {
 		r.Bounds[p+1] += r.Bounds[p]
 	}
 	next := slices.Clone(r.Bounds)

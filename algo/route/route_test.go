@@ -32,7 +32,7 @@ func TestRoute(t *testing.T) {
 		var want []uint64
 		for p := range servers {
 			for _, o := range occurrences(schema, b) {
-				if shard.Of(o.sign, servers) == p && !slices.Contains(want, o.sign) {
+				if shard.Rows(servers).Of(o.sign) == p && !slices.Contains(want, o.sign) {
 					want = append(want, o.sign)
 				}
 			}
@@ -56,7 +56,7 @@ func BenchmarkRoute(b *testing.B) {
 	part := batch.Cut(all, 8, 1)[0]
 	b.ReportAllocs()
 	for b.Loop() {
-		route.Route(schema, part, 4)
+		route.Route(schema, part, shard.Rows(4))
 	}
 	reportRows(b, 512*26)
 }

@@ -1,21 +1,45 @@
-// Package shard says which embedding PS owns a row.
+// Package shard says where embedding rows live.
 package shard
 
 import (
+	"fmt"
 	"math/bits"
 
 	"tandem/algo/rng"
 )
 
-// Of returns the PS, of count ≥ 1, that owns a sign. Signs are mixed first, so
-// that distinct ones are spread evenly however they are chosen.
+// Plan says which embedding PS owns a row. Everyone who needs to know asks the plan
+// of the job (job.Training.ShardPlan). Plans can be compared with ==, and the zero
+// value is no plan.
 //
-//	⌊ Mix(Mix(sign)+1) · count / 2⁶⁴ ⌋
+// There is one kind, Rows: each PS owns whole rows, of every table, and embedding
+// workers pool what they get from all PSs. A plan that keeps a table on one PS fits
+// behind Of, because a sign names its feature group (batch.Signer). One that cuts
+// rows into columns needs an owner for each column beside it, and one under which
+// PSs pool needs to say so.
+type Plan struct{ servers int }
+
+// Rows returns the plan that spreads the rows of all tables evenly over a number of
+// PSs. It panics unless there is at least one.
+func Rows(servers int) Plan {
+	if servers < 1 {
+		panic(fmt.Sprintf("shard: %d PSs, want at least 1", servers))
+	}
+	return Plan{servers}
+}
+
+// Servers returns the number of PSs.
+func (p Plan) Servers() int { return p.servers }
+
+// Of returns the PS that owns the row of a sign, from 0 to Servers()−1. Signs are
+// mixed first, so that distinct ones are spread evenly however they are chosen.
 //
-// Deviation from PERSIA, which takes farmhash64(sign) modulo count: the upper
+//	⌊ Mix(Mix(sign)+1) · Servers / 2⁶⁴ ⌋
+//
+// Deviation from PERSIA, which takes farmhash64(sign) modulo Servers: the upper
 // half of a product instead of a remainder (Lemire, 2019), and another mixer.
-func Of(sign uint64, count int) int {
+func (p Plan) Of(sign uint64) int {
 	// Tables index by Mix(sign); mixing once more keeps the two independent.
-	hi, _ := bits.Mul64(rng.Mix(rng.Mix(sign)+1), uint64(count))
+	hi, _ := bits.Mul64(rng.Mix(rng.Mix(sign)+1), uint64(p.servers))
 	return int(hi)
 }

@@ -14,7 +14,7 @@ import (
 func chiSquare(n, count int, sign func(i int) uint64) float64 {
 	observed := make([]int, count)
 	for i := range n {
-		observed[shard.Of(sign(i), count)]++
+		observed[shard.Rows(count).Of(sign(i))]++
 	}
 	expected, sum := float64(n)/float64(count), 0.0
 	for _, o := range observed {
@@ -57,7 +57,7 @@ func TestPlacementIsIndependentOfTheTableIndex(t *testing.T) {
 	observed := [count * buckets]int{}
 	for i := range uint64(n) {
 		bucket := rng.Mix(i) >> 61 // its upper 3 bits
-		observed[shard.Of(i, count)*buckets+int(bucket)]++
+		observed[shard.Rows(count).Of(i)*buckets+int(bucket)]++
 	}
 	sum, expected := 0.0, float64(n)/(count*buckets)
 	for _, o := range observed {
@@ -85,7 +85,7 @@ func TestOwnersAreFixedForEver(t *testing.T) {
 	} {
 		sign := unmix(c.k*gamma - 1)
 		for _, want := range []struct{ count, owner int }{{1, 0}, {2, c.of2}, {10, c.of10}, {100, c.of100}} {
-			if got := shard.Of(sign, want.count); got != want.owner {
+			if got := shard.Rows(want.count).Of(sign); got != want.owner {
 				t.Errorf("k = %d: PS %d of %d, want %d", c.k, got, want.count, want.owner)
 			}
 		}
@@ -122,16 +122,28 @@ func TestOwnerIsOneOfThePSs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sign := rapid.Uint64().Draw(t, "sign")
 		count := rapid.IntRange(1, 1<<20).Draw(t, "count")
-		if p := shard.Of(sign, count); p < 0 || p >= count {
+		if p := shard.Rows(count).Of(sign); p < 0 || p >= count {
 			t.Fatalf("PS %d of %d", p, count)
 		}
 	})
 }
 
+func TestPlanWithoutPSs(t *testing.T) {
+	if shard.Rows(3).Servers() != 3 || shard.Rows(3) != shard.Rows(3) || shard.Rows(3) == shard.Rows(2) {
+		t.Error("plans are not what they were made of")
+	}
+	defer func() {
+		if got := recover(); got != "shard: 0 PSs, want at least 1" {
+			t.Errorf("panic %v", got)
+		}
+	}()
+	shard.Rows(0)
+}
+
 func BenchmarkOf(b *testing.B) {
-	sum := 0
+	sum, plan := 0, shard.Rows(100)
 	for i := range b.N {
-		sum += shard.Of(uint64(i), 100)
+		sum += plan.Of(uint64(i))
 	}
 	if sum < 0 {
 		b.Fatal(sum)

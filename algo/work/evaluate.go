@@ -8,6 +8,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 )
 
 // State is a model in training, or after it, as evaluation reads it: no row is
@@ -44,10 +45,10 @@ type Evaluation struct {
 	routed *route.Routed
 }
 
-// newEvaluation resolves the ids of test rows whose embedding rows lie on a
-// number of PSs. Memory: 8 bytes for each distinct id, and 4 for each id.
-func newEvaluation(engine model.Engine, schema *batch.Schema, dim, servers int, test *batch.Batch) *Evaluation {
-	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], servers)
+// newEvaluation resolves the ids of test rows whose embedding rows lie on PSs as a
+// plan says. Memory: 8 bytes for each distinct id, and 4 for each id.
+func newEvaluation(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *Evaluation {
+	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
 	return &Evaluation{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
@@ -104,7 +105,7 @@ func (e *Evaluation) Evaluate(s State) ([]float32, error) {
 
 // NewEvaluation prepares test rows for evaluation of this run.
 func (p *Performer) NewEvaluation(test *batch.Batch) *Evaluation {
-	return newEvaluation(p.engine, p.schema, p.dim, len(p.shards), test)
+	return newEvaluation(p.engine, p.schema, p.dim, p.training.ShardPlan(), test)
 }
 
 // PeekRows implements State. While the roles are at work it must be called in
@@ -168,7 +169,7 @@ func (p *Performer) JoinDense(parts []DenseValues) DenseValues {
 
 // NewEvaluation prepares test rows for evaluation of this run.
 func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {
-	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), 1, test)
+	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
 }
 
 // PeekRows implements State. It must not be called during a step.

@@ -291,7 +291,7 @@ func (p *Performer) split(s *Store, o role.Operands) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	routed := &resolved{Routed: route.Route(p.schema, part, len(p.shards))}
+	routed := &resolved{Routed: route.Route(p.schema, part, p.training.ShardPlan())}
 	var r role.Result
 	for shard := range p.shards {
 		own := routed.Of(shard)

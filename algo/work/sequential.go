@@ -10,6 +10,7 @@ import (
 	"tandem/algo/kernel"
 	"tandem/algo/model"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 	"tandem/algo/table"
 )
 
@@ -26,6 +27,9 @@ type Sequential struct {
 	grads    [][]float32  // by group
 	stats    []float32    // batch-norm statistics of the step in hand, in group order
 }
+
+// oneTable is the plan of the reference, which has all rows.
+var oneTable = shard.Rows(1)
 
 // NewSequential returns the reference on a machine before its first step. The training's
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
@@ -98,7 +102,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	g := gradients{step: step, samples: global.Samples}
 	q.stats = q.stats[:0]
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Ranks) {
-		routed := route.Route(schema, part, 1)
+		routed := route.Route(schema, part, oneTable)
 		rows := make([]float32, len(routed.Signs)*dim)
 		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {
 			return gradients{}, err

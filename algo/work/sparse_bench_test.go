@@ -10,6 +10,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/rng"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 )
 
 // BenchmarkSparseStep is all that a step does for its embedding rows, on one core:
@@ -98,7 +99,7 @@ func (s *sparseStep) draw(size int, law string) (parts []batch.Part) {
 
 func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
 	name := batchName{step: int32(i)}
-	routed := route.Route(&s.schema, part, 1)
+	routed := route.Route(&s.schema, part, shard.Rows(1))
 	s.rows, s.sums = sized(s.rows, len(routed.Signs)*s.dim), sized(s.sums, len(routed.Signs)*s.dim)
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
 	if err := s.shard.read(name, routed.Signs, s.rows); err != nil {

@@ -13,6 +13,7 @@ import (
 	"tandem/algo/model"
 	"tandem/algo/opt"
 	"tandem/algo/route"
+	"tandem/algo/shard"
 	"tandem/algo/table"
 	"tandem/datasets"
 	"tandem/datasets/synth"
@@ -66,7 +67,10 @@ func Counted(data *datasets.Dataset, t *job.Training) (cluster.Workload, *model.
 // packedSizes returns what compressed ids and signs take among neighbouring
 // rows.
 func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
-	type question struct{ samples, servers int }
+	type question struct {
+		samples int
+		plan    shard.Plan // zero: of ids
+	}
 	known := map[question]float64{}
 	ask := func(q question, size func(part batch.Part) int) float64 {
 		mean, ok := known[q]
@@ -79,18 +83,18 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 	return &cluster.PackedSizes{
 		IDs: func(samples int) float64 {
 			scale := max(1, float64(samples)/float64(rows.Samples))
-			return scale * ask(question{samples, 0}, func(part batch.Part) int {
+			return scale * ask(question{samples: samples}, func(part batch.Part) int {
 				return len(compress.AppendIDs(nil, part.Slots))
 			})
 		},
-		Signs: func(samples, servers int) float64 {
-			return ask(question{samples, servers}, func(part batch.Part) (size int) {
-				routed := route.Route(schema, part, servers)
-				for p := range servers {
+		Signs: func(samples int, plan shard.Plan) float64 {
+			return ask(question{samples, plan}, func(part batch.Part) (size int) {
+				routed := route.Route(schema, part, plan)
+				for p := range plan.Servers() {
 					size += compress.PackSigns(routed.Of(p), schema.PrefixBits).Size()
 				}
 				return size
-			}) / float64(servers)
+			}) / float64(plan.Servers())
 		},
 	}
 }
@@ -126,7 +130,7 @@ func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int)
 
 // distinct returns the mean number of distinct signs among so many samples.
 func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
-	return windowMean(rows, samples, func(part batch.Part) int { return len(route.Route(schema, part, 1).Signs) })
+	return windowMean(rows, samples, func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
 }
 
 // expect returns the workload and schema of generated data.

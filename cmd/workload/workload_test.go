@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/shard"
 	"tandem/algo/work"
 	"tandem/datasets"
 	"tandem/datasets/synth"
@@ -107,7 +108,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	if got := expected.Packed.IDs(samples); got != ids/n {
 		t.Errorf("%v bytes of ids, a run sends %v", got, ids/n)
 	}
-	if got, want := expected.Packed.Signs(samples, 2), signs/n/2; got != want {
+	if got, want := expected.Packed.Signs(samples, shard.Rows(2)), signs/n/2; got != want {
 		t.Errorf("%v bytes of signs to a PS, a run sends %v", got, want)
 	}
 	// Twice the rows that there are: twice their ids.

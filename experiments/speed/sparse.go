@@ -141,6 +141,7 @@ func (s *sparseStep) fill(p *prepared) error {
 		}
 		s.shards = append(s.shards, rows)
 	}
+	plan := shard.Rows(p.Threads)
 	const chunk = 4096
 	signs, values := make([][]uint64, p.Threads), make([]float32, chunk*s.dim)
 	create := func(full int) error {
@@ -158,7 +159,7 @@ func (s *sparseStep) fill(p *prepared) error {
 		signer := s.schema.Signer(slot)
 		for id := range p.Rows.Each {
 			sign := signer.Sign(uint64(id), 0)
-			at := shard.Of(sign, p.Threads)
+			at := plan.Of(sign)
 			if signs[at] = append(signs[at], sign); len(signs[at]) == chunk {
 				if err := create(chunk); err != nil {
 					return err
@@ -191,7 +192,7 @@ func (s *sparseStep) step() error {
 	errs := make([]error, len(parts))
 	pieces := s.crew.Size()
 	s.crew.Do(pieces, func(part int) {
-		s.routed[part] = route.Route(s.schema, parts[part], pieces)
+		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(pieces))
 		s.rows[part] = sized(s.rows[part], len(s.routed[part].Signs)*s.dim)
 		s.found[part] = sized(s.found[part], len(s.routed[part].Signs))
 	})

@@ -83,7 +83,7 @@ func newTopology(p *prices, workers, ranks, dense int) *topology {
 	if p.states == 1 {
 		t.addHost(parameterHosts, p.parameterHost, p)
 		t.places = append(t.places, place{
-			host: first, members: p.serversPerHost, everywhere: p.members, stripe: 1, width: p.threads,
+			host: first, members: p.serversPerHost, everywhere: p.plan.Servers(), stripe: 1, width: p.threads,
 		})
 	} else {
 		for range p.resolved.servers {

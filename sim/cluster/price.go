@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/model"
+	"tandem/algo/shard"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
@@ -15,7 +16,7 @@ type prices struct {
 	training *job.Training
 	layout   *model.Layout
 	workload *Workload
-	members  int // PSs
+	plan     shard.Plan
 	states   int // PSs as the roles see them
 	batches  []batchPrice
 }
@@ -29,9 +30,10 @@ type batchPrice struct {
 }
 
 func newPrices(r *resolved, t *job.Training, layout *model.Layout, w *Workload, fold bool) *prices {
-	p := &prices{resolved: r, training: t, layout: layout, workload: w, members: r.servers * r.serversPerHost,
-		batches: make([]batchPrice, 0, 2)}
-	p.states = p.members
+	placed := *t
+	placed.ParameterServers = r.servers * r.serversPerHost
+	p := &prices{resolved: r, training: t, layout: layout, workload: w, plan: placed.ShardPlan(), batches: make([]batchPrice, 0, 2)}
+	p.states = p.plan.Servers()
 	if fold {
 		p.states = 1
 	}
@@ -47,7 +49,7 @@ func (p *prices) batch(samples int32) *batchPrice {
 			return &p.batches[i]
 		}
 	}
-	s := newShape(p.training, p.workload, p.layout, samples, p.members, p.states)
+	s := newShape(p.training, p.workload, p.layout, samples, p.plan, p.states)
 	ids := float64(p.idTime) * s.named
 	values := float64(valueBytes * p.workload.RowDim)
 	p.batches = append(p.batches, batchPrice{

@@ -6,6 +6,7 @@ import (
 
 	"tandem/algo/compress"
 	"tandem/algo/job"
+	"tandem/algo/shard"
 	"tandem/algo/unit"
 )
 
@@ -19,7 +20,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 	w := clicks()
 	w.Packed = &PackedSizes{
 		IDs:   func(samples int) float64 { return 26 * float64(samples) },
-		Signs: func(samples, servers int) float64 { return 7 * w.Distinct(samples) / float64(servers) },
+		Signs: func(samples int, plan shard.Plan) float64 { return 7 * w.Distinct(samples) / float64(plan.Servers()) },
 	}
 	bytes := func(change func(*job.Training)) unit.Bytes {
 		j := training(job.Sync, 1)

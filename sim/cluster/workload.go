@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/role"
+	"tandem/algo/shard"
 	"tandem/algo/table"
 	"tandem/algo/unit"
 )
@@ -48,8 +49,8 @@ type Workload struct {
 
 // PackedSizes are expected bytes of messages.
 type PackedSizes struct {
-	IDs   func(samples int) float64          // the id features of so many samples
-	Signs func(samples, servers int) float64 // … their distinct signs, of one of so many PSs
+	IDs   func(samples int) float64                  // the id features of so many samples
+	Signs func(samples int, plan shard.Plan) float64 // … their distinct signs, of one PS of a plan
 }
 
 func (w *Workload) validate() error {
@@ -80,19 +81,19 @@ type shape struct {
 	routed      role.Result // shared by all batches of the size; read-only
 }
 
-// newShape counts a batch of some samples spread over members PSs, of which
-// the roles see states: 1 if folded, else all.
-func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32, members, states int) shape {
+// newShape counts a batch of some samples spread over the PSs of a plan, evenly in
+// the mean. The roles see states of them: 1 if folded, else all.
+func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) shape {
 	n := float64(samples)
 	s := shape{
 		samples: samples, occurrences: w.Occurrences * n, named: cmp.Or(w.RowOccurrences, w.Occurrences) * n, distinct: w.Distinct(int(samples)),
 		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
 		pooledBytes: unit.Bytes(t.Wire.Size(layout.EmbeddingWidth * int(samples))),
 	}
-	s.memberRows = s.distinct / float64(members)
+	s.memberRows = s.distinct / float64(plan.Servers())
 	ids, signs := signBytes*s.occurrences, signBytes*s.memberRows
 	if t.Index == job.IndexCompressed {
-		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), members)
+		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
 	}
 	s.idBytes = bytesOf(ids)
 	rows := int32(0)
