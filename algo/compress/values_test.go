@@ -200,3 +200,12 @@ func BenchmarkPack(b *testing.B) {
 		})
 	}
 }
+
+// A half takes two bytes; a block of 128 of them has one byte more.
+func TestValueSizeIsThatOfALongList(t *testing.T) {
+	for form, want := range map[Form]float64{FP32: 4, FP16: 2, FP16Block: 2 + 1.0/128} {
+		if got := form.ValueSize(); got != want {
+			t.Errorf("%s: %v bytes a value, want %v", form, got, want)
+		}
+	}
+}

@@ -69,6 +69,23 @@ func TestAUCDifferenceCoversTheTruth(t *testing.T) {
 	}
 }
 
+// A negative row stands above 50 of 100 positive rows, in model a; model b puts all of them above it. A resample's
+// difference is then B/100 − 1, where B, the number of drawn rows of the upper half, is binomial with n = 100
+// and p = ½. P(B ≤ 39) = 0.0176 and P(B ≤ 40) = 0.0284, so the 2.5 % point of B is 40, and by symmetry the 97.5 %
+// point is 60. (The points of a 90 % interval are 42 and 58.)
+func TestAUCDifferenceLimitsAreThePointsOf95Percent(t *testing.T) {
+	a, b, labels := []float32{0}, []float32{0}, []float32{0}
+	for row := range 100 {
+		a = append(a, float32(2*(row%2)-1))
+		b = append(b, 1)
+		labels = append(labels, 1)
+	}
+	got := AUCDifference(a, b, labels, 20_000, 1)
+	if want := (Interval{-0.5, -0.6, -0.4}); math.Abs(got.Low-want.Low) > 1e-12 || math.Abs(got.High-want.High) > 1e-12 || got.Estimate != want.Estimate {
+		t.Errorf("interval %+v, want %+v", got, want)
+	}
+}
+
 func TestAUCDifferenceWithoutOneClass(t *testing.T) {
 	got := AUCDifference([]float32{1, 2}, []float32{2, 1}, []float32{1, 1}, 10, 1)
 	if !math.IsNaN(got.Estimate) || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {

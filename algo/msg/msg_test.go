@@ -2,6 +2,7 @@ package msg_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/algo/msg"
@@ -48,6 +49,17 @@ func TestAddressesAreOrderedByRoleThenIndex(t *testing.T) {
 				t.Errorf("(%v).Less(%v) = %t", a, b, a.Less(b))
 			}
 		}
+	}
+}
+
+func TestEveryRoleIsParsedByItsName(t *testing.T) {
+	for _, r := range msg.Roles() {
+		if got, err := msg.ParseRole(r.String()); err != nil || got != r {
+			t.Errorf("%v is parsed as %v, error %v", r, got, err)
+		}
+	}
+	if r, err := msg.ParseRole("trainer"); err == nil || !strings.Contains(err.Error(), `unknown role "trainer"; use one of data-loader, `) {
+		t.Errorf("a role that does not exist is parsed as %v, error %v", r, err)
 	}
 }
 

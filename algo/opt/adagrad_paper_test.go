@@ -107,3 +107,18 @@ func TestRowwiseAdagradAddsTheMeanSquare(t *testing.T) {
 	near(t, "e[1] before", e[1], -0.75)
 	near(t, "G before", state[0], 29)
 }
+
+// Epsilon is inside the root in Persia's order, and outside in Duchi's, for rows that share an accumulator as for
+// those that do not. With g = 3, rate 1 and epsilon 9: from G = 16 Persia divides by √(16 + 9) = 5, which is a step of
+// 0.6; Duchi by √(16 + 3²) + 9 = 14.
+func TestEpsilonIsInsideTheRootInPersiasOrderOnly(t *testing.T) {
+	for _, kind := range []string{Adagrad, RowwiseAdagrad} {
+		for order, want := range map[Order]float64{Before: 1 - 3.0/5, After: 1 - 3.0/14} {
+			o := mustRow(t, RowSpec{Kind: kind, Rate: 1, Order: order, Epsilon: 9, InitialAccumulator: 16})
+			e, state := []float32{1}, make([]float32, o.StateSize(1))
+			o.Init(state)
+			o.Apply(e, state, []float32{3}, o.Rate(0))
+			near(t, kind+" "+string(order), e[0], want)
+		}
+	}
+}

@@ -93,6 +93,11 @@ func TestScaleOfOnePut(t *testing.T) {
 	if put.Sums[0] != 4 {
 		t.Error("the put has changed")
 	}
+	// A part of one sample is a part like any other: its sums are its means.
+	put.Samples = 1
+	if got := put.Scale(nil, 8, true); !slices.Equal(got, []float32{4, -8}) {
+		t.Errorf("over the rank's only sample: %v", got)
+	}
 }
 
 // A PS in sync mode closes a step although nobody has a row on it.

@@ -127,6 +127,24 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	}
 }
 
+// What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a step;
+// otherwise a PS would remember every batch of the run.
+func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		settings := training(2, 2)
+		settings.Merge = merge
+		s := newScript(t, settings, newColumns(16*2, 16))
+		for range 2 {
+			s.train(false)
+			for i, shard := range s.p.shards {
+				if n := len(shard.reads); n > 0 {
+					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i, n)
+				}
+			}
+		}
+	}
+}
+
 func TestBuffersSuitTheirSize(t *testing.T) {
 	var b buffers
 	b.put(nil)

@@ -16,5 +16,22 @@ func (e Equivalent) matches(m *Mutant) bool {
 
 // Equivalents are the mutants that the draw leaves out.
 func Equivalents() []Equivalent {
-	return []Equivalent{}
+	return []Equivalent{
+		{
+			File: "algo/msg/msg.go", Before: "return a.Role < b.Role", After: "return a.Role <= b.Role",
+			Proof: "The line is reached only if the roles differ.",
+		},
+		{
+			File:   "algo/opt/ftrl.go",
+			Before: "z, n := state[:len(embedding)], state[len(embedding):]",
+			After:  "z, n := state[:(len(embedding) + 1)], state[len(embedding):]",
+			Proof:  "Only the first len(embedding) elements of z are used, and the state of a row has twice as many, at least 2.",
+		},
+		{
+			File:   "algo/compress/ids.go",
+			Before: "positionBits := max(1, bits.Len(uint(max(len(d.ids), 1)-1)))",
+			After:  "positionBits := max(1, bits.Len(uint(max(len(d.ids), (1 + 1))-1)))",
+			Proof:  "They differ for no id and one id only, where max(1, bits.Len(0)) and max(1, bits.Len(1)) are both 1.",
+		},
+	}
 }

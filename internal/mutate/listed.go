@@ -38,5 +38,46 @@ func (l Listed) Mutant(root string) (Mutant, error) {
 
 // AllListed are the listed mutants.
 func AllListed() []Listed {
-	return []Listed{}
+	return []Listed{
+		{
+			Name: "interval of 90 percent", File: "algo/metric/bootstrap.go",
+			Old: "percentile(differences, 0.025), percentile(differences, 0.975)",
+			New: "percentile(differences, 0.05), percentile(differences, 0.95)",
+		},
+		{
+			Name: "epsilon outside the root in Persia's order", File: "algo/opt/rowwise.go",
+			Old: "divisor = sqrt(state[0] + o.epsilon)",
+			New: "divisor = sqrt(state[0]) + o.epsilon",
+		},
+		{
+			Name: "parts of one sample divided by the step's samples", File: "algo/route/combine.go",
+			Old: "if byRank {\n\t\tn = p.Samples",
+			New: "if byRank && p.Samples > 1 {\n\t\tn = p.Samples",
+		},
+		{
+			Name: "rows of PSs not compared", File: "algo/replay/player.go",
+			Old: "a.reader.end.Digest; got != want {",
+			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.ParameterServer {",
+		},
+		{
+			Name: "no bound on pushes in flight", File: "algo/role/nn_worker_served.go",
+			Old: "case len(s.pushes) >= int(w.cfg.Prefetch):",
+			New: "case len(s.pushes) >= int(w.cfg.Steps):",
+		},
+		{
+			Name: "floor of an embedding PS never rises", File: "algo/role/parameter_server.go",
+			Old: "p.applied[m.Rank].raise(m.Floor)",
+			New: "",
+		},
+		{
+			Name: "floor of a dense PS never rises", File: "algo/role/dense_server.go",
+			Old: "d.applied[m.Rank].raise(m.Floor)",
+			New: "",
+		},
+		{
+			Name: "reads of a PS never released", File: "algo/work/row_shard.go",
+			Old: "delete(s.reads, b)",
+			New: "",
+		},
+	}
 }
