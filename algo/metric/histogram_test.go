@@ -63,6 +63,21 @@ func TestHistogramJSON(t *testing.T) {
 	}
 }
 
+// Values count apart below the limit, and together from the limit on.
+func TestHistogramLimitIsTheFirstValueOfTheOverflow(t *testing.T) {
+	var apart, together metric.Histogram
+	apart.Add(metric.HistogramLimit - 2)
+	apart.Add(metric.HistogramLimit - 1)
+	together.Add(metric.HistogramLimit)
+	together.Add(metric.HistogramLimit + 1)
+	if got, want := apart.Quantile(0.5), metric.HistogramLimit-2; got != want {
+		t.Errorf("median below the limit = %d, want %d", got, want)
+	}
+	if got, want := together.Quantile(0.5), metric.HistogramLimit+1; got != want {
+		t.Errorf("median from the limit on = %d, want the maximum, %d", got, want)
+	}
+}
+
 func TestHistogramRefusesNegative(t *testing.T) {
 	defer func() {
 		if recover() == nil {

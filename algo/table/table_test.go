@@ -360,7 +360,10 @@ func TestNoAllocationInSteadyState(t *testing.T) {
 func TestShapeMismatchPanics(t *testing.T) {
 	tab := mustNew(t, config())
 	for want, call := range map[string]func(){
-		"table: len(dst) = 4, want 6":   func() { _ = tab.Lookup([]uint64{1, 2}, make([]float32, 4)) },
+		"table: len(dst) = 4, want 6": func() { _ = tab.Lookup([]uint64{1, 2}, make([]float32, 4)) },
+		"table: len(found) = 1, want 2": func() {
+			_ = tab.LookupStep(0, []uint64{1, 2}, make([]float32, 6), make([]table.Found, 1))
+		},
 		"table: len(dst) = 5, want 3":   func() { tab.Peek([]uint64{1}, make([]float32, 5)) },
 		"table: len(grads) = 0, want 3": func() { tab.Apply([]uint64{1}, nil, 1, nil) },
 		"table: len(dst) = 2, want 1":   func() { tab.UpdateCounts([]uint64{1}, make([]uint32, 2)) },

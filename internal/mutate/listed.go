@@ -60,7 +60,7 @@ func AllListed() []Listed {
 			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.ParameterServer {",
 		},
 		{
-			Name: "no bound on pushes in flight", File: "algo/role/nn_worker_served.go",
+			Name: "no bound on pushes in flight", File: "algo/role/served.go",
 			Old: "case len(s.pushes) >= int(w.cfg.Prefetch):",
 			New: "case len(s.pushes) >= int(w.cfg.Steps):",
 		},
