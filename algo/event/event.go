@@ -42,6 +42,9 @@ const (
 	ClockAdvanced                 // the coordinator: every rank's clock has reached Step (no rank)
 	SnapshotTaken                 // the NN worker copies its replica for averaging round Step
 	Averaged                      // the NN worker has folded the mean of round Step into its replica
+	PutDropped                    // a PS lets the row gradients go unapplied
+	PushDropped                   // a dense PS lets the gradients of its shard go unapplied
+	BatchDropped                  // the coordinator: no gradient of the batch counts
 	kinds
 )
 
@@ -50,6 +53,7 @@ var kindNames = [kinds]string{
 	"embeddings-arrived", "forward-started", "backward-started", "backward-done", "sync-started", "sync-done",
 	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done", "pull-served",
 	"push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
+	"put-dropped", "push-dropped", "batch-dropped",
 }
 
 // String returns the name under which records and scenarios print the kind.

@@ -110,6 +110,8 @@ func (p *Plan) ValidateRoles(cfg *role.Config) error {
 		switch {
 		case n == 0:
 			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role)
+		case !cfg.CanRestart(c.Role):
+			return fmt.Errorf("crashes[%d].role = %s cannot restart in mode %s: nobody else knows what it has decided", i, c.Role, cfg.Rule.Name())
 		case c.Index >= n:
 			return fmt.Errorf("crashes[%d].index = %d; the job has %d of %s, counted from 0", i, c.Index, n, c.Role)
 		}

@@ -30,11 +30,23 @@ func (t *Training) RoleConfig(layout *model.Layout, steps int) (*role.Config, er
 		cfg.Retry = faultRetry
 	}
 	const valueBytes = 4 // dense gradients and parameters travel in fp32
+	// Batch-norm statistics travel with the last bucket, and to and from the first dense PS.
+	running, groups := valueBytes*unit.Bytes(layout.Running), valueBytes*unit.Bytes(t.GroupsPerRank()*layout.Stats)
 	for _, b := range layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(b.Hi-b.Lo))
 	}
+	if last := &cfg.Buckets[len(cfg.Buckets)-1]; rule.Dense().Every > 0 {
+		*last += running
+	} else {
+		*last += groups
+	}
 	for _, s := range t.DenseShards(layout) {
-		cfg.DenseServers = append(cfg.DenseServers, valueBytes*unit.Bytes(s.Hi-s.Lo))
+		shard := valueBytes * unit.Bytes(s.Hi-s.Lo)
+		cfg.DenseServers, cfg.Pushes = append(cfg.DenseServers, shard), append(cfg.Pushes, shard)
+	}
+	if len(cfg.DenseServers) > 0 {
+		cfg.DenseServers[0] += running
+		cfg.Pushes[0] += groups
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err

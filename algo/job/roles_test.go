@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,28 @@ func TestFaultsSection(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Batch-norm statistics are part of the sizes of what travels: those of a rank's groups with gradients, the running
+// ones with parameters and averages.
+func TestStatisticsAreCountedInMessages(t *testing.T) {
+	layout := layoutOf(t) // 10 parameters in buckets of 6 and 4
+	layout.Running, layout.Stats = 3, 5
+	for mode, want := range map[string][]unit.Bytes{ // buckets, then pulls, then pushes of each dense PS
+		job.Hybrid:       {24, 16 + 2*5*4},
+		job.AsyncAverage: {24, 16 + 3*4},
+		job.AsyncPS:      {24, 16 + 2*5*4, 20 + 3*4, 20, 20 + 2*5*4, 20},
+	} {
+		training := job.Default().InMode(mode)
+		training.Ranks, training.Groups, training.DenseServers = 4, 8, 2
+		cfg, err := training.RoleConfig(layout, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Concat(cfg.Buckets, cfg.DenseServers, cfg.Pushes); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", mode, got, want)
 		}
 	}
 }

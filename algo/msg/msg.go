@@ -58,27 +58,30 @@ type Kind uint8
 // The kinds of message, along the way of one batch. Those marked * carry a
 // payload.
 const (
-	IDFeatures    Kind = iota // * data loader → EW: the id features of a rank's batch
-	Samples                   // * data loader → NN worker: its numeric features and labels
-	SamplesAck                // NN worker → data loader: Samples arrived
-	StepDone                  // NN worker → data loader: the batch is finished, forget it
-	GetEmbeddings             // NN worker → EW: look the batch up (stage GE)
-	Lookup                    // * EW → PS: the distinct signs that the PS owns
-	Rows                      // * PS → EW: their embeddings
-	Embeddings                // * EW → NN worker: pooled embeddings
-	PutGradients              // * NN worker → EW: gradients of the pooled embeddings (stage PEG)
-	Put                       // * EW → PS: row gradients
-	PutAck                    // PS → EW: applied, now or earlier
-	PutDone                   // EW → NN worker: every PS acknowledged
-	ResendIDs                 // EW → data loader: the id features were lost, send them again
-	Pull                      // NN worker → dense PS: the parameters to train Step with
-	Params                    // * dense PS → NN worker: the shard's parameters
-	Push                      // * NN worker → dense PS: the gradients of Step
-	PushAck                   // dense PS → NN worker: applied, now or earlier
-	ReportClock               // NN worker → coordinator: the steps below Step are pushed and acknowledged
-	SlowestClock              // coordinator → NN worker: … by every rank
-	AskProgress               // data loader → NN worker: the loader has restarted; which steps are finished?
-	Progress                  // NN worker → data loader: all steps below Floor
+	IDFeatures       Kind = iota // * data loader → EW: the id features of a rank's batch
+	Samples                      // * data loader → NN worker: its numeric features and labels
+	SamplesAck                   // NN worker → data loader: Samples arrived
+	StepDone                     // NN worker → data loader: the batch is finished, forget it
+	GetEmbeddings                // NN worker → EW: look the batch up (stage GE)
+	Lookup                       // * EW → PS: the distinct signs that the PS owns
+	Rows                         // * PS → EW: their embeddings
+	Embeddings                   // * EW → NN worker: pooled embeddings
+	PutGradients                 // * NN worker → EW: gradients of the pooled embeddings (stage PEG)
+	Put                          // * EW → PS: row gradients
+	PutAck                       // PS → EW: applied, now or earlier
+	PutDone                      // EW → NN worker: every PS acknowledged
+	ResendIDs                    // EW → data loader: the id features were lost, send them again
+	Pull                         // NN worker → dense PS: the parameters to train Step with
+	Params                       // * dense PS → NN worker: the shard's parameters
+	Push                         // * NN worker → dense PS: the gradients of Step
+	PushAck                      // dense PS → NN worker: applied, now or earlier
+	ReportClock                  // NN worker → coordinator: the steps below Step are pushed and acknowledged, or computed
+	SlowestClock                 // coordinator → NN worker: … by every rank
+	AskProgress                  // data loader → NN worker: the loader has restarted; which steps are finished?
+	Progress                     // NN worker → data loader: all steps below Floor
+	GradientsCount               // coordinator → NN worker: those of Step do; StepSamples are the samples of all that do
+	GradientsDropped             // coordinator → NN worker: those of Step do not count
+	DropBatch                    // NN worker → EW: forget the batch, its gradients do not count; PutDone answers
 	kinds
 )
 
@@ -86,6 +89,7 @@ var kindNames = [kinds]string{
 	"IDFeatures", "Samples", "SamplesAck", "StepDone", "GetEmbeddings", "Lookup", "Rows",
 	"Embeddings", "PutGradients", "Put", "PutAck", "PutDone", "ResendIDs",
 	"Pull", "Params", "Push", "PushAck", "ReportClock", "SlowestClock", "AskProgress", "Progress",
+	"GradientsCount", "GradientsDropped", "DropBatch",
 }
 
 // String returns the name of the constant.

@@ -17,6 +17,9 @@ type Staleness struct {
 	// Dense has, where dense PSs hold the network, a value for each push: updates
 	// of the shard between the pull that the gradient was computed from and it.
 	Dense metric.Histogram `json:"dense"`
+	// Dropped counts gradients that did not count, by design of the mode: of a batch, or of the part of one that a
+	// server has.
+	Dropped uint64 `json:"dropped,omitempty"`
 }
 
 // Meter measures staleness from the records of a run. It is an event.Observer
@@ -86,6 +89,15 @@ func (m *Meter) Observe(r event.Record) {
 		if r.Role.Role == msg.ParameterServer {
 			m.ledger.apply(r.Role.Index, r.Rank, r.Step)
 		}
+	case event.PutDropped:
+		m.closed.Dropped++
+		m.ledger.apply(r.Role.Index, r.Rank, r.Step)
+	case event.PushDropped:
+		m.closed.Dropped++
+		delete(m.pulled, pulled{r.Role.Index, r.Rank, r.Step})
+	case event.BatchDropped:
+		m.closed.Dropped++
+		m.ledger.drop(r.Rank, r.Step)
 	case event.PullServed:
 		m.pulled[pulled{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
 	case event.PushApplied:
@@ -96,11 +108,12 @@ func (m *Meter) Observe(r event.Record) {
 // route learns which PSs a batch touches, and closes the counts that waited
 // for it.
 func (m *Meter) route(rank, step int32, rows []int32) {
-	if !m.ledger.route(rank, step, rows) {
+	rows, first := m.ledger.route(rank, step, rows)
+	if !first {
 		return // an EW that came back has routed it again
 	}
 	for i := range m.open[rank] {
-		if c := &m.open[rank][i]; step < c.step && rows[c.server] > 0 {
+		if c := &m.open[rank][i]; step < c.step && rows != nil && rows[c.server] > 0 {
 			c.missed++
 		}
 	}
@@ -159,7 +172,7 @@ func (m *Meter) push(p pulled) {
 // Staleness returns what has been measured up to now. Steps that nobody has
 // routed yet count as not missed. The result is the caller's own.
 func (m *Meter) Staleness() Staleness {
-	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone(), m.closed.Dense.Clone()}
+	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone(), m.closed.Dense.Clone(), m.closed.Dropped}
 	for rank, counts := range m.open {
 		for _, c := range counts {
 			s.add(int32(rank), c)

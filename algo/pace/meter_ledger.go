@@ -16,7 +16,11 @@ type ledger struct {
 	words          []uint64 // by PS, rank, word
 	spans          []span   // by rank
 	left           []int32  // by rank, then step mod 64 × width: see unrouted
+	// dropped are batches that count no more, and are not routed yet.
+	dropped map[batch]bool
 }
+
+type batch struct{ rank, step int32 }
 
 // span is what is held of one rank: steps in [first, last). All below routed
 // are routed.
@@ -27,7 +31,7 @@ type span struct{ first, routed, last int32 }
 const unrouted = -1
 
 func newLedger(ranks, servers int32) ledger {
-	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks)}
+	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks), dropped: map[batch]bool{}}
 	l.widen(1)
 	return l
 }
@@ -91,11 +95,16 @@ func (l *ledger) count(server, rank, limit int32) int {
 	return n
 }
 
-// route enters a batch. It returns false if the batch was entered before.
-func (l *ledger) route(rank, step int32, rows []int32) bool {
+// route enters a batch, and returns its rows by PS: none if it counts no more. It returns false if the batch was
+// entered before.
+func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first bool) {
 	s := &l.spans[rank]
 	if step < s.first || l.holds(rank, step) {
-		return false
+		return nil, false
+	}
+	if b := (batch{rank, step}); l.dropped[b] {
+		delete(l.dropped, b)
+		rows = nil
 	}
 	for step/64-s.first/64 >= l.width {
 		l.widen(2 * l.width)
@@ -113,7 +122,19 @@ func (l *ledger) route(rank, step int32, rows []int32) bool {
 		s.routed++
 	}
 	l.forget(rank)
-	return true
+	return rows, true
+}
+
+// drop enters that the puts of a batch will never come.
+func (l *ledger) drop(rank, step int32) {
+	switch {
+	case l.holds(rank, step):
+		for server := range l.servers {
+			l.apply(server, rank, step)
+		}
+	case step >= l.spans[rank].first:
+		l.dropped[batch{rank, step}] = true
+	}
 }
 
 // apply removes a missing put. A put that brought the PS no rows is none.

@@ -187,3 +187,37 @@ func BenchmarkMeterRead(b *testing.B) {
 		s.meter.Observe(read)
 	}
 }
+
+// A gradient that does not count is missed by nobody from then on, whether its batch is routed by then or not, and
+// is counted.
+func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
+	coordinatorDrops := func(s story, rank, step int32) { s.tell(event.BatchDropped, msg.Coordinator, 0, rank, step) }
+	for name, drop := range map[string]func(s story){
+		"routed": func(s story) { s.route(1, 0, 1, 1); coordinatorDrops(s, 1, 0) },
+		"later":  func(s story) { coordinatorDrops(s, 1, 0); s.route(1, 0, 1, 1) },
+		"by the server": func(s story) {
+			s.route(1, 0, 1, 1)
+			s.tell(event.PutDropped, msg.ParameterServer, 0, 1, 0)
+		},
+	} {
+		s := story{pace.NewMeter(2, 2)}
+		s.issue(0, 0)
+		s.route(0, 0, 1, 1)
+		s.apply(0, 0, 0)
+		drop(s)
+		s.issue(0, 1)
+		s.route(0, 1, 1, 1)
+		s.read(0, 0, 1)
+		s.want(t, 1, 0, 0, 1)
+		if got := s.meter.Staleness().Dropped; got != 1 {
+			t.Errorf("%s: %d gradients dropped, want 1", name, got)
+		}
+	}
+	// A push that is dropped has no staleness.
+	s := story{pace.NewMeter(1, 1)}
+	s.tell(event.PullServed, msg.DenseServer, 0, 0, 0)
+	s.tell(event.PushDropped, msg.DenseServer, 0, 0, 0)
+	if got := s.meter.Staleness(); got.Dense.Count() != 0 || got.Dropped != 1 {
+		t.Errorf("%d pushes, %d dropped; want 0 and 1", got.Dense.Count(), got.Dropped)
+	}
+}

@@ -72,6 +72,10 @@ type DenseSync struct {
 	Own bool
 	// Coordinator says that the run has a coordinator.
 	Coordinator bool
+	// Quorum is the number of ranks whose gradients make a step, those of the others being dropped; 0: all.
+	Quorum int32
+	// Buffered says that servers acknowledge gradients when they have taken them, and apply them later.
+	Buffered bool
 	// Every is the number of steps of a rank between two averages, ≥ 1; 0 where replicas are not averaged.
 	Every int32
 }

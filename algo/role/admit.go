@@ -10,27 +10,30 @@ import (
 
 // edges are the roles that send and receive each kind of message.
 var edges = [msg.Kinds]struct{ from, to msg.Role }{
-	msg.IDFeatures:    {msg.DataLoader, msg.EmbeddingWorker},
-	msg.Samples:       {msg.DataLoader, msg.NNWorker},
-	msg.SamplesAck:    {msg.NNWorker, msg.DataLoader},
-	msg.StepDone:      {msg.NNWorker, msg.DataLoader},
-	msg.GetEmbeddings: {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Lookup:        {msg.EmbeddingWorker, msg.ParameterServer},
-	msg.Rows:          {msg.ParameterServer, msg.EmbeddingWorker},
-	msg.Embeddings:    {msg.EmbeddingWorker, msg.NNWorker},
-	msg.PutGradients:  {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Put:           {msg.EmbeddingWorker, msg.ParameterServer},
-	msg.PutAck:        {msg.ParameterServer, msg.EmbeddingWorker},
-	msg.PutDone:       {msg.EmbeddingWorker, msg.NNWorker},
-	msg.ResendIDs:     {msg.EmbeddingWorker, msg.DataLoader},
-	msg.Pull:          {msg.NNWorker, msg.DenseServer},
-	msg.Params:        {msg.DenseServer, msg.NNWorker},
-	msg.Push:          {msg.NNWorker, msg.DenseServer},
-	msg.PushAck:       {msg.DenseServer, msg.NNWorker},
-	msg.ReportClock:   {msg.NNWorker, msg.Coordinator},
-	msg.SlowestClock:  {msg.Coordinator, msg.NNWorker},
-	msg.AskProgress:   {msg.DataLoader, msg.NNWorker},
-	msg.Progress:      {msg.NNWorker, msg.DataLoader},
+	msg.IDFeatures:       {msg.DataLoader, msg.EmbeddingWorker},
+	msg.Samples:          {msg.DataLoader, msg.NNWorker},
+	msg.SamplesAck:       {msg.NNWorker, msg.DataLoader},
+	msg.StepDone:         {msg.NNWorker, msg.DataLoader},
+	msg.GetEmbeddings:    {msg.NNWorker, msg.EmbeddingWorker},
+	msg.Lookup:           {msg.EmbeddingWorker, msg.ParameterServer},
+	msg.Rows:             {msg.ParameterServer, msg.EmbeddingWorker},
+	msg.Embeddings:       {msg.EmbeddingWorker, msg.NNWorker},
+	msg.PutGradients:     {msg.NNWorker, msg.EmbeddingWorker},
+	msg.Put:              {msg.EmbeddingWorker, msg.ParameterServer},
+	msg.PutAck:           {msg.ParameterServer, msg.EmbeddingWorker},
+	msg.PutDone:          {msg.EmbeddingWorker, msg.NNWorker},
+	msg.ResendIDs:        {msg.EmbeddingWorker, msg.DataLoader},
+	msg.Pull:             {msg.NNWorker, msg.DenseServer},
+	msg.Params:           {msg.DenseServer, msg.NNWorker},
+	msg.Push:             {msg.NNWorker, msg.DenseServer},
+	msg.PushAck:          {msg.DenseServer, msg.NNWorker},
+	msg.ReportClock:      {msg.NNWorker, msg.Coordinator},
+	msg.SlowestClock:     {msg.Coordinator, msg.NNWorker},
+	msg.AskProgress:      {msg.DataLoader, msg.NNWorker},
+	msg.Progress:         {msg.NNWorker, msg.DataLoader},
+	msg.GradientsCount:   {msg.Coordinator, msg.NNWorker},
+	msg.GradientsDropped: {msg.Coordinator, msg.NNWorker},
+	msg.DropBatch:        {msg.NNWorker, msg.EmbeddingWorker},
 }
 
 // RefusedError is the reason for which a message is not admitted.
@@ -67,7 +70,7 @@ func Admit(cfg *Config, m msg.Message) error {
 		floors = cfg.Steps
 	}
 	switch m.Kind {
-	case msg.GetEmbeddings, msg.PutGradients, msg.Lookup, msg.Put, msg.Pull, msg.Push:
+	case msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.Lookup, msg.Put, msg.Pull, msg.Push:
 		floors = m.Step // its own step is not finished
 	}
 	switch {
@@ -108,7 +111,7 @@ func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 		least += c.DenseServers[m.From.Index]
 		most = least
 	case m.Kind == msg.Push:
-		least += c.DenseServers[m.To.Index]
+		least += c.pushBytes(m.To.Index)
 		most = least
 	case m.Kind.HasPayload():
 		most = unit.Bytes(math.MaxInt32) // the payload itself is checked where it is decoded
@@ -141,9 +144,9 @@ func CheckCredit(cfg *Config, r Role, m msg.Message) error {
 func (p *ParameterServer) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Lookup:
-		return countRank(p.lookups, m.Rank), find(p.lookups, m.Rank, m.Step) >= 0
+		return countRank(p.lookups, m.Rank, false), find(p.lookups, m.Rank, m.Step) >= 0
 	case msg.Put:
-		return countRank(p.puts, m.Rank), find(p.puts, m.Rank, m.Step) >= 0
+		return countRank(p.puts, m.Rank, p.closing.buffers()), find(p.puts, m.Rank, m.Step) >= 0
 	}
 	return 0, true
 }
@@ -151,16 +154,16 @@ func (p *ParameterServer) holding(m msg.Message) (held int, known bool) {
 func (d *DenseServer) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Pull:
-		return countRank(d.pulls, m.Rank), find(d.pulls, m.Rank, m.Step) >= 0
+		return countRank(d.pulls, m.Rank, false), find(d.pulls, m.Rank, m.Step) >= 0
 	case msg.Push:
-		return countRank(d.pushes, m.Rank), find(d.pushes, m.Rank, m.Step) >= 0
+		return countRank(d.pushes, m.Rank, d.closing.buffers()), find(d.pushes, m.Rank, m.Step) >= 0
 	}
 	return 0, true
 }
 
 func (e *EmbeddingWorker) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
-	case msg.IDFeatures, msg.GetEmbeddings, msg.PutGradients:
+	case msg.IDFeatures, msg.GetEmbeddings, msg.PutGradients, msg.DropBatch:
 		return len(e.of(m.Rank)), e.find(m.Rank, m.Step) != nil
 	}
 	return 0, true
@@ -173,9 +176,11 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-func countRank(rs []request, rank int32) (n int) {
+// countRank counts the requests of a rank that are not answered. Those that were answered when they came are
+// bounded by what the server applies together.
+func countRank(rs []request, rank int32, answered bool) (n int) {
 	for _, r := range rs {
-		if r.rank == rank {
+		if r.rank == rank && !answered {
 			n++
 		}
 	}

@@ -1,8 +1,6 @@
 package role
 
-import (
-	"tandem/algo/event"
-)
+import "tandem/algo/event"
 
 // closing decides which of the gradients that a server holds are applied together, and when: puts of embedding
 // PSs, pushes of dense PSs. It is a state machine of its server.
@@ -28,6 +26,8 @@ type group struct {
 	closes int32
 	// apply are the positions of what is applied, in the order of work's operands; drop of what does not count.
 	apply, drop []int
+	// absent are the ranks whose puts of step closes do not count, and will not come.
+	absent []int32
 }
 
 // atOnce applies gradients as they come.

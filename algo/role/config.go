@@ -29,9 +29,11 @@ type Config struct {
 	// Buckets are the sizes of the dense gradient buckets in the order in which
 	// backward finishes them; at least one.
 	Buckets []unit.Bytes
-	// DenseServers are the sizes of the dense network's shards, by dense PS; none
+	// DenseServers are the sizes of the dense network's shards as they are pulled, by dense PS; none
 	// unless the rule keeps the network on servers.
 	DenseServers []unit.Bytes
+	// Pushes are the sizes of what a rank pushes to each dense PS; nil: those of the shards.
+	Pushes []unit.Bytes
 	// Retry is how long a role waits for an answer before it asks again; 0 if
 	// the driver promises that no message is lost.
 	Retry unit.Tick
@@ -73,10 +75,21 @@ func (c *Config) Validate() error {
 	if err := c.validateStrategy(); err != nil {
 		return err
 	}
+	if c.Pushes != nil && len(c.Pushes) != len(c.DenseServers) {
+		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DenseServers))
+	}
 	if c.Rule.Dense().Servers != (len(c.DenseServers) > 0) {
 		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
 	}
 	return c.Rule.Validate()
+}
+
+// pushBytes returns the size of a push to a dense PS.
+func (c *Config) pushBytes(server int32) unit.Bytes {
+	if c.Pushes == nil {
+		return c.DenseServers[server]
+	}
+	return c.Pushes[server]
 }
 
 // coordinated reports whether the run has a coordinator.

@@ -165,6 +165,8 @@ type Work struct {
 // Operands are the data of one piece of work, in the order that its kind states.
 type Operands struct {
 	Reads, Makes []Handle
+	// Drops are gradients that will never be applied, nor have been: what was kept for them can go.
+	Drops []Handle
 }
 
 // Contribution is what a rank hands to the all-reduce: one dense gradient bucket of Source. When every rank
@@ -277,7 +279,7 @@ func (o *Outputs) send(m msg.Message, payload Handle) {
 	o.List = append(o.List, Output{Kind: Send, Message: m, Handle: payload})
 }
 func (o *Outputs) do(w Work, reads, makes []Handle) {
-	o.List = append(o.List, Output{Kind: Do, Work: w, Operands: Operands{reads, makes}})
+	o.List = append(o.List, Output{Kind: Do, Work: w, Operands: Operands{Reads: reads, Makes: makes}})
 }
 func (o *Outputs) feed(c Contribution) { o.List = append(o.List, Output{Kind: Feed, Contribution: c}) }
 func (o *Outputs) keep(k HandleKind, rank, step int32) {

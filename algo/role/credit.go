@@ -62,7 +62,7 @@ func NewCredit(cfg *Config) *Credit {
 var answers = map[msg.Kind][]msg.Kind{
 	msg.StepDone:   {msg.Samples, msg.IDFeatures},
 	msg.Embeddings: {msg.GetEmbeddings},
-	msg.PutDone:    {msg.PutGradients},
+	msg.PutDone:    {msg.PutGradients, msg.DropBatch},
 	msg.Rows:       {msg.Lookup},
 	msg.PutAck:     {msg.Put},
 	msg.Params:     {msg.Pull},
@@ -75,7 +75,7 @@ var answers = map[msg.Kind][]msg.Kind{
 func (c *Credit) Sent(m msg.Message) error {
 	limit, limitBytes := c.cfg.Prefetch, unit.Bytes(0)
 	switch m.Kind {
-	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.IDFeatures, msg.Pull, msg.Push:
+	case msg.Samples, msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.IDFeatures, msg.Pull, msg.Push:
 	case msg.Lookup, msg.Put:
 		limit, limitBytes = c.cfg.Window, c.cfg.WindowBytes
 	default:
@@ -139,7 +139,7 @@ func (c *Credit) settle(key asking) {
 
 // Received records a message that the role receives.
 func (c *Credit) Received(m msg.Message) {
-	if m.Kind == msg.PutGradients { // its embeddings have arrived: the EW needs no more rows for them
+	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // its embeddings have arrived: the EW needs no more rows for them
 		for i := range c.cfg.ParameterServers {
 			c.settle(asking{msg.Lookup, server(i), m.Rank, m.Step})
 		}

@@ -95,8 +95,15 @@ func (d *DenseServer) close(now unit.Tick, out *Outputs) {
 			reads = append(reads, Handle{PushedGradients, r.rank, r.step})
 			out.record(d.event(now, event.PushApplied, r.rank, r.step))
 		}
+		var drops []Handle
+		for _, i := range g.drop {
+			r := &d.pushes[i]
+			r.group = d.groups
+			drops = append(drops, Handle{PushedGradients, r.rank, r.step})
+			out.record(d.event(now, event.PushDropped, r.rank, r.step))
+		}
 		g.work.Kind = ApplyPush
-		out.do(g.work, reads, nil)
+		out.List = append(out.List, Output{Kind: Do, Work: g.work, Operands: Operands{Reads: reads, Drops: drops}})
 	}
 }
 

@@ -28,6 +28,7 @@ type embedding struct {
 	stepSamples int32
 	ids         stage // id features; finished when they are routed
 	wanted      bool  // GetEmbeddings has come
+	dropped     bool  // DropBatch has come
 	pool        stage
 	poolBytes   unit.Bytes
 	merge       stage // embedding gradients; finished when there are row gradients
@@ -87,21 +88,24 @@ func (e *EmbeddingWorker) Step(now unit.Tick, in Input, out *Outputs) {
 
 func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	if e.done[m.Rank].has(m.Step) {
-		if m.Kind == msg.PutGradients {
+		if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
 			e.answer(out, msg.PutDone, m.Rank, m.Step, nil, 0)
 		}
 		return
 	}
-	if m.Kind == msg.GetEmbeddings || m.Kind == msg.PutGradients {
+	if m.Kind == msg.GetEmbeddings || m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
 		e.raise(m.Rank, m.Floor, out)
 	}
 	if m.Kind == msg.Rows || m.Kind == msg.PutAck {
-		if b := e.find(m.Rank, m.Step); b != nil {
+		if b := e.find(m.Rank, m.Step); b != nil && !b.dropped {
 			e.hear(b, m, out)
 		}
 		return
 	}
 	b := e.open(m)
+	if b.dropped {
+		return // work in flight ends it
+	}
 	switch m.Kind {
 	case msg.IDFeatures:
 		if b.ids == absent {
@@ -112,8 +116,23 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	case msg.GetEmbeddings:
 		e.get(b, out)
 	case msg.PutGradients:
-		e.put(b, out)
+		e.put(b, m, out)
+	case msg.DropBatch:
+		b.dropped = b.merge == absent
+		e.endDropped(b, out)
 	}
+}
+
+// endDropped ends a batch whose gradients do not count, once no work on it is in flight.
+func (e *EmbeddingWorker) endDropped(b *embedding, out *Outputs) {
+	if !b.dropped || b.ids == working || b.pool == working {
+		return
+	}
+	rank, step := b.rank, b.step
+	e.answer(out, msg.PutDone, rank, step, b, 0)
+	e.done[rank].add(step)
+	e.forget(b, out)
+	e.pumpAll(rank, out) // its lookups no longer hold back younger ones
 }
 
 // hear takes the answer of a PS.
@@ -201,10 +220,11 @@ func (e *EmbeddingWorker) get(b *embedding, out *Outputs) {
 }
 
 // put takes embedding gradients, or answers a repeated request.
-func (e *EmbeddingWorker) put(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) put(b *embedding, m msg.Message, out *Outputs) {
 	switch {
 	case b.merge == absent:
 		b.merge = waiting
+		b.stepSamples = m.StepSamples // of all gradients that count
 		out.keep(PooledGrads, b.rank, b.step)
 		e.endLookups(b, out)
 		e.startMerge(b, out)
@@ -284,6 +304,10 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 			e.forget(b, out)
 			return
 		}
+		if b.dropped {
+			e.endDropped(b, out)
+			return
+		}
 		if b.wanted && b.merge == absent {
 			e.startLookups(b, out)
 		}
@@ -300,6 +324,10 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		}
 		if e.stale(b) {
 			e.forget(b, out)
+			return
+		}
+		if b.dropped {
+			e.endDropped(b, out)
 			return
 		}
 		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
@@ -432,7 +460,7 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 		b := &e.batches[i]
 		dst = appendInts(dst, b.rank, b.step)
 		dst = append(dst, byte(b.ids), byte(b.pool), byte(b.merge))
-		dst = appendFlags(dst, b.wanted, b.lookups != nil, b.puts != nil)
+		dst = appendFlags(dst, b.wanted, b.dropped, b.lookups != nil, b.puts != nil)
 		for _, x := range b.lookups {
 			dst = append(dst, byte(x))
 		}

@@ -121,16 +121,38 @@ func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
 			reads = append(reads, Handle{ShardGrads, r.rank, r.step})
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
 		}
-		g.work.Kind = Apply
-		if g.work.Rank == event.NoRank {
+		drops := p.drop(now, g, out)
+		if g.work.Kind = Apply; g.work.Rank == event.NoRank {
 			g.work.Kind = ApplyStep
 		}
-		out.do(g.work, reads, nil)
+		out.List = append(out.List, Output{Kind: Do, Work: g.work, Operands: Operands{Reads: reads, Drops: drops}})
 	}
 }
 
-// serve answers every lookup that may be answered.
+// drop marks the puts of a group that do not count, and returns them and those that will not come.
+func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Handle) {
+	for _, i := range g.drop {
+		r := &p.puts[i]
+		r.group = p.groups
+		drops = append(drops, Handle{ShardGrads, r.rank, r.step})
+		out.record(p.event(now, event.PutDropped, r.rank, r.step))
+	}
+	for _, rank := range g.absent {
+		p.applied[rank].add(g.closes)
+		drops = append(drops, Handle{ShardGrads, rank, g.closes})
+	}
+	return drops
+}
+
+// serve answers every lookup that may be answered, and forgets those that nobody waits for.
 func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
+	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
+		outdated := !r.working() && p.closing.outdated(&r)
+		if outdated {
+			out.release(ShardSigns, r.rank, r.step)
+		}
+		return outdated
+	})
 	for i := range p.lookups {
 		r := &p.lookups[i]
 		if r.working() || !p.closing.mayServe(r) {

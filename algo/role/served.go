@@ -141,7 +141,7 @@ func (s *served) ask(w *NNWorker, k msg.Kind, xs []exchange, step, samples, step
 			Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
 		}
 		if k.HasPayload() {
-			m.Bytes += w.cfg.DenseServers[i]
+			m.Bytes += w.cfg.pushBytes(int32(i))
 			payload = w.handle(DenseGradients, step)
 		}
 		out.send(m, payload)

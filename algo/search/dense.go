@@ -22,6 +22,8 @@ func (w *World) observeDense(e event.Record) error {
 			return fmt.Errorf("rank %d's push of step %d on %v is %d updates late; promised %d", e.Rank, e.Step, e.Role, missed, most)
 		}
 		w.pushed[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
+	case event.PushDropped:
+		w.pushed[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
 	case event.PullServed:
 		return w.observePull(e)
 	case event.ForwardStarted:
@@ -50,7 +52,7 @@ func (w *World) observePull(e event.Record) error {
 	pushed := w.pushed[e.Role.Index]
 	w.pulled[e.Role.Index*c.Ranks+e.Rank] = int8(bits.OnesCount64(pushed))
 	earlier := w.batchBit(e.Rank, e.Step) - w.batchBit(e.Rank, 0)
-	if missed := bits.OnesCount64(earlier &^ pushed); missed > 0 && !c.Rule.OverlapSync() {
+	if missed := bits.OnesCount64(earlier &^ pushed); missed > 0 && !c.Rule.OverlapSync() && !c.Rule.Dense().Buffered {
 		return fmt.Errorf("rank %d's pull for step %d on %v misses %d of its own pushes", e.Rank, e.Step, e.Role, missed)
 	}
 	return nil

@@ -153,7 +153,7 @@ func (w *World) observe(e event.Record) error {
 	case event.BatchDone:
 		w.done |= w.batchBit(e.Rank, e.Step)
 		for p := range w.applied {
-			if w.touches(e.Rank, e.Step, int32(p)) && w.applied[p]&w.batchBit(e.Rank, e.Step) == 0 {
+			if !w.set.Config.Rule.Dense().Buffered && w.touches(e.Rank, e.Step, int32(p)) && w.applied[p]&w.batchBit(e.Rank, e.Step) == 0 {
 				return fmt.Errorf("rank %d step %d counts as done, but PS %d has not applied it", e.Rank, e.Step, p)
 			}
 		}
@@ -162,6 +162,12 @@ func (w *World) observe(e event.Record) error {
 			return fmt.Errorf("%v applies rank %d step %d a second time", e.Role, e.Rank, e.Step)
 		}
 		w.applied[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
+	case event.PutDropped:
+		w.applied[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
+	case event.BatchDropped:
+		for p := range w.applied {
+			w.applied[p] |= w.batchBit(e.Rank, e.Step)
+		}
 	case event.LookupServed:
 		return w.observeRead(e)
 	}

@@ -48,6 +48,9 @@ func (p *Performer) checkSamples(m msg.Message) error {
 	if m.StepSamples < 1 || int(m.StepSamples) > p.training.GlobalBatch {
 		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, p.training.GlobalBatch)
 	}
+	if p.quorum && (m.Kind == msg.PutGradients || m.Kind == msg.Put) {
+		return nil // StepSamples are those of the ranks that count
+	}
 	if want := p.share(m); int(m.Samples) != want {
 		return fmt.Errorf("samples: %d of the step's %d, but rank %d has %d of them", m.Samples, m.StepSamples, m.Rank, want)
 	}
@@ -90,8 +93,7 @@ func (p *Performer) checkContent(m msg.Message, payload any) (unit.Bytes, error)
 		}
 	case msg.Params, msg.Push:
 		if values, ok := payload.([]float32); ok {
-			// Statistics travel beside the parameters, and roles do not count them.
-			return m.Bytes - msg.HeaderBytes, p.checkShard(m, values)
+			return unit.Bytes(4 * len(values)), p.checkShard(m, values)
 		}
 	default:
 		if payload == nil {

@@ -228,6 +228,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		{params, length + layout.Running, true}, {params, length, false}, {params, 0, false},
 		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
 	} {
+		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
 		if err := p.CheckPayload(c.m, make([]float32, c.n)); (err == nil) != c.good {
 			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
 		}

@@ -35,6 +35,7 @@ type Performer struct {
 	engine   model.Engine
 	dim      int            // length of an embedding row
 	width    int            // pooled embedding values of a sample
+	quorum   bool           // whether the gradients of some ranks may be dropped
 	shards   []*rowShard    // by PS; nil where it is not here
 	dense    *Dense         // where ranks reduce gradients: the one replica that all share
 	served   *servedDense   // where dense PSs hold the network
@@ -66,6 +67,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 	if err != nil {
 		return nil, err
 	}
+	p.quorum = rule.Dense().Quorum > 0
 	p.shards = make([]*rowShard, t.ParameterServers)
 	for i := range p.shards {
 		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
