@@ -33,5 +33,19 @@ func Equivalents() []Equivalent {
 			After:  "positionBits := max(1, bits.Len(uint(max(len(d.ids), (1 + 1))-1)))",
 			Proof:  "They differ for no id and one id only, where max(1, bits.Len(0)) and max(1, bits.Len(1)) are both 1.",
 		},
+		{
+			File: "algo/compress/bits.go", Before: "if at/8+8 <= len(body) {", After: "if at+8 <= len(body) {",
+			Proof: "The mutant takes the other path more often, which reads the same bytes through a copy.",
+		},
+		{
+			File: "algo/route/pool.go", Before: "const poolBlock = 64", After: "const poolBlock = (64 + 1)",
+			Proof: "A sample's values do not depend on the samples that are pooled with it: the block decides speed only.",
+		},
+		{
+			File:   "algo/replay/reader.go",
+			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
+			After:  "more := min(n-len(all), max(len(all), 2))",
+			Proof:  "The same n bytes are read in more pieces, and an end of the stream ends any of them: speed only.",
+		},
 	}
 }
