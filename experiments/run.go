@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,10 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 func abandon(folder *face.Folder, err error) error {
 	kept, problem := folder.Abandon()
 	f := &face.Fault{Err: err}
+	var cause *face.Fault
+	if errors.As(err, &cause) {
+		f.Hint, f.Usage = cause.Hint, cause.Usage
+	}
 	switch {
 	case problem != nil:
 		f.Hint = fmt.Sprintf("what was done is in %s: %v", folder.Path(), problem)

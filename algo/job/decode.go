@@ -171,6 +171,11 @@ func (d *decoder) structure(node *yaml.Node, path string, target reflect.Value) 
 				return d.value(valueNode, join(path, key), f.value)
 			}
 		}
+		if moved, ok := target.Addr().Interface().(interface{ formerKey(string) string }); ok {
+			if now := moved.formerKey(key); now != "" {
+				return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %[1]s is now %s", key, now)
+			}
+		}
 		return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %s", shortened(key),
 			suggestion(key, fields))
 	})
@@ -201,6 +206,8 @@ func (d *decoder) mapping(node *yaml.Node, path string, target reflect.Value) er
 		value := reflect.New(target.Type().Elem()).Elem()
 		if old := target.MapIndex(keyValue); old.IsValid() {
 			value.Set(old)
+		} else if valueNode.ShortTag() == "!!null" {
+			return d.fault(valueNode, join(path, key), ErrValue, "no value: write one, or leave the key out")
 		}
 		if err := d.value(valueNode, join(path, key), value); err != nil {
 			return err

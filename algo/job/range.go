@@ -9,16 +9,14 @@ import (
 
 // The largest values of settings. Memory, time or 32-bit numbers grow with what they limit.
 const (
-	GlobalBatchMax  = 1 << 30           // samples
-	EpochsMax       = 1_000_000         // passes
-	GroupsMax       = 1 << 16           // groups
-	RolesMax        = role.InstancesMax // ranks, embedding workers, embedding PSs, dense PSs: of each
-	PrefetchMax     = 1 << 16           // batches; of staleness: one less
-	SlackMax        = 1_000_000         // steps
-	AverageEveryMax = 1_000_000_000     // steps
-	RowsMax         = math.MaxInt32     // row-capacity, shuffle-window
-	RowMemoryMax    = int64(1) << 50    // bytes: 1 PiB
-	RowInitMax      = 1e6               // bound of initial values
+	GlobalBatchMax = 1 << 30           // samples
+	EpochsMax      = 1_000_000         // passes
+	GroupsMax      = 1 << 16           // groups
+	RolesMax       = role.InstancesMax // ranks, embedding workers, embedding PSs, dense PSs: of each
+	PrefetchMax    = 1 << 16           // batches; of staleness: one less
+	RowsMax        = math.MaxInt32     // row-capacity, shuffle-window
+	RowMemoryMax   = int64(1) << 50    // bytes: 1 PiB
+	RowInitMax     = 1e6               // bound of initial values
 )
 
 // validateRanges reports the first number that is out of range, with key, value and range.
@@ -41,8 +39,6 @@ func (t *Training) validateRanges() error {
 		{"dense-servers", int64(t.DenseServers), 1, RolesMax, ""},
 		{"staleness", int64(staleness), 0, PrefetchMax - 1, ", or null"},
 		{"prefetch", int64(t.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
-		{"slack", int64(t.Slack), 0, SlackMax, ""},
-		{"average-every", int64(t.AverageEvery), 1, AverageEveryMax, ""},
 		{"shuffle-window", int64(t.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
 		{"row-capacity", int64(t.RowCapacity), 0, RowsMax, "; 0 is no limit"},
 		{"row-memory", int64(t.RowMemory), 0, RowMemoryMax, " bytes; 0 is no limit"},

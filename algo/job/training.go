@@ -108,11 +108,10 @@ type Training struct {
 	// Prefetch is the number of batches in flight per rank, at least τ+1 where
 	// Staleness is set. 0: τ+1, or 10 where neither is set; see Window.
 	Prefetch int `yaml:"prefetch"`
-	// Slack is s: a rank of ssp is at most s steps ahead of the slowest; ≥ 0.
-	Slack int `yaml:"slack"`
-	// AverageEvery is the number of steps of a rank between two averages of
-	// async-average; ≥ 1.
-	AverageEvery int `yaml:"average-every"`
+	// ModeSettings are settings that single modes declare for themselves (pace.Setting),
+	// by name. Those that are absent have their defaults, which MarshalYAML writes;
+	// ModeValues returns what is in use.
+	ModeSettings map[string]int `yaml:"mode-settings"`
 	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid; none or pull
 	// for async-ps and ssp; none for async-average. Empty: the most that the mode
 	// knows.
@@ -173,7 +172,7 @@ func Default() Training {
 	return Training{
 		Mode: Hybrid, Model: model.Default(), Dense: opt.DefaultDense(), DensePrecision: FP32, Rows: opt.DefaultRow(), RowInit: 0.01,
 		GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Ranks: 4, EmbeddingWorkers: 2, ParameterServers: 2,
-		DenseServers: 1, Slack: 3, AverageEvery: 16, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw,
+		DenseServers: 1, Scale: ScaleGlobal, Wire: compress.FP32, Index: IndexRaw,
 		RowEviction: RefuseRows, RowPrecision: table.FP32.String(), Seed: 1,
 	}
 }
@@ -181,7 +180,7 @@ func Default() Training {
 // Rule returns the pacing rule of a training with roles.
 func (t *Training) Rule() (pace.Rule, error) {
 	return pace.New(t.Mode, pace.Settings{
-		Staleness: t.tau(), Slack: t.Slack, AverageEvery: t.AverageEvery, Overlap: t.Overlap,
+		Staleness: t.tau(), Overlap: t.Overlap, Ranks: t.Ranks, Values: t.ModeValues(),
 	})
 }
 
@@ -206,8 +205,9 @@ func (t *Training) ShardPlan() shard.Plan { return shard.Rows(t.ParameterServers
 func (t *Training) Delayed() bool { return !t.Delay.IsZero() || !t.DelayDense.IsZero() }
 
 // InMode returns the training in another mode. Choices that belong to its own
-// are not carried over.
+// are not carried over, and of the mode settings only those that the new mode has.
 func (t Training) InMode(mode string) Training {
+	t.ModeSettings = ownSettings(t.ModeSettings, mode)
 	if mode != t.Mode {
 		t.Overlap, t.Merge = "", ""
 		t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{}
@@ -232,12 +232,26 @@ func (t *Training) inStep() bool {
 	return err != nil || rule.InStep() // sequential has no rule
 }
 
-// Validate reports the first setting that is out of range, by its field path.
+// Validate reports the first setting that is out of range, by its field path, and a
+// mode setting that the training's mode does not have.
 func (t *Training) Validate() error {
+	if err := t.ValidateShared(); err != nil {
+		return err
+	}
+	return t.ValidateModeSettings([]string{t.Mode})
+}
+
+// ValidateShared is Validate for a training that InMode may put into other modes: a mode
+// setting that its own mode does not have must be in the range of some other mode.
+// ValidateModeSettings checks the rest when the modes are known.
+func (t *Training) ValidateShared() error {
 	if err := t.validateChoices(); err != nil {
 		return err
 	}
 	if err := t.validateRanges(); err != nil {
+		return err
+	}
+	if err := t.validateElsewhere(); err != nil {
 		return err
 	}
 	switch {

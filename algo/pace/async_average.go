@@ -12,6 +12,15 @@ type AsyncAverage struct {
 	Every     int // steps of a rank between two averages; ≥ 1
 }
 
+var asyncAverageMode = Mode{
+	Name: "async-average", Overlaps: []string{"none"},
+	Settings: []Setting{{
+		Name: "every", Default: Fixed(16), Min: Fixed(1), Max: Fixed(1_000_000_000),
+		Doc: "steps of a rank between two averages",
+	}},
+	New: func(s Settings) Rule { return AsyncAverage{s.Staleness, s.Values["every"]} },
+}
+
 // Name implements Rule.
 func (AsyncAverage) Name() string { return "async-average" }
 

@@ -25,6 +25,11 @@ const (
 	PullEarly PullOverlap = "pull"
 )
 
+var asyncPSMode = Mode{
+	Name: "async-ps", Overlaps: []string{"none", "pull"},
+	New: func(s Settings) Rule { return AsyncPS{s.Staleness, PullOverlap(s.Overlap)} },
+}
+
 // Name implements Rule.
 func (AsyncPS) Name() string { return "async-ps" }
 

@@ -25,6 +25,11 @@ const (
 	HybridDS HybridOverlap = "ds"
 )
 
+var hybridMode = Mode{
+	Name: "hybrid", Overlaps: []string{"none", "ds"},
+	New: func(s Settings) Rule { return Hybrid{s.Staleness, HybridOverlap(s.Overlap)} },
+}
+
 // Name implements Rule.
 func (Hybrid) Name() string { return "hybrid" }
 

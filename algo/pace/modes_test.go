@@ -10,7 +10,8 @@ import (
 
 // A mode's rule has the mode's name, and overlaps the most unless told otherwise.
 func TestModesMakeTheirRules(t *testing.T) {
-	settings := pace.Settings{Staleness: 3, Slack: 2, AverageEvery: 5}
+	settings := pace.Settings{Staleness: 3}
+	own := map[string]map[string]int{"async-average": {"every": 5}, "ssp": {"slack": 2}}
 	for mode, want := range map[string]pace.Rule{
 		"sync":          pace.Sync{Overlap: pace.OverlapIDsDS},
 		"hybrid":        pace.Hybrid{Staleness: 3, Overlap: pace.HybridDS},
@@ -18,13 +19,14 @@ func TestModesMakeTheirRules(t *testing.T) {
 		"async-average": pace.AsyncAverage{Staleness: 3, Every: 5},
 		"ssp":           pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 3, Overlap: pace.PullEarly}, Slack: 2},
 	} {
+		settings.Values = own[mode]
 		got, err := pace.New(mode, settings)
 		if err != nil || got != want || got.Name() != mode {
 			t.Errorf("%s: %+v, %v; want %+v", mode, got, err, want)
 		}
 	}
 	for mode, overlap := range map[string]string{"sync": "ds", "async-average": "ds", "ssp": "ids", "bsp": ""} {
-		settings.Overlap = overlap
+		settings := pace.Settings{Overlap: overlap}
 		if _, err := pace.New(mode, settings); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%s, overlap %q: %v", mode, overlap, err)
 		}

@@ -11,6 +11,17 @@ type SSP struct {
 	Slack int // s ≥ 0; 0 is bulk synchronous
 }
 
+var sspMode = Mode{
+	Name: "ssp", Overlaps: []string{"none", "pull"},
+	Settings: []Setting{{
+		Name: "slack", Default: Fixed(3), Min: Fixed(0), Max: Fixed(1_000_000),
+		Doc: "steps that a rank may lead the slowest rank by",
+	}},
+	New: func(s Settings) Rule {
+		return SSP{AsyncPS{s.Staleness, PullOverlap(s.Overlap)}, s.Values["slack"]}
+	},
+}
+
 // Name implements Rule.
 func (SSP) Name() string { return "ssp" }
 

@@ -19,6 +19,11 @@ const (
 	OverlapIDsDS SyncOverlap = "ids+ds" // and buckets of dense gradients are reduced during BC
 )
 
+var syncMode = Mode{
+	Name: "sync", Overlaps: []string{"none", "ids", "ids+ds"},
+	New: func(s Settings) Rule { return Sync{SyncOverlap(s.Overlap)} },
+}
+
 // Name implements Rule.
 func (Sync) Name() string { return "sync" }
 

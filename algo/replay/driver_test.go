@@ -47,8 +47,8 @@ func training(mode string) job.Training {
 	t := job.Default()
 	t.Mode, t.Ranks, t.GlobalBatch, t.Groups, t.Prefetch = mode, 2, batchSize, 4, 3
 	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate, t.DenseServers, t.AverageEvery, t.Slack = 0.05, 2, 3, 1
-	return t
+	t.Dense.Rate, t.DenseServers, t.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
+	return t.InMode(mode)
 }
 
 // retry is how many ticks the roles of a world with trouble wait for an answer: those of some ten inputs.

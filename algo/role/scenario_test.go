@@ -17,7 +17,7 @@ import (
 
 // Every file of testdata is a story. Its commands:
 //
-//	start rule=MODE [overlap=…] [staleness=…] [slack=…] [every=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
+//	start rule=MODE [overlap=…] [staleness=…] [SETTING OF THE MODE=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
 //	owns rank=… step=… [pss=(…)]      only these PSs have rows of the batch
 //	deliver|lose|repeat [kind=…] [rank=…] [step=…] [to=…]   messages under way that match; to is an index
 //	finish [work=…] [rank=…] [step=…] [bucket=…]            work in hand that matches; bucket: only that part
@@ -74,9 +74,14 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 	d.ScanArgs(t, "rule", &mode)
 	overlap := "none"
 	d.MaybeScanArgs(t, "overlap", &overlap)
+	own := map[string]int{}
+	for _, s := range pace.SettingsOf(mode) {
+		if d.HasArg(s.Name) {
+			own[s.Name] = int(number(t, d, s.Name, 0))
+		}
+	}
 	rule, err := pace.New(mode, pace.Settings{
-		Staleness: int(number(t, d, "staleness", 0)), Slack: int(number(t, d, "slack", 0)),
-		AverageEvery: int(number(t, d, "every", 1)), Overlap: overlap,
+		Staleness: int(number(t, d, "staleness", 0)), Overlap: overlap, Ranks: int(cfg.Ranks), Values: own,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -76,15 +76,20 @@ func TestTwoRanksFourSteps(t *testing.T) {
 }
 
 // Every mode that there is, those that are registered later too, keeps its laws in
-// every order of events of 2 ranks and 3 steps, as its settings are by default.
+// every order of events of 2 ranks and 3 steps.
 func TestEveryModeKeepsItsLaws(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
-			rule, err := pace.New(mode, pace.Settings{Staleness: 1, Slack: 1, AverageEvery: 2})
+			const ranks = 2
+			values := map[string]int{} // of the mode's own settings one more than the smallest
+			for _, s := range pace.SettingsOf(mode) {
+				values[s.Name] = min(s.Min.At(ranks)+1, s.Max.At(ranks))
+			}
+			rule, err := pace.New(mode, pace.Settings{Staleness: 1, Ranks: ranks, Values: values})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Explore(setting(rule, 2, 3, 1, 1), limit)
+			r, err := Explore(setting(rule, ranks, 3, 1, 1), limit)
 			if err != nil {
 				t.Fatal(err)
 			}

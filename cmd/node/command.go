@@ -171,6 +171,9 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 			return j, nil, face.Misuse("see --help", "--faults: %v", err)
 		}
 	}
+	if err := j.Training.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
+		return j, nil, fmt.Errorf("job %s: training.%w", j.Name, err)
+	}
 	fingerprint, err = j.Fingerprint()
 	return j, fingerprint, err
 }

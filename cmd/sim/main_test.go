@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,10 @@ func TestExitCodes(t *testing.T) {
 		{"--staleness -1", 2, "--staleness"},
 		{"--gpus 8 --modes hybrid --staleness 60000", 2, "--staleness: 60000; want at most 1000"},
 		{"--staleness 20 --prefetch 4", 2, "staleness = 20 needs 21 batches in flight, and prefetch = 4 allows 4"},
+		{"--mode-set every", 2, `--mode-set: "every": want NAME=VALUE with a whole number, as every=16`},
+		{"--mode-set every=3", 2, "--mode-set: every is a setting of async-average, not of sync or hybrid"},
+		{"--modes ssp --mode-set slak=3", 2, `--mode-set: "slak" is unknown; the nearest is "slack"`},
+		{"--modes ssp --mode-set slack=-1", 2, "--mode-set: slack = -1; want 0 to 1000000 in mode ssp"},
 		{"--modes sync,sync", 2, `--modes: "sync" is named twice`},
 		{"--inside nvlink33", 2, `--inside: "nvlink33" is unknown; the nearest is "nvlink3"`},
 		{"--cluster this-machine --inside nvlink3", 2, "neither network nor accelerator"},
@@ -104,6 +109,24 @@ func TestDepthIsWhatRuns(t *testing.T) {
 	d := ask(t, "--gpus 2 --modes sync,hybrid --staleness 20")
 	if d.Runs[0].Depth != 2 || d.Runs[1].Depth != 21 {
 		t.Errorf("depth %d and %d; want 2 and 21", d.Runs[0].Depth, d.Runs[1].Depth)
+	}
+}
+
+// Every mode takes its own of the mode settings; the report and the command that repeats it have them.
+func TestModeSettingsAreWhatRuns(t *testing.T) {
+	const line = "--gpus 2 --modes sync,ssp,async-average --mode-set every=5,slack=0"
+	d := ask(t, line)
+	for i, want := range []string{"map[]", "map[slack:0]", "map[every:5]"} {
+		if got := fmt.Sprint(d.Runs[i].ModeSettings); got != want {
+			t.Errorf("%s: settings %s, want %s", d.Runs[i].Mode, got, want)
+		}
+	}
+	if !strings.Contains(d.Command, "--mode-set every=5,slack=0") {
+		t.Errorf("again: %s", d.Command)
+	}
+	d = ask(t, "--gpus 2 --modes ssp")
+	if got := fmt.Sprint(d.Runs[0].ModeSettings); got != "map[slack:3]" {
+		t.Errorf("by default %s", got)
 	}
 }
 

@@ -40,7 +40,8 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 	if q.spread {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
-	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\nTrained for real; seconds are simulated, %s.\n", q.job.Name, q.where(), q.batch, seconds)
+	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank%s.\nTrained for real; seconds are simulated, %s.\n",
+		q.job.Name, q.where(), q.batch, q.modeSettings(), seconds)
 	fmt.Fprintf(w, "Numbers by %s.\n", q.multiplier().Name())
 	r := outcomes(lessons)
 	for _, part := range []func() error{

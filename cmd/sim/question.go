@@ -96,6 +96,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.setDepth(given); err != nil {
 		return nil, err
 	}
+	if err := q.setModeSettings(); err != nil {
+		return nil, err
+	}
 	if err := q.checkNumerics(given); err != nil {
 		return nil, err
 	}
@@ -216,7 +219,7 @@ func (q *question) setDepth(given func(string) bool) error {
 	if given("prefetch") {
 		t.Prefetch = q.prefetch
 	}
-	if err := t.Validate(); err != nil {
+	if err := t.ValidateShared(); err != nil {
 		return face.Misuse("see --staleness and --prefetch in --help", "job %s: training.%w", q.job.Name, err)
 	}
 	for _, mode := range q.modes {
@@ -226,6 +229,26 @@ func (q *question) setDepth(given func(string) bool) error {
 			return face.Misuse(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
+	return nil
+}
+
+// setModeSettings gives the training the mode settings of the command line, and refuses
+// those that no mode has or that are out of range on some number of GPUs.
+func (q *question) setModeSettings() error {
+	const hint = "see --help for the settings of each mode, and choose modes with --modes"
+	var settings map[string]int
+	for _, n := range q.gpus {
+		t := q.job.Training
+		t.Ranks = n
+		if err := t.AddModeSettings(q.modeSet, q.modes); err != nil {
+			return face.Misuse(hint, "--mode-set: %v", err)
+		}
+		if err := t.ValidateModeSettings(q.modes); err != nil {
+			return face.Misuse(hint, "job %s: training.%w", q.job.Name, err)
+		}
+		settings = t.ModeSettings
+	}
+	q.job.Training.ModeSettings = settings
 	return nil
 }
 

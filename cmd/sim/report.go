@@ -79,7 +79,7 @@ func (q *question) writeText(w io.Writer, r *result) error {
 			ranges += "; ranges span what is not known of it"
 		}
 	}
-	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank.\n%s; nothing is fitted.\n", q.job.Name, q.where(), q.batch, ranges)
+	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank%s.\n%s; nothing is fitted.\n", q.job.Name, q.where(), q.batch, q.modeSettings(), ranges)
 	for _, part := range []func(io.Writer, *result) error{
 		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
 		q.writePublished, q.writeAssumptions,
@@ -114,6 +114,18 @@ func instances(h *cluster.Hosts, role string) string {
 	text := fmt.Sprintf("%d %s", h.Count*h.PerHost, role)
 	if h.PerHost > 1 {
 		text += fmt.Sprintf(" (%d a host)", h.PerHost)
+	}
+	return text
+}
+
+// modeSettings says what the modes have of settings of their own, on most GPUs.
+func (q *question) modeSettings() string {
+	text := ""
+	for _, mode := range q.modes {
+		t := q.training(mode, q.gpus[len(q.gpus)-1])
+		if own := t.ModeSettingsText(); own != "" {
+			text += "; " + own
+		}
 	}
 	return text
 }

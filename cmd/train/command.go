@@ -41,6 +41,7 @@ type flags struct {
 	epochs     int
 	staleness  int
 	prefetch   int
+	modeSet    []string
 	wire       string
 	delays     []string
 	delayDense bool
@@ -94,7 +95,7 @@ const examples = `  go run ./cmd/train
 func (p *program) command() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "train", Short: "Train a recommender model and compare the modes", Long: usage, Example: examples,
+		Use: "train", Short: "Train a recommender model and compare the modes", Long: usage + "\n\n" + job.ModeSettingsHelp(), Example: examples,
 		Args: face.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, err := f.job(c)
@@ -114,6 +115,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
 	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
+	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of single modes, listed above, as every=16; may be repeated")
 	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
 	fs.StringVar(&f.precision, "dense-precision", "fp32", "what is multiplied in the dense network: fp32, or bf16 for rounded to that")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
@@ -161,8 +163,14 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := f.change(&j, c.Flags()); err != nil {
 		return j, err
 	}
+	if err := j.Training.AddModeSettings(f.modeSet, f.modes); err != nil {
+		return j, face.Misuse("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
+	}
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	if err := j.Training.ValidateModeSettings(f.modes); err != nil {
+		return j, fmt.Errorf("job %s: training.%w", j.Name, err)
 	}
 	if c.Flags().Changed("faults") {
 		return j, checkCrashes(&j.Training, f.modes)

@@ -10,7 +10,6 @@ import (
 	"tandem/algo/fault"
 	"tandem/algo/kernel"
 	"tandem/algo/metric"
-	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -51,6 +50,7 @@ type report struct {
 // samples/s are means over seeds; counts are those of one seed.
 type row struct {
 	Mode             string                  `json:"mode"`
+	ModeSettings     map[string]int          `json:"mode_settings,omitempty"` // of the mode alone, defaults included
 	AUC              float64                 `json:"auc"`
 	AUCInterval      *metric.Interval        `json:"auc_interval,omitempty"` // 95 %, with several seeds
 	LogLoss          float64                 `json:"log_loss"`
@@ -98,7 +98,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) 
 func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: c.name, Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
+	line := row{Mode: c.name, ModeSettings: first.Training.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed metric.Histogram
@@ -232,11 +232,8 @@ func (r *report) modeSettings() string {
 		if rule.Dense().Servers {
 			say(plural(t.DenseServers, "dense PS"))
 		}
-		if lead := rule.Lead(); lead < pace.Unbounded {
-			say(fmt.Sprintf("%s: s = %d", line.Mode, lead))
-		}
-		if rule.Dense().Own {
-			say("averages every " + plural(int(rule.Dense().Every), "step"))
+		if text := one.ModeSettingsText(); text != "" {
+			say(text)
 		}
 	}
 	if len(settings) == 0 {

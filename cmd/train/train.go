@@ -157,7 +157,8 @@ func inModes(t job.Training, modes []string) []job.Training {
 // any embedding model must beat. Its rate of 0.1, with Adagrad throughout, was
 // set once and is not tuned to a data set.
 func baseline(t job.Training) job.Training {
-	t.Mode, t.Overlap, t.Merge = job.Sequential, "", ""
+	t = t.InMode(job.Sequential)
+	t.Overlap, t.Merge = "", ""
 	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
 	t.Model = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(t.Model.Heads))}
 	t.Dense = opt.DefaultDense()

@@ -7,25 +7,26 @@ import (
 	"context"
 	"time"
 
+	"tandem/algo/job"
 	"tandem/experiments/study"
 )
 
 // Experiment is the comparison.
-type Experiment struct{}
+type Experiment struct{ study.ModeSet }
 
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
+func New() *Experiment { return &Experiment{} }
 
 // Name returns "modes".
-func (Experiment) Name() string { return "modes" }
+func (*Experiment) Name() string { return "modes" }
 
 // Question returns what the experiment asks.
-func (Experiment) Question() string {
+func (*Experiment) Question() string {
 	return "What does each training mode give in AUC and speed, here and on Persia's cluster?"
 }
 
 // Help says what the experiment measures and writes.
-func (Experiment) Help() string {
+func (*Experiment) Help() string {
 	return `It trains in every mode on the same rows in the same order from the same initial
 values, under every seed: for real on this machine, and simulated with numbers on
 Persia's cluster. All modes merge gradients by rank and scale them alike.
@@ -42,18 +43,22 @@ It writes into a new folder:
   modes.json                   all trainings
   settings.yaml                the resolved settings
   auc-difference.png, .svg     AUC of each mode less that of sync
-  throughput.png, .svg         samples a second, by mode`
+  throughput.png, .svg         samples a second, by mode` + "\n\n" + job.ModeSettingsHelp()
 }
 
 // QuickTime is about how long the quick version takes on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 120 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 120 * time.Second }
 
 // Run trains every mode under all seeds in both worlds and compares them.
-func (Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+	p := newPlan(500_000, 1_000_000)
 	if o.Quick {
-		return follow(ctx, newPlan(50_000, 50_000), o)
+		p = newPlan(50_000, 50_000)
 	}
-	return follow(ctx, newPlan(500_000, 1_000_000), o)
+	if err := p.set(&e.ModeSet); err != nil {
+		return nil, err
+	}
+	return follow(ctx, p, o)
 }
 
 // follow runs a plan.

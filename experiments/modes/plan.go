@@ -12,6 +12,8 @@ type plan struct {
 	Training job.Training  `yaml:"training"` // what all modes share
 	Worlds   []study.World `yaml:"data"`
 	Modes    []string      `yaml:"modes"`
+	// ModeSettings are the values that single modes have of settings of their own.
+	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
 
 // newPlan returns a plan over all modes. The rates are those that the staleness
@@ -21,16 +23,27 @@ func newPlan(trainRows, testRows int) plan {
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
 	t.Dense.Rate, t.Rows.Rate = 0.01, 0.1
 	t.GlobalBatch, t.Prefetch = 256, 4
-	return plan{
+	p := plan{
 		Training: t, Modes: job.Modes(),
 		Worlds: []study.World{study.Generated(0.1, trainRows, testRows), study.AdultIncome()},
 	}
+	p.ModeSettings = study.ModeSettings(t, p.Modes)
+	return p
+}
+
+// set gives the modes the settings of a command line.
+func (p *plan) set(flag *study.ModeSet) error {
+	if err := flag.Apply(&p.Training, p.Modes); err != nil {
+		return err
+	}
+	p.ModeSettings = study.ModeSettings(p.Training, p.Modes)
+	return nil
 }
 
 // training returns the job of a mode under a seed. All merge gradients by rank,
 // as modes that never wait must, so that modes differ in nothing else.
 func (p *plan) training(mode string, seed uint64) job.Training {
-	t := p.Training
-	t.Mode, t.Merge, t.Seed = mode, job.MergeRank, seed
+	t := p.Training.InMode(mode)
+	t.Merge, t.Seed = job.MergeRank, seed
 	return t
 }

@@ -247,7 +247,8 @@ func (p *plan) notes() []string {
 		"Order and staleness of the other modes are those of real threads here, and of simulated events there: fast hosts make reads less stale, and so AUC may differ.",
 		"Persia's cluster is simulated at the middle of every unknown; its hosts do real arithmetic in simulated time. The network of this comparison is small, so hosts and messages, not GPUs, decide its speed.",
 		"Simulated without jitter no rank falls behind, so there ssp never waits and is async-ps.",
-		fmt.Sprintf("One rate for all modes, chosen by sequential training: a mode that wants another is not shown at its best. Async-average averages every %d steps.", p.Training.AverageEvery),
+		"One rate for all modes, chosen by sequential training: a mode that wants another is not shown at its best.",
+		study.ModeSettingsNote(p.Training, p.Modes),
 		"All roles share this machine's cores, with whatever else it was doing.",
 	}
 	if p.Seeds < study.SeedsWanted {

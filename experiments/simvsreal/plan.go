@@ -14,6 +14,8 @@ type plan struct {
 	Training job.Training `yaml:"training"` // what all modes share
 	World    study.World  `yaml:"data"`
 	Modes    []string     `yaml:"modes"`
+	// ModeSettings are the values that single modes have of settings of their own.
+	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
 
 func newPlan(trainRows, testRows int) plan {
@@ -21,16 +23,27 @@ func newPlan(trainRows, testRows int) plan {
 	t.Model.EmbeddingDim, t.Model.Top = 16, []int{64, 32}
 	t.Dense.Rate, t.Rows.Rate = 0.003, 0.1
 	t.Prefetch = 4
-	return plan{
+	p := plan{
 		Training: t, World: study.Generated(0.1, trainRows, testRows),
 		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
 	}
+	p.ModeSettings = study.ModeSettings(t, p.Modes)
+	return p
+}
+
+// set gives the modes the settings of a command line.
+func (p *plan) set(flag *study.ModeSet) error {
+	if err := flag.Apply(&p.Training, p.Modes); err != nil {
+		return err
+	}
+	p.ModeSettings = study.ModeSettings(p.Training, p.Modes)
+	return nil
 }
 
 // training returns the job of a mode under a seed. All modes merge gradients by
 // rank, as those that never wait must, so that sync does the same work.
 func (p *plan) training(mode string, seed uint64) job.Training {
-	t := p.Training
-	t.Mode, t.Merge, t.Seed = mode, job.MergeRank, seed
+	t := p.Training.InMode(mode)
+	t.Merge, t.Seed = job.MergeRank, seed
 	return t
 }

@@ -11,25 +11,26 @@ import (
 	"context"
 	"time"
 
+	"tandem/algo/job"
 	"tandem/experiments/study"
 )
 
 // Experiment is the comparison.
-type Experiment struct{}
+type Experiment struct{ study.ModeSet }
 
 // New returns the experiment.
-func New() Experiment { return Experiment{} }
+func New() *Experiment { return &Experiment{} }
 
 // Name returns "simvsreal".
-func (Experiment) Name() string { return "simvsreal" }
+func (*Experiment) Name() string { return "simvsreal" }
 
 // Question returns what the experiment asks.
-func (Experiment) Question() string {
+func (*Experiment) Question() string {
 	return "Does the simulator predict what training on this machine shows?"
 }
 
 // Help says what the experiment measures and writes.
-func (Experiment) Help() string {
+func (*Experiment) Help() string {
 	return `A round has one seed. It times every piece of work of one sync run, gives the
 simulator the medians, and has the same job trained in every mode, for real and
 simulated with numbers, on the same rows from the same initial values. Real runs
@@ -51,18 +52,22 @@ It writes into a new folder:
   simvsreal.json           all runs, and the times of work
   settings.yaml            the resolved settings
   step-time.png, .svg      simulated against real step time
-  staleness.png, .svg      how stale reads were in hybrid mode, in both worlds`
+  staleness.png, .svg      how stale reads were in hybrid mode, in both worlds` + "\n\n" + job.ModeSettingsHelp()
 }
 
 // QuickTime is about how long the quick version takes on two slow cores.
-func (Experiment) QuickTime() time.Duration { return 90 * time.Second }
+func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
 
 // Run measures every round and compares.
-func (Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+	p := newPlan(200_000, 50_000)
 	if o.Quick {
-		return follow(ctx, newPlan(50_000, 20_000), o)
+		p = newPlan(50_000, 20_000)
 	}
-	return follow(ctx, newPlan(200_000, 50_000), o)
+	if err := p.set(&e.ModeSet); err != nil {
+		return nil, err
+	}
+	return follow(ctx, p, o)
 }
 
 // follow runs a plan.

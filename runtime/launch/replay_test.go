@@ -33,7 +33,9 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 				if s.Training.Validate() != nil { // an exact mode
 					s.Training.Ranks = 4
 				}
-				s.Training.Seed, s.Training.DenseServers, s.Training.AverageEvery = seed, 2, 3
+				s.Training.Seed, s.Training.DenseServers = seed, 2
+				s.Training.ModeSettings = map[string]int{"every": 3}
+				s.Training = s.Training.InMode(mode)
 				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
 				if err != nil {
 					t.Fatal(err)

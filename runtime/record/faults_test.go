@@ -22,7 +22,7 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Training {
 	j := small(mode, seed)
 	j.Ranks = anyRanks(t, mode, 1+upTo(7))
 	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers = 1+upTo(2), 1+upTo(2), 1+upTo(2)
-	j.Prefetch, j.Slack, j.AverageEvery = 1+upTo(5), upTo(3), 1+upTo(4)
+	j.Prefetch, j.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3), "every": 1 + upTo(4)}
 	j.Wire, j.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
 	j.RowPrecision, j.RowAdmission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
 	j.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
@@ -40,7 +40,7 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Training {
 			Role: at.Role, Index: at.Index, Step: int32(draw.IntN(steps)), Away: unit.Tick(upTo(30)) * unit.Millisecond,
 		})
 	}
-	return j
+	return j.InMode(mode)
 }
 
 // Runs with faults replay bit for bit: one in each mode, or with -long a hundred.

@@ -67,8 +67,8 @@ func small(mode string, seed uint64) job.Training {
 	t := job.Default()
 	t.Mode, t.GlobalBatch, t.Prefetch, t.Seed = mode, 32, 4, seed
 	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate, t.DenseServers, t.AverageEvery = 0.01, 2, 3
-	return t
+	t.Dense.Rate, t.DenseServers, t.ModeSettings = 0.01, 2, map[string]int{"every": 3}
+	return t.InMode(mode)
 }
 
 // mustRecord trains and returns the folder of the recording.

@@ -106,7 +106,9 @@ func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	two := 2
 	for mode := range asynchronous {
 		training := small(mode, 4)
-		training.Staleness, training.EvaluateEvery.Steps, training.DenseServers, training.AverageEvery = &two, 1, 2, 5
+		training.Staleness, training.EvaluateEvery.Steps, training.DenseServers = &two, 1, 2
+		training.ModeSettings = map[string]int{"every": 5}
+		training = training.InMode(mode)
 		got := mustRun(t, training, r)
 		if got.Staleness.Own.Max() > two || len(got.Curve) != 40 {
 			t.Errorf("%s: own staleness %d, %d points", mode, got.Staleness.Own.Max(), len(got.Curve))
@@ -128,7 +130,9 @@ func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
 	want := quality(mustRun(t, reference, r).Curve)
 	for mode := range asynchronous {
 		training := small(mode, 1)
-		training.Staleness, training.Overlap, training.EvaluateEvery.Steps, training.AverageEvery = &none, "none", 2, 3
+		training.Staleness, training.Overlap, training.EvaluateEvery.Steps = &none, "none", 2
+		training.ModeSettings = map[string]int{"every": 3}
+		training = training.InMode(mode)
 		if got := quality(mustRun(t, training, r).Curve); !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, sequential %+v", mode, got, want)
 		}

@@ -152,7 +152,9 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 			for ranks, staleness := range map[int]int{3: 1, 4: 0, 5: 0, 6: 3, 8: 1} {
 				t.Run(fmt.Sprintf("%s %s N=%d τ=%d", mode, overlap, ranks, staleness), func(t *testing.T) {
 					training := small(mode, ranks)
-					training.Staleness, training.Overlap, training.DenseServers, training.Slack = &staleness, overlap, 2, staleness
+					training.Staleness, training.Overlap, training.DenseServers = &staleness, overlap, 2
+					training.ModeSettings = map[string]int{"slack": staleness}
+					training = training.InMode(mode)
 					got := mustRun(t, training, r)
 					rule, err := training.Rule()
 					if err != nil {
@@ -186,7 +188,8 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 	for mode := range asynchronous {
 		training := small(mode, 1)
 		training.Dense = reference.Dense
-		training.Staleness, training.Overlap, training.AverageEvery = &none, "none", 3
+		training.Staleness, training.Overlap, training.ModeSettings = &none, "none", map[string]int{"every": 3}
+		training = training.InMode(mode)
 		for training.DenseServers = range 4 {
 			training.DenseServers++
 			got := mustRun(t, training, r)
@@ -207,7 +210,7 @@ func TestReplicasMeetInTheirMean(t *testing.T) {
 	r := newRows(64*10, 64, 4, 3)
 	for _, every := range []int{1, 3, 100} {
 		training := small(job.AsyncAverage, 4)
-		training.AverageEvery = every
+		training.ModeSettings = map[string]int{"every": every}
 		rounds := map[int32]int{}
 		count := func(e event.Record) {
 			if e.Kind == event.Averaged {

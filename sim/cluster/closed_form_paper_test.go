@@ -197,7 +197,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 // by then; half of both is added to a step.
 func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	j := training(job.AsyncAverage, 8)
-	j.AverageEvery = 1000
+	j.ModeSettings = map[string]int{"every": 1000}
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
 	b := p.batch(512)
@@ -207,7 +207,7 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 		t.Errorf("without an average: step takes %v, dense work %v", a.StepTime, alone)
 	}
 	j = training(job.AsyncAverage, 1)
-	j.AverageEvery = 1
+	j.ModeSettings = map[string]int{"every": 1}
 	want := alone + (p.device.Time(p.sweep(2))+p.device.Time(p.sweep(4)))/2
 	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, audit: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {

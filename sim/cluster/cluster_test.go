@@ -94,8 +94,10 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			1<<rapid.IntRange(0, 4).Draw(t, "log2 ranks"))
 		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
 		j.DenseServers = rapid.IntRange(1, 3).Draw(t, "dense PSs")
-		j.Slack = rapid.IntRange(0, 3).Draw(t, "slack")
-		j.AverageEvery = rapid.IntRange(1, 4).Draw(t, "average every")
+		j.ModeSettings = map[string]int{
+			"slack": rapid.IntRange(0, 3).Draw(t, "slack"), "every": rapid.IntRange(1, 4).Draw(t, "average every"),
+		}
+		j = j.InMode(j.Mode)
 		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
 		j.Staleness = &staleness
 		if rapid.Bool().Draw(t, "prefetch is set") {

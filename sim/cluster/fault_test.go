@@ -82,7 +82,8 @@ func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults str
 		var longest unit.Tick
 		for seed := range seeds {
 			j := numeric(mode, 4)
-			j.DenseServers, j.AverageEvery = 2, 2
+			j.DenseServers, j.ModeSettings = 2, map[string]int{"every": 2}
+			j = j.InMode(mode)
 			faults := plan(&j, seed)
 			if faults == "" {
 				continue

@@ -242,7 +242,9 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 		for j.Validate() != nil { // sync, and ranks that do not divide the groups
 			j.Ranks++
 		}
-		j.DenseServers, j.AverageEvery = rapid.IntRange(1, 3).Draw(r, "dense PSs"), rapid.IntRange(1, 3).Draw(r, "average every")
+		j.DenseServers = rapid.IntRange(1, 3).Draw(r, "dense PSs")
+		j.ModeSettings = map[string]int{"every": rapid.IntRange(1, 3).Draw(r, "average every")}
+		j = j.InMode(j.Mode)
 		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32, last: rapid.IntRange(1, 32).Draw(r, "last")}
 		s := hosts(rapid.IntRange(1, 3).Draw(r, "EWs"), rapid.IntRange(1, 3).Draw(r, "PSs"))
 		checkAnyTime(r, t, s, j, source, rapid.Uint64().Draw(r, "seed"))
@@ -253,7 +255,8 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 func TestBitsOfEveryModeDoNotDependOnTheMachine(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
 		j := numeric(mode, 4)
-		j.DenseServers, j.AverageEvery = 2, 2
+		j.DenseServers, j.ModeSettings = 2, map[string]int{"every": 2}
+		j = j.InMode(mode)
 		checkAnyTime(t, t, hosts(2, 2), j, samples{steps: 20, size: 32, last: 7}, 1)
 	}
 }

@@ -33,8 +33,8 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"training: {global-batch: 2000000000}":       "training.global-batch = 2000000000; want 1 to 1073741824",
 		"training: {epochs: 2000000000}":             "training.epochs = 2000000000; want 1 to 1000000",
 		"training: {prefetch: 2000000000}":           "training.prefetch = 2000000000; want 0 to 65536",
-		"training: {slack: -1}":                      "training.slack = -1; want 0 to 1000000",
-		"training: {average-every: 0}":               "training.average-every = 0; want 1 to 1000000000",
+		"training: {mode-settings: {slack: -1}}":     "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp",
+		"training: {slack: 3}":                       `training: unknown key "slack": slack is now mode-settings: {slack: ...}`,
 		"training: {row-capacity: 3000000000}":       "training.row-capacity = 3000000000; want 0 to 2147483647",
 		"training: {row-memory: 2PiB}":               "training.row-memory = 2251799813685248; want 0 to 1125899906842624",
 		"training: {row-init: 1e9}":                  "training.row-init = 1e+09; want 0 to 1e+06",
@@ -204,7 +204,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 // FuzzParse reads any text: a job that is read is valid, and reads back as itself from what it is written as.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(generated))
-	f.Add([]byte("data: {kind: adult-income}\ntraining: {mode: ssp, slack: 3, dense-servers: 2}\n"))
+	f.Add([]byte("data: {kind: adult-income}\ntraining: {mode: ssp, mode-settings: {slack: 3}, dense-servers: 2}\n"))
 	for _, file := range []string{"generated", "conversions", "criteo-shaped", "criteo", "frappe"} {
 		text, err := os.ReadFile("../../train/jobs/" + file + ".yaml")
 		if err != nil {

@@ -144,7 +144,9 @@ func Source(data *datasets.Dataset, t *job.Training) (*datasets.ReadAhead, error
 // validName keeps a name within one folder.
 var validName = regexp.MustCompile(`^[\pL\pN_][\pL\pN._-]*$`)
 
-// Validate reports the first setting out of range, by its path in the file.
+// Validate reports the first setting out of range, by its path in the file. The file may
+// have mode settings of modes that only a command line chooses; job.Training says whether
+// the modes that are run have them.
 func (j *Job) Validate() error {
 	if !validName.MatchString(j.Name) {
 		return fmt.Errorf("name = %q; want letters, digits, dots, dashes and underscores: a results folder is called after it", j.Name)
@@ -152,7 +154,7 @@ func (j *Job) Validate() error {
 	if err := j.Data.Validate(); err != nil {
 		return fmt.Errorf("data.%w", err)
 	}
-	if err := j.Training.Validate(); err != nil {
+	if err := j.Training.ValidateShared(); err != nil {
 		return fmt.Errorf("training.%w", err)
 	}
 	if err := j.Cluster.Validate(); err != nil {

@@ -1,0 +1,190 @@
+package job_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"tandem/algo/job"
+	"tandem/algo/pace"
+)
+
+// A setting is of the training's own mode and in its range.
+func TestModeSettingsOfTheOwnMode(t *testing.T) {
+	for _, c := range []struct {
+		mode string
+		name string
+		v    int
+		want string // the error; "" for none
+	}{
+		{job.SSP, "slack", 0, ""},
+		{job.AsyncAverage, "every", 1_000_000_000, ""},
+		{job.SSP, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
+		{job.AsyncAverage, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
+		{job.Hybrid, "every", 16, "mode-settings: every is a setting of async-average, not of hybrid"},
+		{job.Sequential, "slack", 1, "mode-settings: slack is a setting of ssp, not of sequential"},
+		{job.Hybrid, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
+		{job.SSP, "slak", 1, `mode-settings: "slak" is unknown; the nearest is "slack"`},
+		{job.SSP, "tolerance", 1, `mode-settings: "tolerance" is unknown; known are every, slack`},
+	} {
+		training := job.Default()
+		training.Mode, training.ModeSettings = c.mode, map[string]int{c.name: c.v}
+		if err := training.Validate(); err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s, %s = %d: %v, want %q", c.mode, c.name, c.v, err, c.want)
+		}
+	}
+}
+
+// A training for several modes may have settings of each; in one of them it keeps what
+// is that mode's, and the original keeps all.
+func TestModeSettingsOfSeveralModes(t *testing.T) {
+	training := job.Default()
+	training.ModeSettings = map[string]int{"every": 5, "slack": 2}
+	if err := training.ValidateShared(); err != nil {
+		t.Errorf("shared: %v", err)
+	}
+	for want, modes := range map[string][]string{
+		"": job.Modes(),
+		"mode-settings: every is a setting of async-average, not of sync or ssp":   {job.Sync, job.SSP},
+		"mode-settings: slack is a setting of ssp, not of hybrid or async-average": {job.Hybrid, job.AsyncAverage},
+	} {
+		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%v: %v, want %q", modes, err, want)
+		}
+	}
+	for mode, want := range map[string]map[string]int{
+		job.Sync: {}, job.Hybrid: {}, job.Sequential: {}, job.AsyncAverage: {"every": 5}, job.SSP: {"slack": 2},
+	} {
+		one := training.InMode(mode)
+		if !maps.Equal(one.ModeSettings, want) || !maps.Equal(one.ModeValues(), want) {
+			t.Errorf("%s: settings %v, values %v; want %v", mode, one.ModeSettings, one.ModeValues(), want)
+		}
+		if err := one.Validate(); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	// What the own mode has is left behind by the others.
+	training.Mode = job.SSP
+	training.ModeSettings = map[string]int{"slack": 2}
+	if err := training.ValidateModeSettings([]string{job.Hybrid}); err != nil {
+		t.Errorf("a training of ssp in mode hybrid: %v", err)
+	}
+	training.Mode, training.ModeSettings["slack"] = job.Hybrid, -1
+	if err := training.ValidateShared(); err == nil || !strings.Contains(err.Error(), "in mode ssp") {
+		t.Errorf("slack -1 in a training of hybrid: %v", err)
+	}
+}
+
+// The rule has the settings of its mode, or their defaults.
+func TestRuleHasModeSettings(t *testing.T) {
+	training := job.Default()
+	training.Mode, training.ModeSettings = job.AsyncAverage, map[string]int{"every": 5, "slack": 2}
+	for _, want := range []pace.Rule{pace.AsyncAverage{Staleness: 9, Every: 5}, pace.AsyncAverage{Staleness: 9, Every: 16}} {
+		if rule, err := training.Rule(); err != nil || rule != want {
+			t.Errorf("rule %+v, %v; want %+v", rule, err, want)
+		}
+		delete(training.ModeSettings, "every")
+	}
+}
+
+// A resolved training states the values in use, so that a default that is written out
+// and one that is left out are the same job.
+func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		given map[string]int
+		want  map[string]int
+	}{
+		{job.SSP, nil, map[string]int{"slack": 3}},
+		{job.SSP, map[string]int{"slack": 3}, map[string]int{"slack": 3}},
+		{job.SSP, map[string]int{"slack": 0, "every": 5}, map[string]int{"slack": 0, "every": 5}},
+		{job.Hybrid, nil, map[string]int{}},
+	} {
+		training := job.Default()
+		training.Mode, training.ModeSettings = c.mode, maps.Clone(c.given)
+		text, err := yaml.Marshal(training)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := job.Default()
+		if err := job.Decode(text, "job.yaml", &again); err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(again.ModeSettings, c.want) || !maps.Equal(training.ModeSettings, c.given) {
+			t.Errorf("%+v: written and read back: %v; afterwards %v", c, again.ModeSettings, training.ModeSettings)
+		}
+	}
+}
+
+// What is no whole number, and keys that had other names before, are refused.
+func TestDecodeModeSettings(t *testing.T) {
+	for text, want := range map[string]string{
+		"mode-settings: {every: 1.5}":  `job.yaml:1: mode-settings.every: "1.5" where a whole number (int) belongs`,
+		"mode-settings: {every: }":     "job.yaml:1: mode-settings.every: no value: write one, or leave the key out",
+		"mode-settings: [every]":       "job.yaml:1: mode-settings: a list where keys with values belong",
+		"mode: ssp\nslack: 3":          `job.yaml:2: unknown key "slack": slack is now mode-settings: {slack: ...}`,
+		"average-every: 3":             `job.yaml:1: unknown key "average-every": average-every is now mode-settings: {every: ...}`,
+		"mode-settings: {every: 1e19}": `job.yaml:1: mode-settings.every: "1e19" where a whole number (int) belongs`,
+	} {
+		training := job.Default()
+		if err := job.Decode([]byte(text), "job.yaml", &training); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// Settings of a command line replace those of the job; some mode of the run must have them.
+func TestAddModeSettings(t *testing.T) {
+	training := job.Default()
+	training.ModeSettings = map[string]int{"every": 5}
+	before := training
+	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
+	if err := training.AddModeSettings([]string{"every=16", "slack=2"}, modes); err != nil {
+		t.Error(err)
+	}
+	if want := map[string]int{"every": 16, "slack": 2}; !maps.Equal(training.ModeSettings, want) || before.ModeSettings["every"] != 5 {
+		t.Errorf("%v, before %v", training.ModeSettings, before.ModeSettings)
+	}
+	for text, want := range map[string]string{
+		"every": `"every": want NAME=VALUE with a whole number, as every=16`,
+		"=16":   `"=16": want NAME=VALUE`, "": `"": want NAME=VALUE`, "every=": `"every=": want NAME=VALUE`,
+		"every=1.5": `"every=1.5": want NAME=VALUE`, "every=1=2": `"every=1=2": want NAME=VALUE`,
+		"slack=2": "slack is given twice", "every=0": "every = 0; want 1 to 1000000000 in mode async-average",
+		"evry=1": `"evry" is unknown; the nearest is "every"`,
+	} {
+		if err := training.AddModeSettings([]string{"slack=1", text}, modes); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	err := training.AddModeSettings([]string{"every=1"}, []string{job.Hybrid})
+	if err == nil || err.Error() != "every is a setting of async-average, not of hybrid" || training.ModeSettings["every"] != 16 {
+		t.Errorf("%v, settings %v", err, training.ModeSettings)
+	}
+}
+
+// The help names every setting of every mode, within 80 columns.
+func TestModeSettingsHelp(t *testing.T) {
+	text := job.ModeSettingsHelp()
+	for _, want := range []string{
+		"\n  async-average every  steps of a rank between two averages\n",
+		"(default 16; 1 to 1000000000)", "\n  ssp slack ", "(default 3; 0 to 1000000)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	for _, mode := range pace.Modes() {
+		for _, s := range pace.SettingsOf(mode) {
+			if !strings.Contains(text, "  "+mode+" "+s.Name+" ") {
+				t.Errorf("%s of %s is missing", s.Name, mode)
+			}
+		}
+	}
+	for line := range strings.Lines(text) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
+			t.Errorf("more than 80 columns: %s", line)
+		}
+	}
+}
