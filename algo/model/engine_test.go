@@ -100,6 +100,19 @@ func TestPresetsAreValid(t *testing.T) {
 	}
 }
 
+// Of Lian and others (2021) the tower has five layers, from 4096 down to 256, each half as wide as the one before.
+func TestPersiaTowerHalvesItsLayersFrom4096To256(t *testing.T) {
+	top := PersiaTower().Top
+	for i, width := range top {
+		if want := 4096 >> i; width != want {
+			t.Errorf("layer %d has %d units, want %d", i, width, want)
+		}
+	}
+	if len(top) != 5 {
+		t.Errorf("%d hidden layers, want 5", len(top))
+	}
+}
+
 func TestInitIsPyTorchsDefaultAndKeyedBySeed(t *testing.T) {
 	engine, err := New(PersiaAdultIncome(), adultIncome(8), nil)
 	if err != nil {
@@ -112,11 +125,15 @@ func TestInitIsPyTorchsDefaultAndKeyedBySeed(t *testing.T) {
 		t.Error("the same seed must give the same parameters and another seed others")
 	}
 	// U(−1/√in, 1/√in) has standard deviation bound/√3; of 8192 values the sample
-	// deviation lies within 5 % by more than five of its own deviations.
+	// deviation lies within 5 % by more than five of its own deviations, and of 128 within 20 % by five.
 	for _, tt := range []struct {
-		name string
-		in   float64
-	}{{"sparse-tower.0.weight", 64}, {"top.0.weight", 144}, {"top.1.weight", 256}} {
+		name   string
+		in     float64
+		within float64
+	}{
+		{"sparse-tower.0.weight", 64, 0.05}, {"top.0.weight", 144, 0.05}, {"top.1.weight", 256, 0.05},
+		{"sparse-tower.0.bias", 64, 0.2}, {"top.0.bias", 144, 0.2},
+	} {
 		x := params[find(t, engine, tt.name).Lo:find(t, engine, tt.name).Hi]
 		bound := 1 / math.Sqrt(tt.in)
 		var sum, squares float64
@@ -128,7 +145,7 @@ func TestInitIsPyTorchsDefaultAndKeyedBySeed(t *testing.T) {
 		}
 		deviation := math.Sqrt(squares/float64(len(x))) / (bound / math.Sqrt(3))
 		mean := sum / float64(len(x)) / bound
-		if math.Abs(deviation-1) > 0.05 || math.Abs(mean) > 0.05 {
+		if math.Abs(deviation-1) > tt.within || math.Abs(mean) > tt.within {
 			t.Errorf("%s: deviation %v times the expected one, mean %v bounds", tt.name, deviation, mean)
 		}
 	}

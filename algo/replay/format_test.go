@@ -179,6 +179,17 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
+// A file whose first line does not end is refused before much of it is read.
+func TestFirstLineIsBounded(t *testing.T) {
+	rest := bytes.NewReader(slices.Repeat([]byte("x"), 1<<20))
+	if _, err := NewReader(rest, "a file"); !errors.Is(err, ErrFormat) {
+		t.Errorf("a line of 1 MiB: %v", err)
+	}
+	if read := 1<<20 - rest.Len(); read > 1<<17 {
+		t.Errorf("%d bytes of the line were read", read)
+	}
+}
+
 func TestNothingAfterTheEnd(t *testing.T) {
 	var stream bytes.Buffer
 	w, err := NewWriter(&stream, someHeader())

@@ -8,6 +8,24 @@ import (
 	"tandem/algo/role"
 )
 
+// Batches that a rank has under way at once, twice the prefetch at most, are not late, whatever their order; one
+// step further back is an echo.
+func TestOnlyEchoesAreLate(t *testing.T) {
+	const prefetch = 4
+	b := newMailbox(&role.Config{Ranks: 1, Prefetch: prefetch, Retry: 1})
+	for step := int32(2*prefetch - 1); step >= 0; step-- {
+		b.announce(msg.Message{Kind: msg.Lookup, Step: step})
+	}
+	if len(b.late) != 0 {
+		t.Errorf("%d of %d batches under way are late", len(b.late), 2*prefetch)
+	}
+	b.announce(msg.Message{Kind: msg.Lookup, Step: 2 * prefetch})
+	echo := msg.Message{Kind: msg.Lookup, Step: 0}
+	if b.announce(echo); b.late[echo] != 1 {
+		t.Errorf("a batch %d steps back is late %d times, want once", 2*prefetch, b.late[echo])
+	}
+}
+
 // However long a run is, a mailbox holds the messages of some steps and those that arrive late; and whatever
 // is received has been kept until then.
 func TestMailIsBounded(t *testing.T) {

@@ -219,9 +219,19 @@ var plants = []plant{
 func checkPlant(t *testing.T, w *world, again *work.Performer, at msg.Address, plant plant) {
 	t.Helper()
 	done := false
+	input, step := uint64(0), int32(-1) // of the change
 	recording := w.recording(t, func(e *entry) {
-		if e.at == at && e.number > 1 && !done {
-			done = plant.change(e)
+		if e.at != at || e.number == 1 || done {
+			return
+		}
+		if done = plant.change(e); !done {
+			return
+		}
+		switch input = uint64(e.number); e.in.Kind {
+		case role.Received:
+			step = e.in.Message.Step
+		case role.WorkPart, role.WorkDone, role.WorkFailed, role.BucketReduced:
+			step = e.in.Work.Step
 		}
 	})
 	if !done {
@@ -230,9 +240,9 @@ func checkPlant(t *testing.T, w *world, again *work.Performer, at msg.Address, p
 	}
 	_, err := recording.Replay(again)
 	var d *Difference
-	if !errors.As(err, &d) || d.Role != at || d.Input == 0 || !strings.Contains(err.Error(), plant.want) ||
+	if !errors.As(err, &d) || d.Role != at || d.Input != input || d.Step != step || !strings.Contains(err.Error(), plant.want) ||
 		!strings.HasPrefix(err.Error(), at.String()+", ") {
-		t.Errorf("%s, %+v, %s: %v, want %q", w.cfg.Rule, w.trouble, plant.name, err, plant.want)
+		t.Errorf("%s, %+v, %s: %v, want %q at input %d about step %d", w.cfg.Rule, w.trouble, plant.name, err, plant.want, input, step)
 	}
 }
 
@@ -246,6 +256,13 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 		}
 		return found
 	}, ": payload: recorded "}
+	bucket := plant{"a reduced bucket", func(e *entry) bool {
+		found := e.in.Kind == role.BucketReduced && e.in.Work.Step > 2
+		if found {
+			e.in.Work.Step++
+		}
+		return found
+	}, " reduced): input.Work.Step: recorded "}
 	for _, mode := range modes() {
 		for _, has := range []trouble{{apart: true}, {lose: true, twice: true, crash: true, apart: true}} {
 			for seed := range 1 + seeds()/10 {
@@ -257,6 +274,10 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 				}
 				_, again := setup(t, mode, has.retry())
 				checkPlant(t, w, again, msg.Address{Role: msg.EmbeddingWorker, Index: 1}, rows)
+				if mode == job.Sync {
+					_, again := setup(t, mode, has.retry())
+					checkPlant(t, w, again, msg.Address{Role: msg.NNWorker, Index: 1}, bucket)
+				}
 			}
 		}
 	}

@@ -102,6 +102,21 @@ func TestRoundingKernelsAreTheirPortableForms(t *testing.T) {
 	})
 }
 
+// A new narrow row holds the initial values of a wide one, each rounded to one of its neighbours.
+func TestNewNarrowRowsAreWideOnesRounded(t *testing.T) {
+	for _, p := range []table.Precision{table.BF16, table.FP16} {
+		c := config()
+		c.Dim, c.InitBound = 33, 0.25
+		wide := mustLookup(t, mustNew(t, c), 9)
+		c.Precision = p
+		for i, got := range mustLookup(t, mustNew(t, c), 9) {
+			if low, high := neighbours(p, wide[i]); float64(got) != low && float64(got) != high {
+				t.Errorf("%v: element %d is %v, want %v or %v", p, i, got, low, high)
+			}
+		}
+	}
+}
+
 // Updates too small for the form, each far below half a last place, add up on
 // average, as they would in fp32; and a row has the same bits whatever else the
 // table holds, on whatever shard, under whatever instructions.

@@ -47,5 +47,24 @@ func Equivalents() []Equivalent {
 			After:  "more := min(n-len(all), max(len(all), 2))",
 			Proof:  "The same n bytes are read in more pieces, and an end of the stream ends any of them: speed only.",
 		},
+		{
+			File:   "algo/replay/reader.go",
+			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
+			After:  "more := min(n-len(all), max((len(all) + 1), 2*blockSize))",
+			Proof:  "The same n bytes are read in other pieces.",
+		},
+		{
+			File: "algo/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {", After: "if m.Step < b.newest[m.Rank] {",
+			Proof: "For the newest step itself the mutant looks for messages to drop once more. There are none: since the " +
+				"step became the newest, put has kept no old message that is not to come, and received has dropped each that came.",
+		},
+		{
+			File: "algo/role/admit.go", Before: "return 0, true", After: "return (0 + 1), true",
+			Proof: "CheckCredit does not use the number of a message that is known.",
+		},
+		{
+			File: "algo/route/pool.go", Before: "if n := int(ends[i+1] - ends[i]); n > 1 {", After: "if n := int(ends[i+1] - ends[i]); n >= 1 {",
+			Proof: "One row has the scale 1/√1 = 1, and a product by 1 is exact.",
+		},
 	}
 }
