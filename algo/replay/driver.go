@@ -62,7 +62,7 @@ func (d driver) Feed(c role.Contribution) error {
 		return err
 	}
 	if d.performer != nil {
-		d.performer.Reduce(c.Bucket)
+		d.performer.Reduce(c.Step, c.Bucket)
 	}
 	for rank := range d.config.Ranks {
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})

@@ -302,7 +302,7 @@ func (h *home) Feed(c role.Contribution) error {
 	if err != nil || !complete {
 		return err
 	}
-	h.performer.Reduce(c.Bucket)
+	h.performer.Reduce(c.Step, c.Bucket)
 	for rank := range h.cfg.Ranks {
 		to, _ := h.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
 		h.homes[to].reduced.Push(role.Input{

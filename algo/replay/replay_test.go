@@ -353,7 +353,7 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 			w := record(t, cfg, p, 4, has)
 			for _, step := range []int32{0, 4, steps - 1} {
 				_, again := setup(t, mode, has.retry())
-				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Dense().Params})
+				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
 				var d *Difference
 				if !errors.As(err, &d) {
 					t.Fatalf("%s, %+v: %v", mode, has, err)

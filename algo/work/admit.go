@@ -93,7 +93,7 @@ func (p *Performer) checkContent(m msg.Message, payload any) (unit.Bytes, error)
 		}
 	case msg.Params, msg.Push:
 		if values, ok := payload.([]float32); ok {
-			return unit.Bytes(4 * len(values)), p.checkShard(m, values)
+			return unit.Bytes(4 * len(values)), p.dense.checkShard(m, values)
 		}
 	default:
 		if payload == nil {
@@ -255,21 +255,6 @@ func (p *Performer) CheckHeld(s *Store, m msg.Message, payload any) error {
 		return fmt.Errorf("%v: payload: values: %w", m, err)
 	}
 	return nil
-}
-
-// checkShard checks the parameters of a dense PS, or gradients for it.
-func (p *Performer) checkShard(m msg.Message, values []float32) error {
-	if p.served == nil {
-		return errors.New("type: no dense PS holds the network")
-	}
-	server, statistics := int(m.From.Index), p.engine.Layout().Running
-	if m.Kind == msg.Push {
-		server, statistics = int(m.To.Index), p.training.GroupsPerRank()*p.engine.Layout().Stats
-	}
-	if server < 0 || server >= len(p.served.shards) {
-		return fmt.Errorf("server: %d, want 0 to %d", server, len(p.served.shards)-1)
-	}
-	return p.served.check(values, server, statistics)
 }
 
 // FrameMax returns the largest size that the frame of a message from another process may have. It is enough for

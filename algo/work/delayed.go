@@ -52,7 +52,7 @@ func (d *Delayed) Step(step int) error {
 	}
 	d.rowsUnderWay.add(sent{gradients: g, due: step + d.rowDelay.Of(step)})
 	g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
-	d.denseUnderWay.add(sent{gradients: g, due: step + d.denseDelay.Of(step), version: d.dense.applied})
+	d.denseUnderWay.add(sent{gradients: g, due: step + d.denseDelay.Of(step), version: d.dense.Steps()})
 	return d.land(step)
 }
 
@@ -68,7 +68,7 @@ func (d *Delayed) land(step int) error {
 		}
 	}
 	for _, g := range d.denseUnderWay.due(step) {
-		d.staleness.Dense.Add(d.dense.applied - g.version)
+		d.staleness.Dense.Add(d.dense.Steps() - g.version)
 		d.applyDense(g.gradients)
 	}
 	return nil

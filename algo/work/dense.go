@@ -1,75 +1,115 @@
 package work
 
 import (
-	"hash/fnv"
-	"math"
 	"sync"
 
-	"tandem/algo/job"
-	"tandem/algo/kernel"
+	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/model"
-	"tandem/algo/opt"
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
 )
 
-// Dense is the state of the dense network. Ranks that train in lock step have
-// equal replicas, so those of one process share one: the first rank to reach
-// the optimizer step of a step performs it, the others find it done. No rank
-// can still be reading the parameters of a step then, because the gradients of
-// that step are complete only when every rank has finished it.
-type Dense struct {
-	Params  []float32
-	Running []float32 // batch-norm statistics
-
-	layout    *model.Layout
-	engine    model.Engine
-	optimizer opt.Dense
-	state     []float32
-	crew      kernel.Crew // shares the optimizer step; nil: the caller alone
-
-	mu      sync.Mutex
-	applied int       // optimizer steps performed
-	grads   []float32 // sums over the step in hand
-	stats   []float32 // batch-norm statistics of its groups, in group order
-}
-
-// NewDense returns the initial state of a training's network.
-func NewDense(t *job.Training, engine model.Engine) (*Dense, error) {
-	optimizer, err := opt.NewDense(t.Dense)
+func (p *Performer) forward(s *Store, w role.Work, o role.Operands) (role.Result, error) {
+	part := get[*batch.Part](s, o.Reads[0])
+	packed := get[compress.Values](s, o.Reads[1])
+	pooled, err := packed.Unpack(part.Samples * p.width)
 	if err != nil {
-		return nil, err
+		return role.Result{}, err
 	}
-	d := &Dense{layout: engine.Layout(), engine: engine, optimizer: optimizer}
-	d.Params, d.Running = engine.Init(t.Seed)
-	d.state = make([]float32, optimizer.StateSize(d.layout.Params))
-	optimizer.Init(d.state)
-	d.grads = make([]float32, d.layout.Params)
-	return d, nil
+	var pulled [][]float32
+	if len(o.Reads) > 2 {
+		pulled = get[[][]float32](s, o.Reads[2])
+	}
+	if err := p.dense.load(w.Rank, pulled); err != nil {
+		return role.Result{}, err
+	}
+	p.dense.replica(w.Rank).Forward(part, pooled, p.buffers.get(len(pooled)))
+	return role.Result{}, nil
 }
 
-// apply performs the optimizer step of a training step, unless another rank
-// has. The gradient is the sum divided, once, by the step's samples.
-func (d *Dense) apply(step, samples int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.applied > step {
-		return
-	}
-	d.optimizer.StepSum(d.Params, d.state, d.grads, samples, step, d.crew)
-	d.engine.UpdateRunning(d.Running, d.stats)
-	d.applied++
+func (p *Performer) backward(s *Store, w role.Work, o role.Operands, done func(bucket int32)) role.Result {
+	replica := p.dense.replica(w.Rank)
+	s.put(o.Makes[1], replica.Gradients()) // buckets may be fed before all are done
+	grads, allFinite := replica.Backward(done)
+	s.put(o.Makes[1], p.dense.gradients(w))
+	return role.Result{NonFinite: !allFinite, Bytes: p.putValues(s, o.Makes[0], grads)}
 }
 
-// Digest returns a fingerprint of parameters, running statistics and optimizer
-// state: equal bits, equal digests.
-func (d *Dense) Digest() uint64 {
-	h := fnv.New64a()
-	var b [4]byte
-	for _, values := range [][]float32{d.Params, d.Running, d.state} {
-		for _, v := range values {
-			u := math.Float32bits(v)
-			b = [4]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}
-			h.Write(b[:])
+// readDense copies a dense PS's shard for a rank.
+func (p *Performer) readDense(at msg.Address, s *Store, o role.Operands) (role.Result, error) {
+	values, err := p.dense.readShard(at.Index)
+	if err != nil {
+		return role.Result{}, err
+	}
+	s.put(o.Makes[0], values)
+	return role.Result{Bytes: unit.Bytes(4 * len(values))}, nil
+}
+
+// snapshot copies a rank's replica for an averaging round.
+func (p *Performer) snapshot(s *Store, w role.Work, o role.Operands) error {
+	values, err := p.dense.snapshot(w.Rank)
+	if err == nil {
+		s.put(o.Makes[0], values)
+	}
+	return err
+}
+
+// rounds are the all-reduces under way, by step or averaging round.
+type rounds struct {
+	mu   sync.Mutex
+	open map[int32]*round
+}
+
+// round is the all-reduce of all buckets of a step.
+type round struct {
+	sum   *model.Vector
+	given []*model.Vector // by rank: what it has handed over
+}
+
+// Feed notes what a rank hands to the all-reduce. What is summed will be under c.Sum once the bucket is reduced.
+func (p *Performer) Feed(s *Store, c role.Contribution) {
+	if c.Bucket > 0 {
+		return // the first has said it for all
+	}
+	p.rounds.mu.Lock()
+	defer p.rounds.mu.Unlock()
+	r := p.rounds.open[c.Step]
+	if r == nil {
+		r = &round{sum: p.dense.newSum(c.Step), given: make([]*model.Vector, p.training.Ranks)}
+		if p.rounds.open == nil {
+			p.rounds.open = map[int32]*round{}
+		}
+		p.rounds.open[c.Step] = r
+	}
+	if c.Source.Kind != role.NoData {
+		r.given[c.Rank] = get[*model.Vector](s, c.Source)
+	}
+	s.put(c.Sum, r.sum)
+}
+
+// Reduce sums a bucket of a step, or averaging round, over the ranks, all of which are here and have handed the
+// bucket over. It is called by one goroutine, for the buckets of a step in ascending order.
+func (p *Performer) Reduce(step, bucket int32) {
+	if err := p.ReduceAcross(step, bucket, together{}); err != nil {
+		panic(err) // the mode has no all-reduce
+	}
+}
+
+// ReduceAcross is Reduce for a process that has some of the ranks. c sums over all.
+func (p *Performer) ReduceAcross(step, bucket int32, c Collective) error {
+	p.rounds.mu.Lock()
+	r := p.rounds.open[step]
+	if int(bucket) == len(p.Layout().Buckets)-1 {
+		delete(p.rounds.open, step)
+	}
+	p.rounds.mu.Unlock()
+	var given []*model.Vector
+	for rank, v := range r.given {
+		if p.dense.replica(int32(rank)) != nil {
+			given = append(given, v)
 		}
 	}
-	return h.Sum64()
+	return p.dense.reduce(r.sum, given, bucket, c)
 }

@@ -1,8 +1,6 @@
 package work
 
 import (
-	"slices"
-
 	"tandem/algo/batch"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
@@ -84,7 +82,7 @@ func (e *Evaluation) Predict(shot *Snapshot) []float32 {
 		part := batch.Cut(batch.Slice(e.test, lo, hi), 1, 1)[0]
 		own := pooled[:(hi-lo)*width]
 		e.routed.PoolSamples(own, e.schema, shot.rows, e.dim, lo, hi)
-		in := input(&part, own, width, 0)
+		in := model.GroupInput(&part, own, width, 0)
 		in.Labels = nil
 		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
 		for _, z := range logits {
@@ -127,44 +125,23 @@ func (p *Performer) PeekDense() (DenseValues, error) {
 
 // DenseHolders returns the roles that hold the dense network between them: rank 0,
 // or the dense PSs, or all ranks if each has a replica of its own.
-func (p *Performer) DenseHolders() []msg.Address {
-	holder, n := msg.NNWorker, 1
-	switch {
-	case p.served != nil:
-		holder, n = msg.DenseServer, len(p.served.shards)
-	case p.averaged != nil:
-		n = len(p.averaged.replicas)
-	}
-	var all []msg.Address
-	for i := range n {
-		all = append(all, msg.Address{Role: holder, Index: int32(i)})
-	}
-	return all
-}
+func (p *Performer) DenseHolders() []msg.Address { return p.dense.holders() }
 
 // PeekDensePart returns a copy of what one holder has. While the roles are at work
 // it must be called in the holder's lane; in that of a rank, before a forward pass:
 // its network then has taken the steps before that one, and no other.
 func (p *Performer) PeekDensePart(at msg.Address) DenseValues {
-	if p.served != nil {
-		s := p.served.shards[at.Index]
-		return DenseValues{slices.Clone(s.params), slices.Clone(s.running)}
-	}
-	return p.replica(at.Index).values()
+	return DenseValues(p.Weights(at).Snapshot())
 }
 
 // JoinDense returns the network that the parts of all holders make, in order: one
 // after the other, or the mean of replicas. The parts are scratch afterwards.
 func (p *Performer) JoinDense(parts []DenseValues) DenseValues {
-	if p.averaged != nil {
-		return meanOf(parts)
+	values := make([]model.Values, len(parts))
+	for i, part := range parts {
+		values[i] = model.Values(part)
 	}
-	var all DenseValues
-	for _, part := range parts {
-		all.Params = append(all.Params, part.Params...)
-		all.Running = append(all.Running, part.Running...)
-	}
-	return all
+	return DenseValues(p.dense.join(values))
 }
 
 // NewEvaluation prepares test rows for evaluation of this run.
@@ -179,8 +156,4 @@ func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
 }
 
 // PeekDense implements State, likewise.
-func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.values(), nil }
-
-func (d *Dense) values() DenseValues {
-	return DenseValues{slices.Clone(d.Params), slices.Clone(d.Running)}
-}
+func (q *Sequential) PeekDense() (DenseValues, error) { return DenseValues(q.dense.Snapshot()), nil }

@@ -44,7 +44,7 @@ func TestUnseenRowsReadAsZeros(t *testing.T) {
 			in.Embeddings[i*width+3+k*4+3] = 1 // after the sum of 3, two rows of 3, each with its mask
 		}
 	}
-	logits, _ := q.Engine().NewPass(20).Forward(q.Dense().Params, q.Dense().Running, in, false)
+	logits, _ := q.Engine().NewPass(20).Forward(q.Dense().Host().Params, q.Dense().Host().Running, in, false)
 	for i, z := range logits {
 		if want := kernel.Sigmoid(z); got[i] != want {
 			t.Errorf("sample %d: %v, want %v", i, got[i], want)
@@ -71,8 +71,9 @@ func TestEvaluateUsesRunningStatistics(t *testing.T) {
 		}
 	}
 	before := slices.Clone(all)
-	for i := range q.Dense().Running {
-		q.Dense().Running[i] += 0.5
+	running := q.Dense().Host().Running
+	for i := range running {
+		running[i] += 0.5
 	}
 	if slices.Equal(evaluate(q, source.all), before) {
 		t.Error("running statistics do not matter")

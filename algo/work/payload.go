@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/compress"
+	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/route"
@@ -114,7 +115,7 @@ func (p *Performer) Payload(s *Store, m msg.Message, h role.Handle) any {
 	case msg.Params:
 		return get[[]float32](s, h)
 	case msg.Push:
-		return p.served.part(get[[]float32](s, h), m.To.Index)
+		return p.dense.pushOf(get[*model.Vector](s, h), m.To.Index)
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (p *Performer) Keep(s *Store, m msg.Message, h role.Handle, payload any) {
 		keepShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))
 		return
 	case msg.Params:
-		keepShard(s, h, len(p.served.shards), m.From.Index, payload.([]float32))
+		keepShard(s, h, p.dense.servers(), m.From.Index, payload.([]float32))
 		return
 	}
 	s.keep(h, payload)

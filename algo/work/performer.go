@@ -33,16 +33,13 @@ type Performer struct {
 	schema   *batch.Schema
 	source   batch.Source
 	engine   model.Engine
-	dim      int            // length of an embedding row
-	width    int            // pooled embedding values of a sample
-	quorum   bool           // whether the gradients of some ranks may be dropped
-	shards   []*rowShard    // by PS; nil where it is not here
-	dense    *Dense         // where ranks reduce gradients: the one replica that all share
-	served   *servedDense   // where dense PSs hold the network
-	averaged *averagedDense // where ranks train replicas of their own
-	ranks    []*rank        // nil where it is not here
-	fed      [][]float32    // by rank: what it has handed to the all-reduce
-	buffers  buffers        // of payloads that roles of this process send each other
+	dim      int         // length of an embedding row
+	width    int         // pooled embedding values of a sample
+	quorum   bool        // whether the gradients of some ranks may be dropped
+	shards   []*rowShard // by PS; nil where it is not here
+	dense    denseStrategy
+	rounds   rounds  // of all-reduces
+	buffers  buffers // of payloads that roles of this process send each other
 }
 
 // New returns a performer of all roles on a machine. The errors are those of the
@@ -82,43 +79,8 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 			p.shards[i].weight = weigher.Weight
 		}
 	}
-	if err := p.newDense(rule, here, kernel.CrewOf(m.Products)); err != nil {
-		return nil, err
-	}
-	p.ranks, p.fed = make([]*rank, t.Ranks), make([][]float32, t.Ranks)
-	for i := range p.ranks {
-		if here(msg.Address{Role: msg.NNWorker, Index: int32(i)}) {
-			p.ranks[i] = newRank(engine, t.GroupsPerRank(), (t.GlobalBatch-1)/t.TotalGroups()+1)
-		}
-	}
-	return p, nil
-}
-
-// newDense puts the dense network where the mode has it. The crew helps with the
-// optimizer step that all ranks wait for.
-func (p *Performer) newDense(rule pace.Rule, here func(msg.Address) bool, crew kernel.Crew) (err error) {
-	switch rule.Dense().Strategy {
-	case pace.Served:
-		p.served, err = newServedDense(&p.training, p.engine, here)
-	case pace.Averaged:
-		p.averaged, err = newAveragedDense(&p.training, p.engine, here)
-	default:
-		if p.dense, err = NewDense(&p.training, p.engine); err == nil {
-			p.dense.crew = crew
-		}
-	}
-	return err
-}
-
-// replica returns the parameters that a rank trains with.
-func (p *Performer) replica(rank int32) *Dense {
-	switch {
-	case p.served != nil:
-		return p.served.replicas[rank]
-	case p.averaged != nil:
-		return p.averaged.replicas[rank]
-	}
-	return p.dense
+	p.dense, err = newDenseStrategy(denseConfig{&p.training, rule, engine, here, kernel.CrewOf(m.Products)})
+	return p, err
 }
 
 // NewEngine checks a schema and returns what runs the dense network for it on a
@@ -181,9 +143,10 @@ func (p *Performer) Missed() metric.Histogram {
 	return all
 }
 
-// Dense returns, likewise, the replica that ranks in lock step share; nil in other
-// modes.
-func (p *Performer) Dense() *Dense { return p.dense }
+// Weights returns the weights of the dense network that a role holds: a dense PS its shard, an NN worker its
+// replica, as last pulled if it has to; nil if the role has none, or is not here. They must not be read while
+// the role is at work.
+func (p *Performer) Weights(at msg.Address) *model.Weights { return p.dense.weights(at) }
 
 // DenseDigest returns, likewise, a fingerprint of the dense network: of what its
 // holders have, folded.
@@ -204,18 +167,14 @@ func FoldDigests(digests []uint64) (folded uint64) {
 	return folded
 }
 
-// Digest returns, likewise, a fingerprint of the parameters that a role holds:
-// a PS its rows, a dense PS its shard, an NN worker its replica of the dense
-// network, as last pulled if it has to, others none, 0.
+// Digest returns, likewise, a fingerprint of the parameters that a role holds: a PS of its rows, others of their
+// Weights, 0 if there are none.
 func (p *Performer) Digest(at msg.Address) uint64 {
-	switch at.Role {
-	case msg.ParameterServer:
+	if at.Role == msg.ParameterServer {
 		return p.shards[at.Index].rows.Digest()
-	case msg.NNWorker:
-		return p.replica(at.Index).Digest()
-	case msg.DenseServer:
-		s := p.served.shards[at.Index]
-		return (&Dense{Params: s.params, Running: s.running, state: s.state}).Digest()
+	}
+	if w := p.Weights(at); w != nil {
+		return w.Digest()
 	}
 	return 0
 }
@@ -241,23 +200,24 @@ func (p *Performer) Do(at msg.Address, s *Store, w role.Work, o role.Operands, p
 		return p.backward(s, w, o, part), nil
 	case role.Merge:
 		return p.merge(s, w, o)
-	case role.Apply:
+	case role.Apply, role.ApplyStep:
+		for _, h := range o.Drops {
+			p.shards[at.Index].forget(batchName{h.Rank, h.Step})
+		}
+		if w.Kind == role.ApplyStep {
+			return p.applyStep(at, s, w, o)
+		}
 		return p.apply(at, s, w, o)
-	case role.ApplyStep:
-		return p.applyStep(at, s, w, o)
 	case role.DenseApply:
-		p.denseApply(s, w, o)
-		return role.Result{}, nil
+		return role.Result{}, p.dense.apply(w, get[*model.Vector](s, o.Reads[0]))
 	case role.ReadDense:
-		return p.readDense(at.Index, s, o), nil
+		return p.readDense(at, s, o)
 	case role.ApplyPush:
-		return role.Result{}, p.applyPush(at.Index, s, o)
+		return role.Result{}, p.dense.applyPush(at.Index, getAll[[]float32](s, o.Reads))
 	case role.Snapshot:
-		s.put(o.Makes[0], p.averaged.snapshot(w.Rank))
-		return role.Result{}, nil
+		return role.Result{}, p.snapshot(s, w, o)
 	case role.Average:
-		p.averaged.fold(w.Rank, get[[]float32](s, o.Reads[0]), get[[]float32](s, o.Reads[1]))
-		return role.Result{}, nil
+		return role.Result{}, p.dense.average(w.Rank, get[*model.Vector](s, o.Reads[0]), get[*model.Vector](s, o.Reads[1]))
 	}
 	return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)
 }
@@ -408,14 +368,15 @@ func (p *Performer) apply(at msg.Address, s *Store, w role.Work, o role.Operands
 
 // applyStep gives the rows of a step's puts their optimizer steps.
 func (p *Performer) applyStep(at msg.Address, s *Store, w role.Work, o role.Operands) (role.Result, error) {
-	puts := make([]route.Put, len(o.Reads))
+	puts := make([]batchPut, len(o.Reads))
 	for i, h := range o.Reads {
-		var err error
-		if puts[i], err = p.put(s, h); err != nil {
+		put, err := p.put(s, h)
+		if err != nil {
 			return role.Result{}, err
 		}
+		puts[i] = batchPut{batchName{h.Rank, h.Step}, put}
 	}
-	return role.Result{}, p.advise(p.shards[at.Index].applyStep(w.Step, puts, &p.training, int(w.StepSamples)))
+	return role.Result{}, p.advise(p.dense.applyRows(p.shards[at.Index], w, puts))
 }
 
 // advise adds which settings of the job may help.

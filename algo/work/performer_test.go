@@ -38,7 +38,7 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 								t.Fatal(err)
 							}
 							s.train(merge == job.MergeRank)
-							if got, want := s.p.Dense().Digest(), q.Dense().Digest(); got != want {
+							if got, want := s.p.DenseDigest(), q.Dense().Digest(); got != want {
 								t.Fatalf("step %d: dense network %x, want %x", step, got, want)
 							}
 							if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
@@ -83,7 +83,7 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 		for range source.Steps() {
 			s.train(false)
 		}
-		if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+		if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
 		}
 		got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
@@ -115,7 +115,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 			for range source.Steps() {
 				s.train(false)
 			}
-			if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
 			}
 			evicting := settings(ranks, 1)
@@ -129,7 +129,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
 				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
 			}
-			if s.p.Dense().Digest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision, ranks)
 			}
 		}
@@ -195,18 +195,18 @@ func TestResultsCountTheData(t *testing.T) {
 func TestDenseStepIsPerformedOnce(t *testing.T) {
 	s := newScript(t, training(4, 1), newColumns(32, 16))
 	s.train(false)
-	dense := s.p.Dense()
-	if dense.applied != 1 {
-		t.Fatalf("%d optimizer steps of 4 ranks, want 1", dense.applied)
+	weights := s.p.Weights(nnWorker(0))
+	if weights.Steps() != 1 {
+		t.Fatalf("%d optimizer steps of 4 ranks, want 1", weights.Steps())
 	}
-	before := dense.Digest()
-	s.p.dense.apply(0, 16)
-	if dense.Digest() != before {
-		t.Error("a late rank has applied step 0 again")
+	before := weights.Digest()
+	late := s.p.dense.(*reduced)
+	if err := late.apply(role.Work{Rank: 1, StepSamples: 16}, late.sum); err != nil || weights.Digest() != before {
+		t.Error("a late rank has applied step 0 again", err)
 	}
 	s.train(false)
-	if dense.applied != 2 || dense.Digest() == before {
-		t.Errorf("%d optimizer steps after two steps", dense.applied)
+	if weights.Steps() != 2 || weights.Digest() == before {
+		t.Errorf("%d optimizer steps after two steps", weights.Steps())
 	}
 }
 
@@ -255,6 +255,28 @@ func TestApplyReportsBadPuts(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: %v", c.name, k, err)
 			}
+		}
+	}
+}
+
+// The reads of puts that do not count are forgotten with the work that says so, so
+// that a PS keeps nothing of them.
+func TestDroppedReadsAreForgotten(t *testing.T) {
+	for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
+		s := newScript(t, training(2, 1), newColumns(16, 16))
+		s.read = s.do(dataLoader, role.Read, event.NoRank)
+		for rank := range s.ranks() {
+			s.lookup(rank)
+		}
+		s.do(nnWorker(0), role.Forward, 0)
+		s.do(nnWorker(0), role.Backward, 0)
+		s.put(0)
+		o := role.Operands{Reads: []role.Handle{s.handle(role.ShardGrads, 0)}, Drops: []role.Handle{s.handle(role.ShardGrads, 1)}}
+		if _, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.p.shards[0].reads); n != 0 {
+			t.Errorf("%v: the reads of %d batches are kept", k, n)
 		}
 	}
 }
@@ -326,10 +348,14 @@ func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	training.Mode, training.Merge, training.DenseServers = job.AsyncPS, "", 2
 	p := mustNew(t, training, newColumns(32, 16))
 	for _, values := range [][]float32{nil, make([]float32, p.Layout().Params+1)} {
-		if err := p.served.apply(1, values); err == nil {
+		if err := p.dense.applyPush(1, [][]float32{values}); err == nil {
 			t.Errorf("a push of %d values is applied", len(values))
 		}
-		if err := p.served.install(0, [][]float32{p.served.read(0), values}); err == nil {
+		first, err := p.dense.readShard(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.dense.load(0, [][]float32{first, values}); err == nil {
 			t.Errorf("a shard of %d values is installed", len(values))
 		}
 	}

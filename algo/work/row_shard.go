@@ -31,6 +31,12 @@ type rowShard struct {
 
 type batchName struct{ rank, step int32 }
 
+// batchPut is the put of a batch.
+type batchPut struct {
+	batchName
+	route.Put
+}
+
 func newRowShard(rows *table.Table) *rowShard {
 	return &rowShard{rows: rows, reads: map[batchName][]table.Found{}}
 }
@@ -60,14 +66,20 @@ func (s *rowShard) looked(b batchName) (signs int, known bool) {
 // takeRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
 // if the put is not of as many rows.
 func (s *rowShard) takeRead(b batchName, put route.Put) ([]table.Found, error) {
-	s.readsMu.Lock()
-	defer s.readsMu.Unlock()
-	found, known := s.reads[b]
-	delete(s.reads, b)
+	found, known := s.forget(b)
 	if known && len(found) != len(put.Signs) {
 		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.rank, b.step, len(put.Signs), len(found))
 	}
 	return found, nil
+}
+
+// forget forgets the read of a batch, whose put has come or will not count, and returns what was known of it.
+func (s *rowShard) forget(b batchName) (found []table.Found, known bool) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	found, known = s.reads[b]
+	delete(s.reads, b)
+	return found, known
 }
 
 // peek copies rows for evaluation. Rows that were never updated read as zeros,
@@ -134,22 +146,24 @@ func (s *rowShard) measure(b batchName, put route.Put) error {
 // applyStep gives the rows of all puts of a step, in rank order, their
 // optimizer steps: merged or rank by rank, as the training says. What is merged has
 // missed nothing.
-func (s *rowShard) applyStep(step int32, puts []route.Put, t *job.Training, stepSamples int) error {
+func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Training, stepSamples int) error {
 	byRank := t.Scale == job.ScaleRank
 	if !t.MergeByStep() {
-		for rank, put := range puts {
-			if err := s.apply(batchName{int32(rank), step}, put, stepSamples, byRank); err != nil {
+		for _, put := range puts {
+			if err := s.apply(put.batchName, put.Put, stepSamples, byRank); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	for rank, put := range puts {
-		if err := s.measure(batchName{int32(rank), step}, put); err != nil {
+	all := make([]route.Put, len(puts))
+	for i, put := range puts {
+		if err := s.measure(put.batchName, put.Put); err != nil {
 			return err
 		}
+		all[i] = put.Put
 	}
-	signs, grads := route.Combine(puts, stepSamples, s.rows.Dim(), byRank)
+	signs, grads := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }
 

@@ -106,7 +106,7 @@ func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 		s.p.Feed(s.stores[at], role.Contribution{Rank: rank, Step: s.step, Bucket: bucket,
 			Source: s.handle(role.DenseGradients, rank), Sum: s.handle(role.ReducedGradients, rank)})
 		if s.fed[bucket]++; s.fed[bucket]%int(s.ranks()) == 0 {
-			s.p.Reduce(bucket)
+			s.p.Reduce(s.step, bucket)
 		}
 	})
 	if err != nil {

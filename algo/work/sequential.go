@@ -3,6 +3,7 @@ package work
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"tandem/algo/batch"
 	"tandem/algo/collective"
@@ -22,7 +23,7 @@ type Sequential struct {
 	source   batch.Source
 	engine   model.Engine
 	rows     *rowShard
-	dense    *Dense
+	dense    *model.Weights
 	passes   []model.Pass // by group
 	grads    [][]float32  // by group
 	stats    []float32    // batch-norm statistics of the step in hand, in group order
@@ -43,22 +44,24 @@ func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential,
 	if err != nil {
 		return nil, err
 	}
-	dense, err := NewDense(&t, engine)
+	c := denseConfig{training: &t, engine: engine, crew: kernel.CrewOf(m.Products)}
+	dense, err := c.newWeights()
 	if err != nil {
 		return nil, err
 	}
-	dense.crew = kernel.CrewOf(m.Products)
-	all := newRank(engine, t.TotalGroups(), (t.GlobalBatch-1)/t.TotalGroups()+1)
-	return &Sequential{
-		training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense, passes: all.passes, grads: all.grads,
-	}, nil
+	q := &Sequential{training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense}
+	for range t.TotalGroups() {
+		q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)/t.TotalGroups()+1))
+		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
+	}
+	return q, nil
 }
 
 // Rows returns the embedding rows.
 func (q *Sequential) Rows() *table.Table { return q.rows.rows }
 
-// Dense returns the dense network's state.
-func (q *Sequential) Dense() *Dense { return q.dense }
+// Dense returns the weights of the dense network.
+func (q *Sequential) Dense() *model.Weights { return q.dense }
 
 // Engine returns the engine of the dense network.
 func (q *Sequential) Engine() model.Engine { return q.engine }
@@ -112,7 +115,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 		var pooledGrads []float32
 		for group := range part.Groups() {
-			grads, err := q.group(part.FirstGroup+group, input(&part, pooled, width, group))
+			grads, err := q.group(part.FirstGroup+group, model.GroupInput(&part, pooled, width, group))
 			if err != nil {
 				return gradients{}, err
 			}
@@ -129,14 +132,16 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 // applyRows gives the rows of a step their optimizer steps.
 func (q *Sequential) applyRows(g gradients) error {
-	return q.rows.applyStep(int32(g.step), g.puts, &q.training, g.samples)
+	puts := make([]batchPut, len(g.puts))
+	for rank, put := range g.puts {
+		puts[rank] = batchPut{batchName{int32(rank), int32(g.step)}, put}
+	}
+	return q.rows.applyStep(int32(g.step), puts, &q.training, g.samples)
 }
 
 // applyDense gives the network its next optimizer step.
 func (q *Sequential) applyDense(g gradients) {
-	copy(q.dense.grads, g.dense)
-	q.dense.stats = append(q.dense.stats[:0], g.stats...)
-	q.dense.apply(q.dense.applied, g.samples)
+	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
 }
 
 var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
@@ -145,13 +150,14 @@ var errNonFinite = errors.New("the loss or a gradient is not finite; lower the l
 // in q.grads[g], and returns the gradients of its pooled embeddings.
 func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 	pass := q.passes[g]
-	_, loss := pass.Forward(q.dense.Params, q.dense.Running, in, true)
+	now := q.dense.Host()
+	_, loss := pass.Forward(now.Params, now.Running, in, true)
 	for b := range q.engine.Layout().Buckets {
-		pass.Backward(q.dense.Params, b, q.grads[g])
+		pass.Backward(now.Params, b, q.grads[g])
 	}
 	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
-	if !finite(loss) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
+	if math.IsNaN(loss) || math.IsInf(loss, 0) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
 		return nil, errNonFinite
 	}
 	return grads, nil

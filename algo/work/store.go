@@ -69,6 +69,15 @@ func get[T any](s *Store, h role.Handle) T {
 	return v
 }
 
+// getAll returns what every one of some handles holds, as get does.
+func getAll[T any](s *Store, handles []role.Handle) []T {
+	all := make([]T, len(handles))
+	for i, h := range handles {
+		all[i] = get[T](s, h)
+	}
+	return all
+}
+
 // peek returns what a handle holds, if the store holds it.
 func peek[T any](s *Store, h role.Handle) (v T, held bool) {
 	s.mu.Lock()

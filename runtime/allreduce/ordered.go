@@ -31,15 +31,15 @@ func NewOrdered(ctx context.Context, c Config) (*Ordered, error) {
 	return o, err
 }
 
-// Sum replaces values by their sum over all members, along the tree.
-func (o *Ordered) Sum(values []float32) error {
-	_, err := o.call(values, nil)
+// Sum replaces given[0], of the one rank here, by the sum over all members, along the tree.
+func (o *Ordered) Sum(given [][]float32) error {
+	_, err := o.call(given[0], nil)
 	return err
 }
 
-// Gather returns the values of all members, in their order.
-func (o *Ordered) Gather(values []float32) ([]float32, error) {
-	all, err := o.call(nil, values)
+// Gather returns the values of all members, in their order, of which given[0] are those of the one rank here.
+func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
+	all, err := o.call(nil, given[0])
 	return slices.Concat(all...), err
 }
 

@@ -51,10 +51,10 @@ func TestOrdered(t *testing.T) {
 		wait.Go(func() {
 			for call := range 50 {
 				values := []float32{float32(i), float32(call), 1}
-				if err := m.Sum(values); err != nil || !slices.Equal(values, []float32{6, 4 * float32(call), 4}) {
+				if err := m.Sum([][]float32{values}); err != nil || !slices.Equal(values, []float32{6, 4 * float32(call), 4}) {
 					t.Errorf("call %d of %d: %v, %v", call, i, values, err)
 				}
-				all, err := m.Gather([]float32{float32(i), float32(call)})
+				all, err := m.Gather([][]float32{{float32(i), float32(call)}})
 				c := float32(call)
 				if err != nil || !slices.Equal(all, []float32{0, c, 1, c, 2, c, 3, c}) {
 					t.Errorf("call %d of %d: %v, %v", call, i, all, err)
@@ -71,7 +71,7 @@ func TestGatherOfUnequalLengths(t *testing.T) {
 	var wait sync.WaitGroup
 	for i, m := range members {
 		wait.Go(func() {
-			if all, err := m.Gather(make([]float32, 3*i)); err != nil || len(all) != 3 {
+			if all, err := m.Gather([][]float32{make([]float32, 3*i)}); err != nil || len(all) != 3 {
 				t.Errorf("%v, %v", all, err)
 			}
 		})
@@ -85,10 +85,10 @@ func TestOrderedEndsWithItsContext(t *testing.T) {
 	members := wired(t, ctx, 2)
 	lost := errors.New("nn-worker 1 is lost")
 	cancel(lost)
-	if err := members[0].Sum([]float32{1, 2}); !errors.Is(err, lost) {
+	if err := members[0].Sum([][]float32{{1, 2}}); !errors.Is(err, lost) {
 		t.Error(err)
 	}
-	if _, err := members[0].Gather(nil); !errors.Is(err, lost) {
+	if _, err := members[0].Gather([][]float32{nil}); !errors.Is(err, lost) {
 		t.Error(err)
 	}
 	if _, err := allreduce.NewOrdered(ctx, allreduce.Config{}); err == nil {

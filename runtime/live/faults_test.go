@@ -59,7 +59,7 @@ func (o *outside) all() []msg.Message {
 	return o.sent
 }
 
-func (o *outside) Reduce(context.Context, int32) error { return nil }
+func (o *outside) Reduce(context.Context, int32, int32) error { return nil }
 
 func (o *outside) Finished(context.Context) error {
 	<-o.over

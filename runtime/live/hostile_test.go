@@ -21,7 +21,7 @@ import (
 // adversary is the other processes of a role under attack. It takes what the role sends.
 type adversary struct{ handled chan error }
 
-func (adversary) Reduce(context.Context, int32) error { return nil }
+func (adversary) Reduce(context.Context, int32, int32) error { return nil }
 
 func (adversary) Finished(ctx context.Context) error {
 	<-ctx.Done()

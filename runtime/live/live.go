@@ -210,9 +210,9 @@ func (r *run) reduce() {
 			return
 		}
 		if r.elsewhere == nil {
-			r.timed(func() { r.performer.Reduce(b.index) },
+			r.timed(func() { r.performer.Reduce(b.step, b.index) },
 				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
-		} else if err := r.elsewhere.Reduce(r.ended, b.index); err != nil {
+		} else if err := r.elsewhere.Reduce(r.ended, b.step, b.index); err != nil {
 			r.fail(err)
 			return
 		}

@@ -28,9 +28,9 @@ type Elsewhere interface {
 	// Handled reports that a role here has taken a message which Deliver was called with or, if refused is not nil,
 	// why it has not: its sender misbehaves. The goroutine of the role calls it.
 	Handled(m msg.Message, refused error)
-	// Reduce sums a bucket over all ranks, those here having handed it over. It
-	// is called by one goroutine, in the same order in every process.
-	Reduce(ctx context.Context, bucket int32) error
+	// Reduce sums a bucket of a step, or averaging round, over all ranks, those here having
+	// handed it over. It is called by one goroutine, in the same order in every process.
+	Reduce(ctx context.Context, step, bucket int32) error
 	// Finished tells the others that every rank here, if there is any, has
 	// finished, and waits until all have.
 	Finished(ctx context.Context) error

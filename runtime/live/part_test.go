@@ -57,7 +57,9 @@ func (s seat) Handled(m msg.Message, refused error) {
 	}
 }
 
-func (s seat) Reduce(_ context.Context, bucket int32) error { return s.p.ReduceAcross(bucket, s) }
+func (s seat) Reduce(_ context.Context, step, bucket int32) error {
+	return s.p.ReduceAcross(step, bucket, s)
+}
 
 func (s seat) Finished(ctx context.Context) error {
 	if s.at.Role == msg.NNWorker {
@@ -73,8 +75,8 @@ func (s seat) Finished(ctx context.Context) error {
 	}
 }
 
-func (s seat) Sum(values []float32) error {
-	x := s.x
+func (s seat) Sum(given [][]float32) error {
+	x, values := s.x, given[0]
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.given[s.at.Index] = append([]float32{}, values...)
@@ -91,7 +93,7 @@ func (s seat) Sum(values []float32) error {
 	return nil
 }
 
-func (s seat) Gather([]float32) ([]float32, error) {
+func (s seat) Gather([][]float32) ([]float32, error) {
 	panic("logistic regression has no batch norm")
 }
 
@@ -168,8 +170,8 @@ func TestPartsTrainTheSameBits(t *testing.T) {
 		rows += shard.Digest()
 	}
 	gotDense, gotRows, errs := runParts(t, rule, 20, nil, nil)
-	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
+	if errs != nil || gotDense != p.DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.DenseDigest(), rows)
 	}
 }
 
@@ -238,8 +240,8 @@ func TestPartsWithFaults(t *testing.T) {
 	}
 	plan := faultyPlan(t)
 	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
-	if errs != nil || gotDense != p.Dense().Digest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Dense().Digest(), rows)
+	if errs != nil || gotDense != p.DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.DenseDigest(), rows)
 	}
 }
 

@@ -122,9 +122,9 @@ func inboxOf(t *job.Training) transport.Credit {
 }
 
 // Reduce implements live.Elsewhere.
-func (n *node) Reduce(ctx context.Context, bucket int32) error {
+func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
-	err := n.performer.ReduceAcross(bucket, n.sums)
+	err := n.performer.ReduceAcross(step, bucket, n.sums)
 	if err != nil && n.refused(err) == nil {
 		<-ctx.Done() // the host ends the run
 		return context.Cause(ctx)

@@ -104,9 +104,8 @@ func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h
 // go of.
 func (n *Numbers) Crash(at msg.Address) { delete(n.stores, at) }
 
-// Reduce sums a bucket of dense gradients over all ranks, which train in lock
-// step: no two steps are reduced at a time.
-func (n *Numbers) Reduce(_, bucket int32) { n.performer.Reduce(bucket) }
+// Reduce sums a bucket of a step over all ranks.
+func (n *Numbers) Reduce(step, bucket int32) { n.performer.Reduce(step, bucket) }
 
 // Held returns the number of handles that roles hold; 0 after a whole run.
 func (n *Numbers) Held() int {

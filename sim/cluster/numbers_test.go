@@ -116,7 +116,7 @@ func (s *serial) Keep(m msg.Message, h role.Handle, payload any) {
 func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Performer.Feed(s.store(at), c) }
 func (s *serial) Release(at msg.Address, h role.Handle)    { s.store(at).Release(h) }
 func (s *serial) Crash(at msg.Address)                     { delete(s.stores, at) }
-func (s *serial) Reduce(_, bucket int32)                   { s.Performer.Reduce(bucket) }
+func (s *serial) Reduce(step, bucket int32)                { s.Performer.Reduce(step, bucket) }
 
 // bits are fingerprints of all that a run has trained.
 type bits struct {

@@ -1,0 +1,110 @@
+package work
+
+import (
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/kernel"
+	"tandem/algo/model"
+	"tandem/algo/msg"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+)
+
+// denseStrategy is the numeric side of a way to train the dense network with several ranks, which a mode's rule
+// names. A strategy is a file of this package, strategy_NAME.go, which adds its constructor to denseStrategies.
+//
+// A strategy embeds replicas, or another strategy, and overrides what it does otherwise. Methods about a role are
+// called in the lane of that role. What differs from mode to mode is all here: nobody else asks which strategy it is.
+type denseStrategy interface {
+	rankWork
+	reductions
+	denseServing
+	holding
+	// applyRows is ApplyStep: it gives the rows of several puts their optimizer steps.
+	applyRows(s *rowShard, w role.Work, puts []batchPut) error
+}
+
+// rankWork is the dense work of NN workers.
+type rankWork interface {
+	// replica returns what a rank trains, nil if the rank is not here.
+	replica(rank int32) *model.Replica
+	// load is for Forward, before it runs: it puts the parameters that dense PSs have answered, by PS, into a
+	// rank's replica. There are none unless the rule has dense PSs.
+	load(rank int32, pulled [][]float32) error
+	// gradients is for Backward, once it has run: it returns what the handle of the rank's dense gradients holds
+	// from then on. While Backward runs, the handle holds replica.Gradients, whose buckets may be fed.
+	gradients(w role.Work) *model.Vector
+	// apply is DenseApply: the optimizer step of a rank's replica with gradients, or sums of them over ranks.
+	apply(w role.Work, gradients *model.Vector) error
+	// snapshot is Snapshot: a copy of a rank's replica for an averaging round.
+	snapshot(rank int32) (*model.Vector, error)
+	// average is Average: given is what snapshot has returned for the round, sum that of all ranks.
+	average(rank int32, given, sum *model.Vector) error
+}
+
+// reductions is the all-reduces over ranks.
+type reductions interface {
+	// newSum returns where the sum of a step, or averaging round, goes. It may be the vector of an earlier one
+	// once no rank can read that any more.
+	newSum(step int32) *model.Vector
+	// reduce puts the sum of a bucket into sum, with the last bucket also the statistics. given is what the ranks
+	// here have handed over, in rank order, nil for a rank that adds nothing; c sums over all ranks.
+	reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error
+}
+
+// denseServing is the work of dense PSs.
+type denseServing interface {
+	// readShard is ReadDense: a copy of the parameters of a dense PS, with what travels beside them.
+	readShard(server int32) ([]float32, error)
+	// pushOf returns what a dense PS is sent of what gradients has returned.
+	pushOf(gradients *model.Vector, server int32) []float32
+	// applyPush is ApplyPush: one optimizer step of a dense PS for what ranks have sent it.
+	applyPush(server int32, pushes [][]float32) error
+	// checkShard returns an error unless values can be the payload of a message, of kind Params or Push.
+	checkShard(m msg.Message, values []float32) error
+	// servers returns the number of dense PSs.
+	servers() int
+}
+
+// holding is who has the network.
+type holding interface {
+	// holders returns the roles that hold the network between them.
+	holders() []msg.Address
+	// weights returns what a role holds, nil if that is nothing or the role is not here.
+	weights(at msg.Address) *model.Weights
+	// join returns the network that the values of all holders make, in their order. They are scratch afterwards.
+	join(parts []model.Values) model.Values
+}
+
+// denseConfig is what a strategy is made for.
+type denseConfig struct {
+	training *job.Training
+	rule     pace.Rule
+	engine   model.Engine
+	here     func(msg.Address) bool
+	crew     kernel.Crew // helps with an optimizer step that all ranks wait for
+}
+
+// denseStrategies has the constructor of every strategy.
+var denseStrategies = map[pace.Strategy]func(denseConfig) (denseStrategy, error){}
+
+// newDenseStrategy returns the strategy that a rule names.
+func newDenseStrategy(c denseConfig) (denseStrategy, error) {
+	name := c.rule.Dense().Strategy
+	build := denseStrategies[name]
+	if build == nil {
+		return nil, fmt.Errorf("work: mode %s keeps the network by strategy %q, which no file of package work defines", c.rule.Name(), name)
+	}
+	return build(c)
+}
+
+// Collective is what ranks compute together. Every process calls the same methods in the same order, with what
+// each of its ranks gives, in the order of their numbers.
+type Collective interface {
+	// Sum leaves in given[0] the sum over all ranks, along the tree over rank numbers (algo/collective). All ranks
+	// give as many values. The others of given are scratch afterwards.
+	Sum(given [][]float32) error
+	// Gather returns the values of all ranks, in rank order.
+	Gather(given [][]float32) ([]float32, error)
+}
