@@ -62,7 +62,7 @@ func NewCredit(cfg *Config) *Credit {
 var answers = map[msg.Kind][]msg.Kind{
 	msg.StepDone:   {msg.Samples, msg.IDFeatures},
 	msg.Embeddings: {msg.GetEmbeddings},
-	msg.PutDone:    {msg.PutGradients, msg.DropBatch},
+	msg.PutDone:    {msg.PutGradients, msg.DropBatch, msg.GetEmbeddings}, // of a dropped batch no embeddings come
 	msg.Rows:       {msg.Lookup},
 	msg.PutAck:     {msg.Put},
 	msg.Params:     {msg.Pull},

@@ -50,7 +50,8 @@ type training struct {
 	issued      bool       // embeddings asked for
 	pooled      bool       // embeddings are, or were, here
 	gradBytes   unit.Bytes // size of the embedding gradients
-	sent        bool       // embedding gradients handed over
+	sent        bool       // embedding gradients handed over, or dropped
+	dropped     bool       // no gradient of the batch counts
 }
 
 // NewNNWorker returns rank's NN worker.
@@ -110,7 +111,7 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 	case msg.Samples:
 		w.takeSamples(m, out)
 	case msg.Embeddings:
-		if b := w.find(m.Step); b != nil && b.issued && !b.pooled {
+		if b := w.find(m.Step); b != nil && b.issued && !b.pooled && !b.sent {
 			b.pooled = true
 			out.keep(PooledRows, w.rank, m.Step)
 			out.record(w.event(now, event.EmbeddingsArrived, m.Step))
@@ -122,7 +123,9 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		if b == nil || !b.sent {
 			return
 		}
-		out.release(PooledGrads, w.rank, b.step)
+		if !b.dropped {
+			out.release(PooledGrads, w.rank, b.step)
+		}
 		w.done.add(b.step)
 		w.outstanding--
 		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
@@ -168,6 +171,10 @@ func (w *NNWorker) ask(b *training, out *Outputs) {
 }
 
 func (w *NNWorker) put(b *training, out *Outputs) {
+	if b.dropped {
+		w.send(out, msg.DropBatch, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+		return
+	}
 	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
 }
 
@@ -237,6 +244,20 @@ func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
 	w.put(b, out)
 }
 
+// drop ends a batch whose gradients do not count: the EW is to forget it.
+func (w *NNWorker) drop(b *training, out *Outputs) {
+	b.sent, b.dropped = true, true
+	if w.computed {
+		out.release(PooledGrads, w.rank, b.step)
+	} else {
+		out.release(BatchSamples, w.rank, b.step)
+		if b.pooled {
+			out.release(PooledRows, w.rank, b.step)
+		}
+	}
+	w.put(b, out)
+}
+
 // denseApply starts the dense optimizer step on gradients.
 func (w *NNWorker) denseApply(b *training, gradients HandleKind, out *Outputs) {
 	w.phase = applying
@@ -300,7 +321,7 @@ func (w *NNWorker) AppendState(dst []byte) []byte {
 	for i := range w.batches {
 		b := &w.batches[i]
 		dst = appendInts(dst, b.step)
-		dst = appendFlags(dst, b.issued, b.pooled, b.sent)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped)
 	}
 	return w.dense.appendState(dst)
 }

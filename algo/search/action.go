@@ -105,7 +105,7 @@ func (w *World) appendFaults(acts []Action) []Action {
 		}
 	}
 	for i, r := range w.roles {
-		if r.Address().Role != msg.NNWorker && w.away&(1<<i) == 0 {
+		if w.mayCrash(r.Address().Role) && w.away&(1<<i) == 0 {
 			acts = append(acts, Action{crash, i})
 		}
 	}
@@ -113,6 +113,17 @@ func (w *World) appendFaults(acts []Action) []Action {
 		acts = append(acts, Action{early, 0})
 	}
 	return acts
+}
+
+// mayCrash reports whether a role comes back from a crash with all that it needs.
+func (w *World) mayCrash(r msg.Role) bool {
+	switch r {
+	case msg.NNWorker:
+		return false
+	case msg.ParameterServer, msg.DenseServer:
+		return !w.set.Config.Rule.Dense().Buffered
+	}
+	return w.set.Config.CanRestart(r)
 }
 
 // Describe names an action of this world for a history.

@@ -25,7 +25,8 @@ type Setting struct {
 	// Touches reports whether a rank's batch has rows on a PS; nil: always.
 	Touches func(rank, step, shard int32) bool
 	// Faults is how many messages may be lost or repeated and how many roles, other than NN workers, may crash
-	// and come back at any later time, in all. Of a PS and a dense PS, what is applied survives.
+	// and come back at any later time, in all. Of a PS and a dense PS, what is applied survives; they do not crash
+	// where they acknowledge what they have not applied yet, nor a coordinator that cannot restart.
 	Faults int
 	// EarlyTimers lets timers fire while other things can still happen, each
 	// time as one of the Faults. Without it they fire when nothing else can.
@@ -82,6 +83,7 @@ type World struct {
 	trained  uint64 // batches that the dense optimizer has stepped for
 	copied   uint64 // averaging rounds that a rank has given its copy to
 	averaged uint64 // … that a rank has folded in
+	dropped  uint64 // batches whose gradients do not count
 	read     uint64 // global batches, as bits of step
 	finished int32
 	faults   int
@@ -165,6 +167,7 @@ func (w *World) observe(e event.Record) error {
 	case event.PutDropped:
 		w.applied[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
 	case event.BatchDropped:
+		w.dropped |= w.batchBit(e.Rank, e.Step)
 		for p := range w.applied {
 			w.applied[p] |= w.batchBit(e.Rank, e.Step)
 		}
@@ -175,6 +178,9 @@ func (w *World) observe(e event.Record) error {
 }
 
 func (w *World) observeRead(e event.Record) error {
+	if w.dropped&w.batchBit(e.Rank, e.Step) != 0 {
+		return nil // nothing comes of it
+	}
 	c := &w.set.Config
 	shard := e.Role.Index
 	s := Seen{Reads: 1}
@@ -326,7 +332,7 @@ func (w *World) hash(buf []byte) ([16]byte, []byte) {
 			buf = append(buf, byte(p))
 		}
 	}
-	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.read, w.away, w.armed}} {
+	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.dropped, w.read, w.away, w.armed}} {
 		for _, bits := range known {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
