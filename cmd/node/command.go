@@ -16,6 +16,7 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/fault"
 	"tandem/algo/msg"
+	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -131,7 +132,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 				return err
 			}
 			rule, err := j.Training.Rule()
-			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
+			if r == msg.Coordinator && (err != nil || rule.Lead() == pace.Unbounded) {
 				return p.formerHost(c, j, fingerprint, f)
 			}
 			return p.play(c.Context(), msg.Address{Role: r, Index: int32(f.index)}, j, fingerprint, f)
