@@ -234,10 +234,10 @@ func parseModeSettings(texts []string) (map[string]int, error) {
 // ModeSettingsHelp lists the settings of all modes with defaults and ranges, for the
 // help text of a command. Lines have at most 80 columns.
 func ModeSettingsHelp() string {
-	widest, ofRanks := 0, false
+	mostMode, mostName, ofRanks := 0, 0, false
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
-			widest = max(widest, len(mode+" "+s.Name))
+			mostMode, mostName = max(mostMode, len(mode)), max(mostName, len(s.Name))
 			ofRanks = ofRanks || s.Default.OfRanks() || s.Min.OfRanks() || s.Max.OfRanks()
 		}
 	}
@@ -245,8 +245,8 @@ func ModeSettingsHelp() string {
 	b.WriteString("Settings of single modes, for --mode-set and in job files for mode-settings:\n")
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
-			fmt.Fprintf(&b, "\n  %-*s  %s", widest, mode+" "+s.Name, s.Doc)
-			fmt.Fprintf(&b, "\n  %-*s  (default %v; %v to %v)", widest, "", s.Default, s.Min, s.Max)
+			fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", mostMode, mode, mostName, s.Name, s.Doc)
+			fmt.Fprintf(&b, "\n  %*s  (default %v; %v to %v)", mostMode+2+mostName, "", s.Default, s.Min, s.Max)
 		}
 	}
 	if ofRanks {

@@ -11,6 +11,23 @@ import (
 	"tandem/algo/pace"
 )
 
+// quorum is a mode of somebody's own whose settings depend on the number of ranks, and
+// one of which has the name of another mode's.
+type quorum struct{ pace.Hybrid }
+
+func init() {
+	pace.Register(pace.Mode{
+		Name: "quorum", Overlaps: []string{"none"},
+		Settings: []pace.Setting{
+			{Name: "wait-for", Default: pace.Ranks(-1), Min: pace.Fixed(1), Max: pace.Ranks(0), Doc: "ranks that a step waits for"},
+			{Name: "every", Default: pace.Fixed(2), Min: pace.Fixed(1), Max: pace.Fixed(9), Doc: "steps between two elections"},
+		},
+		New: func(s pace.Settings) pace.Rule {
+			return quorum{pace.Hybrid{Staleness: s.Staleness, Overlap: pace.HybridNaive}}
+		},
+	})
+}
+
 // A setting is of the training's own mode and in its range.
 func TestModeSettingsOfTheOwnMode(t *testing.T) {
 	for _, c := range []struct {
@@ -23,11 +40,14 @@ func TestModeSettingsOfTheOwnMode(t *testing.T) {
 		{job.AsyncAverage, "every", 1_000_000_000, ""},
 		{job.SSP, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
 		{job.AsyncAverage, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
-		{job.Hybrid, "every", 16, "mode-settings: every is a setting of async-average, not of hybrid"},
+		{job.Hybrid, "every", 16, "mode-settings: every is a setting of async-average and quorum, not of hybrid"},
+		{"quorum", "wait-for", 4, ""},
+		{"quorum", "wait-for", 5, "mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in mode quorum"},
+		{"quorum", "every", 16, "mode-settings: every = 16; want 1 to 9 in mode quorum"},
 		{job.Sequential, "slack", 1, "mode-settings: slack is a setting of ssp, not of sequential"},
-		{job.Hybrid, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
+		{job.Hybrid, "every", 0, "mode-settings: every = 0; want 1 to 9 in mode quorum"},
 		{job.SSP, "slak", 1, `mode-settings: "slak" is unknown; the nearest is "slack"`},
-		{job.SSP, "tolerance", 1, `mode-settings: "tolerance" is unknown; known are every, slack`},
+		{job.SSP, "tolerance", 1, `mode-settings: "tolerance" is unknown; known are every, slack, wait-for`},
 	} {
 		training := job.Default()
 		training.Mode, training.ModeSettings = c.mode, map[string]int{c.name: c.v}
@@ -47,8 +67,8 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 	}
 	for want, modes := range map[string][]string{
 		"": job.Modes(),
-		"mode-settings: every is a setting of async-average, not of sync or ssp":   {job.Sync, job.SSP},
-		"mode-settings: slack is a setting of ssp, not of hybrid or async-average": {job.Hybrid, job.AsyncAverage},
+		"mode-settings: every is a setting of async-average and quorum, not of sync or ssp": {job.Sync, job.SSP},
+		"mode-settings: slack is a setting of ssp, not of hybrid or async-average":          {job.Hybrid, job.AsyncAverage},
 	} {
 		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%v: %v, want %q", modes, err, want)
@@ -56,10 +76,11 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 	}
 	for mode, want := range map[string]map[string]int{
 		job.Sync: {}, job.Hybrid: {}, job.Sequential: {}, job.AsyncAverage: {"every": 5}, job.SSP: {"slack": 2},
+		"quorum": {"every": 5},
 	} {
 		one := training.InMode(mode)
-		if !maps.Equal(one.ModeSettings, want) || !maps.Equal(one.ModeValues(), want) {
-			t.Errorf("%s: settings %v, values %v; want %v", mode, one.ModeSettings, one.ModeValues(), want)
+		if !maps.Equal(one.ModeSettings, want) {
+			t.Errorf("%s: settings %v, want %v", mode, one.ModeSettings, want)
 		}
 		if err := one.Validate(); err != nil {
 			t.Errorf("%s: %v", mode, err)
@@ -74,6 +95,45 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 	training.Mode, training.ModeSettings["slack"] = job.Hybrid, -1
 	if err := training.ValidateShared(); err == nil || !strings.Contains(err.Error(), "in mode ssp") {
 		t.Errorf("slack -1 in a training of hybrid: %v", err)
+	}
+}
+
+// Before the modes of a run are known, a setting of another mode need only suit one that
+// has it; then it must suit all that have it.
+func TestModeSettingsOfModesWithOneName(t *testing.T) {
+	training := job.Default()
+	training.ModeSettings = map[string]int{"every": 16}
+	if err := training.ValidateShared(); err != nil {
+		t.Errorf("shared: %v", err)
+	}
+	if err := training.ValidateModeSettings([]string{job.AsyncAverage}); err != nil {
+		t.Errorf("async-average alone: %v", err)
+	}
+	const want = "mode-settings: every = 16; want 1 to 9 in mode quorum"
+	if err := training.ValidateModeSettings([]string{job.AsyncAverage, "quorum"}); err == nil || err.Error() != want {
+		t.Errorf("both: %v, want %s", err, want)
+	}
+	training.Mode = "quorum"
+	if err := training.ValidateShared(); err == nil || err.Error() != want {
+		t.Errorf("in mode quorum: %v, want %s", err, want)
+	}
+}
+
+// The values in use follow the number of ranks, and the text of reports has them as declared.
+func TestModeValuesFollowRanks(t *testing.T) {
+	training := job.Default()
+	training.Mode = "quorum"
+	for ranks, want := range map[int]string{1: "quorum: wait-for = 1, every = 2", 4: "quorum: wait-for = 3, every = 2"} {
+		training.Ranks = ranks
+		if got := training.ModeSettingsText(); got != want {
+			t.Errorf("%d ranks: %s, want %s", ranks, got, want)
+		}
+	}
+	if _, err := pace.New("quorum", pace.Settings{}); err != nil { // no ranks count as one
+		t.Error(err)
+	}
+	if got := job.Default(); got.ModeSettingsText() != "" {
+		t.Errorf("hybrid: %s", got.ModeSettingsText())
 	}
 }
 
@@ -159,7 +219,7 @@ func TestAddModeSettings(t *testing.T) {
 		}
 	}
 	err := training.AddModeSettings([]string{"every=1"}, []string{job.Hybrid})
-	if err == nil || err.Error() != "every is a setting of async-average, not of hybrid" || training.ModeSettings["every"] != 16 {
+	if err == nil || err.Error() != "every is a setting of async-average and quorum, not of hybrid" || training.ModeSettings["every"] != 16 {
 		t.Errorf("%v, settings %v", err, training.ModeSettings)
 	}
 }
@@ -168,8 +228,9 @@ func TestAddModeSettings(t *testing.T) {
 func TestModeSettingsHelp(t *testing.T) {
 	text := job.ModeSettingsHelp()
 	for _, want := range []string{
-		"\n  async-average every  steps of a rank between two averages\n",
-		"(default 16; 1 to 1000000000)", "\n  ssp slack ", "(default 3; 0 to 1000000)",
+		"\n  async-average  every     steps of a rank between two averages\n                           (default 16; 1 to 1000000000)\n",
+		"\n  ssp            slack     ", "(default 3; 0 to 1000000)",
+		"(default N - 1; 1 to N)", "\n\nN is the number of ranks.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -177,7 +238,7 @@ func TestModeSettingsHelp(t *testing.T) {
 	}
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
-			if !strings.Contains(text, "  "+mode+" "+s.Name+" ") {
+			if !strings.Contains(text, s.Doc) {
 				t.Errorf("%s of %s is missing", s.Name, mode)
 			}
 		}

@@ -106,7 +106,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding; at most 1000")
 	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
-	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of single modes, listed above, as every=16; may be repeated")
+	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of a mode, as every=16;\nsee above; may be repeated")
 	fs.IntVar(&f.dense, "dense-servers", 0, "dense PSs of async-ps and ssp, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
 	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
 	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")

@@ -128,6 +128,11 @@ func TestModeSettingsAreWhatRuns(t *testing.T) {
 	if got := fmt.Sprint(d.Runs[0].ModeSettings); got != "map[slack:3]" {
 		t.Errorf("by default %s", got)
 	}
+	var stdout, stderr bytes.Buffer
+	run(strings.Fields("--gpus 2 --modes ssp"), &stdout, &stderr)
+	if !strings.Contains(stdout.String(), "samples a batch and rank; ssp: slack = 3.\n") {
+		t.Errorf("%s%s", stdout.String(), stderr.String())
+	}
 }
 
 // The keys of staleness are those of everything else.

@@ -115,7 +115,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
 	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
-	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of single modes, listed above, as every=16; may be repeated")
+	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of a mode, as every=16;\nsee above; may be repeated")
 	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
 	fs.StringVar(&f.precision, "dense-precision", "fp32", "what is multiplied in the dense network: fp32, or bf16 for rounded to that")
 	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"tandem/algo/job"
 	"tandem/experiments/study"
 )
@@ -50,6 +52,27 @@ func TestAllModes(t *testing.T) {
 	}
 	if err := report.WriteFolder(t.TempDir()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The mode settings of the command line reach the trainings and the resolved settings.
+func TestModeSettingsReachTheTrainings(t *testing.T) {
+	e := New()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	e.AddFlags(flags)
+	if err := flags.Parse([]string{"--mode-set", "every=5"}); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlan(1_000, 500)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 16 {
+		t.Errorf("by default %v", p.ModeSettings)
+	}
+	if err := p.set(&e.ModeSet); err != nil {
+		t.Fatal(err)
+	}
+	one, other := p.training(job.AsyncAverage, 1), p.training(job.Hybrid, 1)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.ModeSettings["every"] != 5 || len(other.ModeSettings) != 0 {
+		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.ModeSettings, other.ModeSettings)
 	}
 }
 

@@ -14,7 +14,7 @@ type ModeSet struct{ texts []string }
 
 // AddFlags adds the flag.
 func (m *ModeSet) AddFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&m.texts, "mode-set", nil, "set a setting of single modes, listed above, as every=16;\nmay be repeated")
+	flags.StringSliceVar(&m.texts, "mode-set", nil, "set a setting of a mode, as every=16; see above;\nmay be repeated")
 }
 
 // Arguments returns the flag if it was given.
