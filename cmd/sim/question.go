@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -99,6 +100,10 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.setModeSettings(); err != nil {
 		return nil, err
 	}
+	chosen := given("modes") || f.file != "" && q.job.Training.Mode != job.Sequential
+	if err := q.suitModes(chosen, p.stderr); err != nil {
+		return nil, err
+	}
 	if err := q.checkNumerics(given); err != nil {
 		return nil, err
 	}
@@ -179,9 +184,8 @@ func (q *question) check(given func(string) bool) error {
 		return unknown("cluster", q.cluster, clusters())
 	}
 	for _, n := range q.gpus {
-		if n < 1 || n&(n-1) != 0 || n > gpusMax {
-			return face.Misuse("training cuts a global batch into a power of two of groups, which ranks must divide",
-				"--gpus: %d; want powers of two up to %d", n, gpusMax)
+		if n < 1 || n > gpusMax {
+			return face.Misuse("the data loader's work grows with the square of their number", "--gpus: %d; want 1 to %d", n, gpusMax)
 		}
 	}
 	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
@@ -249,6 +253,39 @@ func (q *question) setModeSettings() error {
 		settings = t.ModeSettings
 	}
 	q.job.Training.ModeSettings = settings
+	return nil
+}
+
+// suitModes refuses modes that were chosen and cannot train on some number of GPUs.
+// Of the default modes, it leaves them out with a note: modes are compared on the
+// same numbers of GPUs.
+func (q *question) suitModes(chosen bool, say io.Writer) error {
+	var suited, notes []string
+	for _, mode := range q.modes {
+		err := q.suits(mode)
+		switch {
+		case err == nil:
+			suited = append(suited, mode)
+		case chosen:
+			return face.Misuse("leave "+mode+" out of --modes, or choose other --gpus", "--modes %s: %v", mode, err)
+		default:
+			notes = append(notes, fmt.Sprintf("%s is left out: %v", mode, err))
+		}
+	}
+	q.modes = suited
+	face.Notes(say, "sim", notes)
+	return nil
+}
+
+// suits reports the first number of GPUs that a mode cannot train on.
+func (q *question) suits(mode string) error {
+	for _, n := range q.gpus {
+		t := q.training(mode, n)
+		var unsuited *job.RanksError
+		if errors.As(t.Validate(), &unsuited) {
+			return unsuited
+		}
+	}
 	return nil
 }
 

@@ -29,7 +29,8 @@ type result struct {
 	plain *cluster.Answer
 }
 
-// training returns the job's training for a mode and number of GPUs.
+// training returns the job's training for a mode and number of GPUs, with groups
+// for all of them.
 func (q *question) training(mode string, gpus int) job.Training {
 	t := q.job.Training.InMode(mode)
 	t.Ranks, t.GlobalBatch = gpus, gpus*q.batch

@@ -55,6 +55,8 @@ type flags struct {
 	limits     launch.Limits
 	cpuProfile string
 	precision  string
+
+	notes []string // which modes are left out, and why
 }
 
 const usage = `Train a recommender model, in this process or in one for each role, and compare the modes.
@@ -102,6 +104,7 @@ func (p *program) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			face.Notes(p.stderr, "train", f.notes)
 			return profiled(f.cpuProfile, func() error { return p.train(c.Context(), j, f) })
 		},
 	}
@@ -165,6 +168,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	}
 	if err := j.Training.AddModeSettings(f.modeSet, f.modes); err != nil {
 		return j, face.Misuse("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
+	}
+	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
+		return j, err
 	}
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
@@ -237,6 +243,31 @@ func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 		if err := set(); err != nil {
 			return face.Misuse("see --help", "--%s: %v", name, err)
 		}
+	}
+	return nil
+}
+
+// suitModes refuses modes that were chosen and that the job's ranks do not suit. Of
+// all modes, it leaves them out with a note. A job whose own mode is not trained
+// gets the first that is.
+func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
+	var suited []string
+	for _, one := range inModes(j.Training, f.modes) {
+		var unsuited *job.RanksError
+		switch err := one.Validate(); {
+		case !errors.As(err, &unsuited):
+			suited = append(suited, one.Mode)
+		case chosen:
+			return face.Misuse("leave "+one.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Mode, err)
+		default:
+			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Mode, err))
+		}
+	}
+	f.modes = suited
+	if !slices.Contains(suited, j.Training.Mode) {
+		settings := j.Training.ModeSettings // of other modes, too
+		j.Training = j.Training.InMode(suited[0])
+		j.Training.ModeSettings = settings
 	}
 	return nil
 }

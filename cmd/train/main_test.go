@@ -189,3 +189,25 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 		t.Error("sync is not sequential")
 	}
 }
+
+// Hybrid trains about as well on three ranks, which its eight groups cannot be dealt to evenly.
+func TestHybridOnThreeRanks(t *testing.T) {
+	j := jobfile.AdultIncome()
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Training.Ranks = 3
+	source, err := jobfile.Source(data, &j.Training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := train.Run(t.Context(), j.Training, source, data.Test, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("AUC %.4f", result.AUC)
+	if result.AUC < 0.885 {
+		t.Errorf("AUC %.4f, want at least 0.885", result.AUC)
+	}
+}
