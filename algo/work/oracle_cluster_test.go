@@ -16,7 +16,7 @@ import (
 	"tandem/algo/work"
 )
 
-// oracleGroups is the number of groups that a global batch is cut into.
+// oracleGroups is V, the number of groups that a global batch is cut into if ranks are a power of two.
 const oracleGroups = 4
 
 // idsOfSlot is the number of different ids of a slot.

@@ -138,8 +138,8 @@ func (o *oracle) state() *modelState {
 	return s
 }
 
-// batch returns a rank's part of a step. Of n samples and V groups, group g has those from ⌊g·n/V⌋ on, and the
-// groups are dealt to the ranks in equal parts.
+// batch returns a rank's part of a step. A rank has the largest power of two of groups, at most V/N if that is 1 or
+// more. Of n samples and G groups of all ranks, group g has those from ⌊g·n/G⌋ on.
 func (o *oracle) batch(e event.Record) *rankBatch {
 	if b := o.batches[[2]int32{e.Rank, e.Step}]; b != nil {
 		return b
@@ -152,10 +152,14 @@ func (o *oracle) batch(e event.Record) *rankBatch {
 		rank: int(e.Rank), step: int(e.Step), global: global, rows: map[rowName]*rowUse{},
 		params: make([]float32, o.network.params), pulled: map[int]int{}, pushed: map[int]bool{}, put: map[int]bool{},
 	}
-	each := oracleGroups / o.set.ranks
+	each := 1
+	for 2*each*o.set.ranks <= oracleGroups {
+		each *= 2
+	}
+	all := each * o.set.ranks
 	for g := b.rank * each; g < (b.rank+1)*each; g++ {
 		var group []int
-		for i := g * global.Samples / oracleGroups; i < (g+1)*global.Samples/oracleGroups; i++ {
+		for i := g * global.Samples / all; i < (g+1)*global.Samples/all; i++ {
 			group = append(group, i)
 		}
 		b.groups, b.samples = append(b.groups, group), append(b.samples, group...)

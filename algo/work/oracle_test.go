@@ -94,29 +94,30 @@ var (
 	}
 )
 
-// combinations returns every mode × ranks × dense PSs × overlap × schedule × batch norm × clipping. The kinds
-// of optimizers and schedules take turns, so that each meets each value of the others.
+// combinations returns every mode × 2 or 4 ranks × dense PSs × overlap × schedule × batch norm × clipping, and some
+// of 3 ranks. The kinds of optimizers and schedules take turns, so that each meets each value of the others.
 func combinations() []setting {
 	var all []setting
-	for _, mode := range []string{"async-ps", "ssp", "async-average"} {
-		servers, overlaps := []int{1, 3}, []string{"none", "pull"}
-		if mode == "async-average" {
-			servers, overlaps = []int{1}, []string{"none"}
+	add := func(s setting) {
+		for variant := range 8 {
+			s.slack, s.every, s.norm, s.clip = 2, 4, variant&1 != 0, 0.1*float64(variant&2/2)
+			s.choose(len(all), variant&4 != 0)
+			all = append(all, s)
 		}
+	}
+	for _, mode := range []string{"async-ps", "ssp"} {
 		for _, ranks := range []int{2, 4} {
-			for _, denseServers := range servers {
-				for _, overlap := range overlaps {
-					for variant := range 8 {
-						all = append(all, setting{
-							mode: mode, ranks: ranks, denseServers: denseServers, overlap: overlap, slack: 2, every: 4,
-							norm: variant&1 != 0, clip: 0.1 * float64(variant&2/2),
-						})
-						all[len(all)-1].choose(len(all)-1, variant&4 != 0)
-					}
+			for _, servers := range []int{1, 3} {
+				for _, overlap := range []string{"none", "pull"} {
+					add(setting{mode: mode, ranks: ranks, denseServers: servers, overlap: overlap})
 				}
 			}
 		}
 	}
+	for _, ranks := range []int{2, 4, 3} {
+		add(setting{mode: "async-average", ranks: ranks, denseServers: 1, overlap: "none"})
+	}
+	add(setting{mode: "async-ps", ranks: 3, denseServers: 2, overlap: "pull"})
 	return all
 }
 
