@@ -33,6 +33,37 @@ func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 	}
 }
 
+// Batches go to the embedding workers in turn, in the order in which they are dealt out, so all workers have the
+// same number of them, whatever the numbers of ranks and workers.
+func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
+	for _, workers := range []int32{1, 2, 3, 4, 5} {
+		cfg := smallConfig()
+		cfg.EmbeddingWorkers, cfg.Ranks = workers, 4
+		c := newCluster(cfg)
+		for _, r := range c.roles {
+			c.step(r.Address(), role.Input{Kind: role.Start}, "start")
+		}
+		dealt := int32(0)
+		for !c.idle() {
+			for _, m := range c.mail {
+				if m.Kind != msg.IDFeatures {
+					continue
+				}
+				if want := (m.Step*cfg.Ranks + m.Rank) % workers; m.To.Index != want {
+					t.Errorf("%d workers: batch %d of rank %d goes to worker %d, want %d", workers, m.Step, m.Rank, m.To.Index, want)
+				}
+				dealt++
+			}
+			c.deliver(func(msg.Message) bool { return true })
+			c.finish(func(pending) bool { return true })
+			c.reduce(func(pending) bool { return true })
+		}
+		if want := cfg.Steps * cfg.Ranks; dealt != want {
+			t.Errorf("%d workers: %d batches were dealt out, want %d", workers, dealt, want)
+		}
+	}
+}
+
 // A rank's puts and pushes say below which step everything is finished (Message.Floor), so what a PS remembers of
 // finished steps does not grow with the run, though it never hears of the steps that concern other PSs only.
 func TestServersForgetStepsBelowTheFloor(t *testing.T) {

@@ -379,6 +379,26 @@ func TestShapeMismatchPanics(t *testing.T) {
 	}
 }
 
+// What a read has found belongs to the put that names it: the next gradients find their rows by themselves.
+func TestApplyWithoutAReadForgetsTheReadBefore(t *testing.T) {
+	plain, mixed := mustNew(t, config()), mustNew(t, config())
+	signs, grads := []uint64{1, 2, 3}, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	found := make([]table.Found, 3)
+	for _, tab := range []*table.Table{plain, mixed} {
+		if err := tab.LookupStep(0, signs, make([]float32, 9), found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain.Apply(signs, grads, 1, nil)
+	mixed.Apply(signs, grads, 1, &table.Read{Found: found})
+	other := []uint64{3, 1}
+	plain.Apply(other, grads[:6], 1, nil)
+	mixed.Apply(other, grads[:6], 1, nil)
+	if plain.Digest() != mixed.Digest() {
+		t.Error("an application with a read changes the one after it")
+	}
+}
+
 // A weight multiplies the rate of its own sign, and no other; it follows from the
 // updates that the sign has missed.
 func TestWeightsMultiplyTheRate(t *testing.T) {

@@ -15,6 +15,8 @@ func (e Equivalent) matches(m *Mutant) bool {
 }
 
 // Equivalents are the mutants that the draw leaves out.
+//
+// Long because it is a table.
 func Equivalents() []Equivalent {
 	return []Equivalent{
 		{
@@ -52,6 +54,45 @@ func Equivalents() []Equivalent {
 			Before: "more := min(n-len(all), max(len(all), 2*blockSize))",
 			After:  "more := min(n-len(all), max((len(all) + 1), 2*blockSize))",
 			Proof:  "The same n bytes are read in other pieces.",
+		},
+		{
+			File: "algo/role/progress.go", Before: "b |= 1 << i", After: "b |= (1 + 1) << i",
+			Proof: "No role has more than seven flags in a byte, so each still has a bit of its own; states are only compared and hashed.",
+		},
+		{
+			File: "algo/route/merge.go", Before: "for k := range min(named/each, slot.FixedSize) {", After: "for k := range min(named, slot.FixedSize) {",
+			Proof: "It also scales gradients of places without an id, in a copy in which nobody reads them.",
+		},
+		{
+			File: "algo/route/merge.go", Before: "scaleGrad(own[k*(dim+1):][:dim], each)", After: "scaleGrad(own[k*(dim+1):][:dim + 1], each)",
+			Proof: "It also scales the gradient of the mask, in a copy in which nobody reads it.",
+		},
+		{
+			File: "algo/collective/tree.go", Before: "for i := 0; i < n; i += 8 * stride {", After: "for i := 0; i <= n; i += 8 * stride {",
+			Proof: "With i = n, branch is given no buffers, computes n ≤ 1 and adds nothing.",
+		},
+		{
+			File: "algo/collective/tree.go", Before: "case 8:", After: "case (8 + 1):",
+			Proof: "Eight buffers take the default case, which adds them along the same tree; there are never nine.",
+		},
+		{
+			File: "algo/collective/tree.go", Before: "for k := 0; k+span < n; k += 2 * span {", After: "for k := 0; k+span < n; k += 2 {",
+			Proof: "All additions of the original happen, in its order; those besides change buffers at odd multiples of a span " +
+				"that has been added up, which are scratch.",
+		},
+		{
+			File: "algo/opt/dense.go", Before: "sweepPiece = 64 * sweepBlock", After: "sweepPiece = 64",
+			Proof: "Parameters are updated each by itself: pieces decide speed only.",
+		},
+		{
+			File:   "algo/opt/dense.go",
+			Before: "crew.Do((len(params)+sweepPiece-1)/sweepPiece, func(piece int) {",
+			After:  "crew.Do(((len(params) + 1)+sweepPiece-1)/sweepPiece, func(piece int) {",
+			Proof:  "The piece besides, if there is one, begins at the end of the parameters and is empty.",
+		},
+		{
+			File: "algo/table/gather.go", Before: "for i := lo; i < hi; i++ {", After: "for i := lo; !(i < hi); i++ {",
+			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
 		},
 		{
 			File: "algo/replay/mail.go", Before: "if m.Step <= b.newest[m.Rank] {", After: "if m.Step < b.newest[m.Rank] {",

@@ -37,6 +37,8 @@ func (l Listed) Mutant(root string) (Mutant, error) {
 }
 
 // AllListed are the listed mutants.
+//
+// Long because it is a table.
 func AllListed() []Listed {
 	return []Listed{
 		{
