@@ -10,7 +10,7 @@ import (
 )
 
 // checker finds the first field of a header or of an input that no run of a configuration has. Roles and
-// performers index by ranks, steps and counts, and rely on drivers to give them none that is out of range.
+// executors index by ranks, steps and counts, and rely on drivers to give them none that is out of range.
 type checker struct {
 	cfg     *role.Config
 	field   string // out of range; empty if none is

@@ -23,8 +23,8 @@ func (d driver) Send(m msg.Message, h role.Handle) error {
 		return fmt.Errorf("replay: %v: the run has no such role", m)
 	}
 	var sent parcel
-	if d.performer != nil && h.Kind != role.NoData {
-		sent.payload = d.performer.Payload(d.self.store, m, h)
+	if d.executor != nil && h.Kind != role.NoData {
+		sent.payload = d.executor.Payload(d.self.store, m, h)
 		sent.print = work.Fingerprint(m, sent.payload)
 	}
 	to := d.actor(m.To)
@@ -38,9 +38,9 @@ func (d driver) Perform(w role.Work, o role.Operands) error {
 	lane := d.self.results.Of(w.Kind)
 	part := func(bucket int32) { lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}) }
 	done := role.Input{Kind: role.WorkDone, Work: w}
-	if d.performer != nil {
+	if d.executor != nil {
 		var err error
-		if done.Result, err = d.performer.Do(d.self.state.Address(), d.self.store, w, o, part); err != nil {
+		if done.Result, err = d.executor.Do(d.self.state.Address(), d.self.store, w, o, part); err != nil {
 			done = role.Input{Kind: role.WorkFailed, Work: w, Reason: err}
 		}
 	} else if w.Kind == role.Backward {
@@ -54,15 +54,15 @@ func (d driver) Perform(w role.Work, o role.Operands) error {
 
 // Feed hands a bucket to the all-reduce, which ends when the last rank has fed it.
 func (d driver) Feed(c role.Contribution) error {
-	if d.performer != nil {
-		d.performer.Feed(d.self.store, c)
+	if d.executor != nil {
+		d.executor.Feed(d.self.store, c)
 	}
 	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
-	if d.performer != nil {
-		d.performer.Reduce(c.Step, c.Bucket)
+	if d.executor != nil {
+		d.executor.Reduce(c.Step, c.Bucket)
 	}
 	for rank := range d.config.Ranks {
 		a := d.actor(msg.Address{Role: msg.NNWorker, Index: rank})
@@ -76,15 +76,15 @@ func (d driver) Feed(c role.Contribution) error {
 
 // Keep implements role.Driver.
 func (d driver) Keep(m msg.Message, h role.Handle) error {
-	if d.performer != nil {
-		d.performer.Keep(d.self.store, m, h, d.payload)
+	if d.executor != nil {
+		d.executor.Keep(d.self.store, m, h, d.payload)
 	}
 	return nil
 }
 
 // Release implements role.Driver.
 func (d driver) Release(h role.Handle) error {
-	if d.performer != nil {
+	if d.executor != nil {
 		d.self.store.Release(h)
 	}
 	return nil

@@ -55,7 +55,7 @@ func training(mode string) job.Training {
 const retry = 100
 
 // setup returns what a driver needs, for a run that loses no message if retry is 0.
-func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Performer) {
+func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Executor) {
 	t.Helper()
 	training := training(mode)
 	training.Retry = retry
@@ -63,7 +63,7 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Perf
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := training.RoleConfig(p.Layout(), steps)
+	cfg, err := training.RoleConfig(p.Model().Layout(), steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,21 +73,21 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *work.Perf
 // world is a driver that lets one thing happen at a time, any that can, and performs work at any time between
 // its issue and its end. Roles live on machines whose clocks are apart.
 type world struct {
-	t         testing.TB
-	cfg       *role.Config
-	roster    role.Roster
-	performer *work.Performer
-	draw      *rand.Rand
-	trouble   trouble
-	now       unit.Tick
-	homes     []*home // by roster
-	mail      []letter
-	barrier   *role.Reduction
-	observed  []event.Record
-	finished  int32 // ranks
-	crashed   []msg.Role
-	lost      int
-	repeated  int
+	t        testing.TB
+	cfg      *role.Config
+	roster   role.Roster
+	executor *work.Executor
+	draw     *rand.Rand
+	trouble  trouble
+	now      unit.Tick
+	homes    []*home // by roster
+	mail     []letter
+	barrier  *role.Reduction
+	observed []event.Record
+	finished int32 // ranks
+	crashed  []msg.Role
+	lost     int
+	repeated int
 }
 
 // trouble is what a world has to bear.
@@ -133,9 +133,9 @@ type letter struct {
 }
 
 // record runs a training to its end in an order that the seed picks, and returns the streams.
-func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has trouble) *world {
+func record(t testing.TB, cfg *role.Config, p *work.Executor, seed uint64, has trouble) *world {
 	t.Helper()
-	w := &world{t: t, cfg: cfg, roster: cfg.Roster(), performer: p, draw: rng.New(seed, "order"), trouble: has,
+	w := &world{t: t, cfg: cfg, roster: cfg.Roster(), executor: p, draw: rng.New(seed, "order"), trouble: has,
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets))}
 	for _, state := range role.New(cfg) {
 		h := &home{world: w, state: state, store: work.NewStore()}
@@ -163,7 +163,7 @@ func record(t testing.TB, cfg *role.Config, p *work.Performer, seed uint64, has 
 		if h.store.Len() > 0 {
 			t.Fatalf("%v holds %d handles", h.state.Address(), h.store.Len())
 		}
-		if err := h.log.Finish(p.Digest(h.state.Address())); err != nil {
+		if err := h.log.Finish(p.Model().Digest(h.state.Address())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +256,7 @@ type order struct {
 func (h *home) perform(of order) {
 	w := of.work
 	lane := h.inputs.Of(w.Kind)
-	result, err := h.performer.Do(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
+	result, err := h.executor.Do(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
 		lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
 	done := role.Input{Kind: role.WorkDone, Work: w, Result: result}
@@ -286,7 +286,7 @@ func (w *world) step(l letter) {
 func (h *home) Send(m msg.Message, payload role.Handle) error {
 	to, _ := h.roster.Index(m.To)
 	h.mail = append(h.mail, letter{
-		h.homes[to], role.Input{Kind: role.Received, Message: m}, h.performer.Payload(h.store, m, payload),
+		h.homes[to], role.Input{Kind: role.Received, Message: m}, h.executor.Payload(h.store, m, payload),
 	})
 	return nil
 }
@@ -297,12 +297,12 @@ func (h *home) Perform(w role.Work, o role.Operands) error {
 }
 
 func (h *home) Feed(c role.Contribution) error {
-	h.performer.Feed(h.store, c)
+	h.executor.Feed(h.store, c)
 	complete, err := h.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
-	h.performer.Reduce(c.Step, c.Bucket)
+	h.executor.Reduce(c.Step, c.Bucket)
 	for rank := range h.cfg.Ranks {
 		to, _ := h.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
 		h.homes[to].reduced.Push(role.Input{
@@ -313,7 +313,7 @@ func (h *home) Feed(c role.Contribution) error {
 }
 
 func (h *home) Keep(m msg.Message, as role.Handle) error {
-	h.performer.Keep(h.store, m, as, h.handled.payload)
+	h.executor.Keep(h.store, m, as, h.handled.payload)
 	return nil
 }
 

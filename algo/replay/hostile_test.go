@@ -264,7 +264,7 @@ func TestRolesThatHaveNoStream(t *testing.T) {
 	}
 }
 
-// A recording whose job is not that of its roles is refused: meters and performers are made from the job.
+// A recording whose job is not that of its roles is refused: meters and executors are made from the job.
 func TestJobOfTheRecording(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.AsyncPS} {
 		cfg, p := setup(t, mode, 0)

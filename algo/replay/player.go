@@ -30,7 +30,7 @@ import (
 type player struct {
 	config    *role.Config
 	roster    role.Roster
-	performer *work.Performer // nil: no numbers
+	executor  *work.Executor // nil: no numbers
 	observers []event.Observer
 	actors    []*actor // by roster
 	queue     queue    // of actors that are neither waiting nor done
@@ -57,9 +57,9 @@ type actor struct {
 	incarnation uint32
 }
 
-func newPlayer(cfg *role.Config, readers []*Reader, p *work.Performer, observers []event.Observer) *player {
+func newPlayer(cfg *role.Config, readers []*Reader, p *work.Executor, observers []event.Observer) *player {
 	pl := &player{
-		config: cfg, roster: cfg.Roster(), performer: p, observers: observers,
+		config: cfg, roster: cfg.Roster(), executor: p, observers: observers,
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		report:  Report{Roles: len(readers), Steps: int(cfg.Steps)},
 	}
@@ -158,7 +158,7 @@ func (p *player) ready(a *actor) bool {
 // printOf returns the fingerprint of the payload that a step was recorded with; 0 without numbers, where
 // payloads do not exist.
 func (p *player) printOf(s *Step) uint64 {
-	if p.performer == nil {
+	if p.executor == nil {
 		return 0
 	}
 	return s.Payload
@@ -238,9 +238,9 @@ func (p *player) start(a *actor) error {
 func (p *player) follows(a *actor, got role.Input) error {
 	in := &a.next.Input
 	switch {
-	case p.performer == nil && in.Kind == role.WorkFailed:
+	case p.executor == nil && in.Kind == role.WorkFailed:
 		got.Kind, got.Reason = in.Kind, in.Reason
-	case p.performer == nil:
+	case p.executor == nil:
 		got.Result = in.Result
 	case got.Kind == role.WorkFailed && in.Kind != role.WorkFailed:
 		return fmt.Errorf("%v, %v of step %d failed, which it did not when it was recorded: %w",
@@ -254,14 +254,14 @@ func (p *player) follows(a *actor, got role.Input) error {
 
 // end checks what can be checked when no role can go on.
 func (p *player) end() error {
-	if err := p.stalled(); err != nil || p.performer == nil {
+	if err := p.stalled(); err != nil || p.executor == nil {
 		return err
 	}
 	for _, a := range p.actors {
 		if held := a.store.Len(); held > 0 {
 			return fmt.Errorf("replay: %v holds %d handles after the run; the recorded run held none", a.state.Address(), held)
 		}
-		if got, want := p.performer.Digest(a.state.Address()), a.reader.end.Digest; got != want {
+		if got, want := p.executor.Model().Digest(a.state.Address()), a.reader.end.Digest; got != want {
 			return &Difference{
 				Role: a.state.Address(), Step: p.config.Steps - 1, Field: "parameters at the end",
 				Recorded: fmt.Sprintf("%016x", want), Replayed: fmt.Sprintf("%016x", got),

@@ -86,7 +86,7 @@ func errNoStream(at msg.Address) error {
 	return fmt.Errorf("%v has no stream: put those of all processes of the run together", at)
 }
 
-// CheckJob returns an error if the roles of the recording were not given what a training says. A performer
+// CheckJob returns an error if the roles of the recording were not given what a training says. A executor
 // and meters are made from the training, and are indexed by what the roles say.
 func (r *Recording) CheckJob(t *job.Training) error {
 	servers := 0
@@ -134,7 +134,7 @@ type Report struct {
 //
 // Observers see all records, in the order that Events promises. Cost: that of
 // the training on one core.
-func (r *Recording) Replay(p *work.Performer, observers ...event.Observer) (Report, error) {
+func (r *Recording) Replay(p *work.Executor, observers ...event.Observer) (Report, error) {
 	return newPlayer(&r.config, r.readers, p, observers).play()
 }
 

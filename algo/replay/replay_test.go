@@ -70,7 +70,7 @@ func TestEveryOrderReplays(t *testing.T) {
 					t.Errorf("%s, %+v, seed %d: %+v, %d of %d records", mode, has, seed, report, len(seen), len(w.observed))
 				}
 				for _, h := range w.homes {
-					if at := h.state.Address(); again.Digest(at) != p.Digest(at) {
+					if at := h.state.Address(); again.Model().Digest(at) != p.Model().Digest(at) {
 						t.Errorf("%s, %+v, seed %d: %v has other parameters", mode, has, seed, at)
 					}
 				}
@@ -216,7 +216,7 @@ var plants = []plant{
 
 // checkPlant plants a change into the stream of a role, after its start, and checks that a replay names
 // the role, the step and the field.
-func checkPlant(t *testing.T, w *world, again *work.Performer, at msg.Address, plant plant) {
+func checkPlant(t *testing.T, w *world, again *work.Executor, at msg.Address, plant plant) {
 	t.Helper()
 	done := false
 	input, step := uint64(0), int32(-1) // of the change
@@ -290,7 +290,7 @@ func TestPlantedFaultsAreNamed(t *testing.T) {
 	for _, mode := range modes() {
 		has := trouble{lose: true, twice: true, crash: true}
 		var w *world
-		again := func() *work.Performer {
+		again := func() *work.Executor {
 			_, p := setup(t, mode, has.retry())
 			return p
 		}
@@ -353,7 +353,7 @@ func TestOneBitOfAWeightIsFound(t *testing.T) {
 			w := record(t, cfg, p, 4, has)
 			for _, step := range []int32{0, 4, steps - 1} {
 				_, again := setup(t, mode, has.retry())
-				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
+				_, err := w.recording(t, nil).Replay(again, nudge{step, again.Model().Weights(msg.Address{Role: msg.NNWorker}).Host().Params})
 				var d *Difference
 				if !errors.As(err, &d) {
 					t.Fatalf("%s, %+v: %v", mode, has, err)

@@ -80,7 +80,7 @@ func appendStep(dst []byte, since unit.Tick, in *role.Input, payload uint64, out
 }
 
 // Finish writes what is left and the end mark, with the digest of the
-// parameters that the role holds: see work.Performer.Digest.
+// parameters that the role holds: see work.ModelState.Digest.
 func (w *Writer) Finish(digest uint64) error {
 	if len(w.block) > blockHead {
 		if err := w.flush(stepsBlock); err != nil {

@@ -50,7 +50,7 @@ func (b *buffers) put(values []float32) {
 // sent be used for another. It is for a driver that delivers each message once, and
 // all of them in this process: then the receiver of a payload is the last to hold
 // it.
-func (p *Performer) Recycle(s *Store, h role.Handle) {
+func (e *Executor) Recycle(s *Store, h role.Handle) {
 	payload, sent := s.take(h)
 	if !sent {
 		return // it is what the role has made, and another's now
@@ -58,11 +58,11 @@ func (p *Performer) Recycle(s *Store, h role.Handle) {
 	switch h.Kind {
 	case role.ShardRows:
 		for _, rows := range payload.([]compress.Values) {
-			p.buffers.put(rows.Floats)
+			e.numerics.buffers.put(rows.Floats)
 		}
 	case role.PooledRows, role.PooledGrads:
-		p.buffers.put(payload.(compress.Values).Floats)
+		e.numerics.buffers.put(payload.(compress.Values).Floats)
 	case role.ShardGrads:
-		p.buffers.put(payload.(*Put).Sums.Floats)
+		e.numerics.buffers.put(payload.(*Put).Sums.Floats)
 	}
 }

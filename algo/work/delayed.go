@@ -80,7 +80,7 @@ func (d *Delayed) land(step int) error {
 // computed from.
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 
-// Missed returns a count for every row gradient applied, as Performer.Missed.
+// Missed returns a count for every row gradient applied, as ModelState.Missed.
 func (d *Delayed) Missed() metric.Histogram { return d.rows.missed.Clone() }
 
 // sent is gradients under way.

@@ -4,7 +4,6 @@ import (
 	"tandem/algo/batch"
 	"tandem/algo/kernel"
 	"tandem/algo/model"
-	"tandem/algo/msg"
 	"tandem/algo/route"
 	"tandem/algo/shard"
 )
@@ -22,10 +21,7 @@ type State interface {
 }
 
 // DenseValues is what a dense network computes its predictions from.
-type DenseValues struct {
-	Params  []float32
-	Running []float32 // batch-norm statistics
-}
+type DenseValues = model.Values
 
 // Snapshot is all that an Evaluation needs of a State, in memory of its own.
 type Snapshot struct {
@@ -102,49 +98,6 @@ func (e *Evaluation) Evaluate(s State) ([]float32, error) {
 }
 
 // NewEvaluation prepares test rows for evaluation of this run.
-func (p *Performer) NewEvaluation(test *batch.Batch) *Evaluation {
-	return newEvaluation(p.engine, p.schema, p.dim, p.training.ShardPlan(), test)
-}
-
-// PeekRows implements State. While the roles are at work it must be called in
-// the lane of the PS; other PSs may be at work meanwhile.
-func (p *Performer) PeekRows(server int, signs []uint64, dst []float32) error {
-	p.shards[server].peek(signs, dst)
-	return nil
-}
-
-// PeekDense implements State, for when no role is at work; DenseHolders says how
-// to do it when they are.
-func (p *Performer) PeekDense() (DenseValues, error) {
-	var parts []DenseValues
-	for _, at := range p.DenseHolders() {
-		parts = append(parts, p.PeekDensePart(at))
-	}
-	return p.JoinDense(parts), nil
-}
-
-// DenseHolders returns the roles that hold the dense network between them: rank 0,
-// or the dense PSs, or all ranks if each has a replica of its own.
-func (p *Performer) DenseHolders() []msg.Address { return p.dense.holders() }
-
-// PeekDensePart returns a copy of what one holder has. While the roles are at work
-// it must be called in the holder's lane; in that of a rank, before a forward pass:
-// its network then has taken the steps before that one, and no other.
-func (p *Performer) PeekDensePart(at msg.Address) DenseValues {
-	return DenseValues(p.Weights(at).Snapshot())
-}
-
-// JoinDense returns the network that the parts of all holders make, in order: one
-// after the other, or the mean of replicas. The parts are scratch afterwards.
-func (p *Performer) JoinDense(parts []DenseValues) DenseValues {
-	values := make([]model.Values, len(parts))
-	for i, part := range parts {
-		values[i] = model.Values(part)
-	}
-	return DenseValues(p.dense.join(values))
-}
-
-// NewEvaluation prepares test rows for evaluation of this run.
 func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {
 	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
 }
@@ -156,4 +109,4 @@ func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
 }
 
 // PeekDense implements State, likewise.
-func (q *Sequential) PeekDense() (DenseValues, error) { return DenseValues(q.dense.Snapshot()), nil }
+func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.Snapshot(), nil }

@@ -89,7 +89,7 @@ func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
 	for range 3 {
 		s.train(false)
 	}
-	got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
+	got, err := s.p.Model().NewEvaluation(source.all).Evaluate(s.p.Model())
 	if err != nil {
 		t.Fatal(err)
 	}

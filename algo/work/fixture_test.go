@@ -56,7 +56,7 @@ func training(ranks, servers int) job.Training {
 	return t
 }
 
-func mustNew(t testing.TB, training job.Training, source batch.Source) *Performer {
+func mustNew(t testing.TB, training job.Training, source batch.Source) *Executor {
 	t.Helper()
 	p, err := New(training, source, Machine{})
 	if err != nil {

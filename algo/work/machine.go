@@ -38,3 +38,15 @@ func (m Machine) arena() table.Arena {
 	}
 	return m.Arena
 }
+
+// NewEngine checks a schema and returns what runs the dense network for it on a
+// machine: the machine's own engine, or the built-in one (see model.New).
+func NewEngine(t *job.Training, schema *batch.Schema, m Machine) (model.Engine, error) {
+	if err := schema.Validate(); err != nil {
+		return nil, err
+	}
+	if m.Engine != nil {
+		return m.Engine(schema)
+	}
+	return model.New(t.Model, schema, m.Multiplier(t))
+}

@@ -99,17 +99,17 @@ type run struct {
 
 // cluster drives all roles of a training. One thing happens at a time, any that can.
 type cluster struct {
-	t         *testing.T
-	cfg       *role.Config
-	roster    role.Roster
-	performer *work.Performer
-	draw      *rand.Rand
-	nodes     []*node  // by roster
-	able      []func() // what can happen next; a call for each item of a queue
-	out       role.Outputs
-	barrier   *role.Reduction
-	records   []event.Record
-	finished  int32
+	t        *testing.T
+	cfg      *role.Config
+	roster   role.Roster
+	executor *work.Executor
+	draw     *rand.Rand
+	nodes    []*node  // by roster
+	able     []func() // what can happen next; a call for each item of a queue
+	out      role.Outputs
+	barrier  *role.Reduction
+	records  []event.Record
+	finished int32
 }
 
 // node is the role.Driver of one role.
@@ -133,10 +133,10 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 	}
 	c := &cluster{t: t, draw: rng.New(seed, "order")}
 	var err error
-	if c.performer, err = work.New(training, source, work.Machine{}); err != nil {
+	if c.executor, err = work.New(training, source, work.Machine{}); err != nil {
 		t.Fatal(err)
 	}
-	if c.cfg, err = training.RoleConfig(c.performer.Layout(), source.Steps()); err != nil {
+	if c.cfg, err = training.RoleConfig(c.executor.Model().Layout(), source.Steps()); err != nil {
 		t.Fatal(err)
 	}
 	r := &run{source: source, start: &modelState{networks: c.networks(s)}}
@@ -157,13 +157,13 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 		t.Fatalf("%d of %d ranks have finished", c.finished, s.ranks)
 	}
 	r.records, r.end = c.records, &modelState{networks: c.networks(s)}
-	r.readRows(t, c.performer, training)
+	r.readRows(t, c.executor, training)
 	return r
 }
 
 // networks returns the dense network as its holders have it.
 func (c *cluster) networks(s *setting) (all [][]tensor) {
-	layout := c.performer.Layout()
+	layout := c.executor.Model().Layout()
 	named := func(v work.DenseValues) (tensors []tensor) {
 		for _, t := range layout.Tensors {
 			tensors = append(tensors, tensor{t.Name, t.Shape, v.Params[t.Lo:t.Hi]})
@@ -175,11 +175,11 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 		return tensors
 	}
 	if s.averaged() {
-		for _, at := range c.performer.DenseHolders() {
-			all = append(all, named(c.performer.PeekDensePart(at)))
+		for _, at := range c.executor.Model().DenseHolders() {
+			all = append(all, named(c.executor.Model().Weights(at).Snapshot()))
 		}
 	}
-	joined, err := c.performer.PeekDense()
+	joined, err := c.executor.Model().PeekDense()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 
 // readRows finds out what rows the training has, on which PS, and what they were when they were created: what
 // a training that has not begun creates.
-func (r *run) readRows(t *testing.T, p *work.Performer, training job.Training) {
+func (r *run) readRows(t *testing.T, p *work.Executor, training job.Training) {
 	fresh, err := work.New(training, r.source, work.Machine{})
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func (r *run) readRows(t *testing.T, p *work.Performer, training job.Training) {
 	for slot := range schema.Slots {
 		for id := range uint64(idsOfSlot) {
 			name, sign := rowName{slot, id}, []uint64{schema.Signer(slot).Sign(id, 0)}
-			for owner, table := range p.Tables() {
+			for owner, table := range p.Model().Tables() {
 				values, initial := make([]float32, table.Dim()), make([]float32, table.Dim())
 				if table.Peek(sign, values) > 0 {
 					continue
@@ -206,7 +206,7 @@ func (r *run) readRows(t *testing.T, p *work.Performer, training job.Training) {
 				if _, twice := r.owners[name]; twice {
 					t.Fatalf("%+v is on two PSs", name)
 				}
-				if err := fresh.Tables()[owner].Lookup(sign, initial); err != nil {
+				if err := fresh.Model().Tables()[owner].Lookup(sign, initial); err != nil {
 					t.Fatal(err)
 				}
 				r.start.rows[name], r.end.rows[name], r.owners[name] = initial, values, owner
@@ -229,7 +229,7 @@ func (n *node) step(in role.Input) {
 
 func (n *node) Send(m msg.Message, from role.Handle) error {
 	i, _ := n.roster.Index(m.To)
-	to, payload := n.nodes[i], n.performer.Payload(n.store, m, from)
+	to, payload := n.nodes[i], n.executor.Payload(n.store, m, from)
 	n.able = append(n.able, func() {
 		to.payload = payload
 		to.step(role.Input{Kind: role.Received, Message: m})
@@ -258,7 +258,7 @@ func (n *node) perform(r request) {
 		queue.Push(in)
 		n.able = append(n.able, func() { n.step(queue.Pop()) })
 	}
-	result, err := n.performer.Do(n.role.Address(), n.store, w, r.operands, func(bucket int32) {
+	result, err := n.executor.Do(n.role.Address(), n.store, w, r.operands, func(bucket int32) {
 		push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
 	if err != nil {
@@ -268,12 +268,12 @@ func (n *node) perform(r request) {
 }
 
 func (n *node) Feed(c role.Contribution) error {
-	n.performer.Feed(n.store, c)
+	n.executor.Feed(n.store, c)
 	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if err != nil || !complete {
 		return err
 	}
-	n.performer.Reduce(c.Step, c.Bucket)
+	n.executor.Reduce(c.Step, c.Bucket)
 	for rank := range n.cfg.Ranks {
 		i, _ := n.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
 		to := n.nodes[i]
@@ -286,12 +286,12 @@ func (n *node) Feed(c role.Contribution) error {
 }
 
 func (n *node) Keep(m msg.Message, as role.Handle) error {
-	n.performer.Keep(n.store, m, as, n.payload)
+	n.executor.Keep(n.store, m, as, n.payload)
 	return nil
 }
 
 func (n *node) Release(h role.Handle) error {
-	n.performer.Recycle(n.store, h)
+	n.executor.Recycle(n.store, h)
 	return nil
 }
 

@@ -72,19 +72,6 @@ func (u *Put) unpack(rank, dim int) (route.Put, error) {
 	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
 }
 
-// dealt is what a data loader holds of a global batch, by rank.
-type dealt struct {
-	parts []batch.Part
-	ids   []*IDs
-}
-
-// resolved is what an EW holds of a batch, with the signs as it sends them, by
-// PS.
-type resolved struct {
-	*route.Routed
-	signs []compress.Signs
-}
-
 // Payload returns the data that travels with a message: what is for its receiver of
 // what the sender's store holds as h; nil if h names no data. It stays valid and unchanged after the sender has
 // released it, and has the form in which it travels already: work packs what
@@ -96,7 +83,7 @@ type resolved struct {
 //	Rows, Embeddings, PutGradients       compress.Values
 //	Put                                  *Put
 //	Params, Push                         []float32
-func (p *Performer) Payload(s *Store, m msg.Message, h role.Handle) any {
+func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) any {
 	switch m.Kind {
 	case msg.IDFeatures:
 		return get[*dealt](s, h).ids[m.Rank]
@@ -115,22 +102,22 @@ func (p *Performer) Payload(s *Store, m msg.Message, h role.Handle) any {
 	case msg.Params:
 		return get[[]float32](s, h)
 	case msg.Push:
-		return p.dense.pushOf(get[*model.Vector](s, h), m.To.Index)
+		return e.dense.pushOf(get[*model.Vector](s, h), m.To.Index)
 	}
 	return nil
 }
 
 // Keep stores the payload of a message that its receiver keeps as h.
-func (p *Performer) Keep(s *Store, m msg.Message, h role.Handle, payload any) {
+func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload any) {
 	if payload == nil {
 		panic(fmt.Sprintf("work: %v has no payload to keep", m))
 	}
 	switch m.Kind {
 	case msg.Rows:
-		keepShard(s, h, len(p.shards), m.From.Index, payload.(compress.Values))
+		keepShard(s, h, e.numerics.training.ParameterServers, m.From.Index, payload.(compress.Values))
 		return
 	case msg.Params:
-		keepShard(s, h, p.dense.servers(), m.From.Index, payload.([]float32))
+		keepShard(s, h, e.dense.servers(), m.From.Index, payload.([]float32))
 		return
 	}
 	s.keep(h, payload)

@@ -2,10 +2,7 @@ package work
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
-	"tandem/algo/collective"
 	"tandem/algo/model"
 	"tandem/algo/msg"
 	"tandem/algo/opt"
@@ -16,6 +13,9 @@ import (
 // for itself, with nobody else: it sums nothing, and has no dense PS.
 type replicas struct {
 	denseConfig
+	unserved
+	unreduced
+	unaveraged
 	byRank []*model.Replica // nil where the rank is not here
 }
 
@@ -44,21 +44,11 @@ func (c *denseConfig) newWeights() (*model.Weights, error) {
 	return model.NewWeights(c.engine, model.InitialValues(c.engine, c.training.Seed), optimizer, c.crew), nil
 }
 
-func nnWorkerAt(rank int32) msg.Address   { return msg.Address{Role: msg.NNWorker, Index: rank} }
-func denseServerAt(i int32) msg.Address   { return msg.Address{Role: msg.DenseServer, Index: i} }
-func (r *replicas) layout() *model.Layout { return r.engine.Layout() }
-func (r *replicas) refuse(what any) error {
-	return fmt.Errorf("work: mode %s has no %v", r.rule.Name(), what)
-}
+func nnWorkerAt(rank int32) msg.Address      { return msg.Address{Role: msg.NNWorker, Index: rank} }
+func denseServerAt(i int32) msg.Address      { return msg.Address{Role: msg.DenseServer, Index: i} }
+func (c *denseConfig) layout() *model.Layout { return c.engine.Layout() }
 
 func (r *replicas) replica(rank int32) *model.Replica { return r.byRank[rank] }
-
-func (r *replicas) load(_ int32, pulled [][]float32) error {
-	if len(pulled) > 0 {
-		return r.refuse("parameters to pull")
-	}
-	return nil
-}
 
 func (r *replicas) gradients(w role.Work) *model.Vector { return r.byRank[w.Rank].Gradients() }
 
@@ -67,25 +57,6 @@ func (r *replicas) apply(w role.Work, gradients *model.Vector) error {
 	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), int(w.Step))
 	return nil
 }
-
-func (r *replicas) snapshot(int32) (*model.Vector, error) { return nil, r.refuse(role.Snapshot) }
-
-func (r *replicas) average(int32, *model.Vector, *model.Vector) error { return r.refuse(role.Average) }
-
-func (r *replicas) newSum(int32) *model.Vector { return nil }
-
-func (r *replicas) reduce(*model.Vector, []*model.Vector, int32, Collective) error {
-	return r.refuse("all-reduce")
-}
-
-func (r *replicas) readShard(int32) ([]float32, error)    { return nil, r.refuse(role.ReadDense) }
-func (r *replicas) pushOf(*model.Vector, int32) []float32 { return nil }
-func (r *replicas) applyPush(int32, [][]float32) error    { return r.refuse(role.ApplyPush) }
-func (r *replicas) checkShard(msg.Message, []float32) error {
-	return errors.New("type: no dense PS holds the network")
-}
-
-func (r *replicas) servers() int { return 0 }
 
 // holders returns rank 0: where ranks train in lock step, all others have the same.
 func (r *replicas) holders() []msg.Address { return []msg.Address{nnWorkerAt(0)} }
@@ -111,31 +82,37 @@ func (r *replicas) applyRows(s *rowShard, w role.Work, puts []batchPut) error {
 	return s.applyStep(w.Step, puts, r.training, int(w.StepSamples))
 }
 
-// bucketOf returns a bucket of what every rank here has given, zeros for nothing. Copies leave what was given as
-// it is.
-func bucketOf(given []*model.Vector, b model.Bucket, copies bool) [][]float32 {
-	values := make([][]float32, len(given))
-	for i, v := range given {
-		switch {
-		case v == nil:
-			values[i] = make([]float32, b.Hi-b.Lo)
-		case copies:
-			values[i] = slices.Clone(v.Bucket(b))
-		default:
-			values[i] = v.Bucket(b)
-		}
+// unserved is the part of a strategy without dense PSs.
+type unserved struct{}
+
+var errUnserved = errors.New("type: no dense PS holds the network")
+
+func (unserved) load(_ int32, pulled [][]float32) error {
+	if len(pulled) > 0 {
+		return errUnserved
 	}
-	return values
-}
-
-// together is the Collective of ranks that are all in this process.
-type together struct{}
-
-// Sum implements Collective.
-func (together) Sum(given [][]float32) error {
-	collective.Tree(given)
 	return nil
 }
 
-// Gather implements Collective.
-func (together) Gather(given [][]float32) ([]float32, error) { return slices.Concat(given...), nil }
+func (unserved) readShard(int32) ([]float32, error)      { return nil, errUnserved }
+func (unserved) pushOf(*model.Vector, int32) []float32   { return nil }
+func (unserved) applyPush(int32, [][]float32) error      { return errUnserved }
+func (unserved) checkShard(msg.Message, []float32) error { return errUnserved }
+func (unserved) servers() int                            { return 0 }
+
+// unreduced is the part of a strategy without all-reduces.
+type unreduced struct{}
+
+func (unreduced) newSum(int32) *model.Vector { return nil }
+
+func (unreduced) reduce(*model.Vector, []*model.Vector, int32, Collective) error {
+	return errors.New("work: the mode has no all-reduce")
+}
+
+// unaveraged is the part of a strategy that does not average replicas.
+type unaveraged struct{}
+
+var errUnaveraged = errors.New("work: the mode averages no replicas")
+
+func (unaveraged) snapshot(int32) (*model.Vector, error)             { return nil, errUnaveraged }
+func (unaveraged) average(int32, *model.Vector, *model.Vector) error { return errUnaveraged }

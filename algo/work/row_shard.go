@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/opt"
 	"tandem/algo/route"
 	"tandem/algo/table"
 )
@@ -27,6 +28,26 @@ type rowShard struct {
 	// weight is the factor on the learning rate of a gradient that has missed so many
 	// updates; nil if every gradient counts in full.
 	weight func(missed int) float32
+}
+
+// NewTable returns one empty shard of the embedding rows.
+func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
+	optimizer, err := opt.NewRow(t.Rows)
+	if err != nil {
+		return nil, err
+	}
+	precision, err := table.ParsePrecision(t.RowPrecision)
+	if err != nil {
+		return nil, fmt.Errorf("row-precision: %w", err)
+	}
+	rows, err := table.New(table.Config{
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), Admission: t.RowAdmission, Precision: precision,
+		MaxRows: t.RowCapacity, MaxBytes: t.RowMemory, Evict: t.RowEviction == job.SecondChance,
+	}, arena)
+	if err != nil {
+		return nil, fmt.Errorf("rows of one PS: %w", err)
+	}
+	return rows, nil
 }
 
 type batchName struct{ rank, step int32 }

@@ -22,7 +22,7 @@ func server(p int32) msg.Address      { return msg.Address{Role: msg.ParameterSe
 // which a batch passes the roles, and passes payloads on as messages do.
 type script struct {
 	t      *testing.T
-	p      *Performer
+	p      *Executor
 	stores map[msg.Address]*Store
 	step   int32
 	read   role.Result   // of the step
@@ -43,8 +43,8 @@ func newScript(t *testing.T, training job.Training, source *columns) *script {
 	return s
 }
 
-func (s *script) ranks() int32   { return int32(s.p.training.Ranks) }
-func (s *script) servers() int32 { return int32(s.p.training.ParameterServers) }
+func (s *script) ranks() int32   { return int32(s.p.numerics.training.Ranks) }
+func (s *script) servers() int32 { return int32(s.p.numerics.training.ParameterServers) }
 
 func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 	return role.Handle{Kind: k, Rank: rank, Step: s.step}
@@ -190,7 +190,7 @@ func (s *script) release() {
 			of(server(p), rank, role.ShardSigns, role.ShardRows, role.ShardGrads)
 		}
 	}
-	for _, spare := range s.p.buffers.free {
+	for _, spare := range s.p.numerics.buffers.free {
 		for i := range spare[:cap(spare)] {
 			spare[:cap(spare)][i] = float32(math.NaN())
 		}
@@ -204,7 +204,7 @@ func (s *script) release() {
 
 // rowsDigest returns the fingerprint of all shards.
 func (s *script) rowsDigest() (sum uint64) {
-	for _, shard := range s.p.Tables() {
+	for _, shard := range s.p.Model().Tables() {
 		sum += shard.Digest()
 	}
 	return sum

@@ -59,10 +59,10 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 	for range 3 {
 		s.train(false)
 		spare := map[*float32]bool{}
-		for _, values := range s.p.buffers.free {
+		for _, values := range s.p.numerics.buffers.free {
 			spare[&values[:1][0]] = true
 		}
-		if n := len(s.p.buffers.free); n != len(spare) || before == nil && n != 2*8 || n < 2*8 {
+		if n := len(s.p.numerics.buffers.free); n != len(spare) || before == nil && n != 2*8 || n < 2*8 {
 			t.Fatalf("%d buffers, %d distinct; want 16 after a step", n, len(spare))
 		}
 		used := 0
@@ -87,7 +87,7 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 		s := newScript(t, one, newColumns(16*4, 16))
 		s.train(false)
 		s.train(false)
-		if n := len(s.p.buffers.free); n == 0 || n > 2*8 {
+		if n := len(s.p.numerics.buffers.free); n == 0 || n > 2*8 {
 			t.Errorf("%s: %d buffers after two steps, want 1 to 16", wire, n)
 		}
 	}
@@ -136,7 +136,7 @@ func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 		s := newScript(t, settings, newColumns(16*2, 16))
 		for range 2 {
 			s.train(false)
-			for i, shard := range s.p.shards {
+			for i, shard := range s.p.model.shards {
 				if n := len(shard.reads); n > 0 {
 					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i, n)
 				}

@@ -98,13 +98,3 @@ func newDenseStrategy(c denseConfig) (denseStrategy, error) {
 	}
 	return build(c)
 }
-
-// Collective is what ranks compute together. Every process calls the same methods in the same order, with what
-// each of its ranks gives, in the order of their numbers.
-type Collective interface {
-	// Sum leaves in given[0] the sum over all ranks, along the tree over rank numbers (algo/collective). All ranks
-	// give as many values. The others of given are scratch afterwards.
-	Sum(given [][]float32) error
-	// Gather returns the values of all ranks, in rank order.
-	Gather(given [][]float32) ([]float32, error)
-}

@@ -80,7 +80,7 @@ func TestCompressedIndexChangesNoBits(t *testing.T) {
 	for range source.Steps() {
 		s.train(false)
 	}
-	if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+	if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 		t.Error("parameters differ from the reference")
 	}
 }
@@ -95,7 +95,7 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 		settings := training(1, 1)
 		settings.Wire = c.wire
 		p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
-		if err := p.Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
+		if err := p.Model().Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
 			t.Fatal(err)
 		}
 		store.put(role.Handle{Kind: role.ShardGrads}, &Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
@@ -172,12 +172,12 @@ func BenchmarkSplit(b *testing.B) {
 			}
 			for b.Loop() {
 				s := NewStore()
-				if _, err := p.read(s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}); err != nil {
+				if _, err := p.Do(dataLoader, s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures}, role.Handle{Kind: role.GlobalBatch})
 				s.put(role.Handle{Kind: role.BatchIDs}, ids)
-				if _, err := p.split(s, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}); err != nil {
+				if _, err := p.Do(embeddingWorker, s, role.Work{Kind: role.Split}, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

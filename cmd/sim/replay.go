@@ -205,19 +205,19 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	performer, err := work.New(j.Training, source, work.Machine{Products: products})
+	executor, err := work.New(j.Training, source, work.Machine{Products: products})
 	if err != nil {
 		return err
 	}
-	if err := r.take(recording.Replay(performer, observers...)); err != nil {
+	if err := r.take(recording.Replay(executor, observers...)); err != nil {
 		return err
 	}
 	sum := uint64(0)
-	for _, rows := range performer.Tables() {
+	for _, rows := range executor.Model().Tables() {
 		sum += rows.Digest()
 		r.RowCount += rows.Len()
 	}
-	r.Dense, r.Rows = fmt.Sprintf("%016x", performer.DenseDigest()), fmt.Sprintf("%016x", sum)
+	r.Dense, r.Rows = fmt.Sprintf("%016x", executor.Model().DenseDigest()), fmt.Sprintf("%016x", sum)
 	return nil
 }
 

@@ -23,7 +23,7 @@
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
 // and Done is called when sums hold the sum over all members. Ordered is the same
-// for callers that wait, as work.Performer.ReduceAcross does.
+// for callers that wait, as work.Executor.ReduceAcross does.
 //
 // # What it refuses
 //

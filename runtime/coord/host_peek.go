@@ -35,7 +35,7 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 }
 
 // PeekDensePart copies what a holder has of the dense network, at the times at which
-// PeekRows does: see work.Performer.DenseHolders.
+// PeekRows does: see work.ModelState.DenseHolders.
 func (h *Host) PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error) {
 	s := h.seats[at]
 	s.looking, s.network = true, nil

@@ -89,7 +89,7 @@ func mustRoles(t *testing.T, training *job.Training) []role.Role {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := training.RoleConfig(p.Layout(), 1)
+	cfg, err := training.RoleConfig(p.Model().Layout(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

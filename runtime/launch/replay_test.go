@@ -75,16 +75,16 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 		t.Fatal(err)
 	}
 	rows := uint64(0)
-	for _, shard := range p.Tables() {
+	for _, shard := range p.Model().Tables() {
 		rows += shard.Digest()
 	}
-	if dense := p.DenseDigest(); rows != was.RowsDigest || dense != was.DenseDigest {
+	if dense := p.Model().DenseDigest(); rows != was.RowsDigest || dense != was.DenseDigest {
 		t.Errorf("rows %x, network %x, were %x and %x", rows, dense, was.RowsDigest, was.DenseDigest)
 	}
 	got := meter.Staleness()
 	if diff := cmp.Diff(
 		fmt.Sprint(was.Staleness.Own, was.Staleness.Cross, was.Staleness.Dense, was.MissedUpdates),
-		fmt.Sprint(got.Own, got.Cross, got.Dense, p.Missed())); diff != "" {
+		fmt.Sprint(got.Own, got.Cross, got.Dense, p.Model().Missed())); diff != "" {
 		t.Errorf("staleness and missed updates, the run's (−): %s", diff)
 	}
 }

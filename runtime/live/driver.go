@@ -12,7 +12,7 @@ func (n *node) Send(m msg.Message, h role.Handle) error {
 	if err := n.credit.Sent(m); err != nil {
 		return err
 	}
-	payload := n.run.performer.Payload(n.store, m, h)
+	payload := n.run.executor.Payload(n.store, m, h)
 	if n.outbox != nil {
 		return n.outbox.send(m, payload)
 	}
@@ -29,7 +29,7 @@ func (n *node) Perform(w role.Work, o role.Operands) error {
 // Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
 func (n *node) Feed(c role.Contribution) error {
 	r := n.run
-	r.performer.Feed(n.store, c)
+	r.executor.Feed(n.store, c)
 	r.fedMu.Lock()
 	defer r.fedMu.Unlock()
 	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
@@ -41,7 +41,7 @@ func (n *node) Feed(c role.Contribution) error {
 
 // Keep implements role.Driver.
 func (n *node) Keep(m msg.Message, h role.Handle) error {
-	n.run.performer.Keep(n.store, m, h, n.payload)
+	n.run.executor.Keep(n.store, m, h, n.payload)
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (n *node) Keep(m msg.Message, h role.Handle) error {
 // once, in this process.
 func (n *node) Release(h role.Handle) error {
 	if n.run.elsewhere == nil && n.run.cfg.Retry == 0 {
-		n.run.performer.Recycle(n.store, h)
+		n.run.executor.Recycle(n.store, h)
 	} else {
 		n.store.Release(h)
 	}

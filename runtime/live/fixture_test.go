@@ -41,7 +41,7 @@ func (s steps) Read(step int) (*batch.Batch, error) {
 
 // cluster is what Run takes: logistic regression over the ids, four ranks, two
 // EWs and two PSs.
-func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *work.Performer) {
+func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *work.Executor) {
 	t.Helper()
 	training := clusterTraining(rule)
 	p, err := work.New(training, source, work.Machine{})
@@ -52,7 +52,7 @@ func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *
 		Ranks: int32(training.Ranks), EmbeddingWorkers: int32(training.EmbeddingWorkers), ParameterServers: servers,
 		Steps: int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
 	}
-	for _, b := range p.Layout().Buckets {
+	for _, b := range p.Model().Layout().Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
 	}
 	return cfg, p

@@ -92,7 +92,7 @@ func TestRolesUnderAttack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := training.RoleConfig(p.Layout(), 10)
+		cfg, err := training.RoleConfig(p.Model().Layout(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,11 +161,11 @@ func attack(t *testing.T, cfg *role.Config, training *job.Training, at msg.Addre
 }
 
 // admitted returns what arrives of a message, and whether it is delivered.
-func admitted(cfg *role.Config, p *work.Performer, m msg.Message, payload any) (msg.Message, any, bool) {
+func admitted(cfg *role.Config, p *work.Executor, m msg.Message, payload any) (msg.Message, any, bool) {
 	f, err := wire.Encode(wire.Identity{}, m, payload)
 	if err != nil {
 		return m, nil, false // it cannot travel
 	}
 	h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
-	return h.Message, payload, err == nil && role.Admit(cfg, h.Message) == nil && p.CheckPayload(h.Message, payload) == nil
+	return h.Message, payload, err == nil && role.Admit(cfg, h.Message) == nil && p.Admission().CheckPayload(h.Message, payload) == nil
 }

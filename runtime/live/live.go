@@ -46,7 +46,7 @@ type Options struct {
 // It returns the first failure of any role, or the cause of ctx's end; either
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
-func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) error {
+func Run(ctx context.Context, cfg *role.Config, p *work.Executor, o Options) error {
 	part, err := NewPart(cfg, p, o, Everywhere, nil)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg *role.Config, p *work.Performer, o Options) er
 // run is one run of the roles of a process.
 type run struct {
 	cfg       *role.Config
-	performer *work.Performer
+	executor  *work.Executor
 	elsewhere Elsewhere // nil if all roles are here
 	options   Options
 	start     time.Time
@@ -81,9 +81,9 @@ type run struct {
 }
 
 // newRun makes those roles of a run that are here, and their nodes.
-func newRun(cfg *role.Config, p *work.Performer, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
+func newRun(cfg *role.Config, p *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
 	r := &run{
-		cfg: cfg, performer: p, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
+		cfg: cfg, executor: p, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
 		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
@@ -210,7 +210,7 @@ func (r *run) reduce() {
 			return
 		}
 		if r.elsewhere == nil {
-			r.timed(func() { r.performer.Reduce(b.step, b.index) },
+			r.timed(func() { r.executor.Reduce(b.step, b.index) },
 				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
 		} else if err := r.elsewhere.Reduce(r.ended, b.step, b.index); err != nil {
 			r.fail(err)

@@ -159,7 +159,7 @@ func (n *node) accept(d *delivery) bool {
 	var refused error
 	if !n.late(d) {
 		if refused = role.CheckCredit(n.run.cfg, n.state, m); refused == nil {
-			refused = n.run.performer.CheckHeld(n.store, m, d.payload)
+			refused = n.run.executor.Admission().CheckHeld(n.store, m, d.payload)
 		}
 	}
 	n.run.elsewhere.Handled(m, refused)
@@ -218,7 +218,7 @@ func (n *node) do(t task) (role.Result, error) {
 	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.performer.Do(n.at, t.store, w, t.operands, part) },
+	n.run.timed(func() { result, err = n.run.executor.Do(n.at, t.store, w, t.operands, part) },
 		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
 }

@@ -38,7 +38,7 @@ type Elsewhere interface {
 
 // NewPart makes the roles that are here, on the numbers of p. Elsewhere is nil if
 // all are. From now on messages can be delivered; Run handles them.
-func NewPart(cfg *role.Config, p *work.Performer, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
+func NewPart(cfg *role.Config, p *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (p *Part) PeekRows(server int, signs []uint64, dst []float32) error {
 
 // PeekDensePart copies what a holder that is here has of the dense network,
 // likewise; of rank 0 only while that waits in BeforeStep. See
-// work.Performer.DenseHolders.
+// work.ModelState.DenseHolders.
 func (p *Part) PeekDensePart(at msg.Address) (work.DenseValues, error) {
 	return lanes{p.run}.densePart(at)
 }

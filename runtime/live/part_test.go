@@ -44,7 +44,7 @@ func newExchange(ranks int32) *exchange {
 type seat struct {
 	x  *exchange
 	at msg.Address
-	p  *work.Performer
+	p  *work.Executor
 }
 
 func (s seat) Send(_ context.Context, m msg.Message, payload any) error {
@@ -108,7 +108,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 	x := newExchange(cfg.Ranks)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	performers := map[msg.Address]*work.Performer{}
+	executors := map[msg.Address]*work.Executor{}
 	for _, state := range role.New(cfg) {
 		at := state.Address()
 		here := func(a msg.Address) bool { return a == at }
@@ -123,7 +123,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		if rogue, ok := fail[at]; ok {
 			part.run.node(at).state = rogue
 		}
-		x.parts[at], performers[at] = part, p
+		x.parts[at], executors[at] = part, p
 	}
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -138,13 +138,13 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		})
 	}
 	running.Wait()
-	for at, p := range performers {
+	for at, p := range executors {
 		switch at {
 		case msg.Address{Role: msg.NNWorker}:
-			dense = p.Digest(at)
+			dense = p.Model().Digest(at)
 		default:
 			if at.Role == msg.ParameterServer {
-				rows += p.Digest(at)
+				rows += p.Model().Digest(at)
 			}
 		}
 	}
@@ -166,12 +166,12 @@ func TestPartsTrainTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows uint64
-	for _, shard := range p.Tables() {
+	for _, shard := range p.Model().Tables() {
 		rows += shard.Digest()
 	}
 	gotDense, gotRows, errs := runParts(t, rule, 20, nil, nil)
-	if errs != nil || gotDense != p.DenseDigest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.DenseDigest(), rows)
+	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
 	}
 }
 
@@ -235,13 +235,13 @@ func TestPartsWithFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows uint64
-	for _, shard := range p.Tables() {
+	for _, shard := range p.Model().Tables() {
 		rows += shard.Digest()
 	}
 	plan := faultyPlan(t)
 	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
-	if errs != nil || gotDense != p.DenseDigest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.DenseDigest(), rows)
+	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
 	}
 }
 

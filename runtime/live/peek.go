@@ -16,7 +16,7 @@ type lanes struct{ run *run }
 // PeekRows implements work.State.
 func (l lanes) PeekRows(server int, signs []uint64, dst []float32) error {
 	at := msg.Address{Role: msg.ParameterServer, Index: int32(server)}
-	return l.in(at, role.ReadRows, func() error { return l.run.performer.PeekRows(server, signs, dst) })
+	return l.in(at, role.ReadRows, func() error { return l.run.executor.Model().PeekRows(server, signs, dst) })
 }
 
 // changes names the work by which a holder of dense parameters changes them.
@@ -24,7 +24,7 @@ var changes = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.Dens
 
 // PeekDense implements work.State.
 func (l lanes) PeekDense() (work.DenseValues, error) {
-	p := l.run.performer
+	p := l.run.executor.Model()
 	var parts []work.DenseValues
 	for _, at := range p.DenseHolders() {
 		part, err := l.densePart(at)
@@ -39,7 +39,7 @@ func (l lanes) PeekDense() (work.DenseValues, error) {
 // densePart copies what one holder has of the dense network.
 func (l lanes) densePart(at msg.Address) (part work.DenseValues, err error) {
 	look := func() error {
-		part = l.run.performer.PeekDensePart(at)
+		part = l.run.executor.Model().Weights(at).Snapshot()
 		return nil
 	}
 	if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in

@@ -55,7 +55,7 @@ func TestBeforeStepReadsTheState(t *testing.T) {
 			if err := Run(t.Context(), cfg, shorter, Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(seen[n], read(shorter)) {
+			if !slices.Equal(seen[n], read(shorter.Model())) {
 				t.Errorf("%+v: before step %d the state is not that of a run of %d steps", rule, n, n)
 			}
 		}

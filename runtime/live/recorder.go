@@ -21,7 +21,7 @@ type Log interface {
 	// role made of it. The outputs have not been taken yet.
 	Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error
 	// Finish ends the log of a run that went well. The digest is that of the
-	// parameters that the role holds: see work.Performer.Digest.
+	// parameters that the role holds: see work.ModelState.Digest.
 	Finish(digest uint64) error
 }
 
@@ -45,7 +45,7 @@ func (r *run) endRecord() error {
 		if n.log == nil {
 			continue
 		}
-		if err := n.log.Finish(r.performer.Digest(n.at)); err != nil {
+		if err := n.log.Finish(r.executor.Model().Digest(n.at)); err != nil {
 			return err
 		}
 	}

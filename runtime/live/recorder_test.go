@@ -106,7 +106,7 @@ func TestRecorderSeesFaults(t *testing.T) {
 }
 
 // checkRecording records a run and checks what the recorder sees.
-func checkRecording(t *testing.T, cfg *role.Config, p *work.Performer, faults *fault.Plan) *notebook {
+func checkRecording(t *testing.T, cfg *role.Config, p *work.Executor, faults *fault.Plan) *notebook {
 	t.Helper()
 	var all records
 	n := &notebook{pages: map[msg.Address]*page{}}
@@ -128,7 +128,7 @@ func checkRecording(t *testing.T, cfg *role.Config, p *work.Performer, faults *f
 		if !slices.Equal(got.records, observed[at]) {
 			t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records), len(observed[at]))
 		}
-		if got.finished != 1 || got.digest != p.Digest(at) {
+		if got.finished != 1 || got.digest != p.Model().Digest(at) {
 			t.Errorf("%v: finished %d times, digest %x", at, got.finished, got.digest)
 		}
 	}

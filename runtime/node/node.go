@@ -98,7 +98,7 @@ type node struct {
 
 	built     chan struct{} // closed when what follows is set
 	cfg       *role.Config
-	performer *work.Performer
+	performer *work.Executor
 	part      *live.Part
 	sums      *allreduce.Ordered // NN worker
 	endSums   context.CancelCauseFunc
@@ -125,9 +125,9 @@ func (n *node) play() error {
 		return err
 	}
 	report := train.Report{
-		Digest: n.performer.Digest(n.Role), Missed: n.performer.Missed(), Faults: n.part.Injected(),
+		Digest: n.performer.Model().Digest(n.Role), Missed: n.performer.Model().Missed(), Faults: n.part.Injected(),
 	}
-	for _, t := range n.performer.Tables() {
+	for _, t := range n.performer.Model().Tables() {
 		report.Rows += t.Len()
 	}
 	return n.member.Report(report, atRest{n})
@@ -163,7 +163,7 @@ func (n *node) prepare() error {
 	if n.performer, err = work.NewPart(n.Training, source, n.Machine, here); err != nil {
 		return err
 	}
-	if n.cfg, err = n.Training.RoleConfig(n.performer.Layout(), welcome.Steps); err != nil {
+	if n.cfg, err = n.Training.RoleConfig(n.performer.Model().Layout(), welcome.Steps); err != nil {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
@@ -188,7 +188,7 @@ func (n *node) prepare() error {
 
 // join makes the end of this rank of what all ranks compute together, in the view of their welcome.
 func (n *node) join(view uint32) (err error) {
-	layout := n.performer.Layout()
+	layout := n.performer.Model().Layout()
 	c := allreduce.Config{
 		Self: int(n.Role.Index), View: view,
 		Send:   func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) },

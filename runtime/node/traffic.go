@@ -26,7 +26,7 @@ func (n *node) admit(m msg.Message, payload any) error {
 		if err := role.Admit(n.cfg, m); err != nil {
 			return err
 		}
-		return n.performer.CheckPayload(m, payload)
+		return n.performer.Admission().CheckPayload(m, payload)
 	}
 	if n.sums == nil {
 		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
@@ -40,7 +40,7 @@ func (n *node) limit(h wire.Header) unit.Bytes {
 	case !n.isBuilt():
 		return unit.Bytes(h.Size) // Deliver drops it
 	case !h.Chunk():
-		return n.performer.FrameMax(h.Message)
+		return n.performer.Admission().FrameMax(h.Message)
 	case n.sums == nil:
 		return msg.HeaderBytes
 	}
@@ -180,10 +180,10 @@ type atRest struct{ n *node }
 // Rows implements coord.Numbers.
 func (a atRest) Rows(signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
-	return values, a.n.performer.PeekRows(int(a.n.Role.Index), signs, values)
+	return values, a.n.performer.Model().PeekRows(int(a.n.Role.Index), signs, values)
 }
 
 // Network implements coord.Numbers.
 func (a atRest) Network() (work.DenseValues, error) {
-	return a.n.performer.PeekDensePart(a.n.Role), nil
+	return a.n.performer.Model().Weights(a.n.Role).Snapshot(), nil
 }

@@ -27,7 +27,7 @@ type Evaluator struct {
 // NewEvaluator returns an evaluator of test rows, of one label, that copies the
 // model after so many steps, or so much simulated time.
 func (n *Numbers) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
-	return &Evaluator{numbers: n, every: every, test: test, evaluation: n.performer.NewEvaluation(test)}
+	return &Evaluator{numbers: n, every: every, test: test, evaluation: n.executor.Model().NewEvaluation(test)}
 }
 
 // Observe implements event.Observer.
@@ -43,7 +43,7 @@ func (e *Evaluator) Observe(r event.Record) {
 
 // take copies the model, which has trained so many steps, and has it evaluated.
 func (e *Evaluator) take(steps int, at unit.Tick) {
-	shot, err := e.evaluation.Snapshot(e.numbers.performer)
+	shot, err := e.evaluation.Snapshot(e.numbers.executor.Model())
 	if err != nil {
 		e.err = err
 		return

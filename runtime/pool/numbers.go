@@ -22,10 +22,10 @@ import (
 // Numbers holds the samples, rows, parameters and gradients of a run. Its
 // methods are called by one goroutine.
 type Numbers struct {
-	source    batch.Source
-	performer *work.Performer
-	stores    map[msg.Address]*work.Store
-	pool      *pool
+	source   batch.Source
+	executor *work.Executor
+	stores   map[msg.Address]*work.Store
+	pool     *pool
 }
 
 // New returns the numbers of a run before its first step, computed on a machine,
@@ -39,7 +39,7 @@ func New(t job.Training, source batch.Source, m work.Machine, workers int) (*Num
 	if err != nil {
 		return nil, err
 	}
-	return &Numbers{source: source, performer: p, stores: map[msg.Address]*work.Store{}, pool: newPool(workers)}, nil
+	return &Numbers{source: source, executor: p, stores: map[msg.Address]*work.Store{}, pool: newPool(workers)}, nil
 }
 
 // Close waits for the work under way and ends the goroutines. Nothing but
@@ -64,7 +64,7 @@ func (n *Numbers) Samples(step int) int { return n.source.Samples(step) }
 
 // Do performs work of a role.
 func (n *Numbers) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
-	return n.performer.Do(at, n.store(at), w, o, func(int32) {})
+	return n.executor.Do(at, n.store(at), w, o, func(int32) {})
 }
 
 // Start has a goroutine perform work of a role, and returns a function that waits
@@ -75,7 +75,7 @@ func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func
 	done := make(chan struct{})
 	store := n.store(at)
 	n.pool.queue <- func() {
-		result, err = n.performer.Do(at, store, w, o, func(int32) {})
+		result, err = n.executor.Do(at, store, w, o, func(int32) {})
 		close(done)
 	}
 	return func() (role.Result, error) {
@@ -86,16 +86,16 @@ func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func
 
 // Payload returns the data of a message.
 func (n *Numbers) Payload(m msg.Message, h role.Handle) any {
-	return n.performer.Payload(n.store(m.From), m, h)
+	return n.executor.Payload(n.store(m.From), m, h)
 }
 
 // Keep has the receiver of a message hold its data.
 func (n *Numbers) Keep(m msg.Message, h role.Handle, payload any) {
-	n.performer.Keep(n.store(m.To), m, h, payload)
+	n.executor.Keep(n.store(m.To), m, h, payload)
 }
 
 // Feed notes what a rank hands to the all-reduce.
-func (n *Numbers) Feed(at msg.Address, c role.Contribution) { n.performer.Feed(n.store(at), c) }
+func (n *Numbers) Feed(at msg.Address, c role.Contribution) { n.executor.Feed(n.store(at), c) }
 
 // Release lets go of what a role holds.
 func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }
@@ -105,7 +105,7 @@ func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h
 func (n *Numbers) Crash(at msg.Address) { delete(n.stores, at) }
 
 // Reduce sums a bucket of a step over all ranks.
-func (n *Numbers) Reduce(step, bucket int32) { n.performer.Reduce(step, bucket) }
+func (n *Numbers) Reduce(step, bucket int32) { n.executor.Reduce(step, bucket) }
 
 // Held returns the number of handles that roles hold; 0 after a whole run.
 func (n *Numbers) Held() int {
@@ -136,8 +136,8 @@ func (n *Numbers) Trained() (Trained, error) {
 	if held := n.Held(); held > 0 {
 		return Trained{}, fmt.Errorf("%w: %d handles", errHeld, held)
 	}
-	t := Trained{DenseDigest: n.performer.DenseDigest(), Missed: n.performer.Missed()}
-	for _, shard := range n.performer.Tables() {
+	t := Trained{DenseDigest: n.executor.Model().DenseDigest(), Missed: n.executor.Model().Missed()}
+	for _, shard := range n.executor.Model().Tables() {
 		t.RowsDigest += shard.Digest()
 		t.Rows += shard.Len()
 	}

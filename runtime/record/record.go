@@ -32,7 +32,7 @@ type Folder struct {
 
 // Create makes a folder, if need be, for the recording of a run, or of the roles
 // of one process. Job is the resolved job as YAML: whoever replays it makes the
-// performer and the rule from it.
+// executor and the rule from it.
 func Create(path string, job []byte) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err

@@ -117,7 +117,7 @@ func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Training) {
 }
 
 // mustReplay replays a recording and returns the staleness that it shows.
-func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *work.Performer, pace.Staleness) {
+func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *work.Executor, pace.Staleness) {
 	t.Helper()
 	recording, training := mustLoad(t, folder)
 	p, err := work.New(training, source, work.Machine{})
@@ -175,17 +175,17 @@ func checkReplay(t *testing.T, folder string, source rows, result *train.Result)
 		t.Errorf("%s, seed %d: %+v", mode, seed, report)
 	}
 	rowsDigest := uint64(0)
-	for _, rows := range p.Tables() {
+	for _, rows := range p.Model().Tables() {
 		rowsDigest += rows.Digest()
 	}
-	if rowsDigest != result.RowsDigest || p.DenseDigest() != result.DenseDigest {
+	if rowsDigest != result.RowsDigest || p.Model().DenseDigest() != result.DenseDigest {
 		t.Errorf("%s, seed %d: other parameters", mode, seed)
 	}
 	was := result.Staleness
 	if fmt.Sprint(staleness.Own, staleness.Cross, staleness.Dense) != fmt.Sprint(was.Own, was.Cross, was.Dense) || staleness.Inflight.Count() != was.Inflight.Count() {
 		t.Errorf("%s, seed %d: staleness %+v, was %+v", mode, seed, staleness, was)
 	}
-	if missed := p.Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
+	if missed := p.Model().Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
 		t.Errorf("%s, seed %d: missed updates %v, were %v", mode, seed, missed, result.MissedUpdates)
 	}
 }

@@ -27,7 +27,7 @@ type Cluster interface {
 	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see work.State.
 	PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// PeekDensePart copies what a holder has of the dense network, likewise: see
-	// work.Performer.DenseHolders.
+	// work.ModelState.DenseHolders.
 	PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error)
 	// Report returns what a role has reported.
 	Report(at msg.Address) Report
@@ -48,7 +48,7 @@ type ClusterWatch struct {
 
 // Report is what one role has at the end of a run.
 type Report struct {
-	Digest uint64           // of the parameters that it holds: see work.Performer.Digest
+	Digest uint64           // of the parameters that it holds: see work.ModelState.Digest
 	Rows   int              // embedding PS
 	Missed metric.Histogram // embedding PS: as Result.MissedUpdates
 	Faults fault.Counts     // injected into its messages, and its crashes
@@ -56,15 +56,16 @@ type Report struct {
 
 // runCluster trains as runRoles does, but in other processes.
 func runCluster(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	p, err := work.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
+	here, err := work.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := t.RoleConfig(p.Layout(), result.Steps)
+	none := here.Model()
+	cfg, err := t.RoleConfig(none.Layout(), result.Steps)
 	if err != nil {
 		return nil, err
 	}
-	evaluation, state := p.NewEvaluation(test), apart{ctx, o.Cluster, p}
+	evaluation, state := none.NewEvaluation(test), apart{ctx, o.Cluster, none}
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	err = o.Cluster.Train(ctx, cfg, source.Schema(), ClusterWatch{
@@ -90,18 +91,18 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 		result.Faults = result.Faults.Add(o.Cluster.Report(roster.Address(i)).Faults)
 	}
 	result.Wall, result.Processes = o.Cluster.Wall(), roster.Len()
-	return &trained{evaluation, state}, result.gather(o.Cluster, p)
+	return &trained{evaluation, state}, result.gather(o.Cluster, none)
 }
 
 // gather notes what the roles have reported.
-func (r *Result) gather(c Cluster, p *work.Performer) error {
+func (r *Result) gather(c Cluster, model *work.ModelState) error {
 	for i := range r.Training.ParameterServers {
 		report := c.Report(msg.Address{Role: msg.ParameterServer, Index: int32(i)})
 		r.RowsDigest += report.Digest
 		r.Rows += report.Rows
 		r.MissedUpdates.Merge(&report.Missed)
 	}
-	holders := p.DenseHolders()
+	holders := model.DenseHolders()
 	var digests []uint64
 	for _, at := range holders {
 		digests = append(digests, c.Report(at).Digest)
@@ -125,12 +126,12 @@ func checkReplicas(c Cluster, ranks int) error {
 	return nil
 }
 
-// apart is a Cluster as a work.State. The performer has no role and knows how
+// apart is a Cluster as a work.State. The model has no part of itself here and knows how
 // parts are joined.
 type apart struct {
-	ctx       context.Context
-	cluster   Cluster
-	performer *work.Performer
+	ctx     context.Context
+	cluster Cluster
+	model   *work.ModelState
 }
 
 // PeekRows implements work.State.
@@ -141,12 +142,12 @@ func (a apart) PeekRows(server int, signs []uint64, dst []float32) error {
 // PeekDense implements work.State.
 func (a apart) PeekDense() (work.DenseValues, error) {
 	var parts []work.DenseValues
-	for _, at := range a.performer.DenseHolders() {
+	for _, at := range a.model.DenseHolders() {
 		part, err := a.cluster.PeekDensePart(a.ctx, at)
 		if err != nil {
 			return work.DenseValues{}, err
 		}
 		parts = append(parts, part)
 	}
-	return a.performer.JoinDense(parts), nil
+	return a.model.JoinDense(parts), nil
 }

@@ -109,7 +109,7 @@ func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m work
 	if err != nil {
 		return 0, err
 	}
-	cfg, err := t.RoleConfig(p.Layout(), source.Steps())
+	cfg, err := t.RoleConfig(p.Model().Layout(), source.Steps())
 	if err != nil {
 		return 0, err
 	}

@@ -179,7 +179,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := t.RoleConfig(p.Layout(), result.Steps)
+	cfg, err := t.RoleConfig(p.Model().Layout(), result.Steps)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)
 	}
-	evaluation := p.NewEvaluation(test)
+	evaluation := p.Model().NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	part, err := live.NewPart(cfg, p, live.Options{
@@ -200,9 +200,9 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err := part.Run(ctx, time.Now()); err != nil {
 		return nil, err
 	}
-	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), p.Missed(), part.Injected()
-	result.fingerprint(p.DenseDigest(), p.Tables())
-	return &trained{evaluation, p}, result.measured(cfg, meter)
+	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), p.Model().Missed(), part.Injected()
+	result.fingerprint(p.Model().DenseDigest(), p.Model().Tables())
+	return &trained{evaluation, p.Model()}, result.measured(cfg, meter)
 }
 
 // measured notes the staleness of a run, and checks that it kept its mode's bounds.

@@ -20,8 +20,8 @@ func (d *formOnly) Steps() int                     { return 10 }
 func (d *formOnly) Samples(int) int                { return 8 }
 func (d *formOnly) Read(int) (*batch.Batch, error) { panic("nothing is read") }
 
-// performer returns one for two ranks of a small network.
-func performer(t testing.TB, index string) *work.Performer {
+// admission returns one for two ranks of a small network.
+func admission(t testing.TB, index string) *work.Admission {
 	training := job.Default()
 	training.Mode, training.Ranks, training.Groups, training.GlobalBatch = job.AsyncPS, 2, 4, 8
 	training.Index, training.Wire = index, compress.FP16Block
@@ -33,13 +33,13 @@ func performer(t testing.TB, index string) *work.Performer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p.Admission()
 }
 
 // Whatever bytes arrive as a frame, checking what they decode to does not panic; and a frame whose payload passes is
 // within the limit that its header sets.
 func FuzzCheckPayload(f *testing.F) {
-	performers := []*work.Performer{performer(f, job.IndexRaw), performer(f, job.IndexCompressed)}
+	admissions := []*work.Admission{admission(f, job.IndexRaw), admission(f, job.IndexCompressed)}
 	for _, frame := range seeds(f) {
 		f.Add(frame)
 	}
@@ -57,7 +57,7 @@ func FuzzCheckPayload(f *testing.F) {
 		f.Add(mustEncode(f, m, payload))
 		m.Bytes += map[msg.Kind]unit.Bytes{msg.Samples: 32, msg.IDFeatures: 72, msg.Lookup: 16, msg.Put: 13}[kind]
 		f.Add(mustEncode(f, m, payload))
-		if err := performers[0].CheckPayload(m, payload); err != nil {
+		if err := admissions[0].CheckPayload(m, payload); err != nil {
 			f.Errorf("%v: %v", m, err)
 		}
 	}
@@ -67,7 +67,7 @@ func FuzzCheckPayload(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, p := range performers {
+		for _, p := range admissions {
 			if err := p.CheckPayload(h.Message, payload); err == nil && !h.Chunk() && int64(h.Size) > int64(p.FrameMax(h.Message)) {
 				t.Errorf("%v passes with %d bytes, more than %d", h.Message, h.Size, p.FrameMax(h.Message))
 			}

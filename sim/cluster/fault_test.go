@@ -103,7 +103,7 @@ func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults str
 					t.Errorf("%s: %v, want the crashes of %s", mode, a.Faults, j.Faults)
 				}
 				injected, longest = injected.Add(a.Faults), max(longest, o.longest)
-				return bitsOf(n.DenseDigest(), n.Tables()...), o
+				return bitsOf(n.Model().DenseDigest(), n.Model().Tables()...), o
 			}
 			got, o := train()
 			if mode == job.Sync && got != want {

@@ -61,7 +61,7 @@ func (s samples) Read(step int) (*batch.Batch, error) {
 // serial are numbers that are done on the goroutine of the simulator: work that
 // may be done at any time at once, or, if late says so, when it is waited for.
 type serial struct {
-	*work.Performer
+	*work.Executor
 	batch.Source
 	stores map[msg.Address]*work.Store
 	late   func() bool
@@ -84,7 +84,7 @@ func (s *serial) store(at msg.Address) *work.Store {
 
 func (s *serial) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
 	s.did(at, w)
-	return s.Performer.Do(at, s.store(at), w, o, func(int32) {})
+	return s.Executor.Do(at, s.store(at), w, o, func(int32) {})
 }
 
 func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (role.Result, error) {
@@ -96,7 +96,7 @@ func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (rol
 	done := false
 	wait := func() (role.Result, error) {
 		if !done {
-			r, err = s.Performer.Do(at, s.store(at), w, o, func(int32) {})
+			r, err = s.Executor.Do(at, s.store(at), w, o, func(int32) {})
 			done = true
 		}
 		return r, err
@@ -108,15 +108,15 @@ func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (rol
 }
 
 func (s *serial) Payload(m msg.Message, h role.Handle) any {
-	return s.Performer.Payload(s.store(m.From), m, h)
+	return s.Executor.Payload(s.store(m.From), m, h)
 }
 func (s *serial) Keep(m msg.Message, h role.Handle, payload any) {
-	s.Performer.Keep(s.store(m.To), m, h, payload)
+	s.Executor.Keep(s.store(m.To), m, h, payload)
 }
-func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Performer.Feed(s.store(at), c) }
+func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Executor.Feed(s.store(at), c) }
 func (s *serial) Release(at msg.Address, h role.Handle)    { s.store(at).Release(h) }
 func (s *serial) Crash(at msg.Address)                     { delete(s.stores, at) }
-func (s *serial) Reduce(step, bucket int32)                { s.Performer.Reduce(step, bucket) }
+func (s *serial) Reduce(step, bucket int32)                { s.Executor.Reduce(step, bucket) }
 
 // bits are fingerprints of all that a run has trained.
 type bits struct {
@@ -204,7 +204,7 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 			j := numeric(job.Sync, ranks)
 			j.Overlap = overlap
 			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
-			if got := bitsOf(n.DenseDigest(), n.Tables()...); got != want || len(n.Tables()) != 3-k {
+			if got := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...); got != want || len(n.Model().Tables()) != 3-k {
 				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
 			}
 		}
@@ -228,7 +228,7 @@ func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 			}
 		}
 		_, n := simulate(t, hosts(2, 2), j, source, Options{Jitter: 0.5, Seed: 1}, func(*serial) {})
-		if got, want := n.DenseDigest(), q.Dense().Digest(); got != want {
+		if got, want := n.Model().DenseDigest(), q.Dense().Digest(); got != want {
 			t.Errorf("%d ranks: network %x, sequential's %x", ranks, got, want)
 		}
 	}
@@ -266,7 +266,7 @@ func checkAnyTime(r rapid.TB, t testing.TB, s Spec, j job.Training, source batch
 	o := Options{Jitter: 0.5, Seed: 1}
 	train := func(late func() bool) (bits, unit.Tick) {
 		a, n := simulate(t, s, j, source, o, func(n *serial) { n.late = late })
-		return bitsOf(n.DenseDigest(), n.Tables()...), a.Elapsed
+		return bitsOf(n.Model().DenseDigest(), n.Model().Tables()...), a.Elapsed
 	}
 	draw := rng.New(seed, "late")
 	early, end := train(func() bool { return false })
@@ -325,7 +325,7 @@ func TestSimulatedHybridKeepsItsBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bounds, s, missed := rule.Bounds(4), a.Staleness, n.Missed()
+		bounds, s, missed := rule.Bounds(4), a.Staleness, n.Model().Missed()
 		if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
 			t.Errorf("τ=%d: own %d, cross %d, inflight %d; promised %+v", staleness, s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), bounds)
 		}

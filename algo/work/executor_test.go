@@ -38,7 +38,7 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 								t.Fatal(err)
 							}
 							s.train(merge == job.MergeRank)
-							if got, want := s.p.DenseDigest(), q.Dense().Digest(); got != want {
+							if got, want := s.p.Model().DenseDigest(), q.Dense().Digest(); got != want {
 								t.Fatalf("step %d: dense network %x, want %x", step, got, want)
 							}
 							if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
@@ -83,10 +83,10 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 		for range source.Steps() {
 			s.train(false)
 		}
-		if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+		if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
 		}
-		got, err := s.p.NewEvaluation(source.all).Evaluate(s.p)
+		got, err := s.p.Model().NewEvaluation(source.all).Evaluate(s.p.Model())
 		if len(got) != 2*source.all.Samples {
 			t.Errorf("%d predictions of %d samples with two labels", len(got), source.all.Samples)
 		}
@@ -115,7 +115,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 			for range source.Steps() {
 				s.train(false)
 			}
-			if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
 			}
 			evicting := settings(ranks, 1)
@@ -129,7 +129,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
 				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
 			}
-			if s.p.DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision, ranks)
 			}
 		}
@@ -143,7 +143,7 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 	settings.RowInit = 0
 	p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
 	row := make([]float32, 3)
-	if err := p.Tables()[0].Lookup([]uint64{1}, row); err != nil {
+	if err := p.Model().Tables()[0].Lookup([]uint64{1}, row); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads, Step: c.step}}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if p.Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
+		if p.Model().Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
 			t.Errorf("after the put of step %d: %v, want %v", c.step, row[0], c.want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestResultsCountTheData(t *testing.T) {
 func TestDenseStepIsPerformedOnce(t *testing.T) {
 	s := newScript(t, training(4, 1), newColumns(32, 16))
 	s.train(false)
-	weights := s.p.Weights(nnWorker(0))
+	weights := s.p.Model().Weights(nnWorker(0))
 	if weights.Steps() != 1 {
 		t.Fatalf("%d optimizer steps of 4 ranks, want 1", weights.Steps())
 	}
@@ -247,7 +247,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 	} {
 		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
 			p, store := mustNew(t, training(1, 1), newColumns(16, 16)), NewStore()
-			if err := p.Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
+			if err := p.Model().Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
 				t.Fatal(err)
 			}
 			store.put(role.Handle{Kind: role.ShardGrads}, &c.put)
@@ -275,7 +275,7 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 		if _, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.p.shards[0].reads); n != 0 {
+		if n := len(s.p.model.shards[0].reads); n != 0 {
 			t.Errorf("%v: the reads of %d batches are kept", k, n)
 		}
 	}
@@ -335,7 +335,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
 	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
 	signs := get[compress.Signs](s.stores[server(0)], role.Handle{Kind: role.ShardSigns}).Plain
-	s.p.Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01, nil)
+	s.p.Model().Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01, nil)
 	if !slices.Equal(pooled, want) {
 		t.Error("pooled embeddings changed with the rows")
 	}
@@ -347,7 +347,7 @@ func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	training := training(2, 1)
 	training.Mode, training.Merge, training.DenseServers = job.AsyncPS, "", 2
 	p := mustNew(t, training, newColumns(32, 16))
-	for _, values := range [][]float32{nil, make([]float32, p.Layout().Params+1)} {
+	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
 		if err := p.dense.applyPush(1, [][]float32{values}); err == nil {
 			t.Errorf("a push of %d values is applied", len(values))
 		}

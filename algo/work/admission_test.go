@@ -22,7 +22,7 @@ type parcel struct {
 
 // exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
 // it is that from or to PS 1.
-func exchange(t *testing.T, settings job.Training) (p *Performer, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
+func exchange(t *testing.T, settings job.Training) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
 	s := newScript(t, settings, newColumns(16, 16))
 	all = map[msg.Kind]parcel{}
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -71,11 +71,11 @@ func TestHonestPayloadsPass(t *testing.T) {
 			for kind, own := range all {
 				for other, wrong := range all {
 					same := kind == other || values(kind) && values(other)
-					if !same && p.CheckPayload(own.m, wrong.payload) == nil {
+					if !same && p.Admission().CheckPayload(own.m, wrong.payload) == nil {
 						t.Errorf("a payload of %v passes for one of %v", other, kind)
 					}
 				}
-				if p.CheckPayload(own.m, nil) == nil {
+				if p.Admission().CheckPayload(own.m, nil) == nil {
 					t.Errorf("%v without a payload passes", kind)
 				}
 			}
@@ -84,11 +84,11 @@ func TestHonestPayloadsPass(t *testing.T) {
 }
 
 // examine is what a payload passes before it is handled.
-func examine(p *Performer, s *Store, m msg.Message, payload any) error {
-	if err := p.CheckPayload(m, payload); err != nil {
+func examine(p *Executor, s *Store, m msg.Message, payload any) error {
+	if err := p.Admission().CheckPayload(m, payload); err != nil {
 		return err
 	}
-	return p.CheckHeld(s, m, payload)
+	return p.Admission().CheckHeld(s, m, payload)
 }
 
 // values reports whether payloads of a kind are values.
@@ -121,7 +121,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		m.Samples, m.StepSamples, m.Bytes = 4, 8, msg.HeaderBytes+unit.Bytes(fewerValues.Size())
 	}
 	bytes := func(n unit.Bytes) func(*msg.Message) { return func(m *msg.Message) { m.Bytes = msg.HeaderBytes + n } }
-	fewerValues = compress.Pack(compress.FP32, make([]float32, 4*p.width))
+	fewerValues = compress.Pack(compress.FP32, make([]float32, 4*p.numerics.width))
 	for _, c := range []struct {
 		kind    msg.Kind
 		message func(*msg.Message)
@@ -214,7 +214,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	settings := training(2, 1)
 	settings.Mode, settings.DenseServers = job.AsyncPS, 2
 	p := mustNew(t, settings, newColumns(16, 16))
-	layout := p.Layout()
+	layout := p.Model().Layout()
 	shard := settings.DenseShards(layout)[0]
 	length := shard.Hi - shard.Lo
 	at := msg.Address{Role: msg.DenseServer}
@@ -229,12 +229,12 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
 	} {
 		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
-		if err := p.CheckPayload(c.m, make([]float32, c.n)); (err == nil) != c.good {
+		if err := p.Admission().CheckPayload(c.m, make([]float32, c.n)); (err == nil) != c.good {
 			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
 		}
 	}
 	params.From.Index = 2
-	if err := p.CheckPayload(params, []float32{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+	if err := p.Admission().CheckPayload(params, []float32{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
 	}
 }
