@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,29 @@ func init() {
 	})
 }
 
+// settingNames returns the names of all settings in their order, and modesWith the modes that have one, as a list in
+// words.
+func settingNames() []string {
+	names := map[string]bool{}
+	for _, mode := range pace.Modes() {
+		for _, s := range pace.SettingsOf(mode) {
+			names[s.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func modesWith(name string) string {
+	var modes []string
+	for _, mode := range pace.Modes() {
+		if slices.ContainsFunc(pace.SettingsOf(mode), func(s pace.Setting) bool { return s.Name == name }) {
+			modes = append(modes, mode)
+		}
+	}
+	last := len(modes) - 1
+	return strings.Join(modes[:last], ", ") + " and " + modes[last]
+}
+
 // A setting is of the training's own mode and in its range.
 func TestModeSettingsOfTheOwnMode(t *testing.T) {
 	for _, c := range []struct {
@@ -40,14 +64,14 @@ func TestModeSettingsOfTheOwnMode(t *testing.T) {
 		{job.AsyncAverage, "every", 1_000_000_000, ""},
 		{job.SSP, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
 		{job.AsyncAverage, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
-		{job.Hybrid, "every", 16, "mode-settings: every is a setting of async-average and quorum, not of hybrid"},
+		{job.Hybrid, "every", 16, "mode-settings: every is a setting of " + modesWith("every") + ", not of hybrid"},
 		{"quorum", "wait-for", 4, ""},
 		{"quorum", "wait-for", 5, "mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in mode quorum"},
 		{"quorum", "every", 16, "mode-settings: every = 16; want 1 to 9 in mode quorum"},
 		{job.Sequential, "slack", 1, "mode-settings: slack is a setting of ssp, not of sequential"},
-		{job.Hybrid, "every", 0, "mode-settings: every = 0; want 1 to 9 in mode quorum"},
+		{job.Hybrid, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
 		{job.SSP, "slak", 1, `mode-settings: "slak" is unknown; the nearest is "slack"`},
-		{job.SSP, "tolerance", 1, `mode-settings: "tolerance" is unknown; known are every, slack, wait-for`},
+		{job.SSP, "speed-of-light", 1, `mode-settings: "speed-of-light" is unknown; known are ` + strings.Join(settingNames(), ", ")},
 	} {
 		training := job.Default()
 		training.Mode, training.ModeSettings = c.mode, map[string]int{c.name: c.v}
@@ -67,8 +91,8 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 	}
 	for want, modes := range map[string][]string{
 		"": job.Modes(),
-		"mode-settings: every is a setting of async-average and quorum, not of sync or ssp": {job.Sync, job.SSP},
-		"mode-settings: slack is a setting of ssp, not of hybrid or async-average":          {job.Hybrid, job.AsyncAverage},
+		"mode-settings: every is a setting of " + modesWith("every") + ", not of sync or ssp": {job.Sync, job.SSP},
+		"mode-settings: slack is a setting of ssp, not of hybrid or async-average":            {job.Hybrid, job.AsyncAverage},
 	} {
 		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%v: %v, want %q", modes, err, want)
@@ -211,7 +235,7 @@ func TestAddModeSettings(t *testing.T) {
 		"every": `"every": want NAME=VALUE with a whole number, as every=16`,
 		"=16":   `"=16": want NAME=VALUE`, "": `"": want NAME=VALUE`, "every=": `"every=": want NAME=VALUE`,
 		"every=1.5": `"every=1.5": want NAME=VALUE`, "every=1=2": `"every=1=2": want NAME=VALUE`,
-		"slack=2": "slack is given twice", "every=0": "every = 0; want 1 to 1000000000 in mode async-average",
+		"slack=2": "slack is given twice", "every=0": "every = 0; want 1 to 1000000000 in mode ",
 		"evry=1": `"evry" is unknown; the nearest is "every"`,
 	} {
 		if err := training.AddModeSettings([]string{"slack=1", text}, modes); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -219,7 +243,7 @@ func TestAddModeSettings(t *testing.T) {
 		}
 	}
 	err := training.AddModeSettings([]string{"every=1"}, []string{job.Hybrid})
-	if err == nil || err.Error() != "every is a setting of async-average and quorum, not of hybrid" || training.ModeSettings["every"] != 16 {
+	if err == nil || err.Error() != "every is a setting of "+modesWith("every")+", not of hybrid" || training.ModeSettings["every"] != 16 {
 		t.Errorf("%v, settings %v", err, training.ModeSettings)
 	}
 }
@@ -228,8 +252,8 @@ func TestAddModeSettings(t *testing.T) {
 func TestModeSettingsHelp(t *testing.T) {
 	text := job.ModeSettingsHelp()
 	for _, want := range []string{
-		"\n  async-average  every     steps of a rank between two averages\n                           (default 16; 1 to 1000000000)\n",
-		"\n  ssp            slack     ", "(default 3; 0 to 1000000)",
+		"\n  async-average  every ", " steps of a rank between two averages\n", " (default 16; 1 to 1000000000)\n",
+		"\n  ssp            slack ", "(default 3; 0 to 1000000)",
 		"(default N - 1; 1 to N)", "\n\nN is the number of ranks.",
 	} {
 		if !strings.Contains(text, want) {

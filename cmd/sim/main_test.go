@@ -54,7 +54,7 @@ func TestExitCodes(t *testing.T) {
 		{"--gpus 8 --modes hybrid --staleness 60000", 2, "--staleness: 60000; want at most 1000"},
 		{"--staleness 20 --prefetch 4", 2, "staleness = 20 needs 21 batches in flight, and prefetch = 4 allows 4"},
 		{"--mode-set every", 2, `--mode-set: "every": want NAME=VALUE with a whole number, as every=16`},
-		{"--mode-set every=3", 2, "--mode-set: every is a setting of async-average, not of sync or hybrid"},
+		{"--mode-set slack=3", 2, "--mode-set: slack is a setting of ssp, not of sync or hybrid"},
 		{"--modes ssp --mode-set slak=3", 2, `--mode-set: "slak" is unknown; the nearest is "slack"`},
 		{"--modes ssp --mode-set slack=-1", 2, "--mode-set: slack = -1; want 0 to 1000000 in mode ssp"},
 		{"--modes sync,sync", 2, `--modes: "sync" is named twice`},

@@ -172,7 +172,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	shard := unit.Bytes(4 * layout.Params)
 	link := p.linkWire.Time(shard + msg.HeaderBytes)
 	pull := transit(p, 0, false) + alone(p.parameterHost.CopyCost(shard), p.threads) + transit(p, shard, true) + link
-	push := link + transit(p, shard, true) + alone(p.applyPush(shard), p.threads) + transit(p, 0, false)
+	push := link + transit(p, shard, true) + alone(p.applyPush(shard, 1), p.threads) + transit(p, 0, false)
 	b := p.batch(512)
 	want := pull + b.forward + b.backward + push
 	a, err := Run(small(), j, layout, w, Options{WarmUp: 8, Measured: 8, audit: true})

@@ -111,12 +111,12 @@ func (w *world) distinctRows(k role.Work) float64 {
 	return sum
 }
 
-// stepRows returns the rows of every rank's put of a step on a PS.
-func (w *world) stepRows(server, step int32) []float64 {
-	list := make([]float64, w.config.Ranks)
-	for rank := range list {
-		samples := w.prices.samples(rank, w.stepSamples(step))
-		list[rank] = w.memberRows(server, role.Work{Rank: int32(rank), Step: step, Samples: samples})
+// putRows returns the rows of every put that is applied together on a PS.
+func (w *world) putRows(server int32, puts []role.Handle) []float64 {
+	list := make([]float64, len(puts))
+	for i, put := range puts {
+		samples := w.prices.samples(int(put.Rank), w.stepSamples(put.Step))
+		list[i] = w.memberRows(server, role.Work{Rank: put.Rank, Step: put.Step, Samples: samples})
 	}
 	return list
 }

@@ -19,6 +19,7 @@ type prices struct {
 	plan     shard.Plan
 	states   int // PSs as the roles see them
 	batches  []batchPrice
+	oneByOne bool // the puts of a step are applied one after the other, not merged
 }
 
 // batchPrice is what the work of a batch of one size costs, as far as it does
@@ -34,6 +35,9 @@ func newPrices(r *resolved, t *job.Training, layout *model.Layout, w *Workload, 
 	placed.ParameterServers = r.servers * r.serversPerHost
 	p := &prices{resolved: r, training: t, layout: layout, workload: w, plan: placed.ShardPlan(), batches: make([]batchPrice, 0, 2)}
 	p.states = p.plan.Servers()
+	if rule, err := t.Rule(); err == nil {
+		p.oneByOne = rule.InStep() && !t.MergeByStep()
+	}
 	if fold {
 		p.states = 1
 	}
@@ -113,10 +117,18 @@ func (p *prices) sweep(passes int) device.Kernel {
 	return device.Kernel{Launches: 1, Bytes: unit.Bytes(valueBytes * p.layout.Params * passes), Precision: p.precision}
 }
 
-// applyPush is the cost of a push on a dense PS with a shard of some bytes: the
-// optimizer reads the gradient and reads and writes parameters and state.
-func (p *prices) applyPush(shard unit.Bytes) device.HostCost {
-	return p.parameterHost.CopyCost(p.updateBytes(int(shard/valueBytes)) / 2) // a copy reads and writes
+// applyPush is the cost of pushes that a dense PS with a shard of some bytes applies as
+// one: they are added up, and the optimizer reads the gradient and reads and writes
+// parameters and state.
+func (p *prices) applyPush(shard unit.Bytes, pushes int) device.HostCost {
+	if pushes == 0 {
+		return device.HostCost{}
+	}
+	cost := p.parameterHost.CopyCost(p.updateBytes(int(shard/valueBytes)) / 2) // a copy reads and writes
+	for range pushes - 1 {
+		cost = cost.Add(p.parameterHost.CopyCost(shard))
+	}
+	return cost
 }
 
 // updateBytes returns what an update of some parameters reads and writes.
@@ -132,8 +144,8 @@ func (p *prices) read(n int) device.HostCost {
 	return p.loaderHost.CopyCost(bytes).Add(device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))})
 }
 
-// applyStep is the cost of closing a step on one PS, where puts has the rows of
-// every rank's: they are added up and every distinct row is updated once, or,
+// applyStep is the cost of applying several puts together on one PS, where puts has the
+// rows of each: they are added up and every distinct row is updated once, or,
 // where merging is by rank, one put after the other is applied. How many rows
 // ranks share is always the workload's expectation.
 func (p *prices) applyStep(samples int, puts []float64) device.HostCost {
@@ -145,7 +157,7 @@ func (p *prices) applyStep(samples int, puts []float64) device.HostCost {
 		values += bytesOf(float64(valueBytes*p.workload.RowDim) * rows)
 		sum += rows
 	}
-	if !p.training.MergeByStep() {
+	if p.oneByOne {
 		return each
 	}
 	distinct := min(sum, p.batch(int32(samples)).memberRows)

@@ -45,7 +45,7 @@ func (w *world) begin(i int32, work role.Work) {
 	case role.Read:
 		host(p.read(w.stepSamples(work.Step)))
 	case role.ApplyStep:
-		host(p.applyStep(w.stepSamples(work.Step), w.stepRows(w.instances[t.role].at.Index, work.Step)))
+		host(p.applyStep(w.stepSamples(work.Step), w.putRows(w.instances[t.role].at.Index, t.operands.Reads)))
 	case role.Split:
 		host(p.batch(work.Samples).split)
 	case role.ReadRows:
@@ -63,7 +63,7 @@ func (w *world) begin(i int32, work role.Work) {
 	case role.ReadDense:
 		host(p.parameterHost.CopyCost(w.config.DenseServers[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
-		host(p.applyPush(w.config.DenseServers[w.instances[t.role].at.Index]))
+		host(p.applyPush(w.config.DenseServers[w.instances[t.role].at.Index], len(t.operands.Reads)))
 	case role.Snapshot:
 		w.compute(i, p.device.Time(p.sweep(2))) // read, written
 	case role.Average:
