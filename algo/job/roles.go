@@ -56,3 +56,23 @@ func (t *Training) RoleConfig(layout *model.Layout, steps int) (*role.Config, er
 	}
 	return cfg, nil
 }
+
+// Processes returns the roles of every process, where a run of the training has processes; none for sequential
+// training, which has no roles. The error is that of Placement.
+func (t *Training) Processes() ([]Process, error) {
+	rule, err := t.Rule()
+	if err != nil {
+		return nil, nil
+	}
+	cfg := &role.Config{
+		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers), Rule: rule,
+	}
+	if rule.Dense().Servers {
+		cfg.DenseServers = make([]unit.Bytes, t.DenseServers)
+	}
+	all, err := t.Placement.Processes(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("placement: %w", err)
+	}
+	return all, nil
+}

@@ -101,6 +101,8 @@ type Training struct {
 	// DenseServers is the number of dense PSs that async-ps and ssp keep the dense
 	// network on.
 	DenseServers int `yaml:"dense-servers"`
+	// Placement says which roles share a process, where a run has processes.
+	Placement Placement `yaml:"placement"`
 
 	// Staleness is τ: all modes but sync issue the lookup of a step while at most τ
 	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
@@ -213,6 +215,11 @@ func (t Training) InMode(mode string) Training {
 		t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{}
 	}
 	t.Mode = mode
+	if !t.Placement.Named() {
+		if _, err := t.Processes(); err != nil {
+			t.Placement = Placement{} // it lists roles that this mode does not have, or lacks some
+		}
+	}
 	return t
 }
 
@@ -320,6 +327,11 @@ func (t *Training) validateParts() error {
 	if t.Mode != Sequential {
 		if _, err := t.Rule(); err != nil {
 			return fmt.Errorf("overlap: %w", err)
+		}
+	}
+	if !t.Placement.Named() {
+		if _, err := t.Processes(); err != nil {
+			return err
 		}
 	}
 	if err := t.Faults.Validate(); err != nil {

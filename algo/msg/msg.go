@@ -7,6 +7,7 @@
 package msg
 
 import (
+	"cmp"
 	"fmt"
 
 	"tandem/algo/unit"
@@ -45,11 +46,11 @@ type Address struct {
 func (a Address) String() string { return fmt.Sprintf("%v %d", a.Role, a.Index) }
 
 // Less orders addresses by role, then index.
-func (a Address) Less(b Address) bool {
-	if a.Role != b.Role {
-		return a.Role < b.Role
-	}
-	return a.Index < b.Index
+func (a Address) Less(b Address) bool { return a.Compare(b) < 0 }
+
+// Compare returns −1, 0 or 1 as a is before, is, or is behind b in the order of Less.
+func (a Address) Compare(b Address) int {
+	return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Index, b.Index))
 }
 
 // Kind says what a message asks or answers.

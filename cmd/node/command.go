@@ -15,6 +15,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/fault"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/pace"
 	"tandem/algo/work"
@@ -45,18 +46,20 @@ type flags struct {
 	wait   time.Duration
 	record string
 	faults string
+	placed string
 	limits launch.Limits
 }
 
 // defaultHost is where the host listens by default.
 const defaultHost = "127.0.0.1:7300"
 
-const usage = `Play one role of a training cluster, as one process on this or another machine.
+const usage = `Play one role of a training cluster, or several, as one process on this or another machine.
 
 cmd/train --processes starts a whole cluster on one machine; this command is for
 starting its processes by hand, or on several machines. Start the host, then
-every role, in any order, all from one build and with the same job file: its
-settings say how many of each there are.
+every process, in any order, all from one build and with the same job file: its
+settings say how many of each role there are, and its placement which of them
+share a process: each is a process of its own unless it says otherwise.
 
   host               brings the roles together and prints the result; it needs the data too, for the test rows
   data-loader        reads the training data
@@ -65,11 +68,12 @@ settings say how many of each there are.
   nn-worker          a rank, which trains the dense network; ranks in the job
   dense-ps           a shard of the dense network; dense-servers in the job, for modes that have them
   coordinator        the clocks of the ranks; for the mode ssp
+  process            several of these, as the placement has them
 
-When an embedding PS, an NN worker, a dense PS or the host dies, all others stop
-within 5 seconds and say which. A data loader, an embedding worker or the
-coordinator that dies during training may come back: start it again, with the
-same command, within the host's --return-limit.
+When the host dies, or a process with an embedding PS, an NN worker or a dense PS,
+all others stop within 5 seconds and say which. One of data loader, embedding
+workers or coordinator that dies during training may come back: start it again,
+with the same command, within the host's --return-limit.
 Connections are not encrypted: use a network of your own.
 
 Earlier names still work: loader, ps and trainer. In a job whose mode has no
@@ -87,13 +91,16 @@ const examples = `  go build -o tandem-node ./cmd/node
   ./tandem-node nn-worker --file job.yaml --index 0
   ./tandem-node nn-worker --file job.yaml --index 1
 
+  # embedding worker and rank together, in a job with placement: workers
+  ./tandem-node process embedding-worker 0 nn-worker 0 --file job.yaml
+
   # several machines: listen where the others can reach it, and say where the host is
   10.0.0.1$ ./tandem-node host --file job.yaml --listen 10.0.0.1:7300
   10.0.0.2$ ./tandem-node embedding-ps --file job.yaml --listen 10.0.0.2:7301 --host 10.0.0.1:7300`
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "node", Short: "Play one role of a training cluster", Long: usage, Example: examples, Args: cobra.ArbitraryArgs,
+		Use: "node", Short: "Play roles of a training cluster", Long: usage, Example: examples, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {
@@ -109,7 +116,7 @@ func (p *program) command() *cobra.Command {
 		},
 	}
 	face.Manners(c, p.stdout, p.stderr)
-	c.AddCommand(p.hostCommand())
+	c.AddCommand(p.hostCommand(), p.processCommand())
 	for _, r := range msg.Roles() {
 		c.AddCommand(p.roleCommand(r))
 	}
@@ -135,27 +142,59 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 			if r == msg.Coordinator && (err != nil || rule.Lead() == pace.Unbounded) {
 				return p.formerHost(c, j, fingerprint, f)
 			}
-			return p.play(c.Context(), msg.Address{Role: r, Index: int32(f.index)}, j, fingerprint, f)
+			return p.play(c.Context(), job.Process{{Role: r, Index: int32(f.index)}}, j, fingerprint, f)
 		},
 	}
-	fs := c.Flags()
+	f.memberFlags(c.Flags(), func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
+	})
+	return c
+}
+
+// processCommand returns the command that plays several roles.
+func (p *program) processCommand() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use: "process ROLE [INDEX] [ROLE [INDEX]]...", Short: "Play several roles in one process, as the job's placement has them",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			roles, err := job.ParseProcess(args)
+			if err != nil {
+				return face.Misuse("write roles as embedding-worker 0 nn-worker 0", "%v", err)
+			}
+			if len(roles) == 0 {
+				return face.Misuse("write roles as embedding-worker 0 nn-worker 0", "no role")
+			}
+			j, fingerprint, err := f.load()
+			if err != nil {
+				return err
+			}
+			return p.play(c.Context(), roles, j, fingerprint, f)
+		},
+	}
+	f.memberFlags(c.Flags(), func(*pflag.FlagSet) {})
+	return c
+}
+
+// memberFlags registers the flags of a process with roles; more registers further ones.
+func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	fs.SortFlags = false
 	f.jobFlags(fs)
-	fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other roles reach this one; port 0 is any free one")
+	more(fs)
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other processes reach this one; port 0 is any free one")
 	fs.StringVar(&f.host, "host", defaultHost, "HOST:PORT of the host")
 	fs.StringVar(&f.host, "coordinator", defaultHost, "former name of --host")
 	fs.Lookup("coordinator").Hidden = true
 	fs.StringVar(&f.run, "run", "", "id of the run to join, which the host prints (default: the run that the host serves)")
 	fs.DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait for the host to be there")
-	fs.StringVar(&f.record, "record", "", "folder to record this role in, for cmd/sim replay")
-	return c
+	fs.StringVar(&f.record, "record", "", "folder to record the roles in, for cmd/sim replay")
 }
 
 // jobFlags registers the flags of what the job is.
 func (f *flags) jobFlags(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every role (default: the census income job)")
-	fs.StringVar(&f.faults, "faults", "", "faults to inject, the same for every role, as "+fault.Syntax+" (default: the job's)")
+	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every process (default: the census income job)")
+	fs.StringVar(&f.faults, "faults", "", "faults to inject, the same for every process, as "+fault.Syntax+" (default: the job's)")
+	fs.StringVar(&f.placed, "placement", "", "which roles share a process, the same for every process: "+job.PlacementSyntax+" (default: the job's)")
 }
 
 // load reads the job of a command.
@@ -169,6 +208,14 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 	if f.faults != "" {
 		if j.Training.Faults, err = fault.Parse(f.faults); err != nil {
 			return j, nil, face.Misuse("see --help", "--faults: %v", err)
+		}
+	}
+	if f.placed != "" {
+		if j.Training.Placement, err = job.ParsePlacement(f.placed); err != nil {
+			return j, nil, face.Misuse("see --help", "--placement: %v", err)
+		}
+		if _, err = j.Training.Processes(); err != nil { // the error names the setting
+			return j, nil, face.Misuse("see --help", "--%v", err)
 		}
 	}
 	if err := j.Training.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
@@ -187,14 +234,14 @@ func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 	return data, err
 }
 
-// play plays a role until the run is over.
-func (p *program) play(ctx context.Context, at msg.Address, j jobfile.Job, fingerprint []byte, f flags) error {
+// play plays roles until the run is over.
+func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fingerprint []byte, f flags) error {
 	run, err := hex.DecodeString(f.run)
 	if err != nil || len(run) != 0 && len(run) != 16 {
 		return face.Misuse("give the id that the host prints", "--run %q is no id of a run", f.run)
 	}
 	var data []byte
-	if at.Role == msg.DataLoader {
+	if roles.Has(msg.Address{Role: msg.DataLoader}) {
 		if data, err = datasets.Fingerprint(j.Data, jobfile.DataFolder(p.dataDir, f.file)); err != nil {
 			return err
 		}
@@ -208,7 +255,7 @@ func (p *program) play(ctx context.Context, at msg.Address, j jobfile.Job, finge
 		return err
 	}
 	err = node.Run(ctx, node.Config{
-		Role: at, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
+		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Job: fingerprint, Data: data, Training: j.Training,
 		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,

@@ -24,6 +24,7 @@ func TestScripts(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
 			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
 			e.Setenv("HOST", listener.Addr().String())
+			e.Setenv("PLACED", "data-loader, nn-worker 1; nn-worker 0, embedding-ps, embedding-worker")
 			return errors.Join(err, listener.Close())
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status},

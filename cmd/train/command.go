@@ -52,6 +52,7 @@ type flags struct {
 	retry      string
 	record     bool
 	processes  bool
+	placement  string
 	limits     launch.Limits
 	cpuProfile string
 	precision  string
@@ -59,7 +60,7 @@ type flags struct {
 	notes []string // which modes are left out, and why
 }
 
-const usage = `Train a recommender model, in this process or in one for each role, and compare the modes.
+const usage = `Train a recommender model, in this process or in several, and compare the modes.
 
 Without arguments: Persia's own example. The census income data set, part of
 this program, is trained for one epoch in each mode, with Persia's net and
@@ -71,10 +72,10 @@ Paths in it are relative to the folder in the environment variable TANDEM_DATA,
 or to the file's own folder where that is not set. Flags change the job; without
 them a job file trains in its own mode, with its own settings.
 
-With --processes every role is a process of its own on this machine (cmd/node),
-and they talk over gRPC; this process is their host. A data loader, embedding
-worker or coordinator that dies is restarted, up to --deaths times; any other
-death ends the run. Only sequential training, which has no roles, and the
+With --processes the roles are processes of this machine (cmd/node), one each or
+as the job's placement says, and talk over gRPC; this process is their host. A
+process of data loader, embedding workers or coordinator that dies is restarted,
+up to --deaths times; any other death ends the run. Only sequential training, which has no roles, and the
 logistic regression stay here.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
@@ -88,6 +89,7 @@ const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
   go run ./cmd/train --json > run.json
   go run ./cmd/train --processes --mode sync,hybrid
+  go run ./cmd/train --processes --placement workers
   go run ./cmd/train --seeds 5 --mode sync,hybrid
   go run ./cmd/train --mode sequential,sync --faults drop=0.01,crash=embedding-worker/0@40+2s
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
@@ -129,8 +131,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
 	fs.StringVar(&f.faults, "faults", "none", "inject faults into the messages between roles, and crash roles:\n"+fault.Syntax)
 	fs.StringVar(&f.retry, "retry", "0s", "ask again after this long without an answer; 0s: 100ms with faults, 1s with\n--processes, else never")
-	fs.BoolVar(&f.processes, "processes", false, "train with a process for every role")
-	f.limitFlags(fs)
+	f.processFlags(fs)
 	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
 	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
@@ -172,6 +173,9 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}
+	if err := f.checkPlacement(&j.Training); err != nil {
+		return j, err
+	}
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -186,7 +190,7 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 
 // check reports flags that do not go together.
 func (f *flags) check(given *pflag.FlagSet) error {
-	if err := f.checkLimits(given); err != nil {
+	if err := f.checkProcesses(given); err != nil {
 		return err
 	}
 	if f.delayDense && len(f.delays) == 0 {
@@ -234,6 +238,7 @@ func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 			t.Retry = bounds.Retry
 			return bounds.Validate()
 		},
+		"placement":      func() (err error) { t.Placement, err = job.ParsePlacement(f.placement); return err },
 		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {

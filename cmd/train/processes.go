@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/batch"
+	"tandem/algo/job"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
@@ -20,16 +22,18 @@ import (
 	"tandem/runtime/train"
 )
 
-// limitFlags registers the flags of what a run in processes bears.
-func (f *flags) limitFlags(fs *pflag.FlagSet) {
+// processFlags registers the flags of runs in processes.
+func (f *flags) processFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.processes, "processes", false, "train with the roles in processes, a process for every role unless placed otherwise")
+	fs.StringVar(&f.placement, "placement", job.Apart, "with --processes: which roles share a process:\n"+job.PlacementSyntax)
 	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "with --processes: how long a role that is restarted may take")
-	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: end the run when a role that can restart dies more often than this")
+	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "with --processes: how long a process that is restarted may take")
+	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: end the run when a process that can restart dies more often than this")
 }
 
-// checkLimits refuses invalid limits, and limits that have no effect.
-func (f *flags) checkLimits(fs *pflag.FlagSet) error {
-	for _, name := range []string{"hang-limit", "return-limit", "deaths"} {
+// checkProcesses refuses invalid limits, and flags that have no effect.
+func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
+	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths"} {
 		if fs.Changed(name) && !f.processes {
 			return face.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
 		}
@@ -40,9 +44,28 @@ func (f *flags) checkLimits(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// inProcesses returns a runner that has a process for every role, on this
-// machine. All read the job, resolved, from one file. If they record, each
-// records its role.
+// checkPlacement reports a placement that does not suit every mode. One of the modes becomes the
+// job's: the roles that it lists may be those of no other.
+func (f *flags) checkPlacement(t *job.Training) error {
+	if t.Placement.Named() || !f.processes {
+		return nil
+	}
+	for _, one := range inModes(*t, f.modes) {
+		one.Placement = t.Placement
+		if _, err := one.Processes(); err != nil {
+			return face.Misuse("see --help for what a placement is; modes that have other roles need one of their own",
+				"%s: %v", one.Mode, err)
+		}
+	}
+	if !slices.Contains(f.modes, t.Mode) {
+		*t = t.InMode(f.modes[0])
+	}
+	return nil
+}
+
+// inProcesses returns a runner that has the roles in processes, on this machine, as
+// the job's placement says. All read the job, resolved, from one file. If they record,
+// each records its roles.
 func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits) runner {
 	return func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
 		program, err := launch.FindNode()
@@ -71,10 +94,11 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s launch.Start) []string {
-				return append([]string{
-					program, s.Role.Role.String(), "--index", strconv.Itoa(int(s.Role.Index)),
-					"--host", s.Host, "--run", hex.EncodeToString(s.Run[:]),
-				}, flags...)
+				command := []string{program, "process"}
+				for _, at := range s.Process {
+					command = append(command, at.Role.String(), strconv.Itoa(int(at.Index)))
+				}
+				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])), flags...)
 			},
 			Stderr: p.stderr, Prefix: "train: ", Limits: limits,
 		}

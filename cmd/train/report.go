@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/algo/fault"
+	"tandem/algo/job"
 	"tandem/algo/kernel"
 	"tandem/algo/metric"
 	"tandem/algo/work"
@@ -20,6 +21,7 @@ import (
 
 // report is what the program prints, and the object of --json.
 type report struct {
+	processes   bool         // the roles are in processes
 	Data        string       `json:"data"`
 	Provenance  string       `json:"provenance"`
 	TrainRows   int          `json:"train_rows"`
@@ -150,8 +152,12 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
 	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Ranks, "rank"), plural(t.EmbeddingWorkers, "embedding worker"),
 		plural(t.ParameterServers, "embedding PS"), r.modeSettings())
-	if slices.ContainsFunc(r.Runs, func(l row) bool { return l.Processes > 1 }) {
-		fmt.Fprintln(w, "a process for every role, on this machine, wherever there are roles")
+	if r.processes {
+		placed := "a process for every role, on this machine"
+		if text := t.Placement.String(); text != job.Apart {
+			placed = "roles in processes of this machine: " + text
+		}
+		fmt.Fprintln(w, placed+", wherever there are roles")
 	}
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
 		t.Seed, r.furtherSeeds())

@@ -81,6 +81,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	face.Notes(p.stderr, "train", data.Notes)
 	machine := work.Machine{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j.Training))
+	r.processes = f.processes
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err

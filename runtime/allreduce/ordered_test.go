@@ -25,7 +25,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	}
 	for i := range members {
 		var err error
-		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Self: i, Values: 100, Stats: 100, Send: func(m msg.Message, payload any) error {
+		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload any) error {
 			f, err := wire.Encode(wire.Identity{}, m, payload)
 			if err != nil {
 				return err
@@ -35,7 +35,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 				return err
 			}
 			return members[m.To.Index].Deliver(h.Message, payload.(wire.Chunk))
-		}})
+		}}, []int{i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,9 @@ func TestOrderedEndsWithItsContext(t *testing.T) {
 	if _, err := members[0].Gather([][]float32{nil}); !errors.Is(err, lost) {
 		t.Error(err)
 	}
-	if _, err := allreduce.NewOrdered(ctx, allreduce.Config{}); err == nil {
-		t.Error("a group of nobody")
+	for _, here := range [][]int{nil, {0}} {
+		if _, err := allreduce.NewOrdered(ctx, allreduce.Config{}, here); err == nil {
+			t.Errorf("%v of a group of nobody", here)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/msg"
 	"tandem/algo/work"
@@ -47,7 +48,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 		t.Fatal(err)
 	}
 	plan := Plan{
-		Job: ours, Data: data, Roles: []msg.Address{loader, server, trainer}, Ranks: 1, Schema: schema, Steps: 7,
+		Job: ours, Data: data, Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Schema: schema, Steps: 7,
 	}
 	if change != nil {
 		change(&plan)
@@ -69,7 +70,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 					return err
 				},
 			},
-			Gathering: func(missing []msg.Address) { r.watched <- "missing " + missing[0].String() },
+			Gathering: func(missing []job.Process) { r.watched <- "missing " + missing[0].String() },
 		})
 		r.ended <- err
 		if err != nil {
@@ -80,7 +81,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 }
 
 func (r *run) join(at msg.Address) *Member {
-	hello := Hello{Role: at, Address: ":100" + string(rune('0'+at.Role)), Job: ours}
+	hello := Hello{Process: job.Process{at}, Address: ":100" + string(rune('0'+at.Role)), Job: ours}
 	if at.Role == msg.DataLoader {
 		hello.Data = data
 	}
@@ -102,8 +103,9 @@ func (r *run) all() map[msg.Address]*Member {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		want := &Welcome{Run: r.host.Run(), Peers: map[msg.Address]Peer{
-			loader: {Address: "127.0.0.1:1000"}, server: {Address: "127.0.0.1:1002"}, trainer: {Address: "127.0.0.1:1003"},
+		want := &Welcome{Run: r.host.Run(), Peers: []Peer{
+			{Process: job.Process{loader}, Address: "127.0.0.1:1000"}, {Process: job.Process{server}, Address: "127.0.0.1:1002"},
+			{Process: job.Process{trainer}, Address: "127.0.0.1:1003"},
 		}, Schema: schema, Steps: 7}
 		if diff := cmp.Diff(want, w); diff != "" {
 			r.t.Errorf("%v: %s", at, diff)
@@ -115,14 +117,14 @@ func (r *run) all() map[msg.Address]*Member {
 // numbers has rows whose values are their signs.
 type numbers struct{}
 
-func (numbers) Rows(signs []uint64) (values []float32, err error) {
+func (numbers) Rows(_ int, signs []uint64) (values []float32, err error) {
 	for _, s := range signs {
 		values = append(values, float32(s), float32(s))
 	}
 	return values, nil
 }
 
-func (numbers) Network() (work.DenseValues, error) {
+func (numbers) Network(msg.Address) (work.DenseValues, error) {
 	return work.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
@@ -139,8 +141,8 @@ func TestRun(t *testing.T) {
 	}
 	var missed metric.Histogram
 	missed.Add(5)
-	report := r.host.Report(server)
-	if report.Digest != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
+	report := r.host.Reports()[1]
+	if report.Digests[server] != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
 		t.Errorf("%+v", report)
 	}
 	var order []string
@@ -199,12 +201,12 @@ func finish(at msg.Address, m *Member) (err error) {
 	}
 	var missed metric.Histogram
 	missed.Add(5)
-	for _, r := range []event.Record{{At: 10 + 1, Kind: event.BatchRead, Step: 1}, {At: 20, Kind: event.BatchRead, Step: 2}} {
+	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1}, {At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
 		if err := m.Records([]event.Record{r}); err != nil {
 			return err
 		}
 	}
-	return m.Report(train.Report{Digest: uint64(at.Role), Rows: 9, Missed: missed}, numbers{})
+	return m.Report(train.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9, Missed: missed}, numbers{})
 }
 
 // A role that does not belong learns why, and the others wait for the right one.
@@ -216,25 +218,25 @@ func TestRefusals(t *testing.T) {
 		hello *control.Hello
 		want  string
 	}{
-		{&control.Hello{Role: toRole(server), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 3 of the protocol, the host version 2: start all roles from one build"},
-		{&control.Hello{Role: toRole(server), Protocol: protocol, Build: "def", Job: ours},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
+			"embedding-ps 0 speaks version 4 of the protocol, the host version 3: start all roles from one build"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
-		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: []byte("yours")},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: []byte("yours")},
 			"embedding-ps 0 was started with another job than the host: give every role the same job file"},
-		{&control.Hello{Role: &control.Role{Kind: 2, Index: 4}, Protocol: protocol, Job: ours},
+		{&control.Hello{Roles: []*control.Role{{Kind: 2, Index: 4}}, Protocol: protocol, Job: ours},
 			"embedding-ps 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
-		{&control.Hello{Role: &control.Role{Kind: 200}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
-		{&control.Hello{Role: &control.Role{Kind: 256 + 2}, Protocol: protocol, Job: ours},
+		{&control.Hello{Roles: []*control.Role{{Kind: 200}}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Roles: []*control.Role{{Kind: 256 + 2}}, Protocol: protocol, Job: ours},
 			"role 258, index 0 is unknown: start all roles from one build"},
-		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
 			"embedding-ps 0 belongs to run 00000000000000000000000000000000, the host serves run " +
 				fmt.Sprintf("%x: two runs share an address, give each its own", r.host.Run())},
-		{&control.Hello{Role: toRole(server), Protocol: protocol, Job: ours, Address: "nowhere"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Address: "nowhere"},
 			`embedding-ps 0 gives "nowhere" as its address: want HOST:PORT`},
-		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: []byte("yours")},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: []byte("yours")},
 			"data-loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
-		{&control.Hello{Role: toRole(loader), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
 			"data-loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
@@ -348,7 +350,7 @@ func TestJoinNeedsAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	_, err = Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, 300*time.Millisecond)
+	_, err = Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, 300*time.Millisecond)
 	if err == nil || !strings.HasPrefix(err.Error(), "no host answers at 127.0.0.1:") {
 		t.Error(err)
 	}
@@ -363,7 +365,7 @@ func TestSilentHostHangs(t *testing.T) {
 	}
 	silent := joinStream
 	silent.Handler = func(_ any, stream grpc.ServerStream) error {
-		err := stream.SendHeader(metadata.Pairs(protocolKey, "2", hangKey, "200ms"))
+		err := stream.SendHeader(metadata.Pairs(protocolKey, "3", hangKey, "200ms"))
 		<-stream.Context().Done()
 		return err
 	}
@@ -373,7 +375,7 @@ func TestSilentHostHangs(t *testing.T) {
 	}, nil)
 	go func() { _ = host.Serve(listener) }() // it ends with Stop
 	defer host.Stop()
-	m, err := Join(t.Context(), listener.Addr().String(), Hello{Role: server, Job: ours}, time.Second)
+	m, err := Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

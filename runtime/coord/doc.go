@@ -1,7 +1,7 @@
 // Package coord keeps the processes of one run together. The Host gathers one
-// member for every role, says when to begin, stop and leave, reads what the roles
-// hold, and lets roles that can restart come back after their death. It ends the
-// run when another role dies; every member leaves by itself when the Host is gone.
+// member for every process, says when to begin, stop and leave, reads what the roles
+// hold, and lets processes whose roles can all restart come back after their death. It
+// ends the run when another process dies; every member leaves by itself when the Host is gone.
 // The data of a run do not pass through here.
 package coord
 
@@ -18,7 +18,7 @@ import (
 
 // protocol is the version of the control messages and their meaning. It rises with
 // every change that an older process would not understand.
-const protocol = 2
+const protocol = 3
 
 // Defaults of the limits of a Plan.
 const (
@@ -32,19 +32,19 @@ const (
 	// the dense network at the end of a run is one message.
 	messageMax = 1 << 30
 	// introductionMax is the number of bytes that are read from a stream before its
-	// role is admitted: headers with its Hello, and as much of what follows.
+	// process is admitted: headers with its Hello, and as much of what follows.
 	introductionMax = 64 << 10
 )
 
-// The headers of a stream. A role opens it with its Hello; the host answers with the
-// version of its protocol and its limit for silence, before it admits the role.
+// The headers of a stream. A process opens it with its Hello; the host answers with the
+// version of its protocol and its limit for silence, before it admits the process.
 const (
 	helloKey    = "tandem-hello-bin"
 	protocolKey = "tandem-protocol"
 	hangKey     = "tandem-hang-limit"
 )
 
-// joinName is the one method: a stream from every role.
+// joinName is the one method: a stream from every process.
 const joinName = "/tandem.control.Host/Join"
 
 var joinStream = grpc.StreamDesc{StreamName: "Join", ServerStreams: true, ClientStreams: true, Handler: join}
@@ -80,6 +80,13 @@ func Build() string {
 
 func toRole(a msg.Address) *control.Role {
 	return &control.Role{Kind: uint32(a.Role), Index: a.Index}
+}
+
+func toRoles(p []msg.Address) (all []*control.Role) {
+	for _, at := range p {
+		all = append(all, toRole(at))
+	}
+	return all
 }
 
 // fromRole returns the address that a message names; ok is false if it is of no

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// strangersMax is how many connections there may be beside one for each role.
+// strangersMax is how many connections there may be beside one for each process.
 const strangersMax = 64
 
 // door is a listener that lets few connections in at a time and closes further ones
@@ -16,8 +16,8 @@ type door struct {
 	open atomic.Int64
 }
 
-func newDoor(l net.Listener, roles int) *door {
-	return &door{Listener: l, max: int64(roles) + strangersMax}
+func newDoor(l net.Listener, processes int) *door {
+	return &door{Listener: l, max: int64(processes) + strangersMax}
 }
 
 // Accept implements net.Listener.

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"tandem/algo/msg"
+	"tandem/algo/job"
 	"tandem/algo/role"
 	"tandem/runtime/coord/control"
 	"tandem/runtime/train"
@@ -40,15 +40,15 @@ func FuzzHost(f *testing.F) {
 		&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{Role: toRole(loader)}}},
 		&control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: 3}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := newHost(Plan{Roles: []msg.Address{loader, server, trainer}, Ranks: 1, Steps: 7, DeathsMax: 2, ReturnLimit: time.Hour})
+		h, err := newHost(Plan{Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Steps: 7, DeathsMax: 2, ReturnLimit: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer close(h.over)
 		h.watch = Watch{ClusterWatch: train.ClusterWatch{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
 		var members []*member
-		for _, at := range h.plan.Roles {
-			m := newMember(at, "x:1")
+		for _, s := range h.seats {
+			m := newMember(s, "x:1")
 			m.stream = sink{}
 			if why := h.sit(m); why != nil {
 				t.Fatal(why)
@@ -57,7 +57,7 @@ func FuzzHost(f *testing.F) {
 		}
 		h.phase = connecting
 		for _, m := range members {
-			h.ready(h.seats[m.at])
+			h.ready(m.seat)
 		}
 		h.phase = training
 		for len(data) >= 3 {
@@ -73,11 +73,11 @@ func FuzzHost(f *testing.F) {
 				return
 			}
 			for _, s := range h.seats {
-				if s.member == nil && !role.CanRestart(s.at.Role) {
-					t.Fatalf("%v is gone, and the run goes on", s.at)
+				if s.member == nil && !role.CanRestart(s.process[0].Role) {
+					t.Fatalf("%v is gone, and the run goes on", s.process)
 				}
 			}
-			if m.at == rank0 && m.finished {
+			if m.seat.process.Has(rank0) && m.finished {
 				h.phase = stopped
 			}
 		}

@@ -18,7 +18,7 @@ import (
 const (
 	// recordsMax is the number of records of one message.
 	recordsMax = 4096
-	// repeatsMax is the largest number of records that a role may send for each rank and step. A batch causes
+	// repeatsMax is the largest number of records that one role may send for each rank and step. A batch causes
 	// fewer than 25 events; faults repeat some.
 	repeatsMax = 1000
 	// reasonMax is the longest reason in bytes.
@@ -31,7 +31,7 @@ var rank0 = msg.Address{Role: msg.NNWorker}
 // handle takes one message of a member. A member whose message cannot be is dropped.
 // An error ends the run.
 func (h *Host) handle(m *member, message *control.FromRole) error {
-	s := h.seats[m.at]
+	s := m.seat
 	if s.member != m {
 		return nil // it was expelled before this was handled
 	}
@@ -50,14 +50,14 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 		}
 	case *control.FromRole_Progress:
 		steps := int(what.Progress.GetSteps())
-		err = expect(m.ready && m.at == rank0 && steps >= 0 && steps <= h.plan.Steps,
+		err = expect(m.ready && s.process.Has(rank0) && steps >= 0 && steps <= h.plan.Steps,
 			"progress of %d of %d steps", steps, h.plan.Steps)
 		if err == nil {
 			h.watch.Progress(steps)
 		}
 	case *control.FromRole_Due:
 		step := int(what.Due.GetStep())
-		err = expect(h.phase == training && m.at == rank0 && step > s.due && step < h.plan.Steps,
+		err = expect(h.phase == training && s.process.Has(rank0) && step > s.due && step < h.plan.Steps,
 			"step %d of %d is due", step, h.plan.Steps)
 		if err == nil {
 			return h.beforeStep(s, step)
@@ -90,7 +90,7 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 		return nil
 	}
 	why := fmt.Sprintf("it sent an invalid control message: %v", err)
-	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", m.at, why)})
+	h.note(m.address, &refusal{"message", fmt.Sprintf("%v: %s", s.process, why)})
 	return h.drop(m, why)
 }
 
@@ -118,10 +118,13 @@ func (h *Host) beforeStep(s *seat, step int) error {
 	return nil
 }
 
-// add keeps records of a role.
+// add keeps records of the roles of a process.
 func (h *Host) add(s *seat, records []*control.Record) error {
-	all := int64(len(s.records) + len(records))
-	limit := repeatsMax * int64(h.plan.Ranks+1) * int64(h.plan.Steps+1)
+	all := int64(len(records))
+	for _, own := range s.records {
+		all += int64(len(own))
+	}
+	limit := int64(len(s.process)) * repeatsMax * int64(h.plan.Ranks+1) * int64(h.plan.Steps+1)
 	if err := cmp.Or(
 		expect(h.phase >= training, "records before training"),
 		expect(len(records) <= recordsMax && all <= limit,
@@ -131,20 +134,23 @@ func (h *Host) add(s *seat, records []*control.Record) error {
 	}
 	servers := h.servers()
 	for _, r := range records {
-		if err := h.checkRecord(r, servers); err != nil {
+		if err := h.checkRecord(s, r, servers); err != nil {
 			return err
 		}
 	}
 	for _, r := range records {
-		s.records = append(s.records, event.Record{
-			At: unit.Tick(r.At), Role: s.at, Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
+		s.records[r.Role] = append(s.records[r.Role], event.Record{
+			At: unit.Tick(r.At), Role: s.process[r.Role], Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
 		})
 	}
 	return nil
 }
 
-// checkRecord returns an error for a record that no role of the run can make.
-func (h *Host) checkRecord(r *control.Record, servers int) error {
+// checkRecord returns an error for a record that no role of a process can make.
+func (h *Host) checkRecord(s *seat, r *control.Record, servers int) error {
+	if err := expect(int64(r.GetRole()) < int64(len(s.process)), "a record of role %d of %d", r.GetRole(), len(s.process)); err != nil {
+		return err
+	}
 	kind, rank, step, rows := event.Kind(r.GetKind()), int(r.GetRank()), int(r.GetStep()), len(r.GetRows())
 	ok := uint32(kind) == r.GetKind() && kind.Known() &&
 		rank >= int(event.NoRank) && rank < h.plan.Ranks && step >= 0 && step <= h.plan.Steps
@@ -159,22 +165,25 @@ func (h *Host) checkRecord(r *control.Record, servers int) error {
 // servers returns the number of embedding PSs.
 func (h *Host) servers() int {
 	n := 0
-	for _, a := range h.plan.Roles {
-		if a.Role == msg.ParameterServer {
+	for at := range h.of {
+		if at.Role == msg.ParameterServer {
 			n++
 		}
 	}
 	return n
 }
 
-// take keeps the report of a role.
+// take keeps the report of a process.
 func (h *Host) take(s *seat, r *control.Report) error {
-	if err := expect(h.phase == stopped && s.report == nil && r.GetRows() >= 0,
-		"a report of %d rows before the last step, or a second one", r.GetRows()); err != nil {
+	if err := cmp.Or(
+		expect(h.phase == stopped && s.report == nil && r.GetRows() >= 0,
+			"a report of %d rows before the last step, or a second one", r.GetRows()),
+		expect(len(r.GetDigests()) == len(s.process), "a report of %d roles, want %d", len(r.GetDigests()), len(s.process)),
+	); err != nil {
 		return err
 	}
 	f := r.GetFaults()
-	report := train.Report{Digest: r.Digest, Rows: int(r.Rows), Faults: fault.Counts{
+	report := train.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows), Faults: fault.Counts{
 		Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
 		Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
 	}}
@@ -183,16 +192,19 @@ func (h *Host) take(s *seat, r *control.Report) error {
 			return fmt.Errorf("its report: %w", err)
 		}
 	}
+	for i, at := range s.process {
+		report.Digests[at] = r.Digests[i]
+	}
 	s.report = &report
 	return nil
 }
 
 func (h *Host) handleLost(m *member, l *control.Lost) error {
 	at, known := fromRole(l.GetRole())
-	if err := expect(known && h.seats[at] != nil && at != m.at && h.phase >= connecting,
+	if err := expect(known && h.of[at] != nil && h.of[at] != m.seat && h.phase >= connecting,
 		"it has lost role %d, index %d", l.GetRole().GetKind(), l.GetRole().GetIndex()); err != nil {
 		return err
 	}
-	h.lost(m, at, l.GetIncarnation(), clip(l.GetReason()))
+	h.lost(m, h.of[at], l.GetIncarnation(), clip(l.GetReason()))
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"math"
 	"net"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +14,7 @@ import (
 
 	"tandem/algo/batch"
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/runtime/coord/control"
 	"tandem/runtime/train"
@@ -22,20 +22,20 @@ import (
 
 // Plan is what a run consists of.
 type Plan struct {
-	Job    []byte        // fingerprint of the resolved job, which every role must have
-	Data   []byte        // fingerprint of the data files, which the data loader must have
-	Roles  []msg.Address // that must join
-	Ranks  int           // NN workers among them
-	Schema *batch.Schema
-	Steps  int
+	Job       []byte        // fingerprint of the resolved job, which every process must have
+	Data      []byte        // fingerprint of the data files, which the data loader must have
+	Processes []job.Process // that must join; together every role of the run, once
+	Ranks     int           // NN workers among the roles
+	Schema    *batch.Schema
+	Steps     int
 	// HangLimit is how long a member, or the host, may be silent; 0 is
 	// DefaultHangLimit. A pause below it is survived.
 	HangLimit time.Duration
-	// ReturnLimit is how long a role that died may take until it is ready again; 0 is
+	// ReturnLimit is how long a process that died may take until it is ready again; 0 is
 	// DefaultReturnLimit.
 	ReturnLimit time.Duration
-	// DeathsMax is how often a role that can restart may die and come back; 0: every death
-	// ends the run.
+	// DeathsMax is how often a process whose roles can all restart may die and come back; 0:
+	// every death ends the run.
 	DeathsMax int
 	// Log, if not nil, takes lines about refusals, deaths and returns. It may be called
 	// by several goroutines.
@@ -45,20 +45,20 @@ type Plan struct {
 // Watch has what the Host calls during a run, from one goroutine.
 type Watch struct {
 	train.ClusterWatch
-	Gathering func(missing []msg.Address) // roles that have yet to join, whenever that changes; not nil
-	// Died, if not nil, returns why the process of a role has ended, or "" if it has not
-	// ended or that is not known. It may wait for half a second.
-	Died func(at msg.Address, incarnation uint32) string
-	// Restart, if not nil, starts the process of a role again, as an incarnation. If it is
-	// nil, the role is awaited. An error ends the run.
-	Restart func(at msg.Address, incarnation uint32) error
+	Gathering func(missing []job.Process) // processes that have yet to join, whenever that changes; not nil
+	// Died, if not nil, returns why a process has ended, or "" if it has not ended or that is
+	// not known. It may wait for half a second.
+	Died func(p job.Process, incarnation uint32) string
+	// Restart, if not nil, starts a process again, as an incarnation. If it is nil, the
+	// process is awaited. An error ends the run.
+	Restart func(p job.Process, incarnation uint32) error
 }
 
 // phase is how far a run is.
 type phase int
 
 const (
-	gathering  phase = iota // roles join, and may leave
+	gathering  phase = iota // processes join, and may leave
 	connecting              // all have joined and reach each other
 	training
 	stopped // every rank has finished
@@ -69,7 +69,7 @@ const (
 type Host struct {
 	plan   Plan
 	run    [16]byte
-	build  string // that roles must be of, where both are known
+	build  string // that processes must be of, where both are known
 	schema []byte
 	watch  Watch
 	server *grpc.Server
@@ -77,7 +77,8 @@ type Host struct {
 	over   chan struct{}     // closed when no event is handled any more
 	refusals
 
-	seats map[msg.Address]*seat // by role of the plan
+	seats []*seat // by process of the plan
+	of    map[msg.Address]*seat
 	view  uint32
 	phase phase
 	begun time.Time // training
@@ -100,7 +101,7 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64, MaxConnectionIdle: limit}),
 	)
 	h.server.RegisterService(&service, h)
-	go func() { _ = h.server.Serve(newDoor(l, len(plan.Roles))) }() // it ends with Close
+	go func() { _ = h.server.Serve(newDoor(l, len(plan.Processes))) }() // it ends with Close
 	return h, nil
 }
 
@@ -117,13 +118,17 @@ func newHost(plan Plan) (*Host, error) {
 	}
 	h := &Host{
 		plan: plan, build: Build(), schema: schema, events: make(chan func() error), over: make(chan struct{}),
-		refusals: refusals{log: plan.Log, counts: map[refusalKey]int{}}, seats: map[msg.Address]*seat{},
+		refusals: refusals{log: plan.Log, counts: map[refusalKey]int{}}, of: map[msg.Address]*seat{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {
 		return nil, err
 	}
-	for _, at := range plan.Roles {
-		h.seats[at] = &seat{at: at, due: -1}
+	for _, p := range plan.Processes {
+		s := &seat{process: p, due: -1, records: make([][]event.Record, len(p))}
+		h.seats = append(h.seats, s)
+		for _, at := range p {
+			h.of[at] = s
+		}
 	}
 	return h, nil
 }
@@ -131,9 +136,9 @@ func newHost(plan Plan) (*Host, error) {
 // Run returns the id of the run: 128 random bits.
 func (h *Host) Run() [16]byte { return h.run }
 
-// Train gathers the roles, has them train, and returns when every step is
-// trained and every role has reported what it holds. The error says which role
-// is at fault.
+// Train gathers the processes, has them train, and returns when every step is
+// trained and every process has reported what it holds. The error says which
+// process is at fault.
 func (h *Host) Train(ctx context.Context, watch Watch) error {
 	h.watch = watch
 	for len(h.missing()) > 0 {
@@ -153,7 +158,7 @@ func (h *Host) Train(ctx context.Context, watch Watch) error {
 	h.phase = training
 	h.begun = time.Now()
 	h.broadcast(h.goMessage())
-	finished := func(s *seat) bool { return s.at.Role != msg.NNWorker || s.member.finished }
+	finished := func(s *seat) bool { return !s.hasRank() || s.member.finished }
 	if err := h.await(ctx, finished); err != nil {
 		return err
 	}
@@ -163,10 +168,14 @@ func (h *Host) Train(ctx context.Context, watch Watch) error {
 	return h.await(ctx, func(s *seat) bool { return s.member == nil || s.report != nil })
 }
 
-// missing returns the roles that have not joined, or are away.
-func (h *Host) missing() []msg.Address {
-	here := func(a msg.Address) bool { return h.seats[a].member != nil }
-	return slices.DeleteFunc(slices.Clone(h.plan.Roles), here)
+// missing returns the processes that have not joined, or are away.
+func (h *Host) missing() (all []job.Process) {
+	for _, s := range h.seats {
+		if s.member == nil {
+			all = append(all, s.process)
+		}
+	}
+	return all
 }
 
 // broadcast sends a message to every member.
@@ -218,26 +227,25 @@ func (h *Host) post(handle func() error) bool {
 // Wall returns the time from the first step to the end of the last.
 func (h *Host) Wall() time.Duration { return h.wall }
 
-// Report returns what a role has reported: nothing if it died after the last step.
-func (h *Host) Report(at msg.Address) train.Report {
-	if r := h.seats[at].report; r != nil {
-		return *r
+// Reports returns what the processes have reported: nothing those that died after the last step.
+func (h *Host) Reports() []train.Report {
+	all := make([]train.Report, len(h.seats))
+	for i, s := range h.seats {
+		if s.report != nil {
+			all[i] = *s.report
+		}
 	}
-	return train.Report{}
+	return all
 }
 
 // Records returns the events of all roles in an order that respects causality: see
 // inOrder. Memory: all of them, some 64 bytes each.
 func (h *Host) Records() []event.Record {
-	servers := 0
 	var all [][]event.Record
-	for _, a := range h.plan.Roles {
-		all = append(all, h.seats[a].records)
-		if a.Role == msg.ParameterServer {
-			servers++
-		}
+	for _, s := range h.seats {
+		all = append(all, s.records...)
 	}
-	return inOrder(all, servers)
+	return inOrder(all, h.servers())
 }
 
 // closeMax is how long members have to leave.

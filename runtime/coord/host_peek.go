@@ -17,12 +17,13 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 	if len(signs) == 0 {
 		return nil
 	}
-	s := h.seats[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
+	s := h.of[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
 	dim := len(dst) / len(signs)
 	for len(signs) > 0 {
 		n := min(len(signs), peekMax)
 		s.asked, s.values = n*dim, nil
-		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: &control.PeekRows{Signs: signs[:n]}}})
+		peek := &control.PeekRows{Server: int32(server), Signs: signs[:n]}
+		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: peek}})
 		for s.values == nil {
 			if err := h.next(ctx); err != nil {
 				return err
@@ -37,9 +38,10 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 // PeekDensePart copies what a holder has of the dense network, at the times at which
 // PeekRows does: see work.ModelState.DenseHolders.
 func (h *Host) PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error) {
-	s := h.seats[at]
+	s := h.of[at]
 	s.looking, s.network = true, nil
-	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: &control.PeekNetwork{}}})
+	peek := &control.PeekNetwork{Role: toRole(at)}
+	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: peek}})
 	for s.network == nil {
 		if err := h.next(ctx); err != nil {
 			return work.DenseValues{}, err

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/runtime/coord/control"
 )
@@ -57,6 +58,9 @@ func TestImpossibleMessages(t *testing.T) {
 		{trainer, record(256, 0, 0), "a record of kind 256, rank 0, step 0, 0 rows"},
 		{trainer, record(0, 0, 0, 1, 1), "a record of kind 0, rank 0, step 0, 2 rows"},
 		{trainer, record(2, 0, 0), "a record of kind 2, rank 0, step 0, 0 rows"},
+		{trainer, &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
+			Records: []*control.Record{{Role: 1}},
+		}}}, "a record of role 1 of 1"},
 		{trainer, lost(3, 0), "it has lost role 3, index 0"},
 		{trainer, lost(2, 9), "it has lost role 2, index 9"},
 		{trainer, lost(1<<20, 0), "it has lost role 1048576, index 0"},
@@ -190,7 +194,7 @@ func (r *run) flood() {
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			m, err := Join(r.t.Context(), r.address, Hello{Role: server, Address: ":1", Job: ours}, 10*time.Second)
+			m, err := Join(r.t.Context(), r.address, Hello{Process: job.Process{server}, Address: ":1", Job: ours}, 10*time.Second)
 			if err != nil {
 				return // one of too many connections
 			}

@@ -13,59 +13,61 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tandem/algo/batch"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/work"
 	"tandem/runtime/coord/control"
 )
 
-// Hello is how a role introduces itself.
+// Hello is how a process introduces itself.
 type Hello struct {
-	Role    msg.Address
+	Process job.Process
 	Address string // where others reach it, HOST:PORT; without a host, that of its connection to the host
 	Job     []byte // fingerprint of its resolved job
-	Data    []byte // fingerprint of its data files; nil unless it is the data loader
+	Data    []byte // fingerprint of its data files; nil unless it has the data loader
 	Run     []byte // id of its run; nil: whichever run the host serves
 }
 
-// Peer is where a role is reached.
+// Peer is where a process is reached.
 type Peer struct {
-	Address     string // HOST:PORT; "" while the role is away
+	Process     job.Process
+	Address     string // HOST:PORT; "" while it is away
 	Incarnation uint32
 }
 
-// Welcome is what a role learns of the run when every role has joined, or when it
+// Welcome is what a process learns of the run when every process has joined, or when it
 // comes back.
 type Welcome struct {
 	Run         [16]byte
-	Incarnation uint32 // how often the role has died before
-	View        uint32 // rises with every role that comes back
-	Peers       map[msg.Address]Peer
+	Incarnation uint32 // how often the process has died before
+	View        uint32 // rises with every process that comes back
+	Peers       []Peer // all processes, this one too
 	Schema      *batch.Schema
 	Steps       int
 }
 
-// Change is a role that has come back.
+// Change is a process that has come back.
 type Change struct {
-	Role msg.Address
 	Peer
 	View uint32
 }
 
-// Numbers is what a role can be asked for by the host.
+// Numbers is what a process can be asked for by the host.
 type Numbers interface {
 	// Rows returns the values of rows of an embedding PS, one after another.
-	Rows(signs []uint64) ([]float32, error)
+	Rows(server int, signs []uint64) ([]float32, error)
 	// Network returns what an NN worker or dense PS has of the dense network.
-	Network() (work.DenseValues, error)
+	Network(at msg.Address) (work.DenseValues, error)
 }
 
-// Member is one role's end of its stream to the host. Its methods may be called
+// Member is one process's end of its stream to the host. Its methods may be called
 // by several goroutines.
 type Member struct {
-	host   string // its address
-	limit  time.Duration
-	conn   *grpc.ClientConn
-	stream *grpc.GenericClientStream[control.FromRole, control.ToRole]
+	host    string // its address
+	process job.Process
+	limit   time.Duration
+	conn    *grpc.ClientConn
+	stream  *grpc.GenericClientStream[control.FromRole, control.ToRole]
 	listener
 
 	sending sync.Mutex
@@ -80,20 +82,25 @@ type Member struct {
 	changes chan Change
 	stop    chan struct{} // closed when every rank has finished
 	exit    chan struct{} // closed when the run is over
-	numbers chan Numbers  // one, once the role is ready
+	numbers chan Numbers  // one, once the process is ready
 }
 
-// changesMax is how many roles that came back may wait to be handled.
+// changesMax is how many processes that came back may wait to be handled.
 const changesMax = 1024
 
-// Join introduces a role to the host at address, trying for timeout if there is
+// Join introduces a process to the host at address, trying for timeout if there is
 // no host yet. The run's context, Context, ends with ctx, when the host says so
 // or when the host is gone.
 func Join(ctx context.Context, address string, hello Hello, timeout time.Duration) (*Member, error) {
-	return joinAs(ctx, address, &control.Hello{
-		Role: toRole(hello.Role), Address: hello.Address, Protocol: protocol, Build: Build(),
+	m, err := joinAs(ctx, address, &control.Hello{
+		Roles: toRoles(hello.Process), Address: hello.Address, Protocol: protocol, Build: Build(),
 		Job: hello.Job, Data: hello.Data, Run: hello.Run,
 	}, timeout)
+	if err != nil {
+		return nil, err
+	}
+	m.process = hello.Process
+	return m, nil
 }
 
 func joinAs(ctx context.Context, address string, hello *control.Hello, timeout time.Duration) (*Member, error) {
@@ -177,7 +184,7 @@ func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout
 			return nil
 		}
 		if at == connectivity.TransientFailure {
-			conn.ResetConnectBackoff() // roles start at about the same time
+			conn.ResetConnectBackoff() // processes start at about the same time
 		}
 		short, stop := context.WithTimeout(ctx, connectEvery)
 		conn.WaitForStateChange(short, at)
@@ -191,13 +198,13 @@ func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout
 // Context ends when the run has failed; its cause says why.
 func (m *Member) Context() context.Context { return m.ctx }
 
-// HangLimit returns how long the host, or a role, may be silent.
+// HangLimit returns how long the host, or another process, may be silent.
 func (m *Member) HangLimit() time.Duration { return m.limit }
 
-// Changes has the roles that come back, in their order.
+// Changes has the processes that come back, in their order.
 func (m *Member) Changes() <-chan Change { return m.changes }
 
-// Fail fails the run for a reason that this role has found, unless it has failed.
+// Fail fails the run for a reason that this process has found, unless it has failed.
 func (m *Member) Fail(reason error) { m.end(reason) }
 
 func (m *Member) send(message *control.FromRole) error {
@@ -209,7 +216,7 @@ func (m *Member) send(message *control.FromRole) error {
 	return nil
 }
 
-// broken is why a role leaves by itself.
+// broken is why a process leaves by itself.
 func (m *Member) broken() error {
 	return fmt.Errorf("the host at %s is gone: its connection broke", m.host)
 }
@@ -222,14 +229,14 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// leaveTimeout is how long a role that failed waits for the host's answer.
+// leaveTimeout is how long a process that failed waits for the host's answer.
 const leaveTimeout = time.Second / 2
 
 // Leave ends the membership, with the reason if the run has failed. It returns
 // the reason, in the words of the host if the host has one: it knows of all roles.
 func (m *Member) Leave(failed error) error {
 	defer m.hangUp()
-	defer time.AfterFunc(2*leaveTimeout, m.hangUp).Stop() // a host that takes nothing holds up no role
+	defer time.AfterFunc(2*leaveTimeout, m.hangUp).Stop() // a host that takes nothing holds up no process
 	select {
 	case <-m.dead: // the host is why
 	default:

@@ -35,9 +35,9 @@ func (m *Member) listen() {
 		case *control.ToRole_Stop:
 			stop()
 		case *control.ToRole_PeekRows:
-			go m.answer(func(n Numbers) (*control.FromRole, error) { return peekRows(n, what.PeekRows.Signs) })
+			go m.answer(func(n Numbers) (*control.FromRole, error) { return peekRows(n, what.PeekRows) })
 		case *control.ToRole_PeekNetwork:
-			go m.answer(peekNetwork)
+			go m.answer(func(n Numbers) (*control.FromRole, error) { return peekNetwork(n, what.PeekNetwork) })
 		case *control.ToRole_Exit:
 			exit()
 		case *control.ToRole_Abort:
@@ -74,14 +74,15 @@ func tickZero(unixNano int64) time.Time {
 	return now.Add(-now.Sub(time.Unix(0, unixNano)))
 }
 
-// changed hands on a role that has come back.
+// changed hands on a process that has come back.
 func (m *Member) changed(c *control.PeerChanged) {
-	at, known := fromRole(c.Peer.GetRole())
-	if !known {
+	peer, err := toPeer(c.Peer)
+	if err != nil {
+		m.end(err)
 		return
 	}
 	select {
-	case m.changes <- Change{at, Peer{c.Peer.Address, c.Peer.Incarnation}, c.View}:
+	case m.changes <- Change{peer, c.View}:
 	case <-m.ctx.Done():
 	}
 }
@@ -103,13 +104,14 @@ func (m *Member) answer(look func(Numbers) (*control.FromRole, error)) {
 	}
 }
 
-func peekRows(n Numbers, signs []uint64) (*control.FromRole, error) {
-	values, err := n.Rows(signs)
+func peekRows(n Numbers, p *control.PeekRows) (*control.FromRole, error) {
+	values, err := n.Rows(int(p.Server), p.Signs)
 	return &control.FromRole{What: &control.FromRole_Values{Values: &control.Values{Values: values}}}, err
 }
 
-func peekNetwork(n Numbers) (*control.FromRole, error) {
-	d, err := n.Network()
+func peekNetwork(n Numbers, p *control.PeekNetwork) (*control.FromRole, error) {
+	at, _ := fromRole(p.Role)
+	d, err := n.Network(at)
 	network := &control.Network{Params: d.Params, Running: d.Running}
 	return &control.FromRole{What: &control.FromRole_Network{Network: network}}, err
 }

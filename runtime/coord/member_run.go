@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"tandem/algo/batch"
@@ -23,7 +24,7 @@ func wait[T any](m *Member, from <-chan T) (value T, err error) {
 	}
 }
 
-// Welcome waits until every role has joined.
+// Welcome waits until every process has joined.
 func (m *Member) Welcome() (*Welcome, error) {
 	message, err := wait(m, m.welcome)
 	if err != nil {
@@ -31,17 +32,17 @@ func (m *Member) Welcome() (*Welcome, error) {
 	}
 	w := &Welcome{
 		Incarnation: message.Incarnation, View: message.View,
-		Peers: map[msg.Address]Peer{}, Schema: &batch.Schema{}, Steps: int(message.Steps),
+		Schema: &batch.Schema{}, Steps: int(message.Steps),
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
 		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run), oneBuild)
 	}
 	for _, p := range message.Peers {
-		at, known := fromRole(p.Role)
-		if !known {
-			return nil, fmt.Errorf("the host names role %d, which is unknown: %s", p.Role.GetKind(), oneBuild)
+		peer, err := toPeer(p)
+		if err != nil {
+			return nil, err
 		}
-		w.Peers[at] = Peer{p.Address, p.Incarnation}
+		w.Peers = append(w.Peers, peer)
 	}
 	if err := json.Unmarshal(message.Schema, w.Schema); err != nil {
 		return nil, fmt.Errorf("the host's schema: %w", err)
@@ -49,7 +50,23 @@ func (m *Member) Welcome() (*Welcome, error) {
 	return w, nil
 }
 
-// Ready says that the role can begin and gives its numbers, for the host to look
+// toPeer reads where a process is reached.
+func toPeer(p *control.Peer) (Peer, error) {
+	peer := Peer{Address: p.GetAddress(), Incarnation: p.GetIncarnation()}
+	for _, r := range p.GetRoles() {
+		at, known := fromRole(r)
+		if !known {
+			return peer, fmt.Errorf("the host names role %d, which is unknown: %s", r.GetKind(), oneBuild)
+		}
+		peer.Process = append(peer.Process, at)
+	}
+	if len(peer.Process) == 0 {
+		return peer, fmt.Errorf("the host names a process without a role: %s", oneBuild)
+	}
+	return peer, nil
+}
+
+// Ready says that the process can begin and gives its numbers, for the host to look
 // at. It returns when training begins, with the time of tick 0.
 func (m *Member) Ready(n Numbers) (time.Time, error) {
 	m.numbers <- n
@@ -65,8 +82,8 @@ func (m *Member) Progress(steps int) error {
 	return m.send(&control.FromRole{What: &control.FromRole_Progress{Progress: progress}})
 }
 
-// Lost says that another role cannot be reached any more, or was dropped because it
-// misbehaves. The host decides what becomes of the two.
+// Lost says that the process of another role cannot be reached any more, or was dropped
+// because it misbehaves. The host decides what becomes of the two.
 func (m *Member) Lost(peer msg.Address, incarnation uint32, reason error) error {
 	return m.send(&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{
 		Role: toRole(peer), Incarnation: incarnation, Reason: clip(reason.Error()),
@@ -92,7 +109,7 @@ func (m *Member) Finished() error {
 	return err
 }
 
-// Records sends events of the role, in their order, each once.
+// Records sends events of the process's roles, those of each in their order, each once.
 func (m *Member) Records(records []event.Record) error {
 	for len(records) > 0 {
 		n := min(len(records), recordsMax)
@@ -100,6 +117,7 @@ func (m *Member) Records(records []event.Record) error {
 		for _, r := range records[:n] {
 			message.Records = append(message.Records, &control.Record{
 				At: int64(r.At), Kind: uint32(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
+				Role: uint32(slices.Index(m.process, r.Role)),
 			})
 		}
 		if err := m.send(&control.FromRole{What: &control.FromRole_Records{Records: message}}); err != nil {
@@ -110,7 +128,7 @@ func (m *Member) Records(records []event.Record) error {
 	return nil
 }
 
-// Report sends what the role has done and holds, after its last records, and waits until
+// Report sends what the process has done and holds, after its last records, and waits until
 // the run is over. From now on the host looks at n.
 func (m *Member) Report(r train.Report, n Numbers) error {
 	<-m.numbers
@@ -119,8 +137,12 @@ func (m *Member) Report(r train.Report, n Numbers) error {
 	if err != nil {
 		return err
 	}
+	var digests []uint64
+	for _, at := range m.process {
+		digests = append(digests, r.Digests[at])
+	}
 	if err := m.send(&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{
-		Digest: r.Digest, Rows: int64(r.Rows), Missed: missed, Faults: &control.Faults{
+		Digests: digests, Rows: int64(r.Rows), Missed: missed, Faults: &control.Faults{
 			Sent: r.Faults.Sent, Dropped: r.Faults.Dropped, Duplicated: r.Faults.Duplicated,
 			Delayed: r.Faults.Delayed, Held: r.Faults.Held, Crashes: r.Faults.Crashes,
 		},

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/runtime/coord/control"
 )
@@ -80,26 +81,33 @@ func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
 	if err := proto.Unmarshal([]byte(values[0]), &hello); err != nil {
 		return nil, refuse("introduction", "a process introduces itself with bytes that say nothing: %s", oneBuild)
 	}
-	at, known := fromRole(hello.Role)
-	if !known {
-		return nil, refuse("role", "role %d, index %d is unknown: %s", hello.Role.GetKind(), hello.Role.GetIndex(), oneBuild)
+	var roles job.Process
+	for _, r := range hello.Roles {
+		at, known := fromRole(r)
+		if !known {
+			return nil, refuse("role", "role %d, index %d is unknown: %s", r.GetKind(), r.GetIndex(), oneBuild)
+		}
+		roles = append(roles, at)
 	}
-	if why := h.refusal(at, &hello); why != nil {
+	if len(roles) == 0 {
+		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
+	}
+	if why := h.refusal(roles, &hello); why != nil {
 		return nil, why
 	}
 	host, port, err := net.SplitHostPort(hello.Address)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || len(hello.Address) > textMax {
-		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", at, hello.Address)
+		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
 	}
-	m := newMember(at, hello.Address)
+	m := newMember(h.of[roles[0]], hello.Address)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
 	}
 	return m, nil
 }
 
-// refusal returns why a role cannot be one of this run, nil if it can.
-func (h *Host) refusal(at msg.Address, hello *control.Hello) *refusal {
+// refusal returns why a process cannot be one of this run, nil if it can.
+func (h *Host) refusal(at job.Process, hello *control.Hello) *refusal {
 	switch {
 	case hello.Protocol != protocol:
 		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: %s",
@@ -111,10 +119,19 @@ func (h *Host) refusal(at msg.Address, hello *control.Hello) *refusal {
 	case len(hello.Run) > 0 && !bytes.Equal(hello.Run, h.run[:]):
 		return refuse("run", "%v belongs to run %.16x, the host serves run %x: "+
 			"two runs share an address, give each its own", at, hello.Run, h.run)
-	case !slices.Contains(h.plan.Roles, at):
-		return refuse("role", "%v has no part in this job: "+
-			"see its ranks, embedding-workers and parameter-servers", at)
-	case at.Role == msg.DataLoader && !bytes.Equal(hello.Data, h.plan.Data):
+	}
+	for _, r := range at {
+		if h.of[r] == nil {
+			return refuse("role", "%v has no part in this job: "+
+				"see its ranks, embedding-workers and parameter-servers", r)
+		}
+	}
+	own := h.of[at[0]].process
+	switch {
+	case !slices.Equal(at, own):
+		return refuse("placement", "%v is none of this job: its placement has %v; start that, with node process",
+			at, own)
+	case at.Has(msg.Address{Role: msg.DataLoader}) && !bytes.Equal(hello.Data, h.plan.Data):
 		return refuse("data", "%v reads other data than the host: "+
 			"give both the same files, under the paths of the job file", at)
 	}

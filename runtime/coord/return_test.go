@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 )
 
@@ -43,7 +44,7 @@ func TestRoleComesBack(t *testing.T) {
 	r := start(t, restarts(logged))
 	members := r.all()
 	begin(t, members)
-	first := []event.Record{{At: 5, Kind: event.BatchRead, Step: 1, Rank: event.NoRank}}
+	first := []event.Record{{At: 5, Kind: event.BatchRead, Step: 1, Role: loader, Rank: event.NoRank}}
 	if err := members[loader].Records(first); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestRoleComesBack(t *testing.T) {
 	if got, want := <-logged, died+"; it may come back as incarnation 1 within 300ms"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	back, err := Join(t.Context(), r.address, Hello{Role: loader, Address: ":2000", Job: ours, Data: data}, time.Second)
+	back, err := Join(t.Context(), r.address, Hello{Process: job.Process{loader}, Address: ":2000", Job: ours, Data: data}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +61,13 @@ func TestRoleComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Incarnation != 1 || w.View != 1 || w.Run != r.host.Run() || w.Peers[server] != (Peer{"127.0.0.1:1002", 0}) {
+	if w.Incarnation != 1 || w.View != 1 || w.Run != r.host.Run() || cmp.Diff(Peer{job.Process{server}, "127.0.0.1:1002", 0}, w.Peers[1]) != "" {
 		t.Errorf("%+v", w)
 	}
 	for _, at := range []msg.Address{server, trainer} {
-		got, want := <-members[at].Changes(), Change{loader, Peer{"127.0.0.1:2000", 1}, 1}
-		if got != want {
-			t.Errorf("%v: %+v, want %+v", at, got, want)
+		want := Change{Peer{job.Process{loader}, "127.0.0.1:2000", 1}, 1}
+		if diff := cmp.Diff(want, <-members[at].Changes()); diff != "" {
+			t.Errorf("%v: %s", at, diff)
 		}
 	}
 	members[loader] = back
@@ -135,7 +136,7 @@ func TestDeathsThatEndTheRun(t *testing.T) {
 		{"restarted process", func(r *run, members map[msg.Address]*Member) {
 			members[loader].conn.Close()
 			for n := range uint32(4) {
-				r.host.Ended(loader, n, "exit status 3")
+				r.host.Ended(job.Process{loader}, n, "exit status 3")
 			}
 		}, "data-loader 0 has died: exit status 3; it has died 4 times, and the limit is 3"},
 	} {

@@ -3,9 +3,11 @@ package coord
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tandem/algo/event"
+	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/work"
@@ -13,17 +15,17 @@ import (
 	"tandem/runtime/train"
 )
 
-// seat is one role of the plan: who plays it now, and what all its incarnations
+// seat is one process of the plan: who has its roles now, and what all its incarnations
 // have sent. The host's goroutine owns it.
 type seat struct {
-	at          msg.Address
+	process     job.Process
 	member      *member // nil: not here yet, or away
-	incarnation uint32  // of the member or, if the role is away, of the one that is awaited
+	incarnation uint32  // of the member or, if the process is away, of the one that is awaited
 	deaths      int
-	late        *time.Timer // fires if the role does not come back
+	late        *time.Timer // fires if the process does not come back
 
-	due     int // the last step that nn-worker 0 has asked for
-	records []event.Record
+	due     int              // the last step that nn-worker 0 has asked for
+	records [][]event.Record // by role of the process
 	report  *train.Report
 
 	asked   int               // values that PeekRows waits for
@@ -32,38 +34,43 @@ type seat struct {
 	network *work.DenseValues // answer to it; nil before
 }
 
+// hasRank reports whether an NN worker is in the process.
+func (s *seat) hasRank() bool {
+	return slices.ContainsFunc(s.process, func(at msg.Address) bool { return at.Role == msg.NNWorker })
+}
+
 // welcome says all that the member of a seat must know of the run.
 func (h *Host) welcome(s *seat) *control.ToRole {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 	}
-	for _, a := range h.plan.Roles {
-		w.Peers = append(w.Peers, h.seats[a].peer())
+	for _, other := range h.seats {
+		w.Peers = append(w.Peers, other.peer())
 	}
 	return &control.ToRole{What: &control.ToRole_Welcome{Welcome: w}}
 }
 
-// peer says where a role is reached.
+// peer says where a process is reached.
 func (s *seat) peer() *control.Peer {
-	p := &control.Peer{Role: toRole(s.at), Incarnation: s.incarnation}
+	p := &control.Peer{Roles: toRoles(s.process), Incarnation: s.incarnation}
 	if s.member != nil {
 		p.Address = s.member.address
 	}
 	return p
 }
 
-// sit gives a member the seat of its role, or says why it may not have it.
+// sit gives a member the seat of its process, or says why it may not have it.
 func (h *Host) sit(m *member) *refusal {
-	s := h.seats[m.at]
+	s := m.seat
 	switch {
 	case s.member != nil:
 		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index",
-			m.at, s.member.address)
+			s.process, s.member.address)
 	case h.phase == stopped:
-		return refuse("late", "%v comes too late: the run is over", m.at)
+		return refuse("late", "%v comes too late: the run is over", s.process)
 	}
 	s.member, m.incarnation = m, s.incarnation
-	if h.phase == training { // its role was away
+	if h.phase == training { // it was away
 		h.view++
 		peer := &control.PeerChanged{Peer: s.peer(), View: h.view}
 		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: peer}}
@@ -84,7 +91,7 @@ func (h *Host) ready(s *seat) {
 		return
 	}
 	s.late.Stop()
-	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.at, s.member.address, s.incarnation))
+	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.process, s.member.address, s.incarnation))
 	s.member.send(h.goMessage())
 	if h.phase == stopped {
 		s.member.send(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
@@ -97,7 +104,7 @@ func (h *Host) goMessage() *control.ToRole {
 
 // ended handles the end of a member's stream.
 func (h *Host) ended(m *member) error {
-	if h.seats[m.at].member != m {
+	if m.seat.member != m {
 		return nil // it is known to be gone
 	}
 	if m.hung.Load() {
@@ -105,7 +112,7 @@ func (h *Host) ended(m *member) error {
 	}
 	why := ""
 	if h.watch.Died != nil && h.phase != gathering {
-		why = h.watch.Died(m.at, m.incarnation)
+		why = h.watch.Died(m.seat.process, m.incarnation)
 	}
 	if why == "" {
 		why = "its connection broke"
@@ -116,37 +123,47 @@ func (h *Host) ended(m *member) error {
 // died handles the death of a member. Why follows its name in a sentence. The run
 // goes on if the role may come back.
 func (h *Host) died(m *member, why string) error {
-	s := h.seats[m.at]
+	s := m.seat
 	if s.member != m {
 		return nil
 	}
 	s.member = nil
 	m.expel()
-	why = fmt.Sprintf("%v at %s %s", m.at, m.address, why)
+	why = fmt.Sprintf("%v at %s %s", s.process, m.address, why)
 	switch {
 	case h.phase == gathering:
 		return nil // it may join again
-	case !h.mayReturn(m.at) || h.phase == connecting:
-		return errors.New(why)
+	case !h.mayReturn(s) || h.phase == connecting:
+		return errors.New(why + s.noReturn())
 	}
 	return h.awaitReturn(s, why)
 }
 
-// mayReturn reports whether the run survives the death of a role.
-func (h *Host) mayReturn(at msg.Address) bool {
-	return role.CanRestart(at.Role) && h.plan.DeathsMax > 0
+// mayReturn reports whether the run survives the death of a process.
+func (h *Host) mayReturn(s *seat) bool {
+	_, lasting := s.process.Lasting()
+	return !lasting && h.plan.DeathsMax > 0
+}
+
+// noReturn says why a process of several roles does not come back though some of them could.
+func (s *seat) noReturn() string {
+	at, lasting := s.process.Lasting()
+	if !lasting || !slices.ContainsFunc(s.process, func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
+		return ""
+	}
+	return fmt.Sprintf("; it cannot come back, because %v cannot restart", at)
 }
 
 // drop ends the membership of a member that misbehaves.
 func (h *Host) drop(m *member, reason string) error {
-	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.at, reason)))
+	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.seat.process, reason)))
 	return h.died(m, "was dropped: "+reason)
 }
 
-// awaitReturn has a role that died come back as its next incarnation.
+// awaitReturn has a process that died come back as its next incarnation.
 func (h *Host) awaitReturn(s *seat, why string) error {
 	if h.phase == stopped {
-		return nil // every put is applied: the role is not needed any more
+		return nil // every put is applied: it is not needed any more
 	}
 	s.deaths++
 	if s.deaths > h.plan.DeathsMax {
@@ -170,17 +187,17 @@ func (h *Host) awaitReturn(s *seat, why string) error {
 	if h.watch.Restart == nil {
 		return nil
 	}
-	if err := h.watch.Restart(s.at, s.incarnation); err != nil {
+	if err := h.watch.Restart(s.process, s.incarnation); err != nil {
 		return fmt.Errorf("%s; cannot restart it: %w", why, err)
 	}
 	return nil
 }
 
-// Ended says that the process of a role has ended, and why. It may be called from any
+// Ended says that a process of the plan has ended, and why. It may be called from any
 // goroutine. It matters for processes that end before they join.
-func (h *Host) Ended(at msg.Address, incarnation uint32, why string) {
+func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 	h.post(func() error {
-		s := h.seats[at]
+		s := h.of[p[0]]
 		switch {
 		case s.incarnation != incarnation:
 			return nil // it is known
@@ -189,19 +206,18 @@ func (h *Host) Ended(at msg.Address, incarnation uint32, why string) {
 		case h.phase == gathering:
 			return errors.New(why)
 		}
-		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", at, why))
+		return h.awaitReturn(s, fmt.Sprintf("%v has died: %s", p, why))
 	})
 }
 
-// confirmTimeout is how long the death of a role may take to be noticed here after
-// another role has lost its connection to it.
+// confirmTimeout is how long the death of a process may take to be noticed here after
+// another one has lost its connection to it.
 const confirmTimeout = 300 * time.Millisecond
 
-// lost handles that a member has lost another role, or has dropped it. If that role is
+// lost handles that a member has lost another process, or has dropped it. If that is
 // dead, its own end will tell. If neither is, one of the two that can restart does: with
 // the stream between them, messages were lost that nothing else makes good.
-func (h *Host) lost(by *member, at msg.Address, incarnation uint32, reason string) {
-	s := h.seats[at]
+func (h *Host) lost(by *member, s *seat, incarnation uint32, reason string) {
 	other := s.member
 	if other == nil || s.incarnation != incarnation {
 		return // it is known
@@ -209,11 +225,11 @@ func (h *Host) lost(by *member, at msg.Address, incarnation uint32, reason strin
 	time.AfterFunc(confirmTimeout, func() {
 		h.post(func() error {
 			switch {
-			case s.member != other || h.seats[by.at].member != by || h.phase == stopped:
+			case s.member != other || by.seat.member != by || h.phase == stopped:
 				return nil
-			case h.mayReturn(at):
+			case h.mayReturn(s):
 				return h.drop(other, reason)
-			case h.mayReturn(by.at):
+			case h.mayReturn(by.seat):
 				return h.drop(by, reason)
 			}
 			return errors.New(reason)

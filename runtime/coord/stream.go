@@ -10,13 +10,12 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"tandem/algo/msg"
 	"tandem/runtime/coord/control"
 )
 
-// member is one stream of a role as the host has it.
+// member is one stream of a process as the host has it.
 type member struct {
-	at          msg.Address
+	seat        *seat
 	address     string // where its data listener is reached
 	incarnation uint32 // from its admission on
 
@@ -31,9 +30,9 @@ type member struct {
 	hung    atomic.Bool   // why it was expelled
 }
 
-func newMember(at msg.Address, address string) *member {
+func newMember(s *seat, address string) *member {
 	gone := make(chan struct{})
-	return &member{at: at, address: address, gone: gone, expel: sync.OnceFunc(func() { close(gone) })}
+	return &member{seat: s, address: address, gone: gone, expel: sync.OnceFunc(func() { close(gone) })}
 }
 
 // send sends a message. If the member is gone, the end of its stream says so.
@@ -75,7 +74,7 @@ func join(server any, stream grpc.ServerStream) error {
 	go h.read(m, typed)
 	<-m.gone
 	if m.hung.Load() {
-		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.at, limit)
+		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.seat.process, limit)
 	}
 	return nil
 }
@@ -84,7 +83,7 @@ func join(server any, stream grpc.ServerStream) error {
 func (h *Host) admit(m *member) *refusal {
 	decided := make(chan *refusal, 1)
 	if !h.post(func() error { decided <- h.sit(m); return nil }) {
-		return refuse("late", "%v comes too late: the run is over", m.at)
+		return refuse("late", "%v comes too late: the run is over", m.seat.process)
 	}
 	return <-decided
 }

@@ -36,14 +36,14 @@ func TestRunsDoNotMix(t *testing.T) {
 	joined := make(chan error, 1)
 	s := setting{Training: small(job.Sync), Steps: 5}
 	_, err := s.run(t.Context(), train.Options{}, func(c *Cluster) {
-		c.options.Gathering = func(host string, run [16]byte, missing []msg.Address) {
+		c.options.Gathering = func(host string, run [16]byte, missing []job.Process) {
 			if len(missing) != 4 {
 				return
 			}
 			other := bytes.Repeat([]byte{7}, len(run))
 			go func() {
 				m, err := coord.Join(context.Background(), host, coord.Hello{
-					Role: msg.Address{Role: msg.EmbeddingWorker}, Address: "127.0.0.1:1", Job: []byte("role"), Run: other,
+					Process: job.Process{{Role: msg.EmbeddingWorker}}, Address: "127.0.0.1:1", Job: []byte("role"), Run: other,
 				}, time.Second)
 				if err == nil {
 					_, err = m.Welcome()

@@ -67,23 +67,26 @@ func play(what string, args []string) error {
 		_, err := s.run(context.Background(), train.Options{}, nil)
 		return err
 	}
-	kind, index := mustInt(args[0]), mustInt(args[1])
-	at := msg.Address{Role: msg.Role(kind), Index: int32(index)}
+	host := args[0]
+	var roles job.Process
+	if err := json.Unmarshal([]byte(args[1]), &roles); err != nil {
+		return err
+	}
 	if number, hostile := strings.CutPrefix(what, "treason "); hostile {
-		return betray(mustInt(number), args[2])
+		return betray(mustInt(number), host)
 	}
 	if what == "unreachable" {
-		return unreachable(at, args[2])
+		return unreachable(roles, host)
 	}
 	recorder, err := s.recorder()
 	if err != nil {
 		return err
 	}
-	if s.Panic == at.String() {
+	if s.Panic == roles.String() {
 		recorder = panics{}
 	}
 	return node.Run(context.Background(), node.Config{
-		Role: at, Listen: "127.0.0.1:0", Host: args[2], JoinTimeout: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second, Job: []byte(what), Training: s.Training,
 		Recorder: recorder,
 		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
@@ -128,13 +131,13 @@ func mustInt(text string) int {
 }
 
 // unreachable joins with an address where nobody listens.
-func unreachable(at msg.Address, host string) error {
+func unreachable(roles job.Process, host string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	listener.Close()
-	m, err := coord.Join(context.Background(), host, coord.Hello{Role: at, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
+	m, err := coord.Join(context.Background(), host, coord.Hello{Process: roles, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
 	if err != nil {
 		return err
 	}
@@ -164,7 +167,11 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 }
 
 func command(what string, s Start) []string {
-	return []string{os.Args[0], "play", what, strconv.Itoa(int(s.Role.Role)), strconv.Itoa(int(s.Role.Index)), s.Host}
+	roles, err := json.Marshal(s.Process)
+	if err != nil {
+		panic(err)
+	}
+	return []string{os.Args[0], "play", what, s.Host, string(roles)}
 }
 
 const batchSize = 32

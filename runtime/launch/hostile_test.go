@@ -57,7 +57,7 @@ func betray(n int, host string) error {
 		return err
 	}
 	defer data.Abort()
-	m, err := coord.Join(context.Background(), host, coord.Hello{Role: traitor, Address: data.Address(), Job: []byte("role")}, 5*time.Second)
+	m, err := coord.Join(context.Background(), host, coord.Hello{Process: job.Process{traitor}, Address: data.Address(), Job: []byte("role")}, 5*time.Second)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func betray(n int, host string) error {
 		return m.Leave(err)
 	}
 	near := map[msg.Address]string{}
-	for at, peer := range w.Peers {
-		if at.Role != msg.EmbeddingWorker {
+	for _, peer := range w.Peers {
+		if at := peer.Process[0]; at.Role != msg.EmbeddingWorker {
 			near[at] = peer.Address
 		}
 	}
@@ -113,7 +113,7 @@ func TestTraitorsAreDropped(t *testing.T) {
 	got, err := s.run(t.Context(), train.Options{Observer: &puts}, func(c *Cluster) {
 		c.options.Deaths = len(hostile)
 		c.options.Command = func(s Start) []string {
-			if s.Role != traitor || started == len(hostile) {
+			if s.Process[0] != traitor || started == len(hostile) {
 				return command("role", s)
 			}
 			started++

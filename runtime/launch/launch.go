@@ -1,6 +1,6 @@
 // Package launch has a training run in processes of their own: it hosts the run
-// and, on one machine, starts a process for every role, restarts those that can
-// restart when they die, and stops all at the end.
+// and, on one machine, starts the processes of the job's placement, restarts those
+// that can restart when they die, and stops all at the end.
 package launch
 
 import (
@@ -28,13 +28,13 @@ type Options struct {
 	Training job.Training
 	Job      []byte // fingerprint of the resolved job
 	Data     []byte // fingerprint of its data files
-	// Command returns the program and arguments that play a role. Nil: the processes are
+	// Command returns the program and arguments of a process. Nil: the processes are
 	// started by others.
 	Command func(Start) []string
 	// Environment of the processes, in addition to this one's, as KEY=VALUE.
 	Environment []string
-	// Gathering, if not nil, is called with the roles that have yet to join.
-	Gathering func(host string, run [16]byte, missing []msg.Address)
+	// Gathering, if not nil, is called with the processes that have yet to join.
+	Gathering func(host string, run [16]byte, missing []job.Process)
 	// Stderr, if not nil, takes lines about refusals, deaths and returns, each after Prefix,
 	// and the stacks of processes that panic.
 	Stderr io.Writer
@@ -47,8 +47,8 @@ type Options struct {
 // Limits are what a run bears. A duration of 0 is its default.
 type Limits struct {
 	Hang   time.Duration // how long a process may be silent: coord.DefaultHangLimit
-	Return time.Duration // how long a role that died may take to be ready again: coord.DefaultReturnLimit
-	// Deaths is how often a role that can restart may die; 0: every death ends the run.
+	Return time.Duration // how long a process that died may take to be ready again: coord.DefaultReturnLimit
+	// Deaths is how often a process that can restart may die; 0: every death ends the run.
 	Deaths int
 }
 
@@ -71,11 +71,11 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Start is what the process of a role needs to know.
+// Start is what a process needs to know.
 type Start struct {
-	Role msg.Address
-	Host string   // HOST:PORT of the host
-	Run  [16]byte // id of the run
+	Process job.Process // its roles
+	Host    string      // HOST:PORT of the host
+	Run     [16]byte    // id of the run
 }
 
 // Cluster is a train.Cluster. It is for one run.
@@ -85,7 +85,7 @@ type Cluster struct {
 	address   string // of the host
 	stderr    sync.Mutex
 	mu        sync.Mutex
-	processes map[msg.Address]*process // by role: the last that was started
+	processes map[msg.Address]*process // by first role: the last that was started
 }
 
 // New returns the processes of a run, before their start.
@@ -110,22 +110,22 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Schema: schema, Steps: int(cfg.Steps),
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
-	for _, r := range role.New(cfg) {
-		plan.Roles = append(plan.Roles, r.Address())
+	if plan.Processes, err = c.options.Training.Placement.Processes(cfg); err != nil {
+		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
 	}
 	if c.Host, err = coord.NewHost(listener, plan); err != nil {
 		return cmp.Or(err, listener.Close())
 	}
-	all := coord.Watch{ClusterWatch: watch, Gathering: func(missing []msg.Address) {
+	all := coord.Watch{ClusterWatch: watch, Gathering: func(missing []job.Process) {
 		if c.options.Gathering != nil {
 			c.options.Gathering(c.address, c.Host.Run(), missing)
 		}
 	}}
 	if c.options.Command != nil {
 		all.Died, all.Restart = c.died, c.restart
-		for _, at := range plan.Roles {
-			if err := c.start(at, 0); err != nil {
-				return fmt.Errorf("cannot start %v: %w", at, err)
+		for _, p := range plan.Processes {
+			if err := c.start(p, 0); err != nil {
+				return fmt.Errorf("cannot start %v: %w", p, err)
 			}
 		}
 	}
@@ -145,45 +145,45 @@ func Listen(address string) (net.Listener, error) {
 	return listener, err
 }
 
-// start starts the process of an incarnation of a role.
-func (c *Cluster) start(at msg.Address, incarnation uint32) error {
-	command := c.options.Command(Start{at, c.address, c.Host.Run()})
-	p, err := startProcess(at, incarnation, command, c.options.Environment, reader{
+// start starts an incarnation of a process.
+func (c *Cluster) start(roles job.Process, incarnation uint32) error {
+	command := c.options.Command(Start{roles, c.address, c.Host.Run()})
+	p, err := startProcess(roles, incarnation, command, c.options.Environment, reader{
 		refused:  func(p *process, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
 		panicked: c.panicked,
-		ended:    func(p *process) { c.Host.Ended(p.at, p.incarnation, p.why) },
+		ended:    func(p *process) { c.Host.Ended(p.roles, p.incarnation, p.why) },
 	})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.processes[at] = p
+	c.processes[roles[0]] = p
 	return nil
 }
 
-// running returns the process of a role that was started last.
-func (c *Cluster) running(at msg.Address) *process {
+// running returns the process with some roles that was started last.
+func (c *Cluster) running(roles job.Process) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.processes[at]
+	return c.processes[roles[0]]
 }
 
-// died returns why the process of a role has ended: see coord.Watch.
-func (c *Cluster) died(at msg.Address, incarnation uint32) string {
-	if p := c.running(at); p.incarnation == incarnation {
+// died returns why a process has ended: see coord.Watch.
+func (c *Cluster) died(roles job.Process, incarnation uint32) string {
+	if p := c.running(roles); p.incarnation == incarnation {
 		return p.reason()
 	}
 	return ""
 }
 
-// restart starts a role again, whose process may hang or be about to leave.
-func (c *Cluster) restart(at msg.Address, incarnation uint32) error {
+// restart starts a process again, which may hang or be about to leave.
+func (c *Cluster) restart(roles job.Process, incarnation uint32) error {
 	if c.options.Recorded {
-		c.log(fmt.Sprintf("the recording of %v is cut short, and the run cannot be replayed", at))
+		c.log(fmt.Sprintf("the recording of %s is cut short, and the run cannot be replayed", roles.Names()))
 	}
-	c.running(at).kill()
-	return c.start(at, incarnation)
+	c.running(roles).kill()
+	return c.start(roles, incarnation)
 }
 
 // log writes a line.
@@ -218,11 +218,11 @@ var _ train.Cluster = (*Cluster)(nil)
 
 // Waiting returns a Gathering that writes, once and a line each, what a person
 // who starts the processes by hand needs to know.
-func Waiting(w io.Writer) func(host string, run [16]byte, missing []msg.Address) {
+func Waiting(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
 	before := 0
-	return func(host string, run [16]byte, missing []msg.Address) {
+	return func(host string, run [16]byte, missing []job.Process) {
 		if before == 0 {
-			fmt.Fprintf(w, "waiting for %d roles at %s, run %x\n", len(missing), host, run)
+			fmt.Fprintf(w, "waiting for %d processes at %s, run %x\n", len(missing), host, run)
 		} else if len(missing) < before {
 			fmt.Fprintf(w, "%d more; next: %v\n", len(missing), missing[0])
 		}

@@ -107,7 +107,7 @@ func TestDeathOfATrainer(t *testing.T) {
 	var killed time.Time
 	_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: func(int, int) {
 		for _, p := range c.processes {
-			if p.at == victim && killed.IsZero() {
+			if p.roles[0] == victim && killed.IsZero() {
 				killed = time.Now()
 				if err := p.cmd.Process.Kill(); err != nil {
 					t.Error(err)
@@ -129,8 +129,8 @@ func mustHaveLeft(t *testing.T, c *Cluster, status int, but ...msg.Address) {
 		t.Errorf("%d processes, want 9", len(c.processes))
 	}
 	for _, p := range c.processes {
-		if got := p.cmd.ProcessState.ExitCode(); got != status && (len(but) == 0 || p.at != but[0]) {
-			t.Errorf("%v has left with status %d, want %d", p.at, got, status)
+		if got := p.cmd.ProcessState.ExitCode(); got != status && (len(but) == 0 || p.roles[0] != but[0]) {
+			t.Errorf("%v has left with status %d, want %d", p.roles, got, status)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 	only := func(role msg.Role, what string) func(*Cluster) {
 		return func(c *Cluster) {
 			c.options.Command = func(s Start) []string {
-				if s.Role == (msg.Address{Role: role, Index: 1}) {
+				if s.Process[0] == (msg.Address{Role: role, Index: 1}) {
 					return command(what, s)
 				}
 				return command("role", s)
@@ -238,7 +238,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 			}
 			for _, p := range c.processes {
 				if !p.cmd.ProcessState.Exited() {
-					t.Errorf("%v was killed: %v", p.at, p.cmd.ProcessState)
+					t.Errorf("%v was killed: %v", p.roles, p.cmd.ProcessState)
 				}
 			}
 		})

@@ -27,7 +27,7 @@ func TestPauseAndHang(t *testing.T) {
 			var c *Cluster
 			once := func(int, int) {
 				select {
-				case paused <- c.running(victim):
+				case paused <- c.running(job.Process{victim}):
 				default:
 				}
 			}
@@ -79,7 +79,7 @@ func TestHangingRoleComesBack(t *testing.T) {
 	got, err := s.run(t.Context(), train.Options{Progress: func(int, int) {
 		if !stopped {
 			stopped = true
-			if err := c.running(worker).cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			if err := c.running(job.Process{worker}).cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Error(err)
 			}
 		}

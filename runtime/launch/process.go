@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"tandem/algo/msg"
+	"tandem/algo/job"
 )
 
-// process is the process of one incarnation of a role.
+// process is one incarnation of a process of the run.
 type process struct {
-	at          msg.Address
+	roles       job.Process
 	incarnation uint32
 	cmd         *exec.Cmd
 	words       words
@@ -31,10 +31,10 @@ type reader struct {
 	ended func(*process)
 }
 
-// startProcess starts the process of a role.
-func startProcess(at msg.Address, incarnation uint32, command, environment []string, to reader) (*process, error) {
+// startProcess starts a process with some roles.
+func startProcess(roles job.Process, incarnation uint32, command, environment []string, to reader) (*process, error) {
 	p := &process{
-		at: at, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
+		roles: roles, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
 		ended: make(chan struct{}), ending: make(chan struct{}),
 	}
 	p.words.refused = func(line string) { to.refused(p, line) }
@@ -56,7 +56,7 @@ func startProcess(at msg.Address, incarnation uint32, command, environment []str
 	return p, nil
 }
 
-// reportTimeout is how long the host may take to receive from a role why it left, after
+// reportTimeout is how long the host may take to receive from a process why it left, after
 // its process has ended, and how long it may take to learn that the process has.
 const reportTimeout = 500 * time.Millisecond
 
@@ -111,7 +111,7 @@ func (p *process) kill() {
 // String names the process in lines for people.
 func (p *process) String() string {
 	if p.incarnation == 0 {
-		return p.at.String()
+		return p.roles.String()
 	}
-	return fmt.Sprintf("%v, incarnation %d", p.at, p.incarnation)
+	return fmt.Sprintf("%v, incarnation %d", p.roles, p.incarnation)
 }

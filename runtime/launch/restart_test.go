@@ -43,7 +43,7 @@ func newKiller(t *testing.T, seed uint64, steps int, victims ...msg.Address) *ki
 // progress is called for every step, or with the last of several.
 func (k *killer) progress(done, _ int) {
 	for k.killed < len(k.victims) && done >= k.at[k.killed] {
-		p := k.cluster.running(k.victims[k.killed])
+		p := k.cluster.running(job.Process{k.victims[k.killed]})
 		k.killed++
 		if err := p.cmd.Process.Kill(); err != nil {
 			k.t.Error(err)
@@ -194,7 +194,7 @@ func TestRoleThatCannotBeginAgain(t *testing.T) {
 	_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: k.progress}, func(c *Cluster) {
 		k.cluster = c
 		c.options.Command = func(s Start) []string {
-			if s.Role == victim {
+			if s.Process[0] == victim {
 				if started++; started > 1 {
 					return []string{os.Args[0], "play", "no such thing"}
 				}
@@ -219,8 +219,8 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var started sync.WaitGroup
-	start := func(at msg.Address, host string) *exec.Cmd {
-		arguments := command("role", Start{Role: at, Host: host})
+	start := func(at job.Process, host string) *exec.Cmd {
+		arguments := command("role", Start{Process: at, Host: host})
 		p := exec.Command(arguments[0], arguments[1:]...)
 		p.Env = append(os.Environ(), settingName+"="+string(text))
 		if err := p.Start(); err != nil {
@@ -238,15 +238,15 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 			if err := processes[victim].Process.Kill(); err != nil {
 				t.Error(err)
 			}
-			start(victim, c.address)
+			start(job.Process{victim}, c.address)
 		}
 	}}, func(made *Cluster) {
 		c = made
 		c.options.Command = nil
-		c.options.Gathering = func(host string, _ [16]byte, missing []msg.Address) {
+		c.options.Gathering = func(host string, _ [16]byte, missing []job.Process) {
 			for _, at := range missing {
-				if processes[at] == nil {
-					processes[at] = start(at, host)
+				if processes[at[0]] == nil {
+					processes[at[0]] = start(at, host)
 				}
 			}
 		}

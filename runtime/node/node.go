@@ -1,5 +1,5 @@
-// Package node is one role of a run in a process of its own: it joins the run,
-// reaches the other roles, trains, shows what it holds, and leaves.
+// Package node is one process of a run, with one role or several: it joins the run,
+// reaches the other processes, trains, shows what it holds, and leaves.
 package node
 
 import (
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"tandem/algo/batch"
@@ -25,18 +26,18 @@ import (
 	"tandem/runtime/transport"
 )
 
-// Config is one role of a run.
+// Config is one process of a run.
 type Config struct {
-	Role        msg.Address
-	Listen      string        // HOST:PORT for the data of other roles; port 0 is any free one
+	Process     job.Process   // its roles, in any order
+	Listen      string        // HOST:PORT for the data of other processes; port 0 is any free one
 	Host        string        // HOST:PORT of the run's host
 	JoinTimeout time.Duration // how long to wait for the host to be there
 	Run         []byte        // id of the run; nil: whichever run the host serves
 	Job         []byte        // fingerprint of the resolved job
-	Data        []byte        // fingerprint of the data files; nil unless the role is the data loader
+	Data        []byte        // fingerprint of the data files; nil unless the data loader is here
 	Training    job.Training
 	Machine     work.Machine
-	Recorder    live.Recorder // if not nil, keeps all that happens to the role
+	Recorder    live.Recorder // if not nil, keeps all that happens to the roles
 	// Log, if not nil, takes lines about what was refused.
 	Log func(line string)
 	// Open returns the rows for training. Only the data loader opens them.
@@ -50,24 +51,25 @@ const processRetry = unit.Second
 // stopMax is how long the work in hand may hold up the end of a failed run.
 const stopMax = time.Second
 
-// Run plays the role until the run is over. The error says why it failed, here or
+// Run plays the roles until the run is over. The error says why it failed, here or
 // elsewhere. It returns within 5 seconds of the end of ctx or of the host.
 func Run(ctx context.Context, c Config) error {
+	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
-		Roles: []msg.Address{c.Role}, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
+		Roles: c.Process, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
 		Admit: n.admit, Limit: n.limit, Inbox: inboxOf(&c.Training),
-		Restartable: func(at msg.Address) bool { return role.CanRestart(at.Role) },
+		Restartable: n.peers.mayReturn,
 	})
 	if err != nil {
-		return fmt.Errorf("%v: %w", c.Role, err)
+		return fmt.Errorf("%v: %w", c.Process, err)
 	}
 	n.data = data
 	n.member, err = coord.Join(ctx, c.Host,
-		coord.Hello{Role: c.Role, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.JoinTimeout)
+		coord.Hello{Process: c.Process, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.JoinTimeout)
 	if err != nil {
 		data.Abort()
-		return fmt.Errorf("%v: %w", c.Role, err)
+		return fmt.Errorf("%v: %w", c.Process, err)
 	}
 	played := make(chan error, 1)
 	go func() { played <- n.play() }()
@@ -76,7 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	case <-n.member.Context().Done():
 		err = context.Cause(n.member.Context())
 		if ctx.Err() != nil {
-			err = fmt.Errorf("%v was interrupted", c.Role)
+			err = fmt.Errorf("%v was interrupted", c.Process)
 		}
 		select {
 		case <-played:
@@ -90,7 +92,7 @@ func Run(ctx context.Context, c Config) error {
 	return data.Close()
 }
 
-// node is a role at work.
+// node is a process at work.
 type node struct {
 	Config
 	data   *transport.Node
@@ -100,7 +102,7 @@ type node struct {
 	cfg       *role.Config
 	performer *work.Executor
 	part      *live.Part
-	sums      *allreduce.Ordered // NN worker
+	sums      *allreduce.Ordered // nil unless some ranks are here, and others are not
 	endSums   context.CancelCauseFunc
 
 	peers    peers
@@ -109,7 +111,7 @@ type node struct {
 	steps    int
 }
 
-// play is the role from its welcome to its end.
+// play is the process from its welcome to its end.
 func (n *node) play() error {
 	if err := n.prepare(); err != nil {
 		return n.named(err)
@@ -125,7 +127,10 @@ func (n *node) play() error {
 		return err
 	}
 	report := train.Report{
-		Digest: n.performer.Model().Digest(n.Role), Missed: n.performer.Model().Missed(), Faults: n.part.Injected(),
+		Digests: map[msg.Address]uint64{}, Missed: n.performer.Model().Missed(), Faults: n.part.Injected(),
+	}
+	for _, at := range n.Process {
+		report.Digests[at] = n.performer.Model().Digest(at)
 	}
 	for _, t := range n.performer.Model().Tables() {
 		report.Rows += t.Len()
@@ -133,15 +138,15 @@ func (n *node) play() error {
 	return n.member.Report(report, atRest{n})
 }
 
-// named puts the name of the role before an error that was made here.
+// named puts the name of the process before an error that was made here.
 func (n *node) named(err error) error {
 	if n.member.Context().Err() != nil {
 		return context.Cause(n.member.Context())
 	}
-	return fmt.Errorf("%v: %w", n.Role, err)
+	return fmt.Errorf("%v: %w", n.Process, err)
 }
 
-// prepare makes the state machine and its numbers, and reaches the other roles.
+// prepare makes the state machines and their numbers, and reaches the other processes.
 func (n *node) prepare() error {
 	welcome, err := n.member.Welcome()
 	if err != nil {
@@ -159,8 +164,7 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	here := func(a msg.Address) bool { return a == n.Role }
-	if n.performer, err = work.NewPart(n.Training, source, n.Machine, here); err != nil {
+	if n.performer, err = work.NewPart(n.Training, source, n.Machine, n.Process.Has); err != nil {
 		return err
 	}
 	if n.cfg, err = n.Training.RoleConfig(n.performer.Model().Layout(), welcome.Steps); err != nil {
@@ -174,23 +178,31 @@ func (n *node) prepare() error {
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
 	}
-	if n.part, err = live.NewPart(n.cfg, n.performer, options, here, n); err != nil {
+	if n.part, err = live.NewPart(n.cfg, n.performer, options, n.Process.Has, n); err != nil {
 		return err
 	}
-	if n.Role.Role == msg.NNWorker {
-		if err := n.join(welcome.View); err != nil {
-			return err
-		}
+	if err := n.join(welcome.View); err != nil {
+		return err
 	}
 	close(n.built)
 	return n.reach(welcome)
 }
 
-// join makes the end of this rank of what all ranks compute together, in the view of their welcome.
+// join makes the end of the ranks here of what all ranks compute together, in the view of their welcome, if
+// ranks are in several processes.
 func (n *node) join(view uint32) (err error) {
+	var here []int
+	for i := range n.cfg.Ranks {
+		if n.Process.Has(msg.Address{Role: msg.NNWorker, Index: i}) {
+			here = append(here, int(i))
+		}
+	}
+	if len(here) == 0 || len(here) == int(n.cfg.Ranks) {
+		return nil
+	}
 	layout := n.performer.Model().Layout()
 	c := allreduce.Config{
-		Self: int(n.Role.Index), View: view,
+		View:   view,
 		Send:   func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) },
 		Values: max(layout.Params, layout.Running), Stats: n.Training.GroupsPerRank() * layout.Stats,
 	}
@@ -199,14 +211,14 @@ func (n *node) join(view uint32) (err error) {
 	}
 	var ctx context.Context
 	ctx, n.endSums = context.WithCancelCause(n.member.Context())
-	n.sums, err = allreduce.NewOrdered(ctx, c)
+	n.sums, err = allreduce.NewOrdered(ctx, c, here)
 	return err
 }
 
-// source returns the rows for training, or what other roles than the data loader
+// source returns the rows for training, or what processes without the data loader
 // know of them.
 func (n *node) source(w *coord.Welcome) (batch.Source, error) {
-	if n.Role.Role != msg.DataLoader {
+	if !n.Process.Has(msg.Address{Role: msg.DataLoader}) {
 		return described{w.Schema, w.Steps}, nil
 	}
 	source, err := n.Open()

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"tandem/algo/job"
 	"tandem/algo/msg"
-	"tandem/algo/role"
 	"tandem/runtime/coord"
 )
 
@@ -21,36 +21,50 @@ var neighbours = map[msg.Role][]msg.Role{
 	msg.Coordinator:     {msg.NNWorker},
 }
 
-func (n *node) isNear(at msg.Address) bool {
-	return at != n.Role && slices.Contains(neighbours[n.Role.Role], at.Role)
+// isNear reports whether some role here talks to some role of another process.
+func (n *node) isNear(p job.Process) bool {
+	return !n.Process.Has(p[0]) && slices.ContainsFunc(n.Process, func(own msg.Address) bool {
+		return slices.ContainsFunc(p, func(at msg.Address) bool { return slices.Contains(neighbours[own.Role], at.Role) })
+	})
 }
 
 // peers is what a process knows of the roles elsewhere.
 type peers struct {
-	mu           sync.Mutex
-	incarnations map[msg.Address]uint32
+	mu    sync.Mutex
+	known map[msg.Address]coord.Peer
 }
 
-func (p *peers) set(at msg.Address, incarnation uint32) {
+func (p *peers) set(peer coord.Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.incarnations == nil {
-		p.incarnations = map[msg.Address]uint32{}
+	if p.known == nil {
+		p.known = map[msg.Address]coord.Peer{}
 	}
-	p.incarnations[at] = incarnation
+	for _, at := range peer.Process {
+		p.known[at] = peer
+	}
 }
 
 func (p *peers) incarnation(at msg.Address) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.incarnations[at]
+	return p.known[at].Incarnation
+}
+
+// mayReturn reports whether the process of a role may come back after its death.
+func (p *peers) mayReturn(at msg.Address) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	peer, known := p.known[at]
+	_, lasting := peer.Process.Lasting()
+	return known && !lasting
 }
 
 // named returns the role with a name.
 func (p *peers) named(name string) (at msg.Address, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for at := range p.incarnations {
+	for at := range p.known {
 		if at.String() == name {
 			return at, true
 		}
@@ -58,18 +72,21 @@ func (p *peers) named(name string) (at msg.Address, known bool) {
 	return at, false
 }
 
-// reach connects to the roles that this one talks to. Those that can restart may be
+// reach connects to the processes that this one talks to. Those that can restart may be
 // away, or leave meanwhile, if the run has begun; the host says when they are back.
 func (n *node) reach(w *coord.Welcome) error {
-	near, away := map[msg.Address]string{}, map[msg.Address]coord.Peer{}
-	for at, peer := range w.Peers {
-		n.peers.set(at, peer.Incarnation)
+	near := map[msg.Address]string{}
+	var away []coord.Peer
+	for _, peer := range w.Peers {
+		n.peers.set(peer)
 		switch {
-		case !n.isNear(at):
-		case w.View > 0 && role.CanRestart(at.Role):
-			away[at] = peer
+		case !n.isNear(peer.Process):
+		case w.View > 0 && n.peers.mayReturn(peer.Process[0]):
+			away = append(away, peer)
 		default:
-			near[at] = peer.Address
+			for _, at := range peer.Process {
+				near[at] = peer.Address
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
@@ -77,13 +94,13 @@ func (n *node) reach(w *coord.Welcome) error {
 	if err := n.data.Connect(ctx, near); err != nil {
 		return err
 	}
-	for at, peer := range away {
-		n.replace(coord.Change{Role: at, Peer: peer, View: w.View})
+	for _, peer := range away {
+		n.replace(coord.Change{Peer: peer, View: w.View})
 	}
 	return nil
 }
 
-// follow reaches roles that come back until the run ends.
+// follow reaches processes that come back until the run ends.
 func (n *node) follow() {
 	for {
 		select {
@@ -95,25 +112,25 @@ func (n *node) follow() {
 	}
 }
 
-// replace reaches a role that has come back.
+// replace reaches a process that has come back.
 func (n *node) replace(c coord.Change) {
-	n.peers.set(c.Role, c.Incarnation)
-	if !n.isNear(c.Role) {
+	n.peers.set(c.Peer)
+	if !n.isNear(c.Process) {
 		return
 	}
-	err := n.data.Fence(c.Role, c.Incarnation, c.View)
+	err := n.data.Fence(c.Process, c.Incarnation, c.View)
 	if err == nil && c.Address != "" {
 		ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
-		err = n.data.Replace(ctx, c.Role, c.Address, c.Incarnation, c.View)
+		err = n.data.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View)
 		cancel()
 	}
 	if err != nil {
-		n.lost(c.Role, c.Incarnation, err)
+		n.lost(c.Process[0], c.Incarnation, err)
 	}
 }
 
-// lost reports a role that this one has lost. The host decides what becomes of both, and a
+// lost reports that this process has lost that of a role. The host decides what becomes of both, and a
 // host that does not receive it is gone, which is noticed elsewhere.
 func (n *node) lost(at msg.Address, incarnation uint32, err error) {
-	_ = n.member.Lost(at, incarnation, fmt.Errorf("%v: %w", n.Role, err))
+	_ = n.member.Lost(at, incarnation, fmt.Errorf("%v: %w", n.Process, err))
 }

@@ -92,9 +92,7 @@ func (n *node) Lost(peer string, err error) {
 
 // Dropped implements transport.Handler.
 func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
-	for _, at := range roles {
-		n.lost(at, n.peers.incarnation(at), reason)
-	}
+	n.lost(roles[0], n.peers.incarnation(roles[0]), reason)
 }
 
 // Send implements live.Elsewhere. A process that is gone is reported as lost, and the host
@@ -123,6 +121,10 @@ func inboxOf(t *job.Training) transport.Credit {
 
 // Reduce implements live.Elsewhere.
 func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
+	if n.sums == nil { // all ranks are here
+		n.performer.Reduce(step, bucket)
+		return nil
+	}
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
 	err := n.performer.ReduceAcross(step, bucket, n.sums)
 	if err != nil && n.refused(err) == nil {
@@ -132,7 +134,7 @@ func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	return err
 }
 
-// Finished implements live.Elsewhere. A role without ranks waits here all the time,
+// Finished implements live.Elsewhere. A process without ranks waits here all the time,
 // so this is where its own failure must end the wait.
 func (n *node) Finished(ctx context.Context) error {
 	finished := make(chan error, 1)
@@ -152,7 +154,7 @@ const progressEvery = 100 * time.Millisecond
 // nn-worker 0 reports its progress on the way.
 func (n *node) Observe(e event.Record) {
 	n.journal.add(e)
-	if e.Kind != event.DenseApplied || n.Role != (msg.Address{Role: msg.NNWorker}) {
+	if e.Kind != event.DenseApplied || e.Role != (msg.Address{Role: msg.NNWorker}) {
 		return
 	}
 	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressEvery {
@@ -162,28 +164,28 @@ func (n *node) Observe(e event.Record) {
 	}
 }
 
-// atWork is the numbers of a role in training.
+// atWork is the numbers of a process in training.
 type atWork struct{ n *node }
 
 // Rows implements coord.Numbers.
-func (a atWork) Rows(signs []uint64) ([]float32, error) {
+func (a atWork) Rows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
-	return values, a.n.part.PeekRows(int(a.n.Role.Index), signs, values)
+	return values, a.n.part.PeekRows(server, signs, values)
 }
 
 // Network implements coord.Numbers.
-func (a atWork) Network() (work.DenseValues, error) { return a.n.part.PeekDensePart(a.n.Role) }
+func (a atWork) Network(at msg.Address) (work.DenseValues, error) { return a.n.part.PeekDensePart(at) }
 
-// atRest is the numbers of a role after training.
+// atRest is the numbers of a process after training.
 type atRest struct{ n *node }
 
 // Rows implements coord.Numbers.
-func (a atRest) Rows(signs []uint64) ([]float32, error) {
+func (a atRest) Rows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
-	return values, a.n.performer.Model().PeekRows(int(a.n.Role.Index), signs, values)
+	return values, a.n.performer.Model().PeekRows(server, signs, values)
 }
 
 // Network implements coord.Numbers.
-func (a atRest) Network() (work.DenseValues, error) {
-	return a.n.performer.Model().Weights(a.n.Role).Snapshot(), nil
+func (a atRest) Network(at msg.Address) (work.DenseValues, error) {
+	return a.n.performer.Model().Weights(at).Snapshot(), nil
 }

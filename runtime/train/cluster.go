@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"tandem/algo/batch"
@@ -29,8 +30,8 @@ type Cluster interface {
 	// PeekDensePart copies what a holder has of the dense network, likewise: see
 	// work.ModelState.DenseHolders.
 	PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error)
-	// Report returns what a role has reported.
-	Report(at msg.Address) Report
+	// Reports returns what the processes have reported, a report each.
+	Reports() []Report
 	// Wall returns the time that training took.
 	Wall() time.Duration
 	// Close ends the processes, and waits for them. If the run has failed, they are
@@ -46,12 +47,12 @@ type ClusterWatch struct {
 	BeforeStep func(step int) error // nn-worker 0 waits with a step; if the training asks for evaluation
 }
 
-// Report is what one role has at the end of a run.
+// Report is what the roles of one process have at the end of a run.
 type Report struct {
-	Digest uint64           // of the parameters that it holds: see work.ModelState.Digest
-	Rows   int              // embedding PS
-	Missed metric.Histogram // embedding PS: as Result.MissedUpdates
-	Faults fault.Counts     // injected into its messages, and its crashes
+	Digests map[msg.Address]uint64 // by role, of the parameters that it holds: see work.ModelState.Digest
+	Rows    int                    // of its embedding PSs
+	Missed  metric.Histogram       // of its embedding PSs, as Result.MissedUpdates
+	Faults  fault.Counts           // injected into its roles' messages, and their crashes
 }
 
 // runCluster trains as runRoles does, but in other processes.
@@ -86,40 +87,41 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	if err := result.measured(cfg, meter); err != nil {
 		return nil, err
 	}
-	roster := cfg.Roster()
-	for i := range roster.Len() {
-		result.Faults = result.Faults.Add(o.Cluster.Report(roster.Address(i)).Faults)
-	}
-	result.Wall, result.Processes = o.Cluster.Wall(), roster.Len()
-	return &trained{evaluation, state}, result.gather(o.Cluster, none)
+	result.Wall = o.Cluster.Wall()
+	return &trained{evaluation, state}, result.gather(o.Cluster.Reports(), none)
 }
 
-// gather notes what the roles have reported.
-func (r *Result) gather(c Cluster, model *work.ModelState) error {
-	for i := range r.Training.ParameterServers {
-		report := c.Report(msg.Address{Role: msg.ParameterServer, Index: int32(i)})
-		r.RowsDigest += report.Digest
+// gather notes what the processes have reported.
+func (r *Result) gather(reports []Report, model *work.ModelState) error {
+	r.Processes = len(reports)
+	all := map[msg.Address]uint64{}
+	for _, report := range reports {
+		maps.Copy(all, report.Digests)
 		r.Rows += report.Rows
 		r.MissedUpdates.Merge(&report.Missed)
+		r.Faults = r.Faults.Add(report.Faults)
+	}
+	for i := range r.Training.ParameterServers {
+		r.RowsDigest += all[msg.Address{Role: msg.ParameterServer, Index: int32(i)}]
 	}
 	holders := model.DenseHolders()
 	var digests []uint64
 	for _, at := range holders {
-		digests = append(digests, c.Report(at).Digest)
+		digests = append(digests, all[at])
 	}
 	r.DenseDigest = work.FoldDigests(digests)
 	if rank0 := (msg.Address{Role: msg.NNWorker}); len(holders) == 1 && holders[0] == rank0 {
-		return checkReplicas(c, r.Training.Ranks)
+		return checkReplicas(all, r.Training.Ranks)
 	}
 	return nil
 }
 
 // checkReplicas checks that ranks that trained in lock step have ended alike.
-func checkReplicas(c Cluster, ranks int) error {
+func checkReplicas(digests map[msg.Address]uint64, ranks int) error {
 	first := msg.Address{Role: msg.NNWorker}
 	for i := range ranks {
 		at := msg.Address{Role: msg.NNWorker, Index: int32(i)}
-		if c.Report(at).Digest != c.Report(first).Digest {
+		if digests[at] != digests[first] {
 			return fmt.Errorf("the dense networks of %v and %v differ after training in lock step: a fault of Tandem or of a machine", first, at)
 		}
 	}

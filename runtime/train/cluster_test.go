@@ -29,7 +29,7 @@ func (recordedCluster) PeekDensePart(context.Context, msg.Address) (work.DenseVa
 	return work.DenseValues{}, nil
 }
 
-func (recordedCluster) Report(msg.Address) Report { return Report{} }
+func (recordedCluster) Reports() []Report { return nil }
 
 func (recordedCluster) Wall() time.Duration { return time.Second }
 

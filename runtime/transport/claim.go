@@ -88,40 +88,36 @@ func (n *Node) forget(c *claim) {
 	delete(n.claims, c)
 }
 
-// Fence sets, on the word of the host, the incarnation of a role elsewhere, which has joined in a view. The
-// streams from and to an earlier incarnation are closed; what comes from it is discarded, and what is sent to the
-// role is, too, until Replace or Connect reaches the new one. Roles that no Fence has named have incarnation 0.
+// Fence sets, on the word of the host, the incarnation of a process elsewhere, which has joined in a view with
+// these roles. The streams from and to an earlier incarnation are closed; what comes from it is discarded, and what
+// is sent to the roles is, too, until Replace or Connect reaches the new one. Roles that no Fence has named have
+// incarnation 0.
 //
 // It returns an error if a later incarnation or view has been set.
-func (n *Node) Fence(role msg.Address, incarnation, view uint32) error {
+func (n *Node) Fence(roles []msg.Address, incarnation, view uint32) error {
 	n.mu.Lock()
-	s := n.standing(role)
-	if incarnation < s.fence.Incarnation || view < s.fence.View {
-		n.mu.Unlock()
-		return fmt.Errorf("transport: incarnation %d of %v in view %d, after incarnation %d in view %d",
-			incarnation, role, view, s.fence.Incarnation, s.fence.View)
+	for _, r := range roles {
+		if was := n.standing(r).fence; incarnation < was.Incarnation || view < was.View {
+			n.mu.Unlock()
+			return fmt.Errorf("transport: incarnation %d of %v in view %d, after incarnation %d in view %d",
+				incarnation, r, view, was.Incarnation, was.View)
+		}
 	}
 	n.identity.View = max(n.identity.View, view)
 	var old []interface{ hangUp() }
-	replaced := incarnation > s.fence.Incarnation
-	if replaced {
-		if c := s.claim; c != nil {
-			c.stale.Store(true)
-			old = append(old, c)
-			delete(n.gone, c.name())
+	var replaced []msg.Address
+	for _, r := range roles {
+		s := n.standing(r)
+		if incarnation > s.fence.Incarnation {
+			old = append(old, n.retire(r)...)
+			replaced = append(replaced, r)
 		}
-		if l := n.links[role]; l != nil {
-			l.replaced.Store(true)
-			old = append(old, l)
-			delete(n.gone, l.name)
-		}
-		s.claim = nil
+		s.fence = wire.Fence{Incarnation: incarnation, View: view}
 	}
-	s.fence = wire.Fence{Incarnation: incarnation, View: view}
 	n.announce()
 	n.mu.Unlock()
-	if replaced {
-		n.inbox.reset(role)
+	for _, r := range replaced {
+		n.inbox.reset(r)
 	}
 	for _, stream := range old {
 		stream.hangUp()
@@ -129,15 +125,32 @@ func (n *Node) Fence(role msg.Address, incarnation, view uint32) error {
 	return nil
 }
 
-// Replace is Fence, and then opens a stream to the new incarnation of the role, at host:port. Messages that are
-// sent to the role before Replace has returned may be discarded.
+// retire takes a role's streams, which it returns, out of use: its process has been replaced. The caller holds n.mu.
+func (n *Node) retire(role msg.Address) (old []interface{ hangUp() }) {
+	s := n.standing(role)
+	if c := s.claim; c != nil {
+		c.stale.Store(true)
+		old = append(old, c)
+		delete(n.gone, c.name())
+	}
+	if l := n.links[role]; l != nil {
+		l.replaced.Store(true)
+		old = append(old, l)
+		delete(n.gone, l.name)
+	}
+	s.claim = nil
+	return old
+}
+
+// Replace is Fence, and then opens a stream to the new incarnation of the process, at host:port. Messages that are
+// sent to its roles before Replace has returned may be discarded.
 //
 // It returns an error if Fence does, or if the new incarnation is not reached before ctx ends.
-func (n *Node) Replace(ctx context.Context, role msg.Address, address string, incarnation, view uint32) error {
-	if err := n.Fence(role, incarnation, view); err != nil {
+func (n *Node) Replace(ctx context.Context, roles []msg.Address, address string, incarnation, view uint32) error {
+	if err := n.Fence(roles, incarnation, view); err != nil {
 		return err
 	}
-	l, err := n.dial(ctx, address, []msg.Address{role})
+	l, err := n.dial(ctx, address, roles)
 	if err != nil {
 		return err
 	}

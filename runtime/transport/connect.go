@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +79,7 @@ func (n *Node) processes(peers map[msg.Address]string) map[string][]msg.Address 
 		}
 	}
 	for _, roles := range processes {
-		slices.SortFunc(roles, func(a, b msg.Address) int {
-			return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Index, b.Index))
-		})
+		slices.SortFunc(roles, msg.Address.Compare)
 	}
 	return processes
 }

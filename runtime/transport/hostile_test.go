@@ -112,7 +112,7 @@ func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
 // hostile makes a process that is let in as incarnation 2, and returns how to send bytes to worker 0 from it.
 func hostile(t *testing.T, i int, to *Node) (n *Node, send func(frame []byte)) {
 	n = listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: newMailbox()}, 2)
-	if err := to.Fence(worker(i), 2, 2); err != nil {
+	if err := to.Fence([]msg.Address{worker(i)}, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Connect(t.Context(), map[msg.Address]string{worker(0): to.Address()}); err != nil {

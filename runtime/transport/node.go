@@ -14,9 +14,9 @@
 //	err = n.Send(message, payload)        // the handler of message.To's process receives both
 //	err = n.Close()                       // at a good end; n.Abort() at a bad one
 //
-// and when the host says that a role has come back as another process:
+// and when the host says that a process has come back, with the same roles:
 //
-//	err = n.Replace(ctx, role, address, incarnation, view) // or n.Fence, if this process never sends to the role
+//	err = n.Replace(ctx, roles, address, incarnation, view) // or n.Fence, if this process never sends to them
 //
 // A process that joins after others have been replaced calls Fence for each of those, before Connect.
 //

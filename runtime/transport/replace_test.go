@@ -133,7 +133,7 @@ func TestReplace(t *testing.T) {
 	for !hasIntroduced(n) {
 		time.Sleep(time.Millisecond)
 	}
-	if err := n.Replace(t.Context(), worker(1), fresh.Address(), 1, 1); err != nil {
+	if err := n.Replace(t.Context(), []msg.Address{worker(1)}, fresh.Address(), 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-connected; err != nil {
@@ -150,7 +150,7 @@ func TestReplace(t *testing.T) {
 	if m := in.next(t).m; m.Step != 3 {
 		t.Error(m)
 	}
-	if err := n.Fence(worker(1), 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 1 in view 1, after incarnation 1") {
+	if err := n.Fence([]msg.Address{worker(1)}, 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 1 in view 1, after incarnation 1") {
 		t.Error(err)
 	}
 	fresh.Abort() // a role that dies twice is lost twice
@@ -165,7 +165,7 @@ func TestFenceCutsTheOldOff(t *testing.T) {
 	n := listenAs(t, restartable(0, in), 0)
 	old := listen(t, 1, alive)
 	connect(t, []*Node{n, old})
-	if err := n.Fence(worker(1), 1, 1); err != nil {
+	if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	alive.loss(t, 5*time.Second)
@@ -228,14 +228,14 @@ func TestFenceOfTheSameIncarnationKeepsTheCount(t *testing.T) {
 	n := listenAs(t, o, 0)
 	defer n.Abort()
 	for step := range 2 {
-		if err := n.Fence(worker(1), 1, 1); err != nil {
+		if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := n.inbox.put(rows(1, 0, step), 80); !kept || err != nil {
 			t.Fatal(kept, err)
 		}
 	}
-	if err := n.Fence(worker(1), 1, 1); err != nil {
+	if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.inbox.put(rows(1, 0, 2), 80); err == nil {
@@ -248,16 +248,16 @@ func TestReplaceRefuses(t *testing.T) {
 	mustLeaveNothing(t)
 	n := listenAs(t, restartable(0, newMailbox()), 0)
 	other := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, 1)
-	err := n.Replace(within(t, 5*time.Second), worker(1), other.Address(), 2, 2)
+	err := n.Replace(within(t, 5*time.Second), []msg.Address{worker(1)}, other.Address(), 2, 2)
 	if err == nil || !strings.Contains(err.Error(), "stale: incarnation: 1, has been replaced by 2") {
 		t.Error(err)
 	}
 	away := unused(t)
-	if err := n.Replace(within(t, 200*time.Millisecond), worker(1), away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach nn-worker 1") {
+	if err := n.Replace(within(t, 200*time.Millisecond), []msg.Address{worker(1)}, away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach nn-worker 1") {
 		t.Error(err)
 	}
 	replaced := make(chan error, 1)
-	go func() { replaced <- n.Replace(t.Context(), worker(1), away, 4, 4) }()
+	go func() { replaced <- n.Replace(t.Context(), []msg.Address{worker(1)}, away, 4, 4) }()
 	closeAll(t, []*Node{n})
 	if err := <-replaced; err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Error(err)
@@ -279,7 +279,7 @@ func TestConnectToAnIncarnation(t *testing.T) {
 
 	third = listenAs(t, restartable(1, newMailbox()), 3)
 	n = listen(t, 0, newMailbox())
-	if err := n.Fence(worker(1), 3, 3); err != nil {
+	if err := n.Fence([]msg.Address{worker(1)}, 3, 3); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(1): third.Address()}); err != nil {

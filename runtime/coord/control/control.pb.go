@@ -5,7 +5,7 @@
 // source: control.proto
 
 // What the processes of one run say to each other beside the data: one stream
-// from every role to the host, as long as the role lives. The role's Hello travels
+// from every process to the host, as long as the process lives. Its Hello travels
 // in the headers of the stream, so that nothing else is read from a stranger.
 
 package control
@@ -239,11 +239,11 @@ type isFromRole_What interface {
 }
 
 type FromRole_Heartbeat struct {
-	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the role lives
+	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the process lives
 }
 
 type FromRole_Ready struct {
-	Ready *Ready `protobuf:"bytes,2,opt,name=ready,proto3,oneof"` // every other role can be reached
+	Ready *Ready `protobuf:"bytes,2,opt,name=ready,proto3,oneof"` // every other process can be reached
 }
 
 type FromRole_Progress struct {
@@ -255,7 +255,7 @@ type FromRole_Due struct {
 }
 
 type FromRole_Finished struct {
-	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // every rank of the role, if it is one, has trained every step
+	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // every rank here, if there is one, has trained every step
 }
 
 type FromRole_Records struct {
@@ -263,7 +263,7 @@ type FromRole_Records struct {
 }
 
 type FromRole_Report struct {
-	Report *Report `protobuf:"bytes,7,opt,name=report,proto3,oneof"` // what the role has at the end
+	Report *Report `protobuf:"bytes,7,opt,name=report,proto3,oneof"` // what the roles have at the end
 }
 
 type FromRole_Values struct {
@@ -275,11 +275,11 @@ type FromRole_Network struct {
 }
 
 type FromRole_Failure struct {
-	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3,oneof"` // the last, if the role cannot go on
+	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3,oneof"` // the last, if the process cannot go on
 }
 
 type FromRole_Lost struct {
-	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another role cannot be reached any more, or was dropped
+	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another process cannot be reached any more, or was dropped
 }
 
 func (*FromRole_Heartbeat) isFromRole_What() {}
@@ -459,11 +459,11 @@ type ToRole_Heartbeat struct {
 }
 
 type ToRole_Welcome struct {
-	Welcome *Welcome `protobuf:"bytes,2,opt,name=welcome,proto3,oneof"` // every role has joined
+	Welcome *Welcome `protobuf:"bytes,2,opt,name=welcome,proto3,oneof"` // every process has joined
 }
 
 type ToRole_Go struct {
-	Go *Go `protobuf:"bytes,3,opt,name=go,proto3,oneof"` // every role is ready: train
+	Go *Go `protobuf:"bytes,3,opt,name=go,proto3,oneof"` // every process is ready: train
 }
 
 type ToRole_Proceed struct {
@@ -487,11 +487,11 @@ type ToRole_Exit struct {
 }
 
 type ToRole_Abort struct {
-	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // it has failed, or this role has no part in it
+	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // it has failed, or this process has no part in it
 }
 
 type ToRole_PeerChanged struct {
-	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a role has come back
+	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a process has come back
 }
 
 func (*ToRole_Heartbeat) isToRole_What() {}
@@ -516,13 +516,13 @@ func (*ToRole_PeerChanged) isToRole_What() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process, ascending
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // where it listens, HOST:PORT; the host may be empty
 	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	Build         string                 `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"` // commit that the program was built from; empty if unknown
 	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the settings of the resolved job
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`   // fingerprint of the data files; only the data loader sends one
-	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run that the role belongs to; empty: the one that the host serves
+	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run that the process belongs to; empty: the one that the host serves
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,9 +557,9 @@ func (*Hello) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Hello) GetRole() *Role {
+func (x *Hello) GetRoles() []*Role {
 	if x != nil {
-		return x.Role
+		return x.Roles
 	}
 	return nil
 }
@@ -608,8 +608,8 @@ func (x *Hello) GetRun() []byte {
 
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // empty: the role is away
+	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // empty: it is away
 	Incarnation   uint32                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -645,9 +645,9 @@ func (*Peer) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Peer) GetRole() *Role {
+func (x *Peer) GetRoles() []*Role {
 	if x != nil {
-		return x.Role
+		return x.Roles
 	}
 	return nil
 }
@@ -672,8 +672,8 @@ type Welcome struct {
 	Steps         int32                  `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`
 	Schema        []byte                 `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`            // batch.Schema as JSON
 	Run           []byte                 `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`                  // 128 random bits
-	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the role that is welcome: how often it died before
-	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // rises with every role that comes back
+	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the process that is welcome: how often it died before
+	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // rises with every process that comes back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1150,7 +1150,7 @@ func (*Exit) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
-// Records are events of the role, in their order.
+// Records are events of the roles of the process, those of each in their order.
 type Records struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Records       []*Record              `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
@@ -1202,6 +1202,7 @@ type Record struct {
 	Rank          int32                  `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
 	Step          int32                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
 	Rows          []int32                `protobuf:"varint,5,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Role          uint32                 `protobuf:"varint,6,opt,name=role,proto3" json:"role,omitempty"` // its position among the roles of the process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1271,12 +1272,19 @@ func (x *Record) GetRows() []int32 {
 	return nil
 }
 
+func (x *Record) GetRole() uint32 {
+	if x != nil {
+		return x.Role
+	}
+	return 0
+}
+
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Digest        uint64                 `protobuf:"fixed64,1,opt,name=digest,proto3" json:"digest,omitempty"` // of the parameters that the role holds
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`      // embedding PS
-	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`   // embedding PS: metric.Histogram of the updates that row gradients have missed
-	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`   // that were injected
+	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"` // of the parameters that each role holds
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`               // of all embedding PSs of the process
+	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // of them: metric.Histogram of the updates that row gradients have missed
+	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`            // that were injected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1311,11 +1319,11 @@ func (*Report) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *Report) GetDigest() uint64 {
+func (x *Report) GetDigests() []uint64 {
 	if x != nil {
-		return x.Digest
+		return x.Digests
 	}
-	return 0
+	return nil
 }
 
 func (x *Report) GetRows() int64 {
@@ -1427,6 +1435,7 @@ func (x *Faults) GetCrashes() int64 {
 type PeekRows struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Signs         []uint64               `protobuf:"fixed64,1,rep,packed,name=signs,proto3" json:"signs,omitempty"`
+	Server        int32                  `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"` // index of the embedding PS
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1466,6 +1475,13 @@ func (x *PeekRows) GetSigns() []uint64 {
 		return x.Signs
 	}
 	return nil
+}
+
+func (x *PeekRows) GetServer() int32 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
 }
 
 type Values struct {
@@ -1514,6 +1530,7 @@ func (x *Values) GetValues() []float32 {
 
 type PeekNetwork struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // that holds it, or a part
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1546,6 +1563,13 @@ func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
 // Deprecated: Use PeekNetwork.ProtoReflect.Descriptor instead.
 func (*PeekNetwork) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PeekNetwork) GetRole() *Role {
+	if x != nil {
+		return x.Role
+	}
+	return nil
 }
 
 type Network struct {
@@ -1646,7 +1670,7 @@ func (x *Failure) GetReason() string {
 
 type Lost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // of the other process, one of several
 	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1782,17 +1806,17 @@ const file_control_proto_rawDesc = "" +
 	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abort\x12@\n" +
 	"\fpeer_changed\x18\n" +
 	" \x01(\v2\x1b.tandem.control.PeerChangedH\x00R\vpeerChangedB\x06\n" +
-	"\x04what\"\xb5\x01\n" +
-	"\x05Hello\x12(\n" +
-	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
+	"\x04what\"\xb7\x01\n" +
+	"\x05Hello\x12*\n" +
+	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12\x14\n" +
 	"\x05build\x18\x04 \x01(\tR\x05build\x12\x10\n" +
 	"\x03job\x18\x05 \x01(\fR\x03job\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12\x10\n" +
-	"\x03run\x18\a \x01(\fR\x03run\"l\n" +
-	"\x04Peer\x12(\n" +
-	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\x12\x18\n" +
+	"\x03run\x18\a \x01(\fR\x03run\"n\n" +
+	"\x04Peer\x12*\n" +
+	"\x05roles\x18\x01 \x03(\v2\x14.tandem.control.RoleR\x05roles\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xab\x01\n" +
 	"\aWelcome\x12*\n" +
@@ -1819,15 +1843,16 @@ const file_control_proto_rawDesc = "" +
 	"\tHeartbeat\"\x06\n" +
 	"\x04Exit\";\n" +
 	"\aRecords\x120\n" +
-	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\"h\n" +
+	"\arecords\x18\x01 \x03(\v2\x16.tandem.control.RecordR\arecords\"|\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04rank\x18\x03 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x05R\x04step\x12\x12\n" +
-	"\x04rows\x18\x05 \x03(\x05R\x04rows\"|\n" +
-	"\x06Report\x12\x16\n" +
-	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x12\n" +
+	"\x04rows\x18\x05 \x03(\x05R\x04rows\x12\x12\n" +
+	"\x04role\x18\x06 \x01(\rR\x04role\"~\n" +
+	"\x06Report\x12\x18\n" +
+	"\adigests\x18\x01 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
 	"\x06missed\x18\x03 \x01(\fR\x06missed\x12.\n" +
 	"\x06faults\x18\x04 \x01(\v2\x16.tandem.control.FaultsR\x06faults\"\x9e\x01\n" +
@@ -1839,12 +1864,14 @@ const file_control_proto_rawDesc = "" +
 	"duplicated\x12\x18\n" +
 	"\adelayed\x18\x04 \x01(\x03R\adelayed\x12\x12\n" +
 	"\x04held\x18\x05 \x01(\x03R\x04held\x12\x18\n" +
-	"\acrashes\x18\x06 \x01(\x03R\acrashes\" \n" +
+	"\acrashes\x18\x06 \x01(\x03R\acrashes\"8\n" +
 	"\bPeekRows\x12\x14\n" +
-	"\x05signs\x18\x01 \x03(\x06R\x05signs\" \n" +
+	"\x05signs\x18\x01 \x03(\x06R\x05signs\x12\x16\n" +
+	"\x06server\x18\x02 \x01(\x05R\x06server\" \n" +
 	"\x06Values\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x02R\x06values\"\r\n" +
-	"\vPeekNetwork\";\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"7\n" +
+	"\vPeekNetwork\x12(\n" +
+	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\";\n" +
 	"\aNetwork\x12\x16\n" +
 	"\x06params\x18\x01 \x03(\x02R\x06params\x12\x18\n" +
 	"\arunning\x18\x02 \x03(\x02R\arunning\"!\n" +
@@ -1921,18 +1948,19 @@ var file_control_proto_depIdxs = []int32{
 	15, // 18: tandem.control.ToRole.exit:type_name -> tandem.control.Exit
 	26, // 19: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
 	6,  // 20: tandem.control.ToRole.peer_changed:type_name -> tandem.control.PeerChanged
-	0,  // 21: tandem.control.Hello.role:type_name -> tandem.control.Role
-	0,  // 22: tandem.control.Peer.role:type_name -> tandem.control.Role
+	0,  // 21: tandem.control.Hello.roles:type_name -> tandem.control.Role
+	0,  // 22: tandem.control.Peer.roles:type_name -> tandem.control.Role
 	4,  // 23: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
 	4,  // 24: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
 	17, // 25: tandem.control.Records.records:type_name -> tandem.control.Record
 	19, // 26: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 27: tandem.control.Lost.role:type_name -> tandem.control.Role
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	0,  // 27: tandem.control.PeekNetwork.role:type_name -> tandem.control.Role
+	0,  // 28: tandem.control.Lost.role:type_name -> tandem.control.Role
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }

@@ -1,0 +1,173 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/algo/msg"
+	"tandem/algo/role"
+)
+
+// The placements that have names.
+const (
+	Apart    = "apart"    // a process for every role
+	Together = "together" // one process for all roles
+	Workers  = "workers"  // embedding worker i with NN worker i; what has no such partner is alone
+)
+
+// Placements lists the placements that have names.
+func Placements() []string { return []string{Apart, Together, Workers} }
+
+// Placement says which roles share a process, where a run has processes. The zero value is Apart.
+type Placement struct {
+	name  string
+	lists [][]msg.Address // where it has no name; indices may be anyIndex
+}
+
+// Named reports whether the placement has a name, and so suits every job.
+func (p *Placement) Named() bool { return len(p.lists) == 0 }
+
+// anyIndex is the index of a role that is written without one: there is only one of its kind.
+const anyIndex = -1
+
+// ProcessRolesMax is the largest number of roles of one process: its introduction lists them.
+const ProcessRolesMax = 512
+
+// Process is the roles of one process, ascending.
+type Process []msg.Address
+
+// String names the process in lines for people: a role alone by its name, several as
+// "the process of embedding-worker 0 and nn-worker 0".
+func (p Process) String() string {
+	if len(p) == 1 {
+		return p[0].String()
+	}
+	return "the process of " + p.Names()
+}
+
+// Names lists the roles, of many the first two.
+func (p Process) Names() string {
+	var names []string
+	for _, at := range p {
+		names = append(names, at.String())
+	}
+	const most = 3
+	if len(names) > most {
+		names = append(names[:most-1:most-1], fmt.Sprintf("%d other roles", len(names)-most+1))
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Has reports whether a role is in the process.
+func (p Process) Has(at msg.Address) bool { return slices.Contains(p, at) }
+
+// Lasting returns the first role of the process that cannot restart; ok is false if all
+// can, and with them the process (see role.CanRestart).
+func (p Process) Lasting() (at msg.Address, ok bool) {
+	for _, at := range p {
+		if !role.CanRestart(at.Role) {
+			return at, true
+		}
+	}
+	return msg.Address{}, false
+}
+
+// Processes returns the processes of a run with the roles of cfg, ordered by their first roles.
+//
+// The error names a role that the run does not have, that is in two processes, or that is in none, or a process
+// of more than ProcessRolesMax roles.
+func (p *Placement) Processes(cfg *role.Config) (all []Process, err error) {
+	switch {
+	case !p.Named():
+		all, err = p.listed(cfg)
+	case p.name == Together:
+		all = []Process{rolesOf(cfg)}
+	case p.name == Workers:
+		all = workers(cfg)
+	default:
+		for _, at := range rolesOf(cfg) {
+			all = append(all, Process{at})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, process := range all {
+		if len(process) > ProcessRolesMax {
+			return nil, fmt.Errorf("%v is too large; a process has at most %d roles", process, ProcessRolesMax)
+		}
+	}
+	slices.SortFunc(all, func(a, b Process) int { return a[0].Compare(b[0]) })
+	return all, nil
+}
+
+// rolesOf lists the roles of a run.
+func rolesOf(cfg *role.Config) (all Process) {
+	roster := cfg.Roster()
+	for i := range roster.Len() {
+		all = append(all, roster.Address(i))
+	}
+	return all
+}
+
+// workers pairs embedding workers and ranks by their numbers.
+func workers(cfg *role.Config) (all []Process) {
+	for _, at := range rolesOf(cfg) {
+		if at.Role == msg.NNWorker && at.Index < cfg.EmbeddingWorkers {
+			own := &all[1+at.Index] // behind the data loader
+			*own = append(*own, at)
+		} else {
+			all = append(all, Process{at})
+		}
+	}
+	return all
+}
+
+// listed checks a placement without a name, and names the roles that are the only ones of their kind.
+func (p *Placement) listed(cfg *role.Config) ([]Process, error) {
+	left, roster := rolesOf(cfg), cfg.Roster()
+	var all []Process
+	for _, list := range p.lists {
+		var process Process
+		for _, at := range list {
+			if at.Index == anyIndex {
+				if n := cfg.Count(at.Role); n > 1 {
+					return nil, fmt.Errorf("%s: which of %d? write %[1]s 0", at.Role, n)
+				}
+				at.Index = 0
+			}
+			if _, known := roster.Index(at); !known {
+				return nil, strange(cfg, at)
+			}
+			i := slices.Index(left, at)
+			if i < 0 {
+				return nil, fmt.Errorf("%v is there twice; a role is in one process", at)
+			}
+			left = slices.Delete(left, i, i+1)
+			process = append(process, at)
+		}
+		slices.SortFunc(process, msg.Address.Compare)
+		all = append(all, process)
+	}
+	if len(left) > 0 {
+		return nil, fmt.Errorf("left out: %s; list every role of the job", left.Names())
+	}
+	return all, nil
+}
+
+// strange says that a run does not have a role.
+func strange(cfg *role.Config, at msg.Address) error {
+	switch n := cfg.Count(at.Role); n {
+	case 0:
+		return fmt.Errorf("mode %s has no %s", cfg.Rule.Name(), at.Role)
+	case 1:
+		return fmt.Errorf("the job has no %v, only %s 0", at, at.Role)
+	default:
+		return fmt.Errorf("the job has no %v, only %s 0 to %d", at, at.Role, n-1)
+	}
+}
