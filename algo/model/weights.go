@@ -141,12 +141,18 @@ func (w *Weights) Import(lo int, s State) error {
 	return nil
 }
 
-// Digest returns a fingerprint of parameters, running statistics and optimizer
-// state: equal bits, equal digests.
+// Digest returns the fingerprint of the state that Export returns.
 func (w *Weights) Digest() uint64 {
+	s := w.Export()
+	return s.digest()
+}
+
+// digest returns a fingerprint of parameters, running statistics and optimizer
+// state: equal bits, equal digests.
+func (s *State) digest() uint64 {
 	h := fnv.New64a()
 	var b [4]byte
-	for _, values := range [][]float32{w.state.Params, w.state.Running, w.state.Optimizer} {
+	for _, values := range [][]float32{s.Params, s.Running, s.Optimizer} {
 		for _, v := range values {
 			u := math.Float32bits(v)
 			b = [4]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}
