@@ -110,6 +110,12 @@ func TestStreamingAUCErrorBoundIsReached(t *testing.T) {
 	if s.Value() != 0.5 || s.ErrorBound() != 0.5 {
 		t.Errorf("value %v, bound %v, want 0.5 and 0.5", s.Value(), s.ErrorBound())
 	}
+	// Two buckets of 2 positives and 1 negative, 1 and 3: ½·(2·1 + 1·3)/(3·4).
+	two := metric.NewStreamingAUC(2)
+	two.Add([]float32{0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9}, []float32{1, 1, 0, 1, 0, 0, 0})
+	if got, want := two.ErrorBound(), 5.0/24; math.Abs(got-want) > 1e-15 {
+		t.Errorf("bound of two buckets %v, want %v", got, want)
+	}
 	s.Add([]float32{float32(math.NaN())}, []float32{0})
 	if !math.IsNaN(s.Value()) {
 		t.Errorf("value %v after a NaN, want NaN", s.Value())

@@ -47,6 +47,20 @@ func TestCalibration(t *testing.T) {
 }
 
 func TestLengthsMustMatch(t *testing.T) {
+	two, three := make([]float32, 2), make([]float32, 3)
+	for want, call := range map[string]func(){
+		"metric: len(a) = 2, want 3": func() { metric.AUCDifference(two, three, three, 1, 1) },
+		"metric: len(b) = 2, want 3": func() { metric.AUCDifference(three, two, three, 1, 1) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("AUCDifference: panic %v, want %s", got, want)
+				}
+			}()
+			call()
+		}()
+	}
 	for name, call := range map[string]func(){
 		"AUC":         func() { metric.AUC(make([]float32, 2), make([]float32, 3)) },
 		"LogLoss":     func() { metric.LogLoss(make([]float32, 2), make([]float32, 3)) },

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/msg"
 	"tandem/algo/route"
 )
@@ -24,6 +25,8 @@ func TestFingerprintsDiffer(t *testing.T) {
 		route.Put{Rank: 1, Samples: 2, Signs: []uint64{5}, Sums: []float32{2}},
 		route.Put{Rank: 1, Samples: 2, Signs: []uint64{6}, Sums: []float32{1}},
 		route.Put{Rank: 2, Samples: 1, Signs: []uint64{5}, Sums: []float32{1}},
+		&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}}, &Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{6}}},
+		&IDs{Samples: 3}, &IDs{Samples: 3, FirstGroup: 1},
 	}
 	for i := range long {
 		changed := slices.Clone(long)

@@ -25,6 +25,16 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 	}
 }
 
+// Memory of what came with a message is used again; what work then makes under the same handle did not come with one.
+func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
+	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
+	s.keep(h, []float32{1})
+	s.put(h, []float32{2})
+	if v, sent := s.take(h); sent || v.([]float32)[0] != 2 {
+		t.Errorf("holds %v, sent %t", v, sent)
+	}
+}
+
 func TestStorePanics(t *testing.T) {
 	h := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
 	held := "work: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind

@@ -91,6 +91,18 @@ func Equivalents() []Equivalent {
 			Proof:  "The piece besides, if there is one, begins at the end of the parameters and is empty.",
 		},
 		{
+			File: "algo/table/access.go", Before: "c.found = nil", After: "",
+			Proof: "Apply ends by setting it to nil; only a panic of the optimizer's could leave it.",
+		},
+		{
+			File: "algo/table/access.go", Before: "if c.behind(n) {", After: "if !(c.behind(n)) {",
+			Proof: "Both branches only choose the memory that is asked for ahead of its use, and any address may be asked for.",
+		},
+		{
+			File: "algo/table/chunk.go", Before: "if i < c.groups {", After: "if i <= c.groups {",
+			Proof: "It asks ahead for one place more, of an array that has it, and any address may be asked for.",
+		},
+		{
 			File: "algo/table/gather.go", Before: "for i := lo; i < hi; i++ {", After: "for i := lo; !(i < hi); i++ {",
 			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
 		},
