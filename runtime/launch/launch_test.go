@@ -41,7 +41,7 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 // three ranks in separate processes is that of sequential training, bit for bit.
 func TestNetworkOfThreeRanksInProcessesIsSequential(t *testing.T) {
 	s := setting{Training: small(job.Hybrid), Steps: 12}
-	s.Training.Ranks, s.Training.RowAdmission = 3, 1e-300
+	s.Training.Ranks, s.Training.Groups, s.Training.RowAdmission = 3, 16, 1e-300
 	got, err := s.run(t.Context(), train.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -69,8 +69,8 @@ func drawPart(t *rapid.T) *batch.Part {
 	}
 	b.Dense = drawFloats(t, "dense", b.Samples*rapid.IntRange(0, 3).Draw(t, "dense width"))
 	b.Labels = drawFloats(t, "labels", b.Samples)
-	ranks := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "ranks")
-	parts := batch.Cut(b, 8, ranks)
+	ranks := rapid.IntRange(1, 8).Draw(t, "ranks")
+	parts := batch.Cut(b, ranks*rapid.IntRange(1, 4).Draw(t, "groups of a rank"), ranks)
 	return &parts[rapid.IntRange(0, ranks-1).Draw(t, "rank")]
 }
 

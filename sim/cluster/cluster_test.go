@@ -91,7 +91,11 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		s.ParameterServers.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
 		j := training(rapid.SampledFrom(job.Modes()[1:]).Draw(t, "mode"), // sequential has no roles
-			1<<rapid.IntRange(0, 4).Draw(t, "log2 ranks"))
+			rapid.IntRange(1, 16).Draw(t, "ranks"))
+		j.Groups = 16
+		if j.Validate() != nil { // an exact mode
+			j.Ranks = 16
+		}
 		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
 		j.DenseServers = rapid.IntRange(1, 3).Draw(t, "dense PSs")
 		j.ModeSettings = map[string]int{

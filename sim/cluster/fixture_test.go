@@ -33,7 +33,7 @@ func clicks() Workload {
 	}
 }
 
-// training is a job of 512 samples a rank.
+// training is a job of 512 samples a rank; of more than 8, a power of two.
 func training(mode string, ranks int) job.Training {
 	t := job.Default()
 	t.Mode, t.Ranks, t.GlobalBatch, t.Groups = mode, ranks, 512*ranks, max(8, ranks)
