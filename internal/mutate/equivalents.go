@@ -20,10 +20,6 @@ func (e Equivalent) matches(m *Mutant) bool {
 func Equivalents() []Equivalent {
 	return []Equivalent{
 		{
-			File: "algo/msg/msg.go", Before: "return a.Role < b.Role", After: "return a.Role <= b.Role",
-			Proof: "The line is reached only if the roles differ.",
-		},
-		{
 			File:   "algo/opt/ftrl.go",
 			Before: "z, n := state[:len(embedding)], state[len(embedding):]",
 			After:  "z, n := state[:(len(embedding) + 1)], state[len(embedding):]",

@@ -81,5 +81,30 @@ func AllListed() []Listed {
 			Old: "delete(s.reads, b)",
 			New: "",
 		},
+		{
+			Name: "pushes not divided by the number of ranks", File: "algo/work/strategy_served.go",
+			Old: "kernel.Divide(mean, float32(d.share))",
+			New: "",
+		},
+		{
+			Name: "schedules of dense PSs count pushes", File: "algo/work/strategy_served.go",
+			Old: "newServed(c, c.training.Ranks, c.training.Ranks)",
+			New: "newServed(c, c.training.Ranks, 1)",
+		},
+		{
+			Name: "batch norm folds once a push", File: "algo/work/strategy_served.go",
+			Old: "if s.Steps()%d.training.Ranks == 0 {",
+			New: "if s.Steps() > 0 {",
+		},
+		{
+			Name: "gradients of averaged replicas divided by the step's samples", File: "algo/work/replicas.go",
+			Old: "int(max(w.Samples, 1)), int(w.Step))",
+			New: "int(max(w.StepSamples, 1)), int(w.Step))",
+		},
+		{
+			Name: "statistics of replicas never averaged", File: "algo/model/weights.go",
+			Old: "shift(w.state.Running, from.Stats, sum.Stats, float32(n))",
+			New: "",
+		},
 	}
 }
