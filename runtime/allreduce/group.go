@@ -1,16 +1,14 @@
 // Package allreduce answers one question: how do ranks of different processes
 // sum their dense gradients, to the bits that one process would get?
 //
-// The members of a group are processes that hold neighbouring ranks, each the same
-// power of two of them. A member first sums its own ranks (collective.Tree over
-// them), and feeds that. A bucket is then cut into as many chunks as there are members, each of
-// which owns one. Everyone sends every owner its part of the chunk
-// (reduce-scatter); the owner sums the parts along the tree over members, and
-// sends everyone the sum (all-gather).
+// The members of a group are ranks, any number of them. A bucket is cut into one
+// chunk for each member, its owner. Every member sends every owner its part of the
+// chunk (reduce-scatter); the owner sums the parts along the tree over members, and
+// sends the sum to every member (all-gather).
 //
-// A rank's sum is a subtree of the tree over groups of samples, and so is a
-// member's: whatever the number of ranks, members or chunks, every element is
-// summed along the same tree, to the same bits (see package collective).
+// A rank's sum is a branch of the tree over groups of samples. Every element is
+// summed along the same tree, to the same bits, for any number of processes and
+// chunks (see package collective).
 //
 // Batch-norm statistics are gathered, not summed: every member needs those of
 // all, in their order. They travel beside the parts of a bucket, as a rule the
@@ -18,8 +16,8 @@
 //
 // # How it is used
 //
-//	g, err := allreduce.New(allreduce.Config{Members: firstRanks, Self: i, Send: node.Send, Done: done})
-//	err = g.Feed(step, bucket, sums, stats) // when all ranks of this process have fed the bucket
+//	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: node.Send, Done: done})
+//	err = g.Feed(step, bucket, sums, stats) // when backward has finished the bucket
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
 // and Done is called when sums hold the sum over all members. Ordered is the same
@@ -45,10 +43,9 @@ import (
 
 // Config says who is in a group.
 type Config struct {
-	// Members are the processes, each by the address of its first rank, in the
-	// order of their ranks; at least one.
+	// Members are the ranks, in their order; at least one.
 	Members []msg.Address
-	// Self is the position of this process in Members.
+	// Self is the position of this member in Members.
 	Self int
 	// Send carries a chunk to another member, in the end to its Deliver, as
 	// transport.Node.Send does: without waiting, in order, into memory of the
