@@ -2,6 +2,7 @@ package work
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -46,6 +47,33 @@ func TestFingerprintsDiffer(t *testing.T) {
 		}
 		if seen[f] = p; f != Fingerprint(msg.Message{Kind: msg.Rows}, p) {
 			t.Fatalf("%v has two fingerprints", p)
+		}
+	}
+}
+
+// Recordings hold fingerprints, so a Tandem that reads them must come to the same. A payload is folded as these
+// words, after the kind of the message: the length of a slice and 1, floats two at a time, bytes eight at a time
+// after their number, other values one by one.
+func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
+	for _, c := range []struct {
+		payload any
+		words   []uint64
+	}{
+		{[]float32{1, 2, 4}, []uint64{4, 0x40000000_3f800000, 0x40800000}},
+		{[]uint64{7, 9}, []uint64{3, 7, 9}},
+		{[]int32{7, -1}, []uint64{3, 7, math.MaxUint64}},
+		{[]bool{true, false}, []uint64{3, 1, 2}},
+		{[]byte{1, 0, 0, 0, 0, 0, 0, 0, 5}, []uint64{10, 9, 1, 5}},
+		{&Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{5}}, Sums: compress.Pack(compress.FP32, []float32{1})},
+			[]uint64{2, 2, 5, 1, 0, 0, 4, 0x32337066, 2, 0x3f800000, 1, 0, 0}},
+	} {
+		want := uint64(msg.Rows) + 1
+		for _, word := range c.words {
+			high, low := bits.Mul64(want^word, 0x9e3779b97f4a7c15)
+			want = high ^ low
+		}
+		if got := Fingerprint(msg.Message{Kind: msg.Rows}, c.payload); got != want {
+			t.Errorf("%+v: %x, want %x", c.payload, got, want)
 		}
 	}
 }

@@ -99,6 +99,10 @@ func Equivalents() []Equivalent {
 			Proof: "It asks ahead for one place more, of an array that has it, and any address may be asked for.",
 		},
 		{
+			File: "algo/work/evaluate.go", Before: "in.Labels = nil", After: "",
+			Proof: "With labels the pass computes a loss, too, which nobody reads.",
+		},
+		{
 			File: "algo/table/gather.go", Before: "for i := lo; i < hi; i++ {", After: "for i := lo; !(i < hi); i++ {",
 			Proof: "The loop only asks for memory ahead of its use; lo < hi, so the mutant does not ask.",
 		},
