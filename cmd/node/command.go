@@ -17,7 +17,6 @@ import (
 	"tandem/algo/fault"
 	"tandem/algo/job"
 	"tandem/algo/msg"
-	"tandem/algo/pace"
 	"tandem/algo/work"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -139,7 +138,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 				return err
 			}
 			rule, err := j.Training.Rule()
-			if r == msg.Coordinator && (err != nil || rule.Lead() == pace.Unbounded) {
+			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
 				return p.formerHost(c, j, fingerprint, f)
 			}
 			return p.play(c.Context(), job.Process{{Role: r, Index: int32(f.index)}}, j, fingerprint, f)

@@ -14,6 +14,7 @@ import (
 	"tandem/algo/compress"
 	"tandem/algo/fault"
 	"tandem/algo/job"
+	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/cmd/face"
 	"tandem/cmd/internal/jobfile"
@@ -270,11 +271,23 @@ func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
 	}
 	f.modes = suited
 	if !slices.Contains(suited, j.Training.Mode) {
-		settings := j.Training.ModeSettings // of other modes, too
-		j.Training = j.Training.InMode(suited[0])
-		j.Training.ModeSettings = settings
+		former := j.Training
+		j.Training = former.InMode(suited[0])
+		j.Training.ModeSettings = map[string]int{}
+		for name, value := range former.ModeSettings { // order-free: those of the former mode alone stay behind
+			if hasSetting(name, suited...) || !hasSetting(name, former.Mode) {
+				j.Training.ModeSettings[name] = value
+			}
+		}
 	}
 	return nil
+}
+
+// hasSetting reports whether one of the modes has a setting of its own under a name.
+func hasSetting(name string, modes ...string) bool {
+	return slices.ContainsFunc(modes, func(mode string) bool {
+		return slices.ContainsFunc(pace.SettingsOf(mode), func(s pace.Setting) bool { return s.Name == name })
+	})
 }
 
 // checkCrashes reports a crash of a role that a mode does not have.

@@ -61,14 +61,15 @@ type row struct {
 	SamplesPerSecond float64                 `json:"samples_per_s"`
 	Steps            int                     `json:"steps"`
 	Ranks            int                     `json:"ranks"`
-	Depth            int                     `json:"depth"`            // batches that a rank may have outstanding
-	Processes        int                     `json:"processes"`        // that the roles were in
-	Staleness        metric.HistogramSummary `json:"staleness"`        // own
-	StalenessCross   metric.HistogramSummary `json:"staleness_cross"`  // per other rank
-	StalenessDense   metric.HistogramSummary `json:"staleness_dense"`  // per push to a dense PS, in pushes
-	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`   // per row gradient
-	EmbeddingRows    rowStore                `json:"embedding_rows"`   // of the first seed
-	Faults           *fault.Counts           `json:"faults,omitempty"` // injected, over all seeds, if there are roles and a plan
+	Depth            int                     `json:"depth"`                       // batches that a rank may have outstanding
+	Processes        int                     `json:"processes"`                   // that the roles were in
+	Staleness        metric.HistogramSummary `json:"staleness"`                   // own
+	StalenessCross   metric.HistogramSummary `json:"staleness_cross"`             // per other rank
+	StalenessDense   metric.HistogramSummary `json:"staleness_dense"`             // per push to a dense PS, in pushes
+	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`              // per row gradient
+	DroppedGradients uint64                  `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
+	EmbeddingRows    rowStore                `json:"embedding_rows"`              // of the first seed
+	Faults           *fault.Counts           `json:"faults,omitempty"`            // injected, over all seeds, if there are roles and a plan
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
@@ -114,6 +115,7 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 		cross.Merge(&result.Staleness.Cross)
 		dense.Merge(&result.Staleness.Dense)
 		missed.Merge(&result.MissedUpdates)
+		line.DroppedGradients += result.Staleness.Dropped
 		faults = faults.Add(result.Faults)
 	}
 	if faults != (fault.Counts{}) {
@@ -176,6 +178,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(w, "Staleness, mean and max: what a read of an embedding PS has missed of earlier batches of its own rank (own) and of")
 	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
 	r.writeReading(w)
+	r.writeDropped(w)
 	r.writeRows(w)
 	r.writeFaults(w)
 	for _, c := range r.Comparisons {

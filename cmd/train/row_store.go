@@ -50,3 +50,13 @@ func (r *report) writeRows(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 }
+
+// writeDropped says of which modes gradients came too late to count.
+func (r *report) writeDropped(w io.Writer) {
+	for _, line := range r.Runs {
+		if line.DroppedGradients > 0 {
+			fmt.Fprintf(w, "%s: %s came too late and did not count, each of a batch or of a server's part of one\n",
+				line.Mode, plural(int(line.DroppedGradients), "gradient"))
+		}
+	}
+}

@@ -57,8 +57,9 @@ type topology struct {
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a
-// PS; ranks fill one server after the other. A dense PS has a host to itself; the
-// coordinator, which does next to nothing, is on that of the first.
+// PS; ranks fill one server after the other. A dense PS has a host to itself; a
+// coordinator, which does next to nothing, is on that of the first, or else of the data
+// loader.
 func newTopology(p *prices, workers, ranks, dense int) *topology {
 	t := &topology{perServer: min(ranks, p.perServer), servers: (ranks + p.perServer - 1) / p.perServer}
 	loader := t.addHost(loaderHosts, p.loaderHost, p)
@@ -109,9 +110,11 @@ func newTopology(p *prices, workers, ranks, dense int) *topology {
 		t.addHost(denseHosts, p.parameterHost, p)
 		t.places = append(t.places, place{host: first + int32(i), members: 1, everywhere: 1, stripe: 1, width: p.threads})
 	}
+	coordinator := loader
 	if dense > 0 {
-		t.places = append(t.places, place{host: first, members: 1, everywhere: 1, stripe: 1, width: 1})
+		coordinator = first
 	}
+	t.places = append(t.places, place{host: coordinator, members: 1, everywhere: 1, stripe: 1, width: 1})
 	return t
 }
 
