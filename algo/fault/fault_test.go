@@ -26,10 +26,10 @@ type arrival struct {
 
 // send sends n messages, one every gap, and returns what travels, in order.
 func send(p *fault.Plan, n int, gap unit.Tick) ([]arrival, fault.Counts) {
-	in := fault.NewInjector(p, from, 0)
+	in := fault.NewInjector[any](p, from, 0)
 	var all []arrival
 	now := unit.Tick(0)
-	take := func(parcels []fault.Parcel) {
+	take := func(parcels []fault.Parcel[any]) {
 		for _, q := range parcels {
 			all = append(all, arrival{q.Message.Step, now, q.Delay})
 		}
@@ -120,8 +120,8 @@ func TestReorderIsBounded(t *testing.T) {
 // A fate follows from seed, edge, incarnation and number alone: not from what else is sent in between.
 func TestFatesAreAFunctionOfTheName(t *testing.T) {
 	p := fault.Plan{Seed: 3, Drop: 0.3, Duplicate: 0.3, Delay: fault.Delay{Rate: 0.5, Max: unit.Second}}
-	fates := func(p fault.Plan, incarnation uint32, others int) (sent []fault.Parcel) {
-		in := fault.NewInjector(&p, from, incarnation)
+	fates := func(p fault.Plan, incarnation uint32, others int) (sent []fault.Parcel[any]) {
+		in := fault.NewInjector[any](&p, from, incarnation)
 		for i := range 100 {
 			sent = in.Send(sent, 0, msg.Message{From: from, To: to, Step: int32(i)}, nil)
 			for range others {
@@ -130,7 +130,7 @@ func TestFatesAreAFunctionOfTheName(t *testing.T) {
 		}
 		return sent
 	}
-	equal := func(a, b []fault.Parcel) bool {
+	equal := func(a, b []fault.Parcel[any]) bool {
 		if len(a) != len(b) {
 			return false
 		}

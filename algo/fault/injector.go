@@ -10,26 +10,26 @@ import (
 
 // Injector applies a plan to the messages that one incarnation of a role sends. It is not safe for
 // concurrent use. Memory: the messages held back and a counter for every receiver.
-type Injector struct {
+type Injector[P any] struct {
 	plan        *Plan
 	from        msg.Address
 	incarnation uint32
 	sent        map[msg.Address]uint64 // messages so far, by receiver
-	held        []held                 // in the order of sending
+	held        []held[P]              // in the order of sending
 	counts      Counts
 }
 
 // held is a message that waits for later ones to overtake it.
-type held struct {
-	parcel Parcel
+type held[P any] struct {
+	parcel Parcel[P]
 	until  uint64    // the number of the message to the same receiver that releases it
 	due    unit.Tick // when it is released at the latest
 }
 
-// Parcel is one copy of a message that travels.
-type Parcel struct {
+// Parcel is one copy of a message that travels, with its payload.
+type Parcel[P any] struct {
 	Message msg.Message
-	Payload any
+	Payload P
 	Delay   unit.Tick // before it enters the network, beyond whatever the driver takes to deliver
 }
 
@@ -58,18 +58,18 @@ func (c Counts) String() string {
 }
 
 // NewInjector returns the injector of one incarnation of a role.
-func NewInjector(p *Plan, from msg.Address, incarnation uint32) *Injector {
-	return &Injector{plan: p, from: from, incarnation: incarnation, sent: map[msg.Address]uint64{}}
+func NewInjector[P any](p *Plan, from msg.Address, incarnation uint32) *Injector[P] {
+	return &Injector[P]{plan: p, from: from, incarnation: incarnation, sent: map[msg.Address]uint64{}}
 }
 
 // Send decides on a message and appends to dst the parcels that travel now, in order: copies of this
 // message and of earlier ones that have waited for it.
-func (in *Injector) Send(dst []Parcel, now unit.Tick, m msg.Message, payload any) []Parcel {
+func (in *Injector[P]) Send(dst []Parcel[P], now unit.Tick, m msg.Message, payload P) []Parcel[P] {
 	n := in.sent[m.To]
 	in.sent[m.To] = n + 1
 	in.counts.Sent++
 	f := in.plan.fateOf(in.from, m.To, in.incarnation, n)
-	p := Parcel{m, payload, f.delay}
+	p := Parcel[P]{m, payload, f.delay}
 	copies := 1
 	if f.duplicate {
 		copies = 2
@@ -83,22 +83,22 @@ func (in *Injector) Send(dst []Parcel, now unit.Tick, m msg.Message, payload any
 	}
 	for range copies {
 		if f.behind > 0 {
-			in.held = append(in.held, held{p, n + f.behind, now + HoldMax})
+			in.held = append(in.held, held[P]{p, n + f.behind, now + HoldMax})
 			in.counts.Held++
 		} else {
 			dst = append(dst, p)
 		}
 	}
-	return in.release(dst, func(h *held) bool { return h.parcel.Message.To == m.To && h.until <= n })
+	return in.release(dst, func(h *held[P]) bool { return h.parcel.Message.To == m.To && h.until <= n })
 }
 
 // Flush appends the parcels that have waited for HoldMax.
-func (in *Injector) Flush(dst []Parcel, now unit.Tick) []Parcel {
-	return in.release(dst, func(h *held) bool { return h.due <= now })
+func (in *Injector[P]) Flush(dst []Parcel[P], now unit.Tick) []Parcel[P] {
+	return in.release(dst, func(h *held[P]) bool { return h.due <= now })
 }
 
 // Next returns the time at which Flush has something to do, if it has.
-func (in *Injector) Next() (at unit.Tick, ok bool) {
+func (in *Injector[P]) Next() (at unit.Tick, ok bool) {
 	if len(in.held) == 0 {
 		return 0, false
 	}
@@ -106,10 +106,10 @@ func (in *Injector) Next() (at unit.Tick, ok bool) {
 }
 
 // Counts returns what has been decided so far.
-func (in *Injector) Counts() Counts { return in.counts }
+func (in *Injector[P]) Counts() Counts { return in.counts }
 
-func (in *Injector) release(dst []Parcel, free func(*held) bool) []Parcel {
-	in.held = slices.DeleteFunc(in.held, func(h held) bool {
+func (in *Injector[P]) release(dst []Parcel[P], free func(*held[P]) bool) []Parcel[P] {
+	in.held = slices.DeleteFunc(in.held, func(h held[P]) bool {
 		if !free(&h) {
 			return false
 		}

@@ -14,7 +14,7 @@ import (
 type driver struct {
 	*player
 	self    *actor
-	payload any // of the message that the role was given
+	payload work.Payload // of the message that the role was given
 }
 
 // Send puts a message into its receiver's mail.

@@ -129,7 +129,7 @@ type home struct {
 type letter struct {
 	to      *home
 	in      role.Input
-	payload any
+	payload work.Payload
 }
 
 // record runs a training to its end in an order that the seed picks, and returns the streams.

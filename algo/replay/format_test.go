@@ -14,6 +14,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 var somebody = msg.Address{Role: msg.EmbeddingWorker, Index: 3}
@@ -46,7 +47,7 @@ func write(t testing.TB, steps int) []byte {
 	}
 	for i := range steps {
 		in, out := sample(i)
-		if err := w.Step(unit.Tick(i*100), &in, []float32{1, 2}, out); err != nil {
+		if err := w.Step(unit.Tick(i*100), &in, work.Numbers{1, 2}, out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +213,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 	in, out := sample(1)
 	for i := 0; b.Loop(); i++ {
-		if err := w.Step(unit.Tick(i), &in, []float32{1}, out); err != nil {
+		if err := w.Step(unit.Tick(i), &in, work.Numbers{1}, out); err != nil {
 			b.Fatal(err)
 		}
 	}

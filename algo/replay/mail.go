@@ -5,6 +5,7 @@ import (
 
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/work"
 )
 
 // mailbox is what was sent to one role and may be received.
@@ -23,7 +24,7 @@ type mailbox struct {
 
 // parcel is the payload of a message under way.
 type parcel struct {
-	payload any
+	payload work.Payload
 	print   uint64 // work.Fingerprint of the payload; 0 without
 }
 
@@ -74,7 +75,7 @@ func (b *mailbox) find(m msg.Message, print uint64) int {
 
 // take returns the payload of a message that find has found. If messages may be repeated, the message stays:
 // it may be received again.
-func (b *mailbox) take(m msg.Message, print uint64) any {
+func (b *mailbox) take(m msg.Message, print uint64) work.Payload {
 	mine := b.parcels[m.Rank]
 	sent := mine[m]
 	i := b.find(m, print)

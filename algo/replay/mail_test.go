@@ -6,6 +6,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/rng"
 	"tandem/algo/role"
+	"tandem/algo/work"
 )
 
 // Batches that a rank has under way at once, twice the prefetch at most, are not late, whatever their order; one
@@ -63,13 +64,13 @@ func TestMailIsBounded(t *testing.T) {
 	most := 0
 	for at := range received {
 		for _, m := range sent[at] {
-			b.put(m, parcel{payload: m.Step})
+			b.put(m, parcel{payload: &work.IDs{Samples: int(m.Step)}})
 		}
 		for _, m := range received[at] {
 			if b.find(m, 0) < 0 {
 				t.Fatalf("time %d: %v was dropped", at, m)
 			}
-			if got := b.take(m, 0); got != m.Step {
+			if got := b.take(m, 0).(*work.IDs).Samples; got != int(m.Step) {
 				t.Fatalf("time %d: %v came with %v", at, m, got)
 			}
 		}

@@ -173,7 +173,7 @@ func (p *player) step(a *actor) error {
 	if err := p.check(a); err != nil {
 		return err
 	}
-	var payload any
+	var payload work.Payload
 	if in.Kind == role.Received {
 		payload = a.mail.take(in.Message, p.printOf(next))
 	}

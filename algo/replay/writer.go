@@ -46,7 +46,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 // Step appends one step: the payload is that of the input's message or nil, and
 // out what the role made of it. It keeps none of them. Cost: about a
 // microsecond, and the fingerprint of the payload.
-func (w *Writer) Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error {
+func (w *Writer) Step(now unit.Tick, in *role.Input, payload work.Payload, out []role.Output) error {
 	fingerprint := uint64(0)
 	if paid(in) {
 		fingerprint = work.Fingerprint(in.Message, payload)

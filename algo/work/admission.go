@@ -37,7 +37,7 @@ func newAdmission(n *numerics, shards []*rowShard, dense denseStrategy, layout *
 //
 // The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
 // blocks and, of compressed ids, over counts and positions.
-func (a *Admission) CheckPayload(m msg.Message, payload any) error {
+func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	if m.Rank < 0 || int(m.Rank) >= a.training.Ranks {
 		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.training.Ranks-1)
 	}
@@ -74,22 +74,22 @@ func (a *Admission) checkSamples(m msg.Message) error {
 }
 
 // checkContent checks a payload, and returns the size that its message must state, header aside.
-func (a *Admission) checkContent(m msg.Message, payload any) (unit.Bytes, error) {
+func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, error) {
 	switch m.Kind {
 	case msg.IDFeatures:
 		if ids, ok := payload.(*IDs); ok {
 			return unit.Bytes(ids.Size()), a.checkIDs(m, ids)
 		}
 	case msg.Samples:
-		if part, ok := payload.(*batch.Part); ok {
-			if part.Batch == nil {
+		if part, ok := payload.(Samples); ok {
+			if part.Part == nil || part.Batch == nil {
 				return 0, errors.New("samples: none")
 			}
-			return unit.Bytes(4 * (len(part.Dense) + len(part.Labels))), a.checkPart(m, part)
+			return unit.Bytes(4 * (len(part.Dense) + len(part.Labels))), a.checkPart(m, part.Part)
 		}
 	case msg.Lookup:
-		if signs, ok := payload.(compress.Signs); ok {
-			_, err := a.checkSigns(m, signs)
+		if signs, ok := payload.(Signs); ok {
+			_, err := a.checkSigns(m, signs.Signs)
 			return unit.Bytes(signs.Size()), err
 		}
 	case msg.Put:
@@ -97,14 +97,14 @@ func (a *Admission) checkContent(m msg.Message, payload any) (unit.Bytes, error)
 			return unit.Bytes(put.Signs.Size() + put.Sums.Size()), a.checkPut(m, put)
 		}
 	case msg.Rows, msg.Embeddings, msg.PutGradients:
-		if values, ok := payload.(compress.Values); ok {
+		if values, ok := payload.(Values); ok {
 			if m.Kind == msg.Rows { // how many there must be is not known here
 				return unit.Bytes(values.Size()), nil
 			}
-			return unit.Bytes(values.Size()), a.checkCount(values, int(m.Samples)*a.width)
+			return unit.Bytes(values.Size()), a.checkCount(values.Values, int(m.Samples)*a.width)
 		}
 	case msg.Params, msg.Push:
-		if values, ok := payload.([]float32); ok {
+		if values, ok := payload.(Numbers); ok {
 			return unit.Bytes(4 * len(values)), a.dense.checkShard(m, values)
 		}
 	default:
@@ -210,8 +210,8 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 
 // CheckHeld checks counts of a payload that CheckPayload lets pass against what the receiver holds of the batch in
 // its store. Work on a payload that passes finds no length amiss.
-func (a *Admission) CheckHeld(s *Store, m msg.Message, payload any) error {
-	values, ok := payload.(compress.Values)
+func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
+	values, ok := payload.(Values)
 	if !ok {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload any) error {
 	default:
 		return nil // the receiver has not asked for it
 	}
-	if err := a.checkCount(values, count); err != nil {
+	if err := a.checkCount(values.Values, count); err != nil {
 		return fmt.Errorf("%v: payload: %w", m, err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // parcel is a message with its payload.
 type parcel struct {
 	m       msg.Message
-	payload any
+	payload Payload
 }
 
 // exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
@@ -30,7 +30,7 @@ func exchange(t *testing.T, settings job.Training) (p *Executor, stores map[msg.
 		m := msg.Message{Kind: k, From: from, To: to, Rank: 1, Samples: s.read.Samples[1], StepSamples: 16}
 		payload := s.p.Payload(s.stores[from], m, s.sent(k, 1))
 		m.Bytes = msg.HeaderBytes
-		if part, ok := payload.(*batch.Part); ok {
+		if part, ok := payload.(Samples); ok {
 			m.Bytes += unit.Bytes(4 * (len(part.Dense) + len(part.Labels)))
 		} else {
 			m.Bytes += sizeOf(t, payload)
@@ -84,7 +84,7 @@ func TestHonestPayloadsPass(t *testing.T) {
 }
 
 // examine is what a payload passes before it is handled.
-func examine(p *Executor, s *Store, m msg.Message, payload any) error {
+func examine(p *Executor, s *Store, m msg.Message, payload Payload) error {
 	if err := p.Admission().CheckPayload(m, payload); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		return &c
 	}
 	part := func(change func(*batch.Part)) any {
-		c := *all[msg.Samples].payload.(*batch.Part)
+		c := *all[msg.Samples].payload.(Samples).Part
 		b := *c.Batch
 		c.Batch = &b
 		change(&c)
@@ -157,9 +157,9 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
 		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
 		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
-		{msg.PutAck, nil, []float32{1}, "type: []float32 is not that of PutAck"},
+		{msg.PutAck, nil, []float32{1}, "type: work.Numbers is not that of PutAck"},
 		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
-		{msg.Push, nil, compress.Values{}, "type: compress.Values is not that of Push"},
+		{msg.Push, nil, compress.Values{}, "type: work.Values is not that of Push"},
 	} {
 		honest := all[c.kind]
 		m, payload := honest.m, honest.payload
@@ -168,7 +168,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 			c.message(&m)
 		}
 		if c.payload != nil {
-			payload = c.payload
+			payload = travelling(c.payload)
 		}
 		err := examine(p, stores[m.To], m, payload)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -203,7 +203,7 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 		{signs.m, compress.Signs{Packed: []byte{8, 200}}, "signs: compress: the bytes end early"},
 		{signs.m, compress.Signs{Packed: []byte{8}, Plain: []uint64{1}}, "signs: compressed, want them plain"},
 	} {
-		if err := examine(p, stores[c.m.To], c.m, c.payload); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := examine(p, stores[c.m.To], c.m, travelling(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -229,12 +229,12 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
 	} {
 		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
-		if err := p.Admission().CheckPayload(c.m, make([]float32, c.n)); (err == nil) != c.good {
+		if err := p.Admission().CheckPayload(c.m, Numbers(make([]float32, c.n))); (err == nil) != c.good {
 			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
 		}
 	}
 	params.From.Index = 2
-	if err := p.Admission().CheckPayload(params, []float32{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+	if err := p.Admission().CheckPayload(params, Numbers{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"reflect"
 
-	"tandem/algo/batch"
 	"tandem/algo/msg"
 )
 
@@ -15,13 +14,16 @@ import (
 // message whose numbers differ in any bit. Of a rank's part of a batch it leaves
 // the ids out, as they need not travel.
 // Cost: about half a nanosecond a byte of what the payload refers to.
-func Fingerprint(m msg.Message, payload any) uint64 {
+func Fingerprint(m msg.Message, payload Payload) uint64 {
 	h := fingerprint(m.Kind) + 1
-	if part, ok := payload.(*batch.Part); ok {
-		h.value(reflect.ValueOf(part.Bounds))
-		h.value(reflect.ValueOf(part.Dense))
-		h.value(reflect.ValueOf(part.Labels))
-	} else {
+	switch payload := payload.(type) {
+	case Samples:
+		h.value(reflect.ValueOf(payload.Bounds))
+		h.value(reflect.ValueOf(payload.Dense))
+		h.value(reflect.ValueOf(payload.Labels))
+	case Numbers:
+		h.value(reflect.ValueOf([]float32(payload)))
+	default:
 		h.value(reflect.ValueOf(payload))
 	}
 	return uint64(h)

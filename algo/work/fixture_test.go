@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tandem/algo/batch"
+	"tandem/algo/compress"
 	"tandem/algo/job"
 	"tandem/algo/model"
 	"tandem/algo/rng"
@@ -82,6 +83,21 @@ func mustStep(t testing.TB, q *Sequential, steps int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// travelling returns values as the payload that they travel as.
+func travelling(values any) Payload {
+	switch v := values.(type) {
+	case *batch.Part:
+		return Samples{v}
+	case compress.Signs:
+		return Signs{v}
+	case compress.Values:
+		return Values{v}
+	case []float32:
+		return Numbers(v)
+	}
+	return values.(Payload)
 }
 
 func mustPanic(t *testing.T, want string, call func()) {

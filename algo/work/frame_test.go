@@ -39,7 +39,7 @@ func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 	lookup := msg.Message{
 		Kind: msg.Lookup, From: embeddingWorker, To: server(0), Samples: 1, StepSamples: 1, Bytes: msg.HeaderBytes + 8,
 	}
-	if err := p.Admission().CheckPayload(lookup, compress.Signs{Plain: []uint64{7}}); err != nil {
+	if err := p.Admission().CheckPayload(lookup, Signs{compress.Signs{Plain: []uint64{7}}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -120,7 +120,7 @@ type node struct {
 	asked   role.LaneQueues[request]
 	done    role.LaneQueues[role.Input]
 	reduced role.Queue[role.Input]
-	payload any // of the message in hand
+	payload work.Payload // of the message in hand
 }
 
 // train runs a training to its end, in the order of events that the seed picks.

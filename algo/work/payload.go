@@ -11,6 +11,34 @@ import (
 	"tandem/algo/route"
 )
 
+// Payload is the data of a message: one of the types of this file, or one that embeds Travels. nil: none.
+type Payload interface{ payload() }
+
+// Travels makes a type that embeds it a Payload: for what other packages send each other.
+type Travels struct{}
+
+func (Travels) payload() {}
+
+func (*IDs) payload()    {}
+func (Samples) payload() {}
+func (Signs) payload()   {}
+func (Values) payload()  {}
+func (*Put) payload()    {}
+func (Numbers) payload() {}
+
+// Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver does not
+// need its ids.
+type Samples struct{ *batch.Part }
+
+// Signs is the payload of Lookup.
+type Signs struct{ compress.Signs }
+
+// Values is the payload of Rows, Embeddings and PutGradients.
+type Values struct{ compress.Values }
+
+// Numbers is the payload of Params and Push: the part of a dense PS, with the statistics that travel beside it.
+type Numbers []float32
+
 // IDs is the payload of IDFeatures: the id features of a rank's part of a
 // batch, in Columns or Packed.
 type IDs struct {
@@ -76,49 +104,53 @@ func (u *Put) unpack(rank, dim int) (route.Put, error) {
 // what the sender's store holds as h; nil if h names no data. It stays valid and unchanged after the sender has
 // released it, and has the form in which it travels already: work packs what
 // it makes and unpacks what it takes.
-//
-//	IDFeatures                           *IDs
-//	Samples                              *batch.Part, whose ids the receiver does not need
-//	Lookup                               compress.Signs
-//	Rows, Embeddings, PutGradients       compress.Values
-//	Put                                  *Put
-//	Params, Push                         []float32
-func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) any {
+func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	switch m.Kind {
 	case msg.IDFeatures:
 		return get[*dealt](s, h).ids[m.Rank]
 	case msg.Samples:
-		return &get[*dealt](s, h).parts[m.Rank]
+		return Samples{&get[*dealt](s, h).parts[m.Rank]}
 	case msg.Lookup:
-		return get[*resolved](s, h).signs[m.To.Index]
+		return Signs{get[*resolved](s, h).signs[m.To.Index]}
 	case msg.Rows:
-		return get[compress.Values](s, h)
+		return Values{get[compress.Values](s, h)}
 	case msg.Embeddings:
-		return get[compress.Values](s, h)
+		return Values{get[compress.Values](s, h)}
 	case msg.PutGradients:
-		return get[compress.Values](s, h)
+		return Values{get[compress.Values](s, h)}
 	case msg.Put:
 		return get[[]*Put](s, h)[m.To.Index]
 	case msg.Params:
-		return get[[]float32](s, h)
+		return Numbers(get[[]float32](s, h))
 	case msg.Push:
-		return e.dense.pushOf(get[*model.Vector](s, h), m.To.Index)
+		return Numbers(e.dense.pushOf(get[*model.Vector](s, h), m.To.Index))
 	}
 	return nil
 }
 
 // Keep stores the payload of a message that its receiver keeps as h.
-func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload any) {
+func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
 	if payload == nil {
 		panic(fmt.Sprintf("work: %v has no payload to keep", m))
 	}
-	switch m.Kind {
-	case msg.Rows:
-		keepShard(s, h, e.numerics.training.ParameterServers, m.From.Index, payload.(compress.Values))
-		return
-	case msg.Params:
-		keepShard(s, h, e.dense.servers(), m.From.Index, payload.([]float32))
-		return
+	switch payload := payload.(type) {
+	case Samples:
+		s.keep(h, payload.Part)
+	case Signs:
+		s.keep(h, payload.Signs)
+	case Values:
+		if m.Kind == msg.Rows {
+			keepShard(s, h, e.numerics.training.ParameterServers, m.From.Index, payload.Values)
+		} else {
+			s.keep(h, payload.Values)
+		}
+	case Numbers:
+		if m.Kind == msg.Params {
+			keepShard(s, h, e.dense.servers(), m.From.Index, []float32(payload))
+		} else {
+			s.keep(h, []float32(payload))
+		}
+	default:
+		s.keep(h, payload)
 	}
-	s.keep(h, payload)
 }

@@ -53,7 +53,7 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	p, s := mustNew(t, training(1, 3), newColumns(16, 16)), NewStore()
 	for _, server := range []int32{2, 0} {
 		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer, Index: server}, Rank: 0, Step: 4}
-		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}})
+		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
 	}
 	parts := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Step: 4})
 	if len(parts) != 3 || parts[0].Floats[0] != 0 || parts[1].Floats != nil || parts[2].Floats[0] != 2 || s.Len() != 1 {

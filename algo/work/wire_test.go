@@ -14,13 +14,13 @@ import (
 )
 
 // sizeOf is the size of a payload on a wire.
-func sizeOf(t *testing.T, payload any) unit.Bytes {
+func sizeOf(t *testing.T, payload Payload) unit.Bytes {
 	switch x := payload.(type) {
 	case *IDs:
 		return unit.Bytes(x.Size())
-	case compress.Signs:
+	case Signs:
 		return unit.Bytes(x.Size())
-	case compress.Values:
+	case Values:
 		return unit.Bytes(x.Size())
 	case *Put:
 		return unit.Bytes(x.Signs.Size() + x.Sums.Size())
@@ -141,19 +141,19 @@ func TestFingerprintSeesPackedBits(t *testing.T) {
 	packed := compress.Pack(compress.FP16Block, make([]float32, 5)).Packed // 11 bytes: a word and a rest
 	m := msg.Message{Kind: msg.Rows}
 	seen := map[uint64]string{}
-	note := func(name string, payload any) {
+	note := func(name string, payload Payload) {
 		f := Fingerprint(m, payload)
 		if other, twice := seen[f]; twice {
 			t.Errorf("%s has the fingerprint of %s", name, other)
 		}
 		seen[f] = name
 	}
-	note("as it is", compress.Values{Form: compress.FP16Block, Packed: packed})
-	note("another form", compress.Values{Form: compress.FP16, Packed: packed})
-	note("one byte less", compress.Values{Form: compress.FP16Block, Packed: packed[:10]})
+	note("as it is", Values{compress.Values{Form: compress.FP16Block, Packed: packed}})
+	note("another form", Values{compress.Values{Form: compress.FP16, Packed: packed}})
+	note("one byte less", Values{compress.Values{Form: compress.FP16Block, Packed: packed[:10]}})
 	for bit := range 8 * len(packed) {
 		packed[bit/8] ^= 1 << (bit % 8)
-		note(fmt.Sprintf("bit %d flipped", bit), compress.Values{Form: compress.FP16Block, Packed: packed})
+		note(fmt.Sprintf("bit %d flipped", bit), Values{compress.Values{Form: compress.FP16Block, Packed: packed}})
 		packed[bit/8] ^= 1 << (bit % 8)
 	}
 }
@@ -176,7 +176,7 @@ func BenchmarkSplit(b *testing.B) {
 					b.Fatal(err)
 				}
 				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures}, role.Handle{Kind: role.GlobalBatch})
-				s.put(role.Handle{Kind: role.BatchIDs}, ids)
+				s.put(role.Handle{Kind: role.BatchIDs}, ids.(*IDs))
 				if _, err := p.Do(embeddingWorker, s, role.Work{Kind: role.Split}, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
 					b.Fatal(err)
 				}

@@ -38,6 +38,7 @@ import (
 	"tandem/algo/collective"
 	"tandem/algo/msg"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
@@ -50,7 +51,7 @@ type Config struct {
 	// Send carries a chunk to another member, in the end to its Deliver, as
 	// transport.Node.Send does: without waiting, in order, into memory of the
 	// receiver's own.
-	Send func(m msg.Message, payload any) error
+	Send func(m msg.Message, payload work.Payload) error
 	// Done is called when a bucket that was fed holds the sum over all members.
 	// stats are what the members have fed beside it, by position. It is called
 	// once a feed, from Feed or Deliver, and may call Feed.

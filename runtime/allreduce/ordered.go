@@ -7,6 +7,7 @@ import (
 
 	"tandem/algo/msg"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
@@ -37,7 +38,7 @@ func NewOrdered(ctx context.Context, c Config, here []int) (*Ordered, error) {
 	// A member that has ended a round may be in the one behind the next: it had this member's part of the next.
 	c.Buckets, c.Ahead = 1, 2
 	away := c.Send
-	c.Send = func(m msg.Message, payload any) error {
+	c.Send = func(m msg.Message, payload work.Payload) error {
 		if o.member(m.To) == nil {
 			return away(m, payload)
 		}

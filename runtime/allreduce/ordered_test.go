@@ -25,7 +25,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	}
 	for i := range members {
 		var err error
-		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload any) error {
+		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload work.Payload) error {
 			f, err := wire.Encode(wire.Identity{}, m, payload)
 			if err != nil {
 				return err

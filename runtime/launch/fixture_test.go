@@ -19,6 +19,7 @@ import (
 	"tandem/algo/rng"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/runtime/coord"
 	"tandem/runtime/live"
 	"tandem/runtime/node"
@@ -113,7 +114,7 @@ type panicLog struct {
 	inputs int
 }
 
-func (p *panicLog) Step(unit.Tick, *role.Input, any, []role.Output) error {
+func (p *panicLog) Step(unit.Tick, *role.Input, work.Payload, []role.Output) error {
 	if p.inputs++; p.inputs == 20 && !p.again {
 		panic("too many inputs")
 	}

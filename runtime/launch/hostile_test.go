@@ -12,6 +12,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/runtime/coord"
 	"tandem/runtime/train"
 	"tandem/runtime/transport"
@@ -94,7 +95,7 @@ func betray(n int, host string) error {
 // deaf is a transport.Handler.
 type deaf struct{}
 
-func (deaf) Deliver(msg.Message, any)             {}
+func (deaf) Deliver(msg.Message, work.Payload)    {}
 func (deaf) Lost(string, error)                   {}
 func (deaf) Dropped(string, []msg.Address, error) {}
 

@@ -16,18 +16,18 @@ type outbox struct {
 	run *run
 
 	mu       sync.Mutex
-	injector *fault.Injector
-	parcels  []fault.Parcel // a buffer
-	waiting  bool           // an alarm to flush is set
+	injector *fault.Injector[work.Payload]
+	parcels  []fault.Parcel[work.Payload] // a buffer
+	waiting  bool                         // an alarm to flush is set
 	closed   bool
 }
 
 func newOutbox(r *run, from msg.Address, incarnation uint32) *outbox {
-	return &outbox{run: r, injector: fault.NewInjector(r.options.Faults, from, incarnation)}
+	return &outbox{run: r, injector: fault.NewInjector[work.Payload](r.options.Faults, from, incarnation)}
 }
 
 // send decides on a message, and delivers what travels now.
-func (o *outbox) send(m msg.Message, payload any) error {
+func (o *outbox) send(m msg.Message, payload work.Payload) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.parcels = o.injector.Send(o.parcels[:0], o.run.now(), m, payload)
@@ -74,7 +74,7 @@ func (o *outbox) close() fault.Counts {
 }
 
 // deliverLater delivers a delayed message.
-func (r *run) deliverLater(p fault.Parcel) {
+func (r *run) deliverLater(p fault.Parcel[work.Payload]) {
 	r.clock.at(r.now()+p.Delay, func() {
 		if err := r.deliver(p.Message, p.Payload); err != nil {
 			r.fail(err)

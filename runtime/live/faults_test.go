@@ -15,6 +15,7 @@ import (
 	"tandem/algo/pace"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 // gated is a source whose batches can be read one by one.
@@ -45,7 +46,7 @@ func (o *outside) Handled(_ msg.Message, refused error) {
 	o.handled.Add(1)
 }
 
-func (o *outside) Send(_ context.Context, m msg.Message, _ any) error {
+func (o *outside) Send(_ context.Context, m msg.Message, _ work.Payload) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = append(o.sent, m)

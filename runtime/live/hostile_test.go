@@ -28,7 +28,7 @@ func (adversary) Finished(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (adversary) Send(context.Context, msg.Message, any) error { return nil }
+func (adversary) Send(context.Context, msg.Message, work.Payload) error { return nil }
 
 func (a adversary) Handled(_ msg.Message, refused error) { a.handled <- refused }
 
@@ -53,28 +53,28 @@ func lies(k msg.Kind, from, to msg.Address) []msg.Message {
 }
 
 // claims are payloads with which a message may come, whatever its kind.
-func claims() []any {
+func claims() []work.Payload {
 	part := &batch.Cut(&batch.Batch{Samples: batchSize, Labels: make([]float32, batchSize)}, groups, 4)[1]
 	ids := batch.Jagged{Offsets: []int32{0, 1, 2, 3, 4}, IDs: []uint64{1, 2, 3, 1 << 63}}
-	return []any{
-		nil, part, &work.IDs{Samples: 4, FirstGroup: 1, Bounds: part.Bounds, Columns: []batch.Jagged{ids}},
-		compress.Signs{}, compress.Signs{Plain: []uint64{1 << 56, 1 << 63}},
-		compress.Pack(compress.FP32, make([]float32, 4)), compress.Pack(compress.FP32, nil),
+	return []work.Payload{
+		nil, work.Samples{Part: part}, &work.IDs{Samples: 4, FirstGroup: 1, Bounds: part.Bounds, Columns: []batch.Jagged{ids}},
+		work.Signs{}, work.Signs{Signs: compress.Signs{Plain: []uint64{1 << 56, 1 << 63}}},
+		work.Values{Values: compress.Pack(compress.FP32, make([]float32, 4))}, work.Values{Values: compress.Pack(compress.FP32, nil)},
 		&work.Put{Samples: 4, Signs: compress.Signs{Plain: []uint64{1 << 56}}, Sums: compress.Pack(compress.FP32, []float32{1})},
-		[]float32{1, 2}, []float32(nil),
+		work.Numbers{1, 2}, work.Numbers(nil),
 	}
 }
 
 // sizeOf is the size of a payload that its message must state.
-func sizeOf(payload any) int {
+func sizeOf(payload work.Payload) int {
 	switch p := payload.(type) {
-	case *batch.Part:
+	case work.Samples:
 		return 4 * (len(p.Dense) + len(p.Labels))
 	case *work.IDs:
 		return p.Size()
-	case compress.Signs:
+	case work.Signs:
 		return p.Size()
-	case compress.Values:
+	case work.Values:
 		return p.Size()
 	case *work.Put:
 		return p.Signs.Size() + p.Sums.Size()
@@ -161,7 +161,7 @@ func attack(t *testing.T, cfg *role.Config, training *job.Training, at msg.Addre
 }
 
 // admitted returns what arrives of a message, and whether it is delivered.
-func admitted(cfg *role.Config, p *work.Executor, m msg.Message, payload any) (msg.Message, any, bool) {
+func admitted(cfg *role.Config, p *work.Executor, m msg.Message, payload work.Payload) (msg.Message, work.Payload, bool) {
 	f, err := wire.Encode(wire.Identity{}, m, payload)
 	if err != nil {
 		return m, nil, false // it cannot travel

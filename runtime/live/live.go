@@ -118,7 +118,7 @@ func (r *run) node(at msg.Address) *node {
 }
 
 // deliver hands a message to its receiver, here or elsewhere.
-func (r *run) deliver(m msg.Message, payload any) error {
+func (r *run) deliver(m msg.Message, payload work.Payload) error {
 	if to := r.node(m.To); to != nil {
 		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
 		return nil

@@ -27,11 +27,11 @@ type node struct {
 	incarnation atomic.Uint32
 	store       *work.Store
 	credit      *role.Credit
-	working     int    // pieces of work asked for and not reported
-	timer       uint64 // the number of the latest timer that was set
-	payload     any    // of the message being handled
-	away        bool   // until Start
-	stopping    bool   // Stop waits for the work in flight
+	working     int          // pieces of work asked for and not reported
+	timer       uint64       // the number of the latest timer that was set
+	payload     work.Payload // of the message being handled
+	away        bool         // until Start
+	stopping    bool         // Stop waits for the work in flight
 	crashes     fault.Schedule
 	outbox      *outbox // nil: the run has no faults
 	injected    fault.Counts
@@ -40,7 +40,7 @@ type node struct {
 // delivery is one input, with the payload of its message if it has one.
 type delivery struct {
 	input   role.Input
-	payload any
+	payload work.Payload
 	of      uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
 	far     bool   // the message comes from another process
 }

@@ -24,7 +24,7 @@ type Elsewhere interface {
 	// Send delivers a message to one of them. Messages between two roles need
 	// keep no order, but none may be lost if Retry of the configuration is 0. The
 	// goroutine of the sending role calls it and waits for it; an error ends the run.
-	Send(ctx context.Context, m msg.Message, payload any) error
+	Send(ctx context.Context, m msg.Message, payload work.Payload) error
 	// Handled reports that a role here has taken a message which Deliver was called with or, if refused is not nil,
 	// why it has not: its sender misbehaves. The goroutine of the role calls it.
 	Handled(m msg.Message, refused error)
@@ -73,7 +73,7 @@ func (p *Part) Injected() (sum fault.Counts) {
 }
 
 // Deliver hands a message from elsewhere to its receiver, which must be here.
-func (p *Part) Deliver(m msg.Message, payload any) error {
+func (p *Part) Deliver(m msg.Message, payload work.Payload) error {
 	n := p.run.node(m.To)
 	if n == nil {
 		return fmt.Errorf("live: %v is not here", m.To)

@@ -47,7 +47,7 @@ type seat struct {
 	p  *work.Executor
 }
 
-func (s seat) Send(_ context.Context, m msg.Message, payload any) error {
+func (s seat) Send(_ context.Context, m msg.Message, payload work.Payload) error {
 	return s.x.parts[m.To].Deliver(m, payload)
 }
 
@@ -271,7 +271,7 @@ func TestRefusalsAreReported(t *testing.T) {
 	for step := range int32(cfg.Steps) {
 		worker := msg.Address{Role: msg.EmbeddingWorker}
 		m := msg.Message{Kind: msg.Lookup, From: worker, To: at, Step: step + 1, Samples: 4, StepSamples: 16}
-		if err := part.Deliver(m, compress.Signs{Plain: []uint64{7}}); err != nil {
+		if err := part.Deliver(m, work.Signs{Signs: compress.Signs{Plain: []uint64{7}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-j.refused; err == nil {

@@ -4,6 +4,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 )
 
 // Recorder keeps what happens to the roles of a run, so that it can be
@@ -19,7 +20,7 @@ type Recorder interface {
 type Log interface {
 	// Step shows one input, with the payload of its message or nil, and what the
 	// role made of it. The outputs have not been taken yet.
-	Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error
+	Step(now unit.Tick, in *role.Input, payload work.Payload, out []role.Output) error
 	// Finish ends the log of a run that went well. The digest is that of the
 	// parameters that the role holds: see work.ModelState.Digest.
 	Finish(digest uint64) error

@@ -48,7 +48,7 @@ func (n *notebook) Open(at msg.Address, _ uint32, cfg *role.Config) (Log, error)
 	return n.pages[at], nil
 }
 
-func (p *page) Step(now unit.Tick, in *role.Input, payload any, out []role.Output) error {
+func (p *page) Step(now unit.Tick, in *role.Input, payload work.Payload, out []role.Output) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inputs, p.times = append(p.inputs, in.Kind), append(p.times, now)

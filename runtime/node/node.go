@@ -203,7 +203,7 @@ func (n *node) join(view uint32) (err error) {
 	layout := n.performer.Model().Layout()
 	c := allreduce.Config{
 		View:   view,
-		Send:   func(m msg.Message, payload any) error { return n.Send(n.member.Context(), m, payload) },
+		Send:   func(m msg.Message, payload work.Payload) error { return n.Send(n.member.Context(), m, payload) },
 		Values: max(layout.Params, layout.Running), Stats: n.Training.GroupsPerRank() * layout.Stats,
 	}
 	for i := range n.cfg.Ranks {

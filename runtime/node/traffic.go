@@ -18,7 +18,7 @@ import (
 )
 
 // admit returns why a message must not be delivered.
-func (n *node) admit(m msg.Message, payload any) error {
+func (n *node) admit(m msg.Message, payload work.Payload) error {
 	if !n.isBuilt() {
 		return nil // Deliver drops it
 	}
@@ -58,7 +58,7 @@ func (n *node) isBuilt() bool {
 }
 
 // Deliver implements transport.Handler.
-func (n *node) Deliver(m msg.Message, payload any) {
+func (n *node) Deliver(m msg.Message, payload work.Payload) {
 	if !n.isBuilt() {
 		return
 	}
@@ -97,7 +97,7 @@ func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
 
 // Send implements live.Elsewhere. A process that is gone is reported as lost, and the host
 // ends the run if it must: what becomes of the message does not matter then.
-func (n *node) Send(_ context.Context, m msg.Message, payload any) error {
+func (n *node) Send(_ context.Context, m msg.Message, payload work.Payload) error {
 	err := n.data.Send(m, payload)
 	if errors.Is(err, transport.ErrGone) {
 		return nil

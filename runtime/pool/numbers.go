@@ -85,12 +85,12 @@ func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func
 }
 
 // Payload returns the data of a message.
-func (n *Numbers) Payload(m msg.Message, h role.Handle) any {
+func (n *Numbers) Payload(m msg.Message, h role.Handle) work.Payload {
 	return n.executor.Payload(n.store(m.From), m, h)
 }
 
 // Keep has the receiver of a message hold its data.
-func (n *Numbers) Keep(m msg.Message, h role.Handle, payload any) {
+func (n *Numbers) Keep(m msg.Message, h role.Handle, payload work.Payload) {
 	n.executor.Keep(n.store(m.To), m, h, payload)
 }
 

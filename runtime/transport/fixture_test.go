@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tandem/algo/msg"
+	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
 // received is one message that a handler was given.
 type received struct {
 	m       msg.Message
-	payload any
+	payload work.Payload
 }
 
 // mailbox is a handler that keeps what it is given.
@@ -34,7 +35,7 @@ func newMailbox() *mailbox {
 	return &mailbox{messages: make(chan received, 1<<16), losses: make(chan error, 16), drops: make(chan error, 16)}
 }
 
-func (i *mailbox) Deliver(m msg.Message, payload any) { i.messages <- received{m, payload} }
+func (i *mailbox) Deliver(m msg.Message, payload work.Payload) { i.messages <- received{m, payload} }
 
 func (i *mailbox) Lost(peer string, err error) {
 	i.mu.Lock()

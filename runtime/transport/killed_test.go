@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/algo/msg"
+	"tandem/algo/work"
 )
 
 // parentVariable tells the test binary that it is to be a process of a test, and
@@ -74,7 +75,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): strings.TrimSpace(address)}); err != nil {
 		t.Fatal(err)
 	}
-	payload := make([]float32, 1<<20)
+	payload := make(work.Numbers, 1<<20)
 	for step := range 20 {
 		if err := n.Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)

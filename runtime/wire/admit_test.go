@@ -57,7 +57,7 @@ func FuzzCheckPayload(f *testing.F) {
 		f.Add(mustEncode(f, m, payload))
 		m.Bytes += map[msg.Kind]unit.Bytes{msg.Samples: 32, msg.IDFeatures: 72, msg.Lookup: 16, msg.Put: 13}[kind]
 		f.Add(mustEncode(f, m, payload))
-		if err := admissions[0].CheckPayload(m, payload); err != nil {
+		if err := admissions[0].CheckPayload(m, payloadOf(payload)); err != nil {
 			f.Errorf("%v: %v", m, err)
 		}
 	}

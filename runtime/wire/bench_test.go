@@ -49,7 +49,7 @@ func BenchmarkEncode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				frame, err := Encode(Identity{}, msg.Message{Kind: f.kind}, f.payload)
+				frame, err := Encode(Identity{}, msg.Message{Kind: f.kind}, payloadOf(f.payload))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -63,7 +63,7 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for name, f := range benchmarks() {
 		b.Run(name, func(b *testing.B) {
-			frame := mustEncode(b, msg.Message{Kind: f.kind}, f.payload)
+			frame := mustEncode(b, msg.Message{Kind: f.kind}, payloadOf(f.payload))
 			b.SetBytes(int64(len(frame)))
 			b.ReportAllocs()
 			for b.Loop() {

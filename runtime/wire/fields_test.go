@@ -21,7 +21,7 @@ func TestEveryFieldTravels(t *testing.T) {
 		{msg.Message{}, []string{"Kind", "From", "To", "Rank", "Step", "Floor", "Samples", "StepSamples", "Bytes"}},
 		{msg.Address{}, []string{"Role", "Index"}},
 		{Identity{}, []string{"Run", "Incarnation", "View"}},
-		{Chunk{}, []string{"View", "Bucket", "Sum", "Values", "Stats"}},
+		{Chunk{}, []string{"Travels", "View", "Bucket", "Sum", "Values", "Stats"}},
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs"}},

@@ -76,7 +76,7 @@ func drawPart(t *rapid.T) *batch.Part {
 
 // drawPayload draws what belongs to a kind of message; driver says that it is
 // a driver's own.
-func drawPayload(t *rapid.T, kind msg.Kind, driver bool) any {
+func drawPayload(t *rapid.T, kind msg.Kind, driver bool) work.Payload {
 	switch {
 	case driver:
 		return Chunk{
@@ -95,15 +95,15 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) any {
 		}
 		return ids
 	case msg.Samples:
-		return drawPart(t)
+		return work.Samples{Part: drawPart(t)}
 	case msg.Lookup:
-		return drawSigns(t)
+		return work.Signs{Signs: drawSigns(t)}
 	case msg.Put:
 		return &work.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
 	case msg.Params, msg.Push:
-		return drawFloats(t, "values", drawLength(t, "n"))
+		return work.Numbers(drawFloats(t, "values", drawLength(t, "n")))
 	}
-	return drawValues(t)
+	return work.Values{Values: drawValues(t)}
 }
 
 func drawSigns(t *rapid.T) compress.Signs {
@@ -120,15 +120,15 @@ func drawValues(t *rapid.T) compress.Values {
 
 // travels returns what of a payload travels: of a part to an NN worker, all but
 // its ids.
-func travels(payload any) any {
-	part, ok := payload.(*batch.Part)
+func travels(payload work.Payload) work.Payload {
+	part, ok := payload.(work.Samples)
 	if !ok {
 		return payload
 	}
-	return &batch.Part{
+	return work.Samples{Part: &batch.Part{
 		Batch:      &batch.Batch{Samples: part.Samples, Dense: part.Dense, Labels: part.Labels},
 		FirstGroup: part.FirstGroup, Bounds: part.Bounds,
-	}
+	}}
 }
 
 func mustBeEqual(t interface{ Fatalf(string, ...any) }, got, want any) {
@@ -143,10 +143,27 @@ var sender = Identity{
 	Incarnation: 9, View: 10,
 }
 
+// payloadOf returns values as the payload that they travel as.
+func payloadOf(values any) work.Payload {
+	switch v := values.(type) {
+	case nil:
+		return nil
+	case *batch.Part:
+		return work.Samples{Part: v}
+	case compress.Signs:
+		return work.Signs{Signs: v}
+	case compress.Values:
+		return work.Values{Values: v}
+	case []float32:
+		return work.Numbers(v)
+	}
+	return values.(work.Payload)
+}
+
 // mustEncode encodes into one piece.
-func mustEncode(t testing.TB, m msg.Message, payload any) []byte {
+func mustEncode(t testing.TB, m msg.Message, values any) []byte {
 	t.Helper()
-	f, err := Encode(sender, m, payload)
+	f, err := Encode(sender, m, payloadOf(values))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func encodeIDs(w *writer, ids *work.IDs) {
 	section(w, ids.Packed)
 }
 
-func decodeIDs(r *reader) any {
+func decodeIDs(r *reader) work.Payload {
 	var ids work.IDs
 	ids.Samples, ids.FirstGroup, ids.Bounds = decodeGroups(r)
 	ids.Columns = make([]batch.Jagged, r.count(16)) // two lengths at least
@@ -75,20 +75,20 @@ func jagged(slot *batch.Jagged, samples int) bool {
 	return true
 }
 
-func encodeSamples(w *writer, p *batch.Part) {
+func encodeSamples(w *writer, p work.Samples) {
 	encodeGroups(w, p.Samples, p.FirstGroup, p.Bounds)
 	section(w, p.Dense)
 	section(w, p.Labels)
 }
 
-func decodeSamples(r *reader) any {
+func decodeSamples(r *reader) work.Payload {
 	p := &batch.Part{Batch: &batch.Batch{}}
 	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
 	p.Dense, p.Labels = array[float32](r), array[float32](r)
 	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
 		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels), p.Samples)
 	}
-	return p
+	return work.Samples{Part: p}
 }
 
 // rows reports whether values are samples rows of equal width.

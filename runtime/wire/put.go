@@ -50,6 +50,6 @@ func encodePut(w *writer, p *work.Put) {
 	encodeValues(w, p.Sums)
 }
 
-func decodePut(r *reader) any {
+func decodePut(r *reader) work.Payload {
 	return &work.Put{Samples: r.number(), Signs: decodeSigns(r), Sums: decodeValues(r)}
 }

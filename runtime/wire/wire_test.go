@@ -80,7 +80,7 @@ func TestLargeArraysAreAliased(t *testing.T) {
 		t.Skip("this machine must copy")
 	}
 	values := make([]float32, 1000)
-	f, err := Encode(sender, msg.Message{Kind: msg.Rows}, fp32(values...))
+	f, err := Encode(sender, msg.Message{Kind: msg.Rows}, payloadOf(fp32(values...)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +92,13 @@ func TestLargeArraysAreAliased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := payload.(compress.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[HeaderSize+16]) {
+	if got := payload.(work.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[HeaderSize+16]) {
 		t.Error("the decoded values are not those of the frame")
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, "text"); err == nil || !strings.Contains(err.Error(), "string: this type of payload cannot travel") {
+	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, work.Travels{}); err == nil || !strings.Contains(err.Error(), "work.Travels: this type of payload cannot travel") {
 		t.Error(err)
 	}
 	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {

@@ -6,6 +6,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/sim/engine"
 )
 
@@ -21,9 +22,9 @@ type instance struct {
 
 	incarnation uint32 // crashes so far
 	away        bool
-	schedule    fault.Schedule  // of crashes
-	injector    *fault.Injector // of faults in messages; nil if the run has no faults
-	held        timer           // when the injector must be flushed
+	schedule    fault.Schedule                // of crashes
+	injector    *fault.Injector[work.Payload] // of faults in messages; nil if the run has no faults
+	held        timer                         // when the injector must be flushed
 }
 
 // newInstances makes the roles of a run.
@@ -33,7 +34,7 @@ func newInstances(w *world) []instance {
 	for i, r := range roles {
 		list[i] = instance{world: w, index: int32(i), at: r.Address(), role: r}
 		if p := w.plan(); p.Any() {
-			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector(p, r.Address(), 0)
+			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[work.Payload](p, r.Address(), 0)
 		}
 	}
 	return list
@@ -60,14 +61,14 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 			return err
 		}
 	}
-	var payload any
+	var payload work.Payload
 	if n.numbers != nil {
 		payload = n.numbers.Payload(m, h)
 	}
 	if n.injector != nil {
 		n.transmit(m, payload)
 	} else {
-		n.send(n.index, fault.Parcel{Message: m, Payload: payload}, false)
+		n.send(n.index, fault.Parcel[work.Payload]{Message: m, Payload: payload}, false)
 	}
 	return nil
 }

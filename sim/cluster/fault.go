@@ -7,6 +7,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/msg"
 	"tandem/algo/role"
+	"tandem/algo/work"
 	"tandem/sim/engine"
 )
 
@@ -52,11 +53,11 @@ func spanWithFaults(t *job.Training, warmUp int) span {
 
 // transmit passes a message through the faults of its sender, and sends what travels now. A lost message is
 // sent too: it uses the sender's cores and the wires, and ends before the receiver's cores.
-func (n *instance) transmit(m msg.Message, payload any) {
+func (n *instance) transmit(m msg.Message, payload work.Payload) {
 	lost := n.injector.Counts().Dropped
 	n.parcels = n.injector.Send(n.parcels[:0], n.clock.Now(), m, payload)
 	if n.injector.Counts().Dropped > lost {
-		n.send(n.index, fault.Parcel{Message: m}, true)
+		n.send(n.index, fault.Parcel[work.Payload]{Message: m}, true)
 	}
 	n.sendParcels()
 }
@@ -94,7 +95,7 @@ func (n *instance) crashes(in *role.Input) bool {
 	n.injected.Crashes++
 	n.away = true
 	n.incarnation++
-	n.injector = fault.NewInjector(n.plan(), n.at, n.incarnation)
+	n.injector = fault.NewInjector[work.Payload](n.plan(), n.at, n.incarnation)
 	n.cancel(&n.held)
 	for i := range n.lanes {
 		for k, t := range n.lanes[i].Items() {

@@ -227,7 +227,7 @@ func TestWhatFaultsCost(t *testing.T) {
 			want -= end
 		}
 		w.instances[receiver].away = c.away
-		w.send(w.indexOf(from), fault.Parcel{Message: m, Delay: c.delay}, c.lost)
+		w.send(w.indexOf(from), fault.Parcel[work.Payload]{Message: m, Delay: c.delay}, c.lost)
 		w.Settle(0)
 		w.clock.Run(unit.Forever-1, w)
 		if d := w.clock.Now() - want; d < -5 || d > 5 {

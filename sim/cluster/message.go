@@ -5,6 +5,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 // send begins the delivery of a message, or of one that is lost on its way.
-func (w *world) send(from int32, p fault.Parcel, lost bool) {
+func (w *world) send(from int32, p fault.Parcel[work.Payload], lost bool) {
 	m := &p.Message
 	to := w.indexOf(m.To)
 	many := max(w.places[from].everywhere, w.places[to].everywhere)

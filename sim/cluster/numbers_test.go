@@ -107,10 +107,10 @@ func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (rol
 	return wait
 }
 
-func (s *serial) Payload(m msg.Message, h role.Handle) any {
+func (s *serial) Payload(m msg.Message, h role.Handle) work.Payload {
 	return s.Executor.Payload(s.store(m.From), m, h)
 }
-func (s *serial) Keep(m msg.Message, h role.Handle, payload any) {
+func (s *serial) Keep(m msg.Message, h role.Handle, payload work.Payload) {
 	s.Executor.Keep(s.store(m.To), m, h, payload)
 }
 func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Executor.Feed(s.store(at), c) }

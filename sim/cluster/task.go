@@ -6,6 +6,7 @@ import (
 	"tandem/algo/msg"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/sim/device"
 	"tandem/sim/engine"
 	"tandem/sim/fabric"
@@ -30,9 +31,9 @@ type task struct {
 	work     role.Work
 	operands role.Operands
 	bucket   int32
-	bytes    unit.Bytes // of the bucket
-	left     unit.Tick  // core time that its turns so far have left
-	payload  any        // of the message, where there are numbers
+	bytes    unit.Bytes   // of the bucket
+	left     unit.Tick    // core time that its turns so far have left
+	payload  work.Payload // of the message, where there are numbers
 	numbers  func() (role.Result, error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"tandem/algo/rng"
 	"tandem/algo/role"
 	"tandem/algo/unit"
+	"tandem/algo/work"
 	"tandem/sim/device"
 	"tandem/sim/engine"
 	"tandem/sim/fabric"
@@ -38,9 +39,9 @@ type world struct {
 
 	ends []float64 // by bucket: its part of backward
 
-	numbers Numbers   // nil: only time passes
-	rows    [][]int32 // with numbers, by batchIndex: distinct rows by PS, from split to done
-	handed  any       // the payload of the message in hand
+	numbers Numbers      // nil: only time passes
+	rows    [][]int32    // with numbers, by batchIndex: distinct rows by PS, from split to done
+	handed  work.Payload // the payload of the message in hand
 
 	out         role.Outputs
 	dirty       []int32 // hosts
@@ -54,9 +55,9 @@ type world struct {
 	messages    int64
 	sent        unit.Bytes // headers included
 	received    unit.Bytes
-	dropped     unit.Bytes     // lost, or for a role that was away
-	parcels     []fault.Parcel // a buffer
-	injected    fault.Counts   // of incarnations that have crashed
+	dropped     unit.Bytes                   // lost, or for a role that was away
+	parcels     []fault.Parcel[work.Payload] // a buffer
+	injected    fault.Counts                 // of incarnations that have crashed
 	observers   []event.Observer
 	measurement *measurement
 	audit       *audit // nil unless the run is checked
