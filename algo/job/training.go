@@ -69,7 +69,7 @@ const (
 // runtime. The zero value of a field is not its default: start from Default. The
 // greatest values are constants of this package, such as PrefetchMax.
 type Training struct {
-	Mode  string        `yaml:"mode"`  // sequential, sync, hybrid, async-ps, async-average or ssp
+	Mode  string        `yaml:"mode"`  // sequential or one of package pace, see Modes
 	Model model.Spec    `yaml:"model"` // the dense network
 	Dense opt.DenseSpec `yaml:"dense-optimizer"`
 	// DensePrecision is fp32 or bf16. The latter rounds what is multiplied, nothing

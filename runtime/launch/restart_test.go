@@ -95,7 +95,7 @@ func (o *outcomes) Observe(r event.Record) {
 	if o.routed == nil {
 		o.routed, o.applied = map[[3]int32]int{}, map[[3]int32]int{}
 	}
-	if r.Kind == event.PutApplied {
+	if r.Kind == event.PutApplied || r.Kind == event.PutDropped {
 		o.applied[[3]int32{r.Role.Index, r.Rank, r.Step}]++
 	}
 	if r.Kind == event.BatchRouted {

@@ -27,6 +27,7 @@ const (
 // audit checks that every put has one outcome, and measures steps.
 type audit struct {
 	touched, applied map[put]int         // by put: how often it was routed, and applied
+	dropped          map[put]bool        // batches whose gradients do not count, with server 0
 	last             map[int32]unit.Tick // by rank: when its latest step ended
 	longest          unit.Tick           // from the end of a rank's step to that of the next
 }
@@ -35,7 +36,7 @@ type audit struct {
 type put struct{ server, rank, step int32 }
 
 func newAudit() *audit {
-	return &audit{map[put]int{}, map[put]int{}, map[int32]unit.Tick{}, 0}
+	return &audit{map[put]int{}, map[put]int{}, map[put]bool{}, map[int32]unit.Tick{}, 0}
 }
 
 // Observe implements event.Observer.
@@ -47,7 +48,9 @@ func (a *audit) Observe(r event.Record) {
 				a.touched[put{int32(server), r.Rank, r.Step}]++
 			}
 		}
-	case r.Kind == event.PutApplied && r.Role.Role == msg.ParameterServer:
+	case r.Kind == event.BatchDropped:
+		a.dropped[put{0, r.Rank, r.Step}] = true
+	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.ParameterServer:
 		a.applied[put{r.Role.Index, r.Rank, r.Step}]++
 	case r.Kind == event.DenseApplied:
 		a.longest = max(a.longest, r.At-a.last[r.Rank])
@@ -58,17 +61,17 @@ func (a *audit) Observe(r event.Record) {
 // check reports puts without an outcome or with several, and steps that took too long.
 func (a *audit) check(t *testing.T, batches int) {
 	t.Helper()
-	if len(a.touched) < batches {
+	if len(a.touched)+len(a.dropped) < batches {
 		t.Errorf("%d puts of %d batches", len(a.touched), batches)
 	}
 	for p := range a.touched {
-		if a.applied[p] == 0 {
+		if a.applied[p] == 0 && !a.dropped[put{0, p.rank, p.step}] {
 			t.Errorf("the put of rank %d, step %d on PS %d is never applied", p.rank, p.step, p.server)
 		}
 	}
 	for p, n := range a.applied {
-		if n != 1 {
-			t.Errorf("the put of rank %d, step %d on PS %d is applied %d times", p.rank, p.step, p.server, n)
+		if n != 1 || a.dropped[put{0, p.rank, p.step}] {
+			t.Errorf("the put of rank %d, step %d on PS %d is applied or dropped %d times", p.rank, p.step, p.server, n)
 		}
 	}
 	if a.longest > longestStep {

@@ -25,13 +25,14 @@ const lossy = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms"
 // outcomes counts, by put, how often it was routed and applied, and hashes all records.
 type outcomes struct {
 	digest
-	routed, applied map[[3]int32]int // by PS, rank, step
-	longest         unit.Tick        // from the end of one step of a rank to that of the next
+	routed, applied map[[3]int32]int  // by PS, rank, step
+	dropped         map[[2]int32]bool // by rank, step: batches whose gradients do not count
+	longest         unit.Tick         // from the end of one step of a rank to that of the next
 	last            map[int32]unit.Tick
 }
 
 func newOutcomes() *outcomes {
-	return &outcomes{digest{sha256.New()}, map[[3]int32]int{}, map[[3]int32]int{}, 0, map[int32]unit.Tick{}}
+	return &outcomes{digest{sha256.New()}, map[[3]int32]int{}, map[[3]int32]int{}, map[[2]int32]bool{}, 0, map[int32]unit.Tick{}}
 }
 
 func (o *outcomes) Observe(r event.Record) {
@@ -43,7 +44,9 @@ func (o *outcomes) Observe(r event.Record) {
 				o.routed[[3]int32{int32(server), r.Rank, r.Step}]++
 			}
 		}
-	case r.Kind == event.PutApplied && r.Role.Role == msg.ParameterServer:
+	case r.Kind == event.BatchDropped:
+		o.dropped[[2]int32{r.Rank, r.Step}] = true
+	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.ParameterServer:
 		o.applied[[3]int32{r.Role.Index, r.Rank, r.Step}]++
 	case r.Kind == event.DenseApplied:
 		o.longest = max(o.longest, r.At-o.last[r.Rank])
@@ -54,12 +57,16 @@ func (o *outcomes) Observe(r event.Record) {
 // check reports puts that are not applied once, and a step that takes longer than it may.
 func (o *outcomes) check(t *testing.T, batches int) {
 	t.Helper()
-	if len(o.routed) < batches {
+	if len(o.routed)+len(o.dropped) < batches {
 		t.Errorf("%d puts of %d batches", len(o.routed), batches)
 	}
 	for put := range o.routed { // order-free: each is checked by itself
-		if o.applied[put] != 1 {
-			t.Errorf("the put to PS %d of rank %d, step %d is applied %d times", put[0], put[1], put[2], o.applied[put])
+		want := 1
+		if o.dropped[[2]int32{put[1], put[2]}] {
+			want = 0
+		}
+		if o.applied[put] != want {
+			t.Errorf("the put to PS %d of rank %d, step %d is applied or dropped %d times, want %d", put[0], put[1], put[2], o.applied[put], want)
 		}
 	}
 	if o.longest > 5*unit.Second {

@@ -130,9 +130,11 @@ func (w *world) stepSamples(step int32) int {
 	return w.numbers.Samples(int(step))
 }
 
-// forget drops what is known of a batch when it is done.
+// forget drops what is known of a batch when it is done, unless its gradients may wait on PSs, or its lookups when
+// nobody needs them any more.
 func (w *world) forget(r event.Record) {
-	if w.numbers != nil && r.Kind == event.BatchDone {
+	d := w.config.Rule.Dense()
+	if w.numbers != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {
 		w.rows[w.batchIndex(r.Rank, r.Step)] = nil
 	}
 }

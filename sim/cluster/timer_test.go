@@ -27,7 +27,8 @@ func TestTimers(t *testing.T) {
 			t.Errorf("%s: a timer of a minute changes the run, which takes %v and %v", mode, a.Elapsed, b.Elapsed)
 		}
 		short := 5 * unit.Millisecond
-		if mode == job.AsyncPS || mode == job.SSP {
+		asked := training(mode, 4)
+		if rule, err := asked.Rule(); err != nil || rule.Dense().Servers {
 			short = 50 * unit.Millisecond // a push takes 40 ms
 		}
 		if _, b := records(short); b.Messages <= a.Messages {
