@@ -98,12 +98,12 @@ type node struct {
 	data   *transport.Node
 	member *coord.Member
 
-	built     chan struct{} // closed when what follows is set
-	cfg       *role.Config
-	performer *work.Executor
-	part      *live.Part
-	sums      *allreduce.Ordered // nil unless some ranks are here, and others are not
-	endSums   context.CancelCauseFunc
+	built    chan struct{} // closed when what follows is set
+	cfg      *role.Config
+	executor *work.Executor
+	part     *live.Part
+	sums     *allreduce.Ordered // nil unless some ranks are here, and others are not
+	endSums  context.CancelCauseFunc
 
 	peers    peers
 	journal  *journal
@@ -127,12 +127,12 @@ func (n *node) play() error {
 		return err
 	}
 	report := train.Report{
-		Digests: map[msg.Address]uint64{}, Missed: n.performer.Model().Missed(), Faults: n.part.Injected(),
+		Digests: map[msg.Address]uint64{}, Missed: n.executor.Model().Missed(), Faults: n.part.Injected(),
 	}
 	for _, at := range n.Process {
-		report.Digests[at] = n.performer.Model().Digest(at)
+		report.Digests[at] = n.executor.Model().Digest(at)
 	}
-	for _, t := range n.performer.Model().Tables() {
+	for _, t := range n.executor.Model().Tables() {
 		report.Rows += t.Len()
 	}
 	return n.member.Report(report, atRest{n})
@@ -164,10 +164,10 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	if n.performer, err = work.NewPart(n.Training, source, n.Machine, n.Process.Has); err != nil {
+	if n.executor, err = work.NewPart(n.Training, source, n.Machine, n.Process.Has); err != nil {
 		return err
 	}
-	if n.cfg, err = n.Training.RoleConfig(n.performer.Model().Layout(), welcome.Steps); err != nil {
+	if n.cfg, err = n.Training.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
@@ -178,7 +178,7 @@ func (n *node) prepare() error {
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ work.State) error { return n.member.BeforeStep(step) }
 	}
-	if n.part, err = live.NewPart(n.cfg, n.performer, options, n.Process.Has, n); err != nil {
+	if n.part, err = live.NewPart(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
 		return err
 	}
 	if err := n.join(welcome.View); err != nil {
@@ -200,7 +200,7 @@ func (n *node) join(view uint32) (err error) {
 	if len(here) == 0 || len(here) == int(n.cfg.Ranks) {
 		return nil
 	}
-	layout := n.performer.Model().Layout()
+	layout := n.executor.Model().Layout()
 	c := allreduce.Config{
 		View:   view,
 		Send:   func(m msg.Message, payload work.Payload) error { return n.Send(n.member.Context(), m, payload) },

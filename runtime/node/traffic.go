@@ -26,7 +26,7 @@ func (n *node) admit(m msg.Message, payload work.Payload) error {
 		if err := role.Admit(n.cfg, m); err != nil {
 			return err
 		}
-		return n.performer.Admission().CheckPayload(m, payload)
+		return n.executor.Admission().CheckPayload(m, payload)
 	}
 	if n.sums == nil {
 		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
@@ -40,7 +40,7 @@ func (n *node) limit(h wire.Header) unit.Bytes {
 	case !n.isBuilt():
 		return unit.Bytes(h.Size) // Deliver drops it
 	case !h.Chunk():
-		return n.performer.Admission().FrameMax(h.Message)
+		return n.executor.Admission().FrameMax(h.Message)
 	case n.sums == nil:
 		return msg.HeaderBytes
 	}
@@ -122,11 +122,11 @@ func inboxOf(t *job.Training) transport.Credit {
 // Reduce implements live.Elsewhere.
 func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	if n.sums == nil { // all ranks are here
-		n.performer.Reduce(step, bucket)
+		n.executor.Reduce(step, bucket)
 		return nil
 	}
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
-	err := n.performer.ReduceAcross(step, bucket, n.sums)
+	err := n.executor.ReduceAcross(step, bucket, n.sums)
 	if err != nil && n.refused(err) == nil {
 		<-ctx.Done() // the host ends the run
 		return context.Cause(ctx)
@@ -182,10 +182,10 @@ type atRest struct{ n *node }
 // Rows implements coord.Numbers.
 func (a atRest) Rows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
-	return values, a.n.performer.Model().PeekRows(server, signs, values)
+	return values, a.n.executor.Model().PeekRows(server, signs, values)
 }
 
 // Network implements coord.Numbers.
 func (a atRest) Network(at msg.Address) (work.DenseValues, error) {
-	return a.n.performer.Model().Weights(at).Snapshot(), nil
+	return a.n.executor.Model().Weights(at).Snapshot(), nil
 }
