@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/batch"
 	"tandem/algo/compress"
 	"tandem/algo/msg"
 	"tandem/algo/unit"
@@ -41,6 +42,21 @@ func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 	}
 	if err := p.Admission().CheckPayload(lookup, Signs{compress.Signs{Plain: []uint64{7}}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A sample may have 4,096 ids a slot in the mean, and not one more.
+func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
+	p, _, all := exchange(t, training(2, 2))
+	for more := range 2 {
+		ids, m := *all[msg.IDFeatures].payload.(*IDs), all[msg.IDFeatures].m
+		ids.Columns = []batch.Jagged{many(8), {Offsets: make([]int32, 9)}} // one id too many
+		ids.Columns[0].IDs = ids.Columns[0].IDs[1-more:]
+		ids.Columns[0].Offsets[8] = int32(len(ids.Columns[0].IDs))
+		m.Bytes = msg.HeaderBytes + unit.Bytes(ids.Size())
+		if err := p.Admission().CheckPayload(m, &ids); (err == nil) != (more == 0) {
+			t.Errorf("%d ids of 8 samples in 2 slots: %v", len(ids.Columns[0].IDs), err)
+		}
 	}
 }
 

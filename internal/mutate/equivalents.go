@@ -99,6 +99,12 @@ func Equivalents() []Equivalent {
 			Proof: "It asks ahead for one place more, of an array that has it, and any address may be asked for.",
 		},
 		{
+			File:   "algo/work/sequential.go",
+			Before: "q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)/t.TotalGroups()+1))",
+			After:  "q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)+1))",
+			Proof:  "A pass with room for more samples than a group has computes the same values.",
+		},
+		{
 			File: "algo/work/evaluate.go", Before: "in.Labels = nil", After: "",
 			Proof: "With labels the pass computes a loss, too, which nobody reads.",
 		},
