@@ -30,7 +30,9 @@ func (s *samples) Samples(step int) int                { return s.batches[step].
 func (s *samples) Read(step int) (*batch.Batch, error) { return s.batches[step], nil }
 func (s *samples) Schema() *batch.Schema {
 	return &batch.Schema{
-		Slots: []batch.Slot{{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2}},
+		Slots: []batch.Slot{
+			{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+		},
 		Dense: []string{"age", "hours"}, Labels: []string{"click"}, PrefixBits: 8,
 	}
 }

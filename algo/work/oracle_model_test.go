@@ -106,7 +106,8 @@ func newOracle(s *setting, run *run) *oracle {
 	for i := range s.denseServers {
 		lo, hi := i*len(params)/s.denseServers, (i+1)*len(params)/s.denseServers
 		o.servers = append(o.servers, &denseServer{
-			lo: lo, hi: hi, params: params[lo:hi], optimizer: newOptimizer(&s.dense, hi-lo), pushed: make([]int, s.ranks),
+			lo: lo, hi: hi, params: params[lo:hi], optimizer: newOptimizer(&s.dense, hi-lo),
+			pushed: make([]int, s.ranks),
 		})
 	}
 	o.servers[0].running = statistics
@@ -138,8 +139,8 @@ func (o *oracle) state() *modelState {
 	return s
 }
 
-// batch returns a rank's part of a step. A rank has the largest power of two of groups, at most V/N if that is 1 or
-// more. Of n samples and G groups of all ranks, group g has those from ⌊g·n/G⌋ on.
+// batch returns a rank's part of a step. A rank has g groups, the largest power of two up to max(1, V/N). Of n
+// samples, group i of the G groups of all ranks has those from ⌊i·n/G⌋ on.
 func (o *oracle) batch(e event.Record) *rankBatch {
 	if b := o.batches[[2]int32{e.Rank, e.Step}]; b != nil {
 		return b
@@ -150,7 +151,8 @@ func (o *oracle) batch(e event.Record) *rankBatch {
 	}
 	b := &rankBatch{
 		rank: int(e.Rank), step: int(e.Step), global: global, rows: map[rowName]*rowUse{},
-		params: make([]float32, o.network.params), pulled: map[int]int{}, pushed: map[int]bool{}, put: map[int]bool{},
+		params: make([]float32, o.network.params), pulled: map[int]int{}, pushed: map[int]bool{},
+		put: map[int]bool{},
 	}
 	each := 1
 	for 2*each*o.set.ranks <= oracleGroups {
@@ -252,8 +254,8 @@ func (o *oracle) compute(b *rankBatch, params []float32) error {
 	return nil
 }
 
-// input returns the input of a sample: of a summed slot the sum of its rows; of a raw slot the first rows, each
-// followed by a 1, and zeros in the place of missing ones; then the numeric features.
+// input returns the input of a sample: of a summed slot the sum of its rows; of a raw slot the first rows,
+// each followed by a 1, and zeros in the place of missing ones; then the numeric features.
 func (o *oracle) input(b *rankBatch, sample int) []float64 {
 	input := make([]float64, o.network.inputs)
 	o.eachRow(b.global, sample, func(name rowName, at int) {
@@ -335,8 +337,9 @@ func (o *oracle) pull(b *rankBatch, server int) error {
 	if o.set.overlap == "none" && d.pushed[b.rank] != b.step {
 		return fmt.Errorf("the pull sees %d of %d pushes of its own rank", d.pushed[b.rank], b.step)
 	}
-	if slowest := slices.Min(d.pushed); o.set.mode == "ssp" && b.step-slowest > o.set.slack {
-		return fmt.Errorf("the slowest rank has pushed %d steps, want at least %d", slowest, b.step-o.set.slack)
+	slowest, least := slices.Min(d.pushed), b.step-o.set.slack
+	if o.set.mode == "ssp" && slowest < least {
+		return fmt.Errorf("the slowest rank has pushed %d steps, want at least %d", slowest, least)
 	}
 	copy(b.params[d.lo:d.hi], d.params)
 	b.pulled[server] = d.updates
@@ -389,8 +392,8 @@ func (r *replica) flat() []float32 {
 	return slices.Concat(r.params, r.running.mean, r.running.variance)
 }
 
-// copyReplica gives a copy of a rank's replica to an averaging round: after every so many steps, and after the
-// last; later only if the mean of the round before was late.
+// copyReplica gives a copy of a rank's replica to an averaging round: after every so many steps, and after
+// the last; later only if the mean of the round before was late.
 func (o *oracle) copyReplica(e event.Record) error {
 	r := o.replicas[e.Rank]
 	if int(e.Step) != len(r.copies) {
@@ -398,7 +401,7 @@ func (o *oracle) copyReplica(e event.Record) error {
 	}
 	due := min((int(e.Step)+1)*o.set.every, oracleSteps)
 	if r.updates < due || r.updates > max(due, r.foldedAt+1) {
-		return fmt.Errorf("the rank has trained %d steps, want %d, or the next after the last mean", r.updates, due)
+		return fmt.Errorf("the rank has trained %d steps, want %d or the next after a late mean", r.updates, due)
 	}
 	r.copies = append(r.copies, replicaCopy{r.flat(), r.updates})
 	return nil

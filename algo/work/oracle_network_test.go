@@ -148,7 +148,9 @@ func (n *network) group(g *gradients, params []float32, group []example) {
 
 // normalize returns y, and if there is a norm, also z less its mean, divided by its standard deviation, and
 // these deviations.
-func (n *network) normalize(params []float32, z [][]float64) (y, normalized [][]float64, deviations []float64) {
+func (n *network) normalize(params []float32, z [][]float64) (
+	y, normalized [][]float64, deviations []float64,
+) {
 	if !n.norm {
 		return z, nil, nil
 	}
