@@ -31,14 +31,15 @@ func init() {
 
 // settingNames returns the names of all settings in their order, and modesWith the modes that have one, as a list in
 // words.
-func settingNames() []string {
-	names := map[string]bool{}
+func settingNames() (names []string) {
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
-			names[s.Name] = true
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	return names
 }
 
 func modesWith(name string) string {
@@ -252,8 +253,8 @@ func TestAddModeSettings(t *testing.T) {
 func TestModeSettingsHelp(t *testing.T) {
 	text := job.ModeSettingsHelp()
 	for _, want := range []string{
-		"\n  async-average  every ", " steps of a rank between two averages\n", " (default 16; 1 to 1000000000)\n",
-		"\n  ssp            slack ", "(default 3; 0 to 1000000)",
+		"\n  async-average ", " every ", " steps of a rank between two averages\n", " (default 16; 1 to 1000000000)\n",
+		"\n  ssp ", " slack ", "(default 3; 0 to 1000000)",
 		"(default N - 1; 1 to N)", "\n\nN is the number of ranks.",
 	} {
 		if !strings.Contains(text, want) {

@@ -28,7 +28,8 @@ type Staleness struct {
 // A read is a LookupServed of a batch that has rows on the PS; a batch served
 // twice has read twice. The read of rank r for step k misses step j < k of
 // rank q, on that PS, if that batch has rows there and they were not updated
-// yet. Own is the number of such j for q = r, Cross the number for one other q.
+// yet. A batch whose gradients do not count is missed by nobody, and a lookup that
+// is served for it when that is known is no read. Own is the number of such j for q = r, Cross the number for one other q.
 //
 // An EW may not yet have routed a step of a slower rank when a faster one reads,
 // so that nobody knows which PSs it touches. It is missed if it turns out to

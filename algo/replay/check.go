@@ -149,7 +149,7 @@ func (c *checker) work(w *role.Work, at msg.Address) {
 		c.fail("Work.Kind", "%d is no kind of work of %v", uint8(w.Kind), at)
 	}
 	lowest := int64(0)
-	if w.Kind == role.Read || w.Kind == role.ApplyStep {
+	if w.Kind == role.Read || w.Kind == role.ApplyStep || w.Kind == role.ApplyPush {
 		lowest = int64(event.NoRank)
 	}
 	c.within("Work.Rank", int64(w.Rank), lowest, int64(c.cfg.Ranks)-1)

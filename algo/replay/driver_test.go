@@ -229,7 +229,7 @@ func (w *world) deliver(i int) {
 	}
 }
 
-func (h *home) restarts() bool { return role.CanRestart(h.state.Address().Role) }
+func (h *home) restarts() bool { return h.cfg.CanRestart(h.state.Address().Role) }
 
 // crash takes from a role all that it has.
 func (h *home) crash() {

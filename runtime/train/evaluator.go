@@ -22,6 +22,7 @@ type evaluator struct {
 	evaluation *work.Evaluation
 	start      time.Time
 
+	due           int           // the step before which the next evaluation by steps is due
 	step, samples int           // up to which samples are counted
 	last          time.Duration // of the latest point, since start
 	predicting    atomic.Bool   // a moment is in hand
@@ -38,22 +39,25 @@ type moment struct {
 // newEvaluator returns an evaluator whose clock starts now. It must be closed.
 func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evaluation *work.Evaluation) *evaluator {
 	e := &evaluator{
-		every: t.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(),
+		every: t.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.EvaluateEvery.Steps,
 		moments: make(chan moment), points: make(chan []work.Point, 1),
 	}
 	go e.predict()
 	return e
 }
 
-// beforeStep takes a snapshot if an evaluation is due, steps having been trained.
+// beforeStep takes a snapshot if an evaluation is due, steps having been trained. A rank may pass over steps.
 func (e *evaluator) beforeStep(steps int, state work.State) error {
 	now := time.Since(e.start)
-	due := e.every.Steps > 0 && steps%e.every.Steps == 0 ||
+	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
 	if !due || steps == 0 {
 		return nil
 	}
 	e.last = now
+	if e.every.Steps > 0 {
+		e.due = (steps/e.every.Steps + 1) * e.every.Steps
+	}
 	shot, err := e.evaluation.Snapshot(state)
 	if err != nil {
 		return err
