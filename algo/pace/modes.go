@@ -34,6 +34,7 @@ var modes = []Mode{
 	asyncPSMode,
 	asyncAverageMode,
 	sspMode,
+	gbaMode,
 }
 
 // Register adds a mode behind those that are there. It is for the init function

@@ -1,0 +1,75 @@
+package pace
+
+import "fmt"
+
+// GBA is global batch aggregation (Su and others, NeurIPS 2022): asynchronous training whose gradients take
+// effect in global batches of as many local ones as synchronous training has, so that its settings carry over.
+// Parameters and rows are on servers, and no rank waits for another, as in AsyncPS. A server holds the gradients
+// that reach it until it has those of Batches local batches, and applies them as one: that is a global step.
+//
+// Local batch i, counted over all ranks in the order in which they are dealt, has token ⌊i/Batches⌋, the global
+// step that it would belong to in synchronous training. Its gradient is dropped if the server's global step is more
+// than Tolerance beyond the token.
+type GBA struct {
+	AsyncPS
+	Batches   int // M ≥ 1: local batches in a global one
+	Tolerance int // ι ≥ 0
+}
+
+var gbaMode = Mode{
+	Name: "gba", Overlaps: []string{"none", "pull"},
+	Settings: []Setting{
+		{
+			Name: "batches", Default: Ranks(0), Min: Fixed(1), Max: Fixed(1_000_000),
+			Doc: "local batches in a global batch",
+		},
+		{
+			Name: "tolerance", Default: Fixed(3), Min: Fixed(0), Max: Fixed(1_000_000_000),
+			Doc: "global steps that a gradient may be late",
+		},
+	},
+	New: func(s Settings) Rule {
+		return GBA{AsyncPS{s.Staleness, PullOverlap(s.Overlap)}, s.Values["batches"], s.Values["tolerance"]}
+	},
+}
+
+// GlobalBatches is Served, but servers apply gradients by global batches.
+const GlobalBatches Strategy = "global-batches"
+
+// Name implements Rule.
+func (GBA) Name() string { return "gba" }
+
+// Validate implements Rule.
+func (g GBA) Validate() error {
+	if g.Batches < 1 || g.Tolerance < 0 {
+		return fmt.Errorf("pace: gba with batches = %d, tolerance = %d; want at least 1 and 0", g.Batches, g.Tolerance)
+	}
+	return g.AsyncPS.Validate()
+}
+
+// EveryServer implements Rule: every server counts the batches of a global one.
+func (GBA) EveryServer() bool { return true }
+
+// Dense implements Rule.
+func (GBA) Dense() DenseSync {
+	return DenseSync{Strategy: GlobalBatches, Servers: true, Buffered: true}
+}
+
+// Token returns the global step that a rank's batch belongs to.
+func (g GBA) Token(ranks, rank, step int32) int64 {
+	return (int64(step)*int64(ranks) + int64(rank)) / int64(g.Batches)
+}
+
+// Counts reports whether a gradient with a token counts at a global step.
+func (g GBA) Counts(token, globalStep int64) bool { return globalStep-token <= int64(g.Tolerance) }
+
+// Bounds implements Rule. A put is acknowledged when a PS has taken it, so that of a rank's earlier batches those
+// that are outstanding are missed, and those that wait for the rest of their global batch.
+func (g GBA) Bounds(ranks int) Bounds {
+	b := g.AsyncPS.Bounds(ranks)
+	if b.Own < Unbounded {
+		b.Own = min(b.Own+g.Batches-1, Unbounded)
+	}
+	b.Dense = Unbounded
+	return b
+}

@@ -1,0 +1,56 @@
+package train
+
+import (
+	"testing"
+
+	"tandem/algo/job"
+)
+
+// Su and others, NeurIPS 2022: M local batches are one global batch. One rank without staleness trains its
+// network by global batches of two as sequential training does by batches of twice the size, bit for bit: the
+// second local batch is computed from the parameters of the first.
+func TestGBATrainsByGlobalBatches(t *testing.T) {
+	local, global := newRows(64*20, 32, 4, 6), newRows(64*20, 64, 4, 6)
+	reference, none := small(job.Sequential, 1), 0
+	reference.RowAdmission, reference.Groups, reference.Model.BatchNorm = 1e-300, 2, false
+	training := reference
+	training.Mode, training.Groups, training.GlobalBatch, training.Staleness, training.Overlap = "gba", 1, 32, &none, "none"
+	training.ModeSettings = map[string]int{"batches": 2}
+	want, got := mustRun(t, reference, global), mustRun(t, training, local)
+	if got.DenseDigest != want.DenseDigest {
+		t.Errorf("dense %x; sequential training has %x", got.DenseDigest, want.DenseDigest)
+	}
+}
+
+// Global batches of one local batch are sequential training on one rank, rows and all, and drop nothing.
+func TestGBAOfOneBatchIsSequential(t *testing.T) {
+	r, none := newRows(64*10+9, 64, 4, 3), 0
+	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+		reference := small(job.Sequential, 1)
+		reference.Scale = scale
+		training := reference
+		training.Mode, training.Staleness, training.Overlap = "gba", &none, "none"
+		want, got := mustRun(t, reference, r), mustRun(t, training, r)
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Staleness.Dropped != 0 {
+			t.Errorf("dense %x, rows %x, %d dropped; sequential training has %x and %x", got.DenseDigest, got.RowsDigest,
+				got.Staleness.Dropped, want.DenseDigest, want.RowsDigest)
+		}
+	}
+}
+
+// What is too late for the tolerance is dropped, and what is in time counts: with global batches of one local
+// batch and no tolerance, four ranks get one gradient in for each global step at most as long as all are dealt
+// alike, and with the largest tolerance all.
+func TestGBADropsWhatIsTooLate(t *testing.T) {
+	r := newRows(64*20, 64, 4, 7)
+	training := small("gba", 4)
+	for _, c := range []struct {
+		tolerance int
+		drops     bool
+	}{{0, true}, {1_000_000_000, false}} {
+		training.ModeSettings = map[string]int{"batches": 1, "tolerance": c.tolerance}
+		if got := mustRun(t, training, r).Staleness.Dropped; got > 0 != c.drops {
+			t.Errorf("tolerance %d: %d gradients dropped", c.tolerance, got)
+		}
+	}
+}
