@@ -35,6 +35,7 @@ var modes = []Mode{
 	asyncAverageMode,
 	sspMode,
 	gbaMode,
+	localSGDMode,
 }
 
 // Register adds a mode behind those that are there. It is for the init function
