@@ -36,6 +36,7 @@ var modes = []Mode{
 	sspMode,
 	gbaMode,
 	localSGDMode,
+	backupWorkersMode,
 }
 
 // Register adds a mode behind those that are there. It is for the init function

@@ -1,0 +1,68 @@
+package pace
+
+import "fmt"
+
+// BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016): a step
+// closes with the gradients of the first WaitFor ranks that have computed theirs. Those of the others, for rows and
+// for the dense network, are dropped; the mean is over those that count. A rank that comes too late goes on with
+// the step that the others have come to. Else it is Sync, though which ranks are first is a matter of time, so
+// that its values are those of sequential training only if it waits for all.
+type BackupWorkers struct {
+	WaitFor int // K ≥ 1
+	Overlap SyncOverlap
+}
+
+var backupWorkersMode = Mode{
+	Name: "backup-workers", Overlaps: []string{"none", "ids"},
+	Settings: []Setting{{
+		Name: "wait-for", Default: Ranks(-1), Min: Fixed(1), Max: Ranks(0),
+		Doc: "ranks whose gradients make a step",
+	}},
+	New: func(s Settings) Rule { return BackupWorkers{s.Values["wait-for"], SyncOverlap(s.Overlap)} },
+}
+
+// FirstRanks reduces the gradients of the first ranks of every step.
+const FirstRanks Strategy = "first-ranks"
+
+// Name implements Rule.
+func (BackupWorkers) Name() string { return "backup-workers" }
+
+// Validate implements Rule.
+func (b BackupWorkers) Validate() error {
+	if b.WaitFor < 1 {
+		return fmt.Errorf("pace: backup-workers that wait for %d ranks; want at least 1", b.WaitFor)
+	}
+	if b.Overlap != OverlapNone && b.Overlap != OverlapIDs {
+		return fmt.Errorf("pace: backup-workers cannot overlap %q; want none or ids", string(b.Overlap))
+	}
+	return nil
+}
+
+// MayIssue implements Rule.
+func (b BackupWorkers) MayIssue(outstanding int) bool {
+	return Sync{Overlap: b.Overlap}.MayIssue(outstanding)
+}
+
+// EveryServer implements Rule.
+func (BackupWorkers) EveryServer() bool { return true }
+
+// InStep implements Rule.
+func (BackupWorkers) InStep() bool { return true }
+
+// Exact implements Rule.
+func (BackupWorkers) Exact() bool { return false }
+
+// Dense implements Rule. A late rank still reads the parameters of its step while others have theirs stepped, so
+// that every rank has its own.
+func (b BackupWorkers) Dense() DenseSync {
+	return DenseSync{Strategy: FirstRanks, Own: true, Coordinator: true, Quorum: int32(b.WaitFor)}
+}
+
+// OverlapSync implements Rule: which gradients count is known when they are complete.
+func (BackupWorkers) OverlapSync() bool { return false }
+
+// Lead implements Rule.
+func (BackupWorkers) Lead() int { return Unbounded }
+
+// Bounds implements Rule: what counts is not missed.
+func (b BackupWorkers) Bounds(ranks int) Bounds { return Sync{Overlap: b.Overlap}.Bounds(ranks) }

@@ -1,0 +1,43 @@
+package work
+
+import (
+	"slices"
+
+	"tandem/algo/model"
+	"tandem/algo/pace"
+	"tandem/algo/role"
+)
+
+func init() {
+	denseStrategies[pace.FirstRanks] = func(c denseConfig) (denseStrategy, error) {
+		sums, err := newReduced(c)
+		if err != nil {
+			return nil, err
+		}
+		c.crew = nil
+		sums.replicas, err = newReplicas(c, c.newWeights)
+		return &firstRanks{sums}, err
+	}
+}
+
+// firstRanks is reduced, but every rank steps a replica of its own, which a late one may do several steps after
+// others, and not all ranks give gradients.
+type firstRanks struct{ *reduced }
+
+// newSum returns a vector that is the step's alone: a late rank reads it when others sum later steps.
+func (d *firstRanks) newSum(int32) *model.Vector { return model.NewVector(d.layout()) }
+
+// apply steps a rank's replica with the mean over the samples that count.
+func (d *firstRanks) apply(w role.Work, sum *model.Vector) error {
+	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // stepping uses it up
+	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), int(w.Step))
+	return nil
+}
+
+// applyRows numbers the puts that count from 0.
+func (d *firstRanks) applyRows(s *rowShard, w role.Work, puts []batchPut) error {
+	for i := range puts {
+		puts[i].Put.Rank = i
+	}
+	return d.replicas.applyRows(s, w, puts)
+}
