@@ -55,6 +55,9 @@ func (GBA) Dense() DenseSync {
 	return DenseSync{Strategy: GlobalBatches, Servers: true, Buffered: true}
 }
 
+// Global returns g: the way from a rule that embeds a GBA to it.
+func (g GBA) Global() GBA { return g }
+
 // Token returns the global step that a rank's batch belongs to.
 func (g GBA) Token(ranks, rank, step int32) int64 {
 	return (int64(step)*int64(ranks) + int64(rank)) / int64(g.Batches)
