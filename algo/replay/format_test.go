@@ -180,6 +180,23 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
+// A difference names the step, the first too, and the input, unless there is none.
+func TestDifferencesSayWhereTheyAre(t *testing.T) {
+	worker := msg.Address{Role: msg.NNWorker, Index: 1}
+	for _, c := range []struct {
+		d    Difference
+		want string
+	}{
+		{Difference{Role: worker, Step: 0, Input: 3, Of: "forward", Field: "f", Recorded: "a", Replayed: "b"},
+			"nn-worker 1, step 0, input 3 (forward): f: recorded a, replayed b"},
+		{Difference{Role: worker, Step: -1, Field: "f", Recorded: "a", Replayed: "b"}, "nn-worker 1: f: recorded a, replayed b"},
+	} {
+		if got := c.d.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 // A file whose first line does not end is refused before much of it is read.
 func TestFirstLineIsBounded(t *testing.T) {
 	rest := bytes.NewReader(slices.Repeat([]byte("x"), 1<<20))

@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// Rank orders candidates as the draw with a seed takes them: the operators take
+// Draw orders candidates as a seed draws them: the operators take
 // turns, and the mutants of an operator follow a hash of seed and ID. So a
 // mutant's place depends on the other lines of the code only through how many
 // mutants precede it.
-func Rank(candidates []Mutant, seed uint64) []Mutant {
+func Draw(candidates []Mutant, seed uint64) []Mutant {
 	hashes := make(map[string][sha256.Size]byte, len(candidates))
 	byOperator := map[string][]Mutant{}
 	for _, m := range candidates {
@@ -24,13 +24,13 @@ func Rank(candidates []Mutant, seed uint64) []Mutant {
 			return bytes.Compare(x[:], y[:])
 		})
 	}
-	ranked := make([]Mutant, 0, len(candidates))
-	for turn := 0; len(ranked) < len(candidates); turn++ {
+	drawn := make([]Mutant, 0, len(candidates))
+	for turn := 0; len(drawn) < len(candidates); turn++ {
 		for _, operator := range operators() {
 			if of := byOperator[operator]; turn < len(of) {
-				ranked = append(ranked, of[turn])
+				drawn = append(drawn, of[turn])
 			}
 		}
 	}
-	return ranked
+	return drawn
 }

@@ -91,17 +91,17 @@ func runDraw(t *testing.T, runner *Runner, s Subject) []Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranked, missing := Rank(withoutEquivalents(candidates, Equivalents()), *seed), s.Count
+	drawn, missing := Draw(withoutEquivalents(candidates, Equivalents()), *seed), s.Count
 	if !selected(s.Name()) {
-		ranked = slices.DeleteFunc(ranked, func(m Mutant) bool { return !selected(m.ID) })
-		missing = len(ranked)
+		drawn = slices.DeleteFunc(drawn, func(m Mutant) bool { return !selected(m.ID) })
+		missing = len(drawn)
 	}
 	var results []Result
-	for missing > 0 && len(ranked) > 0 {
+	for missing > 0 && len(drawn) > 0 {
 		var batch []Mutant
-		for len(batch) < missing && len(ranked) > 0 {
-			m := ranked[0]
-			ranked = ranked[1:]
+		for len(batch) < missing && len(drawn) > 0 {
+			m := drawn[0]
+			drawn = drawn[1:]
 			compiles, err := runner.Compiles(&m)
 			if err != nil {
 				t.Fatal(err)

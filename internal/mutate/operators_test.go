@@ -78,7 +78,7 @@ func TestAnEditElsewhereLeavesTheDrawAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ids []string
-		for _, m := range Rank(mutants, seed) {
+		for _, m := range Draw(mutants, seed) {
 			ids = append(ids, m.ID)
 		}
 		return ids
