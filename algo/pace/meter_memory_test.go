@@ -8,14 +8,20 @@ import (
 )
 
 // What a meter remembers follows from what is in flight, not from the length of a run: steps that are routed
-// and applied leave the ledger, and a push forgets its pull.
+// and applied leave the ledger, as do those dropped before they are routed, and a push forgets its pull, whether it
+// counts or not.
 func TestMeterForgetsWhatIsOver(t *testing.T) {
 	m := NewMeter(1, 2)
 	ps, dense := msg.Address{Role: msg.ParameterServer}, msg.Address{Role: msg.DenseServer}
 	for step := range int32(1000) {
 		m.Observe(event.Record{Kind: event.BatchRouted, Step: step, Rows: []int32{1, 1}})
 		m.Observe(event.Record{Kind: event.PullServed, Role: dense, Step: step})
-		m.Observe(event.Record{Kind: event.PushApplied, Role: dense, Step: step})
+		push := event.PushApplied
+		if step%3 == 0 {
+			push = event.PushDropped
+		}
+		m.Observe(event.Record{Kind: push, Role: dense, Step: step})
+		m.Observe(event.Record{Kind: event.BatchDropped, Step: step + 1}) // before it is routed
 		for server := range int32(2) {
 			ps.Index = server
 			m.Observe(event.Record{Kind: event.PutApplied, Role: ps, Step: step})
@@ -23,6 +29,9 @@ func TestMeterForgetsWhatIsOver(t *testing.T) {
 	}
 	if s := m.ledger.spans[0]; s.first != 1000 || m.ledger.width != 1 {
 		t.Errorf("steps from %d on are held in %d words, want none in 1", s.first, m.ledger.width)
+	}
+	if len(m.ledger.dropped) != 1 { // the one that follows
+		t.Errorf("%d dropped batches are remembered, want 1", len(m.ledger.dropped))
 	}
 	if len(m.pulled) != 0 {
 		t.Errorf("%d pulls are remembered after their pushes", len(m.pulled))

@@ -164,6 +164,29 @@ func TestDataLoaderResumes(t *testing.T) {
 	}
 }
 
+// At the bound, messages about batches that an embedding worker holds are let in, and those that open others are not.
+func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
+	cfg := admissionConfig()
+	cfg.Steps = 1000
+	worker := role.NewEmbeddingWorker(&cfg, 0)
+	limit := 4*cfg.Prefetch + 16
+	about := func(step int32) msg.Message {
+		return msg.Message{Kind: msg.IDFeatures, To: worker.Address(), Step: step, Samples: 4, StepSamples: 8}
+	}
+	for step := range limit {
+		if err := role.CheckCredit(&cfg, worker, about(step)); err != nil {
+			t.Fatalf("batch %d of %d: %v", step, limit, err)
+		}
+		worker.Step(0, role.Input{Kind: role.Received, Message: about(step)}, &role.Outputs{})
+	}
+	if err := role.CheckCredit(&cfg, worker, about(3)); err != nil {
+		t.Errorf("a batch that is held: %v", err)
+	}
+	if err := role.CheckCredit(&cfg, worker, about(limit)); err == nil {
+		t.Errorf("batch %d is let in beside %d others", limit, limit)
+	}
+}
+
 // A sender without credit cannot make a role hold ever more, and one that repeats itself is no such sender.
 func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
 	cfg := admissionConfig()

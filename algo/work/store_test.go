@@ -162,6 +162,11 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 	if small := b.get(10); cap(small) > 20 {
 		t.Errorf("10 values in a buffer of %d", cap(small))
 	}
+	b.put(make([]float32, 21))
+	if small := b.get(10); cap(small) > 20 {
+		t.Errorf("10 values in a buffer of %d", cap(small))
+	}
+	b.free = b.free[:1]
 	if fits := b.get(60); len(fits) != 60 || cap(fits) != 100 || len(b.free) != 0 {
 		t.Errorf("60 values in a buffer of %d; %d left", cap(fits), len(b.free))
 	}

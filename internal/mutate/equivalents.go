@@ -56,6 +56,10 @@ func Equivalents() []Equivalent {
 			Proof: "No role has more than seven flags in a byte, so each still has a bit of its own; states are only compared and hashed.",
 		},
 		{
+			File: "algo/pace/rule.go", Before: "const Unbounded = 1<<31 - 1", After: "const Unbounded = (1 + 1)<<31 - 1",
+			Proof: "Any number that no staleness of 32-bit counts exceeds is as good.",
+		},
+		{
 			File: "algo/route/merge.go", Before: "for k := range min(named/each, slot.FixedSize) {", After: "for k := range min(named, slot.FixedSize) {",
 			Proof: "It also scales gradients of places without an id, in a copy in which nobody reads them.",
 		},
