@@ -171,10 +171,10 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := j.Training.AddModeSettings(f.modeSet, f.modes); err != nil {
 		return j, face.Misuse("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
 	}
-	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
+	if err := f.checkPlacement(&j.Training); err != nil {
 		return j, err
 	}
-	if err := f.checkPlacement(&j.Training); err != nil {
+	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}
 	if err := j.Validate(); err != nil {

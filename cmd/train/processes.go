@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -44,8 +43,7 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// checkPlacement reports a placement that does not suit every mode. One of the modes becomes the
-// job's: the roles that it lists may be those of no other.
+// checkPlacement reports a placement that does not suit every mode.
 func (f *flags) checkPlacement(t *job.Training) error {
 	if t.Placement.Named() || !f.processes {
 		return nil
@@ -56,9 +54,6 @@ func (f *flags) checkPlacement(t *job.Training) error {
 			return face.Misuse("see --help for what a placement is; modes that have other roles need one of their own",
 				"%s: %v", one.Mode, err)
 		}
-	}
-	if !slices.Contains(f.modes, t.Mode) {
-		*t = t.InMode(f.modes[0])
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"tandem/algo/collective"
 	"tandem/algo/msg"
 	"tandem/algo/work"
 	"tandem/runtime/allreduce"
@@ -63,6 +65,117 @@ func TestOrdered(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// Members of one process, neighbours or not, get what they get apart: of values whose sum depends on the order, the
+// bits of the tree. Sums on their way to other processes stay as they are when the caller uses its values again.
+func TestOrderedMembersShareAProcess(t *testing.T) {
+	for _, placement := range [][][]int{{{0, 1, 2, 3}}, {{0, 2}, {1, 3}}, {{0}, {1, 2, 3}}, {{0, 3}, {1}, {2}}, {{0, 1, 4}, {2, 3}}} {
+		processes, members := make([]*allreduce.Ordered, len(placement)), 0
+		home := map[int32]*allreduce.Ordered{}
+		var mu sync.Mutex
+		var sent [][2][]float32 // sums as they were sent, and copies of what they were
+		for _, here := range placement {
+			members += len(here)
+		}
+		var addresses []msg.Address
+		for i := range int32(members) {
+			addresses = append(addresses, address(i))
+		}
+		for i, here := range placement {
+			var err error
+			processes[i], err = allreduce.NewOrdered(t.Context(), allreduce.Config{Members: addresses, Values: 100, Stats: 100,
+				Send: func(m msg.Message, payload work.Payload) error {
+					if slices.Contains(here, int(m.To.Index)) {
+						t.Errorf("%v: what stays in a process is sent", m)
+					}
+					chunk := payload.(wire.Chunk)
+					if chunk.Sum {
+						mu.Lock()
+						sent = append(sent, [2][]float32{chunk.Values, slices.Clone(chunk.Values)})
+						mu.Unlock()
+					}
+					return home[m.To.Index].Deliver(m, copied(chunk))
+				}}, here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rank := range here {
+				home[int32(rank)] = processes[i]
+			}
+		}
+		var wait sync.WaitGroup
+		for i, here := range placement {
+			wait.Go(func() {
+				for call := range 50 {
+					var given, stats [][]float32
+					for _, rank := range here {
+						given, stats = append(given, uneven(rank, call)), append(stats, uneven(rank, call)[:rank])
+					}
+					want, wantAll := make([][]float32, members), []float32(nil)
+					for rank := range want {
+						want[rank] = uneven(rank, call)
+						wantAll = append(wantAll, want[rank][:rank]...)
+					}
+					collective.Tree(want)
+					if err := processes[i].Sum(given); err != nil {
+						t.Error(err)
+					}
+					for _, got := range given {
+						if !slices.EqualFunc(got, want[0], sameBits) {
+							t.Errorf("%v, call %d: %v, want %v", placement, call, got, want[0])
+						}
+						clear(got)
+					}
+					if all, err := processes[i].Gather(stats); err != nil || !slices.Equal(all, wantAll) {
+						t.Errorf("%v, call %d: %v, want %v; %v", placement, call, all, wantAll, err)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		for _, s := range sent {
+			if !slices.EqualFunc(s[0], s[1], sameBits) {
+				t.Fatalf("%v: a sum has changed on its way", placement)
+			}
+		}
+	}
+}
+
+// uneven returns values whose sum over ranks depends on its order.
+func uneven(rank, call int) []float32 {
+	values := make([]float32, 13)
+	for i := range values {
+		values[i] = 1 / float32(3*rank+7*call+i+1)
+	}
+	return values
+}
+
+func copied(c wire.Chunk) wire.Chunk {
+	c.Values, c.Stats = slices.Clone(c.Values), slices.Clone(c.Stats)
+	return c
+}
+
+// A chunk for a role that sums nothing, or in the name of a member of this process, is refused.
+func TestOrderedRefuses(t *testing.T) {
+	members := []msg.Address{address(0), address(1), address(2)}
+	o, err := allreduce.NewOrdered(t.Context(), allreduce.Config{
+		Members: members, Values: 10, Send: func(msg.Message, work.Payload) error { return nil },
+	}, []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, m := range map[string]msg.Message{
+		"to: embedding-worker 0 sums nothing":         {From: address(2), To: msg.Address{Role: msg.EmbeddingWorker}, Step: 1},
+		"to: nn-worker 2 sums nothing":                {From: address(2), To: address(2), Step: 1},
+		"from: nn-worker 1 is in this process":        {From: address(1), To: address(0), Step: 1},
+		"from: embedding-worker 0 is no other member": {From: msg.Address{Role: msg.EmbeddingWorker}, To: address(0), Step: 1},
+	} {
+		refused := new(allreduce.Refused)
+		if err := o.Deliver(m, wire.Chunk{}); !errors.As(err, &refused) || refused.From != m.From || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 }
 
 // Members may have nothing to gather, or different numbers of things.

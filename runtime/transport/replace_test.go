@@ -158,6 +158,49 @@ func TestReplace(t *testing.T) {
 	closeAll(t, []*Node{n})
 }
 
+// A process of several roles comes back with all of them at once: no role waits for a fence of its own, and one
+// stream each way carries the messages of all.
+func TestReplaceOfSeveralRoles(t *testing.T) {
+	mustLeaveNothing(t)
+	in, second := newMailbox(), newMailbox()
+	n := listenAs(t, restartable(0, in), 0)
+	roles := []msg.Address{worker(1), worker(2)}
+	old := listenAs(t, Options{Roles: roles, Handler: newMailbox()}, 0)
+	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): old.Address(), worker(2): old.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	old.Abort()
+	in.loss(t, 5*time.Second)
+
+	fresh := listenAs(t, Options{Roles: roles, Handler: second}, 1)
+	connected := make(chan error, 1)
+	go func() { connected <- fresh.Connect(t.Context(), map[msg.Address]string{worker(0): n.Address()}) }()
+	if err := n.Replace(within(t, 5*time.Second), roles, fresh.Address(), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-connected; err != nil {
+		t.Fatal(err)
+	}
+	for role := 1; role <= 2; role++ {
+		if err := n.Send(rows(0, role, role), nil); err != nil {
+			t.Error(err)
+		}
+		if m := second.next(t).m; m.To != worker(role) {
+			t.Error(m)
+		}
+		if err := fresh.Send(rows(role, 0, role), nil); err != nil {
+			t.Error(err)
+		}
+		if m := in.next(t).m; m.From != worker(role) {
+			t.Error(m)
+		}
+	}
+	if err := n.Fence(roles[1:], 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 2 in view 1, after incarnation 1") {
+		t.Error(err)
+	}
+	closeAll(t, []*Node{n, fresh})
+}
+
 // An old incarnation that still lives is cut off by the fence, and its end is no loss.
 func TestFenceCutsTheOldOff(t *testing.T) {
 	mustLeaveNothing(t)
