@@ -24,12 +24,16 @@ func TestValidate(t *testing.T) {
 		{"raw without a size", &batch.Schema{
 			Slots: []batch.Slot{{Name: "history", Dim: 2, Pooling: batch.Raw}}, PrefixBits: 8,
 		}, "slot history has rows of 2 values and fixed size 0"},
+		{"raw of one id", &batch.Schema{
+			Slots: []batch.Slot{{Name: "history", Dim: 1, Pooling: batch.Raw, FixedSize: 1}}, PrefixBits: 8,
+		}, ""},
 		{"a group needs one prefix", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1}), ""},
 		{"a group has one dimension", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 2}), "slots a and b are of group shared, but their rows differ"},
 		{"a group has one hash-stack", inGroup(batch.Slot{Dim: 1}, batch.Slot{Dim: 1, HashStack: batch.HashStack{Rounds: 2, Rows: 9}}),
 			"give them one dimension and one hash-stack"},
 		{"a hash-stack without rows", stacked(batch.HashStack{Rounds: 2}), "slot s: hash-stack: 2 rounds of 0 rows"},
 		{"a hash-stack without rounds", stacked(batch.HashStack{Rows: 2}), "0 rounds of 2 rows"},
+		{"as many rounds as there may be", stacked(batch.HashStack{Rounds: batch.MaxRounds, Rows: 2}), ""},
 		{"too many rounds", stacked(batch.HashStack{Rounds: 65, Rows: 2}), "65 rounds; want 1 to 64"},
 		{"as many rows as there are signs", stacked(batch.HashStack{Rounds: 1, Rows: 1<<32 - 1}), ""},
 		{"more rows than signs", stacked(batch.HashStack{Rounds: 2, Rows: 1 << 31}), "leaves room for 4294967295"},

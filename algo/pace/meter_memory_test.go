@@ -37,3 +37,19 @@ func TestMeterForgetsWhatIsOver(t *testing.T) {
 		t.Errorf("%d pulls are remembered after their pushes", len(m.pulled))
 	}
 }
+
+// A stage ends once: an end that is repeated measures nothing, and what has ended is forgotten.
+func TestStageMeterForgetsStagesThatEnded(t *testing.T) {
+	m := NewStageMeter(0, 100)
+	for step := range int32(100) {
+		m.Observe(event.Record{Kind: event.GradientsSent, Step: step, At: 10})
+		m.Observe(event.Record{Kind: event.BatchDone, Step: step, At: 13})
+		m.Observe(event.Record{Kind: event.BatchDone, Step: step, At: 99})
+	}
+	if got := m.Medians()[PEG]; got != 3 || len(m.times[PEG]) != 100 {
+		t.Errorf("median %d of %d batches, want 3 of 100", got, len(m.times[PEG]))
+	}
+	if len(m.began) != 0 {
+		t.Errorf("%d stages that ended are remembered", len(m.began))
+	}
+}

@@ -56,6 +56,16 @@ func Equivalents() []Equivalent {
 			Proof: "No role has more than seven flags in a byte, so each still has a bit of its own; states are only compared and hashed.",
 		},
 		{
+			File:   "algo/pace/meter_ledger.go",
+			Before: "for s.first < s.routed && *l.leftOf(rank, s.first) == 0 {",
+			After:  "for s.first <= s.routed && *l.leftOf(rank, s.first) == 0 {",
+			Proof:  "Step routed is not routed, so what is left of it is unrouted, never 0.",
+		},
+		{
+			File: "algo/replay/player.go", Before: "a.next = nil", After: "",
+			Proof: "Reader.Next returns no step with an error.",
+		},
+		{
 			File: "algo/pace/rule.go", Before: "const Unbounded = 1<<31 - 1", After: "const Unbounded = (1 + 1)<<31 - 1",
 			Proof: "Any number that no staleness of 32-bit counts exceeds is as good.",
 		},
