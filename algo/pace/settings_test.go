@@ -31,6 +31,24 @@ func TestDeclaredSettingsAreSound(t *testing.T) {
 	}
 }
 
+// What a job trains with that names a mode and nothing else, on 6 ranks.
+func TestDefaultsOfModes(t *testing.T) {
+	for mode, want := range map[string]map[string]int{
+		"sync": {}, "hybrid": {}, "async-ps": {}, "ssp": {"slack": 3}, "async-average": {"every": 16},
+		"gba": {"batches": 6, "tolerance": 3}, "local-sgd": {"every": 16}, "backup-workers": {"wait-for": 5},
+	} {
+		settings := pace.SettingsOf(mode)
+		for _, s := range settings {
+			if got, declared := s.DefaultAt(6), want[s.Name]; got != declared {
+				t.Errorf("%s: %s = %d, want %d", mode, s.Name, got, declared)
+			}
+		}
+		if len(settings) != len(want) {
+			t.Errorf("%s has %d settings, want %d", mode, len(settings), len(want))
+		}
+	}
+}
+
 // A default or a limit may be the number of ranks, more or less: here one less than the
 // ranks, which one rank moves into the range.
 func TestSettingDependsOnRanks(t *testing.T) {

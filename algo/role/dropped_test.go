@@ -1,0 +1,55 @@
+package role_test
+
+import (
+	"testing"
+
+	"tandem/algo/msg"
+	"tandem/algo/role"
+	"tandem/algo/unit"
+)
+
+// A batch whose gradients do not count ends as soon as its rank says so: the embedding worker releases what it holds
+// of the batch, and the batch's unanswered lookups no longer hold back those of the next one, which the window had.
+func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
+	cfg := smallConfig()
+	cfg.ParameterServers, cfg.Window = 1, 1
+	worker := role.NewEmbeddingWorker(&cfg, 0)
+	step := func(in role.Input) []role.Output {
+		var out role.Outputs
+		worker.Step(0, in, &out)
+		return out.List
+	}
+	lookups := func(outputs []role.Output) (steps []int32) {
+		for _, o := range outputs {
+			if o.Kind == role.Send && o.Message.Kind == msg.Lookup {
+				steps = append(steps, o.Message.Step)
+			}
+		}
+		return steps
+	}
+	result := role.Result{Rows: []int32{1}, SignBytes: []unit.Bytes{8}, ValueBytes: []unit.Bytes{16}}
+	about := func(k msg.Kind, batch int32) role.Input {
+		m := msg.Message{Kind: k, To: worker.Address(), Step: batch, Samples: 4, StepSamples: 8}
+		return role.Input{Kind: role.Received, Message: m}
+	}
+	for batch, want := range []int{1, 0} {
+		step(about(msg.IDFeatures, int32(batch)))
+		step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Split, Step: int32(batch)}, Result: result})
+		if got := lookups(step(about(msg.GetEmbeddings, int32(batch)))); len(got) != want {
+			t.Fatalf("lookups of steps %v for batch %d, want %d", got, batch, want)
+		}
+	}
+	outputs := step(about(msg.DropBatch, 0))
+	if got := lookups(outputs); len(got) != 1 || got[0] != 1 {
+		t.Errorf("lookups of steps %v after batch 0 was dropped, want that of step 1", got)
+	}
+	released := map[role.Handle]bool{}
+	for _, o := range outputs {
+		if o.Kind == role.Release {
+			released[o.Handle] = true
+		}
+	}
+	if !released[role.Handle{Kind: role.RoutedIDs}] {
+		t.Errorf("dropping batch 0 releases %v, not its routed ids", released)
+	}
+}
