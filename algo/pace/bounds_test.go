@@ -46,6 +46,8 @@ func TestBoundsDoNotOverflow(t *testing.T) {
 	const large = 1<<31 - 1
 	for _, rule := range []pace.Rule{
 		pace.Hybrid{Staleness: large}, pace.AsyncAverage{Staleness: large, Every: 1},
+		pace.LocalSGD{Staleness: 1000, Every: large}, pace.LocalSGD{Staleness: large, Every: large},
+		pace.GBA{AsyncPS: pace.AsyncPS{Staleness: large}, Batches: large},
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: large}, Slack: large},
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000}, Slack: math.MaxInt},
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000, Overlap: pace.PullEarly}, Slack: large},

@@ -70,9 +70,7 @@ func (g GBA) Counts(token, globalStep int64) bool { return globalStep-token <= i
 // that are outstanding are missed, and those that wait for the rest of their global batch.
 func (g GBA) Bounds(ranks int) Bounds {
 	b := g.AsyncPS.Bounds(ranks)
-	if b.Own < Unbounded {
-		b.Own = min(b.Own+g.Batches-1, Unbounded)
-	}
+	b.Own = min(b.Own+g.Batches-1, Unbounded)
 	b.Dense = Unbounded
 	return b
 }

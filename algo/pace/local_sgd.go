@@ -62,8 +62,5 @@ func (LocalSGD) Lead() int { return Unbounded }
 // average after step H⌊j/H⌋−1 ≥ j−H, as did every rank q, which had then read for that step: of q's steps before
 // it at most τ were missing, and at most τ+1+H lie between it and k.
 func (l LocalSGD) Bounds(ranks int) Bounds {
-	if l.Staleness >= Unbounded/2 || l.Every >= Unbounded/2 {
-		return asynchronousBounds(l.Staleness, ranks, Unbounded)
-	}
 	return asynchronousBounds(l.Staleness, ranks, min(2*l.Staleness+l.Every+1, Unbounded))
 }
