@@ -72,6 +72,10 @@ func Equivalents() []Equivalent {
 			Proof:  "The line keeps the sum below from overflowing, which in 64 bits it does not; its minimum with Unbounded is the same.",
 		},
 		{
+			File: "algo/pace/gba.go", Before: "if b.Own < Unbounded {", After: "if b.Own <= Unbounded {",
+			Proof: "The line keeps the sum below from overflowing, which in 64 bits it does not; its minimum with Unbounded is the same.",
+		},
+		{
 			File: "algo/pace/rule.go", Before: "const Unbounded = 1<<31 - 1", After: "const Unbounded = (1 + 1)<<31 - 1",
 			Proof: "Any number that no staleness of 32-bit counts exceeds is as good.",
 		},
