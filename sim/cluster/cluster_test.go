@@ -222,7 +222,7 @@ func TestDenseShardMustFit(t *testing.T) {
 func TestAveragedReplicaMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 1.6e9
-	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory} {
+	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory, "backup-workers": nil} {
 		j := training(mode, 2)
 		j.Dense.Kind = "adam"
 		if _, err := Run(small(), j, &layout, clicks(), Options{}); !errors.Is(err, want) {

@@ -130,8 +130,8 @@ func (w *world) stepSamples(step int32) int {
 	return w.numbers.Samples(int(step))
 }
 
-// forget drops what is known of a batch when it is done, unless its gradients may wait on PSs, or its lookups when
-// nobody needs them any more.
+// forget drops what is known of a batch when it is done. Where its gradients may still wait on a PS then, or a late
+// lookup, it is kept until the run ends.
 func (w *world) forget(r event.Record) {
 	d := w.config.Rule.Dense()
 	if w.numbers != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {

@@ -135,7 +135,7 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
 				held, r.parameterHost.Memory, ErrMemory)
 		}
-	case averaged(t): // what was given to the mean, and the mean
+	case averages(t): // what was given to the mean, and the mean
 		values += 2 * layout.Params
 	}
 	dense := unit.Bytes(valueBytes * values)
@@ -147,8 +147,8 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 	return nil
 }
 
-// averaged reports whether every rank trains a replica of its own.
-func averaged(t *job.Training) bool {
+// averages reports whether ranks average replicas of their own.
+func averages(t *job.Training) bool {
 	rule, err := t.Rule()
-	return err == nil && rule.Dense().Own
+	return err == nil && rule.Dense().Every > 0
 }
