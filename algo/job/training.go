@@ -98,14 +98,15 @@ type Training struct {
 	EmbeddingWorkers int `yaml:"embedding-workers"` // EWs
 	ParameterServers int `yaml:"parameter-servers"` // embedding PSs
 
-	// DenseServers is the number of dense PSs that async-ps and ssp keep the dense
-	// network on.
+	// DenseServers is the number of dense PSs, in modes that have them
+	// (pace.DenseSync.Servers).
 	DenseServers int `yaml:"dense-servers"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`
 
-	// Staleness is τ: all modes but sync issue the lookup of a step while at most τ
-	// earlier batches of the rank are outstanding. Null: as many as Prefetch allows.
+	// Staleness is τ: all modes but sync and backup-workers issue the lookup of a step
+	// while at most τ earlier batches of the rank are outstanding. Null: as many as
+	// Prefetch allows.
 	Staleness *int `yaml:"staleness"`
 	// Prefetch is the number of batches in flight per rank, at least τ+1 where
 	// Staleness is set. 0: τ+1, or 10 where neither is set; see Window.
@@ -114,18 +115,18 @@ type Training struct {
 	// by name. Those that are absent have their defaults, which MarshalYAML writes;
 	// ModeValues returns what is in use.
 	ModeSettings map[string]int `yaml:"mode-settings"`
-	// Overlap is none, ids or ids+ds for sync; none or ds for hybrid; none or pull
-	// for async-ps and ssp; none for async-average. Empty: the most that the mode
-	// knows.
+	// Overlap is a word of the mode (pace.Mode.Overlaps), as none, ids or ids+ds in
+	// sync. Empty: the most that the mode knows.
 	Overlap string `yaml:"overlap"`
-	// Merge is step or rank. Empty: step for sequential and sync, rank for the
-	// others, which know no other.
+	// Merge is step or rank. Empty: step for sequential, sync and backup-workers, rank
+	// for the others, which know no other.
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // global or rank
 
 	// Delay is how many steps later the row gradients of a sequential training
-	// take effect, DelayDense likewise those of the network: "exactly 3" and what
-	// else delay.Parse reads. The other modes bring staleness of their own.
+	// take effect: "exactly 3", or another text that delay.Parse reads. DelayDense is
+	// the same for the gradients of the network. The other modes bring staleness of
+	// their own.
 	Delay      delay.Spec `yaml:"delay"`
 	DelayDense delay.Spec `yaml:"delay-dense"`
 

@@ -3,7 +3,7 @@ package pace
 import "fmt"
 
 // GBA is global batch aggregation (Su and others, NeurIPS 2022): asynchronous training whose gradients take
-// effect in global batches of as many local ones as synchronous training has, so that its settings carry over.
+// effect in global batches, as large as those of synchronous training, so that its settings carry over.
 // Parameters and rows are on servers, and no rank waits for another, as in AsyncPS. A server holds the gradients
 // that reach it until it has those of Batches local batches, and applies them as one: that is a global step.
 //
@@ -55,7 +55,7 @@ func (GBA) Dense() DenseSync {
 	return DenseSync{Strategy: GlobalBatches, Servers: true, Buffered: true}
 }
 
-// Global returns g: the way from a rule that embeds a GBA to it.
+// Global returns g. Strategy GlobalBatches finds the GBA inside a rule that embeds one by this method.
 func (g GBA) Global() GBA { return g }
 
 // Token returns the global step that a rank's batch belongs to.
@@ -66,8 +66,8 @@ func (g GBA) Token(ranks, rank, step int32) int64 {
 // Counts reports whether a gradient with a token counts at a global step.
 func (g GBA) Counts(token, globalStep int64) bool { return globalStep-token <= int64(g.Tolerance) }
 
-// Bounds implements Rule. A put is acknowledged when a PS has taken it, so that of a rank's earlier batches those
-// that are outstanding are missed, and those that wait for the rest of their global batch.
+// Bounds implements Rule. A PS acknowledges a put on arrival. So a read misses those of the rank's earlier batches
+// that are outstanding, and those that wait at the PS for the rest of their global batch: at most Batches − 1.
 func (g GBA) Bounds(ranks int) Bounds {
 	b := g.AsyncPS.Bounds(ranks)
 	b.Own = min(b.Own+g.Batches-1, Unbounded)

@@ -17,8 +17,8 @@ type Staleness struct {
 	// Dense has, where dense PSs hold the network, a value for each push: updates
 	// of the shard between the pull that the gradient was computed from and it.
 	Dense metric.Histogram `json:"dense"`
-	// Dropped counts gradients that did not count, by design of the mode: of a batch, or of the part of one that a
-	// server has.
+	// Dropped is the number of gradients that the mode has not let count: of whole batches, or of the part of a batch
+	// that one server has.
 	Dropped uint64 `json:"dropped,omitempty"`
 }
 
@@ -28,8 +28,9 @@ type Staleness struct {
 // A read is a LookupServed of a batch that has rows on the PS; a batch served
 // twice has read twice. The read of rank r for step k misses step j < k of
 // rank q, on that PS, if that batch has rows there and they were not updated
-// yet. A batch whose gradients do not count is missed by nobody, and a lookup that
-// is served for it when that is known is no read. Own is the number of such j for q = r, Cross the number for one other q.
+// yet. No read misses a batch whose gradients do not count, and a lookup that is
+// served for such a batch once that is known is not a read. Own is the number of
+// such j for q = r, Cross the number for one other q.
 //
 // An EW may not yet have routed a step of a slower rank when a faster one reads,
 // so that nobody knows which PSs it touches. It is missed if it turns out to

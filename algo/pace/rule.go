@@ -3,8 +3,8 @@
 // algorithm), the bounds on staleness that follow from them, and the Meter
 // that measures the staleness that really occurred.
 //
-// Rules are pure functions. The state machines of package role call them; no
-// other code knows which algorithm is running.
+// Rules are pure functions. The state machines of package role call them. All
+// other code asks a rule for facts, never for its name.
 package pace
 
 import "sort"
@@ -23,8 +23,8 @@ type Rule interface {
 	// any of the batch's rows or not.
 	EveryServer() bool
 	// InStep reports whether a PS works step by step: it serves the lookups of
-	// a step, in rank order, only after it has closed the step before, and
-	// closes a step when it has the puts of every rank.
+	// a step only after it has closed the step before, and closes a step when it
+	// has the puts of every rank, or of those that count.
 	InStep() bool
 	// Exact reports whether a run has the values of sequential training, bit for
 	// bit. Its ranks must divide the groups of a global batch: see job.Training.
@@ -60,21 +60,20 @@ type Weigher interface {
 	Weight(missed int) float32
 }
 
-// DenseSync says how the replicas of the dense network are kept together. What is to be done is one type in
-// package role and one in package work under the strategy's name; the other fields are what drivers and reports
-// ask.
+// DenseSync says how the replicas of the dense network are kept together. Packages role and work have one type each
+// for a strategy, which does it; drivers and reports ask the other fields only.
 type DenseSync struct {
 	Strategy Strategy
-	// Servers says that dense PSs hold the parameters. Else the ranks hold replicas.
+	// Servers says that dense PSs hold the parameters. Otherwise the ranks hold replicas.
 	Servers bool
-	// Own says that every rank steps a replica of its own. Else, without Servers, all step alike, and ranks of one
-	// process may share one replica.
+	// Own says that every rank steps a replica of its own. If neither Own nor Servers is set, replicas are always
+	// equal, and the ranks of one process may share one.
 	Own bool
 	// Coordinator says that the run has a coordinator.
 	Coordinator bool
-	// Quorum is the number of ranks whose gradients make a step, those of the others being dropped; 0: all.
+	// Quorum is the number of ranks whose gradients make a step; those of the other ranks are dropped. 0: all ranks.
 	Quorum int32
-	// Buffered says that servers acknowledge gradients when they have taken them, and apply them later.
+	// Buffered says that servers acknowledge gradients on arrival, and apply them later.
 	Buffered bool
 	// Every is the number of steps of a rank between two averages, ≥ 1; 0 where replicas are not averaged.
 	Every int32
@@ -83,11 +82,11 @@ type DenseSync struct {
 // Strategy names a way to keep replicas together.
 type Strategy string
 
-// The ways to keep replicas together.
+// The ways to keep replicas together; a mode that needs another declares it in its own file.
 const (
 	Reduced  Strategy = "reduced"  // gradients of every step are summed over ranks, in lock step
 	Served   Strategy = "served"   // dense PSs hold the parameters; ranks pull them, and push gradients
-	Averaged Strategy = "averaged" // every rank trains its own; now and then all are averaged, in the background
+	Averaged Strategy = "averaged" // every rank trains its own; all are averaged every so often, in the background
 )
 
 // Bounds are upper bounds on what a read of rows, or a push of dense gradients, may

@@ -176,8 +176,8 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-// countRank counts the requests of a rank that are not answered. Those that were answered when they came are
-// bounded by what the server applies together.
+// countRank counts the requests of a rank that are not answered: none where they are answered on arrival. How many
+// of those a server holds follows from how many it applies together.
 func countRank(rs []request, rank int32, answered bool) (n int) {
 	for _, r := range rs {
 		if r.rank == rank && !answered {

@@ -10,8 +10,8 @@ func init() {
 	register(pace.Averaged, strategy{worker: func(*Config) denseSync { return &averaged{} }})
 }
 
-// averaged is dense synchronisation by averages: every rank steps a replica of its own by its own gradients, and
-// now and then all replicas are averaged in the background. Every rank takes part in every round once, in order.
+// averaged is dense synchronisation by averages: every rank trains a replica of its own, and every DenseSync.Every
+// steps all replicas are averaged in the background. Every rank takes part in every round once, in order.
 type averaged struct {
 	alone
 	rounds   int32 // finished
@@ -21,8 +21,8 @@ type averaged struct {
 
 func (a *averaged) bucketReduced(*Input) { a.gathered++ }
 
-// advance starts PEG and the dense optimizer when BC has ended, and moves the averaging round in hand on between
-// two batches. Its work goes into the same lane as that of the batches, so neither waits for it.
+// advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the averaging round.
+// Work of a round goes into the lane of the batches, which orders the two, so that no batch waits for a result.
 func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase == backward && w.computed {
 		b := w.find(w.nextTrain)
@@ -57,7 +57,7 @@ func (a *averaged) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
 	}
 }
 
-// give hands the copy to the all-reduce.
+// give feeds the copy to the all-reduce.
 func (a *averaged) give(w *NNWorker, now unit.Tick, out *Outputs) {
 	a.round = waiting
 	out.record(w.event(now, event.SnapshotTaken, a.rounds))

@@ -2,17 +2,17 @@ package role
 
 import "tandem/algo/event"
 
-// closing decides which of the gradients that a server holds are applied together, and when: puts of embedding
-// PSs, pushes of dense PSs. It is a state machine of its server.
+// closing decides when a server applies the gradients that it holds, and which of them together: an embedding PS
+// its puts, a dense PS its pushes. It is a state machine inside that of its server.
 type closing interface {
 	// buffers reports whether a server acknowledges gradients when they arrive rather than when they are applied.
 	buffers() bool
-	// next returns what is to be applied now; ok is false if nothing is. Held is what the server has, by step and
-	// rank. It is called again until nothing is.
+	// next returns the next group to apply now; ok is false if there is none. held is what the server has, ordered
+	// by step and rank. The server calls next until there is none.
 	next(held []request) (g group, ok bool)
 	// mayServe reports whether a lookup may be served now.
 	mayServe(lookup *request) bool
-	// outdated reports whether nobody waits for a lookup any more.
+	// outdated reports whether the answer of a lookup is not needed any more.
 	outdated(lookup *request) bool
 	clone() closing
 	appendState(dst []byte) []byte
@@ -20,13 +20,14 @@ type closing interface {
 
 // group is gradients that are applied by one piece of work.
 type group struct {
-	// work has all but its kind: the batch, or no rank and the latest step of several batches.
+	// work has all but its kind: rank and step of the batch, or NoRank and the latest step of several batches.
 	work Work
-	// closes is the step that a PS in sync closes with them, or −1.
+	// closes is the step that is closed with the group where a PS works step by step, else −1.
 	closes int32
-	// apply are the positions of what is applied, in the order of work's operands; drop of what does not count.
+	// apply has the positions in held of what is applied, in the order of work's operands; drop has those of what
+	// does not count.
 	apply, drop []int
-	// absent are the ranks whose puts of step closes do not count, and will not come.
+	// absent has the ranks whose puts of step closes will not come.
 	absent []int32
 }
 

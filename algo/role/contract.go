@@ -63,7 +63,8 @@ type Role interface {
 }
 
 // CanRestart reports whether a role recovers from a crash: other roles hold all that it needs. An
-// embedding PS, an NN worker and a dense PS hold parameters that exist nowhere else.
+// embedding PS, an NN worker and a dense PS hold parameters that exist nowhere else. In some modes the coordinator
+// does not recover either: Config.CanRestart.
 func CanRestart(r msg.Role) bool {
 	switch r {
 	case msg.DataLoader, msg.EmbeddingWorker, msg.Coordinator:
@@ -125,7 +126,7 @@ const (
 	Merge                      // EW: routed ids, gradients of pooled embeddings → row gradient sums by PS
 	Apply                      // PS: row gradients of one rank → optimizer step of each row
 	ApplyStep                  // PS: row gradients of several batches → one optimizer step of each row
-	DenseApply                 // NN worker: sums over all ranks, or its own gradients → dense optimizer step
+	DenseApply                 // NN worker: sums over the ranks that count, or its own gradients → dense optimizer step
 	ReadDense                  // dense PS: → a copy of the shard's parameters
 	ApplyPush                  // dense PS: gradients of one or several batches → one optimizer step of the shard
 	Snapshot                   // NN worker: → a copy of its replica for averaging round Step
@@ -154,7 +155,8 @@ func (k WorkKind) Lane() int {
 	return 0
 }
 
-// Work is one piece of work on the batch of a rank and step. Samples and StepSamples are as in msg.Message.
+// Work is one piece of work: on the batch of a rank and step, or, with Rank −1, on what several ranks have of
+// steps up to Step. Samples and StepSamples are as in msg.Message.
 type Work struct {
 	Kind        WorkKind
 	Rank, Step  int32
@@ -165,7 +167,8 @@ type Work struct {
 // Operands are the data of one piece of work, in the order that its kind states.
 type Operands struct {
 	Reads, Makes []Handle
-	// Drops are gradients that will never be applied, nor have been: what was kept for them can go.
+	// Drops are the gradients that do not count, those that never came included: what the driver remembers of
+	// their batches for them (at a PS, the reads) can go.
 	Drops []Handle
 }
 
@@ -214,7 +217,7 @@ const (
 	PooledGrads                        // NN worker and EW: their gradients
 	ShardGrads                         // EW: row gradients by PS; PS: those of one batch
 	DenseGradients                     // NN worker: its own gradient sums of the step; with dense PSs, its push
-	ReducedGradients                   // NN worker: the sums over all ranks
+	ReducedGradients                   // NN worker: the sums over the ranks that count
 	ShardParams                        // dense PS: a copy of its parameters, until sent
 	PulledParams                       // NN worker: the parameters that each dense PS answered
 	PushedGradients                    // dense PS: gradients of one rank

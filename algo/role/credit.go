@@ -139,7 +139,7 @@ func (c *Credit) settle(key asking) {
 
 // Received records a message that the role receives.
 func (c *Credit) Received(m msg.Message) {
-	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // its embeddings have arrived: the EW needs no more rows for them
+	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // the EW needs no more rows: embeddings have arrived, or are not wanted
 		for i := range c.cfg.ParameterServers {
 			c.settle(asking{msg.Lookup, server(i), m.Rank, m.Step})
 		}

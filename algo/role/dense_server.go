@@ -11,10 +11,9 @@ import (
 
 // DenseServer is one dense PS: it answers pulls with its shard of the dense
 // network's parameters, as they are, and applies each push of gradients to it
-// exactly once, at once.
+// exactly once, or drops it: when and with which others, its closing decides.
 //
-// As with an embedding PS, a push counts as applied from the moment its work is
-// issued, and what was applied survives a crash.
+// A repeated push is recognised from the moment the first is kept.
 type DenseServer struct {
 	cfg     *Config
 	index   int32
@@ -22,7 +21,7 @@ type DenseServer struct {
 	closing closing
 	groups  int32     // of pushes that are, or were, being applied
 	pulls   []request // being answered
-	pushes  []request // being applied
+	pushes  []request // held back or being applied
 }
 
 // NewDenseServer returns the index-th dense PS.
@@ -54,7 +53,7 @@ func (d *DenseServer) Step(now unit.Tick, in Input, out *Outputs) {
 
 func (d *DenseServer) pull(now unit.Tick, m msg.Message, out *Outputs) {
 	if d.applied[m.Rank].has(m.Step) || find(d.pulls, m.Rank, m.Step) >= 0 {
-		return // nobody waits for it any more, or it is being seen to
+		return // its answer is not needed any more, or is being made
 	}
 	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
 	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
@@ -68,7 +67,7 @@ func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
 	case d.applied[m.Rank].has(m.Step) && (!held || d.closing.buffers()):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
 		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
-	case held: // being seen to
+	case held: // its work acknowledges it
 	default:
 		out.keep(PushedGradients, m.Rank, m.Step)
 		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
@@ -107,7 +106,7 @@ func (d *DenseServer) close(now unit.Tick, out *Outputs) {
 	}
 }
 
-// finish ends the group that has waited longest, as groups are applied in their order.
+// finish ends the oldest group: groups are applied in the order of their numbers.
 func (d *DenseServer) finish(out *Outputs) {
 	first := firstGroup(d.pushes)
 	d.pushes = slices.DeleteFunc(d.pushes, func(r request) bool {

@@ -8,17 +8,17 @@ import (
 	"tandem/algo/unit"
 )
 
-// strategy is what the roles of a mode do in their own way to keep dense parameters together: a value for
-// each pace.Strategy, in the file that has its types.
+// strategy is what roles do to keep dense parameters together, and, where that differs from other modes, when
+// servers apply gradients. There is one for each pace.Strategy, in the file that has its types.
 type strategy struct {
-	// worker returns the NN workers' part.
+	// worker returns what an NN worker does.
 	worker func(cfg *Config) denseSync
-	// puts and pushes say when an embedding PS applies puts and a dense PS pushes; nil: as the rule's InStep says,
-	// and at once.
+	// puts says when an embedding PS applies puts; nil: in step or at once, as the rule's InStep says. pushes says
+	// when a dense PS applies pushes; nil: at once.
 	puts, pushes func(cfg *Config) closing
 	// coordinator returns the coordinator of a run, where the mode has one.
 	coordinator func(cfg *Config) Role
-	// irreplaceable says that nobody else knows what the coordinator has decided.
+	// irreplaceable says that the coordinator cannot restart: no other role knows what it has decided.
 	irreplaceable bool
 }
 
@@ -37,7 +37,8 @@ func (c *Config) validateStrategy() error {
 	return nil
 }
 
-// CanRestart reports whether a role of this run recovers from a crash: see the function CanRestart.
+// CanRestart is the function CanRestart for the roles of this run: it also excludes a coordinator whose decisions
+// no other role knows.
 func (c *Config) CanRestart(r msg.Role) bool {
 	return CanRestart(r) && !(r == msg.Coordinator && c.strategy().irreplaceable)
 }
@@ -45,19 +46,19 @@ func (c *Config) CanRestart(r msg.Role) bool {
 // denseSync is how one NN worker keeps its dense parameters together with those of the other ranks. Its methods
 // are called in the course of the worker's steps.
 type denseSync interface {
-	// received takes a message of a kind that the worker itself knows nothing of.
+	// received takes a message of a kind that the worker does not handle itself.
 	received(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
 	// bucketReduced notes that a fed bucket is summed.
 	bucketReduced(in *Input)
 	// worked takes work that the strategy has asked for.
 	worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
-	// advance does, after each input, what can be done by now.
+	// advance is called after each input, and starts what can start.
 	advance(w *NNWorker, now unit.Tick, out *Outputs)
-	// ready reports whether the rank's parameters are those to start FC of b with, and asks for them.
+	// ready reports whether FC of b may start as far as the parameters are concerned, and asks for them if need be.
 	ready(w *NNWorker, b *training, out *Outputs) bool
-	// reads returns what FC and BC of a step read, beside samples and embeddings, until BC has ended.
+	// reads returns what FC of a step reads beside samples and embeddings. It is released when BC has ended.
 	reads(w *NNWorker, step int32) []Handle
-	// resend asks again for whatever was not answered.
+	// resend repeats the requests that are not answered.
 	resend(w *NNWorker, out *Outputs)
 	// finished reports whether nothing is under way after the last step.
 	finished(w *NNWorker) bool
@@ -65,7 +66,7 @@ type denseSync interface {
 	appendState(dst []byte) []byte
 }
 
-// alone is the denseSync of ranks that hear of each other by all-reduces only.
+// alone is the part of a denseSync without messages: its ranks exchange all-reduces only.
 type alone struct{}
 
 func (alone) received(*NNWorker, unit.Tick, msg.Message, *Outputs) {}

@@ -19,18 +19,19 @@ func init() {
 	})
 }
 
-// firstRanks is dense synchronisation by an all-reduce of the gradients that the coordinator counts, those of the
-// first ranks of a step. A rank tells the coordinator when it has computed its gradients, and hands them to the
-// all-reduce, or nothing, when it hears whether they count: at once, whatever it is doing, since the others wait.
+// firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks of a
+// step, as the coordinator decides (chooser). A rank reports to the coordinator when it has computed its gradients.
+// When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count: at once, even while
+// it computes, because the other ranks wait.
 type firstRanks struct {
 	alone
-	heard    int32     // steps whose verdict is known
+	heard    int32     // steps whose verdict has arrived
 	verdicts []verdict // of the step in training and, if the rank is late, later ones
-	ended    int32     // buckets of those that are summed
-	reported bool      // the coordinator has been told of the step in training
+	ended    int32     // buckets of these steps that are summed
+	reported bool      // the gradients of the step in training are reported
 }
 
-// verdict is what the coordinator says of a rank's gradients of a step.
+// verdict is what the coordinator has decided on a rank's gradients of a step.
 type verdict struct {
 	counts  bool
 	samples int32 // of all gradients that count
@@ -62,8 +63,8 @@ func (f *firstRanks) computed(w *NNWorker, step int32) bool {
 
 func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
 
-// advance tells the coordinator of gradients, and goes on when the step is summed: with PEG if they count. A step
-// that the others have closed before this rank began it is passed over, but for its optimizer step.
+// advance reports computed gradients. When a step is summed it starts the dense optimizer, and PEG if the rank's
+// gradients count. Of a step that closed before this rank began it, the rank takes the optimizer step only.
 func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if f.computed(w, w.nextTrain) && !f.reported {
 		f.reported = true
@@ -86,7 +87,7 @@ func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	w.denseApply(b, ReducedGradients, out)
 }
 
-// report tells the coordinator how many steps are computed and of how many the verdict is known.
+// report sends the coordinator the number of steps computed, and the number of verdicts that have arrived.
 func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 	m := msg.Message{
 		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain, Floor: f.heard,
@@ -129,9 +130,9 @@ func (f *firstRanks) appendState(dst []byte) []byte {
 	return appendFlags(dst, f.reported)
 }
 
-// chooser is the coordinator that says whose gradients of a step count: those of the first ranks that report
-// them. A step is open only when every rank has heard of the one before, since the all-reduce takes all, so that no
-// rank can miss more than one verdict.
+// chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that report
+// them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's contribution, which waits
+// for the verdict, and no rank computes the next step before that sum.
 type chooser struct {
 	cfg     *Config
 	open    int32   // the step to decide on; all before are decided
@@ -161,7 +162,7 @@ func (c *chooser) Step(now unit.Tick, in Input, out *Outputs) {
 
 func (c *chooser) take(now unit.Tick, m msg.Message, out *Outputs) {
 	if m.Floor < c.open && c.counted != nil {
-		c.tell(m.Rank, out) // it may not have heard
+		c.tell(m.Rank, out) // its verdict may be lost
 	}
 	if m.Step <= c.open {
 		return
@@ -216,8 +217,8 @@ func (c *chooser) AppendState(dst []byte) []byte {
 	return appendFlags(dst, c.counted...)
 }
 
-// firstPuts applies the puts of a step together when those of the first ranks are here; the others send none. It
-// holds the lookups of a step back until the step before is closed, and forgets those of closed steps.
+// firstPuts applies the puts of a step together when those of the ranks that count are here; the others send none.
+// It holds the lookups of a step back until the step before is closed, and forgets those of closed steps.
 type firstPuts struct{ ranks, quorum, closed int32 }
 
 func (*firstPuts) buffers() bool { return false }

@@ -14,13 +14,14 @@ func init() {
 	})
 }
 
-// globalBatches applies gradients by global batches: as many as the rule says in the order of their arrival, and at
-// last those that are left. It acknowledges them as they come, and drops those that are too late.
+// globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the last
+// global batch, those that are left. The server acknowledges gradients when they arrive. Those that are too late are
+// in a global batch too, but dropped.
 type globalBatches struct {
 	rule   pace.GBA
 	ranks  int32
 	closed int64 // global batches so far: the global step
-	left   int64 // gradients that are not in one of those
+	left   int64 // gradients of the run that are in none of those
 }
 
 func (*globalBatches) buffers() bool { return true }

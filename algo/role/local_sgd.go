@@ -6,7 +6,7 @@ func init() {
 	register(pace.AveragedInStep, strategy{worker: func(*Config) denseSync { return &averagedInStep{} }})
 }
 
-// averagedInStep is averaged, but a rank takes no step while a round is due or under way.
+// averagedInStep is averaged, but a rank starts no step while a round is due or under way.
 type averagedInStep struct{ averaged }
 
 func (a *averagedInStep) ready(*NNWorker, *training, *Outputs) bool { return a.round == absent }

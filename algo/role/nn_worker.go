@@ -222,7 +222,7 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 	}
 }
 
-// denseApplied ends a step: the dense optimizer has taken it, and what it read is let go of.
+// denseApplied ends a step: the dense optimizer has stepped, and what it has read is released.
 func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind) {
 	out.record(w.event(now, event.DenseApplied, w.nextTrain))
 	for _, k := range read {
@@ -244,7 +244,7 @@ func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
 	w.put(b, out)
 }
 
-// drop ends a batch whose gradients do not count: the EW is to forget it.
+// drop ends a batch whose gradients do not count, and has the EW forget it.
 func (w *NNWorker) drop(b *training, out *Outputs) {
 	b.sent, b.dropped = true, true
 	if w.computed {

@@ -17,7 +17,9 @@ import (
 // A put counts as applied from the moment its work is issued: the work is a
 // transaction in the arena, which a restart after a crash finishes or finds
 // finished. What was applied, which step is open and whose turn it is live in
-// the arena too; what was waiting does not, and is asked for again.
+// the arena too; what was waiting does not, and is asked for again. Where puts
+// are buffered (see closing), a put counts from the moment it is kept, and a
+// crash would lose it: no embedding PS restarts yet.
 type ParameterServer struct {
 	cfg     *Config
 	index   int32
@@ -33,10 +35,10 @@ type request struct {
 	rank, step  int32
 	samples     int32
 	stepSamples int32
-	group       int32 // of gradients that are applied together; of a lookup, any in service; 0: none yet
+	group       int32 // number of the gradients that are applied together; 1 for a lookup in service; 0: it waits
 }
 
-// working reports whether a request is being seen to.
+// working reports whether work on a request is under way.
 func (r *request) working() bool { return r.group > 0 }
 
 // NewParameterServer returns the index-th embedding PS.
@@ -78,7 +80,7 @@ func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
 
 func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
 	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
-		return // nobody waits for it any more, or it is being seen to
+		return // its answer is not needed any more, or is being made
 	}
 	out.keep(ShardSigns, m.Rank, m.Step)
 	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
@@ -91,7 +93,7 @@ func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
 	case p.applied[m.Rank].has(m.Step) && (!held || p.closing.buffers()):
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
-	case held: // being seen to
+	case held: // its work acknowledges it
 	default:
 		out.keep(ShardGrads, m.Rank, m.Step)
 		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
@@ -129,7 +131,7 @@ func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
 	}
 }
 
-// drop marks the puts of a group that do not count, and returns them and those that will not come.
+// drop marks the puts of a group that do not count. It returns their handles, and those of puts that will not come.
 func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Handle) {
 	for _, i := range g.drop {
 		r := &p.puts[i]
@@ -144,7 +146,7 @@ func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Ha
 	return drops
 }
 
-// serve answers every lookup that may be answered, and forgets those that nobody waits for.
+// serve answers every lookup that may be answered, and forgets those whose answer is not needed any more.
 func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
 	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
 		outdated := !r.working() && p.closing.outdated(&r)
@@ -181,7 +183,7 @@ func (p *ParameterServer) worked(in Input, out *Outputs) {
 	}
 }
 
-// finish ends the group that has waited longest, as groups are applied in their order.
+// finish ends the oldest group: groups are applied in the order of their numbers.
 func (p *ParameterServer) finish(out *Outputs) {
 	first := firstGroup(p.puts)
 	p.puts = slices.DeleteFunc(p.puts, func(r request) bool {

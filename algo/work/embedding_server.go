@@ -61,7 +61,7 @@ func (e *rowTasks) applyStep(i item) (role.Result, error) {
 	return role.Result{}, e.advise(e.dense.applyRows(shard, i.Work, puts))
 }
 
-// drop forgets the reads whose puts do not count. It returns the shard.
+// drop forgets the reads of batches whose puts do not count. It returns the shard.
 func (e *rowTasks) drop(i item) *rowShard {
 	shard := e.shards[i.at.Index]
 	for _, h := range i.Drops {

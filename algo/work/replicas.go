@@ -9,8 +9,8 @@ import (
 	"tandem/algo/role"
 )
 
-// replicas is what strategies have in common: a replica for every rank that is here. As a strategy it trains each
-// for itself, with nobody else: it sums nothing, and has no dense PS.
+// replicas is what strategies have in common: a replica for every rank of this process. On its own it is the
+// strategy that trains each replica by itself: no all-reduce, no averages, no dense PS.
 type replicas struct {
 	denseConfig
 	unserved
@@ -19,7 +19,8 @@ type replicas struct {
 	byRank []*model.Replica // nil where the rank is not here
 }
 
-// newReplicas returns replicas on the weights that a function makes, which is called for every rank that is here.
+// newReplicas returns replicas on the weights that a function makes, which is called once for every rank of this
+// process.
 func newReplicas(c denseConfig, weights func() (*model.Weights, error)) (replicas, error) {
 	r := replicas{denseConfig: c, byRank: make([]*model.Replica, c.training.Ranks)}
 	for i := range r.byRank {

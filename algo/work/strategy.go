@@ -14,8 +14,8 @@ import (
 // denseStrategy is the numeric side of a way to train the dense network with several ranks, which a mode's rule
 // names. A strategy is a file of this package, strategy_NAME.go, which adds its constructor to denseStrategies.
 //
-// A strategy embeds replicas, or another strategy, and overrides what it does otherwise. Methods about a role are
-// called in the lane of that role. What differs from mode to mode is all here: nobody else asks which strategy it is.
+// A strategy embeds replicas, or another strategy, and overrides what differs. Methods about a role are called in the
+// lane of that role. No code outside the strategies asks which one is in use.
 type denseStrategy interface {
 	rankWork
 	reductions
@@ -27,7 +27,7 @@ type denseStrategy interface {
 
 // rankWork is the dense work of NN workers.
 type rankWork interface {
-	// replica returns what a rank trains, nil if the rank is not here.
+	// replica returns what a rank trains; nil if the rank is in another process.
 	replica(rank int32) *model.Replica
 	// load is for Forward, before it runs: it puts the parameters that dense PSs have answered, by PS, into a
 	// rank's replica. There are none unless the rule has dense PSs.
@@ -67,17 +67,18 @@ type denseServing interface {
 	servers() int
 }
 
-// holding is who has the network.
+// holding says which roles hold the network.
 type holding interface {
 	// holders returns the roles that hold the network between them.
 	holders() []msg.Address
-	// weights returns what a role holds, nil if that is nothing or the role is not here.
+	// weights returns what a role holds; nil if it holds nothing or is in another process.
 	weights(at msg.Address) *model.Weights
-	// join returns the network that the values of all holders make, in their order. They are scratch afterwards.
+	// join returns the network that the values of all holders make, which are in the order of holders. They are
+	// scratch afterwards.
 	join(parts []model.Values) model.Values
 }
 
-// denseConfig is what a strategy is made for.
+// denseConfig is what a strategy is made from.
 type denseConfig struct {
 	training *job.Training
 	rule     pace.Rule

@@ -12,7 +12,7 @@ func init() {
 }
 
 // averaged is the dense network where every rank trains a replica of its own, and
-// all are averaged now and then.
+// all are averaged every so often.
 type averaged struct {
 	replicas
 	// sum of the copies of the last round. The next round is reduced only when
@@ -21,7 +21,7 @@ type averaged struct {
 }
 
 func newAveraged(c denseConfig) (*averaged, error) {
-	c.crew = nil // nobody waits for a rank's optimizer step
+	c.crew = nil // no other rank waits for an optimizer step
 	own, err := newReplicas(c, c.newWeights)
 	sum := model.NewVector(c.engine.Layout())
 	sum.Stats = make([]float32, c.engine.Layout().Running)

@@ -15,8 +15,8 @@ func init() {
 	}
 }
 
-// averagedInStep is averaged, but ranks have waited for the mean, and take it as it is: after a round all replicas
-// are equal, bit for bit.
+// averagedInStep is averaged, but ranks wait for the mean and replace their replicas by it: after a round all
+// replicas are equal, bit for bit.
 type averagedInStep struct{ *averaged }
 
 // average sets a rank's replica to the mean.

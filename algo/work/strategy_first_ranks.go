@@ -20,8 +20,8 @@ func init() {
 	}
 }
 
-// firstRanks is reduced, but every rank steps a replica of its own, which a late one may do several steps after
-// others, and not all ranks give gradients.
+// firstRanks is reduced, but not all ranks give gradients, and every rank steps a replica of its own, because a late
+// rank may take a step when others are several steps ahead.
 type firstRanks struct{ *reduced }
 
 // newSum returns a vector that is the step's alone: a late rank reads it when others sum later steps.
@@ -34,7 +34,7 @@ func (d *firstRanks) apply(w role.Work, sum *model.Vector) error {
 	return nil
 }
 
-// applyRows numbers the puts that count from 0.
+// applyRows numbers the puts that count from 0: merging wants ranks without gaps.
 func (d *firstRanks) applyRows(s *rowShard, w role.Work, puts []batchPut) error {
 	for i := range puts {
 		puts[i].Put.Rank = i

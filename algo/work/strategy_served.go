@@ -38,7 +38,7 @@ type denseShard struct {
 }
 
 // newServed returns a strategy under which ranks divide the mean gradients that they push by share, and the
-// learning rate's schedule counts so many optimizer steps of a dense PS as one.
+// learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
 func newServed(c denseConfig, share, stepsPerStep int) (*served, error) {
 	layout := c.engine.Layout()
 	d := &served{share: share}

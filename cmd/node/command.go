@@ -66,7 +66,7 @@ share a process: each is a process of its own unless it says otherwise.
   embedding-ps       a shard of the embedding rows; parameter-servers in the job
   nn-worker          a rank, which trains the dense network; ranks in the job
   dense-ps           a shard of the dense network; dense-servers in the job, for modes that have them
-  coordinator        the clocks of the ranks; for the mode ssp
+  coordinator        decides when ranks may go on, or whose gradients count; for modes that have one
   process            several of these, as the placement has them
 
 When the host dies, or a process with an embedding PS, an NN worker or a dense PS,
@@ -85,8 +85,8 @@ const examples = `  go build -o tandem-node ./cmd/node
   ./tandem-node data-loader --file job.yaml
   ./tandem-node embedding-worker --file job.yaml
   ./tandem-node embedding-ps --file job.yaml
-  ./tandem-node dense-ps --file job.yaml      # only where the mode is async-ps or ssp
-  ./tandem-node coordinator --file job.yaml   # only where the mode is ssp
+  ./tandem-node dense-ps --file job.yaml      # only in a mode that has dense PSs, as ssp
+  ./tandem-node coordinator --file job.yaml   # only in a mode that has one, as ssp
   ./tandem-node nn-worker --file job.yaml --index 0
   ./tandem-node nn-worker --file job.yaml --index 1
 

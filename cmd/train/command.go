@@ -76,8 +76,8 @@ them a job file trains in its own mode, with its own settings.
 With --processes the roles are processes of this machine (cmd/node), one each or
 as the job's placement says, and talk over gRPC; this process is their host. A
 process of data loader, embedding workers or coordinator that dies is restarted,
-up to --deaths times; any other death ends the run. Only sequential training, which has no roles, and the
-logistic regression stay here.
+up to --deaths times; any other death ends the run. Only sequential training,
+which has no roles, and the logistic regression stay here.
 
 Results go to a new folder, results/<time>-<name> unless --out names one: the
 resolved job, the environment and the numbers; the points of evaluations during
