@@ -66,16 +66,6 @@ func Equivalents() []Equivalent {
 			Proof: "Reader.Next returns no step with an error.",
 		},
 		{
-			File:   "algo/pace/local_sgd.go",
-			Before: "if l.Staleness >= Unbounded/2 || l.Every >= Unbounded/2 {",
-			After:  "if l.Staleness >= Unbounded || l.Every >= Unbounded/2 {",
-			Proof:  "The line keeps the sum below from overflowing, which in 64 bits it does not; its minimum with Unbounded is the same.",
-		},
-		{
-			File: "algo/pace/gba.go", Before: "if b.Own < Unbounded {", After: "if b.Own <= Unbounded {",
-			Proof: "The line keeps the sum below from overflowing, which in 64 bits it does not; its minimum with Unbounded is the same.",
-		},
-		{
 			File: "algo/pace/rule.go", Before: "const Unbounded = 1<<31 - 1", After: "const Unbounded = (1 + 1)<<31 - 1",
 			Proof: "Any number that no staleness of 32-bit counts exceeds is as good.",
 		},
