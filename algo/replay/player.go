@@ -57,18 +57,18 @@ type actor struct {
 	incarnation uint32
 }
 
-func newPlayer(cfg *role.Config, readers []*Reader, p *work.Executor, observers []event.Observer) *player {
-	pl := &player{
-		config: cfg, roster: cfg.Roster(), executor: p, observers: observers,
+func newPlayer(cfg *role.Config, readers []*Reader, e *work.Executor, observers []event.Observer) *player {
+	p := &player{
+		config: cfg, roster: cfg.Roster(), executor: e, observers: observers,
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		report:  Report{Roles: len(readers), Steps: int(cfg.Steps)},
 	}
 	for i, state := range role.New(cfg) {
-		pl.actors = append(pl.actors, &actor{
+		p.actors = append(p.actors, &actor{
 			state: state, reader: readers[i], store: work.NewStore(), mail: newMailbox(cfg),
 		})
 	}
-	return pl
+	return p
 }
 
 // survey reads every stream once, before the replay: it notes which messages arrive late, and finds what

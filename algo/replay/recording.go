@@ -125,8 +125,8 @@ type Report struct {
 	Span   unit.Tick // of the run, to its last input
 }
 
-// Replay runs the roles again, each on its recorded inputs, with the numbers of
-// p, which must be new and of the run's job and data. It checks that every input
+// Replay runs the roles again, each on its recorded inputs. An executor, which
+// must be new and of the run's job and data, computes their work. It checks that every input
 // is what a driver would have given now, payloads included; that outputs have
 // the recorded bytes; and that every role ends with the recorded parameters. The
 // first thing that differs is returned as a *Difference. Other errors are those
@@ -134,8 +134,8 @@ type Report struct {
 //
 // Observers see all records, in the order that Events promises. Cost: that of
 // the training on one core.
-func (r *Recording) Replay(p *work.Executor, observers ...event.Observer) (Report, error) {
-	return newPlayer(&r.config, r.readers, p, observers).play()
+func (r *Recording) Replay(e *work.Executor, observers ...event.Observer) (Report, error) {
+	return newPlayer(&r.config, r.readers, e, observers).play()
 }
 
 // Events runs the roles again without any numbers: results of work are taken

@@ -108,5 +108,5 @@ func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
 	return nil
 }
 
-// PeekDense implements State, likewise.
+// PeekDense implements State. It must not be called during a step.
 func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.Snapshot(), nil }

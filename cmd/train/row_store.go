@@ -51,11 +51,11 @@ func (r *report) writeRows(w io.Writer) {
 	}
 }
 
-// writeDropped says of which modes gradients came too late to count.
+// writeDropped names the modes that dropped gradients because they were too late.
 func (r *report) writeDropped(w io.Writer) {
 	for _, line := range r.Runs {
 		if line.DroppedGradients > 0 {
-			fmt.Fprintf(w, "%s: %s came too late and did not count, each of a batch or of a server's part of one\n",
+			fmt.Fprintf(w, "%s: %s came too late and had no effect; where servers drop them, the parts of a batch are counted one by one\n",
 				line.Mode, plural(int(line.DroppedGradients), "gradient"))
 		}
 	}

@@ -41,13 +41,13 @@ type Options struct {
 	BeforeStep func(step int, state work.State) error
 }
 
-// Run trains every step of cfg, whose roles it makes, on the numbers of p.
+// Run makes the roles of cfg and trains every step. An executor, which must be new, computes their work.
 //
 // It returns the first failure of any role, or the cause of ctx's end; either
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
-func Run(ctx context.Context, cfg *role.Config, p *work.Executor, o Options) error {
-	part, err := NewPart(cfg, p, o, Everywhere, nil)
+func Run(ctx context.Context, cfg *role.Config, e *work.Executor, o Options) error {
+	part, err := NewPart(cfg, e, o, Everywhere, nil)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ type run struct {
 }
 
 // newRun makes those roles of a run that are here, and their nodes.
-func newRun(cfg *role.Config, p *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
+func newRun(cfg *role.Config, e *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
 	r := &run{
-		cfg: cfg, executor: p, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
+		cfg: cfg, executor: e, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
 		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())

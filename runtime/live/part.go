@@ -36,16 +36,17 @@ type Elsewhere interface {
 	Finished(ctx context.Context) error
 }
 
-// NewPart makes the roles that are here, on the numbers of p. Elsewhere is nil if
-// all are. From now on messages can be delivered; Run handles them.
-func NewPart(cfg *role.Config, p *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
+// NewPart makes the roles that are here. An executor, which must be new, computes
+// their work. Elsewhere is nil if all roles are here. From now on messages can be
+// delivered; Run handles them.
+func NewPart(cfg *role.Config, e *work.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
 		return nil, errors.New("live: faults lose messages; set retry above 0")
 	}
-	r := newRun(cfg, p, o, here, elsewhere)
+	r := newRun(cfg, e, o, here, elsewhere)
 	return &Part{r}, r.record(o.Recorder)
 }
 
@@ -90,8 +91,8 @@ func (p *Part) PeekRows(server int, signs []uint64, dst []float32) error {
 	return lanes{p.run}.PeekRows(server, signs, dst)
 }
 
-// PeekDensePart copies what a holder that is here has of the dense network,
-// likewise; of rank 0 only while that waits in BeforeStep. See
+// PeekDensePart copies what a holder that is here has of the dense network, at the
+// times at which PeekRows does; of rank 0 only while rank 0 waits in BeforeStep. See
 // work.ModelState.DenseHolders.
 func (p *Part) PeekDensePart(at msg.Address) (work.DenseValues, error) {
 	return lanes{p.run}.densePart(at)

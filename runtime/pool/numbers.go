@@ -35,11 +35,11 @@ func New(t job.Training, source batch.Source, m work.Machine, workers int) (*Num
 	if workers < 1 {
 		return nil, fmt.Errorf("pool: %d workers; want at least 1", workers)
 	}
-	p, err := work.New(t, source, m)
+	e, err := work.New(t, source, m)
 	if err != nil {
 		return nil, err
 	}
-	return &Numbers{source: source, executor: p, stores: map[msg.Address]*work.Store{}, pool: newPool(workers)}, nil
+	return &Numbers{source: source, executor: e, stores: map[msg.Address]*work.Store{}, pool: newPool(workers)}, nil
 }
 
 // Close waits for the work under way and ends the goroutines. Nothing but

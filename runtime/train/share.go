@@ -105,16 +105,16 @@ func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m wo
 
 // trainOnly trains every step and evaluates nothing.
 func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m work.Machine, o live.Options) (time.Duration, error) {
-	p, err := work.New(*t, source, m)
+	executor, err := work.New(*t, source, m)
 	if err != nil {
 		return 0, err
 	}
-	cfg, err := t.RoleConfig(p.Model().Layout(), source.Steps())
+	cfg, err := t.RoleConfig(executor.Model().Layout(), source.Steps())
 	if err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	err = live.Run(ctx, cfg, p, o)
+	err = live.Run(ctx, cfg, executor, o)
 	return time.Since(start), err
 }
 

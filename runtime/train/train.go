@@ -175,11 +175,11 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 }
 
 func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	p, err := work.New(*t, source, o.Machine)
+	executor, err := work.New(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := t.RoleConfig(p.Model().Layout(), result.Steps)
+	cfg, err := t.RoleConfig(executor.Model().Layout(), result.Steps)
 	if err != nil {
 		return nil, err
 	}
@@ -188,10 +188,10 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)
 	}
-	evaluation := p.Model().NewEvaluation(test)
+	evaluation := executor.Model().NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	part, err := live.NewPart(cfg, p, live.Options{
+	part, err := live.NewPart(cfg, executor, live.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep, Faults: &t.Faults,
 	}, live.Everywhere, nil)
 	if err != nil {
@@ -200,9 +200,9 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err := part.Run(ctx, time.Now()); err != nil {
 		return nil, err
 	}
-	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), p.Model().Missed(), part.Injected()
-	result.fingerprint(p.Model().DenseDigest(), p.Model().Tables())
-	return &trained{evaluation, p.Model()}, result.measured(cfg, meter)
+	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), executor.Model().Missed(), part.Injected()
+	result.fingerprint(executor.Model().DenseDigest(), executor.Model().Tables())
+	return &trained{evaluation, executor.Model()}, result.measured(cfg, meter)
 }
 
 // measured notes the staleness of a run, and checks that it kept its mode's bounds.

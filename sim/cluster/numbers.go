@@ -100,7 +100,7 @@ func (w *world) memberRows(server int32, k role.Work) float64 {
 	return float64(w.rows[w.batchIndex(k.Rank, k.Step)][server])
 }
 
-// distinctRows returns, likewise, those on all PSs.
+// distinctRows returns the rows of the batch on all PSs: the real number where it is known, else the expected one.
 func (w *world) distinctRows(k role.Work) float64 {
 	if w.numbers == nil {
 		return w.prices.batch(k.Samples).distinct
