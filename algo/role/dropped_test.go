@@ -55,38 +55,57 @@ func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 }
 
 // An echo may open a batch that its rank has finished. It ends with the work on it that is in flight: nothing is
-// answered, and what it holds is released then, not at the end of the run.
+// sent, and what it holds is released then, not at the end of the run.
 func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
-	cfg := smallConfig()
-	cfg.ParameterServers = 1
-	worker := role.NewEmbeddingWorker(&cfg, 0)
-	step := func(in role.Input) []role.Output {
-		var out role.Outputs
-		worker.Step(0, in, &out)
-		return out.List
-	}
-	received := func(m msg.Message) role.Input {
-		m.To, m.Samples, m.StepSamples = worker.Address(), 4, 8
-		return role.Input{Kind: role.Received, Message: m}
-	}
-	split := role.Result{Rows: []int32{1}, SignBytes: []unit.Bytes{8}, ValueBytes: []unit.Bytes{16}}
-	step(received(msg.Message{Kind: msg.IDFeatures}))
-	step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Split}, Result: split})
-	step(received(msg.Message{Kind: msg.GetEmbeddings}))
-	step(received(msg.Message{Kind: msg.Rows, From: ps(0)}))
-	step(received(msg.Message{Kind: msg.GetEmbeddings, Step: 5, Floor: 1})) // step 0 is finished
-	released := map[role.Handle]bool{}
-	for _, o := range step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Pool}}) {
-		switch o.Kind {
-		case role.Release:
-			released[o.Handle] = true
-		case role.Send:
-			t.Errorf("%v is sent", o.Message)
+	for last, holds := range map[role.WorkKind][]role.HandleKind{
+		role.Split: {role.RoutedIDs},
+		role.Pool:  {role.RoutedIDs, role.ShardRows, role.PooledRows},
+		role.Merge: {role.RoutedIDs, role.ShardGrads},
+	} {
+		cfg := smallConfig()
+		cfg.ParameterServers = 1
+		worker := role.NewEmbeddingWorker(&cfg, 0)
+		step := func(in role.Input) []role.Output {
+			var out role.Outputs
+			worker.Step(0, in, &out)
+			return out.List
 		}
-	}
-	for _, kind := range []role.HandleKind{role.RoutedIDs, role.ShardRows, role.PooledRows} {
-		if !released[role.Handle{Kind: kind}] {
-			t.Errorf("the end of pooling releases %v, not %v", released, kind)
+		received := func(m msg.Message) {
+			m.To, m.Samples, m.StepSamples = worker.Address(), 4, 8
+			step(role.Input{Kind: role.Received, Message: m})
+		}
+		// finish ends work; if it is the last, the rank has finished the batch by then.
+		finish := func(kind role.WorkKind) []role.Output {
+			if kind == last {
+				received(msg.Message{Kind: msg.GetEmbeddings, Step: 5, Floor: 1})
+			}
+			result := role.Result{Bytes: 64, Rows: []int32{1}, SignBytes: []unit.Bytes{8}, ValueBytes: []unit.Bytes{16}}
+			return step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: kind}, Result: result})
+		}
+		received(msg.Message{Kind: msg.IDFeatures})
+		outputs := finish(role.Split)
+		if last != role.Split {
+			received(msg.Message{Kind: msg.GetEmbeddings})
+			received(msg.Message{Kind: msg.Rows, From: ps(0)})
+			outputs = finish(role.Pool)
+		}
+		if last == role.Merge {
+			received(msg.Message{Kind: msg.PutGradients})
+			outputs = finish(role.Merge)
+		}
+		released := map[role.HandleKind]bool{}
+		for _, o := range outputs {
+			switch o.Kind {
+			case role.Release:
+				released[o.Handle.Kind] = true
+			case role.Send:
+				t.Errorf("end of %v: %v is sent", last, o.Message)
+			}
+		}
+		for _, kind := range holds {
+			if !released[kind] {
+				t.Errorf("the end of %v releases %v, not %v", last, released, kind)
+			}
 		}
 	}
 }
