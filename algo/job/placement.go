@@ -66,11 +66,11 @@ func (p Process) Names() string {
 // Has reports whether a role is in the process.
 func (p Process) Has(at msg.Address) bool { return slices.Contains(p, at) }
 
-// Lasting returns the first role of the process that cannot restart; ok is false if all
-// can, and with them the process (see role.CanRestart).
-func (p Process) Lasting() (at msg.Address, ok bool) {
+// Lasting returns the first role of the process that cannot restart, as can says; ok is
+// false if all can, and with them the process (see role.Config.CanRestart).
+func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 	for _, at := range p {
-		if !role.CanRestart(at.Role) {
+		if !can(at.Role) {
 			return at, true
 		}
 	}

@@ -51,12 +51,11 @@ func (g GBA) Validate() error {
 func (GBA) EveryServer() bool { return true }
 
 // Dense implements Rule.
-func (GBA) Dense() DenseSync {
-	return DenseSync{Strategy: GlobalBatches, Servers: true, Buffered: true}
+func (g GBA) Dense() DenseSync {
+	return DenseSync{
+		Strategy: GlobalBatches, Servers: true, Buffered: true, Batches: int32(g.Batches), Tolerance: int32(g.Tolerance),
+	}
 }
-
-// Global returns g. Strategy GlobalBatches finds the GBA inside a rule that embeds one by this method.
-func (g GBA) Global() GBA { return g }
 
 // Token returns the global step that a rank's batch belongs to.
 func (g GBA) Token(ranks, rank, step int32) int64 {

@@ -75,6 +75,9 @@ type DenseSync struct {
 	Quorum int32
 	// Buffered says that servers acknowledge gradients on arrival, and apply them later.
 	Buffered bool
+	// Batches is the number of local batches whose gradients are one, and Tolerance how many global steps they may
+	// be late (see GBA); 0 elsewhere.
+	Batches, Tolerance int32
 	// Every is the number of steps of a rank between two averages, ≥ 1; 0 where replicas are not averaged.
 	Every int32
 }

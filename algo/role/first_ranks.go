@@ -37,7 +37,7 @@ type verdict struct {
 	samples int32 // of all gradients that count
 }
 
-func (f *firstRanks) received(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
+func (f *firstRanks) received(w *NNWorker, _ unit.Tick, m msg.Message, out *Outputs) {
 	counts := m.Kind == msg.GradientsCount
 	if !counts && m.Kind != msg.GradientsDropped || m.Step != f.heard || counts && !f.computed(w, m.Step) {
 		return // an echo
@@ -47,7 +47,6 @@ func (f *firstRanks) received(w *NNWorker, now unit.Tick, m msg.Message, out *Ou
 	source := Handle{}
 	if counts {
 		source = w.handle(DenseGradients, m.Step)
-		out.record(w.event(now, event.SyncStarted, m.Step))
 	}
 	for i, bytes := range w.cfg.Buckets {
 		out.feed(Contribution{
@@ -68,6 +67,7 @@ func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
 func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if f.computed(w, w.nextTrain) && !f.reported {
 		f.reported = true
+		out.record(w.event(now, event.SyncStarted, w.nextTrain))
 		f.report(w, out)
 	}
 	b := w.find(w.nextTrain)
@@ -78,8 +78,10 @@ func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 		return
 	}
 	b.stepSamples = f.verdicts[0].samples
-	if f.verdicts[0].counts {
+	if w.computed {
 		out.record(w.event(now, event.SyncDone, b.step))
+	}
+	if f.verdicts[0].counts {
 		w.putGradients(now, b, out)
 	} else {
 		w.drop(b, out)
@@ -94,14 +96,14 @@ func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 		Bytes: msg.HeaderBytes,
 	}
 	if b := w.find(w.nextTrain); b != nil && f.computed(w, b.step) {
-		m.Step, m.Samples, m.StepSamples = b.step+1, b.samples, max(b.samples, b.stepSamples)
+		m.Step, m.Samples, m.StepSamples = b.step+1, b.samples, b.stepSamples
 	}
 	out.send(m, Handle{})
 }
 
 func (f *firstRanks) worked(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) {
 	f.ended -= int32(len(w.cfg.Buckets))
-	f.verdicts = slices.Clone(f.verdicts[1:])
+	f.verdicts = f.verdicts[1:]
 	f.reported = false
 	if w.computed {
 		w.denseApplied(now, out, DenseGradients, ReducedGradients)
@@ -161,7 +163,7 @@ func (c *chooser) Step(now unit.Tick, in Input, out *Outputs) {
 }
 
 func (c *chooser) take(now unit.Tick, m msg.Message, out *Outputs) {
-	if m.Floor < c.open && c.counted != nil {
+	if m.Floor < c.open {
 		c.tell(m.Rank, out) // its verdict may be lost
 	}
 	if m.Step <= c.open {

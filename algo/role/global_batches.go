@@ -7,7 +7,9 @@ import (
 
 func init() {
 	closing := func(cfg *Config) closing {
-		return &globalBatches{rule: cfg.Rule.(interface{ Global() pace.GBA }).Global(), ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
+		d := cfg.Rule.Dense()
+		rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
+		return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
 	}
 	register(pace.GlobalBatches, strategy{
 		worker: func(*Config) denseSync { return &served{} }, puts: closing, pushes: closing,

@@ -12,7 +12,7 @@ import (
 func init() {
 	denseStrategies[pace.GlobalBatches] = func(c denseConfig) (denseStrategy, error) {
 		pushed, err := newServed(c, 1, 1) // a rank's mean gradient; schedules count global steps
-		return &globalBatches{pushed, c.rule.(interface{ Global() pace.GBA }).Global().Batches}, err
+		return &globalBatches{pushed, int(c.rule.Dense().Batches)}, err
 	}
 }
 

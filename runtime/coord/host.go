@@ -16,6 +16,7 @@ import (
 	"tandem/algo/event"
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/runtime/coord/control"
 	"tandem/runtime/train"
 )
@@ -26,8 +27,10 @@ type Plan struct {
 	Data      []byte        // fingerprint of the data files, which the data loader must have
 	Processes []job.Process // that must join; together every role of the run, once
 	Ranks     int           // NN workers among the roles
-	Schema    *batch.Schema
-	Steps     int
+	// Restartable reports whether a role of the run recovers from a crash; nil: role.CanRestart.
+	Restartable func(msg.Role) bool
+	Schema      *batch.Schema
+	Steps       int
 	// HangLimit is how long a member, or the host, may be silent; 0 is
 	// DefaultHangLimit. A pause below it is survived.
 	HangLimit time.Duration
@@ -40,6 +43,13 @@ type Plan struct {
 	// Log, if not nil, takes lines about refusals, deaths and returns. It may be called
 	// by several goroutines.
 	Log func(line string)
+}
+
+func (p *Plan) canRestart(r msg.Role) bool {
+	if p.Restartable == nil {
+		return role.CanRestart(r)
+	}
+	return p.Restartable(r)
 }
 
 // Watch has what the Host calls during a run, from one goroutine.

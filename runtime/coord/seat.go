@@ -134,20 +134,20 @@ func (h *Host) died(m *member, why string) error {
 	case h.phase == gathering:
 		return nil // it may join again
 	case !h.mayReturn(s) || h.phase == connecting:
-		return errors.New(why + s.noReturn())
+		return errors.New(why + h.noReturn(s))
 	}
 	return h.awaitReturn(s, why)
 }
 
 // mayReturn reports whether the run survives the death of a process.
 func (h *Host) mayReturn(s *seat) bool {
-	_, lasting := s.process.Lasting()
+	_, lasting := s.process.Lasting(h.plan.canRestart)
 	return !lasting && h.plan.DeathsMax > 0
 }
 
-// noReturn says why a process of several roles does not come back though some of them could.
-func (s *seat) noReturn() string {
-	at, lasting := s.process.Lasting()
+// noReturn says why a process does not come back though some of its roles could, or can in other modes.
+func (h *Host) noReturn(s *seat) string {
+	at, lasting := s.process.Lasting(h.plan.canRestart)
 	if !lasting || !slices.ContainsFunc(s.process, func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
 		return ""
 	}

@@ -107,7 +107,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	}
 	c.address = listener.Addr().String()
 	plan := coord.Plan{
-		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Schema: schema, Steps: int(cfg.Steps),
+		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart, Schema: schema, Steps: int(cfg.Steps),
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if plan.Processes, err = c.options.Training.Placement.Processes(cfg); err != nil {

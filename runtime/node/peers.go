@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/role"
 	"tandem/runtime/coord"
 )
 
@@ -56,7 +57,7 @@ func (p *peers) mayReturn(at msg.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	peer, known := p.known[at]
-	_, lasting := peer.Process.Lasting()
+	_, lasting := peer.Process.Lasting(role.CanRestart) // the host knows better, and ends the run
 	return known && !lasting
 }
 

@@ -92,11 +92,12 @@ func (m *measurement) observe(w *world, r event.Record) {
 	}
 }
 
-// waited divides the time from an instant to a forward pass. With dense PSs, it is
-// embeddings that are waited for until they are here, and parameters from then on.
+// waited divides the time from an instant to a forward pass. With dense PSs, and where
+// ranks have replicas of their own, it is embeddings that are waited for until they are
+// here, and parameters, a mean or a verdict from then on.
 func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 	until := r.At
-	if w.config.Rule.Dense().Servers {
+	if d := w.config.Rule.Dense(); d.Servers || d.Own {
 		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
 		m.expose(synchronising, r.Step, r.At-until)
 	}
