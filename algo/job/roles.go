@@ -76,3 +76,15 @@ func (t *Training) Processes() ([]Process, error) {
 	}
 	return all, nil
 }
+
+// CheckLength reports settings for which a training of so many global batches is too short to learn anything.
+func (t *Training) CheckLength(steps int) error {
+	rule, err := t.Rule()
+	if err != nil {
+		return err
+	}
+	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(t.Ranks); batches > all {
+		return fmt.Errorf("mode-settings: batches = %d, and the run has %d local batches: choose fewer, or train longer", batches, all)
+	}
+	return nil
+}

@@ -99,7 +99,8 @@ func (m *Meter) Observe(r event.Record) {
 		delete(m.pulled, pulled{r.Role.Index, r.Rank, r.Step})
 	case event.BatchDropped:
 		m.closed.Dropped++
-		m.ledger.drop(r.Rank, r.Step)
+	case event.StepClosed:
+		m.ledger.close(r.Role.Index, r.Step)
 	case event.PullServed:
 		m.pulled[pulled{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
 	case event.PushApplied:
@@ -115,7 +116,7 @@ func (m *Meter) route(rank, step int32, rows []int32) {
 		return // an EW that came back has routed it again
 	}
 	for i := range m.open[rank] {
-		if c := &m.open[rank][i]; step < c.step && rows != nil && rows[c.server] > 0 {
+		if c := &m.open[rank][i]; step < c.step && rows[c.server] > 0 {
 			c.missed++
 		}
 	}

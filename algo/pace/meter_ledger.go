@@ -1,6 +1,9 @@
 package pace
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // ledger knows which puts are missing where: those of batches that are routed,
 // have rows on a PS and are not applied there. It holds, of each rank, the
@@ -16,11 +19,8 @@ type ledger struct {
 	words          []uint64 // by PS, rank, word
 	spans          []span   // by rank
 	left           []int32  // by rank, then step mod 64 × width: see unrouted
-	// dropped are batches that count no more, and are not routed yet.
-	dropped map[batch]bool
+	closed         []int32  // by PS: the steps that it has closed, none of which misses anything there any more
 }
-
-type batch struct{ rank, step int32 }
 
 // span is what is held of one rank: steps in [first, last). All below routed
 // are routed.
@@ -31,7 +31,7 @@ type span struct{ first, routed, last int32 }
 const unrouted = -1
 
 func newLedger(ranks, servers int32) ledger {
-	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks), dropped: map[batch]bool{}}
+	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks), closed: make([]int32, servers)}
 	l.widen(1)
 	return l
 }
@@ -95,16 +95,20 @@ func (l *ledger) count(server, rank, limit int32) int {
 	return n
 }
 
-// route enters a batch, and returns its rows by PS: none if it counts no more. It returns false if the batch was
-// entered before.
+// route enters a batch, and returns its rows by PS: none where the step is closed, as the batch is dropped there. It
+// returns false if the batch was entered before.
 func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first bool) {
 	s := &l.spans[rank]
 	if step < s.first || l.holds(rank, step) {
 		return nil, false
 	}
-	if b := (batch{rank, step}); l.dropped[b] {
-		delete(l.dropped, b)
-		rows = nil
+	if slices.Max(l.closed) > step {
+		rows = slices.Clone(rows)
+		for server, closed := range l.closed {
+			if closed > step {
+				rows[server] = 0
+			}
+		}
 	}
 	for step/64-s.first/64 >= l.width {
 		l.widen(2 * l.width)
@@ -125,15 +129,11 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 	return rows, true
 }
 
-// drop enters that the puts of a batch will never come.
-func (l *ledger) drop(rank, step int32) {
-	switch {
-	case l.holds(rank, step):
-		for server := range l.servers {
-			l.apply(server, rank, step)
-		}
-	case step >= l.spans[rank].first:
-		l.dropped[batch{rank, step}] = true
+// close enters that a PS has closed a step: what it has not applied by then is dropped.
+func (l *ledger) close(server, step int32) {
+	l.closed[server] = max(l.closed[server], step+1)
+	for rank := range l.ranks {
+		l.apply(server, rank, step)
 	}
 }
 

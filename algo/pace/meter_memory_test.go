@@ -8,8 +8,7 @@ import (
 )
 
 // What a meter remembers follows from what is in flight, not from the length of a run: steps that are routed
-// and applied leave the ledger, as do those dropped before they are routed, and a push forgets its pull, whether it
-// counts or not.
+// and applied, or closed, leave the ledger, and a push forgets its pull, whether it counts or not.
 func TestMeterForgetsWhatIsOver(t *testing.T) {
 	m := NewMeter(1, 2)
 	ps, dense := msg.Address{Role: msg.ParameterServer}, msg.Address{Role: msg.DenseServer}
@@ -21,17 +20,17 @@ func TestMeterForgetsWhatIsOver(t *testing.T) {
 			push = event.PushDropped
 		}
 		m.Observe(event.Record{Kind: push, Role: dense, Step: step})
-		m.Observe(event.Record{Kind: event.BatchDropped, Step: step + 1}) // before it is routed
 		for server := range int32(2) {
 			ps.Index = server
-			m.Observe(event.Record{Kind: event.PutApplied, Role: ps, Step: step})
+			over := event.PutApplied
+			if step%5 == 0 {
+				over = event.StepClosed
+			}
+			m.Observe(event.Record{Kind: over, Role: ps, Step: step})
 		}
 	}
 	if s := m.ledger.spans[0]; s.first != 1000 || m.ledger.width != 1 {
 		t.Errorf("steps from %d on are held in %d words, want none in 1", s.first, m.ledger.width)
-	}
-	if len(m.ledger.dropped) != 1 { // the one that follows
-		t.Errorf("%d dropped batches are remembered, want 1", len(m.ledger.dropped))
 	}
 	if len(m.pulled) != 0 {
 		t.Errorf("%d pulls are remembered after their pushes", len(m.pulled))

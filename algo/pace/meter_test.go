@@ -188,29 +188,38 @@ func BenchmarkMeterRead(b *testing.B) {
 	}
 }
 
-// A gradient that does not count is missed by nobody from then on, whether its batch is routed by then or not, and
-// is counted.
+// A gradient that does not count is missed by nobody once its PS has closed its step, or dropped it, whether its
+// batch is routed by then or not, and is counted. The read of a batch that is dropped is a read like any other, in
+// whatever order it and the verdict are told.
 func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
-	coordinatorDrops := func(s story, rank, step int32) { s.tell(event.BatchDropped, msg.Coordinator, 0, rank, step) }
-	for name, drop := range map[string]func(s story){
-		"routed": func(s story) { s.route(1, 0, 1, 1); coordinatorDrops(s, 1, 0) },
-		"later":  func(s story) { coordinatorDrops(s, 1, 0); s.route(1, 0, 1, 1) },
-		"by the server": func(s story) {
+	verdict := func(s story) { s.tell(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
+	closed := func(s story) { s.tell(event.StepClosed, msg.ParameterServer, 0, event.NoRank, 0) }
+	for name, c := range map[string]struct {
+		tell  func(s story)
+		reads int
+	}{
+		"routed":               {func(s story) { s.route(1, 0, 1, 1); verdict(s); closed(s) }, 1},
+		"later":                {func(s story) { verdict(s); closed(s); s.route(1, 0, 1, 1) }, 1},
+		"read, then dropped":   {func(s story) { s.route(1, 0, 1, 1); s.read(0, 1, 0); verdict(s); closed(s) }, 2},
+		"dropped, then read":   {func(s story) { s.route(1, 0, 1, 1); verdict(s); s.read(0, 1, 0); closed(s) }, 2},
+		"told after it closed": {func(s story) { s.route(1, 0, 1, 1); closed(s); verdict(s) }, 1},
+		"by the server": {func(s story) {
 			s.route(1, 0, 1, 1)
 			s.tell(event.PutDropped, msg.ParameterServer, 0, 1, 0)
-		},
+		}, 1},
 	} {
 		s := story{pace.NewMeter(2, 2)}
 		s.issue(0, 0)
 		s.route(0, 0, 1, 1)
 		s.apply(0, 0, 0)
-		drop(s)
+		c.tell(s)
 		s.issue(0, 1)
 		s.route(0, 1, 1, 1)
 		s.read(0, 0, 1)
-		s.want(t, 1, 0, 0, 1)
-		if got := s.meter.Staleness().Dropped; got != 1 {
-			t.Errorf("%s: %d gradients dropped, want 1", name, got)
+		got := s.meter.Staleness()
+		if got.Own.Max() != 0 || got.Cross.Max() != 0 || int(got.Own.Count()) != c.reads || got.Dropped != 1 {
+			t.Errorf("%s: own %v, cross %v, %d dropped; want %d reads that miss nothing, 1 dropped",
+				name, got.Own.Summary(), got.Cross.Summary(), got.Dropped, c.reads)
 		}
 	}
 	// A push that is dropped has no staleness.

@@ -269,6 +269,9 @@ func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
 			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Mode, err))
 		}
 	}
+	if len(suited) == 0 {
+		return face.Misuse("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
+	}
 	f.modes = suited
 	if !slices.Contains(suited, j.Training.Mode) {
 		former := j.Training

@@ -120,6 +120,9 @@ const windowsMax = 8
 // samples, or of the count of all if there are fewer.
 func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
 	samples = min(samples, rows.Samples)
+	if samples == 0 { // the part of a rank that the last batch leaves out
+		return 0
+	}
 	windows := min(rows.Samples/samples, windowsMax)
 	sum := 0
 	for window := range windows {

@@ -62,6 +62,9 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 		return nil, err
 	}
 	none := here.Model()
+	if err := t.CheckLength(result.Steps); err != nil {
+		return nil, err
+	}
 	cfg, err := t.RoleConfig(none.Layout(), result.Steps)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,17 @@ func TestGBAOfOneBatchIsSequential(t *testing.T) {
 	}
 }
 
+// A global batch that a run never fills would train nothing; it is refused.
+func TestGBARefusesGlobalBatchesThatNeverFill(t *testing.T) {
+	r, training := newRows(64*5, 64, 4, 3), small("gba", 4)
+	for batches, refused := range map[int]bool{20: false, 21: true} {
+		training.ModeSettings = map[string]int{"batches": batches}
+		if _, err := Run(t.Context(), training, r, r.all, Options{}); (err != nil) != refused {
+			t.Errorf("batches = %d of 20: %v", batches, err)
+		}
+	}
+}
+
 // What is too late for the tolerance is dropped, and what is in time counts: with global batches of one local
 // batch and no tolerance, four ranks get one gradient in for each global step at most as long as all are dealt
 // alike, and with the largest tolerance all.

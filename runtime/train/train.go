@@ -179,6 +179,9 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err != nil {
 		return nil, err
 	}
+	if err := t.CheckLength(result.Steps); err != nil {
+		return nil, err
+	}
 	cfg, err := t.RoleConfig(executor.Model().Layout(), result.Steps)
 	if err != nil {
 		return nil, err
