@@ -10,6 +10,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/msg"
+	"tandem/algo/unit"
 	"tandem/runtime/coord"
 	"tandem/runtime/train"
 )
@@ -77,5 +78,22 @@ func TestGarbageDoesNotDisturb(t *testing.T) {
 	}}, func(made *Cluster) { c = made })
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// The coordinator of backup-workers knows what nobody else does: its death ends the run at once and says so, where
+// that of ssp's is survived.
+func TestCoordinatorThatDecidesCannotComeBack(t *testing.T) {
+	victim := msg.Address{Role: msg.Coordinator}
+	s := setting{Training: small("backup-workers"), Steps: 5000}
+	s.Training.Retry = 100 * unit.Millisecond
+	k := newKiller(t, 1, 30, victim)
+	start := time.Now()
+	_, err := s.run(t.Context(), train.Options{Progress: k.progress}, func(made *Cluster) { k.cluster = made })
+	if err == nil || !strings.HasPrefix(err.Error(), "coordinator 0 at 127.0.0.1:") || !strings.Contains(err.Error(), "has died") {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("the run ends after %v", took)
 	}
 }
