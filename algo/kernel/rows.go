@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // Axpy adds a multiple of one vector to another:
 //
@@ -200,7 +203,9 @@ func largestExponent(x []float32) (largest uint32) {
 		return largest
 	}
 	const cols = 64
-	var columns [cols]float32
+	// The columns are loaded and stored in turn: at the begin of a cache line, wherever the stack is.
+	var room [cols + 15]float32
+	columns := room[-int(uintptr(unsafe.Pointer(&room[0]))/4)&15:][:cols]
 	inf := math.Float32frombits(exponentBits)
 	if rows := len(x) / cols; rows > 0 {
 		largestExponentVector(rows, cols, cols, &columns[0], &x[0], inf)
