@@ -21,8 +21,11 @@ import (
 var long = flag.Bool("long", false, "replay more seeds")
 
 func seeds() uint64 {
-	if *long {
+	switch {
+	case *long:
 		return 100
+	case testing.Short():
+		return 2
 	}
 	return 5
 }

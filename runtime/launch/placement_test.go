@@ -40,6 +40,9 @@ func mustPlace(t *testing.T, mode, text string) job.Training {
 func TestPlacementsTrainAlike(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		for _, text := range []string{job.Together, job.Workers, mixed} {
+			if testing.Short() && (mode != job.Sync || text != mixed) {
+				continue
+			}
 			t.Run(fmt.Sprint(mode, " ", text), func(t *testing.T) {
 				t.Parallel()
 				s := setting{Training: mustPlace(t, mode, text), Steps: 20}
