@@ -69,11 +69,14 @@ func TestEveryModeInProcesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A batch may have no id on a PS, but each has one on some.
-			bounds, reads := rule.Bounds(4), uint64(4*s.Steps)
+			bounds, reads, points := rule.Bounds(4), uint64(4*s.Steps), 2
+			if quorum := rule.Dense().Quorum; quorum > 0 { // any rank, 0 too, may pass over steps
+				reads, points = uint64(int(quorum)*s.Steps), 1
+			}
 			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own || got.Staleness.Cross.Max() > bounds.Cross {
 				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(), got.Staleness.Cross.Summary(), bounds)
 			}
-			if len(got.Curve) != 2 || got.Curve[0].Step != 6 {
+			if len(got.Curve) < points || points == 2 && got.Curve[0].Step != 6 {
 				t.Errorf("curve %+v, want points after 6 and 12 steps", got.Curve)
 			}
 			if got.Processes != len(mustRoles(t, &s.Training)) || got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
