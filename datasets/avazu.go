@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // avazuCategories returns the id columns of an Avazu file that are taken as

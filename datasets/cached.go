@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/cache"
 )
 

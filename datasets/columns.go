@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/parallel"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/route"
-	"tandem/algo/shard"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
 	"tandem/datasets/synth"
 )
 

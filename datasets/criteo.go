@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // CSVSpec says what the columns of a delimited text file mean. Columns that no

@@ -23,7 +23,7 @@ package datasets
 import (
 	"slices"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 )
 

@@ -1,7 +1,7 @@
 package datasets
 
 import (
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 
 	"errors"
 	"strings"

@@ -1,6 +1,6 @@
 package datasets
 
-import "tandem/algo/batch"
+import "tandem/algo/numeric/batch"
 
 // ijcai18Schema names the columns after what they hold; the file numbers them.
 func ijcai18Schema() batch.Schema {

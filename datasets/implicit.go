@@ -3,7 +3,7 @@ package datasets
 import (
 	"bytes"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // The slots of MovieLensImplicit. The first four describe the user, the others

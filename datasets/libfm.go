@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // libfmSchema has a single slot. Which columns a libfm file has is known only

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // rowBytesMax bounds a row of text, its line end apart: a row of so many bytes is refused, so that a file

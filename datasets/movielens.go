@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // movieLensPositive is the lowest rating, of 1 to 5 stars, that is label 1.

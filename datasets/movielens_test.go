@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // genres19 has the flags of the given genres.

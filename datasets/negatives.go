@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/adult"
 	"tandem/datasets/synth"
 )

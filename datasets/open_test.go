@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/synth"
 )
 

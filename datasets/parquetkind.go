@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // A ParquetReader reads the columns that a spec names of a Parquet file. The

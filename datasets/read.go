@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/parallel"
 )
 

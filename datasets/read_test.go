@@ -12,7 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 func textFormat(cfg Config, text string, skip int) (*batch.Batch, int, error) {

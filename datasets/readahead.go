@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // ReadAhead is a source that reads the next steps of another while the step in

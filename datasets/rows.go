@@ -3,7 +3,7 @@ package datasets
 import (
 	"fmt"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // Rows are the samples of one file as it holds them: not split, not

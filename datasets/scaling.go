@@ -3,7 +3,7 @@ package datasets
 import (
 	"math"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/parallel"
 )
 

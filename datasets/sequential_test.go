@@ -16,7 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // readSequentially is the plain twin of format.read: one row after another, line

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // SlotSetting says how the ids of one slot become rows and model input.

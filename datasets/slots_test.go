@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/synth"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // Source deals the rows of a batch out as the global batches of a training

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/synth"
 )
 

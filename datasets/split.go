@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // The ways to choose test rows.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // A recordDecoder fills r, which is reset, with the row of a record, or says

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // badRow is a row that must be refused, and how.

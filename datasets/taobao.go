@@ -3,7 +3,7 @@ package datasets
 import (
 	"slices"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // taobaoSteps is the length of the behaviour sequences of a Taobao-Ad row.

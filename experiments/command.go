@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 const longHelp = `experiments runs comparisons, one question each. For every experiment it prints
@@ -60,7 +60,7 @@ type settings struct {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.command()
 	root.SetArgs(args)
-	return face.Explain(p.stderr, "experiments", root.ExecuteContext(ctx))
+	return cli.Explain(p.stderr, "experiments", root.ExecuteContext(ctx))
 }
 
 // command builds the tree of commands.
@@ -88,7 +88,7 @@ func (p *program) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return face.Misuse("see "+invocation+" --help", "%w", err)
+		return cli.Misuse("see "+invocation+" --help", "%w", err)
 	})
 	all := &cobra.Command{
 		Use:     "all",
@@ -141,7 +141,7 @@ func addFlags(cmd *cobra.Command, s *settings) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&s.quick, "quick", false, "a version of minutes: fewer rows and settings")
-	flags.IntVar(&s.seeds, "seeds", study.SeedsWanted, "number of seeds, at least 2; under 5 the report says so")
+	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "number of seeds, at least 2; under 5 the report says so")
 	flags.Uint64Var(&s.seed, "seed", 1, "the first seed")
 	flags.StringVar(&s.out, "out", "", "results folder, empty or new (default results/<time>-<name>);\nwith all, or several names, each gets a folder in it")
 	flags.BoolVar(&s.json, "json", false, "numbers as JSON on standard output instead of tables")
@@ -150,7 +150,7 @@ func addFlags(cmd *cobra.Command, s *settings) {
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return face.Misuse("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
+		return cli.Misuse("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }
@@ -171,15 +171,15 @@ func (p *program) find(names []string) ([]experiment, error) {
 		at := slices.Index(p.names(), name)
 		switch {
 		case at < 0 && strings.TrimSpace(name) == "":
-			return nil, face.Misuse(listHint, "experiment %d has no name", i+1)
+			return nil, cli.Misuse(listHint, "experiment %d has no name", i+1)
 		case at < 0:
 			hint := listHint
 			if nearest := job.Nearest(name, append(p.names(), "list", "all")); nearest != "" {
 				hint = "did you mean " + nearest + "? " + hint
 			}
-			return nil, face.Misuse(hint, "unknown experiment %q", name)
+			return nil, cli.Misuse(hint, "unknown experiment %q", name)
 		case slices.Contains(names[:i], name):
-			return nil, face.Misuse("name it once", "experiment %q is named twice", name)
+			return nil, cli.Misuse("name it once", "experiment %q is named twice", name)
 		}
 		found = append(found, p.experiments[at])
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/cmd/face"
+	"tandem/internal/cli"
 )
 
 // listCommand shows what there is.
@@ -29,7 +29,7 @@ func (p *program) listCommand() *cobra.Command {
 }
 
 func (p *program) listText() error {
-	table := face.Table{Header: []string{"name", "question", "quick run (s)"}, Words: 2}
+	table := cli.Table{Header: []string{"name", "question", "quick run (s)"}, Words: 2}
 	for _, e := range p.experiments {
 		table.Rows = append(table.Rows, []string{e.Name(), e.Question(), fmt.Sprint(e.QuickTime().Seconds())})
 	}

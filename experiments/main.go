@@ -16,11 +16,11 @@ import (
 	"golang.org/x/term"
 
 	"tandem/experiments/modes"
+	"tandem/experiments/report"
 	"tandem/experiments/semantics"
 	"tandem/experiments/simvsreal"
 	"tandem/experiments/speed"
 	"tandem/experiments/staleness"
-	"tandem/experiments/study"
 )
 
 // experiment answers one question.
@@ -35,7 +35,7 @@ type experiment interface {
 	// Run answers the question. It fills in findings, notes, tables, figures,
 	// settings and data of the report. When ctx ends it stops and returns an
 	// error that wraps that of ctx.
-	Run(ctx context.Context, o study.Options) (*study.Report, error)
+	Run(ctx context.Context, o report.Options) (*report.Report, error)
 }
 
 // experiments lists all, in the order of reports.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/cmd/face/facetest"
+	"tandem/internal/cli/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -16,6 +16,6 @@ func TestMain(m *testing.M) {
 // The scripts in testdata run the command as a user would.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"status": facetest.Status,
+		"status": clitest.Status,
 	}})
 }

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
-	"tandem/runtime/engine"
+	"tandem/algo/exec"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
+	"tandem/runtime/gemm"
 )
 
 // runNamed runs experiments one after another. With subfolders, each writes
@@ -20,12 +20,12 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 	if err != nil {
 		return err
 	}
-	if s.seeds < study.SeedsMin {
-		return face.Misuse(fmt.Sprintf("write --seeds %d or more", study.SeedsWanted),
-			"--seeds %d: an interval needs at least %d", s.seeds, study.SeedsMin)
+	if s.seeds < report.SeedsMin {
+		return cli.Misuse(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
+			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)
 	}
 	if s.out != "" {
-		if err := face.CheckNew(s.out); err != nil { // before any time is spent
+		if err := cli.CheckNew(s.out); err != nil { // before any time is spent
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 		target := s.out
 		switch {
 		case target == "":
-			target = face.DefaultFolder(p.now(), e.Name())
+			target = cli.DefaultFolder(p.now(), e.Name())
 		case subfolders:
 			target = filepath.Join(target, e.Name())
 		}
@@ -46,7 +46,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 
 // runOne runs an experiment and writes its results into a new folder.
 func (p *program) runOne(ctx context.Context, e experiment, target string, s settings) error {
-	folder, err := face.NewFolder(target)
+	folder, err := cli.NewFolder(target)
 	if err != nil {
 		return err
 	}
@@ -71,16 +71,16 @@ func (p *program) runOne(ctx context.Context, e experiment, target string, s set
 }
 
 // report runs an experiment and writes all its files.
-func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*study.Report, error) {
-	products, err := engine.FromEnvironment(p.stderr)
+func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*report.Report, error) {
+	products, err := gemm.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}
-	rate := engine.GFLOPS(products)
-	bar := face.NewProgress(p.stderr, p.terminal)
+	rate := gemm.GFLOPS(products)
+	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	started := p.now()
-	report, err := e.Run(ctx, study.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: work.Machine{Products: products}, Progress: bar.Show})
+	report, err := e.Run(ctx, report.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: exec.Machine{Products: products}, Progress: bar.Show})
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +91,10 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 }
 
 // abandon keeps what a failed run has written, and says where.
-func abandon(folder *face.Folder, err error) error {
+func abandon(folder *cli.Folder, err error) error {
 	kept, problem := folder.Abandon()
-	f := &face.Fault{Err: err}
-	var cause *face.Fault
+	f := &cli.Fault{Err: err}
+	var cause *cli.Fault
 	if errors.As(err, &cause) {
 		f.Hint, f.Usage = cause.Hint, cause.Usage
 	}

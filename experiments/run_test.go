@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // fakeExperiment writes one file and reports what it was asked for.
 type fakeExperiment struct {
 	name  string
-	asked *[]study.Options
+	asked *[]report.Options
 	fail  error
 }
 
@@ -27,7 +27,7 @@ func (fakeExperiment) Question() string         { return "Why?" }
 func (fakeExperiment) Help() string             { return "It asks." }
 func (fakeExperiment) QuickTime() time.Duration { return time.Second }
 
-func (f fakeExperiment) Run(_ context.Context, o study.Options) (*study.Report, error) {
+func (f fakeExperiment) Run(_ context.Context, o report.Options) (*report.Report, error) {
 	*f.asked = append(*f.asked, o)
 	o.Progress(1, 2, "half")
 	if err := os.WriteFile(filepath.Join(o.Folder, "runs.csv"), []byte("done\n"), 0o644); err != nil {
@@ -36,18 +36,18 @@ func (f fakeExperiment) Run(_ context.Context, o study.Options) (*study.Report, 
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	return &study.Report{
+	return &report.Report{
 		Findings: []string{"because"}, Settings: map[string]int{"rows": 3}, Data: []int{1},
-		Tables: []face.Table{{Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1}},
+		Tables: []cli.Table{{Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1}},
 	}, nil
 }
 
 // newProgram returns a program of two fake experiments in an empty working
 // directory, at a fixed time.
-func newProgram(t *testing.T, fail error) (p *program, stdout, stderr *bytes.Buffer, asked *[]study.Options) {
+func newProgram(t *testing.T, fail error) (p *program, stdout, stderr *bytes.Buffer, asked *[]report.Options) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	stdout, stderr, asked = &bytes.Buffer{}, &bytes.Buffer{}, &[]study.Options{}
+	stdout, stderr, asked = &bytes.Buffer{}, &bytes.Buffer{}, &[]report.Options{}
 	return &program{
 		experiments: []experiment{fakeExperiment{"one", asked, nil}, fakeExperiment{"two", asked, fail}},
 		stdout:      stdout, stderr: stderr,

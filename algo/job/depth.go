@@ -3,7 +3,7 @@ package job
 import (
 	"fmt"
 
-	"tandem/algo/pace"
+	"tandem/algo/protocol/pace"
 )
 
 // defaultWindow is the window of a training that sets neither Prefetch nor Staleness.

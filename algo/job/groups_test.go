@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 )
 
 // Ranks that divide the groups share them; others have the largest power of two

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tandem/algo/pace"
+	"tandem/algo/protocol/pace"
 )
 
 // ModeValues returns the value of every setting that the training's mode declares for

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
-	"tandem/algo/pace"
+	"tandem/algo/protocol/pace"
 )
 
 // quorum is a mode of somebody's own whose settings depend on the number of ranks, and

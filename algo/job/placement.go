@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 )
 
 // The placements that have names.

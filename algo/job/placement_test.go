@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // placed is a training of 2 EWs, 1 PS and 4 ranks with a placement.

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // PlacementSyntax is the text form of a placement, for help texts.

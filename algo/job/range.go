@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"tandem/algo/role"
+	"tandem/algo/protocol/role"
 )
 
 // The largest values of settings. Memory, time or 32-bit numbers grow with what they limit.

@@ -3,8 +3,8 @@ package job
 import (
 	"fmt"
 
-	"tandem/algo/model"
-	"tandem/algo/role"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/fault"
 	"tandem/algo/job"
-	"tandem/algo/model"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/fault"
 	"tandem/algo/unit"
 )
 

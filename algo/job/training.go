@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/compress"
-	"tandem/algo/delay"
-	"tandem/algo/fault"
-	"tandem/algo/model"
-	"tandem/algo/opt"
-	"tandem/algo/pace"
-	"tandem/algo/shard"
-	"tandem/algo/table"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/delay"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/compress"
-	"tandem/algo/delay"
 	"tandem/algo/job"
-	"tandem/algo/pace"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/delay"
+	"tandem/algo/protocol/pace"
 )
 
 // A setting that is out of range is named by its path, with what would do.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/cmd/face"
 	"tandem/datasets"
 	"tandem/datasets/cache"
+	"tandem/internal/cli"
 )
 
 const cacheUsage = `List the columns that are kept of files that were read, or remove them.
@@ -28,12 +28,12 @@ func (p *program) cacheCommand() *cobra.Command {
 	var clear bool
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
 		}
 		if folder == "" {
 			var err error
 			if folder, err = datasets.CacheFolder(); err != nil {
-				return &face.Fault{Err: err, Hint: "name one with --folder"}
+				return &cli.Fault{Err: err, Hint: "name one with --folder"}
 			}
 		}
 		if clear {
@@ -60,7 +60,7 @@ func (p *program) listCache(folder string) error {
 		fmt.Fprintf(p.stdout, "nothing is kept in %s\n", folder)
 		return nil
 	}
-	table := face.Table{Header: []string{"read from", "rows", "MiB", "kept since", "in " + folder}, Words: 1}
+	table := cli.Table{Header: []string{"read from", "rows", "MiB", "kept since", "in " + folder}, Words: 1}
 	for _, info := range all {
 		source, rows := info.Source, strconv.Itoa(info.Rows)
 		if source == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/job"
-	"tandem/cmd/face"
 	"tandem/datasets"
+	"tandem/internal/cli"
 )
 
 // program is what the commands need of their surroundings.
@@ -56,14 +56,14 @@ func (p *program) command() *cobra.Command {
 			}
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
-				return face.Misuse(hint, "no command")
+				return cli.Misuse(hint, "no command")
 			}
-			return face.Misuse(hint, "command %s", job.Unknown(args[0], names))
+			return cli.Misuse(hint, "command %s", job.Unknown(args[0], names))
 		},
 		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
 	}
 	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(), p.cacheCommand())
-	face.Manners(c, p.stdout, p.stderr)
+	cli.Manners(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	return c
 }
@@ -85,16 +85,16 @@ func (f *flags) check(args []string) (string, error) {
 	const hint = "give one FILE, or --file with a job; see --help"
 	switch {
 	case len(args) > 1:
-		return "", face.Misuse(hint, "unexpected argument %q", args[1])
+		return "", cli.Misuse(hint, "unexpected argument %q", args[1])
 	case len(args) == 1 && f.job != "":
-		return "", face.Misuse(hint, "both %s and --file %s", args[0], f.job)
+		return "", cli.Misuse(hint, "both %s and --file %s", args[0], f.job)
 	case len(args) == 0 && f.job == "":
-		return "", face.Misuse(hint, "nothing to read")
+		return "", cli.Misuse(hint, "nothing to read")
 	case f.job != "" && (f.kind != "" || f.label != ""):
-		return "", face.Misuse("the job file says what its data are", "--kind and --label do not go with --file")
+		return "", cli.Misuse("the job file says what its data are", "--kind and --label do not go with --file")
 	}
 	if f.kind != "" && !slices.Contains(fileKinds(), f.kind) {
-		return "", face.Misuse("kinds are "+strings.Join(fileKinds(), ", "),
+		return "", cli.Misuse("kinds are "+strings.Join(fileKinds(), ", "),
 			"--kind: %s", job.Unknown(f.kind, fileKinds()))
 	}
 	if len(args) == 0 {
@@ -107,7 +107,7 @@ func (f *flags) check(args []string) (string, error) {
 func (f *flags) policy() (datasets.OnBadRow, error) {
 	var policy datasets.OnBadRow
 	if err := policy.UnmarshalText([]byte(f.onBadRow)); err != nil {
-		return policy, face.Misuse("see --help", "--%v", err)
+		return policy, cli.Misuse("see --help", "--%v", err)
 	}
 	return policy, nil
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 )

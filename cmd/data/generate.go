@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
 )
 
 const layout = `Writes a new folder, whole or not at all:
@@ -28,7 +28,7 @@ func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
 	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *jobfile.Job) error {
 		if j.Data.Kind != datasets.Synthetic {
-			return face.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
+			return cli.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
 		}
 		return nil
 	})
@@ -54,10 +54,10 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 	f := &flags{}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return face.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
 		}
 		if f.job == "" || f.out == "" {
-			return face.Misuse("see --help", "--file and --out are needed")
+			return cli.Misuse("see --help", "--file and --out are needed")
 		}
 		j, err := jobfile.Load(f.job)
 		if err != nil {
@@ -70,7 +70,7 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 		if err != nil {
 			return err
 		}
-		face.Notes(p.stderr, "data", data.Notes)
+		cli.Notes(p.stderr, "data", data.Notes)
 		return p.writeFolder(data, f.out)
 	}
 	c.Flags().SortFlags = false

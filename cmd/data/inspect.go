@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/cmd/face"
 	"tandem/datasets"
+	"tandem/internal/cli"
 )
 
 const inspectUsage = `Say what a data set is: kind, compression, rows, columns, share of positive
@@ -29,7 +29,7 @@ func (p *program) inspectCommand() *cobra.Command {
 		Use: "inspect [FILE]", Short: "Say what a data set is", Long: inspectUsage, Example: inspectExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.rows < 0 || f.rows >= linesOfHead {
-				return face.Misuse("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
+				return cli.Misuse("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
 			}
 			s, err := p.open(f, args, datasets.OnBadRow{Skip: math.MaxInt32})
 			if err != nil {
@@ -130,8 +130,8 @@ func (n *inspection) writeText(w io.Writer) error {
 // firstRows returns the first rows on their side, a line per column, because
 // there are more columns than fit beside each other. Neighbours of one name are
 // a sequence and share a line.
-func (n *inspection) firstRows() face.Table {
-	t := face.Table{Header: []string{"column"}, Words: 1 + len(n.FirstRows)}
+func (n *inspection) firstRows() cli.Table {
+	t := cli.Table{Header: []string{"column"}, Words: 1 + len(n.FirstRows)}
 	for i := range n.FirstRows {
 		t.Header = append(t.Header, "row "+strconv.Itoa(i+1))
 	}

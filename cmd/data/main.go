@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
-	"tandem/cmd/face"
 	_ "tandem/datasets/parquet" // data may be Parquet files
+	"tandem/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -17,5 +17,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	p := &program{stdout: stdout, stderr: stderr, dataDir: os.Getenv("TANDEM_DATA")}
 	command := p.command()
 	command.SetArgs(args)
-	return face.Explain(stderr, "data", command.Execute())
+	return cli.Explain(stderr, "data", command.Execute())
 }

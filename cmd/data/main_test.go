@@ -10,9 +10,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/cmd/face/facetest"
+	"tandem/internal/cli/clitest"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 )
 
@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			}
 			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "slot": checkSlot, "expand": expand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "slot": checkSlot, "expand": expand},
 	})
 }
 

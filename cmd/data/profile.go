@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/cmd/face"
 	"tandem/datasets"
 	"tandem/datasets/synth"
+	"tandem/internal/cli"
 )
 
 const profileUsage = `Say how the ids of each column are spread: what decides the size of an
@@ -45,7 +45,7 @@ func (p *program) profileCommand() *cobra.Command {
 		Use: "profile [FILE]", Short: "Say how the ids of each column are spread", Long: profileUsage, Example: profileExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.json && f.yaml {
-				return face.Misuse("choose one", "--json and --yaml do not go together")
+				return cli.Misuse("choose one", "--json and --yaml do not go together")
 			}
 			policy, err := f.policy()
 			if err != nil {
@@ -113,7 +113,7 @@ func (n *profile) writeText(w io.Writer) error {
 	if n.DroppedRows > 0 {
 		fmt.Fprintf(w, "%d malformed rows dropped\n", n.DroppedRows)
 	}
-	t := face.Table{Header: []string{"slot", "distinct", "ids a row", "max id share α", "Zipf s", "singletons", "missing"}, Words: 1}
+	t := cli.Table{Header: []string{"slot", "distinct", "ids a row", "max id share α", "Zipf s", "singletons", "missing"}, Words: 1}
 	for _, slot := range n.Slots {
 		zipf := "–"
 		if slot.Zipf != nil {

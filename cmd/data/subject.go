@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"tandem/algo/batch"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
 )
 
 // subject is a data set that a command looks at.
@@ -54,7 +54,7 @@ func (p *program) open(f *flags, args []string, policy datasets.OnBadRow) (*subj
 	if err != nil {
 		return nil, err
 	}
-	face.Notes(p.stderr, "data", rows.Notes)
+	cli.Notes(p.stderr, "data", rows.Notes)
 	return &subject{
 		Name: file, Config: cfg, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
 		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head,
@@ -67,16 +67,16 @@ func configOf(file string, head *datasets.Head, f *flags) (datasets.Config, erro
 	if f.kind == "" {
 		var ok bool
 		if cfg.Kind, ok = head.Kind(); !ok {
-			return cfg, &face.Fault{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
+			return cfg, &cli.Fault{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
 		}
 	}
 	if cfg.Kind != datasets.CSV && f.label != "" {
-		return cfg, face.Misuse("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
+		return cfg, cli.Misuse("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
 	}
 	if cfg.Kind == datasets.CSV {
 		var err error
 		if cfg.CSV, err = head.GuessCSV(f.label); err != nil {
-			return cfg, &face.Fault{
+			return cfg, &cli.Fault{
 				Err:  fmt.Errorf("%s: %w", file, err),
 				Hint: "name the label with --label, or describe the columns in a job file (--file)",
 			}
@@ -99,7 +99,7 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 	if err != nil {
 		return nil, err
 	}
-	face.Notes(p.stderr, "data", data.Notes)
+	cli.Notes(p.stderr, "data", data.Notes)
 	s := &subject{
 		Name: path, Config: j.Data, Schema: data.Schema, Parts: []part{{"train", data.Train}, {"test", data.Test}},
 		Dropped: data.DroppedRows, BadRows: data.BadRows,

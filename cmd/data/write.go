@@ -15,9 +15,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
-	"tandem/cmd/face"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
+	"tandem/internal/cli"
 )
 
 // separator stands between the ids of one field.
@@ -93,7 +93,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := face.NewFolder(target)
+	folder, err := cli.NewFolder(target)
 	if err != nil {
 		return err
 	}

@@ -13,19 +13,18 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/msg"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
 	"tandem/datasets"
-	"tandem/runtime/engine"
-	"tandem/runtime/launch"
-	"tandem/runtime/live"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/driver"
+	"tandem/runtime/gemm"
 	"tandem/runtime/memory"
-	"tandem/runtime/node"
+	"tandem/runtime/process"
 	"tandem/runtime/record"
 )
 
@@ -46,7 +45,7 @@ type flags struct {
 	record string
 	faults string
 	placed string
-	limits launch.Limits
+	limits process.Limits
 }
 
 // defaultHost is where the host listens by default.
@@ -109,12 +108,12 @@ func (p *program) command() *cobra.Command {
 			}
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
-				return face.Misuse(hint, "no role")
+				return cli.Misuse(hint, "no role")
 			}
-			return face.Misuse(hint, "unknown role %q", args[0])
+			return cli.Misuse(hint, "unknown role %q", args[0])
 		},
 	}
-	face.Manners(c, p.stdout, p.stderr)
+	cli.Manners(c, p.stdout, p.stderr)
 	c.AddCommand(p.hostCommand(), p.processCommand())
 	for _, r := range msg.Roles() {
 		c.AddCommand(p.roleCommand(r))
@@ -131,7 +130,7 @@ var formerNames = map[msg.Role][]string{
 func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: r.String(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: face.NoArguments,
+		Use: r.String(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {
@@ -159,10 +158,10 @@ func (p *program) processCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			roles, err := job.ParseProcess(args)
 			if err != nil {
-				return face.Misuse("write roles as embedding-worker 0 nn-worker 0", "%v", err)
+				return cli.Misuse("write roles as embedding-worker 0 nn-worker 0", "%v", err)
 			}
 			if len(roles) == 0 {
-				return face.Misuse("write roles as embedding-worker 0 nn-worker 0", "no role")
+				return cli.Misuse("write roles as embedding-worker 0 nn-worker 0", "no role")
 			}
 			j, fingerprint, err := f.load()
 			if err != nil {
@@ -206,15 +205,15 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 	}
 	if f.faults != "" {
 		if j.Training.Faults, err = fault.Parse(f.faults); err != nil {
-			return j, nil, face.Misuse("see --help", "--faults: %v", err)
+			return j, nil, cli.Misuse("see --help", "--faults: %v", err)
 		}
 	}
 	if f.placed != "" {
 		if j.Training.Placement, err = job.ParsePlacement(f.placed); err != nil {
-			return j, nil, face.Misuse("see --help", "--placement: %v", err)
+			return j, nil, cli.Misuse("see --help", "--placement: %v", err)
 		}
 		if _, err = j.Training.Processes(); err != nil { // the error names the setting
-			return j, nil, face.Misuse("see --help", "--%v", err)
+			return j, nil, cli.Misuse("see --help", "--%v", err)
 		}
 	}
 	if err := j.Training.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
@@ -228,7 +227,7 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 	data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
 	if err == nil {
-		face.Notes(p.stderr, "node", data.Notes)
+		cli.Notes(p.stderr, "node", data.Notes)
 	}
 	return data, err
 }
@@ -237,7 +236,7 @@ func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fingerprint []byte, f flags) error {
 	run, err := hex.DecodeString(f.run)
 	if err != nil || len(run) != 0 && len(run) != 16 {
-		return face.Misuse("give the id that the host prints", "--run %q is no id of a run", f.run)
+		return cli.Misuse("give the id that the host prints", "--run %q is no id of a run", f.run)
 	}
 	var data []byte
 	if roles.Has(msg.Address{Role: msg.DataLoader}) {
@@ -245,7 +244,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 			return err
 		}
 	}
-	products, err := engine.FromEnvironment(p.stderr)
+	products, err := gemm.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
@@ -253,10 +252,10 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 	if err != nil {
 		return err
 	}
-	err = node.Run(ctx, node.Config{
+	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Job: fingerprint, Data: data, Training: j.Training,
-		Machine:  work.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
+		Machine:  exec.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {
@@ -271,7 +270,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 }
 
 // recorder returns what keeps a recording, if one is asked for.
-func (f *flags) recorder(j jobfile.Job) (live.Recorder, func() error, error) {
+func (f *flags) recorder(j jobfile.Job) (driver.Recorder, func() error, error) {
 	if f.record == "" {
 		return nil, func() error { return nil }, nil
 	}

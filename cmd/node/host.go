@@ -7,15 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
-	"tandem/runtime/coord"
-	"tandem/runtime/engine"
-	"tandem/runtime/launch"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/gemm"
+	"tandem/runtime/member"
+	"tandem/runtime/process"
 	"tandem/runtime/train"
 )
 
@@ -41,14 +41,14 @@ type outcome struct {
 func (p *program) hostCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "host", Short: "Bring the roles together, watch over them, print the result as JSON", Args: face.NoArguments,
+		Use: "host", Short: "Bring the roles together, watch over them, print the result as JSON", Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {
 				return err
 			}
 			if err := f.limits.Validate(); err != nil {
-				return face.Misuse("see --help", "%v", err)
+				return cli.Misuse("see --help", "%v", err)
 			}
 			return p.host(c.Context(), j, fingerprint, f)
 		},
@@ -57,9 +57,9 @@ func (p *program) hostCommand() *cobra.Command {
 	fs.SortFlags = false
 	f.jobFlags(fs)
 	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
-	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "how long a role that died may take to come back")
-	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "end the run when a role that can restart dies more often than this")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit, "drop a process that is silent for this long")
+	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "how long a role that died may take to come back")
+	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "end the run when a role that can restart dies more often than this")
 	return c
 }
 
@@ -68,10 +68,10 @@ func (p *program) hostCommand() *cobra.Command {
 func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte, f flags) error {
 	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
 		if c.Flags().Changed(name) {
-			return face.Misuse("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
+			return cli.Misuse("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
 		}
 	}
-	f.limits = launch.Limits{Deaths: coord.DefaultDeathsMax}
+	f.limits = process.Limits{Deaths: member.DefaultDeathsMax}
 	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
 	if !c.Flags().Changed("listen") {
 		f.listen = defaultHost
@@ -82,7 +82,7 @@ func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte
 // host hosts a run whose processes others start.
 func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f flags) error {
 	if j.Training.Mode == job.Sequential {
-		return &face.Fault{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
+		return &cli.Fault{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
 	}
 	data, err := p.open(j, f)
 	if err != nil {
@@ -96,15 +96,15 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	if err != nil {
 		return err
 	}
-	products, err := engine.FromEnvironment(p.stderr)
+	products, err := gemm.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
-	cluster := launch.New(launch.Options{
+	cluster := process.New(process.Options{
 		Listen: f.listen, Training: j.Training, Job: fingerprint, Data: content,
-		Gathering: launch.Waiting(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
+		Gathering: process.Waiting(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: work.Machine{Products: products}, Cluster: cluster})
+	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(outcome{
-		Mode: result.Training.Mode, Engine: products.Name(), EngineRate: engine.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		Mode: result.Training.Mode, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
 		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Training.Ranks,
 		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
 		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),

@@ -9,8 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"tandem/cmd/face"
 	_ "tandem/datasets/parquet" // data may be Parquet files
+	"tandem/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -26,5 +26,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil && ctx.Err() != nil {
 		err = errors.New("interrupted; every role of the run stops")
 	}
-	return face.Explain(stderr, "node", err)
+	return cli.Explain(stderr, "node", err)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/cmd/face/facetest"
-	"tandem/runtime/engine"
+	"tandem/internal/cli/clitest"
+	"tandem/runtime/gemm"
 )
 
 func TestMain(m *testing.M) {
@@ -22,11 +22,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
-			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
+			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
 			e.Setenv("HOST", listener.Addr().String())
 			e.Setenv("PLACED", "data-loader, nn-worker 1; nn-worker 0, embedding-ps, embedding-worker")
 			return errors.Join(err, listener.Close())
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status},
 	})
 }

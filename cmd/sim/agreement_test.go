@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/msg"
-	"tandem/cmd/workload"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
 	"tandem/datasets"
 	"tandem/datasets/synth"
+	"tandem/internal/workload"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
 )

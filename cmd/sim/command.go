@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/algo/fault"
 	"tandem/algo/job"
-	"tandem/cmd/face"
+	"tandem/algo/protocol/fault"
+	"tandem/internal/cli"
 	"tandem/runtime/probe"
 )
 
@@ -85,7 +85,7 @@ func (p *program) command() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use: "sim", Short: "Predict the throughput of a training job on a cluster", Long: usage + "\n\n" + job.ModeSettingsHelp(), Example: examples,
-		Args: face.NoArguments,
+		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			q, err := p.question(c, &f)
 			if err == nil {
@@ -96,7 +96,7 @@ func (p *program) command() *cobra.Command {
 	}
 	c.AddCommand(p.replayCommand())
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
-	face.Manners(c, p.stdout, p.stderr)
+	cli.Manners(c, p.stdout, p.stderr)
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: Persia's net on Criteo's shape)")

@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
-	"tandem/algo/fault"
 	"tandem/algo/job"
+	"tandem/algo/protocol/fault"
 	"tandem/algo/unit"
-	"tandem/cmd/internal/jobfile"
+	"tandem/internal/jobfile"
 	"tandem/runtime/train"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"io"
 
-	"tandem/algo/fault"
-	"tandem/algo/pace"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
 	"tandem/sim/cluster"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/term"
 
-	"tandem/cmd/face"
 	_ "tandem/datasets/parquet" // data may be Parquet files
+	"tandem/internal/cli"
 	"tandem/runtime/probe"
 )
 
@@ -23,5 +23,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	command := p.command()
 	command.SetArgs(args)
-	return face.Explain(stderr, "sim", command.Execute())
+	return cli.Explain(stderr, "sim", command.Execute())
 }

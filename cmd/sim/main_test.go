@@ -11,9 +11,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/algo/pace"
-	"tandem/cmd/face"
-	"tandem/runtime/engine"
+	"tandem/algo/protocol/pace"
+	"tandem/internal/cli"
+	"tandem/runtime/gemm"
 	"tandem/runtime/probe"
 )
 
@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
-			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
+			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
 			table, err := os.ReadFile("../../datasets/parquet/testdata/snappy.parquet")
 			if err != nil {
 				return err
@@ -94,7 +94,7 @@ func ask(t *testing.T, args string) document {
 	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: slow}
 	c := p.command()
 	c.SetArgs(append(strings.Fields(args), "--json"))
-	if code := face.Explain(&stderr, "sim", c.Execute()); code != 0 {
+	if code := cli.Explain(&stderr, "sim", c.Execute()); code != 0 {
 		t.Fatalf("sim %s: exit %d: %s", args, code, stderr.String())
 	}
 	var d document

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/event"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
-	"tandem/runtime/pool"
+	"tandem/algo/protocol/event"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/numerics"
 	"tandem/sim/cluster"
 )
 
@@ -18,8 +18,8 @@ import (
 type training struct {
 	position float64 // in the ranges of the hardware
 	answer   cluster.Answer
-	trained  pool.Trained
-	points   []work.Point // evaluations, the last after training
+	trained  numerics.Trained
+	points   []exec.Point // evaluations, the last after training
 	every    job.Every    // how often it was evaluated
 }
 
@@ -27,11 +27,11 @@ type training struct {
 func (t *training) seconds() float64 { return t.answer.Elapsed.Seconds() }
 
 // end is the evaluation after training.
-func (t *training) end() work.Point { return t.points[len(t.points)-1] }
+func (t *training) end() exec.Point { return t.points[len(t.points)-1] }
 
 // reached returns the first evaluation with at least this AUC; nil if there is none.
-func (t *training) reached(auc float64) *work.Point {
-	i := slices.IndexFunc(t.points, func(p work.Point) bool { return p.AUC >= auc })
+func (t *training) reached(auc float64) *exec.Point {
+	i := slices.IndexFunc(t.points, func(p exec.Point) bool { return p.AUC >= auc })
 	if i < 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (t *training) reached(auc float64) *work.Point {
 
 // before returns the last evaluation after at most so many steps; nil if there is
 // none.
-func (t *training) before(steps int) *work.Point {
+func (t *training) before(steps int) *exec.Point {
 	for i := len(t.points) - 1; i >= 0; i-- {
 		if t.points[i].Step <= steps {
 			return &t.points[i]
@@ -96,7 +96,7 @@ func (l *lesson) secondsTo(auc float64) (low, high float64, reached bool) {
 const pointsWanted = 16
 
 // train trains in every mode, on every number of GPUs.
-func (q *question) train(progress *face.Progress) ([]*lesson, error) {
+func (q *question) train(progress *cli.Progress) ([]*lesson, error) {
 	at := positions[:]
 	if !q.spread {
 		at = at[:1]
@@ -135,7 +135,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 	if !t.EvaluateEvery.Any() {
 		t.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
 	}
-	var numbers *pool.Numbers
+	var numbers *numerics.Numbers
 	defer func() {
 		if numbers != nil {
 			numbers.Close()
@@ -146,7 +146,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 	o.Observer = w
 	o.Numbers = func(t job.Training) (cluster.Numbers, error) {
 		var err error
-		if numbers, err = pool.New(t, source, q.machine, q.workers); err != nil {
+		if numbers, err = numerics.New(t, source, q.machine, q.workers); err != nil {
 			return nil, err
 		}
 		w.evaluator = numbers.NewEvaluator(t.EvaluateEvery, q.data.Test)
@@ -171,7 +171,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 // watch passes the records of a training to its evaluator, and tells how far rank
 // 0 is.
 type watch struct {
-	evaluator *pool.Evaluator
+	evaluator *numerics.Evaluator
 	progress  func(step int)
 }
 
@@ -189,7 +189,7 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	if !q.numerics {
 		for _, name := range []string{"target-auc", "evaluate-every", "workers", "spread"} {
 			if given(name) {
-				return face.Misuse("add --numerics, which trains the job's data for real under simulated time",
+				return cli.Misuse("add --numerics, which trains the job's data for real under simulated time",
 					"--%s: without --numerics nothing is trained", name)
 			}
 		}
@@ -197,12 +197,12 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	}
 	switch {
 	case q.workers < 1:
-		return face.Misuse("see --help", "--workers: %d; want at least 1", q.workers)
+		return cli.Misuse("see --help", "--workers: %d; want at least 1", q.workers)
 	case given("target-auc") && !(q.target > 0 && q.target < 1):
-		return face.Misuse("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
+		return cli.Misuse("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
 	case given("evaluate-every"):
 		if err := q.job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
-			return face.Misuse("see --help", "--evaluate-every: %v", err)
+			return cli.Misuse("see --help", "--evaluate-every: %v", err)
 		}
 	}
 	return nil

@@ -7,10 +7,10 @@ import (
 	"math"
 	"strconv"
 
-	"tandem/algo/fault"
-	"tandem/algo/pace"
-	"tandem/algo/work"
-	"tandem/cmd/face"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
+	"tandem/internal/cli"
 	"tandem/sim/cluster"
 )
 
@@ -63,7 +63,7 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 
 // writeTrained prints what each training has come to.
 func (q *question) writeTrained(w io.Writer, lessons []*lesson) error {
-	t := face.Table{Header: []string{"mode", q.unitName(), "simulated s"}, Words: 1}
+	t := cli.Table{Header: []string{"mode", q.unitName(), "simulated s"}, Words: 1}
 	if q.spread {
 		t.Header = append(t.Header, "range", "AUC", "AUC at the ends")
 	} else {
@@ -101,7 +101,7 @@ func (q *question) writeTarget(w io.Writer, lessons []*lesson) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nTo an AUC of %v: the first evaluation that has it.\n", q.target)
-	t := face.Table{Header: []string{"mode", q.unitName(), "simulated s", "samples"}, Words: 1}
+	t := cli.Table{Header: []string{"mode", q.unitName(), "simulated s", "samples"}, Words: 1}
 	if q.spread {
 		t.Header = append(t.Header, "range of s")
 	}
@@ -139,7 +139,7 @@ func (q *question) writeCurves(w io.Writer, lessons []*lesson) error {
 	}
 	fmt.Fprintf(w, "\nAUC at simulated seconds, evaluated every %s, as rank 0 counts; shown is the last of each quarter.\n"+
 		"Evaluation reads rows without creating them and takes no simulated time.\n", every)
-	t := face.Table{Header: []string{"mode", q.unitName(), "1st quarter", "2nd", "3rd", "trained"}, Words: 1}
+	t := cli.Table{Header: []string{"mode", q.unitName(), "1st quarter", "2nd", "3rd", "trained"}, Words: 1}
 	for _, l := range lessons {
 		row := []string{l.mode, strconv.Itoa(l.gpus)}
 		for quarter := 1; quarter <= 4; quarter++ {
@@ -184,7 +184,7 @@ type trainingRecord struct {
 	Faults      *fault.Counts  `json:"faults,omitempty"` // what the faults of the job have done
 	Target      *targetRecord  `json:"target,omitempty"`
 	Every       string         `json:"evaluated_every"`
-	Curve       []work.Point   `json:"curve"`
+	Curve       []exec.Point   `json:"curve"`
 }
 
 // targetRecord is when an AUC was reached; null if it was not.

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
-	"tandem/cmd/workload"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/datasets/synth"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/internal/workload"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
 )
@@ -98,7 +98,7 @@ func TestTimeToTarget(t *testing.T) {
 	q := lessonOn(t)
 	q.modes, q.gpus, q.spread, q.dollars = []string{job.Hybrid}, []int{4}, true, 3600
 	q.job.Training.EvaluateEvery.Steps = 1
-	lessons, err := q.train(face.NewProgress(io.Discard, false))
+	lessons, err := q.train(cli.NewProgress(io.Discard, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTimeToTarget(t *testing.T) {
 	}
 	points := l.middle().points
 	q.target = points[len(points)/2].AUC
-	i := slices.IndexFunc(points, func(p work.Point) bool { return p.AUC >= q.target })
+	i := slices.IndexFunc(points, func(p exec.Point) bool { return p.AUC >= q.target })
 	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || math.Abs(*r.Dollars/(4*points[i].Seconds)-1) > 1e-12 {
 		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
 	}

@@ -9,17 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/algo/event"
+	"tandem/algo/exec"
+	"tandem/algo/exec/replay"
 	"tandem/algo/metric"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
-	"tandem/algo/replay"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
-	"tandem/runtime/engine"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/gemm"
 	"tandem/runtime/record"
 )
 
@@ -72,7 +72,7 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: replayUsage, Example: replayExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return face.Misuse("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
+				return cli.Misuse("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
 			}
 			return nil
 		},
@@ -94,7 +94,7 @@ func adviseReplay(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &difference):
-		hint = "data or program are not those of the run, or " + engine.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
+		hint = "data or program are not those of the run, or " + gemm.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
 	case errors.Is(err, replay.ErrCutShort):
 		hint = "a process, or a copy, that did not come to its end leaves such a file"
 	case errors.Is(err, replay.ErrDamaged):
@@ -104,7 +104,7 @@ func adviseReplay(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "TANDEM_DATA must be the folder of the run's data, as it was then"
 	}
-	return &face.Fault{Err: err, Hint: hint}
+	return &cli.Fault{Err: err, Hint: hint}
 }
 
 // replay replays all recordings at and below a folder.
@@ -113,7 +113,7 @@ func (p *program) replay(folder string, withoutNumbers, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	bar := face.NewProgress(p.stderr, p.terminal)
+	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	var all []*replayed
 	for i, f := range folders {
@@ -192,7 +192,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	face.Notes(p.stderr, "sim", data.Notes)
+	cli.Notes(p.stderr, "sim", data.Notes)
 	source, err := jobfile.Source(data, &j.Training)
 	if err != nil {
 		return err
@@ -201,11 +201,11 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 		return fmt.Errorf("the data have %d steps, the recording has %d: they are not those of the run",
 			source.Steps(), recording.Steps())
 	}
-	products, err := engine.FromEnvironment(p.stderr)
+	products, err := gemm.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
-	executor, err := work.New(j.Training, source, work.Machine{Products: products})
+	executor, err := exec.New(j.Training, source, exec.Machine{Products: products})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
+	"tandem/internal/jobfile"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
 )

@@ -10,15 +10,15 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/pace"
-	"tandem/cmd/face"
+	"tandem/algo/protocol/pace"
+	"tandem/internal/cli"
 	"tandem/sim/cluster"
 	"tandem/sim/device"
 )
 
 // reply simulates, or trains, and writes once all of it is known.
 func (p *program) reply(q *question) error {
-	progress := face.NewProgress(p.stderr, p.terminal)
+	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	var text bytes.Buffer
 	var err error
@@ -35,7 +35,7 @@ func (p *program) reply(q *question) error {
 	return err
 }
 
-func (q *question) replyPredicted(w io.Writer, progress *face.Progress) error {
+func (q *question) replyPredicted(w io.Writer, progress *cli.Progress) error {
 	r, err := q.run(progress)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (q *question) replyPredicted(w io.Writer, progress *face.Progress) error {
 	return q.writeText(w, r)
 }
 
-func (q *question) replyTrained(w io.Writer, progress *face.Progress) error {
+func (q *question) replyTrained(w io.Writer, progress *cli.Progress) error {
 	lessons, err := q.train(progress)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (q *question) base() string {
 
 func (q *question) writeRuns(w io.Writer, r *result) error {
 	s := r.scale()
-	t := face.Table{
+	t := cli.Table{
 		Header: []string{"mode", q.unitName(), s.unit, "range", "efficiency % of " + q.base(), "step ms", "bounded by"},
 		Words:  1,
 	}
@@ -261,7 +261,7 @@ func (q *question) writePublished(w io.Writer, r *result) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; nothing is fitted to them):\n")
-	t := face.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia", "in our range"}}
+	t := cli.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia", "in our range"}}
 	s := scale{"1000 samples/s", 1000, 1} // the digits of Persia's figures
 	for _, x := range rows {
 		inside := "no"
@@ -307,7 +307,7 @@ func (q *question) writeAssumptions(w io.Writer, r *result) error {
 	}
 	fmt.Fprintf(w, ".\n")
 	var sources []string
-	t := face.Table{Header: []string{"quantity", "kind", "low", "middle", "high", "source"}, Words: 2}
+	t := cli.Table{Header: []string{"quantity", "kind", "low", "middle", "high", "source"}, Words: 2}
 	for _, a := range list {
 		number := slices.Index(sources, a.Source) + 1
 		if number == 0 {

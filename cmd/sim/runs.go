@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
-	"tandem/cmd/face"
+	"tandem/internal/cli"
 	"tandem/sim/cluster"
 )
 
@@ -71,7 +71,7 @@ func (q *question) simulate(t job.Training, ran func()) (cluster.Answer, error) 
 }
 
 // run simulates every case.
-func (q *question) run(progress *face.Progress) (*result, error) {
+func (q *question) run(progress *cli.Progress) (*result, error) {
 	r := &result{}
 	const sensitivities = 10 // counted as so many runs
 	total := len(q.modes)*len(q.gpus)*len(positions) + sensitivities

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 
-	"tandem/algo/delay"
-	"tandem/cmd/face"
+	"tandem/algo/protocol/delay"
+	"tandem/internal/cli"
 )
 
 // checkTrace refuses to overwrite a file, before time is spent.
@@ -16,7 +16,7 @@ func (q *question) checkTrace() error {
 		return nil
 	}
 	if _, err := os.Stat(q.trace); !errors.Is(err, fs.ErrNotExist) {
-		return face.Misuse("choose another name", "--staleness-trace: %s exists already", q.trace)
+		return cli.Misuse("choose another name", "--staleness-trace: %s exists already", q.trace)
 	}
 	return nil
 }

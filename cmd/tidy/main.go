@@ -15,7 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tandem/cmd/face"
+	"tandem/internal/cli"
 )
 
 const help = `tidy checks the house rules on the repository whose root is the working folder:
@@ -38,7 +38,7 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 	}
 	violations, err := checkAsAsked(root, args)
 	if err != nil {
-		return face.Explain(stderr, "tidy", err)
+		return cli.Explain(stderr, "tidy", err)
 	}
 	for _, v := range violations {
 		fmt.Fprintln(stdout, v)
@@ -53,14 +53,14 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 // exits with 2.
 func checkAsAsked(root string, args []string) ([]Violation, error) {
 	if len(args) > 0 {
-		return nil, face.Misuse("see go run ./cmd/tidy --help", "unknown argument %q: tidy takes none", args[0])
+		return nil, cli.Misuse("see go run ./cmd/tidy --help", "unknown argument %q: tidy takes none", args[0])
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		return nil, face.Misuse("", "no go.mod in this folder: run tidy from the root of the repository")
+		return nil, cli.Misuse("", "no go.mod in this folder: run tidy from the root of the repository")
 	}
 	violations, err := check(root)
 	if err != nil {
-		return nil, &face.Fault{Err: err, Usage: true}
+		return nil, &cli.Fault{Err: err, Usage: true}
 	}
 	return violations, nil
 }

@@ -11,7 +11,7 @@ import (
 var modeNames = []string{"Sync", "Hybrid", "AsyncPS", "AsyncAverage", "SSP", "GBA", "LocalSGD", "BackupWorkers"}
 
 // checkModeNames finds drivers that know a mode by its name. They ask its rule
-// instead, so that a mode is one file of algo/pace.
+// instead, so that a mode is one file of algo/protocol/pace.
 func checkModeNames(f *file) []Violation {
 	if f.syntax == nil || f.test() || !within(f.path, "sim") && !within(f.path, "runtime") {
 		return nil
@@ -19,7 +19,7 @@ func checkModeNames(f *file) []Violation {
 	var knows []string // the names under which the file imports job and pace
 	for _, spec := range f.syntax.Imports {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
-		if importPath == "tandem/algo/job" || importPath == "tandem/algo/pace" {
+		if importPath == "tandem/algo/job" || importPath == "tandem/algo/protocol/pace" {
 			knows = append(knows, localName(spec, importPath))
 		}
 	}

@@ -184,7 +184,7 @@ func TestBanned(t *testing.T) {
 }
 
 func TestModeNames(t *testing.T) {
-	text := "package p\n\nimport (\n\tmodes \"tandem/algo/job\"\n\t\"tandem/algo/pace\"\n\t\"sync\"\n)\n\n" +
+	text := "package p\n\nimport (\n\tmodes \"tandem/algo/job\"\n\t\"tandem/algo/protocol/pace\"\n\t\"sync\"\n)\n\n" +
 		"var a, b = modes.Hybrid, pace.Sync{}\nvar roles, m = modes.Sequential, sync.Mutex{}\n"
 	run(t, checkModeNames, []snippet{
 		{"in sim", "sim/p/p.go", text, []string{"9: mode-name", "9: mode-name"}},
@@ -266,9 +266,9 @@ func TestLayers(t *testing.T) {
 		{"cmd/train", []string{"tandem/runtime/store"}, "depends on " + pebble + " through tandem/runtime/store"},
 		{"cmd/node", []string{"tandem/runtime/store"}, ""},
 		{"cmd/node", []string{graphs}, "only experiments"},
-		{"runtime/engine", []string{graphs}, "only experiments"},
-		{"runtime/engine/gorgonia", []string{graphs}, ""},
-		{"runtime/engine/gorgonia", []string{"tandem/sim/b"}, "must not lean"},
+		{"runtime/gemm", []string{graphs}, "only experiments"},
+		{"runtime/gorgonia", []string{graphs}, ""},
+		{"runtime/gorgonia", []string{"tandem/sim/b"}, "must not lean"},
 		{"experiments/x", []string{graphs}, ""},
 	} {
 		checked := pkg{ImportPath: "tandem/" + c.folder, Imports: c.imports, Deps: c.imports}

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"tandem/algo/delay"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/delay"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
 )
 
 // contender is one training of the report.
@@ -29,10 +29,10 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 			err = spec.Load(jobfile.ReadTrace)
 		}
 		if err != nil {
-			return nil, face.Misuse("see --help", "--delay: %v", err)
+			return nil, cli.Misuse("see --help", "--delay: %v", err)
 		}
 		if spec.IsZero() {
-			return nil, face.Misuse("--mode sequential trains without delay", "--delay: %q delays nothing", text)
+			return nil, cli.Misuse("--mode sequential trains without delay", "--delay: %q delays nothing", text)
 		}
 		one := t.InMode(job.Sequential)
 		one.Delay, one.DelayDense = spec, delay.Spec{}
@@ -41,7 +41,7 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 		}
 		name := nameOf(one)
 		if seen[name] {
-			return nil, face.Misuse("name each delay once", "--delay: %q is named twice", text)
+			return nil, cli.Misuse("name each delay once", "--delay: %q is named twice", text)
 		}
 		seen[name] = true
 		all = append(all, contender{name: name, training: one})

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"tandem/algo/work"
-	"tandem/cmd/face"
+	"tandem/algo/exec"
+	"tandem/internal/cli"
 )
 
 // writeCurveTable prints a few points of every curve of the first seed, if there
@@ -21,10 +21,10 @@ func (r *report) writeCurveTable(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nAUC during training, evaluated every %v (seed %d; all points are in curve.csv):\n", every, r.Seed)
-	table := face.Table{Header: []string{"mode", "points", "first", "halfway", "last", "best"}, Words: 1}
+	table := cli.Table{Header: []string{"mode", "points", "first", "halfway", "last", "best"}, Words: 1}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		n := len(line.Curve)
-		best := slices.MaxFunc(line.Curve, func(a, b work.Point) int { return cmp.Compare(a.AUC, b.AUC) })
+		best := slices.MaxFunc(line.Curve, func(a, b exec.Point) int { return cmp.Compare(a.AUC, b.AUC) })
 		table.Rows = append(table.Rows, []string{
 			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]), atStep(line.Curve[n-1]), atStep(best),
 		})
@@ -37,7 +37,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 }
 
 // atStep writes a point as "0.8512 @ 100".
-func atStep(p work.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
+func atStep(p exec.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
 
 // writeCurves writes the points of every mode and seed, if there were evaluations
 // during training.

@@ -5,10 +5,10 @@ import (
 	"io"
 	"slices"
 
-	"tandem/algo/batch"
 	"tandem/algo/metric"
-	"tandem/cmd/face"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
+	"tandem/internal/cli"
 	"tandem/runtime/train"
 )
 
@@ -69,7 +69,7 @@ func (r *report) writeHeads(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nBy label; above is %s\n", r.Runs[0].Heads[0].Label)
-	table := face.Table{Header: []string{"mode", "label", "AUC", "log loss (nats)"}, Words: 2}
+	table := cli.Table{Header: []string{"mode", "label", "AUC", "log loss (nats)"}, Words: 2}
 	add := func(mode string, one head) {
 		line := row{AUC: one.AUC, AUCInterval: one.AUCInterval}
 		table.Rows = append(table.Rows, []string{mode, one.Label, line.aucText(), fmt.Sprintf("%.4f", one.LogLoss)})

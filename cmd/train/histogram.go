@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
-	"tandem/algo/delay"
 	"tandem/algo/metric"
+	"tandem/algo/protocol/delay"
 )
 
 // histogram is one of the quantities that a row summarises, over all seeds: own,

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/term"
 
-	"tandem/cmd/face"
 	_ "tandem/datasets/parquet" // data may be Parquet files
+	"tandem/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -28,5 +28,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	command := p.command()
 	command.SetArgs(args)
-	return face.Explain(stderr, "train", command.ExecuteContext(ctx))
+	return cli.Explain(stderr, "train", command.ExecuteContext(ctx))
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tandem/algo/job"
-	"tandem/cmd/face/facetest"
-	"tandem/cmd/internal/jobfile"
 	"tandem/datasets"
-	"tandem/runtime/engine"
+	"tandem/internal/cli/clitest"
+	"tandem/internal/jobfile"
+	"tandem/runtime/gemm"
 	"tandem/runtime/train"
 )
 
@@ -36,11 +36,11 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
-			e.Setenv(engine.Variable, os.Getenv(engine.Variable))
+			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": facetest.Status, "truncate": truncate, "json": checkJSON},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "truncate": truncate, "json": checkJSON},
 	})
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
-	"tandem/runtime/coord"
-	"tandem/runtime/launch"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/member"
+	"tandem/runtime/process"
 	"tandem/runtime/train"
 )
 
@@ -25,20 +25,20 @@ import (
 func (f *flags) processFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.processes, "processes", false, "train with the roles in processes, a process for every role unless placed otherwise")
 	fs.StringVar(&f.placement, "placement", job.Apart, "with --processes: which roles share a process:\n"+job.PlacementSyntax)
-	fs.DurationVar(&f.limits.Hang, "hang-limit", coord.DefaultHangLimit, "with --processes: drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", coord.DefaultReturnLimit, "with --processes: how long a process that is restarted may take")
-	fs.IntVar(&f.limits.Deaths, "deaths", coord.DefaultDeathsMax, "with --processes: end the run when a process that can restart dies more often than this")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit, "with --processes: drop a process that is silent for this long")
+	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "with --processes: how long a process that is restarted may take")
+	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "with --processes: end the run when a process that can restart dies more often than this")
 }
 
 // checkProcesses refuses invalid limits, and flags that have no effect.
 func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths"} {
 		if fs.Changed(name) && !f.processes {
-			return face.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
+			return cli.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
 		}
 	}
 	if err := f.limits.Validate(); err != nil {
-		return face.Misuse("see --help", "%v", err)
+		return cli.Misuse("see --help", "%v", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (f *flags) checkPlacement(t *job.Training) error {
 	for _, one := range inModes(*t, f.modes) {
 		one.Placement = t.Placement
 		if _, err := one.Processes(); err != nil {
-			return face.Misuse("see --help for what a placement is; modes that have other roles need one of their own",
+			return cli.Misuse("see --help for what a placement is; modes that have other roles need one of their own",
 				"%s: %v", one.Mode, err)
 		}
 	}
@@ -61,9 +61,9 @@ func (f *flags) checkPlacement(t *job.Training) error {
 // inProcesses returns a runner that has the roles in processes, on this machine, as
 // the job's placement says. All read the job, resolved, from one file. If they record,
 // each records its roles.
-func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits) runner {
+func (p *program) inProcesses(dataDir string, record bool, limits process.Limits) runner {
 	return func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
-		program, err := launch.FindNode()
+		program, err := process.FindNode()
 		if err != nil {
 			return nil, err
 		}
@@ -85,10 +85,10 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 			return nil, err
 		}
 		flags := []string{"--file", file, "--wait", "3s"}
-		options := launch.Options{
+		options := process.Options{
 			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
-			Command: func(s launch.Start) []string {
+			Command: func(s process.Start) []string {
 				command := []string{program, "process"}
 				for _, at := range s.Process {
 					command = append(command, at.Role.String(), strconv.Itoa(int(at.Index)))
@@ -114,8 +114,8 @@ func (p *program) inProcesses(dataDir string, record bool, limits launch.Limits)
 }
 
 // launched trains in processes, and waits for their end.
-func launched(ctx context.Context, options launch.Options, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
-	cluster := launch.New(options)
+func launched(ctx context.Context, options process.Options, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+	cluster := process.New(options)
 	o.Cluster = cluster
 	result, err := train.Run(ctx, options.Training, source, test, o)
 	cluster.Close(err)

@@ -7,9 +7,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/batch"
+	"tandem/internal/jobfile"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
 )

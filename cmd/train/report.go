@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/kernel"
 	"tandem/algo/metric"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/protocol/fault"
 	"tandem/datasets"
-	"tandem/runtime/engine"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/gemm"
 	"tandem/runtime/train"
 )
 
@@ -73,11 +73,11 @@ type row struct {
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
-	Curve []work.Point `json:"curve"`
+	Curve []exec.Point `json:"curve"`
 
 	histograms []histogram    // behind the summaries; own staleness first
 	aucs       []float64      // by seed
-	curves     [][]work.Point // by seed
+	curves     [][]exec.Point // by seed
 	predicted  []float32      // of the first seed
 }
 
@@ -94,7 +94,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) 
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Training.Model.Kind, Engine: products.Name(), EngineRate: engine.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
+		Model: j.Training.Model.Kind, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
 		t.Seed, r.furtherSeeds())
-	table := face.Table{
+	table := cli.Table{
 		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own (batches)", "cross (batches)", "row (updates)", "shard (updates)"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"tandem/algo/fault"
 	"tandem/algo/job"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
-	"tandem/cmd/workload"
+	"tandem/algo/protocol/fault"
 	"tandem/datasets"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/internal/workload"
 	"tandem/sim/cluster"
 )
 
@@ -70,7 +70,7 @@ func (r *report) writeSimulated(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
 		without, r.job.Training.Ranks, r.Simulated[0].Cluster)
-	table := face.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
+	table := cli.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
 	for _, s := range r.Simulated {
 		table.Rows = append(table.Rows, []string{
 			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond), fmt.Sprintf("%.0f … %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),

@@ -10,16 +10,16 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
-	"tandem/algo/delay"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/opt"
-	"tandem/algo/work"
-	"tandem/cmd/face"
-	"tandem/cmd/internal/jobfile"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/delay"
 	"tandem/datasets"
-	"tandem/runtime/engine"
+	"tandem/internal/cli"
+	"tandem/internal/jobfile"
+	"tandem/runtime/gemm"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -28,9 +28,9 @@ import (
 func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 	target := f.out
 	if target == "" {
-		target = face.DefaultFolder(p.now(), j.Name)
+		target = cli.DefaultFolder(p.now(), j.Name)
 	}
-	folder, err := face.NewFolder(target)
+	folder, err := cli.NewFolder(target)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	products, err := engine.FromEnvironment(p.stderr)
+	products, err := gemm.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +78,15 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	face.Notes(p.stderr, "train", data.Notes)
-	machine := work.Machine{Products: products}
+	cli.Notes(p.stderr, "train", data.Notes)
+	machine := exec.Machine{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j.Training))
 	r.processes = f.processes
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err
 	}
-	bar := face.NewProgress(p.stderr, p.terminal)
+	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	first := j.Training.Seed
 	for i, c := range all {
@@ -179,7 +179,7 @@ func writeResults(folder string, j jobfile.Job, r *report) error {
 	if err := os.WriteFile(filepath.Join(folder, "job.yaml"), resolved, 0o644); err != nil {
 		return err
 	}
-	environment, err := json.MarshalIndent(face.CurrentEnvironment(), "", "  ")
+	environment, err := json.MarshalIndent(cli.CurrentEnvironment(), "", "  ")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 )
 
 // someRows returns rows with a slot of one id each and a slot of i%3.

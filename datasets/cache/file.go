@@ -12,7 +12,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets/internal/parallel"
 )
 

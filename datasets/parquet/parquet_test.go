@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	_ "tandem/datasets/parquet"
 )

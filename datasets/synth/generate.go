@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"tandem/algo/batch"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/datasets/internal/parallel"
 )

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/work"
 	"tandem/datasets"
-	"tandem/experiments/study"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
+	"tandem/experiments/report"
 	"tandem/sim/cluster"
 )
 
@@ -24,14 +24,14 @@ type result struct {
 
 // modeResult has the trainings of a mode, one for each seed.
 type modeResult struct {
-	Mode      string      `json:"mode"`
-	Real      []*twin.Run `json:"real"`
-	Simulated []*twin.Run `json:"simulated,omitempty"` // sequential has no cluster
+	Mode      string        `json:"mode"`
+	Real      []*paired.Run `json:"real"`
+	Simulated []*paired.Run `json:"simulated,omitempty"` // sequential has no cluster
 }
 
 // measure trains in every mode under every seed on every world.
-func (p *plan) measure(ctx context.Context, o study.Options) (results []*result, err error) {
-	log, err := study.NewLog(filepath.Join(o.Folder, "modes.csv"), header()...)
+func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, "modes.csv"), header()...)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 			err = closed
 		}
 	}()
-	meter := &study.Meter{Total: len(p.Worlds) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
+	meter := &report.Meter{Total: len(p.Worlds) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
 	for _, w := range p.Worlds {
 		r := &result{World: w.Name}
 		for _, mode := range p.Modes {
@@ -59,7 +59,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 
 // measureSeed trains in every mode under one seed. Real trainings begin with
 // another mode every time, so that a drift of the machine favours none.
-func (p *plan) measureSeed(ctx context.Context, w study.World, round int, machine work.Machine, r *result, log *study.Log, m *study.Meter) error {
+func (p *plan) measureSeed(ctx context.Context, w report.World, round int, machine exec.Machine, r *result, log *report.Log, m *report.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
@@ -69,7 +69,7 @@ func (p *plan) measureSeed(ctx context.Context, w study.World, round int, machin
 	r.TestRows = data.Test.Samples
 	for i := range r.Modes {
 		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Real(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) }, nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
@@ -85,7 +85,7 @@ func (p *plan) measureSeed(ctx context.Context, w study.World, round int, machin
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Simulated(ctx, cluster.Persia())
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
@@ -101,7 +101,7 @@ func (p *plan) measureSeed(ctx context.Context, w study.World, round int, machin
 }
 
 // of returns a quantity of runs.
-func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
+func of(runs []*paired.Run, quantity func(r *paired.Run) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
 		values[i] = quantity(r)
@@ -109,9 +109,9 @@ func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
 	return values
 }
 
-func auc(r *twin.Run) float64        { return r.AUC }
-func logLoss(r *twin.Run) float64    { return r.LogLoss }
-func throughput(r *twin.Run) float64 { return r.Throughput }
+func auc(r *paired.Run) float64        { return r.AUC }
+func logLoss(r *paired.Run) float64    { return r.LogLoss }
+func throughput(r *paired.Run) float64 { return r.Throughput }
 
 // find returns the runs of a mode.
 func (r *result) find(mode string) *modeResult {
@@ -125,8 +125,8 @@ func (r *result) find(mode string) *modeResult {
 
 // difference returns the AUC of runs less that of sync on this machine, whose bits
 // are those of sync on any cluster.
-func (r *result) difference(runs []*twin.Run) metric.Interval {
-	return metric.MeanInterval(study.Differences(of(runs, auc), of(r.find(job.Sync).Real, auc)))
+func (r *result) difference(runs []*paired.Run) metric.Interval {
+	return metric.MeanInterval(report.Differences(of(runs, auc), of(r.find(job.Sync).Real, auc)))
 }
 
 // header names the columns of modes.csv.
@@ -135,11 +135,11 @@ func header() []string {
 		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps", "dense_mean_updates", "dense_max_updates"}
 }
 
-func line(data, mode, world string, seed uint64, r *twin.Run) []string {
-	line := []string{data, mode, world, strconv.FormatUint(seed, 10), study.Number(r.AUC), study.Number(r.LogLoss),
-		study.Number(r.Throughput), study.Number(r.StepSeconds)}
+func line(data, mode, world string, seed uint64, r *paired.Run) []string {
+	line := []string{data, mode, world, strconv.FormatUint(seed, 10), report.Number(r.AUC), report.Number(r.LogLoss),
+		report.Number(r.Throughput), report.Number(r.StepSeconds)}
 	for _, h := range []*metric.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
-		line = append(line, study.Number(h.Mean()), strconv.Itoa(h.Max()))
+		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Max()))
 	}
 	return line
 }

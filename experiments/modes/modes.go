@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // Experiment is the comparison.
-type Experiment struct{ study.ModeSet }
+type Experiment struct{ report.ModeSet }
 
 // New returns the experiment.
 func New() *Experiment { return &Experiment{} }
@@ -50,7 +50,7 @@ It writes into a new folder:
 func (*Experiment) QuickTime() time.Duration { return 120 * time.Second }
 
 // Run trains every mode under all seeds in both worlds and compares them.
-func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(500_000, 1_000_000)
 	if o.Quick {
 		p = newPlan(50_000, 50_000)
@@ -62,7 +62,7 @@ func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, e
 }
 
 // follow runs a plan.
-func follow(ctx context.Context, p plan, o study.Options) (*study.Report, error) {
+func follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	results, err := p.measure(ctx, o)
 	if err != nil {

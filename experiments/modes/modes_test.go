@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // A small comparison in both worlds: sequential and both sync have the same bits,
@@ -20,7 +20,7 @@ func TestAllModes(t *testing.T) {
 	p := newPlan(6_000, 2_000)
 	p.Worlds = p.Worlds[:1]
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestStopsWithItsContext(t *testing.T) {
 	cancel()
 	p := newPlan(1_000, 500)
 	p.Worlds = p.Worlds[:1]
-	if _, err := follow(ctx, p, study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
+	if _, err := follow(ctx, p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

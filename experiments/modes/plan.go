@@ -2,16 +2,16 @@ package modes
 
 import (
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed     uint64        `yaml:"seed"` // the first
-	Seeds    int           `yaml:"seeds"`
-	Training job.Training  `yaml:"training"` // what all modes share
-	Worlds   []study.World `yaml:"data"`
-	Modes    []string      `yaml:"modes"`
+	Seed     uint64         `yaml:"seed"` // the first
+	Seeds    int            `yaml:"seeds"`
+	Training job.Training   `yaml:"training"` // what all modes share
+	Worlds   []report.World `yaml:"data"`
+	Modes    []string       `yaml:"modes"`
 	// ModeSettings are the values that single modes have of settings of their own.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
@@ -25,18 +25,18 @@ func newPlan(trainRows, testRows int) plan {
 	t.GlobalBatch, t.Prefetch = 256, 4
 	p := plan{
 		Training: t, Modes: job.Modes(),
-		Worlds: []study.World{study.Generated(0.1, trainRows, testRows), study.AdultIncome()},
+		Worlds: []report.World{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
-	p.ModeSettings = study.ModeSettings(t, p.Modes)
+	p.ModeSettings = report.ModeSettings(t, p.Modes)
 	return p
 }
 
 // set gives the modes the settings of a command line.
-func (p *plan) set(flag *study.ModeSet) error {
+func (p *plan) set(flag *report.ModeSet) error {
 	if err := flag.Apply(&p.Training, p.Modes); err != nil {
 		return err
 	}
-	p.ModeSettings = study.ModeSettings(p.Training, p.Modes)
+	p.ModeSettings = report.ModeSettings(p.Training, p.Modes)
 	return nil
 }
 

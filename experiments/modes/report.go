@@ -6,18 +6,18 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // report turns the trainings of a plan into tables, figures and sentences.
-func (p *plan) report(results []*result) *study.Report {
-	return &study.Report{
+func (p *plan) report(results []*result) *report.Report {
+	return &report.Report{
 		Findings: findings(results),
 		Notes:    p.notes(),
-		Tables:   []face.Table{qualityTable(results), speedTable(results), stalenessTable(results)},
-		Figures:  []study.Figure{aucFigure(results), speedFigure(results)},
+		Tables:   []cli.Table{qualityTable(results), speedTable(results), stalenessTable(results)},
+		Figures:  []report.Figure{aucFigure(results), speedFigure(results)},
 		Settings: p,
 		Data:     results,
 	}
@@ -26,7 +26,7 @@ func (p *plan) report(results []*result) *study.Report {
 // world is one of the two that a mode ran in.
 type world struct {
 	name string
-	runs []*twin.Run
+	runs []*paired.Run
 }
 
 // worlds returns those that the mode ran in.
@@ -38,8 +38,8 @@ func (m *modeResult) worlds() []world {
 	return list
 }
 
-func qualityTable(results []*result) face.Table {
-	t := face.Table{
+func qualityTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "Quality on the test rows, mean over seeds; the difference is to sync, paired by seed",
 		Header:  []string{"data", "mode", "world", "verdict on AUC", "AUC ± 95 %", "ΔAUC ± 95 %", "log loss ± 95 % (nats)"},
 		Words:   4,
@@ -50,14 +50,14 @@ func qualityTable(results []*result) face.Table {
 				verdict, difference := "–", "–"
 				if m.Mode != job.Sync || w.name != "this machine" {
 					d := r.difference(w.runs)
-					difference = study.PlusMinus(d)
+					difference = report.PlusMinus(d)
 					verdict = "the same bits"
 					if d != (metric.Interval{}) {
 						verdict = short(metric.Explain(d, metric.EquivalenceMargin, r.TestRows))
 					}
 				}
-				t.Rows = append(t.Rows, []string{r.World, m.Mode, w.name, verdict, study.Level(of(w.runs, auc)), difference,
-					study.Level(of(w.runs, logLoss))})
+				t.Rows = append(t.Rows, []string{r.World, m.Mode, w.name, verdict, report.Level(of(w.runs, auc)), difference,
+					report.Level(of(w.runs, logLoss))})
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func short(verdict string) string {
 	return before
 }
 
-func speedTable(results []*result) face.Table {
-	t := face.Table{
+func speedTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "Throughput in samples a second, mean over seeds",
 		Header:  []string{"data", "mode", "this machine ± 95 %", "of sync", "Persia's cluster ± 95 %", "of sync"},
 		Words:   2,
@@ -80,7 +80,7 @@ func speedTable(results []*result) face.Table {
 		sync := r.find(job.Sync)
 		for _, m := range r.Modes {
 			row := []string{r.World, m.Mode}
-			for i, w := range []struct{ runs, reference []*twin.Run }{{m.Real, sync.Real}, {m.Simulated, sync.Simulated}} {
+			for i, w := range []struct{ runs, reference []*paired.Run }{{m.Real, sync.Real}, {m.Simulated, sync.Simulated}} {
 				if i == 1 && w.runs == nil {
 					row = append(row, "–", "–")
 					continue
@@ -94,8 +94,8 @@ func speedTable(results []*result) face.Table {
 	return t
 }
 
-func stalenessTable(results []*result) face.Table {
-	t := face.Table{
+func stalenessTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "Staleness, all seeds, as mean/max: own and cross in steps by read, dense in updates by push",
 		Header:  []string{"data", "mode", "world", "own", "cross", "dense"},
 		Words:   3,
@@ -127,29 +127,29 @@ func meanMax(h *metric.Histogram) string {
 }
 
 // aucFigure has a place on the axis for every mode, and a line for every world.
-func aucFigure(results []*result) study.Figure {
-	f := study.Figure{
+func aucFigure(results []*result) report.Figure {
+	f := report.Figure{
 		Name: "auc-difference", Title: "AUC of each mode less that of sync on the same rows",
-		X: modeAxis(results[0]), Y: study.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+		X: modeAxis(results[0]), Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
 	last := float64(len(results[0].Modes) - 1)
 	for _, limit := range []struct {
 		name string
 		y    float64
 	}{{"±0.001: negligible", metric.EquivalenceMargin}, {"", -metric.EquivalenceMargin}} {
-		f.Lines = append(f.Lines, study.Line{Name: limit.name, Color: study.Grey, Guide: true,
-			Points: []study.Point{study.Exact(0, limit.y), study.Exact(last, limit.y)}})
+		f.Lines = append(f.Lines, report.Line{Name: limit.name, Color: report.Grey, Guide: true,
+			Points: []report.Point{report.Exact(0, limit.y), report.Exact(last, limit.y)}})
 	}
 	color := 0
 	for _, r := range results {
 		for _, name := range []string{"this machine", "Persia's cluster"} {
-			l := study.Line{Name: r.World + ", " + legend(name), Color: color, Apart: true}
+			l := report.Line{Name: r.World + ", " + legend(name), Color: color, Apart: true}
 			for i, m := range r.Modes {
 				for _, w := range m.worlds() {
 					if w.name == name {
 						d := r.difference(w.runs)
 						x := float64(i) + 0.06*(float64(color)-1.5) // beside each other
-						l.Points = append(l.Points, study.Point{X: x, Y: d.Estimate, Low: d.Low, High: d.High})
+						l.Points = append(l.Points, report.Point{X: x, Y: d.Estimate, Low: d.Low, High: d.High})
 					}
 				}
 			}
@@ -169,16 +169,16 @@ func legend(name string) string {
 }
 
 // speedFigure has throughput as multiples of sync's in the same world.
-func speedFigure(results []*result) study.Figure {
-	f := study.Figure{
+func speedFigure(results []*result) report.Figure {
+	f := report.Figure{
 		Name: "throughput", Title: "Throughput of each mode, as a multiple of sync's in the same world",
-		X: modeAxis(results[0]), Y: study.Axis{Label: "throughput ÷ that of sync"},
+		X: modeAxis(results[0]), Y: report.Axis{Label: "throughput ÷ that of sync"},
 	}
 	color := 0
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, real := range []bool{true, false} {
-			l := study.Line{Name: r.World + ", here", Color: color, Apart: true}
+			l := report.Line{Name: r.World + ", here", Color: color, Apart: true}
 			base := metric.MeanInterval(of(sync.Real, throughput)).Estimate
 			if !real {
 				l.Name = r.World + ", Persia"
@@ -194,7 +194,7 @@ func speedFigure(results []*result) study.Figure {
 				}
 				v := metric.MeanInterval(of(runs, throughput))
 				x := float64(i) + 0.06*(float64(color)-1.5)
-				l.Points = append(l.Points, study.Point{X: x, Y: v.Estimate / base, Low: v.Low / base, High: v.High / base})
+				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate / base, Low: v.Low / base, High: v.High / base})
 			}
 			f.Lines = append(f.Lines, l)
 			color++
@@ -204,8 +204,8 @@ func speedFigure(results []*result) study.Figure {
 }
 
 // modeAxis has a place for every mode.
-func modeAxis(r *result) study.Axis {
-	a := study.Axis{Label: "mode"}
+func modeAxis(r *result) report.Axis {
+	a := report.Axis{Label: "mode"}
 	for i, m := range r.Modes {
 		a.Ticks, a.Names = append(a.Ticks, float64(i)), append(a.Names, m.Mode)
 	}
@@ -222,7 +222,7 @@ func findings(results []*result) []string {
 			if m.Mode == job.Sync || m.Mode == job.Sequential {
 				continue
 			}
-			changes = append(changes, fmt.Sprintf("%s %s (%s)", m.Mode, study.PlusMinus(r.difference(m.Real)),
+			changes = append(changes, fmt.Sprintf("%s %s (%s)", m.Mode, report.PlusMinus(r.difference(m.Real)),
 				short(metric.Explain(r.difference(m.Real), metric.EquivalenceMargin, r.TestRows))))
 			speeds = append(speeds, fmt.Sprintf("%s ×%.2f here and ×%.2f there", m.Mode,
 				ratio(m.Real, sync.Real), ratio(m.Simulated, sync.Simulated)))
@@ -234,7 +234,7 @@ func findings(results []*result) []string {
 }
 
 // ratio of mean throughputs.
-func ratio(a, b []*twin.Run) float64 {
+func ratio(a, b []*paired.Run) float64 {
 	return metric.MeanInterval(of(a, throughput)).Estimate / metric.MeanInterval(of(b, throughput)).Estimate
 }
 
@@ -242,17 +242,17 @@ func (p *plan) notes() []string {
 	notes := []string{
 		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); modes of a seed share rows, order and initial values.", p.Seeds),
 		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive. With fewer nothing is called equivalent.",
-			study.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
+			report.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
 		"Sequential, and sync in either world, have the same bits, so their differences are 0.",
 		"Order and staleness of the other modes are those of real threads here, and of simulated events there: fast hosts make reads less stale, and so AUC may differ.",
 		"Persia's cluster is simulated at the middle of every unknown; its hosts do real arithmetic in simulated time. The network of this comparison is small, so hosts and messages, not GPUs, decide its speed.",
 		"Simulated without jitter no rank falls behind, so there ssp never waits and is async-ps.",
 		"One rate for all modes, chosen by sequential training: a mode that wants another is not shown at its best.",
-		study.ModeSettingsNote(p.Training, p.Modes),
+		report.ModeSettingsNote(p.Training, p.Modes),
 		"All roles share this machine's cores, with whatever else it was doing.",
 	}
-	if p.Seeds < study.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, study.SeedsWanted))
+	if p.Seeds < report.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, report.SeedsWanted))
 	}
 	return notes
 }

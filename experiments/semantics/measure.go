@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tandem/algo/batch"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
 	"tandem/datasets"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -38,14 +38,14 @@ type quality struct {
 // run is the state of one measurement.
 type run struct {
 	*plan
-	machine work.Machine
-	log     *study.Log
-	meter   *study.Meter
+	machine exec.Machine
+	log     *report.Log
+	meter   *report.Meter
 }
 
 // measure tunes and trains every arm on every world.
-func (p *plan) measure(ctx context.Context, o study.Options) (results []*result, err error) {
-	log, err := study.NewLog(filepath.Join(o.Folder, "semantics.csv"),
+func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, "semantics.csv"),
 		"data", "optimizer", "ranks", "merge", "scale", "rows", "seed", "rate", "auc", "log_loss_nats")
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 		}
 	}()
 	total := len(p.Worlds) * len(p.arms()) * (len(p.Trials) + 2*p.Seeds)
-	r := run{p, o.Machine, log, &study.Meter{Total: total, Report: o.Progress}}
+	r := run{p, o.Machine, log, &report.Meter{Total: total, Report: o.Progress}}
 	for _, w := range p.Worlds {
 		result := &result{World: w.Name}
 		for _, a := range p.arms() {
@@ -72,7 +72,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (results []*result,
 
 // world tunes under the first seed, without a look at test rows, and then trains
 // under every seed.
-func (r *run) world(ctx context.Context, w study.World, result *result) error {
+func (r *run) world(ctx context.Context, w report.World, result *result) error {
 	for i := range r.Seeds {
 		seed := r.Seed + uint64(i)
 		data, err := datasets.Open(w.WithSeed(seed), "")
@@ -136,5 +136,5 @@ func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, r
 	}
 	r.meter.Done++
 	return shown, r.log.Add(world, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
-		strconv.FormatUint(seed, 10), study.Number(t.Rows.Rate), study.Number(shown.AUC), study.Number(shown.LogLoss))
+		strconv.FormatUint(seed, 10), report.Number(t.Rows.Rate), report.Number(shown.AUC), report.Number(shown.LogLoss))
 }

@@ -5,19 +5,19 @@ import (
 	"math"
 
 	"tandem/algo/job"
-	"tandem/algo/opt"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/opt"
+	"tandem/experiments/report"
 )
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed       uint64        `yaml:"seed"` // the first
-	Seeds      int           `yaml:"seeds"`
-	Training   job.Training  `yaml:"training"` // what all arms share
-	Optimizers []optimizer   `yaml:"optimizers"`
-	Ranks      []int         `yaml:"ranks"`  // ascending, from 1
-	Trials     []int         `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
-	Worlds     []study.World `yaml:"data"`
+	Seed       uint64         `yaml:"seed"` // the first
+	Seeds      int            `yaml:"seeds"`
+	Training   job.Training   `yaml:"training"` // what all arms share
+	Optimizers []optimizer    `yaml:"optimizers"`
+	Ranks      []int          `yaml:"ranks"`  // ascending, from 1
+	Trials     []int          `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
+	Worlds     []report.World `yaml:"data"`
 }
 
 // optimizer is one of rows, with a nominal rate: the order of magnitude that suits
@@ -80,6 +80,6 @@ func newPlan(trainRows, testRows int, ranks, trials []int) plan {
 	return plan{
 		Training: t, Ranks: ranks, Trials: trials,
 		Optimizers: []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01}},
-		Worlds:     []study.World{study.Generated(0.1, trainRows, testRows), study.AdultIncome()},
+		Worlds:     []report.World{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
 }

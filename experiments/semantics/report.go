@@ -7,16 +7,16 @@ import (
 	"strconv"
 
 	"tandem/algo/job"
-	"tandem/algo/opt"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/opt"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // report turns the results of a plan into tables, figures and sentences.
-func (p *plan) report(results []*result) *study.Report {
-	r := &study.Report{
+func (p *plan) report(results []*result) *report.Report {
+	r := &report.Report{
 		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
-		Tables: []face.Table{p.moveTable(results), p.armTable(results)},
+		Tables: []cli.Table{p.moveTable(results), p.armTable(results)},
 	}
 	for _, o := range p.Optimizers {
 		r.Figures = append(r.Figures, p.figure(results[0], o))
@@ -24,8 +24,8 @@ func (p *plan) report(results []*result) *study.Report {
 	return r
 }
 
-func (p *plan) armTable(results []*result) face.Table {
-	t := face.Table{
+func (p *plan) armTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "Quality on the test rows, mean over seeds, at the nominal rate and at the arm's best; ! where the best trial is the last at an end",
 		Header: []string{"data", "optimizer of rows", "merge", "scale", "ranks", "nominal rate", "AUC ± 95 %", "best rate", "AUC ± 95 %",
 			"log loss ± 95 % (nats)"},
@@ -38,8 +38,8 @@ func (p *plan) armTable(results []*result) face.Table {
 				merge, scale = "any", "any"
 			}
 			t.Rows = append(t.Rows, []string{r.World, a.Arm.Optimizer, merge, scale, strconv.Itoa(a.Arm.Ranks),
-				fmt.Sprintf("%g", a.Arm.nominal), study.Level(a.Nominal.AUC),
-				times(a.Best) + p.edge(a), study.Level(a.Tuned.AUC), study.Level(a.Tuned.LogLoss)})
+				fmt.Sprintf("%g", a.Arm.nominal), report.Level(a.Nominal.AUC),
+				times(a.Best) + p.edge(a), report.Level(a.Tuned.AUC), report.Level(a.Tuned.LogLoss)})
 		}
 	}
 	return t
@@ -93,8 +93,8 @@ func (p *plan) cost(m move, power float64) (float64, bool) {
 	return slices.Max(m.ours.Trials) - m.ours.Trials[at], true
 }
 
-func (p *plan) moveTable(results []*result) face.Table {
-	t := face.Table{
+func (p *plan) moveTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "From Persia's setting (merge:rank scale:rank) to this project's (merge:step scale:global): multiply the rate by",
 		Header:  []string{"data", "optimizer of rows", "ranks N", "tuned ratio", "AUC lost by ×1", "AUC lost by ×N", "Persia's tuned AUC", "ours tuned"},
 		Words:   2,
@@ -109,7 +109,7 @@ func (p *plan) moveTable(results []*result) face.Table {
 				}
 				row = append(row, text)
 			}
-			t.Rows = append(t.Rows, append(row, study.Level(m.persia.Tuned.AUC), study.Level(m.ours.Tuned.AUC)))
+			t.Rows = append(t.Rows, append(row, report.Level(m.persia.Tuned.AUC), report.Level(m.ours.Tuned.AUC)))
 		}
 	}
 	return t
@@ -123,22 +123,22 @@ func (p *plan) edgeOf(m move) string {
 }
 
 // figure has the trials of an optimizer on the most ranks, and on one.
-func (p *plan) figure(r *result, o optimizer) study.Figure {
-	f := study.Figure{
+func (p *plan) figure(r *result, o optimizer) report.Figure {
+	f := report.Figure{
 		Name: o.Kind, Title: fmt.Sprintf("%s for rows, %s: AUC of the trials by rate", o.Kind, r.World),
-		X: study.Axis{Label: fmt.Sprintf("log₂ of the rate ÷ %g", o.Rate)}, Y: study.Axis{Label: "AUC on the last tenth of train"},
+		X: report.Axis{Label: fmt.Sprintf("log₂ of the rate ÷ %g", o.Rate)}, Y: report.Axis{Label: "AUC on the last tenth of train"},
 	}
 	most := p.Ranks[len(p.Ranks)-1]
 	for _, a := range r.Arms {
 		if a.Arm.Optimizer != o.Kind || a.Arm.Ranks != 1 && a.Arm.Ranks != most {
 			continue
 		}
-		l := study.Line{Name: "1 rank", Color: len(f.Lines)}
+		l := report.Line{Name: "1 rank", Color: len(f.Lines)}
 		if a.Arm.Ranks > 1 {
 			l.Name = fmt.Sprintf("%d ranks, %s, %s", most, a.Arm.Merge, a.Arm.Scale)
 		}
 		for i, trial := range p.Trials {
-			l.Points = append(l.Points, study.Exact(float64(trial), a.Trials[i]))
+			l.Points = append(l.Points, report.Exact(float64(trial), a.Trials[i]))
 		}
 		f.Lines = append(f.Lines, l)
 	}
@@ -184,8 +184,8 @@ func (p *plan) notes() []string {
 		"Adagrad's accumulators begin at 0.01, as Persia's. While the squares of gradients are small beside that, it acts like SGD, and the scale matters; later less.",
 		"Merge and scale act on rows only: the dense gradient is the mean over the step in every arm. Rows merged by rank take one optimizer step for each rank that has them.",
 	}
-	if p.Seeds < study.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, study.SeedsWanted))
+	if p.Seeds < report.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, report.SeedsWanted))
 	}
 	return notes
 }

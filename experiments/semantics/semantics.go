@@ -16,7 +16,7 @@ import (
 	"context"
 	"time"
 
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // Experiment is the comparison.
@@ -58,7 +58,7 @@ It writes into a new folder:
 func (Experiment) QuickTime() time.Duration { return 150 * time.Second }
 
 // Run tunes and trains every arm.
-func (Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	if o.Quick {
 		return follow(ctx, newPlan(20_000, 20_000, []int{1, 4}, []int{-6, -4, -2, 0, 2, 4, 6}), o)
 	}
@@ -66,7 +66,7 @@ func (Experiment) Run(ctx context.Context, o study.Options) (*study.Report, erro
 }
 
 // follow runs a plan.
-func follow(ctx context.Context, p plan, o study.Options) (*study.Report, error) {
+func follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	results, err := p.measure(ctx, o)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/opt"
 	"tandem/datasets"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -82,7 +82,7 @@ func TestSmallPlan(t *testing.T) {
 	p := newPlan(2_560, 1_000, []int{1, 4}, []int{-2, 0, 2})
 	p.Worlds, p.Optimizers = p.Worlds[:1], p.Optimizers[:2]
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}

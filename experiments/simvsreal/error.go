@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
 )
 
 // budgetLeast is the error of a step time, as a part of it, that the design
@@ -21,7 +21,7 @@ const (
 const spreadMost = 0.25
 
 // of returns a quantity of runs.
-func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
+func of(runs []*paired.Run, quantity func(r *paired.Run) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
 		values[i] = quantity(r)
@@ -29,7 +29,7 @@ func of(runs []*twin.Run, quantity func(r *twin.Run) float64) []float64 {
 	return values
 }
 
-func stepTime(r *twin.Run) float64 { return r.StepSeconds }
+func stepTime(r *paired.Run) float64 { return r.StepSeconds }
 
 // errors returns the relative errors of simulated step times, round by round.
 func (m *modeResult) errors() []float64 {

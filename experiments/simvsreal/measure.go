@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/work"
 	"tandem/datasets"
-	"tandem/experiments/study"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
+	"tandem/experiments/report"
 	"tandem/runtime/probe"
 	"tandem/sim/cluster"
 )
@@ -23,9 +23,9 @@ type results struct {
 
 // modeResult has the runs of a mode, a pair for each round.
 type modeResult struct {
-	Mode      string      `json:"mode"`
-	Real      []*twin.Run `json:"real"`
-	Simulated []*twin.Run `json:"simulated"`
+	Mode      string        `json:"mode"`
+	Real      []*paired.Run `json:"real"`
+	Simulated []*paired.Run `json:"simulated"`
 }
 
 // workTime is the median of a kind of work in the sync run.
@@ -36,8 +36,8 @@ type workTime struct {
 }
 
 // measure runs every round.
-func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err error) {
-	log, err := study.NewLog(filepath.Join(o.Folder, "simvsreal.csv"), header()...)
+func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, "simvsreal.csv"), header()...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err er
 	for _, mode := range p.Modes {
 		r.Modes = append(r.Modes, &modeResult{Mode: mode})
 	}
-	meter := &study.Meter{Total: p.Rounds * 2 * len(p.Modes), Report: o.Progress}
+	meter := &report.Meter{Total: p.Rounds * 2 * len(p.Modes), Report: o.Progress}
 	for round := range p.Rounds {
 		if err := p.round(ctx, round, o.Machine, r, log, meter); err != nil {
 			return nil, fmt.Errorf("simvsreal: round %d: %w", round+1, err)
@@ -62,7 +62,7 @@ func (p *plan) measure(ctx context.Context, o study.Options) (r *results, err er
 // round measures the machine, then every mode for real, sync first because it
 // calibrates and the others beginning with another one each time, and then
 // simulates them.
-func (p *plan) round(ctx context.Context, round int, computed work.Machine, r *results, log *study.Log, m *study.Meter) error {
+func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *results, log *report.Log, m *report.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, "measuring the machine")
 	machine, err := probe.Run()
@@ -81,9 +81,9 @@ func (p *plan) round(ctx context.Context, round int, computed work.Machine, r *r
 			others = len(p.Modes) - 1
 			at = 1 + (i-1+round)%others
 		}
-		one := &twin.Job{Training: p.training(p.Modes[at], seed), Data: data, Machine: computed}
+		one := &paired.Job{Training: p.training(p.Modes[at], seed), Data: data, Machine: computed}
 		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
-		calibration := twin.NewCalibration() // in every run, so that it slows all alike
+		calibration := paired.NewCalibration() // in every run, so that it slows all alike
 		run, err := one.Real(ctx, show, calibration)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (p *plan) round(ctx context.Context, round int, computed work.Machine, r *r
 		}
 	}
 	for _, mode := range r.Modes {
-		one := &twin.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: computed}
+		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: computed}
 		m.Show(0, 1, mode.Mode+", simulated")
 		run, err := one.Simulated(ctx, spec)
 		if err != nil {
@@ -134,11 +134,11 @@ func header() []string {
 		"own_mean_steps", "cross_mean_steps", "dense_mean_updates", "auc", "log_loss_nats"}
 }
 
-func line(mode, world string, seed uint64, r *twin.Run) []string {
-	line := []string{mode, world, strconv.FormatUint(seed, 10), study.Number(r.StepSeconds), study.Number(r.Throughput)}
+func line(mode, world string, seed uint64, r *paired.Run) []string {
+	line := []string{mode, world, strconv.FormatUint(seed, 10), report.Number(r.StepSeconds), report.Number(r.Throughput)}
 	for _, s := range r.Stages.All() {
-		line = append(line, study.Number(s))
+		line = append(line, report.Number(s))
 	}
-	return append(line, study.Number(r.Staleness.Own.Mean()), study.Number(r.Staleness.Cross.Mean()),
-		study.Number(r.Staleness.Dense.Mean()), study.Number(r.AUC), study.Number(r.LogLoss))
+	return append(line, report.Number(r.Staleness.Own.Mean()), report.Number(r.Staleness.Cross.Mean()),
+		report.Number(r.Staleness.Dense.Mean()), report.Number(r.AUC), report.Number(r.LogLoss))
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // plan is everything that is fixed before the first run.
@@ -12,7 +12,7 @@ type plan struct {
 	Seed     uint64       `yaml:"seed"` // of the first round
 	Rounds   int          `yaml:"rounds"`
 	Training job.Training `yaml:"training"` // what all modes share
-	World    study.World  `yaml:"data"`
+	World    report.World `yaml:"data"`
 	Modes    []string     `yaml:"modes"`
 	// ModeSettings are the values that single modes have of settings of their own.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
@@ -24,19 +24,19 @@ func newPlan(trainRows, testRows int) plan {
 	t.Dense.Rate, t.Rows.Rate = 0.003, 0.1
 	t.Prefetch = 4
 	p := plan{
-		Training: t, World: study.Generated(0.1, trainRows, testRows),
+		Training: t, World: report.Generated(0.1, trainRows, testRows),
 		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
 	}
-	p.ModeSettings = study.ModeSettings(t, p.Modes)
+	p.ModeSettings = report.ModeSettings(t, p.Modes)
 	return p
 }
 
 // set gives the modes the settings of a command line.
-func (p *plan) set(flag *study.ModeSet) error {
+func (p *plan) set(flag *report.ModeSet) error {
 	if err := flag.Apply(&p.Training, p.Modes); err != nil {
 		return err
 	}
-	p.ModeSettings = study.ModeSettings(p.Training, p.Modes)
+	p.ModeSettings = report.ModeSettings(p.Training, p.Modes)
 	return nil
 }
 

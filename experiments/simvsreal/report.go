@@ -7,25 +7,25 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // report turns the runs of a plan into tables, figures and sentences.
-func (p *plan) report(r *results) *study.Report {
-	return &study.Report{
+func (p *plan) report(r *results) *report.Report {
+	return &report.Report{
 		Findings: r.findings(),
 		Notes:    p.notes(),
-		Tables:   []face.Table{r.timeTable(), r.stageTable(), r.stalenessTable(), r.qualityTable(), r.workTable()},
-		Figures:  []study.Figure{r.timeFigure(), r.stalenessFigure()},
+		Tables:   []cli.Table{r.timeTable(), r.stageTable(), r.stalenessTable(), r.qualityTable(), r.workTable()},
+		Figures:  []report.Figure{r.timeFigure(), r.stalenessFigure()},
 		Settings: p,
 		Data:     r,
 	}
 }
 
-func (r *results) timeTable() face.Table {
-	t := face.Table{
+func (r *results) timeTable() cli.Table {
+	t := cli.Table{
 		Caption: "Step time: medians over rounds; ± is half the range of real runs; error is simulated − real",
 		Header: []string{"mode", "within budget", "real (ms)", "± (%)", "simulated (ms)", "error (%)", "budget (%)",
 			"real (samples/s)", "simulated (samples/s)"},
@@ -41,7 +41,7 @@ func (r *results) timeTable() face.Table {
 		case m.spread() > spreadMost:
 			verdict = "too unsteady to say"
 		}
-		speed := func(run *twin.Run) float64 { return run.Throughput }
+		speed := func(run *paired.Run) float64 { return run.Throughput }
 		t.Rows = append(t.Rows, []string{
 			m.Mode, verdict, milliseconds(median(of(m.Real, stepTime))), percent(m.spread()),
 			milliseconds(median(of(m.Simulated, stepTime))), signedPercent(median(m.errors())), percent(m.budget()),
@@ -51,8 +51,8 @@ func (r *results) timeTable() face.Table {
 	return t
 }
 
-func (r *results) stageTable() face.Table {
-	t := face.Table{
+func (r *results) stageTable() cli.Table {
+	t := cli.Table{
 		Caption: "Stages in ms: medians of batches, then over rounds; – where a mode has none",
 		Header:  []string{"mode", "world", "GE", "FC", "BC", "DS", "PEG"},
 		Words:   2,
@@ -60,11 +60,11 @@ func (r *results) stageTable() face.Table {
 	for _, m := range r.Modes {
 		for _, world := range []struct {
 			name string
-			runs []*twin.Run
+			runs []*paired.Run
 		}{{"real", m.Real}, {"simulated", m.Simulated}} {
 			row := []string{m.Mode, world.name}
 			for stage := range 5 {
-				v := median(of(world.runs, func(run *twin.Run) float64 { return run.Stages.All()[stage] }))
+				v := median(of(world.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] }))
 				if v == 0 {
 					row = append(row, "–")
 					continue
@@ -80,21 +80,21 @@ func (r *results) stageTable() face.Table {
 // kinds of staleness.
 func kinds() []struct {
 	name string
-	of   func(r *twin.Run) *metric.Histogram
+	of   func(r *paired.Run) *metric.Histogram
 } {
 	return []struct {
 		name string
-		of   func(r *twin.Run) *metric.Histogram
+		of   func(r *paired.Run) *metric.Histogram
 	}{
-		{"own", func(r *twin.Run) *metric.Histogram { return &r.Staleness.Own }},
-		{"cross", func(r *twin.Run) *metric.Histogram { return &r.Staleness.Cross }},
-		{"in flight", func(r *twin.Run) *metric.Histogram { return &r.Staleness.Inflight }},
-		{"dense", func(r *twin.Run) *metric.Histogram { return &r.Staleness.Dense }},
+		{"own", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Own }},
+		{"cross", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Cross }},
+		{"in flight", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Inflight }},
+		{"dense", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Dense }},
 	}
 }
 
 // pooled merges the histograms of runs.
-func pooled(runs []*twin.Run, of func(r *twin.Run) *metric.Histogram) *metric.Histogram {
+func pooled(runs []*paired.Run, of func(r *paired.Run) *metric.Histogram) *metric.Histogram {
 	all := &metric.Histogram{}
 	for _, r := range runs {
 		all.Merge(of(r))
@@ -102,8 +102,8 @@ func pooled(runs []*twin.Run, of func(r *twin.Run) *metric.Histogram) *metric.Hi
 	return all
 }
 
-func (r *results) stalenessTable() face.Table {
-	t := face.Table{
+func (r *results) stalenessTable() cli.Table {
+	t := cli.Table{
 		Caption: "Staleness, all rounds: own, cross and in flight in batches by read, dense in updates by push",
 		Header:  []string{"mode", "kind", "real mean", "simulated mean", "real max", "simulated max", "distance"},
 		Words:   2,
@@ -121,25 +121,25 @@ func (r *results) stalenessTable() face.Table {
 	return t
 }
 
-func (r *results) qualityTable() face.Table {
-	t := face.Table{
+func (r *results) qualityTable() cli.Table {
+	t := cli.Table{
 		Caption: "Quality on the test rows: mean over rounds; the difference is paired by round",
 		Header:  []string{"mode", "real AUC", "simulated AUC", "simulated − real ± 95 %", "real log loss (nats)", "simulated log loss (nats)"},
 		Words:   1,
 	}
 	for _, m := range r.Modes {
-		auc := func(run *twin.Run) float64 { return run.AUC }
-		loss := func(run *twin.Run) float64 { return run.LogLoss }
+		auc := func(run *paired.Run) float64 { return run.AUC }
+		loss := func(run *paired.Run) float64 { return run.LogLoss }
 		real, simulated := of(m.Real, auc), of(m.Simulated, auc)
-		t.Rows = append(t.Rows, []string{m.Mode, study.Level(real), study.Level(simulated),
-			study.PlusMinus(metric.MeanInterval(study.Differences(simulated, real))),
-			study.Level(of(m.Real, loss)), study.Level(of(m.Simulated, loss))})
+		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real), report.Level(simulated),
+			report.PlusMinus(metric.MeanInterval(report.Differences(simulated, real))),
+			report.Level(of(m.Real, loss)), report.Level(of(m.Simulated, loss))})
 	}
 	return t
 }
 
-func (r *results) workTable() face.Table {
-	t := face.Table{
+func (r *results) workTable() cli.Table {
+	t := cli.Table{
 		Caption: "Work times that priced the first round: medians of its sync run",
 		Header:  []string{"work", "samples", "time (ms)"},
 		Words:   1,
@@ -155,34 +155,34 @@ func (r *results) workTable() face.Table {
 }
 
 // timeFigure has a point for every mode.
-func (r *results) timeFigure() study.Figure {
-	f := study.Figure{
+func (r *results) timeFigure() report.Figure {
+	f := report.Figure{
 		Name: "step-time", Title: "Step time by mode, predicted from the work times of sync",
-		X: study.Axis{Label: "real (ms)"}, Y: study.Axis{Label: "simulated (ms), bars: range over rounds"},
+		X: report.Axis{Label: "real (ms)"}, Y: report.Axis{Label: "simulated (ms), bars: range over rounds"},
 	}
 	most := 0.0
 	for i, m := range r.Modes {
-		simulated := of(m.Simulated, func(run *twin.Run) float64 { return run.StepSeconds * 1e3 })
+		simulated := of(m.Simulated, func(run *paired.Run) float64 { return run.StepSeconds * 1e3 })
 		x := median(of(m.Real, stepTime)) * 1e3
-		point := study.Point{X: x, Y: median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated)}
-		f.Lines = append(f.Lines, study.Line{Name: m.Mode, Color: i, Points: []study.Point{point}})
+		point := report.Point{X: x, Y: median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated)}
+		f.Lines = append(f.Lines, report.Line{Name: m.Mode, Color: i, Points: []report.Point{point}})
 		most = max(most, x, point.High)
 	}
 	for _, g := range []struct {
 		name   string
 		factor float64
 	}{{"simulated = real", 1}, {"±10 %", 1 + budgetLeast}, {"", 1 - budgetLeast}} {
-		f.Lines = append(f.Lines, study.Line{Name: g.name, Color: study.Grey, Guide: true,
-			Points: []study.Point{study.Exact(0, 0), study.Exact(most, most*g.factor)}})
+		f.Lines = append(f.Lines, report.Line{Name: g.name, Color: report.Grey, Guide: true,
+			Points: []report.Point{report.Exact(0, 0), report.Exact(most, most*g.factor)}})
 	}
 	return f
 }
 
 // stalenessFigure has the cumulated histograms of hybrid in both worlds.
-func (r *results) stalenessFigure() study.Figure {
-	f := study.Figure{
+func (r *results) stalenessFigure() report.Figure {
+	f := report.Figure{
 		Name: "staleness", Title: "Staleness of reads in hybrid mode, in both worlds",
-		X: study.Axis{Label: "staleness (steps)"}, Y: study.Axis{Label: "share of reads not staler", Ticks: []float64{0, 0.25, 0.5, 0.75, 1}},
+		X: report.Axis{Label: "staleness (steps)"}, Y: report.Axis{Label: "share of reads not staler", Ticks: []float64{0, 0.25, 0.5, 0.75, 1}},
 	}
 	for _, m := range r.Modes {
 		if m.Mode != job.Hybrid {
@@ -198,10 +198,10 @@ func (r *results) stalenessFigure() study.Figure {
 }
 
 // cumulated is the share of values at most x, for every x up to most.
-func cumulated(name string, color int, h *metric.Histogram, most int) study.Line {
-	l := study.Line{Name: name, Color: color}
+func cumulated(name string, color int, h *metric.Histogram, most int) report.Line {
+	l := report.Line{Name: name, Color: color}
 	for value := range most + 1 {
-		l.Points = append(l.Points, study.Exact(float64(value), h.AtMost(value)))
+		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
 	}
 	return l
 }
@@ -239,7 +239,7 @@ func (r *results) findings() []string {
 
 func (p *plan) notes() []string {
 	notes := []string{
-		study.ModeSettingsNote(p.Training, p.Modes),
+		report.ModeSettingsNote(p.Training, p.Modes),
 		"Sync calibrates: medians of the times of its work price every mode. Its own step time is not used, and its error says how far medians, messages and scheduling alone lead astray.",
 		"Follows from sync without being measured: one put is applied in 1/ranks of a step's puts, a shard of the network is updated in its part of the whole. Copies of the network for pulls and averages are priced by the probe.",
 		"Known to differ: a real rank goes backward group by group, so its first bucket is final late, in the last group; simulated buckets end in proportion to their size. Threads that the system interrupts, garbage collection and idle cores' wake-up are not simulated.",
@@ -248,8 +248,8 @@ func (p *plan) notes() []string {
 		"A step time leaves out the first tenth of the batches and the last. BC ends with the first gradients handed over, and DS has the rest where they overlap.",
 		"The simulated runs have the same rows, order and initial values, and do real arithmetic: only when each effect takes place is simulated.",
 	}
-	if p.Rounds < study.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a spread.", p.Rounds, study.SeedsWanted))
+	if p.Rounds < report.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a spread.", p.Rounds, report.SeedsWanted))
 	}
 	return notes
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // Experiment is the comparison.
-type Experiment struct{ study.ModeSet }
+type Experiment struct{ report.ModeSet }
 
 // New returns the experiment.
 func New() *Experiment { return &Experiment{} }
@@ -59,7 +59,7 @@ It writes into a new folder:
 func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
 
 // Run measures every round and compares.
-func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(200_000, 50_000)
 	if o.Quick {
 		p = newPlan(50_000, 20_000)
@@ -71,7 +71,7 @@ func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, e
 }
 
 // follow runs a plan.
-func follow(ctx context.Context, p plan, o study.Options) (*study.Report, error) {
+func follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Rounds = o.Seed, o.Seeds
 	r, err := p.measure(ctx, o)
 	if err != nil {

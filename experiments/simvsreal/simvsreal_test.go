@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
-	"tandem/experiments/twin"
+	"tandem/experiments/paired"
+	"tandem/experiments/report"
 )
 
 // A small comparison in both worlds: sync has the same bits in both, hence the same
@@ -19,7 +19,7 @@ func TestBothWorlds(t *testing.T) {
 	p := newPlan(3_000, 1_000)
 	p.Training.GlobalBatch = 128
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBothWorlds(t *testing.T) {
 			if real.StepSeconds <= 0 || simulated.StepSeconds <= 0 {
 				t.Errorf("%s: step of %v s, simulated %v s", m.Mode, real.StepSeconds, simulated.StepSeconds)
 			}
-			for _, run := range []*twin.Run{real, simulated} {
+			for _, run := range []*paired.Run{real, simulated} {
 				if s := run.Stages; s.GE <= 0 || s.FC <= 0 || s.PEG <= 0 {
 					t.Errorf("%s: stages %+v", m.Mode, s)
 				}
@@ -58,8 +58,8 @@ func TestBudget(t *testing.T) {
 	mode := func(name string, real, simulated []float64) *modeResult {
 		m := &modeResult{Mode: name}
 		for i := range real {
-			m.Real = append(m.Real, &twin.Run{StepSeconds: real[i]})
-			m.Simulated = append(m.Simulated, &twin.Run{StepSeconds: simulated[i]})
+			m.Real = append(m.Real, &paired.Run{StepSeconds: real[i]})
+			m.Simulated = append(m.Simulated, &paired.Run{StepSeconds: simulated[i]})
 		}
 		return m
 	}
@@ -85,7 +85,7 @@ func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := follow(ctx, newPlan(1_000, 500), study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
+	if _, err := follow(ctx, newPlan(1_000, 500), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

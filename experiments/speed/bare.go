@@ -7,11 +7,11 @@ import (
 	"time"
 	"unsafe"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/kernel"
-	"tandem/algo/table"
-	"tandem/algo/table/bare"
-	"tandem/algo/work"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/table"
+	"tandem/experiments/speed/bare"
 )
 
 // rowTask is the part of one goroutine in a lookup or update: neighbouring slots,
@@ -70,7 +70,7 @@ func newRowStep(p *prepared) (*rowStep, error) {
 	memory, rows := 0.0, 0
 	for g, t := range s.tasks {
 		var err error
-		if t.rows, err = work.NewTable(&j, &p.arena); err != nil {
+		if t.rows, err = exec.NewTable(&j, &p.arena); err != nil {
 			return nil, err
 		}
 		values := make([]float32, p.Rows.Each*p.Rows.Dim)

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"tandem/algo/kernel"
-	"tandem/algo/model"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
-	"tandem/runtime/crew"
-	"tandem/runtime/engine"
+	"tandem/internal/parallel"
+	"tandem/runtime/gemm"
 	"tandem/runtime/memory"
 )
 
@@ -95,7 +95,7 @@ type prepared struct {
 	ids    []int64           // of a sparse case
 	data   *datasets.Dataset // of a training
 	// What Tandem computes on.
-	crew     *crew.Crew
+	crew     *parallel.Crew
 	arena    memory.Arena
 	products kernel.Products
 }
@@ -103,12 +103,12 @@ type prepared struct {
 // newPrepared returns a case without values yet. Remove deletes its files and gives
 // its memory back.
 func newPrepared(c testCase) (*prepared, error) {
-	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, crew: crew.New(max(c.Threads, 1))}
+	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, crew: parallel.New(max(c.Threads, 1))}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	if p.products, _, err = engine.Open(os.Getenv(engine.Variable), p.crew); err != nil {
+	if p.products, _, err = gemm.Open(os.Getenv(gemm.Variable), p.crew); err != nil {
 		p.remove()
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/batch"
-	"tandem/algo/kernel"
-	"tandem/algo/model"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/rng"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/isa"
-	"tandem/algo/kernel"
-	"tandem/algo/model"
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
 )
 
 // arithmetic is the third side of a dense case: the time that the operations of its

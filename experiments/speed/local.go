@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/isa"
+	"tandem/algo/numeric/isa"
 )
 
 // stepper is what Tandem does in a case.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -52,18 +52,18 @@ type result struct {
 type measurement struct {
 	*plan
 	peer  side // nil: none
-	log   *study.Log
-	meter *study.Meter
+	log   *report.Log
+	meter *report.Meter
 }
 
 // measure runs every case on both sides.
-func (p *plan) measure(ctx context.Context, o study.Options, peer side) (results []*result, err error) {
-	log, err := study.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round", "side", "steps", "step_s")
+func (p *plan) measure(ctx context.Context, o report.Options, peer side) (results []*result, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round", "side", "steps", "step_s")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	m := measurement{p, peer, log, &study.Meter{Total: len(p.Cases), Report: o.Progress}}
+	m := measurement{p, peer, log, &report.Meter{Total: len(p.Cases), Report: o.Progress}}
 	for _, c := range p.Cases {
 		r, err := m.compare(ctx, c)
 		if err != nil {
@@ -184,5 +184,5 @@ func (m *measurement) take(ctx context.Context, t *turn, c *testCase, round int)
 	seconds := took.Seconds() / float64(t.steps)
 	*t.seconds = append(*t.seconds, seconds)
 	return m.log.Add(c.String(), strconv.Itoa(c.Batch), strconv.Itoa(c.Threads), strconv.Itoa(round+1), t.name,
-		strconv.Itoa(t.steps), study.Number(seconds))
+		strconv.Itoa(t.steps), report.Number(seconds))
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"tandem/algo/isa"
+	"tandem/algo/numeric/isa"
 )
 
 //go:embed peer.py

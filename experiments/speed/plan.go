@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/model"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/model"
+	"tandem/experiments/report"
 )
 
 // plan is everything that is fixed before the first measurement.
@@ -53,7 +53,7 @@ func small() *net {
 }
 
 // newPlan returns the cases of the quick version or of the whole one.
-func newPlan(o study.Options) plan {
+func newPlan(o report.Options) plan {
 	p := plan{Rounds: o.Seeds, Window: time.Second}
 	if o.Quick {
 		p.Window = 300 * time.Millisecond

@@ -6,27 +6,27 @@ import (
 	"slices"
 	"strconv"
 
-	"tandem/algo/isa"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/isa"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // report turns the results of a plan into tables, figures and sentences.
-func (p *plan) report(results []*result) *study.Report {
-	return &study.Report{
+func (p *plan) report(results []*result) *report.Report {
+	return &report.Report{
 		Findings: p.findings(results), Notes: p.notes(), Settings: p, Data: results,
-		Tables: []face.Table{p.peerTable(results), p.limitTable(results)}, Figures: figures(results),
+		Tables: []cli.Table{p.peerTable(results), p.limitTable(results)}, Figures: figures(results),
 	}
 }
 
 // figures has a bar for every case that has two sides.
-func figures(results []*result) []study.Figure {
-	f := study.Figure{Name: "ratios", Title: "Rates of Tandem ÷ rates of PyTorch",
-		X: study.Axis{Label: "ratio (thick mark: wanted; thin line: smallest to largest of a round)"}}
+func figures(results []*result) []report.Figure {
+	f := report.Figure{Name: "ratios", Title: "Rates of Tandem ÷ rates of PyTorch",
+		X: report.Axis{Label: "ratio (thick mark: wanted; thin line: smallest to largest of a round)"}}
 	for _, r := range results {
 		if r.compared() {
 			s := r.ratio()
-			f.Bars = append(f.Bars, study.Bar{
+			f.Bars = append(f.Bars, report.Bar{
 				Name: fmt.Sprintf("%s, batch %d, %s", r, r.Batch, cores(r.Threads)), Color: slices.Index(kinds(), r.Kind),
 				Value: s.Median, Low: s.Low, High: s.High, Wanted: r.Wanted,
 			})
@@ -35,7 +35,7 @@ func figures(results []*result) []study.Figure {
 	if f.Bars == nil {
 		return nil
 	}
-	return []study.Figure{f}
+	return []report.Figure{f}
 }
 
 // cores writes their number.
@@ -58,8 +58,8 @@ func (r *result) unit() (name string, aStep float64) {
 }
 
 // peerTable compares the sides.
-func (p *plan) peerTable(results []*result) face.Table {
-	t := face.Table{
+func (p *plan) peerTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: fmt.Sprintf("Tandem and PyTorch in turns: median (smallest–largest) of %d rounds", p.Rounds),
 		Header:  []string{"case", "batch", "cores", "Tandem", "PyTorch", "unit", "ratio", "verdict"},
 		Words:   1,
@@ -82,8 +82,8 @@ func (p *plan) peerTable(results []*result) face.Table {
 
 // limitTable compares Tandem with what the machine, or the pieces of its own work,
 // allow.
-func (p *plan) limitTable(results []*result) face.Table {
-	t := face.Table{
+func (p *plan) limitTable(results []*result) cli.Table {
+	t := cli.Table{
 		Caption: "Tandem beside what the machine allows, measured in the same rounds",
 		Header:  []string{"case", "batch", "cores", "reached", "limit", "unit", "share", "limit by", "verdict"},
 		Words:   1,
@@ -176,8 +176,8 @@ func (p *plan) notes() []string {
 		"Limits. Registers: all cores multiply and add in registers, and touch no memory. Bare loop: rows in a plain array at known places, copied or updated by assembly that fetches ahead, on huge pages as Tandem's. Own work: the least time that the pieces of work of the training take, each measured alone, if they overlapped perfectly; measured once.",
 		"PyTorch finds a row by its number, Tandem by hashing its sign; PyTorch has rows as the gradients of nn.Embedding(sparse=True) in one table, the fastest of the ways tried, and Adagrad.",
 	)
-	if p.Rounds < study.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a ratio.", p.Rounds, study.SeedsWanted))
+	if p.Rounds < report.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a ratio.", p.Rounds, report.SeedsWanted))
 	}
 	return notes
 }

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/kernel"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
-	"tandem/algo/route"
-	"tandem/algo/shard"
-	"tandem/algo/table"
-	"tandem/algo/work"
 	"tandem/datasets/synth"
 )
 
@@ -135,7 +135,7 @@ func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows, t.RowInit = s.dim, adagrad(), 0
 	for range p.Threads {
-		rows, err := work.NewTable(&t, &p.arena)
+		rows, err := exec.NewTable(&t, &p.arena)
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 	rows := s.shards[shard]
 	if len(puts) == 1 {
 		var o table.Outcome
-		o, s.scaled[shard] = work.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
+		o, s.scaled[shard] = exec.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
 		return o
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // Experiment is the comparison.
@@ -85,7 +85,7 @@ func (e *Experiment) Arguments() []string {
 }
 
 // Run measures every case.
-func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(o)
 	named := cmp.Or(e.python, os.Getenv("TANDEM_PYTHON"))
 	peer, err := startPeer(ctx, cmp.Or(named, "python3"))
@@ -102,7 +102,7 @@ func (e *Experiment) Run(ctx context.Context, o study.Options) (*study.Report, e
 }
 
 // follow measures a plan with a peer, or with none.
-func (p *plan) follow(ctx context.Context, o study.Options, peer side) (*study.Report, error) {
+func (p *plan) follow(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
 	p.Engine = o.Machine.Multiplier(&job.Training{}).Name()
 	results, err := p.measure(ctx, o, peer)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/model"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/model"
+	"tandem/experiments/report"
 )
 
 // smallPlan has a case of every kind that takes no time.
@@ -36,7 +36,7 @@ func smallPlan() *plan {
 func TestTandemAlone(t *testing.T) {
 	p, folder := smallPlan(), t.TempDir()
 	p.NoPyTorch = "there is no Python interpreter"
-	report, err := p.follow(t.Context(), study.Options{Folder: folder}, nil)
+	report, err := p.follow(t.Context(), report.Options{Folder: folder}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestBesidePyTorch(t *testing.T) {
 	defer peer.Close()
 	p, folder := smallPlan(), t.TempDir()
 	p.PyTorch = &peer.about
-	report, err := p.follow(t.Context(), study.Options{Folder: folder}, peer)
+	report, err := p.follow(t.Context(), report.Options{Folder: folder}, peer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSidesMustAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer peer.Close()
-	_, err = smallPlan().follow(t.Context(), study.Options{Folder: t.TempDir()}, peer)
+	_, err = smallPlan().follow(t.Context(), report.Options{Folder: t.TempDir()}, peer)
 	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
@@ -108,7 +108,7 @@ func TestSidesMustAgree(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := smallPlan().follow(ctx, study.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := smallPlan().follow(ctx, report.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

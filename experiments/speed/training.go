@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/kernel"
-	"tandem/algo/model"
-	"tandem/algo/work"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/datasets/synth"
 	"tandem/runtime/memory"
@@ -132,7 +132,7 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 			return 0, err
 		}
 		var arena memory.Arena
-		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: work.Machine{Products: t.products, Arena: &arena}})
+		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: exec.Machine{Products: t.products, Arena: &arena}})
 		_ = arena.Close()
 		if err != nil {
 			return 0, err
@@ -156,5 +156,5 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	return train.MeasureShare(ctx, run.training, source, work.Machine{Products: p.products, Arena: &p.arena})
+	return train.MeasureShare(ctx, run.training, source, exec.Machine{Products: p.products, Arena: &p.arena})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tandem/algo/metric"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // Names of the effects.
@@ -66,8 +66,8 @@ func (r *worldResult) bootstrap(ctx context.Context, labels []float32, resamples
 func (r *worldResult) compare() {
 	for i := range r.Effects {
 		e := &r.Effects[i]
-		e.AUC = metric.MeanInterval(study.Differences(e.treated.AUC, e.reference.AUC))
-		e.LogLoss = metric.MeanInterval(study.Differences(e.treated.LogLoss, e.reference.LogLoss))
+		e.AUC = metric.MeanInterval(report.Differences(e.treated.AUC, e.reference.AUC))
+		e.LogLoss = metric.MeanInterval(report.Differences(e.treated.LogLoss, e.reference.LogLoss))
 		e.Verdict = metric.Explain(e.AUC, metric.EquivalenceMargin, r.TestRows)
 	}
 }

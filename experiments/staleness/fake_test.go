@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/datasets/synth"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 
 	"tandem/datasets"
@@ -81,11 +81,11 @@ func (f *fakeRunner) run(_ context.Context, t job.Training, source batch.Source,
 }
 
 // follow runs a tiny plan under two seeds on a fake runner.
-func follow(t *testing.T, f *fakeRunner) (report *study.Report, folder string, err error) {
+func follow(t *testing.T, f *fakeRunner) (r *report.Report, folder string, err error) {
 	t.Helper()
 	folder = t.TempDir()
-	report, err = Experiment{f.run}.follow(context.Background(), tinyPlan(), study.Options{Seeds: 2, Seed: 7, Folder: folder})
-	return report, folder, err
+	r, err = Experiment{f.run}.follow(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
+	return r, folder, err
 }
 
 func csvPath(folder string) string { return filepath.Join(folder, "staleness.csv") }

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"tandem/algo/metric"
-	"tandem/algo/pace"
-	"tandem/experiments/study"
+	"tandem/algo/protocol/pace"
+	"tandem/experiments/report"
 )
 
 // bounds returns what the mode of a hybrid arm promises about staleness.
@@ -14,26 +14,26 @@ func (p plan) bounds(a arm) pace.Bounds {
 }
 
 // effectFigure shows the staleness effect against τ, a line per world.
-func (p plan) effectFigure(results []*worldResult) study.Figure {
-	f := study.Figure{
+func (p plan) effectFigure(results []*worldResult) report.Figure {
+	f := report.Figure{
 		Name:  "auc-difference",
 		Title: "Staleness effect: AUC of hybrid(τ) − AUC of sync, both merging per rank",
 		X:     p.tauAxis(),
-		Y:     study.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
+		Y:     report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
 	first, last := float64(p.Taus[0]), float64(p.Taus[len(p.Taus)-1])
 	for _, limit := range []struct {
 		name string
 		y    float64
 	}{{"±0.001: negligible", metric.EquivalenceMargin}, {"", -metric.EquivalenceMargin}} {
-		f.Lines = append(f.Lines, study.Line{Name: limit.name, Color: study.Grey, Guide: true,
-			Points: []study.Point{study.Exact(first, limit.y), study.Exact(last, limit.y)}})
+		f.Lines = append(f.Lines, report.Line{Name: limit.name, Color: report.Grey, Guide: true,
+			Points: []report.Point{report.Exact(first, limit.y), report.Exact(last, limit.y)}})
 	}
 	for i, r := range results {
-		line := study.Line{Name: r.World, Color: i}
+		line := report.Line{Name: r.World, Color: i}
 		for _, e := range r.Effects {
 			if e.Name == stalenessEffect {
-				line.Points = append(line.Points, study.Point{
+				line.Points = append(line.Points, report.Point{
 					X: dodge(*e.Tau, i, len(results)), Y: e.AUC.Estimate, Low: e.AUC.Low, High: e.AUC.High,
 				})
 			}
@@ -52,14 +52,14 @@ func dodge(tau, i, n int) float64 {
 
 // stalenessFigure shows measured staleness against τ over all worlds, with the
 // bounds.
-func (p plan) stalenessFigure(results []*worldResult) study.Figure {
-	f := study.Figure{
+func (p plan) stalenessFigure(results []*worldResult) report.Figure {
+	f := report.Figure{
 		Name:  "staleness",
 		Title: "Measured staleness of reads in hybrid mode, all data and seeds",
 		X:     p.tauAxis(),
-		Y:     study.Axis{Label: "staleness (steps)", LogPlusOne: true},
+		Y:     report.Axis{Label: "staleness (steps)", LogPlusOne: true},
 	}
-	lines := []study.Line{
+	lines := []report.Line{
 		{Name: "own, mean", Color: 0}, {Name: "own, max", Color: 2}, {Name: "own, bound τ", Color: 0, Guide: true},
 		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3}, {Name: "cross, bound 2τ+1", Color: 1, Guide: true},
 	}
@@ -73,7 +73,7 @@ func (p plan) stalenessFigure(results []*worldResult) study.Figure {
 		for j, y := range []float64{
 			own.Mean(), float64(own.Max()), float64(bound.Own), cross.Mean(), float64(cross.Max()), float64(bound.Cross),
 		} {
-			lines[j].Points = append(lines[j].Points, study.Exact(float64(*a.Tau), y))
+			lines[j].Points = append(lines[j].Points, report.Exact(float64(*a.Tau), y))
 		}
 		f.Y.Ticks = append(f.Y.Ticks, float64(bound.Own), float64(bound.Cross))
 	}
@@ -84,8 +84,8 @@ func (p plan) stalenessFigure(results []*worldResult) study.Figure {
 }
 
 // tauAxis spaces τ as log(1+τ): Persia's embedding_staleness is 1 + τ.
-func (p plan) tauAxis() study.Axis {
-	a := study.Axis{Label: "τ, bound on own staleness (steps)", LogPlusOne: true}
+func (p plan) tauAxis() report.Axis {
+	a := report.Axis{Label: "τ, bound on own staleness (steps)", LogPlusOne: true}
 	for _, tau := range p.Taus {
 		a.Ticks = append(a.Ticks, float64(tau))
 	}

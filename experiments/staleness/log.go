@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"tandem/algo/metric"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -18,17 +18,17 @@ func header() []string {
 }
 
 // line is one training in these columns.
-func line(w study.World, a arm, seed uint64, shown *train.Result) []string {
+func line(w report.World, a arm, seed uint64, shown *train.Result) []string {
 	alpha, tau := "", ""
 	if w.Alpha > 0 {
-		alpha = study.Number(w.Alpha)
+		alpha = report.Number(w.Alpha)
 	}
 	if a.Tau != nil {
 		tau = strconv.Itoa(*a.Tau)
 	}
-	line := []string{w.Name, alpha, strconv.FormatUint(seed, 10), a.Mode, a.Merge, tau, study.Number(shown.AUC), study.Number(shown.LogLoss)}
+	line := []string{w.Name, alpha, strconv.FormatUint(seed, 10), a.Mode, a.Merge, tau, report.Number(shown.AUC), report.Number(shown.LogLoss)}
 	for _, h := range []*metric.Histogram{&shown.Staleness.Own, &shown.Staleness.Cross, &shown.Staleness.Inflight} {
-		line = append(line, study.Number(h.Mean()), strconv.Itoa(h.Quantile(0.99)), strconv.Itoa(h.Max()))
+		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Quantile(0.99)), strconv.Itoa(h.Max()))
 	}
 	return append(line, strconv.Itoa(shown.Steps), strconv.Itoa(shown.Samples), strconv.Itoa(shown.Rows),
 		strconv.FormatFloat(shown.Wall.Seconds(), 'f', 3, 64))

@@ -6,10 +6,10 @@ import (
 	"math"
 	"path/filepath"
 
+	"tandem/algo/exec"
 	"tandem/algo/metric"
-	"tandem/algo/work"
 	"tandem/datasets"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -44,8 +44,8 @@ type armResult struct {
 }
 
 // measure runs every arm under every seed on every world.
-func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (results []*worldResult, err error) {
-	log, err := study.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
+func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (results []*worldResult, err error) {
+	log, err := report.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 			err = closed
 		}
 	}()
-	meter := &study.Meter{Total: len(p.Worlds) * p.Seeds * len(p.arms()), Report: o.Progress}
+	meter := &report.Meter{Total: len(p.Worlds) * p.Seeds * len(p.arms()), Report: o.Progress}
 	for _, w := range p.Worlds {
 		result := &worldResult{World: w.Name, Alpha: w.Alpha}
 		for _, a := range p.arms() {
@@ -75,7 +75,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o study.Options) (resul
 // measureSeed runs every arm under one seed, all on the same rows in the same
 // order, and after the first seed makes the bootstrap comparisons, which need
 // the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w study.World, seed uint64, machine work.Machine, result *worldResult, log *study.Log, m *study.Meter) error {
+func (e Experiment) measureSeed(ctx context.Context, p plan, w report.World, seed uint64, machine exec.Machine, result *worldResult, log *report.Log, m *report.Meter) error {
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {

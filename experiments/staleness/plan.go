@@ -6,7 +6,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // plan is everything that is fixed before the first training.
@@ -14,9 +14,9 @@ type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
 	// Training is what all arms share; an arm sets mode, merge and staleness.
-	Training job.Training  `yaml:"training"`
-	Taus     []int         `yaml:"taus"` // ascending
-	Worlds   []study.World `yaml:"data"`
+	Training job.Training   `yaml:"training"`
+	Taus     []int          `yaml:"taus"` // ascending
+	Worlds   []report.World `yaml:"data"`
 	// Resamples is the number of draws of the paired bootstrap.
 	Resamples int `yaml:"bootstrap-resamples"`
 }
@@ -74,9 +74,9 @@ func fullPlan() plan {
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
 	p := plan{Training: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
 	for _, alpha := range alphas {
-		p.Worlds = append(p.Worlds, study.Generated(alpha, trainRows, testRows))
+		p.Worlds = append(p.Worlds, report.Generated(alpha, trainRows, testRows))
 	}
-	p.Worlds = append(p.Worlds, study.AdultIncome())
+	p.Worlds = append(p.Worlds, report.AdultIncome())
 	return p
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // A small comparison on the real runtime: it learns, stays within its bounds
@@ -14,7 +14,7 @@ func TestOnTheRuntime(t *testing.T) {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 6_000, 2_000, 50)
 	p.Worlds = p.Worlds[:1]
 	p.Training.GlobalBatch = 64
-	report, err := New().follow(context.Background(), p, study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	report, err := New().follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestOnTheRuntime(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := New().follow(ctx, tinyPlan(), study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	_, err := New().follow(ctx, tinyPlan(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}

@@ -5,17 +5,17 @@ import (
 	"strings"
 
 	"tandem/algo/metric"
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // report turns the results of a plan into tables, figures and sentences.
-func (p plan) report(results []*worldResult) *study.Report {
-	return &study.Report{
+func (p plan) report(results []*worldResult) *report.Report {
+	return &report.Report{
 		Findings: p.findings(results),
 		Notes:    p.notes(results),
-		Tables:   []face.Table{effectTable(results), armTable(results), p.stalenessTable(results)},
-		Figures:  []study.Figure{p.effectFigure(results), p.stalenessFigure(results)},
+		Tables:   []cli.Table{effectTable(results), armTable(results), p.stalenessTable(results)},
+		Figures:  []report.Figure{p.effectFigure(results), p.stalenessFigure(results)},
 		Settings: p,
 		Data:     results,
 	}
@@ -28,7 +28,7 @@ func (p plan) findings(results []*worldResult) []string {
 	for _, r := range results {
 		merging, staleness := r.Effects[0], r.Effects[1:]
 		sentences = append(sentences,
-			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.World, study.PlusMinus(merging.AUC), merging.Verdict),
+			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.World, report.PlusMinus(merging.AUC), merging.Verdict),
 			fmt.Sprintf("%s, AUC change by staleness: %s.", r.World, byVerdict(staleness)))
 	}
 	return append(sentences, p.reachedSentence(results))
@@ -39,7 +39,7 @@ func (p plan) findings(results []*worldResult) []string {
 func byVerdict(effects []effect) string {
 	var text strings.Builder
 	for i, e := range effects {
-		fmt.Fprintf(&text, "%s at τ = %d", study.PlusMinus(e.AUC), *e.Tau)
+		fmt.Fprintf(&text, "%s at τ = %d", report.PlusMinus(e.AUC), *e.Tau)
 		switch {
 		case i+1 == len(effects):
 			text.WriteString(" (" + e.Verdict + ")")
@@ -80,7 +80,7 @@ func (p plan) notes(results []*worldResult) []string {
 	notes := []string{
 		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); arms of a seed share rows, order and initial values.", p.Seeds),
 		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive.",
-			study.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
+			report.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
 		"With fewer test rows nothing is called equivalent: an interval that excludes 0 is different, however small; else no difference was found.",
 		fmt.Sprintf("%d comparisons at 95 %% each: if no effect existed, about %.1f intervals would exclude 0 by chance.",
 			comparisons, 0.05*float64(comparisons)),
@@ -89,8 +89,8 @@ func (p plan) notes(results []*worldResult) []string {
 		"The bootstrap shows the luck of the test rows under one seed, for models as trained; the interval over seeds judges.",
 		"Rates were fixed beforehand by sequential training alone and are the same for all arms.",
 	}
-	if p.Seeds < study.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, study.SeedsWanted))
+	if p.Seeds < report.SeedsWanted {
+		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, report.SeedsWanted))
 	}
 	return notes
 }

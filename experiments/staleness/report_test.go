@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tandem/algo/metric"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 )
 
 // handMade is a world of two hybrid arms with AUCs by three seeds.
@@ -149,10 +149,10 @@ func TestUnreachedStalenessIsSaid(t *testing.T) {
 func TestEffectFigure(t *testing.T) {
 	r := handMade(10)
 	f := tinyPlan().effectFigure([]*worldResult{r})
-	want := make([]study.Point, 0, 2)
+	want := make([]report.Point, 0, 2)
 	for i, tau := range []float64{0, 2} {
 		v := r.Effects[i+1].AUC
-		want = append(want, study.Point{X: tau, Y: v.Estimate, Low: v.Low, High: v.High})
+		want = append(want, report.Point{X: tau, Y: v.Estimate, Low: v.Low, High: v.High})
 	}
 	got := f.Lines[len(f.Lines)-1].Points
 	if !reflect.DeepEqual(got, want) {

@@ -24,9 +24,9 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/algo/numeric/batch"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -77,7 +77,7 @@ func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
 // Run trains all arms under all seeds and compares them. Every training that is
 // done is a line of staleness.csv in o.Folder at once.
-func (e Experiment) Run(ctx context.Context, o study.Options) (*study.Report, error) {
+func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	if o.Quick {
 		return e.follow(ctx, quickPlan(), o)
 	}
@@ -85,7 +85,7 @@ func (e Experiment) Run(ctx context.Context, o study.Options) (*study.Report, er
 }
 
 // follow runs a plan.
-func (e Experiment) follow(ctx context.Context, p plan, o study.Options) (*study.Report, error) {
+func (e Experiment) follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	results, err := e.measure(ctx, p, o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
 
@@ -135,7 +135,7 @@ func TestMeaninglessResultsAreRefused(t *testing.T) {
 // Progress only rises, and ends at the total.
 func TestProgress(t *testing.T) {
 	at, whole := 0, 0
-	o := study.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: func(done, total int, what string) {
+	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: func(done, total int, what string) {
 		if done < at {
 			t.Errorf("progress fell from %d to %d at %s", at, done, what)
 		}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strconv"
 
-	"tandem/cmd/face"
-	"tandem/experiments/study"
+	"tandem/experiments/report"
+	"tandem/internal/cli"
 )
 
 // effectTable has a line per comparison.
-func effectTable(results []*worldResult) face.Table {
-	t := face.Table{
+func effectTable(results []*worldResult) cli.Table {
+	t := cli.Table{
 		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − sync merge:rank",
 		Header:  []string{"data", "effect", "verdict on AUC", "ΔAUC ± 95 %", "first seed, 95 % bootstrap", "Δlog loss ± 95 % (nats)"},
 		Words:   3,
@@ -21,22 +21,22 @@ func effectTable(results []*worldResult) face.Table {
 			if e.Tau != nil {
 				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
 			}
-			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, study.PlusMinus(e.AUC),
-				fmt.Sprintf("[%s, %s]", study.Signed(e.Bootstrap.Low), study.Signed(e.Bootstrap.High)), study.PlusMinus(e.LogLoss)})
+			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, report.PlusMinus(e.AUC),
+				fmt.Sprintf("[%s, %s]", report.Signed(e.Bootstrap.Low), report.Signed(e.Bootstrap.High)), report.PlusMinus(e.LogLoss)})
 		}
 	}
 	return t
 }
 
 // armTable has a line per way of training and one for the oracle.
-func armTable(results []*worldResult) face.Table {
-	t := face.Table{
+func armTable(results []*worldResult) cli.Table {
+	t := cli.Table{
 		Caption: "AUC and log loss on the test rows, mean over seeds; the oracle is the ceiling",
 		Header:  []string{"data", "arm", "AUC ± 95 %", "log loss ± 95 % (nats)", "training rows", "test rows"},
 		Words:   2,
 	}
 	line := func(r *worldResult, name string, auc, logLoss []float64) {
-		t.Rows = append(t.Rows, []string{r.World, name, study.Level(auc), study.Level(logLoss), study.Thousands(r.TrainRows), study.Thousands(r.TestRows)})
+		t.Rows = append(t.Rows, []string{r.World, name, report.Level(auc), report.Level(logLoss), report.Thousands(r.TrainRows), report.Thousands(r.TestRows)})
 	}
 	for _, r := range results {
 		if r.Oracle != nil {
@@ -50,8 +50,8 @@ func armTable(results []*worldResult) face.Table {
 }
 
 // stalenessTable has a line per hybrid arm: what reads had missed.
-func (p plan) stalenessTable(results []*worldResult) face.Table {
-	t := face.Table{
+func (p plan) stalenessTable(results []*worldResult) cli.Table {
+	t := cli.Table{
 		Caption: "Staleness of reads in steps, all seeds: own = earlier steps of the rank itself, cross = of another rank",
 		Header: []string{"data", "τ", "own mean", "own p99", "own max/bound",
 			"cross mean", "cross p99", "cross max/bound", "own reached τ"},

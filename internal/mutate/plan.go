@@ -21,12 +21,12 @@ func (s Subject) Targets() []Target {
 // Subjects are the packages of core, numerics, replay and metrics.
 func Subjects() []Subject {
 	var (
-		search  = short("algo/search")
-		role    = short("algo/role")
-		route   = short("algo/route")
-		work    = short("algo/work")
-		replay  = short("algo/replay")
-		live    = short("runtime/live")
+		search  = short("algo/protocol/search")
+		role    = short("algo/protocol/role")
+		route   = short("algo/numeric/route")
+		work    = short("algo/exec")
+		replay  = short("algo/exec/replay")
+		live    = short("runtime/driver")
 		train   = short("runtime/train")
 		wire    = short("runtime/wire")
 		record  = short("runtime/record")
@@ -34,19 +34,19 @@ func Subjects() []Subject {
 		cluster = short("sim/cluster")
 	)
 	return []Subject{
-		{"algo/role", 20, []Target{search, live, replay}},
-		{"algo/pace", 14, []Target{role, search, cluster}},
-		{"algo/msg", 4, []Target{role, replay, wire}},
-		{"algo/shard", 4, []Target{route, work}},
-		{"algo/route", 12, []Target{work, train}},
-		{"algo/batch", 6, []Target{route, work}},
-		{"algo/collective", 6, []Target{reduce, work}},
-		{"algo/work", 26, []Target{replay, train}},
-		{"algo/opt", 12, []Target{work}},
-		{"algo/model", 14, []Target{work}},
-		{"algo/table", 14, []Target{work}},
-		{"algo/compress", 10, []Target{work, wire}},
-		{"algo/replay", 14, []Target{record}},
+		{"algo/protocol/role", 20, []Target{search, live, replay}},
+		{"algo/protocol/pace", 14, []Target{role, search, cluster}},
+		{"algo/protocol/msg", 4, []Target{role, replay, wire}},
+		{"algo/numeric/shard", 4, []Target{route, work}},
+		{"algo/numeric/route", 12, []Target{work, train}},
+		{"algo/numeric/batch", 6, []Target{route, work}},
+		{"algo/numeric/collective", 6, []Target{reduce, work}},
+		{"algo/exec", 26, []Target{replay, train}},
+		{"algo/numeric/opt", 12, []Target{work}},
+		{"algo/numeric/model", 14, []Target{work}},
+		{"algo/numeric/table", 14, []Target{work}},
+		{"algo/numeric/compress", 10, []Target{work, wire}},
+		{"algo/exec/replay", 14, []Target{record}},
 		{"algo/metric", 10, nil},
 	}
 }

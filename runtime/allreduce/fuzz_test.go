@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/wire"
 )
@@ -19,7 +19,7 @@ func FuzzDeliver(f *testing.F) {
 		members := []msg.Address{address(0), address(1), address(2), address(3)}
 		accepted := 0
 		g, err := allreduce.New(allreduce.Config{
-			Members: members, Self: 1, Send: func(msg.Message, work.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
+			Members: members, Self: 1, Send: func(msg.Message, exec.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
 			View: 1, Buckets: 2, Values: 16, Stats: 2, Ahead: 2,
 		})
 		if err != nil {

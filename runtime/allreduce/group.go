@@ -16,12 +16,12 @@
 //
 // # How it is used
 //
-//	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: node.Send, Done: done})
+//	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: process.Send, Done: done})
 //	err = g.Feed(step, bucket, sums, stats) // when backward has finished the bucket
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
 // and Done is called when sums hold the sum over all members. Ordered is the same
-// for callers that wait, as work.Executor.ReduceAcross does.
+// for callers that wait, as exec.Executor.ReduceAcross does.
 //
 // # What it refuses
 //
@@ -35,10 +35,10 @@ import (
 	"slices"
 	"sync"
 
-	"tandem/algo/collective"
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
@@ -51,7 +51,7 @@ type Config struct {
 	// Send carries a chunk to another member, in the end to its Deliver, as
 	// transport.Node.Send does: without waiting, in order, into memory of the
 	// receiver's own.
-	Send func(m msg.Message, payload work.Payload) error
+	Send func(m msg.Message, payload exec.Payload) error
 	// Done is called when a bucket that was fed holds the sum over all members.
 	// stats are what the members have fed beside it, by position. It is called
 	// once a feed, from Feed or Deliver, and may call Feed.

@@ -11,9 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/collective"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/transport"
 	"tandem/runtime/wire"
@@ -33,7 +33,7 @@ type result struct {
 	stats        [][]float32
 }
 
-func (m *member) Deliver(message msg.Message, payload work.Payload) {
+func (m *member) Deliver(message msg.Message, payload exec.Payload) {
 	if err := m.group.Deliver(message, payload.(wire.Chunk)); err != nil {
 		m.fail(err)
 	}
@@ -197,7 +197,7 @@ func address(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index
 // alone makes member 0 of two, whose messages go nowhere.
 func alone(t testing.TB) *allreduce.Group {
 	g, err := allreduce.New(allreduce.Config{
-		Members: []msg.Address{address(0), address(4)}, Send: func(msg.Message, work.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
+		Members: []msg.Address{address(0), address(4)}, Send: func(msg.Message, exec.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
 		View: 5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
 	})
 	if err != nil {

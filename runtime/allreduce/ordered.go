@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
 // Ordered is the members of one process in a group whose members all-reduce one thing after
-// the other, all in the same order, and wait for each: a work.Collective, if every rank is a
+// the other, all in the same order, and wait for each: a exec.Collective, if every rank is a
 // member. Sum and Gather are called from one goroutine.
 //
 // Each rank is a member of its own, whether it shares its process or not: so sums go along
@@ -38,7 +38,7 @@ func NewOrdered(ctx context.Context, c Config, here []int) (*Ordered, error) {
 	// A member that has ended a round may be in the one behind the next: it had this member's part of the next.
 	c.Buckets, c.Ahead = 1, 2
 	away := c.Send
-	c.Send = func(m msg.Message, payload work.Payload) error {
+	c.Send = func(m msg.Message, payload exec.Payload) error {
 		if o.member(m.To) == nil {
 			return away(m, payload)
 		}

@@ -8,14 +8,14 @@ import (
 	"sync"
 	"testing"
 
-	"tandem/algo/collective"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/wire"
 )
 
-var _ work.Collective = (*allreduce.Ordered)(nil)
+var _ exec.Collective = (*allreduce.Ordered)(nil)
 
 // wired makes members whose frames are encoded and decoded, but reach the others
 // at once.
@@ -27,7 +27,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	}
 	for i := range members {
 		var err error
-		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload work.Payload) error {
+		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload exec.Payload) error {
 			f, err := wire.Encode(wire.Identity{}, m, payload)
 			if err != nil {
 				return err
@@ -85,7 +85,7 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 		for i, here := range placement {
 			var err error
 			processes[i], err = allreduce.NewOrdered(t.Context(), allreduce.Config{Members: addresses, Values: 100, Stats: 100,
-				Send: func(m msg.Message, payload work.Payload) error {
+				Send: func(m msg.Message, payload exec.Payload) error {
 					if slices.Contains(here, int(m.To.Index)) {
 						t.Errorf("%v: what stays in a process is sent", m)
 					}
@@ -160,7 +160,7 @@ func copied(c wire.Chunk) wire.Chunk {
 func TestOrderedRefuses(t *testing.T) {
 	members := []msg.Address{address(0), address(1), address(2)}
 	o, err := allreduce.NewOrdered(t.Context(), allreduce.Config{
-		Members: members, Values: 10, Send: func(msg.Message, work.Payload) error { return nil },
+		Members: members, Values: 10, Send: func(msg.Message, exec.Payload) error { return nil },
 	}, []int{0, 1})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"tandem/algo/table"
+	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
 )
 

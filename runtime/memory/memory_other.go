@@ -3,7 +3,7 @@
 package memory
 
 import (
-	"tandem/algo/table"
+	"tandem/algo/numeric/table"
 	"tandem/algo/unit"
 )
 

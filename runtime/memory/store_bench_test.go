@@ -7,11 +7,11 @@ import (
 	"time"
 	"unsafe"
 
-	"tandem/algo/isa"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
-	"tandem/algo/table"
-	"tandem/algo/table/bare"
+	"tandem/experiments/speed/bare"
 	"tandem/runtime/memory"
 )
 

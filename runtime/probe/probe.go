@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/isa"
-	"tandem/algo/kernel"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/isa"
+	"tandem/algo/numeric/isa"
 )
 
 // Whatever the machine: no core multiplies faster than 10 TFLOP/s, none slower

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/compress"
-	"tandem/algo/fault"
 	"tandem/algo/job"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/rng"
-	"tandem/algo/table"
 	"tandem/algo/unit"
 )
 

@@ -1,4 +1,4 @@
-// Package record keeps the recordings of package algo/replay in folders: a file
+// Package record keeps the recordings of package algo/exec/replay in folders: a file
 // for every role instance. So each process of a run writes its own files, on
 // whatever machine, and put into one folder they are the recording of the run.
 package record
@@ -12,18 +12,18 @@ import (
 	"os"
 	"path/filepath"
 
+	"tandem/algo/exec/replay"
 	"tandem/algo/metric"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
-	"tandem/algo/replay"
-	"tandem/algo/role"
-	"tandem/runtime/live"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 )
 
 // extension ends the names of recorded files.
 const extension = ".recording"
 
-// Folder is a recording in the making. It is a live.Recorder.
+// Folder is a recording in the making. It is a driver.Recorder.
 type Folder struct {
 	path  string
 	job   []byte
@@ -40,9 +40,9 @@ func Create(path string, job []byte) (*Folder, error) {
 	return &Folder{path: path, job: job}, nil
 }
 
-// Open implements live.Recorder. It refuses to write over a file: a process that comes back after another
+// Open implements driver.Recorder. It refuses to write over a file: a process that comes back after another
 // that was killed records its role into a file of its own, whose name has the incarnation.
-func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (live.Log, error) {
+func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (driver.Log, error) {
 	name := fmt.Sprintf("%s-%d", at.Role, at.Index)
 	if incarnation > 0 {
 		name += fmt.Sprintf(".incarnation-%d", incarnation)

@@ -14,15 +14,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
+	"tandem/algo/exec"
+	"tandem/algo/exec/replay"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
-	"tandem/algo/replay"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/rng"
-	"tandem/algo/work"
 	"tandem/runtime/train"
 )
 
@@ -117,10 +117,10 @@ func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Training) {
 }
 
 // mustReplay replays a recording and returns the staleness that it shows.
-func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *work.Executor, pace.Staleness) {
+func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.Executor, pace.Staleness) {
 	t.Helper()
 	recording, training := mustLoad(t, folder)
-	p, err := work.New(training, source, work.Machine{})
+	p, err := exec.New(training, source, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestOtherDataAreFound(t *testing.T) {
 	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
 	source.all.Labels[5*32] = 1 - source.all.Labels[5*32]
 	recording, training := mustLoad(t, folder)
-	p, err := work.New(training, source, work.Machine{})
+	p, err := exec.New(training, source, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,9 @@ package train
 import (
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
 )
 
 // repeated returns rows in which every block of samples comes several times in a row: the parts of as many ranks.

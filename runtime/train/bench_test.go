@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/model"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
-	"tandem/algo/role"
-	"tandem/algo/work"
 )
 
 // criteoShaped draws samples of 26 slots of one id, Zipf 1.05 over up to ten million,
@@ -53,7 +53,7 @@ func BenchmarkShare(b *testing.B) {
 			staleness := 3
 			t.Staleness = &staleness
 			for b.Loop() {
-				s, err := MeasureShare(b.Context(), t, r, work.Machine{})
+				s, err := MeasureShare(b.Context(), t, r, exec.Machine{})
 				if err != nil {
 					b.Fatal(err)
 				}

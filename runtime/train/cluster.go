@@ -6,15 +6,15 @@ import (
 	"maps"
 	"time"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
-	"tandem/algo/role"
-	"tandem/algo/work"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 )
 
 // Cluster has the roles of one run in processes of their own.
@@ -25,11 +25,11 @@ type Cluster interface {
 	// Records returns the records of all roles, in an order as an event.Observer
 	// wants it.
 	Records() []event.Record
-	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see work.State.
+	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see exec.State.
 	PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// PeekDensePart copies what a holder has of the dense network, likewise: see
-	// work.ModelState.DenseHolders.
-	PeekDensePart(ctx context.Context, at msg.Address) (work.DenseValues, error)
+	// exec.ModelState.DenseHolders.
+	PeekDensePart(ctx context.Context, at msg.Address) (exec.DenseValues, error)
 	// Reports returns what the processes have reported, a report each.
 	Reports() []Report
 	// Wall returns the time that training took.
@@ -49,7 +49,7 @@ type ClusterWatch struct {
 
 // Report is what the roles of one process have at the end of a run.
 type Report struct {
-	Digests map[msg.Address]uint64 // by role, of the parameters that it holds: see work.ModelState.Digest
+	Digests map[msg.Address]uint64 // by role, of the parameters that it holds: see exec.ModelState.Digest
 	Rows    int                    // of its embedding PSs
 	Missed  metric.Histogram       // of its embedding PSs, as Result.MissedUpdates
 	Faults  fault.Counts           // injected into its roles' messages, and their crashes
@@ -57,7 +57,7 @@ type Report struct {
 
 // runCluster trains as runRoles does, but in other processes.
 func runCluster(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	here, err := work.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
+	here, err := exec.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 }
 
 // gather notes what the processes have reported.
-func (r *Result) gather(reports []Report, model *work.ModelState) error {
+func (r *Result) gather(reports []Report, model *exec.ModelState) error {
 	r.Processes = len(reports)
 	all := map[msg.Address]uint64{}
 	for _, report := range reports {
@@ -112,7 +112,7 @@ func (r *Result) gather(reports []Report, model *work.ModelState) error {
 	for _, at := range holders {
 		digests = append(digests, all[at])
 	}
-	r.DenseDigest = work.FoldDigests(digests)
+	r.DenseDigest = exec.FoldDigests(digests)
 	if rank0 := (msg.Address{Role: msg.NNWorker}); len(holders) == 1 && holders[0] == rank0 {
 		return checkReplicas(all, r.Training.Ranks)
 	}
@@ -131,26 +131,26 @@ func checkReplicas(digests map[msg.Address]uint64, ranks int) error {
 	return nil
 }
 
-// apart is a Cluster as a work.State. The model has no part of itself here and knows how
+// apart is a Cluster as a exec.State. The model has no part of itself here and knows how
 // parts are joined.
 type apart struct {
 	ctx     context.Context
 	cluster Cluster
-	model   *work.ModelState
+	model   *exec.ModelState
 }
 
-// PeekRows implements work.State.
+// PeekRows implements exec.State.
 func (a apart) PeekRows(server int, signs []uint64, dst []float32) error {
 	return a.cluster.PeekRows(a.ctx, server, signs, dst)
 }
 
-// PeekDense implements work.State.
-func (a apart) PeekDense() (work.DenseValues, error) {
-	var parts []work.DenseValues
+// PeekDense implements exec.State.
+func (a apart) PeekDense() (exec.DenseValues, error) {
+	var parts []exec.DenseValues
 	for _, at := range a.model.DenseHolders() {
 		part, err := a.cluster.PeekDensePart(a.ctx, at)
 		if err != nil {
-			return work.DenseValues{}, err
+			return exec.DenseValues{}, err
 		}
 		parts = append(parts, part)
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/msg"
-	"tandem/algo/role"
-	"tandem/algo/work"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 )
 
 // recordedCluster is a Cluster that has trained at once and hands out these records.
@@ -25,8 +25,8 @@ func (c recordedCluster) Records() []event.Record { return c }
 
 func (recordedCluster) PeekRows(context.Context, int, []uint64, []float32) error { return nil }
 
-func (recordedCluster) PeekDensePart(context.Context, msg.Address) (work.DenseValues, error) {
-	return work.DenseValues{}, nil
+func (recordedCluster) PeekDensePart(context.Context, msg.Address) (exec.DenseValues, error) {
+	return exec.DenseValues{}, nil
 }
 
 func (recordedCluster) Reports() []Report { return nil }

@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/work"
+	"tandem/algo/numeric/batch"
 )
 
 // evaluator predicts the test rows during training. The seconds of a point include
@@ -19,7 +19,7 @@ type evaluator struct {
 	every      job.Every
 	source     batch.Source
 	test       *batch.Batch
-	evaluation *work.Evaluation
+	evaluation *exec.Evaluation
 	start      time.Time
 
 	due           int           // the step before which the next evaluation by steps is due
@@ -27,27 +27,27 @@ type evaluator struct {
 	last          time.Duration // of the latest point, since start
 	predicting    atomic.Bool   // a moment is in hand
 	moments       chan moment
-	points        chan []work.Point // one item, once moments is closed
+	points        chan []exec.Point // one item, once moments is closed
 }
 
 // moment is a point before its prediction.
 type moment struct {
-	point work.Point
-	shot  *work.Snapshot
+	point exec.Point
+	shot  *exec.Snapshot
 }
 
 // newEvaluator returns an evaluator whose clock starts now. It must be closed.
-func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evaluation *work.Evaluation) *evaluator {
+func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evaluation *exec.Evaluation) *evaluator {
 	e := &evaluator{
 		every: t.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.EvaluateEvery.Steps,
-		moments: make(chan moment), points: make(chan []work.Point, 1),
+		moments: make(chan moment), points: make(chan []exec.Point, 1),
 	}
 	go e.predict()
 	return e
 }
 
 // beforeStep takes a snapshot if an evaluation is due, steps having been trained. A rank may pass over steps.
-func (e *evaluator) beforeStep(steps int, state work.State) error {
+func (e *evaluator) beforeStep(steps int, state exec.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
@@ -69,16 +69,16 @@ func (e *evaluator) beforeStep(steps int, state work.State) error {
 
 // at returns a point that is not yet predicted. Copying what it needs is part of
 // its seconds; predicting goes on beside the training and takes cores from it.
-func (e *evaluator) at(steps int, now time.Duration) work.Point {
+func (e *evaluator) at(steps int, now time.Duration) exec.Point {
 	for ; e.step < steps; e.step++ {
 		e.samples += e.source.Samples(e.step)
 	}
-	return work.Point{Step: steps, Samples: e.samples, Seconds: now.Seconds()}
+	return exec.Point{Step: steps, Samples: e.samples, Seconds: now.Seconds()}
 }
 
 // predict is the goroutine beside the training.
 func (e *evaluator) predict() {
-	points := []work.Point{}
+	points := []exec.Point{}
 	for m := range e.moments {
 		points = append(points, m.point.Measured(e.evaluation.Predict(m.shot), e.test))
 		e.predicting.Store(false)
@@ -87,7 +87,7 @@ func (e *evaluator) predict() {
 }
 
 // close waits for the predictions in hand and returns all points, in order.
-func (e *evaluator) close() []work.Point {
+func (e *evaluator) close() []exec.Point {
 	close(e.moments)
 	return <-e.points
 }

@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 // quality is a point without its time.
-func quality(curve []work.Point) []work.Point {
+func quality(curve []exec.Point) []exec.Point {
 	curve = slices.Clone(curve)
 	for i := range curve {
 		curve[i].Seconds = 0

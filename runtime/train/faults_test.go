@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tandem/algo/event"
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/msg"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode")
@@ -189,7 +189,7 @@ func TestCrashAtTheEndOfARun(t *testing.T) {
 // Evaluation during training sees, under sync, the points of sequential training, also when roles crash.
 func TestEvaluationWithFaults(t *testing.T) {
 	r := newRows(64*30, 64, 4, 1)
-	var reference []work.Point
+	var reference []exec.Point
 	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, job.AsyncPS} {
 		synctest.Test(t, func(t *testing.T) {
 			training := small(mode, 4)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/batch"
 	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
 )
 
 // Head is how well one label of the test rows is predicted.

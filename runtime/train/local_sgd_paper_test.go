@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/event"
 )
 
 // Averaging after every step of plain SGD is synchronous training: the mean of the replicas is the old parameters

@@ -10,12 +10,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
-	"tandem/algo/table"
 )
 
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")

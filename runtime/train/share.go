@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"tandem/algo/batch"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/role"
-	"tandem/algo/work"
-	"tandem/runtime/live"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 )
 
 // Costs are what the work of a run takes when nothing else runs beside it, in
-// seconds a sample. A Costs is a live.Stopwatch of a run whose work is done in turn.
+// seconds a sample. A Costs is a driver.Stopwatch of a run whose work is done in turn.
 type Costs struct {
 	Work   map[role.WorkKind]float64 // by kind, over all roles that do it
 	Reduce float64                   // sums of dense gradients over the ranks
@@ -24,14 +24,14 @@ type Costs struct {
 	samples int
 }
 
-// Worked implements live.Stopwatch.
+// Worked implements driver.Stopwatch.
 func (c *Costs) Worked(w role.Work, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Work[w.Kind] += took.Seconds() / float64(c.samples)
 }
 
-// Reduced implements live.Stopwatch.
+// Reduced implements driver.Stopwatch.
 func (c *Costs) Reduced(_ int32, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,9 +55,9 @@ func (c *Costs) Dense() float64 {
 // MeasureCosts trains with the roles of one process, one piece of work at a time.
 // With the zero Machine, whose products run on the calling goroutine, the costs are
 // seconds of one core.
-func MeasureCosts(ctx context.Context, t job.Training, source batch.Source, m work.Machine) (*Costs, error) {
+func MeasureCosts(ctx context.Context, t job.Training, source batch.Source, m exec.Machine) (*Costs, error) {
 	c := &Costs{Work: map[role.WorkKind]float64{}, samples: samplesOf(source)}
-	wall, err := trainOnly(ctx, &t, source, m, live.Options{Stopwatch: c, InTurn: true})
+	wall, err := trainOnly(ctx, &t, source, m, driver.Options{Stopwatch: c, InTurn: true})
 	c.Wall = wall.Seconds() / float64(c.samples)
 	return c, err
 }
@@ -82,10 +82,10 @@ func (s *Share) Share() float64 { return s.SamplesPerSecond / s.Bound }
 // evaluation: one piece of work at a time on one core; likewise with the products
 // of m; and all at once with m. The mode must be one with roles. The first steps
 // count too, though they create rows.
-func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m work.Machine) (*Share, error) {
+func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m exec.Machine) (*Share, error) {
 	s := &Share{Cores: runtime.GOMAXPROCS(0)}
 	var err error
-	if s.CPU, err = MeasureCosts(ctx, t, source, work.Machine{Arena: m.Arena}); err != nil {
+	if s.CPU, err = MeasureCosts(ctx, t, source, exec.Machine{Arena: m.Arena}); err != nil {
 		return nil, err
 	}
 	alone, err := MeasureCosts(ctx, t, source, m)
@@ -94,7 +94,7 @@ func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m wo
 	}
 	// Ranks train side by side as far as there are cores.
 	s.Dense = min(alone.Dense(), s.CPU.Dense()/float64(min(t.Ranks, s.Cores)))
-	wall, err := trainOnly(ctx, &t, source, m, live.Options{})
+	wall, err := trainOnly(ctx, &t, source, m, driver.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func MeasureShare(ctx context.Context, t job.Training, source batch.Source, m wo
 }
 
 // trainOnly trains every step and evaluates nothing.
-func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m work.Machine, o live.Options) (time.Duration, error) {
-	executor, err := work.New(*t, source, m)
+func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m exec.Machine, o driver.Options) (time.Duration, error) {
+	executor, err := exec.New(*t, source, m)
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func trainOnly(ctx context.Context, t *job.Training, source batch.Source, m work
 		return 0, err
 	}
 	start := time.Now()
-	err = live.Run(ctx, cfg, executor, o)
+	err = driver.Run(ctx, cfg, executor, o)
 	return time.Since(start), err
 }
 

@@ -5,16 +5,16 @@ import (
 	"math"
 	"testing"
 
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/role"
-	"tandem/algo/work"
+	"tandem/algo/protocol/role"
 )
 
 // What a run costs is known for every kind of work that its mode has, and adds up
 // to less than the run took, since work was done in turn.
 func TestCostsAreOfWorkInTurn(t *testing.T) {
 	training := small(job.Hybrid, 2)
-	c, err := MeasureCosts(t.Context(), training, newRows(64*6, 64, 4, 1), work.Machine{})
+	c, err := MeasureCosts(t.Context(), training, newRows(64*6, 64, 4, 1), exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestCostsAreOfWorkInTurn(t *testing.T) {
 }
 
 func TestShareIsOfTheBound(t *testing.T) {
-	s, err := MeasureShare(t.Context(), small(job.Sync, 2), newRows(64*6, 64, 4, 1), work.Machine{})
+	s, err := MeasureShare(t.Context(), small(job.Sync, 2), newRows(64*6, 64, 4, 1), exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestShareIsOfTheBound(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1), work.Machine{}); err == nil {
+	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1), exec.Machine{}); err == nil {
 		t.Error("no error, though the run has been ended")
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"fmt"
 	"time"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/pace"
-	"tandem/algo/role"
-	"tandem/algo/table"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/algo/work"
-	"tandem/runtime/live"
+	"tandem/runtime/driver"
 )
 
 // Result is what a run has shown.
@@ -33,7 +33,7 @@ type Result struct {
 	Heads         []Head        // the same for every label
 	// Curve has the evaluations during training, if the training asks for any,
 	// and the one after it.
-	Curve     []work.Point
+	Curve     []exec.Point
 	Staleness pace.Staleness
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
@@ -54,7 +54,7 @@ type Result struct {
 // Options are what a run computes with and may be watched with. The zero value is
 // the built-in kernels, and watches nothing.
 type Options struct {
-	Machine work.Machine
+	Machine exec.Machine
 	// Progress is told how many of the steps are trained, by one goroutine at a
 	// time.
 	Progress func(done, steps int)
@@ -63,9 +63,9 @@ type Options struct {
 	Observer event.Observer
 	// Recorder keeps what a replay needs; sequential training has nothing to
 	// record, and Run refuses it.
-	Recorder live.Recorder
+	Recorder driver.Recorder
 	// Stopwatch is told how long the work of roles in this process has taken.
-	Stopwatch live.Stopwatch
+	Stopwatch driver.Stopwatch
 	// Cluster, if not nil, has the roles in processes of their own; sequential
 	// training has no roles and stays in this one. Observer is told their records
 	// after training, and they have no Recorder.
@@ -99,7 +99,7 @@ func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.B
 	}
 	result.Heads = Heads(probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
-	last := work.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
+	last := exec.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
 	last = last.Measured(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
@@ -113,8 +113,8 @@ var errNoRoles = errors.New("sequential training has no roles, so there is nothi
 
 // trained is what training leaves behind, beside what is in the result.
 type trained struct {
-	evaluation *work.Evaluation
-	state      work.State
+	evaluation *exec.Evaluation
+	state      exec.State
 }
 
 // fingerprint notes what parameters have become.
@@ -140,7 +140,7 @@ func runMode(ctx context.Context, t *job.Training, source batch.Source, test *ba
 }
 
 func runSequential(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	q, err := work.NewDelayed(*t, source, o.Machine)
+	q, err := exec.NewDelayed(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 }
 
 func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	executor, err := work.New(*t, source, o.Machine)
+	executor, err := exec.New(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -194,9 +194,9 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	evaluation := executor.Model().NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	part, err := live.NewPart(cfg, executor, live.Options{
+	part, err := driver.NewPart(cfg, executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep, Faults: &t.Faults,
-	}, live.Everywhere, nil)
+	}, driver.Everywhere, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tandem/algo/batch"
-	"tandem/algo/delay"
-	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/opt"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/delay"
+	"tandem/algo/protocol/event"
 	"tandem/algo/rng"
-	"tandem/algo/table"
-	"tandem/runtime/live"
+	"tandem/runtime/driver"
 )
 
 // rows are the samples of a data set in memory, cut into batches in order.
@@ -286,7 +286,7 @@ func TestOneLabelIsRefused(t *testing.T) {
 }
 
 // nothing is a recorder that must not be asked.
-type nothing struct{ live.Recorder }
+type nothing struct{ driver.Recorder }
 
 // Sequential training refuses to be recorded, before any training.
 func TestSequentialIsNotRecorded(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"tandem/algo/compress"
 	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
 )
 
 // Persia, section on communication, "lossless index compression": ids and signs

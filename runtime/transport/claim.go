@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // Connect opens a stream to the process of every role of peers, by host:port,

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // Processes start in any order.

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 
 // received is one message that a handler was given.
 type received struct {
 	m       msg.Message
-	payload work.Payload
+	payload exec.Payload
 }
 
 // mailbox is a handler that keeps what it is given.
@@ -35,7 +35,7 @@ func newMailbox() *mailbox {
 	return &mailbox{messages: make(chan received, 1<<16), losses: make(chan error, 16), drops: make(chan error, 16)}
 }
 
-func (i *mailbox) Deliver(m msg.Message, payload work.Payload) { i.messages <- received{m, payload} }
+func (i *mailbox) Deliver(m msg.Message, payload exec.Payload) { i.messages <- received{m, payload} }
 
 func (i *mailbox) Lost(peer string, err error) {
 	i.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // proxy carries bytes between connections and an address. While it is frozen it carries none, and nobody is told.

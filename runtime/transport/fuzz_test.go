@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/grpc/mem"
 
-	"tandem/algo/compress"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 
@@ -27,8 +27,8 @@ func packets(data []byte) (all [][]byte) {
 // Whatever packets come on a stream, delivering them neither panics nor keeps more than a few times their bytes.
 func FuzzStream(f *testing.F) {
 	id := wire.Identity{Run: run}
-	small := encoded(f, id, rows(1, 0, 1), work.Values{Values: compress.Pack(compress.FP32, []float32{1, 2, 3})})
-	large := encoded(f, id, rows(1, 0, 2), work.Values{Values: compress.Pack(compress.FP32, make([]float32, 300<<10))})
+	small := encoded(f, id, rows(1, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2, 3})})
+	large := encoded(f, id, rows(1, 0, 2), exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 300<<10))})
 	f.Add(slices.Concat([]byte{0, 1}, small))
 	f.Add(slices.Concat([]byte{0, 9}, small, small))
 	f.Add(slices.Concat([]byte{4, 0}, large[:997<<10], []byte{4, 0}, large[997<<10:]))
@@ -58,7 +58,7 @@ func TestFramesTravelInPieces(t *testing.T) {
 		for i := range payload {
 			payload[i] = float32(i)
 		}
-		frame, err := wire.Encode(id, rows(1, 0, 1), work.Values{Values: compress.Pack(compress.FP32, payload)})
+		frame, err := wire.Encode(id, rows(1, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, payload)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
-	"tandem/algo/compress"
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
@@ -28,7 +28,7 @@ import (
 const growthMax = 64 << 20
 
 // encoded returns a frame in one piece.
-func encoded(t testing.TB, id wire.Identity, m msg.Message, payload work.Payload) []byte {
+func encoded(t testing.TB, id wire.Identity, m msg.Message, payload exec.Payload) []byte {
 	t.Helper()
 	f, err := wire.Encode(id, m, payload)
 	if err != nil {
@@ -83,7 +83,7 @@ func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
 	sent := 0
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		payload := work.Values{Values: compress.Pack(compress.FP32, make([]float32, 1000))}
+		payload := exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 1000))}
 		for ; ; sent++ {
 			select {
 			case <-done:
@@ -130,7 +130,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{
 		Roles: []msg.Address{worker(0)}, Handler: in,
-		Admit: func(m msg.Message, _ work.Payload) error {
+		Admit: func(m msg.Message, _ exec.Payload) error {
 			if m.Step < 0 {
 				return errors.New("step: below 0")
 			}
@@ -166,9 +166,9 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 	} {
 		before := victim.refusals.count(c.reason)
 		n, send := hostile(t, 100+i, victim)
-		frame := encoded(t, n.identity, rows(100+i, 0, 1), work.Values{Values: compress.Pack(compress.FP32, []float32{1, 2})})
+		frame := encoded(t, n.identity, rows(100+i, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2})})
 		if c.change == nil {
-			frame = encoded(t, n.identity, rows(100+i, 0, 1), work.Values{Values: compress.Values{Form: compress.FP32, Floats: []float32{1, 2}}})
+			frame = encoded(t, n.identity, rows(100+i, 0, 1), exec.Values{Values: compress.Values{Form: compress.FP32, Floats: []float32{1, 2}}})
 			binary.LittleEndian.PutUint64(frame[wire.HeaderSize+8:], 10000)
 		} else {
 			c.change(frame)
@@ -243,7 +243,7 @@ func TestInboxIsBounded(t *testing.T) {
 	}, 0)
 	defer victim.Abort()
 	n, _ := hostile(t, 2, victim)
-	payload := work.Values{Values: compress.Pack(compress.FP32, make([]float32, 256<<10))} // 1 MiB
+	payload := exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 256<<10))} // 1 MiB
 	bounded := mustStayBounded(t)
 	for step := range 20 {
 		if err := n.Send(rows(2, 0, step), payload); err != nil {
@@ -309,7 +309,7 @@ func TestCloseWithAFullInbox(t *testing.T) {
 	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Bytes: 1 << 20}}, 0)
 	n := listen(t, 1, newMailbox())
 	connect(t, []*Node{victim, n})
-	payload := work.Values{Values: compress.Pack(compress.FP32, make([]float32, 200<<10))}
+	payload := exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 200<<10))}
 	for step := range 10 {
 		if err := n.Send(rows(1, 0, step), payload); err != nil {
 			t.Fatal(err)

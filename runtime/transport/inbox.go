@@ -3,7 +3,7 @@ package transport
 import (
 	"sync"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 	"tandem/runtime/wire"
 )

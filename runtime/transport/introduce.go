@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 )
 
 // parentVariable tells the test binary that it is to be a process of a test, and
@@ -55,7 +55,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	n := listen(t, 0, in)
-	child := exec.Command(os.Args[0])
+	child := osexec.Command(os.Args[0])
 	child.Env = append(os.Environ(), parentVariable+"="+n.Address())
 	hold, err := child.StdinPipe()
 	if err != nil {
@@ -75,7 +75,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): strings.TrimSpace(address)}); err != nil {
 		t.Fatal(err)
 	}
-	payload := make(work.Numbers, 1<<20)
+	payload := make(exec.Numbers, 1<<20)
 	for step := range 20 {
 		if err := n.Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)

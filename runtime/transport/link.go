@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 )
 
 // link is the way to one process: a stream, and the frames that wait for it.

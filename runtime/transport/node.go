@@ -67,9 +67,9 @@ import (
 
 	"google.golang.org/grpc"
 
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/runtime/wire"
 )
 
@@ -79,7 +79,7 @@ import (
 type Handler interface {
 	// Deliver takes a message to a role of this process. It must not wait for
 	// another message.
-	Deliver(m msg.Message, payload work.Payload)
+	Deliver(m msg.Message, payload exec.Payload)
 	// Lost reports that a process is gone: messages sent to it from now on do not arrive. It is called once for a
 	// process, and not for one that has left.
 	Lost(peer string, err error)
@@ -99,7 +99,7 @@ type Options struct {
 	Handler Handler
 	// Admit returns an error for a message that must not be delivered; its sender is dropped. Chunks of an
 	// all-reduce come as payloads of type wire.Chunk. Calls are as those of Handler.Deliver. Nil admits all.
-	Admit func(m msg.Message, payload work.Payload) error
+	Admit func(m msg.Message, payload exec.Payload) error
 	// Limit returns the largest size of a frame with a header, before memory is made for the frame.
 	// Nil allows wire.MaxFrame.
 	Limit func(h wire.Header) unit.Bytes
@@ -223,7 +223,7 @@ var ErrGone = errors.New("is gone")
 //
 // It returns an error if no process with that role is connected, if it has
 // left or is gone and cannot come back (ErrGone), or if the payload cannot travel (see wire.Encode).
-func (n *Node) Send(m msg.Message, payload work.Payload) error {
+func (n *Node) Send(m msg.Message, payload exec.Payload) error {
 	n.mu.Lock()
 	l, id := n.links[m.To], n.identity
 	n.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 )
 
 // Payloads of every type arrive, and messages arrive in order.
@@ -23,16 +23,16 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	nodes := cluster(t, newMailbox(), in)
 	packets := []struct {
 		kind    msg.Kind
-		payload work.Payload
+		payload exec.Payload
 	}{
 		{msg.StepDone, nil},
-		{msg.Params, work.Numbers{1, 2, 3}},
-		{msg.Lookup, work.Signs{Signs: compress.Signs{Plain: []uint64{4, 5}}}},
-		{msg.Put, &work.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}}, Sums: compress.Pack(compress.FP16, []float32{8})}},
-		{msg.Rows, work.Values{Values: compress.Pack(compress.FP32, make([]float32, 100_000))}},
+		{msg.Params, exec.Numbers{1, 2, 3}},
+		{msg.Lookup, exec.Signs{Signs: compress.Signs{Plain: []uint64{4, 5}}}},
+		{msg.Put, &exec.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}}, Sums: compress.Pack(compress.FP16, []float32{8})}},
+		{msg.Rows, exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 100_000))}},
 	}
 	const count = 500
-	sent := func(step int) (msg.Message, work.Payload) {
+	sent := func(step int) (msg.Message, exec.Payload) {
 		m := rows(0, 1, step)
 		m.Kind = packets[step%len(packets)].kind
 		return m, packets[step%len(packets)].payload
@@ -60,8 +60,8 @@ func TestPartsTravelInHalves(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, newMailbox(), in)
 	part := &batch.Cut(&batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
-	for k, payload := range map[msg.Kind]work.Payload{
-		msg.IDFeatures: &work.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots}, msg.Samples: work.Samples{Part: part},
+	for k, payload := range map[msg.Kind]exec.Payload{
+		msg.IDFeatures: &exec.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots}, msg.Samples: exec.Samples{Part: part},
 	} {
 		if err := nodes[0].Send(msg.Message{Kind: k, From: worker(0), To: worker(1)}, payload); err != nil {
 			t.Fatal(err)
@@ -69,11 +69,11 @@ func TestPartsTravelInHalves(t *testing.T) {
 	}
 	for range 2 {
 		switch got := in.next(t).payload.(type) {
-		case *work.IDs:
+		case *exec.IDs:
 			if len(got.Columns) != 1 || got.Columns[0].IDs[0] != 9 {
 				t.Errorf("%+v", got)
 			}
-		case work.Samples:
+		case exec.Samples:
 			if len(got.Slots) != 0 || len(got.Labels) != 1 {
 				t.Errorf("%+v", got.Batch)
 			}
@@ -91,7 +91,7 @@ func TestFullStreamsDoNotDeadlock(t *testing.T) {
 	const count = 12
 	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2], mailboxes[3])
-	payload := make(work.Numbers, 1<<19) // 2 MiB
+	payload := make(exec.Numbers, 1<<19) // 2 MiB
 	var wait sync.WaitGroup
 	for from, n := range nodes {
 		wait.Go(func() {
@@ -127,7 +127,7 @@ type echo struct {
 	node chan *Node
 }
 
-func (e echo) Deliver(m msg.Message, payload work.Payload) {
+func (e echo) Deliver(m msg.Message, payload exec.Payload) {
 	n := <-e.node
 	e.node <- n
 	m.From, m.To = m.To, m.From
@@ -141,7 +141,7 @@ func TestHandlerMaySend(t *testing.T) {
 	in, e := newMailbox(), echo{newMailbox(), make(chan *Node, 1)}
 	nodes := cluster(t, in, e)
 	e.node <- nodes[1]
-	payload := make(work.Numbers, 1<<18)
+	payload := make(exec.Numbers, 1<<18)
 	for step := range 40 {
 		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestCloseWhileSending(t *testing.T) {
 	mailboxes := []*mailbox{newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1])
 	sent := make([]int, 2)
-	payload := make(work.Numbers, 10_000)
+	payload := make(exec.Numbers, 10_000)
 	var wait sync.WaitGroup
 	for from, n := range nodes {
 		wait.Go(func() {
@@ -236,7 +236,7 @@ func TestCloseAfterDeathMidStream(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
-	payload := make(work.Numbers, 1<<20)
+	payload := make(exec.Numbers, 1<<20)
 	for step := range 30 {
 		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func TestSendRefuses(t *testing.T) {
 	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "nn-worker 5: no process with that role is connected") {
 		t.Error(err)
 	}
-	if err := nodes[0].Send(rows(0, 1, 0), work.Travels{}); err == nil || !strings.Contains(err.Error(), "cannot travel") {
+	if err := nodes[0].Send(rows(0, 1, 0), exec.Travels{}); err == nil || !strings.Contains(err.Error(), "cannot travel") {
 		t.Error(err)
 	}
 }

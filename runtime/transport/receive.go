@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"tandem/algo/work"
+	"tandem/algo/exec"
 	"tandem/runtime/wire"
 )
 
@@ -178,7 +178,7 @@ func (n *Node) discards(c *claim) bool {
 }
 
 // admitMessage delivers a message if it may be.
-func (n *Node) admitMessage(c *claim, h *wire.Header, payload work.Payload) error {
+func (n *Node) admitMessage(c *claim, h *wire.Header, payload exec.Payload) error {
 	if n.options.Admit != nil {
 		if err := n.options.Admit(h.Message, payload); err != nil {
 			return wire.Refusef(wire.Inadmissible, "%w", err)

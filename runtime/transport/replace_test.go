@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 

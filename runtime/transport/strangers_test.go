@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/runtime/wire"
 )
 

@@ -3,13 +3,13 @@ package wire
 import (
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/msg"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 // formOnly is a data set of which only the form is known.
@@ -21,15 +21,15 @@ func (d *formOnly) Samples(int) int                { return 8 }
 func (d *formOnly) Read(int) (*batch.Batch, error) { panic("nothing is read") }
 
 // admission returns one for two ranks of a small network.
-func admission(t testing.TB, index string) *work.Admission {
+func admission(t testing.TB, index string) *exec.Admission {
 	training := job.Default()
 	training.Mode, training.Ranks, training.Groups, training.GlobalBatch = job.AsyncPS, 2, 4, 8
 	training.Index, training.Wire = index, compress.FP16Block
 	training.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{3}, Activation: model.ReLU, BatchNorm: true}
-	p, err := work.New(training, &formOnly{batch.Schema{
+	p, err := exec.New(training, &formOnly{batch.Schema{
 		Slots: []batch.Slot{{Name: "a", Dim: 2}, {Name: "b", Dim: 2, Pooling: batch.Raw, FixedSize: 2}},
 		Dense: []string{"x"}, Labels: []string{"y"}, PrefixBits: 8,
-	}}, work.Machine{})
+	}}, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,19 +39,19 @@ func admission(t testing.TB, index string) *work.Admission {
 // Whatever bytes arrive as a frame, checking what they decode to does not panic; and a frame whose payload passes is
 // within the limit that its header sets.
 func FuzzCheckPayload(f *testing.F) {
-	admissions := []*work.Admission{admission(f, job.IndexRaw), admission(f, job.IndexCompressed)}
+	admissions := []*exec.Admission{admission(f, job.IndexRaw), admission(f, job.IndexCompressed)}
 	for _, frame := range seeds(f) {
 		f.Add(frame)
 	}
 	part := &batch.Cut(&batch.Batch{Samples: 8, Dense: make([]float32, 8), Labels: make([]float32, 8)}, 4, 2)[1]
-	ids := &work.IDs{Samples: 4, FirstGroup: 2, Bounds: part.Bounds, Columns: []batch.Jagged{
+	ids := &exec.IDs{Samples: 4, FirstGroup: 2, Bounds: part.Bounds, Columns: []batch.Jagged{
 		{Offsets: []int32{0, 1, 1, 3, 3}, IDs: []uint64{7, 8, 9}}, {Offsets: []int32{0, 0, 0, 0, 1}, IDs: []uint64{1}},
 	}}
 	packed := *ids
 	packed.Columns, packed.Packed = nil, compress.AppendIDs(nil, ids.Columns)
 	for kind, payload := range map[msg.Kind]any{
 		msg.Samples: part, msg.IDFeatures: ids, msg.Lookup: plain(1, 2),
-		msg.Put: &work.Put{Samples: 4, Signs: plain(1), Sums: compress.Pack(compress.FP16Block, []float32{1, 2})},
+		msg.Put: &exec.Put{Samples: 4, Signs: plain(1), Sums: compress.Pack(compress.FP16Block, []float32{1, 2})},
 	} {
 		m := msg.Message{Kind: kind, Rank: 1, Samples: 4, StepSamples: 8, Bytes: msg.HeaderBytes}
 		f.Add(mustEncode(f, m, payload))

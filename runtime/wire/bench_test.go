@@ -3,9 +3,9 @@ package wire
 import (
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/msg"
 )
 
 // benchPart is a part of 4096 samples, 26 slots of one id and 13 numeric
@@ -36,8 +36,8 @@ func benchmarks() map[string]struct {
 		"header":      {msg.StepDone, nil},
 		"values":      {msg.Rows, fp32(make([]float32, 1<<18)...)},
 		"signs":       {msg.Lookup, plain(make([]uint64, 1<<17)...)},
-		"put":         {msg.Put, &work.Put{Signs: plain(make([]uint64, 1<<13)...), Sums: fp32(make([]float32, 1<<18)...)}},
-		"id features": {msg.IDFeatures, &work.IDs{Samples: part.Samples, Bounds: part.Bounds, Columns: part.Slots}},
+		"put":         {msg.Put, &exec.Put{Signs: plain(make([]uint64, 1<<13)...), Sums: fp32(make([]float32, 1<<18)...)}},
+		"id features": {msg.IDFeatures, &exec.IDs{Samples: part.Samples, Bounds: part.Bounds, Columns: part.Slots}},
 		"samples":     {msg.Samples, part},
 	}
 }

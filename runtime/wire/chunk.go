@@ -3,14 +3,14 @@ package wire
 import (
 	"math"
 
-	"tandem/algo/work"
+	"tandem/algo/exec"
 )
 
 // Chunk is what the members of an all-reduce (runtime/allreduce) send each
 // other. It is a driver's own affair: of the message that carries it, only
 // From, To and Step mean something, and it never reaches a role.
 type Chunk struct {
-	work.Travels
+	exec.Travels
 	// View is that in which the members formed their group.
 	View   uint32
 	Bucket int
@@ -34,7 +34,7 @@ func encodeChunk(w *writer, c Chunk) {
 	section(w, c.Stats)
 }
 
-func decodeChunk(r *reader) work.Payload {
+func decodeChunk(r *reader) exec.Payload {
 	view := r.uint64()
 	if view > math.MaxUint32 {
 		r.fail("view %d, want at most %d", view, uint32(math.MaxUint32))

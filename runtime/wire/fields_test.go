@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 )
 
 // The types that travel have the fields that this package writes: whoever adds
@@ -25,8 +25,8 @@ func TestEveryFieldTravels(t *testing.T) {
 		{batch.Part{}, []string{"Batch", "FirstGroup", "Bounds"}},
 		{batch.Batch{}, []string{"Samples", "Slots", "Dense", "Labels"}},
 		{batch.Jagged{}, []string{"Offsets", "IDs"}},
-		{work.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed"}},
-		{work.Put{}, []string{"Samples", "Signs", "Sums"}},
+		{exec.IDs{}, []string{"Samples", "FirstGroup", "Bounds", "Columns", "Packed"}},
+		{exec.Put{}, []string{"Samples", "Signs", "Sums"}},
 		{compress.Signs{}, []string{"Plain", "Packed"}},
 		{compress.Values{}, []string{"Form", "Floats", "Packed"}},
 	} {

@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 // flat returns the bytes of a frame in one piece.
@@ -76,7 +76,7 @@ func drawPart(t *rapid.T) *batch.Part {
 
 // drawPayload draws what belongs to a kind of message; driver says that it is
 // a driver's own.
-func drawPayload(t *rapid.T, kind msg.Kind, driver bool) work.Payload {
+func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	switch {
 	case driver:
 		return Chunk{
@@ -89,21 +89,21 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) work.Payload {
 	switch kind {
 	case msg.IDFeatures:
 		part := drawPart(t)
-		ids := &work.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}
+		ids := &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}
 		if rapid.Bool().Draw(t, "compressed") {
 			ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
 		}
 		return ids
 	case msg.Samples:
-		return work.Samples{Part: drawPart(t)}
+		return exec.Samples{Part: drawPart(t)}
 	case msg.Lookup:
-		return work.Signs{Signs: drawSigns(t)}
+		return exec.Signs{Signs: drawSigns(t)}
 	case msg.Put:
-		return &work.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
+		return &exec.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
 	case msg.Params, msg.Push:
-		return work.Numbers(drawFloats(t, "values", drawLength(t, "n")))
+		return exec.Numbers(drawFloats(t, "values", drawLength(t, "n")))
 	}
-	return work.Values{Values: drawValues(t)}
+	return exec.Values{Values: drawValues(t)}
 }
 
 func drawSigns(t *rapid.T) compress.Signs {
@@ -120,12 +120,12 @@ func drawValues(t *rapid.T) compress.Values {
 
 // travels returns what of a payload travels: of a part to an NN worker, all but
 // its ids.
-func travels(payload work.Payload) work.Payload {
-	part, ok := payload.(work.Samples)
+func travels(payload exec.Payload) exec.Payload {
+	part, ok := payload.(exec.Samples)
 	if !ok {
 		return payload
 	}
-	return work.Samples{Part: &batch.Part{
+	return exec.Samples{Part: &batch.Part{
 		Batch:      &batch.Batch{Samples: part.Samples, Dense: part.Dense, Labels: part.Labels},
 		FirstGroup: part.FirstGroup, Bounds: part.Bounds,
 	}}
@@ -144,20 +144,20 @@ var sender = Identity{
 }
 
 // payloadOf returns values as the payload that they travel as.
-func payloadOf(values any) work.Payload {
+func payloadOf(values any) exec.Payload {
 	switch v := values.(type) {
 	case nil:
 		return nil
 	case *batch.Part:
-		return work.Samples{Part: v}
+		return exec.Samples{Part: v}
 	case compress.Signs:
-		return work.Signs{Signs: v}
+		return exec.Signs{Signs: v}
 	case compress.Values:
-		return work.Values{Values: v}
+		return exec.Values{Values: v}
 	case []float32:
-		return work.Numbers(v)
+		return exec.Numbers(v)
 	}
-	return values.(work.Payload)
+	return values.(exec.Payload)
 }
 
 // mustEncode encodes into one piece.

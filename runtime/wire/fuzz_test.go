@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 )
 
 func seedPart() *batch.Part {
@@ -30,11 +30,11 @@ func seeds(t testing.TB) map[string][]byte {
 	}
 	return map[string][]byte{
 		"none":        of(msg.StepDone, nil),
-		"id features": of(msg.IDFeatures, &work.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}),
+		"id features": of(msg.IDFeatures, &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}),
 		"samples":     of(msg.Samples, part),
 		"signs":       of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
 		"values":      of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
-		"put":         of(msg.Put, &work.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
+		"put":         of(msg.Put, &exec.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
 		"chunk":       of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
 		"numbers":     of(msg.Params, []float32{1.5, -2, 3}),
 	}

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/binary"
 
-	"tandem/algo/msg"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
 )
 

@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"tandem/algo/batch"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
 )
 
 // A part of a batch travels in two halves: id features to the EW, the rest to
@@ -34,7 +34,7 @@ func decodeGroups(r *reader) (samples, firstGroup int, bounds []int) {
 	return samples, firstGroup, bounds
 }
 
-func encodeIDs(w *writer, ids *work.IDs) {
+func encodeIDs(w *writer, ids *exec.IDs) {
 	encodeGroups(w, ids.Samples, ids.FirstGroup, ids.Bounds)
 	w.number(len(ids.Columns))
 	for _, slot := range ids.Columns {
@@ -44,8 +44,8 @@ func encodeIDs(w *writer, ids *work.IDs) {
 	section(w, ids.Packed)
 }
 
-func decodeIDs(r *reader) work.Payload {
-	var ids work.IDs
+func decodeIDs(r *reader) exec.Payload {
+	var ids exec.IDs
 	ids.Samples, ids.FirstGroup, ids.Bounds = decodeGroups(r)
 	ids.Columns = make([]batch.Jagged, r.count(16)) // two lengths at least
 	for s := range ids.Columns {
@@ -75,20 +75,20 @@ func jagged(slot *batch.Jagged, samples int) bool {
 	return true
 }
 
-func encodeSamples(w *writer, p work.Samples) {
+func encodeSamples(w *writer, p exec.Samples) {
 	encodeGroups(w, p.Samples, p.FirstGroup, p.Bounds)
 	section(w, p.Dense)
 	section(w, p.Labels)
 }
 
-func decodeSamples(r *reader) work.Payload {
+func decodeSamples(r *reader) exec.Payload {
 	p := &batch.Part{Batch: &batch.Batch{}}
 	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
 	p.Dense, p.Labels = array[float32](r), array[float32](r)
 	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
 		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels), p.Samples)
 	}
-	return work.Samples{Part: p}
+	return exec.Samples{Part: p}
 }
 
 // rows reports whether values are samples rows of equal width.

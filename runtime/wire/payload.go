@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 )
 
 // A codec is how one type of payload travels.
 type codec struct {
 	name   string
 	kinds  []msg.Kind // of the messages that it belongs to; none: any
-	takes  func(payload work.Payload) bool
-	encode func(w *writer, payload work.Payload)
-	decode func(r *reader) work.Payload
+	takes  func(payload exec.Payload) bool
+	encode func(w *writer, payload exec.Payload)
+	decode func(r *reader) exec.Payload
 }
 
 // serves reports whether payloads of the codec belong to a kind of message.
@@ -23,12 +23,12 @@ func (c *codec) serves(k msg.Kind) bool { return len(c.kinds) == 0 || slices.Con
 
 // entry makes the codec of type T from its two functions. What decode returns
 // after r has failed is dropped.
-func entry[T work.Payload](name string, encode func(w *writer, payload T), decode func(r *reader) work.Payload, kinds ...msg.Kind) codec {
+func entry[T exec.Payload](name string, encode func(w *writer, payload T), decode func(r *reader) exec.Payload, kinds ...msg.Kind) codec {
 	return codec{
 		name:   name,
 		kinds:  kinds,
-		takes:  func(payload work.Payload) bool { _, ok := payload.(T); return ok },
-		encode: func(w *writer, payload work.Payload) { encode(w, payload.(T)) },
+		takes:  func(payload exec.Payload) bool { _, ok := payload.(T); return ok },
+		encode: func(w *writer, payload exec.Payload) { encode(w, payload.(T)) },
 		decode: decode,
 	}
 }
@@ -39,23 +39,23 @@ const chunkName = "chunk"
 // codecs lists the types of payload. The position of a type is its code on the
 // wire: add at the end only.
 var codecs = [...]codec{
-	{name: "none", takes: func(work.Payload) bool { return false }, decode: func(*reader) work.Payload { return nil }},
+	{name: "none", takes: func(exec.Payload) bool { return false }, decode: func(*reader) exec.Payload { return nil }},
 	entry("id features", encodeIDs, decodeIDs, msg.IDFeatures),
 	entry("samples", encodeSamples, decodeSamples, msg.Samples),
-	entry("signs", func(w *writer, s work.Signs) { encodeSigns(w, s.Signs) },
-		func(r *reader) work.Payload { return work.Signs{Signs: decodeSigns(r)} }, msg.Lookup),
-	entry("values", func(w *writer, v work.Values) { encodeValues(w, v.Values) },
-		func(r *reader) work.Payload { return work.Values{Values: decodeValues(r)} }, msg.Rows, msg.Embeddings, msg.PutGradients),
+	entry("signs", func(w *writer, s exec.Signs) { encodeSigns(w, s.Signs) },
+		func(r *reader) exec.Payload { return exec.Signs{Signs: decodeSigns(r)} }, msg.Lookup),
+	entry("values", func(w *writer, v exec.Values) { encodeValues(w, v.Values) },
+		func(r *reader) exec.Payload { return exec.Values{Values: decodeValues(r)} }, msg.Rows, msg.Embeddings, msg.PutGradients),
 	entry("put", encodePut, decodePut, msg.Put),
 	entry(chunkName, encodeChunk, decodeChunk),
-	entry("numbers", func(w *writer, v work.Numbers) { section(w, []float32(v)) },
-		func(r *reader) work.Payload { return work.Numbers(array[float32](r)) }),
+	entry("numbers", func(w *writer, v exec.Numbers) { section(w, []float32(v)) },
+		func(r *reader) exec.Payload { return exec.Numbers(array[float32](r)) }),
 }
 
 var errType = errors.New("this type of payload cannot travel; give it a line in runtime/wire/payload.go")
 
 // codeOf returns the code of a payload.
-func codeOf(k msg.Kind, payload work.Payload) (uint8, error) {
+func codeOf(k msg.Kind, payload exec.Payload) (uint8, error) {
 	if payload == nil {
 		return 0, nil
 	}

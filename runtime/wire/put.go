@@ -3,8 +3,8 @@ package wire
 import (
 	"slices"
 
-	"tandem/algo/compress"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/compress"
 )
 
 func encodeSigns(w *writer, s compress.Signs) {
@@ -44,12 +44,12 @@ func decodeValues(r *reader) compress.Values {
 	return v
 }
 
-func encodePut(w *writer, p *work.Put) {
+func encodePut(w *writer, p *exec.Put) {
 	w.number(p.Samples)
 	encodeSigns(w, p.Signs)
 	encodeValues(w, p.Sums)
 }
 
-func decodePut(r *reader) work.Payload {
-	return &work.Put{Samples: r.number(), Signs: decodeSigns(r), Sums: decodeValues(r)}
+func decodePut(r *reader) exec.Payload {
+	return &exec.Put{Samples: r.number(), Signs: decodeSigns(r), Sums: decodeValues(r)}
 }

@@ -18,9 +18,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 // Version is the first byte of every frame. It changes when the meaning of any
@@ -43,7 +43,7 @@ type Frame struct {
 //
 // It returns an error if the payload is of another type or the frame would
 // exceed MaxFrame. Cost: three allocations and a copy of the small arrays.
-func Encode(id Identity, m msg.Message, payload work.Payload) (Frame, error) {
+func Encode(id Identity, m msg.Message, payload exec.Payload) (Frame, error) {
 	code, err := codeOf(m.Kind, payload)
 	if err != nil {
 		return Frame{}, fmt.Errorf("wire: %v: %w", m, err)
@@ -69,7 +69,7 @@ func checkSize(m msg.Message, size unit.Bytes) error {
 }
 
 // Decode reads the first frame of data and returns what follows it: ParseHeader, then Payload.
-func Decode(data []byte) (h Header, payload work.Payload, rest []byte, err error) {
+func Decode(data []byte) (h Header, payload exec.Payload, rest []byte, err error) {
 	if h, err = ParseHeader(data); err == nil {
 		payload, err = h.Payload(data)
 	}
@@ -84,7 +84,7 @@ func Decode(data []byte) (h Header, payload work.Payload, rest []byte, err error
 //
 // Anything may be in data: every length is checked against it before it is used, and memory is made for no
 // more than three times its bytes. The error is a *Refusal of kind Malformed that says what is wrong.
-func (h *Header) Payload(data []byte) (payload work.Payload, err error) {
+func (h *Header) Payload(data []byte) (payload exec.Payload, err error) {
 	if h.Size > len(data) {
 		return nil, malformed("frame length %d, but %d bytes are there", h.Size, len(data))
 	}

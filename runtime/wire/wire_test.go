@@ -11,10 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
-	"tandem/algo/compress"
-	"tandem/algo/msg"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
 )
 
 // Every kind of message arrives as it was sent, payload and all, whatever frame
@@ -92,13 +92,13 @@ func TestLargeArraysAreAliased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := payload.(work.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[HeaderSize+16]) {
+	if got := payload.(exec.Values).Floats; unsafe.Pointer(&got[0]) != unsafe.Pointer(&frame[HeaderSize+16]) {
 		t.Error("the decoded values are not those of the frame")
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, work.Travels{}); err == nil || !strings.Contains(err.Error(), "work.Travels: this type of payload cannot travel") {
+	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, exec.Travels{}); err == nil || !strings.Contains(err.Error(), "work.Travels: this type of payload cannot travel") {
 		t.Error(err)
 	}
 	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {
@@ -119,7 +119,7 @@ func damage(t *testing.T, kind msg.Kind, payload any, at int, v uint64) []byte {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	put := &work.Put{Signs: plain(1, 2), Sums: fp32(1, 2, 3, 4)}
+	put := &exec.Put{Signs: plain(1, 2), Sums: fp32(1, 2, 3, 4)}
 	packed := compress.Signs{Packed: []byte{8, 1}}
 	half := compress.Pack(compress.FP16, []float32{1})
 	floats := []float32{1, 2, 3}
@@ -150,8 +150,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{damage(t, msg.Rows, half, 72, 1), `0 values and 2 bytes are not of form "fp32"`},
 		{damage(t, msg.Rows, fp32(1), 72, 0), `1 values and 0 bytes are not of form ""`},
 		{mustEncode(t, msg.Message{Kind: msg.Lookup}, compress.Signs{Plain: []uint64{1}, Packed: packed.Packed}), "signs both plain and packed"},
-		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}), "offsets do not cut"},
-		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &work.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}}, Packed: packed.Packed}), "both raw and compressed"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &exec.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}), "offsets do not cut"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &exec.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}}, Packed: packed.Packed}), "both raw and compressed"},
 		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16), "payload samples: it belongs to another kind of message"},
 	} {
 		_, _, _, err := Decode(c.frame)

@@ -3,8 +3,8 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/fault"
-	"tandem/algo/pace"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 

@@ -3,8 +3,8 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

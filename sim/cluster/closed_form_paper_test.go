@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/msg"
-	"tandem/algo/pace"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )

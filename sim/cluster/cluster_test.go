@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/event"
 	"tandem/algo/job"
+	"tandem/algo/protocol/event"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )

@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 	"tandem/sim/fabric"

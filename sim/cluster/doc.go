@@ -1,5 +1,5 @@
 // Package cluster predicts the throughput of a training job on a cluster. It
-// drives the state machines of algo/role, the same that the runtime drives, in
+// drives the state machines of algo/protocol/role, the same that the runtime drives, in
 // virtual time: work and messages become priced events. By default no number of
 // the model is computed; with Options.Numbers all are, and it also tells how
 // well the model has learnt by when.

@@ -1,13 +1,13 @@
 package cluster
 
 import (
-	"tandem/algo/event"
-	"tandem/algo/fault"
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/algo/work"
-	"tandem/sim/engine"
+	"tandem/sim/des"
 )
 
 // instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the
@@ -23,7 +23,7 @@ type instance struct {
 	incarnation uint32 // crashes so far
 	away        bool
 	schedule    fault.Schedule                // of crashes
-	injector    *fault.Injector[work.Payload] // of faults in messages; nil if the run has no faults
+	injector    *fault.Injector[exec.Payload] // of faults in messages; nil if the run has no faults
 	held        timer                         // when the injector must be flushed
 }
 
@@ -34,7 +34,7 @@ func newInstances(w *world) []instance {
 	for i, r := range roles {
 		list[i] = instance{world: w, index: int32(i), at: r.Address(), role: r}
 		if p := w.plan(); p.Any() {
-			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[work.Payload](p, r.Address(), 0)
+			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p, r.Address(), 0)
 		}
 	}
 	return list
@@ -61,14 +61,14 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 			return err
 		}
 	}
-	var payload work.Payload
+	var payload exec.Payload
 	if n.numbers != nil {
 		payload = n.numbers.Payload(m, h)
 	}
 	if n.injector != nil {
 		n.transmit(m, payload)
 	} else {
-		n.send(n.index, fault.Parcel[work.Payload]{Message: m, Payload: payload}, false)
+		n.send(n.index, fault.Parcel[exec.Payload]{Message: m, Payload: payload}, false)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (n *instance) Release(h role.Handle) error {
 
 // SetTimer implements role.Driver.
 func (n *instance) SetTimer(at unit.Tick) error {
-	n.rearm(&n.timer, at, true, engine.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
+	n.rearm(&n.timer, at, true, des.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
 	return nil
 }
 

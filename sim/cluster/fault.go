@@ -3,12 +3,12 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/msg"
-	"tandem/algo/role"
-	"tandem/algo/work"
-	"tandem/sim/engine"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/sim/des"
 )
 
 // faultSteps is the number of steps that a run with faults measures at least: rare faults have to occur, and
@@ -53,11 +53,11 @@ func spanWithFaults(t *job.Training, warmUp int) span {
 
 // transmit passes a message through the faults of its sender, and sends what travels now. A lost message is
 // sent too: it uses the sender's cores and the wires, and ends before the receiver's cores.
-func (n *instance) transmit(m msg.Message, payload work.Payload) {
+func (n *instance) transmit(m msg.Message, payload exec.Payload) {
 	lost := n.injector.Counts().Dropped
 	n.parcels = n.injector.Send(n.parcels[:0], n.clock.Now(), m, payload)
 	if n.injector.Counts().Dropped > lost {
-		n.send(n.index, fault.Parcel[work.Payload]{Message: m}, true)
+		n.send(n.index, fault.Parcel[exec.Payload]{Message: m}, true)
 	}
 	n.sendParcels()
 }
@@ -77,7 +77,7 @@ func (n *instance) sendParcels() {
 	}
 	clear(n.parcels) // free the payloads
 	due, ok := n.injector.Next()
-	n.rearm(&n.held, due, ok, engine.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
+	n.rearm(&n.held, due, ok, des.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
 }
 
 // crashes reports whether a role crashes instead of taking an input, and if so performs the crash: the role
@@ -95,7 +95,7 @@ func (n *instance) crashes(in *role.Input) bool {
 	n.injected.Crashes++
 	n.away = true
 	n.incarnation++
-	n.injector = fault.NewInjector[work.Payload](n.plan(), n.at, n.incarnation)
+	n.injector = fault.NewInjector[exec.Payload](n.plan(), n.at, n.incarnation)
 	n.cancel(&n.held)
 	for i := range n.lanes {
 		for k, t := range n.lanes[i].Items() {
@@ -111,7 +111,7 @@ func (n *instance) crashes(in *role.Input) bool {
 	if n.numbers != nil {
 		n.numbers.Crash(n.at)
 	}
-	back := engine.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
+	back := des.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
 	n.rearm(&n.timer, n.clock.Now()+away, true, back)
 	return true
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/event"
-	"tandem/algo/fault"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/msg"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/sim/device"
 )
 
@@ -133,7 +133,7 @@ func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults str
 // sequential returns the bits of sequential training.
 func sequential(t *testing.T, source samples) bits {
 	t.Helper()
-	q, err := work.NewSequential(numeric(job.Sequential, 1), source, work.Machine{})
+	q, err := exec.NewSequential(numeric(job.Sequential, 1), source, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestWhatFaultsCost(t *testing.T) {
 			want -= end
 		}
 		w.instances[receiver].away = c.away
-		w.send(w.indexOf(from), fault.Parcel[work.Payload]{Message: m, Delay: c.delay}, c.lost)
+		w.send(w.indexOf(from), fault.Parcel[exec.Payload]{Message: m, Delay: c.delay}, c.lost)
 		w.Settle(0)
 		w.clock.Run(unit.Forever-1, w)
 		if d := w.clock.Now() - want; d < -5 || d > 5 {

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"tandem/algo/batch"
 	"tandem/algo/job"
-	"tandem/algo/model"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 )
 
 // tower is the layout of Persia's network over 26 slots and 13 numbers.

@@ -1,9 +1,9 @@
 package cluster
 
 import (
-	"tandem/algo/event"
-	"tandem/algo/pace"
-	"tandem/algo/role"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

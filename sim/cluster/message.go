@@ -1,11 +1,11 @@
 package cluster
 
 import (
-	"tandem/algo/fault"
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
 )
@@ -22,7 +22,7 @@ const (
 )
 
 // send begins the delivery of a message, or of one that is lost on its way.
-func (w *world) send(from int32, p fault.Parcel[work.Payload], lost bool) {
+func (w *world) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	m := &p.Message
 	to := w.indexOf(m.To)
 	many := max(w.places[from].everywhere, w.places[to].everywhere)

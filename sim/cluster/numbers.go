@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"tandem/algo/event"
-	"tandem/algo/msg"
-	"tandem/algo/role"
-	"tandem/algo/work"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 )
 
 // Numbers are the samples, rows, parameters and gradients of a run: the
@@ -33,9 +33,9 @@ type Numbers interface {
 	// called more than once.
 	Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error))
 	// Payload returns the data of a message out of what its sender holds as h.
-	Payload(m msg.Message, h role.Handle) work.Payload
+	Payload(m msg.Message, h role.Handle) exec.Payload
 	// Keep has the receiver of a message hold the data as h.
-	Keep(m msg.Message, h role.Handle, payload work.Payload)
+	Keep(m msg.Message, h role.Handle, payload exec.Payload)
 	// Feed notes what a rank hands to the all-reduce.
 	Feed(at msg.Address, c role.Contribution)
 	// Release lets go of what a role holds, exactly once.

@@ -9,16 +9,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/batch"
-	"tandem/algo/event"
+	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/msg"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
-	"tandem/algo/role"
-	"tandem/algo/table"
 	"tandem/algo/unit"
-	"tandem/algo/work"
 )
 
 // samples is a source of random samples of two slots; the last batch is short.
@@ -61,23 +61,23 @@ func (s samples) Read(step int) (*batch.Batch, error) {
 // serial are numbers that are done on the goroutine of the simulator: work that
 // may be done at any time at once, or, if late says so, when it is waited for.
 type serial struct {
-	*work.Executor
+	*exec.Executor
 	batch.Source
-	stores map[msg.Address]*work.Store
+	stores map[msg.Address]*exec.Store
 	late   func() bool
 	did    func(at msg.Address, w role.Work)
 }
 
 func newSerial(t job.Training, source batch.Source) (*serial, error) {
-	p, err := work.New(t, source, work.Machine{})
+	p, err := exec.New(t, source, exec.Machine{})
 	return &serial{
-		p, source, map[msg.Address]*work.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
+		p, source, map[msg.Address]*exec.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
 	}, err
 }
 
-func (s *serial) store(at msg.Address) *work.Store {
+func (s *serial) store(at msg.Address) *exec.Store {
 	if s.stores[at] == nil {
-		s.stores[at] = work.NewStore()
+		s.stores[at] = exec.NewStore()
 	}
 	return s.stores[at]
 }
@@ -107,10 +107,10 @@ func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (rol
 	return wait
 }
 
-func (s *serial) Payload(m msg.Message, h role.Handle) work.Payload {
+func (s *serial) Payload(m msg.Message, h role.Handle) exec.Payload {
 	return s.Executor.Payload(s.store(m.From), m, h)
 }
-func (s *serial) Keep(m msg.Message, h role.Handle, payload work.Payload) {
+func (s *serial) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
 	s.Executor.Keep(s.store(m.To), m, h, payload)
 }
 func (s *serial) Feed(at msg.Address, c role.Contribution) { s.Executor.Feed(s.store(at), c) }
@@ -162,7 +162,7 @@ func hosts(workers, servers int) Spec {
 // simulate trains with numbers that prepare may change.
 func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
-	engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
+	engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Optio
 // ranks, EWs and PSs, though the last batch is so short that ranks go without.
 func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
-	q, err := work.NewSequential(numeric(job.Sequential, 1), source, work.Machine{})
+	q, err := exec.NewSequential(numeric(job.Sequential, 1), source, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 	for _, ranks := range []int{3, 6, 24, 31} {
 		reference, j := numeric(job.Sequential, ranks), numeric(job.Hybrid, ranks)
 		reference.RowAdmission, j.RowAdmission = 1e-300, 1e-300
-		q, err := work.NewSequential(reference, source, work.Machine{})
+		q, err := exec.NewSequential(reference, source, exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func TestNumbersFail(t *testing.T) {
 	} {
 		j := numeric(job.Hybrid, 2)
 		c.change(&j)
-		engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
+		engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +403,7 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		j.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
 		none := 0
 		j.Staleness = &none
-		engine, err := work.NewEngine(&j, source.Schema(), work.Machine{})
+		engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/shard"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/role"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"tandem/algo/event"
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/pace"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
 )
 
 // ErrSequential says that a training has no roles to simulate.

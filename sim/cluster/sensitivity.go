@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"tandem/algo/fault"
 	"tandem/algo/job"
-	"tandem/algo/model"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/fault"
 )
 
 // Sensitivity is what an improvement of one kind of quantity by a tenth would

@@ -3,7 +3,7 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/role"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )

@@ -3,12 +3,12 @@ package cluster
 import (
 	"math"
 
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/algo/work"
+	"tandem/sim/des"
 	"tandem/sim/device"
-	"tandem/sim/engine"
 	"tandem/sim/fabric"
 )
 
@@ -33,7 +33,7 @@ type task struct {
 	bucket   int32
 	bytes    unit.Bytes   // of the bucket
 	left     unit.Tick    // core time that its turns so far have left
-	payload  work.Payload // of the message, where there are numbers
+	payload  exec.Payload // of the message, where there are numbers
 	numbers  func() (role.Result, error)
 }
 
@@ -119,7 +119,7 @@ func times(t unit.Tick, factor float64) unit.Tick { return unit.Tick(math.Round(
 // wait begins a part of a task's stage that ends at an instant.
 func (w *world) wait(i int32, at unit.Tick) {
 	w.tasks[i].parts++
-	w.clock.Schedule(engine.Event{At: at, Class: taskDue, Source: w.tasks[i].role, Kind: taskDue, Target: i})
+	w.clock.Schedule(des.Event{At: at, Class: taskDue, Source: w.tasks[i].role, Kind: taskDue, Target: i})
 }
 
 // transfer begins a flow as a part of a task's stage.

@@ -3,21 +3,21 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/sim/engine"
+	"tandem/sim/des"
 )
 
 // timer is a pending event that may move.
 type timer struct {
-	id engine.ID
+	id des.ID
 	at unit.Tick // 0: none is pending
 }
 
 // rearm moves an event to where it belongs now.
-func (w *world) rearm(t *timer, at unit.Tick, ok bool, e engine.Event) {
-	if ok && t.at == at && t.id != (engine.ID{}) {
+func (w *world) rearm(t *timer, at unit.Tick, ok bool, e des.Event) {
+	if ok && t.at == at && t.id != (des.ID{}) {
 		return
 	}
 	w.cancel(t)

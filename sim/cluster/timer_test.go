@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/msg"
-	"tandem/algo/role"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"tandem/algo/job"
-	"tandem/algo/pace"
-	"tandem/algo/role"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 

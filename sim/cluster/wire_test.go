@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/compress"
 	"tandem/algo/job"
-	"tandem/algo/shard"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/shard"
 	"tandem/algo/unit"
 )
 

@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"tandem/algo/role"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )

@@ -7,10 +7,10 @@ import (
 	"math"
 
 	"tandem/algo/job"
-	"tandem/algo/model"
-	"tandem/algo/role"
-	"tandem/algo/shard"
-	"tandem/algo/table"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 
@@ -20,7 +20,7 @@ var ErrMemory = errors.New("does not fit")
 // Sizes of plain forms, in memory and on the wire of the runtime's codec. What
 // a training packs is smaller on the wire: see newShape. The cores' time for
 // packing is not priced: about 0.2 to 0.8 ns a byte of fp32 values either way,
-// 6 ns a byte of ids to write and 3 to read (algo/compress, BenchmarkPack and
+// 6 ns a byte of ids to write and 3 to read (algo/numeric/compress, BenchmarkPack and
 // BenchmarkIDs, on a shared 2.8 GHz Xeon, November 2026).
 const (
 	signBytes  = 8 // of a sign, and of an id

@@ -3,15 +3,15 @@ package cluster
 import (
 	"fmt"
 
-	"tandem/algo/event"
-	"tandem/algo/fault"
-	"tandem/algo/msg"
+	"tandem/algo/exec"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
-	"tandem/algo/role"
 	"tandem/algo/unit"
-	"tandem/algo/work"
+	"tandem/sim/des"
 	"tandem/sim/device"
-	"tandem/sim/engine"
 	"tandem/sim/fabric"
 )
 
@@ -23,7 +23,7 @@ type world struct {
 	options *Options
 	config  *role.Config
 	roster  role.Roster
-	clock   engine.Engine
+	clock   des.Engine
 	net     *fabric.Fabric
 	netNext timer
 
@@ -41,7 +41,7 @@ type world struct {
 
 	numbers Numbers      // nil: only time passes
 	rows    [][]int32    // with numbers, by batchIndex: distinct rows by PS, from split to done
-	handed  work.Payload // the payload of the message in hand
+	handed  exec.Payload // the payload of the message in hand
 
 	out         role.Outputs
 	dirty       []int32 // hosts
@@ -56,7 +56,7 @@ type world struct {
 	sent        unit.Bytes // headers included
 	received    unit.Bytes
 	dropped     unit.Bytes                   // lost, or for a role that was away
-	parcels     []fault.Parcel[work.Payload] // a buffer
+	parcels     []fault.Parcel[exec.Payload] // a buffer
 	injected    fault.Counts                 // of incarnations that have crashed
 	observers   []event.Observer
 	measurement *measurement
@@ -152,8 +152,8 @@ func (w *world) observe(r event.Record) {
 	w.forget(r)
 }
 
-// Handle implements engine.Handler.
-func (w *world) Handle(e engine.Event) {
+// Handle implements gemm.Handler.
+func (w *world) Handle(e des.Event) {
 	now := e.At
 	switch e.Kind {
 	case transferEnds:
@@ -192,7 +192,7 @@ func (h *host) resource(which int64) *device.CPU {
 	return h.bus
 }
 
-// Settle implements engine.Handler: it works out anew when things end on the
+// Settle implements gemm.Handler: it works out anew when things end on the
 // resources that changed at this instant.
 func (w *world) Settle(now unit.Tick) {
 	for _, i := range w.dirty {
@@ -200,13 +200,13 @@ func (w *world) Settle(now unit.Tick) {
 		h.dirty = false
 		for which := range int64(2) {
 			at, ok := h.resource(which).NextFinish()
-			w.rearm(&h.next[which], at, ok, engine.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
+			w.rearm(&h.next[which], at, ok, des.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
 		}
 	}
 	w.dirty = w.dirty[:0]
 	w.net.Settle(now)
 	at, ok := w.net.NextFinish()
-	w.rearm(&w.netNext, at, ok, engine.Event{Class: transferEnds, Kind: transferEnds})
+	w.rearm(&w.netNext, at, ok, des.Event{Class: transferEnds, Kind: transferEnds})
 }
 
 // touch marks a host whose jobs changed.

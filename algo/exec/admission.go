@@ -1,0 +1,276 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// idsMax is how many ids a sample may have in a slot, in the mean over a message from another process.
+const idsMax = 4096
+
+// Admission checks the payloads of messages that come from other processes.
+type Admission struct {
+	*numerics
+	shards []*rowShard // by PS; nil where it is not here
+	dense  denseStrategy
+	layout *model.Layout
+	cut    cut
+	quorum bool // the gradients of some ranks may be dropped
+}
+
+func newAdmission(n *numerics, shards []*rowShard, dense denseStrategy, layout *model.Layout, quorum bool) *Admission {
+	own := n.training.GroupsPerRank()
+	return &Admission{n, shards, dense, layout, cut{n.training.TotalGroups(), own}, quorum}
+}
+
+// CheckPayload checks the payload of a message that comes from another process and that role.Admit has admitted:
+// that it has the type, sizes and counts that the message, the job and the data set demand. It cannot know whether
+// numbers are true, and leaves it to the work to find those that are not finite.
+//
+// The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
+// blocks and, of compressed ids, over counts and positions.
+func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
+	if m.Rank < 0 || int(m.Rank) >= a.training.Ranks {
+		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.training.Ranks-1)
+	}
+	if err := a.checkSamples(m); err != nil {
+		return fmt.Errorf("%v: %w", m, err)
+	}
+	size, err := a.checkContent(m, payload)
+	if err == nil && size != m.Bytes-msg.HeaderBytes {
+		err = fmt.Errorf("bytes: %d, but the payload has %d beside the header", m.Bytes, size)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: payload: %w", m, err)
+	}
+	return nil
+}
+
+// checkSamples checks the counts of samples that a message states.
+func (a *Admission) checkSamples(m msg.Message) error {
+	switch m.Kind {
+	case msg.IDFeatures, msg.Samples, msg.GetEmbeddings, msg.Lookup, msg.Rows, msg.Embeddings, msg.PutGradients, msg.Put:
+	default:
+		return nil
+	}
+	if m.StepSamples < 1 || int(m.StepSamples) > a.training.GlobalBatch {
+		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, a.training.GlobalBatch)
+	}
+	if a.quorum && (m.Kind == msg.PutGradients || m.Kind == msg.Put) {
+		return nil // StepSamples are those of the ranks that count
+	}
+	if want := a.cut.share(m); int(m.Samples) != want {
+		return fmt.Errorf("samples: %d of the step's %d, but rank %d has %d of them", m.Samples, m.StepSamples, m.Rank, want)
+	}
+	return nil
+}
+
+// checkContent checks a payload, and returns the size that its message must state, header aside.
+func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, error) {
+	switch m.Kind {
+	case msg.IDFeatures:
+		if ids, ok := payload.(*IDs); ok {
+			return unit.Bytes(ids.Size()), a.checkIDs(m, ids)
+		}
+	case msg.Samples:
+		if part, ok := payload.(Samples); ok {
+			if part.Part == nil || part.Batch == nil {
+				return 0, errors.New("samples: none")
+			}
+			return unit.Bytes(4 * (len(part.Dense) + len(part.Labels))), a.checkPart(m, part.Part)
+		}
+	case msg.Lookup:
+		if signs, ok := payload.(Signs); ok {
+			_, err := a.checkSigns(m, signs.Signs)
+			return unit.Bytes(signs.Size()), err
+		}
+	case msg.Put:
+		if put, ok := payload.(*Put); ok {
+			return unit.Bytes(put.Signs.Size() + put.Sums.Size()), a.checkPut(m, put)
+		}
+	case msg.Rows, msg.Embeddings, msg.PutGradients:
+		if values, ok := payload.(Values); ok {
+			if m.Kind == msg.Rows { // how many there must be is not known here
+				return unit.Bytes(values.Size()), nil
+			}
+			return unit.Bytes(values.Size()), a.checkCount(values.Values, int(m.Samples)*a.width)
+		}
+	case msg.Params, msg.Push:
+		if values, ok := payload.(Numbers); ok {
+			return unit.Bytes(4 * len(values)), a.dense.checkShard(m, values)
+		}
+	default:
+		if payload == nil {
+			return 0, nil
+		}
+	}
+	return 0, fmt.Errorf("type: %T is not that of %v", payload, m.Kind)
+}
+
+func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
+	if err := a.cut.check(m, ids.Samples, ids.FirstGroup, ids.Bounds); err != nil {
+		return err
+	}
+	slots, count := len(a.schema.Slots), 0
+	if a.training.Index == job.IndexCompressed && slots > 0 {
+		var err error
+		if count, err = compress.CountIDs(ids.Packed, slots, ids.Samples); err != nil {
+			return fmt.Errorf("ids: %w", err)
+		}
+		if len(ids.Columns) > 0 {
+			return errors.New("ids: raw, want them compressed")
+		}
+	} else {
+		if len(ids.Columns) != slots || len(ids.Packed) > 0 {
+			return fmt.Errorf("ids: %d raw columns and %d compressed bytes, want %d columns", len(ids.Columns), len(ids.Packed), slots)
+		}
+		for slot, c := range ids.Columns {
+			// That offsets ascend is checked where they are decoded.
+			if n := len(c.Offsets); n != ids.Samples+1 || int(c.Offsets[n-1]) != len(c.IDs) {
+				return fmt.Errorf("ids of slot %d: %d offsets do not cut %d ids into %d samples", slot, n, len(c.IDs), ids.Samples)
+			}
+			count += len(c.IDs)
+		}
+	}
+	if most := idsMax * slots * ids.Samples; count > most {
+		return fmt.Errorf("ids: %d, want at most %d: %d a sample and slot", count, most, idsMax)
+	}
+	return nil
+}
+
+func (a *Admission) checkPart(m msg.Message, part *batch.Part) error {
+	if err := a.cut.check(m, part.Samples, part.FirstGroup, part.Bounds); err != nil {
+		return err
+	}
+	if got, want := len(part.Dense), part.Samples*len(a.schema.Dense); got != want {
+		return fmt.Errorf("numeric features: %d, want %d", got, want)
+	}
+	if got, want := len(part.Labels), part.Samples*len(a.schema.Labels); got != want {
+		return fmt.Errorf("labels: %d, want %d", got, want)
+	}
+	return nil
+}
+
+// checkSigns returns the number of signs.
+func (a *Admission) checkSigns(m msg.Message, signs compress.Signs) (int, error) {
+	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.training.Index != job.IndexCompressed) {
+		return 0, errors.New("signs: compressed, want them plain")
+	}
+	count, err := signs.Count()
+	if err != nil {
+		return 0, fmt.Errorf("signs: %w", err)
+	}
+	if most := a.signsMax(m); count > most {
+		return 0, fmt.Errorf("signs: %d, want at most %d", count, most)
+	}
+	return count, nil
+}
+
+// signsMax returns the largest number of distinct signs that the batch of a message may have.
+func (a *Admission) signsMax(m msg.Message) int {
+	rows := 0
+	for _, slot := range a.schema.Slots {
+		rows += slot.RowsPerID()
+	}
+	return idsMax * rows * a.samplesOf(m)
+}
+
+// samplesOf returns the number of samples of a message, within bounds.
+func (a *Admission) samplesOf(m msg.Message) int {
+	return min(max(int(m.Samples), 0), a.training.GlobalBatch)
+}
+
+func (a *Admission) checkPut(m msg.Message, put *Put) error {
+	if put.Samples != int(m.Samples) {
+		return fmt.Errorf("samples: %d, but the message states %d", put.Samples, m.Samples)
+	}
+	signs, err := a.checkSigns(m, put.Signs)
+	if err != nil {
+		return err
+	}
+	if err := put.Sums.Check(a.training.Wire, signs*a.dim); err != nil {
+		return fmt.Errorf("sums of %d signs: %w", signs, err)
+	}
+	// It is of as many signs as the lookup of its batch, if that is known.
+	if i := int(m.To.Index); i >= 0 && i < len(a.shards) && a.shards[i] != nil {
+		if looked, known := a.shards[i].looked(batchName{m.Rank, m.Step}); known && looked != signs {
+			return fmt.Errorf("signs: %d, but %d were looked up", signs, looked)
+		}
+	}
+	return nil
+}
+
+// CheckHeld checks counts of a payload that CheckPayload lets pass against what the receiver holds of the batch in
+// its store. Work on a payload that passes finds no length amiss.
+func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
+	values, ok := payload.(Values)
+	if !ok {
+		return nil
+	}
+	var count int
+	routed, known := peek[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
+	part, here := peek[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
+	switch {
+	case m.Kind == msg.Rows && known:
+		count = len(routed.Of(int(m.From.Index))) * a.dim
+	case m.Kind == msg.PutGradients && known:
+		count = routed.Samples() * a.width
+	case m.Kind == msg.Embeddings && here:
+		count = part.Samples * a.width
+	default:
+		return nil // the receiver has not asked for it
+	}
+	if err := a.checkCount(values.Values, count); err != nil {
+		return fmt.Errorf("%v: payload: %w", m, err)
+	}
+	return nil
+}
+
+// checkCount checks the number of rows' values, of pooled embeddings or of their gradients.
+func (a *Admission) checkCount(values compress.Values, count int) error {
+	if err := values.Check(a.training.Wire, count); err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	return nil
+}
+
+// FrameMax returns the largest size that the frame of a message from another process may have. It is enough for
+// every payload that CheckPayload lets pass.
+func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
+	if !m.Kind.HasPayload() {
+		return msg.HeaderBytes
+	}
+	samples := unit.Bytes(a.samplesOf(m))
+	slots, most := unit.Bytes(len(a.schema.Slots)), unit.Bytes(0)
+	switch m.Kind {
+	case msg.IDFeatures:
+		most = samples * slots * (8*idsMax + 4)
+	case msg.Samples:
+		most = 4 * samples * unit.Bytes(len(a.schema.Dense)+len(a.schema.Labels))
+	case msg.Lookup:
+		most = 8 * unit.Bytes(a.signsMax(m))
+	case msg.Rows:
+		most = 4 * unit.Bytes(a.signsMax(m)*a.dim)
+	case msg.Put:
+		most = unit.Bytes(a.signsMax(m) * (8 + 4*a.dim))
+	case msg.Embeddings, msg.PutGradients:
+		most = 4 * samples * unit.Bytes(a.width)
+	case msg.Params, msg.Push:
+		layout := a.layout
+		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+a.training.TotalGroups()*layout.Stats))
+	}
+	// What roles count does not include lengths, bounds, and zeros behind arrays.
+	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.training.TotalGroups())
+	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
+}
+
+// frameOverhead is more than what lengths and zeros behind arrays take in a frame, slots and groups aside.
+const frameOverhead = 256

@@ -1,0 +1,259 @@
+package exec
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// parcel is a message with its payload.
+type parcel struct {
+	m       msg.Message
+	payload Payload
+}
+
+// exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
+// it is that from or to PS 1.
+func exchange(t *testing.T, settings job.Training) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
+	s := newScript(t, settings, newColumns(16, 16))
+	all = map[msg.Kind]parcel{}
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	send := func(k msg.Kind, from, to msg.Address) {
+		m := msg.Message{Kind: k, From: from, To: to, Rank: 1, Samples: s.read.Samples[1], StepSamples: 16}
+		payload := s.p.Payload(s.stores[from], m, s.sent(k, 1))
+		m.Bytes = msg.HeaderBytes
+		if part, ok := payload.(Samples); ok {
+			m.Bytes += unit.Bytes(4 * (len(part.Dense) + len(part.Labels)))
+		} else {
+			m.Bytes += sizeOf(t, payload)
+		}
+		if err := examine(s.p, s.stores[to], m, payload); err != nil {
+			t.Errorf("an honest message is refused: %v", err)
+		}
+		all[k] = parcel{m, payload}
+		s.send(k, from, to, 1)
+	}
+	send(msg.IDFeatures, dataLoader, embeddingWorker)
+	send(msg.Samples, dataLoader, nnWorker(1))
+	s.do(embeddingWorker, role.Split, 1)
+	for i := range s.servers() {
+		send(msg.Lookup, embeddingWorker, server(i))
+		s.do(server(i), role.ReadRows, 1)
+		send(msg.Rows, server(i), embeddingWorker)
+	}
+	s.do(embeddingWorker, role.Pool, 1)
+	send(msg.Embeddings, embeddingWorker, nnWorker(1))
+	s.do(nnWorker(1), role.Forward, 1)
+	s.do(nnWorker(1), role.Backward, 1)
+	send(msg.PutGradients, nnWorker(1), embeddingWorker)
+	s.do(embeddingWorker, role.Merge, 1)
+	for i := range s.servers() {
+		send(msg.Put, embeddingWorker, server(i))
+	}
+	return s.p, s.stores, all
+}
+
+// What honest roles send passes, in every form; and no payload passes for that of another kind.
+func TestHonestPayloadsPass(t *testing.T) {
+	for _, wire := range compress.Forms() {
+		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
+			settings := training(2, 2)
+			settings.Wire, settings.Index = wire, index
+			p, _, all := exchange(t, settings)
+			for kind, own := range all {
+				for other, wrong := range all {
+					same := kind == other || values(kind) && values(other)
+					if !same && p.Admission().CheckPayload(own.m, wrong.payload) == nil {
+						t.Errorf("a payload of %v passes for one of %v", other, kind)
+					}
+				}
+				if p.Admission().CheckPayload(own.m, nil) == nil {
+					t.Errorf("%v without a payload passes", kind)
+				}
+			}
+		}
+	}
+}
+
+// examine is what a payload passes before it is handled.
+func examine(p *Executor, s *Store, m msg.Message, payload Payload) error {
+	if err := p.Admission().CheckPayload(m, payload); err != nil {
+		return err
+	}
+	return p.Admission().CheckHeld(s, m, payload)
+}
+
+// values reports whether payloads of a kind are values.
+func values(k msg.Kind) bool { return k == msg.Rows || k == msg.Embeddings || k == msg.PutGradients }
+
+// Every count that lies is refused, and the error names it.
+func TestPayloadsThatLieAreRefused(t *testing.T) {
+	p, stores, all := exchange(t, training(2, 2))
+	ids := func(change func(*IDs)) any {
+		c := *all[msg.IDFeatures].payload.(*IDs)
+		c.Bounds, c.Columns = slices.Clone(c.Bounds), slices.Clone(c.Columns)
+		change(&c)
+		return &c
+	}
+	part := func(change func(*batch.Part)) any {
+		c := *all[msg.Samples].payload.(Samples).Part
+		b := *c.Batch
+		c.Batch = &b
+		change(&c)
+		return &c
+	}
+	var fewerValues compress.Values
+	put := func(change func(*Put)) any {
+		c := *all[msg.Put].payload.(*Put)
+		change(&c)
+		return &c
+	}
+	// A message that is true in itself, of a batch that has more samples.
+	fewer := func(m *msg.Message) {
+		m.Samples, m.StepSamples, m.Bytes = 4, 8, msg.HeaderBytes+unit.Bytes(fewerValues.Size())
+	}
+	bytes := func(n unit.Bytes) func(*msg.Message) { return func(m *msg.Message) { m.Bytes = msg.HeaderBytes + n } }
+	fewerValues = compress.Pack(compress.FP32, make([]float32, 4*p.numerics.width))
+	for _, c := range []struct {
+		kind    msg.Kind
+		message func(*msg.Message)
+		payload any // nil: the honest one
+		want    string
+	}{
+		{msg.Lookup, func(m *msg.Message) { m.Rank = 2 }, nil, "rank: 2, want 0 to 1"},
+		{msg.Lookup, func(m *msg.Message) { m.Rank = -1 }, nil, "rank: -1"},
+		{msg.Lookup, func(m *msg.Message) { m.StepSamples = 17 }, nil, "samples of the step: 17, want 1 to 16"},
+		{msg.Lookup, func(m *msg.Message) { m.StepSamples = 0 }, nil, "samples of the step: 0"},
+		{msg.Lookup, func(m *msg.Message) { m.Samples = 9 }, nil, "samples: 9 of the step's 16, but rank 1 has 8 of them"},
+		{msg.Lookup, func(m *msg.Message) { m.Bytes++ }, nil, "bytes: "},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Samples = 7 }), "samples: 7, but the message states 8"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.FirstGroup = 0 }), "first group: 0, want 4"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Bounds = i.Bounds[1:] }), "bounds: 4, want 5"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Bounds[2]++ }), "bounds: 5 of group 6, want 4"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns = i.Columns[1:] }), "ids: 1 raw columns and 0 compressed bytes, want 2 columns"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Packed = []byte{1} }), "ids: 2 raw columns and 1 compressed bytes"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[1].IDs = nil }), "ids of slot 1: 9 offsets do not cut 0 ids into 8 samples"},
+		{msg.IDFeatures, nil, ids(func(i *IDs) { i.Columns[0] = many(8) }), "want at most 65536: 4096 a sample and slot"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Samples = 7 }), "samples: 7, but the message states 8"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Dense = p.Dense[1:] }), "numeric features: 7, want 8"},
+		{msg.Samples, nil, part(func(p *batch.Part) { p.Labels = nil }), "labels: 0, want 8"},
+		{msg.Samples, nil, &batch.Part{}, "samples: none"},
+		{msg.Lookup, nil, compress.Signs{Packed: []byte{8, 1, 1, 1, 1, 1}}, "signs: compressed, want them plain"},
+		{msg.Lookup, nil, compress.Signs{Plain: make([]uint64, 65537)}, "signs: 65537, want at most 65536"},
+		{msg.Rows, bytes(6), compress.Pack(compress.FP16, make([]float32, 3)), `values of form "fp16", want "fp32"`},
+		{msg.Rows, bytes(12), compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
+		{msg.Embeddings, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
+		{msg.Embeddings, fewer, fewerValues, "numbers in fp32 take"},
+		{msg.PutGradients, fewer, fewerValues, "numbers in fp32 take"},
+		{msg.PutGradients, nil, compress.Pack(compress.FP32, make([]float32, 3)), "numbers in fp32 take"},
+		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
+		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
+		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
+		{msg.PutAck, nil, []float32{1}, "type: work.Numbers is not that of PutAck"},
+		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
+		{msg.Push, nil, compress.Values{}, "type: work.Values is not that of Push"},
+	} {
+		honest := all[c.kind]
+		m, payload := honest.m, honest.payload
+		m.Kind, m.Rank = c.kind, 1
+		if c.message != nil {
+			c.message(&m)
+		}
+		if c.payload != nil {
+			payload = travelling(c.payload)
+		}
+		err := examine(p, stores[m.To], m, payload)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.kind, err, c.want)
+		}
+	}
+}
+
+// many returns a column of more ids than samples may have.
+func many(samples int32) batch.Jagged {
+	c := batch.Jagged{Offsets: make([]int32, samples+1), IDs: make([]uint64, 2*idsMax*int(samples)+1)}
+	c.Offsets[samples] = int32(len(c.IDs))
+	return c
+}
+
+// Compressed ids and signs are checked like raw ones.
+func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
+	settings := training(2, 2)
+	settings.Index = job.IndexCompressed
+	p, stores, all := exchange(t, settings)
+	honest := all[msg.IDFeatures].payload.(*IDs)
+	cut, raw, signs := *honest, *honest, all[msg.Lookup]
+	cut.Packed = honest.Packed[:len(honest.Packed)-1]
+	raw.Columns = make([]batch.Jagged, 2)
+	for _, c := range []struct {
+		m       msg.Message
+		payload any
+		want    string
+	}{
+		{all[msg.IDFeatures].m, &cut, "ids: compress: the bytes end early"},
+		{all[msg.IDFeatures].m, &raw, "ids: raw, want them compressed"},
+		{signs.m, compress.Signs{Packed: []byte{8, 200}}, "signs: compress: the bytes end early"},
+		{signs.m, compress.Signs{Packed: []byte{8}, Plain: []uint64{1}}, "signs: compressed, want them plain"},
+	} {
+		if err := examine(p, stores[c.m.To], c.m, travelling(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// Shards of the dense network and gradients for them have the lengths of their dense PS.
+func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
+	settings := training(2, 1)
+	settings.Mode, settings.DenseServers = job.AsyncPS, 2
+	p := mustNew(t, settings, newColumns(16, 16))
+	layout := p.Model().Layout()
+	shard := settings.DenseShards(layout)[0]
+	length := shard.Hi - shard.Lo
+	at := msg.Address{Role: msg.DenseServer}
+	params := msg.Message{Kind: msg.Params, From: at, To: nnWorker(1), Rank: 1}
+	push := msg.Message{Kind: msg.Push, From: nnWorker(1), To: at, Rank: 1}
+	for _, c := range []struct {
+		m    msg.Message
+		n    int
+		good bool
+	}{
+		{params, length + layout.Running, true}, {params, length, false}, {params, 0, false},
+		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
+	} {
+		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
+		if err := p.Admission().CheckPayload(c.m, Numbers(make([]float32, c.n))); (err == nil) != c.good {
+			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
+		}
+	}
+	params.From.Index = 2
+	if err := p.Admission().CheckPayload(params, Numbers{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+		t.Error(err)
+	}
+}
+
+// A put of other signs than were looked up is an error of the work, not a panic.
+func TestPutOfAnotherLengthIsAnError(t *testing.T) {
+	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+		settings := training(1, 1)
+		settings.Scale = scale
+		s := newScript(t, settings, newColumns(16, 16))
+		s.read = s.do(dataLoader, role.Read, event.NoRank)
+		s.lookup(0)
+		s.stores[server(0)].keep(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
+			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
+		})
+		_, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
+			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "put of rank 0, step 0: 1 signs, but ") {
+			t.Errorf("%s: %v", scale, err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package exec
+
+import (
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
+	"tandem/algo/protocol/role"
+)
+
+// rowTasks performs the work of embedding PSs.
+type rowTasks struct {
+	*numerics
+	shards []*rowShard // by PS; nil where it is not here
+	dense  denseStrategy
+}
+
+func (e *rowTasks) tasks() map[role.WorkKind]task {
+	return map[role.WorkKind]task{role.ReadRows: e.readRows, role.Apply: e.apply, role.ApplyStep: e.applyStep}
+}
+
+// readRows looks signs up.
+func (e *rowTasks) readRows(i item) (role.Result, error) {
+	signs, err := get[compress.Signs](i.store, i.Reads[0]).Unpack()
+	if err != nil {
+		return role.Result{}, err
+	}
+	rows := e.buffers.get(len(signs) * e.dim)
+	if err := e.shards[i.at.Index].read(i.batch(), signs, rows); err != nil {
+		return role.Result{}, e.advise(err)
+	}
+	return role.Result{Bytes: e.putValues(i.store, i.Makes[0], rows)}, nil
+}
+
+// put returns a rank's put as its PS applies it.
+func (e *rowTasks) put(i item, h role.Handle) (route.Put, error) {
+	return get[*Put](i.store, h).unpack(int(h.Rank), e.dim)
+}
+
+// apply gives the rows of one rank's put their optimizer steps.
+func (e *rowTasks) apply(i item) (role.Result, error) {
+	shard := e.drop(i)
+	put, err := e.put(i, i.Reads[0])
+	if err != nil {
+		return role.Result{}, err
+	}
+	byRank := e.training.Scale == job.ScaleRank
+	return role.Result{}, e.advise(shard.apply(i.batch(), put, int(i.StepSamples), byRank))
+}
+
+// applyStep gives the rows of several puts their optimizer steps.
+func (e *rowTasks) applyStep(i item) (role.Result, error) {
+	shard := e.drop(i)
+	puts := make([]batchPut, len(i.Reads))
+	for at, h := range i.Reads {
+		put, err := e.put(i, h)
+		if err != nil {
+			return role.Result{}, err
+		}
+		puts[at] = batchPut{batchName{h.Rank, h.Step}, put}
+	}
+	return role.Result{}, e.advise(e.dense.applyRows(shard, i.Work, puts))
+}
+
+// drop forgets the reads of batches whose puts do not count. It returns the shard.
+func (e *rowTasks) drop(i item) *rowShard {
+	shard := e.shards[i.at.Index]
+	for _, h := range i.Drops {
+		shard.forget(batchName{h.Rank, h.Step})
+	}
+	return shard
+}

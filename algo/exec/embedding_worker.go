@@ -1,0 +1,100 @@
+package exec
+
+import (
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// embeddingTasks performs the work of EWs.
+type embeddingTasks struct{ *numerics }
+
+func (w *embeddingTasks) tasks() map[role.WorkKind]task {
+	return map[role.WorkKind]task{role.Split: w.split, role.Pool: w.pool, role.Merge: w.merge}
+}
+
+// resolved is what an EW holds of a batch, with the signs as it sends them, by
+// PS.
+type resolved struct {
+	*route.Routed
+	signs []compress.Signs
+}
+
+// split resolves the ids of a batch to signs by PS.
+func (w *embeddingTasks) split(i item) (role.Result, error) {
+	ids := get[*IDs](i.store, i.Reads[0])
+	part, err := ids.part(len(w.schema.Slots))
+	if err != nil {
+		return role.Result{}, err
+	}
+	plan := w.training.ShardPlan()
+	routed := &resolved{Routed: route.Route(w.schema, part, plan)}
+	var r role.Result
+	for shard := range plan.Servers() {
+		own := routed.Of(shard)
+		signs := compress.Signs{Plain: own}
+		if w.training.Index == job.IndexCompressed {
+			signs = compress.PackSigns(own, w.schema.PrefixBits)
+		}
+		routed.signs = append(routed.signs, signs)
+		r.Rows = append(r.Rows, int32(len(own)))
+		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.training.Wire.Size(len(own)*w.dim)))
+	}
+	i.store.put(i.Makes[0], routed)
+	return r, nil
+}
+
+// pool gathers the rows of all PSs and pools them.
+func (w *embeddingTasks) pool(i item) (role.Result, error) {
+	routed := get[*resolved](i.store, i.Reads[0])
+	var rows []float32
+	for shard := range routed.signs {
+		n := len(routed.Of(shard))
+		if n == 0 {
+			continue // it may not have been asked
+		}
+		answers := get[[]compress.Values](i.store, i.Reads[1])
+		part, err := answers[shard].Unpack(n * w.dim)
+		if err != nil {
+			return role.Result{}, err
+		}
+		if n == len(routed.Signs) {
+			rows = part
+			continue
+		}
+		if rows == nil {
+			joined := w.buffers.get(len(routed.Signs) * w.dim)
+			defer w.buffers.put(joined)
+			rows = joined[:0]
+		}
+		rows = append(rows, part...)
+	}
+	pooled := w.buffers.get(routed.Samples() * w.width)
+	routed.Pool(pooled, w.schema, rows, w.dim)
+	return role.Result{Bytes: w.putValues(i.store, i.Makes[0], pooled)}, nil
+}
+
+// merge turns gradients of pooled embeddings into row gradient sums by PS.
+func (w *embeddingTasks) merge(i item) (role.Result, error) {
+	routed := get[*resolved](i.store, i.Reads[0])
+	packed := get[compress.Values](i.store, i.Reads[1])
+	grads, err := packed.Unpack(routed.Samples() * w.width)
+	if err != nil {
+		return role.Result{}, err
+	}
+	sums := w.buffers.get(len(routed.Signs) * w.dim)
+	routed.Merge(sums, w.schema, grads, w.dim)
+	puts := make([]*Put, len(routed.signs))
+	for shard := range puts {
+		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
+		puts[shard] = &Put{
+			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.training.Wire, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
+		}
+	}
+	w.packedAway(sums)
+	i.store.put(i.Makes[0], puts)
+	return role.Result{}, nil
+}

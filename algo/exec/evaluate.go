@@ -1,0 +1,112 @@
+package exec
+
+import (
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+)
+
+// State is a model in training, or after it, as evaluation reads it: no row is
+// created or refreshed, no lookup counted, and staleness does not know of it.
+type State interface {
+	// PeekRows copies the rows of signs, which PS server owns, to dst, len(signs)
+	// × dim values. A row that was never updated counts as zeros, whether a batch
+	// in flight has created it or not. The rows of one call are those of one
+	// moment between two pieces of the PS's work. It may wait for that moment.
+	PeekRows(server int, signs []uint64, dst []float32) error
+	// PeekDense returns a copy of the dense network's values.
+	PeekDense() (DenseValues, error)
+}
+
+// DenseValues is what a dense network computes its predictions from.
+type DenseValues = model.Values
+
+// Snapshot is all that an Evaluation needs of a State, in memory of its own.
+type Snapshot struct {
+	dense DenseValues
+	rows  []float32 // of Evaluation.routed
+}
+
+// Evaluation is a set of test rows that can be predicted again and again. Its
+// methods may be called at the same time.
+type Evaluation struct {
+	engine model.Engine
+	schema *batch.Schema
+	test   *batch.Batch
+	dim    int
+	routed *route.Routed
+}
+
+// newEvaluation resolves the ids of test rows whose embedding rows lie on PSs as a
+// plan says. Memory: 8 bytes for each distinct id, and 4 for each id.
+func newEvaluation(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *Evaluation {
+	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
+	return &Evaluation{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
+}
+
+// Snapshot copies what the test rows need: a row for each of their distinct
+// ids, and the dense network. The error is that of the state.
+func (e *Evaluation) Snapshot(s State) (*Snapshot, error) {
+	dense, err := s.PeekDense()
+	if err != nil {
+		return nil, err
+	}
+	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
+	for p := range len(e.routed.Bounds) - 1 {
+		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
+		if err := s.PeekRows(p, e.routed.Of(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+			return nil, err
+		}
+	}
+	return shot, nil
+}
+
+// evaluationBatch is the number of test rows that are predicted at a time.
+const evaluationBatch = 1024
+
+// Predict returns the predicted probabilities of every test row, test rows ×
+// labels. Batch norm uses the running statistics.
+func (e *Evaluation) Predict(shot *Snapshot) []float32 {
+	pass := e.engine.NewPass(evaluationBatch)
+	width := e.schema.EmbeddingWidth()
+	pooled := make([]float32, min(evaluationBatch, e.test.Samples)*width)
+	probabilities := make([]float32, 0, len(e.test.Labels))
+	for lo := 0; lo < e.test.Samples; lo += evaluationBatch {
+		hi := min(lo+evaluationBatch, e.test.Samples)
+		part := batch.Cut(batch.Slice(e.test, lo, hi), 1, 1)[0]
+		own := pooled[:(hi-lo)*width]
+		e.routed.PoolSamples(own, e.schema, shot.rows, e.dim, lo, hi)
+		in := model.GroupInput(&part, own, width, 0)
+		in.Labels = nil
+		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
+		for _, z := range logits {
+			probabilities = append(probabilities, kernel.Sigmoid(z))
+		}
+	}
+	return probabilities
+}
+
+// Evaluate predicts from a state as it is.
+func (e *Evaluation) Evaluate(s State) ([]float32, error) {
+	shot, err := e.Snapshot(s)
+	if err != nil {
+		return nil, err
+	}
+	return e.Predict(shot), nil
+}
+
+// NewEvaluation prepares test rows for evaluation of this run.
+func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {
+	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
+}
+
+// PeekRows implements State. It must not be called during a step.
+func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
+	q.rows.peek(signs, dst)
+	return nil
+}
+
+// PeekDense implements State. It must not be called during a step.
+func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.Snapshot(), nil }

@@ -1,0 +1,138 @@
+// Package exec computes what roles ask for. Any driver that has the numbers, the runtime first of all, hands an
+// Executor the work items of its roles and carries the payloads of their messages through it; a driver that only
+// prices work has no use for it.
+//
+// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_server.go, nn_worker.go and
+// dense_server.go. What a mode's ranks do together with the dense network is a strategy (strategy.go).
+package exec
+
+import (
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+)
+
+// Executor computes the work of a run. It is shared by all roles of one process: work items of different
+// (role, lane) may be performed at the same time, those of one lane may not.
+type Executor struct {
+	numerics  *numerics
+	work      map[role.WorkKind]task
+	dense     denseStrategy
+	rounds    *rounds // of all-reduces
+	model     *ModelState
+	admission *Admission
+}
+
+// task performs one kind of work.
+type task func(item) (role.Result, error)
+
+// item is one work item of a role, on operands that its store holds or will hold.
+type item struct {
+	at    msg.Address
+	store *Store
+	role.Work
+	role.Operands
+	part func(bucket int32) // Backward: see Executor.Do
+}
+
+// batch names the batch that the item is about.
+func (i *item) batch() batchName { return batchName{i.Rank, i.Step} }
+
+// New returns an executor of all roles on a machine. The errors are those of the
+// training's parts.
+func New(t job.Training, source batch.Source, m Machine) (*Executor, error) {
+	return NewPart(t, source, m, func(msg.Address) bool { return true })
+}
+
+// NewPart returns an executor of those roles that are here: of others it keeps
+// neither rows nor scratch. Only the data loader's batches are ever read; to
+// others the source is its schema.
+func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Address) bool) (*Executor, error) {
+	schema := source.Schema()
+	engine, err := NewEngine(&t, schema, m)
+	if err != nil {
+		return nil, err
+	}
+	rule, err := t.Rule()
+	if err != nil {
+		return nil, err
+	}
+	n := &numerics{training: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth()}
+	shards, err := newRowShards(&t, rule, m, here)
+	if err != nil {
+		return nil, err
+	}
+	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, kernel.CrewOf(m.Products)})
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{
+		numerics: n, work: map[role.WorkKind]task{}, dense: dense, rounds: newRounds(dense, t.Ranks, len(engine.Layout().Buckets)),
+		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: dense},
+		admission: newAdmission(n, shards, dense, engine.Layout(), rule.Dense().Quorum > 0),
+	}
+	for _, of := range []interface{ tasks() map[role.WorkKind]task }{
+		&loaderTasks{n, source}, &embeddingTasks{n}, &rowTasks{n, shards, dense}, &rankTasks{n, dense}, &denseTasks{dense},
+	} {
+		for kind, t := range of.tasks() { // order-free: kinds are distinct
+			e.work[kind] = t
+		}
+	}
+	return e, nil
+}
+
+// newRowShards returns the embedding rows of the PSs that are here, by PS; nil for others.
+func newRowShards(t *job.Training, rule pace.Rule, m Machine, here func(msg.Address) bool) ([]*rowShard, error) {
+	shards := make([]*rowShard, t.ParameterServers)
+	for i := range shards {
+		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
+			continue
+		}
+		rows, err := NewTable(t, m.arena())
+		if err != nil {
+			return nil, err
+		}
+		shards[i] = newRowShard(rows)
+		if weigher, ok := rule.(pace.Weigher); ok {
+			shards[i].weight = weigher.Weight
+		}
+	}
+	return shards, nil
+}
+
+// Model returns what is trained, as far as it is here.
+func (e *Executor) Model() *ModelState { return e.model }
+
+// Admission returns what checks the payloads of messages from other processes.
+func (e *Executor) Admission() *Admission { return e.admission }
+
+// Do performs one work item of a role on operands that s holds or will hold. part is
+// called for every bucket that Backward finishes, in order; a bucket may be fed from then on.
+func (e *Executor) Do(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
+	do := e.work[w.Kind]
+	if do == nil {
+		return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)
+	}
+	return do(item{at, s, w, o, part})
+}
+
+// Feed notes what a rank hands to the all-reduce. What is summed will be under c.Sum once the bucket is reduced.
+func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
+
+// Reduce sums a bucket of a step, or averaging round, over the ranks, all of which are here and have handed the
+// bucket over. It is called by one goroutine, for the buckets of a step in ascending order.
+func (e *Executor) Reduce(step, bucket int32) {
+	if err := e.rounds.reduce(step, bucket, together{}); err != nil {
+		panic(err) // the mode has no all-reduce
+	}
+}
+
+// ReduceAcross is Reduce for a process that has some of the ranks. c sums over all.
+func (e *Executor) ReduceAcross(step, bucket int32, c Collective) error {
+	return e.rounds.reduce(step, bucket, c)
+}

@@ -1,0 +1,362 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// The work of roles, performed one item after the other, is the reference bit for
+// bit, whatever the number of ranks and PSs. The last batch is short: of its 5
+// samples some of the 8 groups get none.
+func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
+	source := newColumns(16*3+5, 16)
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
+			for _, ranks := range []int{1, 2, 4} {
+				for _, servers := range []int{1, 3} {
+					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
+						parallel := training(ranks, servers)
+						parallel.Merge, parallel.Scale = merge, scale
+						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
+						for step := range source.Steps() {
+							if err := q.Step(step); err != nil {
+								t.Fatal(err)
+							}
+							s.train(merge == job.MergeRank)
+							if got, want := s.p.Model().DenseDigest(), q.Dense().Digest(); got != want {
+								t.Fatalf("step %d: dense network %x, want %x", step, got, want)
+							}
+							if got, want := s.rowsDigest(), q.Rows().Digest(); got != want {
+								t.Fatalf("step %d: rows %x, want %x", step, got, want)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// Nor do further settings change that: a hash-stack that two slots of a feature
+// group share, so that rows repeat within a sum and across slots, with their sums
+// scaled, two labels, rows that are admitted by and by, and a learning rate of rows
+// that changes with every step.
+func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
+	source := newColumns(16*3+5, 16)
+	for s := range source.schema.Slots {
+		slot := &source.schema.Slots[s]
+		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
+	}
+	source.schema.Labels, source.all.Labels = []string{"click", "buy"}, nil
+	for i := range source.all.Samples {
+		source.all.Labels = append(source.all.Labels, float32(i%2), float32(i/2%2))
+	}
+	settings := func(ranks, servers int) job.Training {
+		one := training(ranks, servers)
+		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
+		one.RowAdmission = 0.5
+		one.Rows.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
+		return one
+	}
+	q := mustNewSequential(t, settings(1, 1), source)
+	mustStep(t, q, source.Steps())
+	if got := q.Rows().Len(); got < 8 || got > 14 {
+		t.Errorf("%d rows, want most of the hash-stack's 2·7", got)
+	}
+	for _, ranks := range []int{1, 2, 4} {
+		s := newScript(t, settings(ranks, 3), source)
+		for range source.Steps() {
+			s.train(false)
+		}
+		if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
+		}
+		got, err := s.p.Model().NewEvaluation(source.all).Evaluate(s.p.Model())
+		if len(got) != 2*source.all.Samples {
+			t.Errorf("%d predictions of %d samples with two labels", len(got), source.all.Samples)
+		}
+		if want := evaluate(q, source.all); err != nil || !slices.Equal(got, want) {
+			t.Errorf("N=%d: predictions differ from the reference, error %v", ranks, err)
+		}
+	}
+}
+
+// Narrow rows change none of that: the random bits of their rounding follow from
+// what a row has been through. Eviction keeps it for one PS, read by as many ranks:
+// what goes depends on what else is there, and on the order of reads.
+func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
+	source := newColumns(16*4, 16)
+	for _, precision := range []table.Precision{table.BF16, table.FP16} {
+		settings := func(ranks, servers int) job.Training {
+			one := training(ranks, servers)
+			one.RowPrecision = precision.String()
+			return one
+		}
+		q := mustNewSequential(t, settings(1, 1), source)
+		mustStep(t, q, source.Steps())
+		rows := q.Rows().Len()
+		for _, ranks := range []int{1, 2, 4} {
+			s := newScript(t, settings(ranks, 3), source)
+			for range source.Steps() {
+				s.train(false)
+			}
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
+			}
+			evicting := settings(ranks, 1)
+			evicting.RowCapacity, evicting.RowEviction = rows/2, job.SecondChance
+			q := mustNewSequential(t, evicting, source)
+			mustStep(t, q, source.Steps())
+			s = newScript(t, evicting, source)
+			for range source.Steps() {
+				s.train(false)
+			}
+			if q.Rows().Evicted() == 0 || q.Rows().Outcomes().Evicted == 0 {
+				t.Errorf("%v: nothing was evicted of %d rows, so that this shows nothing", precision, rows)
+			}
+			if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
+				t.Errorf("%v, N=%d, evicting: dense network and rows differ from the reference", precision, ranks)
+			}
+		}
+	}
+}
+
+// A put is applied at the rate of its own step, however late it comes.
+func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
+	settings := training(1, 1)
+	settings.Rows = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
+	settings.RowInit = 0
+	p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
+	row := make([]float32, 3)
+	if err := p.Model().Tables()[0].Lookup([]uint64{1}, row); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		step int32
+		want float32 // of the row: 16 samples of a summed gradient −16, so one rate further
+	}{{9, 8}, {0, 8 + 2}, {2, 8 + 2 + 6}} {
+		store.put(role.Handle{Kind: role.ShardGrads, Step: c.step},
+			&Put{Samples: 16, Signs: plain(1), Sums: compress.Pack(compress.FP32, []float32{-16, -16, -16})})
+		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16},
+			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads, Step: c.step}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if p.Model().Tables()[0].Peek([]uint64{1}, row); row[0] != c.want {
+			t.Errorf("after the put of step %d: %v, want %v", c.step, row[0], c.want)
+		}
+	}
+}
+
+// The counts that roles learn are those of the data. 16 samples of one numeric
+// feature and one label in two parts; a part's ids take 8 bytes each, and each of
+// its two slots 4 bytes for an offset a sample and one more.
+func TestResultsCountTheData(t *testing.T) {
+	source := newColumns(16, 16)
+	s := newScript(t, training(2, 2), source)
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	for rank := range 2 {
+		ids := 0
+		for _, slot := range source.all.Slots {
+			ids += int(slot.Offsets[8*rank+8] - slot.Offsets[8*rank])
+		}
+		want := unit.Bytes(8*ids + 2*4*9)
+		if s.read.Samples[rank] != 8 || s.read.SampleBytes[rank] != 4*8*2 || s.read.IDBytes[rank] != want {
+			t.Errorf("rank %d: %+v, want 8 samples, 64 bytes, ids of %d bytes", rank, s.read, want)
+		}
+	}
+	s.send(msg.IDFeatures, dataLoader, embeddingWorker, 1)
+	split := s.do(embeddingWorker, role.Split, 1)
+	routed := get[*resolved](s.stores[embeddingWorker], role.Handle{Kind: role.RoutedIDs, Rank: 1})
+	for p := range 2 {
+		n := len(routed.Of(p))
+		if int(split.Rows[p]) != n || split.SignBytes[p] != unit.Bytes(8*n) || split.ValueBytes[p] != unit.Bytes(12*n) {
+			t.Errorf("PS %d owns %d rows: %+v", p, n, split)
+		}
+	}
+}
+
+// N ranks share a replica: the first performs the optimizer step, the others find
+// it done.
+func TestDenseStepIsPerformedOnce(t *testing.T) {
+	s := newScript(t, training(4, 1), newColumns(32, 16))
+	s.train(false)
+	weights := s.p.Model().Weights(nnWorker(0))
+	if weights.Steps() != 1 {
+		t.Fatalf("%d optimizer steps of 4 ranks, want 1", weights.Steps())
+	}
+	before := weights.Digest()
+	late := s.p.dense.(*reduced)
+	if err := late.apply(role.Work{Rank: 1, StepSamples: 16}, late.sum); err != nil || weights.Digest() != before {
+		t.Error("a late rank has applied step 0 again", err)
+	}
+	s.train(false)
+	if weights.Steps() != 2 || weights.Digest() == before {
+		t.Errorf("%d optimizer steps after two steps", weights.Steps())
+	}
+}
+
+func TestNonFiniteLossIsReported(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		source := newColumns(16, 16)
+		source.all.Dense[9] = float32(bad)
+		s := newScript(t, training(2, 1), source)
+		s.read = s.do(dataLoader, role.Read, event.NoRank)
+		for rank := range s.ranks() {
+			s.lookup(rank)
+			s.do(nnWorker(rank), role.Forward, rank)
+			r := s.do(nnWorker(rank), role.Backward, rank)
+			if want := rank == 1; r.NonFinite != want { // sample 9 is the second of rank 1
+				t.Errorf("%v in rank 1: rank %d non-finite %t", bad, rank, r.NonFinite)
+			}
+		}
+		err := mustNewSequential(t, training(2, 1), source).Step(0)
+		if err == nil || !strings.Contains(err.Error(), "step 0: the loss or a gradient is not finite") {
+			t.Errorf("sequential: %v", err)
+		}
+	}
+}
+
+func plain(signs ...uint64) compress.Signs { return compress.Signs{Plain: signs} }
+
+func TestApplyReportsBadPuts(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name string
+		put  Put
+		want string
+	}{
+		{"a row not finite", Put{Samples: 8, Signs: plain(1, 2), Sums: compress.Pack(compress.FP32, []float32{1, 1, 1, 1, nan, 1})},
+			"1 of 2 row gradients are not finite; lower the learning rate"},
+		{"a row never looked up", Put{Samples: 8, Signs: plain(1, 3), Sums: compress.Pack(compress.FP32, make([]float32, 6))},
+			"1 of 2 rows with a gradient do not exist"},
+	} {
+		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
+			p, store := mustNew(t, training(1, 1), newColumns(16, 16)), NewStore()
+			if err := p.Model().Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
+				t.Fatal(err)
+			}
+			store.put(role.Handle{Kind: role.ShardGrads}, &c.put)
+			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %v: %v", c.name, k, err)
+			}
+		}
+	}
+}
+
+// The reads of puts that do not count are forgotten with the work that says so, so
+// that a PS keeps nothing of them.
+func TestDroppedReadsAreForgotten(t *testing.T) {
+	for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
+		s := newScript(t, training(2, 1), newColumns(16, 16))
+		s.read = s.do(dataLoader, role.Read, event.NoRank)
+		for rank := range s.ranks() {
+			s.lookup(rank)
+		}
+		s.do(nnWorker(0), role.Forward, 0)
+		s.do(nnWorker(0), role.Backward, 0)
+		s.put(0)
+		o := role.Operands{Reads: []role.Handle{s.handle(role.ShardGrads, 0)}, Drops: []role.Handle{s.handle(role.ShardGrads, 1)}}
+		if _, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.p.model.shards[0].reads); n != 0 {
+			t.Errorf("%v: the reads of %d batches are kept", k, n)
+		}
+	}
+}
+
+func TestFullServerIsReported(t *testing.T) {
+	small := training(1, 1)
+	small.RowCapacity = 2
+	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
+	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
+	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
+		t.Error(err)
+	}
+	if err := mustNewSequential(t, small, newColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
+		t.Error(err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*job.Training, *columns)
+		want   string
+	}{
+		{"two labels", func(_ *job.Training, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
+		{"schema", func(_ *job.Training, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
+		{"model", func(t *job.Training, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
+		{"dense optimizer", func(t *job.Training, _ *columns) { t.Dense.Kind = "lion" }, "lion"},
+		{"row optimizer", func(t *job.Training, _ *columns) { t.Rows.Kind = "lion" }, "lion"},
+	} {
+		settings, source := training(1, 1), newColumns(16, 16)
+		c.change(&settings, source)
+		_, err := New(settings, source, Machine{})
+		_, errSequential := NewSequential(settings, source, Machine{})
+		for _, err := range []error{err, errSequential} {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+}
+
+func TestUnknownWorkIsRefused(t *testing.T) {
+	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, role.Operands{}, nil); err == nil {
+		t.Error("no error")
+	}
+}
+
+// A payload is the receiver's: it stays as it is when the sender works on.
+func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
+	s := newScript(t, training(1, 1), newColumns(16, 16))
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	s.lookup(0)
+	pooled := get[compress.Values](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows}).Floats
+	want := slices.Clone(pooled)
+	s.stores[embeddingWorker].Release(role.Handle{Kind: role.PooledRows})
+	s.stores[server(0)].Release(role.Handle{Kind: role.ShardRows})
+	signs := get[compress.Signs](s.stores[server(0)], role.Handle{Kind: role.ShardSigns}).Plain
+	s.p.Model().Tables()[0].Apply(signs, slices.Repeat([]float32{1, 1, 1}, len(signs)), 0.01, nil)
+	if !slices.Equal(pooled, want) {
+		t.Error("pooled embeddings changed with the rows")
+	}
+}
+
+// A shard of another length than the sender and the receiver agree on is an error,
+// as it may come from another process.
+func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
+	training := training(2, 1)
+	training.Mode, training.Merge, training.DenseServers = job.AsyncPS, "", 2
+	p := mustNew(t, training, newColumns(32, 16))
+	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
+		if err := p.dense.applyPush(1, [][]float32{values}); err == nil {
+			t.Errorf("a push of %d values is applied", len(values))
+		}
+		first, err := p.dense.readShard(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.dense.load(0, [][]float32{first, values}); err == nil {
+			t.Errorf("a shard of %d values is installed", len(values))
+		}
+	}
+}

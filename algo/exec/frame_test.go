@@ -1,0 +1,77 @@
+package exec
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+)
+
+// A frame may be as large as the largest payload of its kind that CheckPayload lets pass, and hardly larger,
+// whatever size its message states. Of 8 samples in 2 slots of rows of 3 values:
+func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
+	p := mustNew(t, training(2, 2), newColumns(16, 16))
+	const ids = 2 * 8 * idsMax          // each may be a sign of its own
+	const width = 3 + 2*(3+1)           // a sum, and two raw rows with their masks
+	const headers = unit.Bytes(1 << 10) // of message, frame and arrays
+	for kind, most := range map[msg.Kind]unit.Bytes{
+		msg.IDFeatures: 8*ids + 4*2*8, // and an offset for each sample and slot
+		msg.Samples:    4 * 8 * (1 + 1),
+		msg.Lookup:     8 * ids, msg.Rows: 4 * 3 * ids, msg.Put: (8 + 4*3) * ids,
+		msg.Embeddings: 4 * 8 * width, msg.PutGradients: 4 * 8 * width,
+		msg.PutAck: 0,
+	} {
+		m := msg.Message{Kind: kind, Rank: 1, Samples: 8, StepSamples: 16, Bytes: 1 << 40}
+		if got := p.Admission().FrameMax(m); got < msg.HeaderBytes+most || got > msg.HeaderBytes+most+headers {
+			t.Errorf("%v: a frame of up to %d bytes, want %d and the header", kind, got, most)
+		}
+		if m.Bytes = msg.HeaderBytes; p.Admission().FrameMax(m) > msg.HeaderBytes+headers {
+			t.Errorf("%v: a frame of up to %d bytes for a message without a payload", kind, p.Admission().FrameMax(m))
+		}
+	}
+}
+
+// The last step of an epoch may have one sample only.
+func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
+	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	lookup := msg.Message{
+		Kind: msg.Lookup, From: embeddingWorker, To: server(0), Samples: 1, StepSamples: 1, Bytes: msg.HeaderBytes + 8,
+	}
+	if err := p.Admission().CheckPayload(lookup, Signs{compress.Signs{Plain: []uint64{7}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A sample may have 4,096 ids a slot in the mean, and not one more.
+func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
+	p, _, all := exchange(t, training(2, 2))
+	for more := range 2 {
+		ids, m := *all[msg.IDFeatures].payload.(*IDs), all[msg.IDFeatures].m
+		ids.Columns = []batch.Jagged{many(8), {Offsets: make([]int32, 9)}} // one id too many
+		ids.Columns[0].IDs = ids.Columns[0].IDs[1-more:]
+		ids.Columns[0].Offsets[8] = int32(len(ids.Columns[0].IDs))
+		m.Bytes = msg.HeaderBytes + unit.Bytes(ids.Size())
+		if err := p.Admission().CheckPayload(m, &ids); (err == nil) != (more == 0) {
+			t.Errorf("%d ids of 8 samples in 2 slots: %v", len(ids.Columns[0].IDs), err)
+		}
+	}
+}
+
+// Every embedding PS, the first too, refuses a put of other signs than were looked up on it.
+func TestEveryServerComparesPutsWithLookups(t *testing.T) {
+	p, _, all := exchange(t, training(2, 2))
+	for i := range int32(2) {
+		m := all[msg.Put].m
+		m.To = server(i)
+		m.Bytes = msg.HeaderBytes + 8 + 4*3
+		err := p.Admission().CheckPayload(m, &Put{
+			Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
+		})
+		if err == nil || !strings.Contains(err.Error(), "signs: 1, but ") {
+			t.Errorf("PS %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package exec
+
+import (
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/table"
+)
+
+// Machine is what numbers are computed with and kept in. The zero value is the
+// built-in kernels on the calling goroutine, and Go's heap.
+type Machine struct {
+	Products kernel.Products // of the dense network; nil: kernel.NewProducts(nil)
+	Arena    table.Arena     // of the embedding rows; nil: table.Heap
+	// Engine returns what runs the dense network for the data of a schema, in the
+	// place of the job's model: a network of the user's own. Rows have the length
+	// that the job's model wants. Nil: model.New.
+	Engine func(schema *batch.Schema) (model.Engine, error)
+}
+
+// Multiplier returns what multiplies the matrices of a training on this machine.
+func (m Machine) Multiplier(t *job.Training) kernel.Products {
+	products := m.Products
+	if products == nil {
+		products = kernel.NewProducts(nil)
+	}
+	if t.DensePrecision == job.BF16 {
+		return kernel.BF16Products(products)
+	}
+	return products
+}
+
+// arena returns where rows are kept.
+func (m Machine) arena() table.Arena {
+	if m.Arena == nil {
+		return table.Heap{}
+	}
+	return m.Arena
+}
+
+// NewEngine checks a schema and returns what runs the dense network for it on a
+// machine: the machine's own engine, or the built-in one (see model.New).
+func NewEngine(t *job.Training, schema *batch.Schema, m Machine) (model.Engine, error) {
+	if err := schema.Validate(); err != nil {
+		return nil, err
+	}
+	if m.Engine != nil {
+		return m.Engine(schema)
+	}
+	return model.New(t.Model, schema, m.Multiplier(t))
+}

@@ -1,0 +1,65 @@
+package exec
+
+import (
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/role"
+)
+
+// rankTasks performs the work of NN workers.
+type rankTasks struct {
+	*numerics
+	dense denseStrategy
+}
+
+func (w *rankTasks) tasks() map[role.WorkKind]task {
+	return map[role.WorkKind]task{
+		role.Forward: w.forward, role.Backward: w.backward, role.DenseApply: w.denseApply,
+		role.Snapshot: w.snapshot, role.Average: w.average,
+	}
+}
+
+func (w *rankTasks) forward(i item) (role.Result, error) {
+	part := get[*batch.Part](i.store, i.Reads[0])
+	packed := get[compress.Values](i.store, i.Reads[1])
+	pooled, err := packed.Unpack(part.Samples * w.width)
+	if err != nil {
+		return role.Result{}, err
+	}
+	var pulled [][]float32
+	if len(i.Reads) > 2 {
+		pulled = get[[][]float32](i.store, i.Reads[2])
+	}
+	if err := w.dense.load(i.Rank, pulled); err != nil {
+		return role.Result{}, err
+	}
+	w.dense.replica(i.Rank).Forward(part, pooled, w.buffers.get(len(pooled)))
+	return role.Result{}, nil
+}
+
+func (w *rankTasks) backward(i item) (role.Result, error) {
+	replica := w.dense.replica(i.Rank)
+	i.store.put(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
+	grads, finite := replica.Backward(i.part)
+	i.store.put(i.Makes[1], w.dense.gradients(i.Work))
+	return role.Result{NonFinite: !finite, Bytes: w.putValues(i.store, i.Makes[0], grads)}, nil
+}
+
+func (w *rankTasks) denseApply(i item) (role.Result, error) {
+	return role.Result{}, w.dense.apply(i.Work, get[*model.Vector](i.store, i.Reads[0]))
+}
+
+// snapshot copies a rank's replica for an averaging round.
+func (w *rankTasks) snapshot(i item) (role.Result, error) {
+	values, err := w.dense.snapshot(i.Rank)
+	if err == nil {
+		i.store.put(i.Makes[0], values)
+	}
+	return role.Result{}, err
+}
+
+func (w *rankTasks) average(i item) (role.Result, error) {
+	given, sum := get[*model.Vector](i.store, i.Reads[0]), get[*model.Vector](i.store, i.Reads[1])
+	return role.Result{}, w.dense.average(i.Rank, given, sum)
+}

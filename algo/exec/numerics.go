@@ -1,0 +1,49 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// numerics is what the work of all roles shares.
+type numerics struct {
+	training job.Training
+	schema   *batch.Schema
+	dim      int     // length of an embedding row
+	width    int     // pooled embedding values of a sample
+	buffers  buffers // of payloads that roles of this process send each other
+}
+
+// putValues packs the values that work has made, and has no more use for.
+func (n *numerics) putValues(s *Store, h role.Handle, values []float32) unit.Bytes {
+	packed := compress.Pack(n.training.Wire, values)
+	n.packedAway(values)
+	s.put(h, packed)
+	return unit.Bytes(packed.Size())
+}
+
+// packedAway lends values out again that have been packed, unless what they were
+// packed to is these values.
+func (n *numerics) packedAway(values []float32) {
+	if n.training.Wire != compress.FP32 {
+		n.buffers.put(values)
+	}
+}
+
+// advise adds which settings of the job may help.
+func (n *numerics) advise(err error) error {
+	if errors.Is(err, table.ErrFull) {
+		return fmt.Errorf("%w (in the job: row-capacity, row-memory; row-eviction: second-chance; parameter-servers)", err)
+	}
+	if n.training.Wire == compress.FP16 && errors.Is(err, errGradients) {
+		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
+	}
+	return err
+}

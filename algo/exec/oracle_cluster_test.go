@@ -1,0 +1,311 @@
+package exec_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// oracleGroups is V, the number of groups that a global batch is cut into if ranks are a power of two.
+const oracleGroups = 4
+
+// idsOfSlot is the number of different ids of a slot.
+const idsOfSlot = 20
+
+// samples is a source of random samples with a summed and a raw slot, whose every seventh step is short.
+type samples struct{ batches []*batch.Batch }
+
+func (s *samples) Steps() int                          { return len(s.batches) }
+func (s *samples) Samples(step int) int                { return s.batches[step].Samples }
+func (s *samples) Read(step int) (*batch.Batch, error) { return s.batches[step], nil }
+func (s *samples) Schema() *batch.Schema {
+	return &batch.Schema{
+		Slots: []batch.Slot{
+			{Name: "tags", Dim: 3}, {Name: "history", Dim: 3, Pooling: batch.Raw, FixedSize: 2},
+		},
+		Dense: []string{"age", "hours"}, Labels: []string{"click"}, PrefixBits: 8,
+	}
+}
+
+func newSamples(seed uint64) *samples {
+	s, draw := &samples{}, rng.New(seed, "samples")
+	for step := range oracleSteps {
+		b := &batch.Batch{Samples: 42, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+		if step%7 == 6 {
+			b.Samples = 27
+		}
+		for range b.Samples {
+			for i := range b.Slots {
+				for range draw.IntN(4) {
+					b.Slots[i].IDs = append(b.Slots[i].IDs, draw.Uint64N(idsOfSlot))
+				}
+				b.Slots[i].Offsets = append(b.Slots[i].Offsets, int32(len(b.Slots[i].IDs)))
+			}
+			b.Dense = append(b.Dense, float32(draw.NormFloat64()), float32(draw.NormFloat64()))
+			b.Labels = append(b.Labels, float32(min(draw.IntN(5), 1)))
+		}
+		s.batches = append(s.batches, b)
+	}
+	return s
+}
+
+// training returns the job of a setting.
+func (s *setting) training() job.Training {
+	t := job.Default()
+	t.Mode, t.Overlap, t.Ranks, t.DenseServers = s.mode, s.overlap, s.ranks, s.denseServers
+	t.Prefetch, t.Groups, t.GlobalBatch = 3, oracleGroups, 42
+	switch s.mode {
+	case job.SSP:
+		t.ModeSettings = map[string]int{"slack": s.slack}
+	case job.AsyncAverage:
+		t.ModeSettings = map[string]int{"every": s.every}
+	}
+	t.Model = model.Spec{
+		Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: s.norm,
+	}
+	t.RowInit = 0.5
+	t.Dense = opt.DenseSpec{
+		Kind: s.dense.kind, Rate: s.dense.rate, Order: opt.Order(s.dense.order), Epsilon: s.dense.epsilon,
+		InitialAccumulator: s.dense.initial, Beta1: s.dense.mean, Beta2: s.dense.root, ClipNorm: s.clip,
+		Schedule: s.dense.schedule.spec(),
+	}
+	t.Rows = opt.RowSpec{
+		Kind: s.rows.kind, Rate: s.rows.rate, Order: opt.Order(s.rows.order), Epsilon: s.rows.epsilon,
+		InitialAccumulator: s.rows.initial, Schedule: s.rows.schedule.spec(),
+	}
+	return t
+}
+
+func (s scheduleSetting) spec() opt.Schedule {
+	return opt.Schedule{WarmUp: s.warmUp, Decay: s.decay, Steps: s.steps, Factor: s.factor}
+}
+
+// run is what the oracle takes from a training, and what it must arrive at.
+type run struct {
+	source  *samples
+	start   *modelState
+	owners  map[rowName]int // the embedding PS of each row
+	records []event.Record
+	end     *modelState
+}
+
+// cluster drives all roles of a training. One thing happens at a time, any that can.
+type cluster struct {
+	t        *testing.T
+	cfg      *role.Config
+	roster   role.Roster
+	executor *exec.Executor
+	draw     *rand.Rand
+	nodes    []*node  // by roster
+	able     []func() // what can happen next; a call for each item of a queue
+	out      role.Outputs
+	barrier  *role.Reduction
+	records  []event.Record
+	finished int32
+}
+
+// node is the role.Driver of one role.
+type node struct {
+	*cluster
+	role    role.Role
+	store   *exec.Store
+	asked   role.LaneQueues[request]
+	done    role.LaneQueues[role.Input]
+	reduced role.Queue[role.Input]
+	payload exec.Payload // of the message in hand
+}
+
+// train runs a training to its end, in the order of events that the seed picks.
+func train(t *testing.T, s *setting, seed uint64) *run {
+	t.Helper()
+	training, source := s.training(), newSamples(seed)
+	training.Seed = seed
+	if err := training.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, draw: rng.New(seed, "order")}
+	var err error
+	if c.executor, err = exec.New(training, source, exec.Machine{}); err != nil {
+		t.Fatal(err)
+	}
+	if c.cfg, err = training.RoleConfig(c.executor.Model().Layout(), source.Steps()); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{source: source, start: &modelState{networks: c.networks(s)}}
+	c.roster, c.barrier = c.cfg.Roster(), role.NewReduction(s.ranks, len(c.cfg.Buckets))
+	for _, state := range role.New(c.cfg) {
+		c.nodes = append(c.nodes, &node{cluster: c, role: state, store: exec.NewStore()})
+	}
+	for _, n := range c.nodes {
+		n.step(role.Input{Kind: role.Start})
+	}
+	for len(c.able) > 0 {
+		i, last := c.draw.IntN(len(c.able)), len(c.able)-1
+		next := c.able[i]
+		c.able[i], c.able = c.able[last], c.able[:last]
+		next()
+	}
+	if c.finished != c.cfg.Ranks {
+		t.Fatalf("%d of %d ranks have finished", c.finished, s.ranks)
+	}
+	r.records, r.end = c.records, &modelState{networks: c.networks(s)}
+	r.readRows(t, c.executor, training)
+	return r
+}
+
+// networks returns the dense network as its holders have it.
+func (c *cluster) networks(s *setting) (all [][]tensor) {
+	layout := c.executor.Model().Layout()
+	named := func(v exec.DenseValues) (tensors []tensor) {
+		for _, t := range layout.Tensors {
+			tensors = append(tensors, tensor{t.Name, t.Shape, v.Params[t.Lo:t.Hi]})
+		}
+		if n := len(v.Running) / 2; n > 0 {
+			tensors = append(tensors, tensor{runningMean, []int{n}, v.Running[:n]})
+			tensors = append(tensors, tensor{runningVariance, []int{n}, v.Running[n:]})
+		}
+		return tensors
+	}
+	if s.averaged() {
+		for _, at := range c.executor.Model().DenseHolders() {
+			all = append(all, named(c.executor.Model().Weights(at).Snapshot()))
+		}
+	}
+	joined, err := c.executor.Model().PeekDense()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return append(all, named(joined))
+}
+
+// readRows finds out what rows the training has, on which PS, and what they were when they were created: what
+// a training that has not begun creates.
+func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Training) {
+	fresh, err := exec.New(training, r.source, exec.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := r.source.Schema()
+	r.start.rows, r.end.rows, r.owners = map[rowName][]float32{}, map[rowName][]float32{}, map[rowName]int{}
+	for slot := range schema.Slots {
+		for id := range uint64(idsOfSlot) {
+			name, sign := rowName{slot, id}, []uint64{schema.Signer(slot).Sign(id, 0)}
+			for owner, table := range p.Model().Tables() {
+				values, initial := make([]float32, table.Dim()), make([]float32, table.Dim())
+				if table.Peek(sign, values) > 0 {
+					continue
+				}
+				if _, twice := r.owners[name]; twice {
+					t.Fatalf("%+v is on two PSs", name)
+				}
+				if err := fresh.Model().Tables()[owner].Lookup(sign, initial); err != nil {
+					t.Fatal(err)
+				}
+				r.start.rows[name], r.end.rows[name], r.owners[name] = initial, values, owner
+			}
+			if r.end.rows[name] == nil {
+				t.Fatalf("%+v is on no PS", name)
+			}
+		}
+	}
+}
+
+// step gives a role one input and does what it asks for.
+func (n *node) step(in role.Input) {
+	n.out.Reset()
+	n.role.Step(0, in, &n.out)
+	if err := role.Dispatch(&in, &n.out, n); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *node) Send(m msg.Message, from role.Handle) error {
+	i, _ := n.roster.Index(m.To)
+	to, payload := n.nodes[i], n.executor.Payload(n.store, m, from)
+	n.able = append(n.able, func() {
+		to.payload = payload
+		to.step(role.Input{Kind: role.Received, Message: m})
+	})
+	return nil
+}
+
+func (n *node) Perform(w role.Work, operands role.Operands) error {
+	queue := n.asked.Of(w.Kind)
+	queue.Push(request{w, operands})
+	n.able = append(n.able, func() { n.perform(queue.Pop()) })
+	return nil
+}
+
+// request is work that a role has asked for.
+type request struct {
+	work     role.Work
+	operands role.Operands
+}
+
+// perform does work; the role hears of it later.
+func (n *node) perform(r request) {
+	w := r.work
+	queue := n.done.Of(w.Kind)
+	push := func(in role.Input) {
+		queue.Push(in)
+		n.able = append(n.able, func() { n.step(queue.Pop()) })
+	}
+	result, err := n.executor.Do(n.role.Address(), n.store, w, r.operands, func(bucket int32) {
+		push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	push(role.Input{Kind: role.WorkDone, Work: w, Result: result})
+}
+
+func (n *node) Feed(c role.Contribution) error {
+	n.executor.Feed(n.store, c)
+	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
+	if err != nil || !complete {
+		return err
+	}
+	n.executor.Reduce(c.Step, c.Bucket)
+	for rank := range n.cfg.Ranks {
+		i, _ := n.roster.Index(msg.Address{Role: msg.NNWorker, Index: rank})
+		to := n.nodes[i]
+		to.reduced.Push(role.Input{
+			Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: c.Step}, Bucket: c.Bucket,
+		})
+		n.able = append(n.able, func() { to.step(to.reduced.Pop()) })
+	}
+	return nil
+}
+
+func (n *node) Keep(m msg.Message, as role.Handle) error {
+	n.executor.Keep(n.store, m, as, n.payload)
+	return nil
+}
+
+func (n *node) Release(h role.Handle) error {
+	n.executor.Recycle(n.store, h)
+	return nil
+}
+
+func (n *node) Observe(e event.Record) error {
+	n.records = append(n.records, e)
+	return nil
+}
+
+func (n *node) Finish() error {
+	n.finished++
+	return nil
+}
+
+func (n *node) SetTimer(unit.Tick) error { return nil } // none is set: no message is lost
+func (n *node) Halt(reason error) error  { return reason }

@@ -1,0 +1,156 @@
+package exec
+
+import (
+	"fmt"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/route"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+)
+
+// Payload is the data of a message: one of the types of this file, or one that embeds Travels. nil: none.
+type Payload interface{ payload() }
+
+// Travels makes a type that embeds it a Payload: for what other packages send each other.
+type Travels struct{}
+
+func (Travels) payload() {}
+
+func (*IDs) payload()    {}
+func (Samples) payload() {}
+func (Signs) payload()   {}
+func (Values) payload()  {}
+func (*Put) payload()    {}
+func (Numbers) payload() {}
+
+// Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver does not
+// need its ids.
+type Samples struct{ *batch.Part }
+
+// Signs is the payload of Lookup.
+type Signs struct{ compress.Signs }
+
+// Values is the payload of Rows, Embeddings and PutGradients.
+type Values struct{ compress.Values }
+
+// Numbers is the payload of Params and Push: the part of a dense PS, with the statistics that travel beside it.
+type Numbers []float32
+
+// IDs is the payload of IDFeatures: the id features of a rank's part of a
+// batch, in Columns or Packed.
+type IDs struct {
+	Samples    int
+	FirstGroup int
+	Bounds     []int          // as those of batch.Part
+	Columns    []batch.Jagged // by slot, if ids are raw
+	Packed     []byte         // by compress.AppendIDs, if they are compressed
+}
+
+// newIDs returns the id features of a part, which raw ones alias.
+func newIDs(part *batch.Part, compressed bool) *IDs {
+	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
+	if compressed {
+		ids.Packed = compress.AppendIDs(nil, part.Slots)
+	} else {
+		ids.Columns = part.Slots
+	}
+	return ids
+}
+
+// Size returns the number of bytes on a wire: of a raw id 8, of an offset 4.
+func (d *IDs) Size() int {
+	size := len(d.Packed)
+	for _, c := range d.Columns {
+		size += 8*len(c.IDs) + 4*len(c.Offsets)
+	}
+	return size
+}
+
+// part returns a part that has ids alone.
+func (d *IDs) part(slots int) (batch.Part, error) {
+	columns := d.Columns
+	if len(d.Packed) > 0 {
+		var err error
+		if columns, err = compress.ReadIDs(d.Packed, slots, d.Samples); err != nil {
+			return batch.Part{}, err
+		}
+	}
+	return batch.Part{
+		Batch: &batch.Batch{Samples: d.Samples, Slots: columns}, FirstGroup: d.FirstGroup, Bounds: d.Bounds,
+	}, nil
+}
+
+// Put is the payload of Put: the row gradient sums of one rank for one PS.
+type Put struct {
+	Samples int // of the rank's part
+	Signs   compress.Signs
+	Sums    compress.Values // of every sign's row
+}
+
+// unpack returns the put as the PS applies it.
+func (u *Put) unpack(rank, dim int) (route.Put, error) {
+	signs, err := u.Signs.Unpack()
+	if err != nil {
+		return route.Put{}, err
+	}
+	sums, err := u.Sums.Unpack(len(signs) * dim)
+	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
+}
+
+// Payload returns the data that travels with a message: what is for its receiver of
+// what the sender's store holds as h; nil if h names no data. It stays valid and unchanged after the sender has
+// released it, and has the form in which it travels already: work packs what
+// it makes and unpacks what it takes.
+func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
+	switch m.Kind {
+	case msg.IDFeatures:
+		return get[*dealt](s, h).ids[m.Rank]
+	case msg.Samples:
+		return Samples{&get[*dealt](s, h).parts[m.Rank]}
+	case msg.Lookup:
+		return Signs{get[*resolved](s, h).signs[m.To.Index]}
+	case msg.Rows:
+		return Values{get[compress.Values](s, h)}
+	case msg.Embeddings:
+		return Values{get[compress.Values](s, h)}
+	case msg.PutGradients:
+		return Values{get[compress.Values](s, h)}
+	case msg.Put:
+		return get[[]*Put](s, h)[m.To.Index]
+	case msg.Params:
+		return Numbers(get[[]float32](s, h))
+	case msg.Push:
+		return Numbers(e.dense.pushOf(get[*model.Vector](s, h), m.To.Index))
+	}
+	return nil
+}
+
+// Keep stores the payload of a message that its receiver keeps as h.
+func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
+	if payload == nil {
+		panic(fmt.Sprintf("work: %v has no payload to keep", m))
+	}
+	switch payload := payload.(type) {
+	case Samples:
+		s.keep(h, payload.Part)
+	case Signs:
+		s.keep(h, payload.Signs)
+	case Values:
+		if m.Kind == msg.Rows {
+			keepShard(s, h, e.numerics.training.ParameterServers, m.From.Index, payload.Values)
+		} else {
+			s.keep(h, payload.Values)
+		}
+	case Numbers:
+		if m.Kind == msg.Params {
+			keepShard(s, h, e.dense.servers(), m.From.Index, []float32(payload))
+		} else {
+			s.keep(h, []float32(payload))
+		}
+	default:
+		s.keep(h, payload)
+	}
+}

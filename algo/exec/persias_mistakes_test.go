@@ -1,0 +1,35 @@
+package exec
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/role"
+)
+
+// Persia's check for finite gradients counts its steps inside itself, and so looks
+// at the first batch only. Here every step is checked: the last of four is the one
+// with the NaN.
+func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
+	source := newColumns(4*16, 16)
+	source.all.Dense[3*16+9] = float32(math.NaN()) // of the second of two ranks
+	s := newScript(t, training(2, 1), source)
+	for range 3 {
+		s.train(false)
+	}
+	s.read = s.do(dataLoader, role.Read, event.NoRank)
+	for rank := range s.ranks() {
+		s.lookup(rank)
+		s.do(nnWorker(rank), role.Forward, rank)
+		if got, want := s.do(nnWorker(rank), role.Backward, rank).NonFinite, rank == 1; got != want {
+			t.Errorf("rank %d: non-finite %t, want %t", rank, got, want)
+		}
+	}
+	q := mustNewSequential(t, training(2, 1), source)
+	mustStep(t, q, 3)
+	if err := q.Step(3); err == nil || !strings.Contains(err.Error(), "step 3: the loss or a gradient is not finite") {
+		t.Errorf("sequential: %v", err)
+	}
+}

@@ -1,0 +1,25 @@
+package exec
+
+import (
+	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
+)
+
+// Point is one evaluation, during training or after it: a point of a curve.
+type Point struct {
+	Step    int `json:"step"`    // steps trained
+	Samples int `json:"samples"` // that these had
+	// Seconds since training began, real or simulated.
+	Seconds float64 `json:"seconds"`
+	AUC     float64 `json:"auc"`
+	LogLoss float64 `json:"log_loss"` // nats
+}
+
+// Measured returns the point with the quality of its predictions of the first
+// label of the test rows.
+func (p Point) Measured(probabilities []float32, test *batch.Batch) Point {
+	labels := len(test.Labels) / test.Samples
+	predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(test.Labels, labels, 0)
+	p.AUC, p.LogLoss = metric.AUC(predicted, truth), metric.LogLoss(predicted, truth)
+	return p
+}

@@ -1,0 +1,162 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// Recording is the streams of all roles of a run. It is read once, by Replay or
+// by Events.
+type Recording struct {
+	config  role.Config
+	readers []*Reader // in address order
+}
+
+// New puts the streams of a run together. The rule is that of their job. Errors
+// say which stream is missing, is there twice, belongs to another run or begins
+// after its process was killed.
+func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
+	if len(readers) == 0 {
+		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
+	}
+	byRole := map[msg.Address]*Reader{}
+	first := readers[0]
+	for _, r := range readers {
+		at := r.header.Role
+		switch {
+		case r.header.Incarnation > 0:
+			return nil, fmt.Errorf("%s: %w: %v begins as incarnation %d, because its process was killed and came back, "+
+				"and the end of what it did before is lost; only crashes that the job's faults inject can be replayed",
+				r.name, ErrCutShort, at, r.header.Incarnation)
+		case byRole[at] != nil:
+			return nil, fmt.Errorf("%s and %s both are of %v: they are of two runs", byRole[at].name, r.name, at)
+		case !bytes.Equal(r.header.Job, first.header.Job) || !sameConfig(&r.header.Config, &first.header.Config):
+			return nil, fmt.Errorf("%s and %s are of different jobs", first.name, r.name)
+		}
+		byRole[at] = r
+	}
+	recording := &Recording{config: first.header.Config}
+	recording.config.Rule = rule
+	if err := recording.config.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", first.name, err)
+	}
+	if err := complete(&recording.config, byRole); err != nil {
+		return nil, err
+	}
+	for _, state := range role.New(&recording.config) {
+		r := byRole[state.Address()]
+		if r == nil {
+			return nil, errNoStream(state.Address())
+		}
+		recording.readers = append(recording.readers, r)
+		delete(byRole, state.Address())
+	}
+	for _, r := range readers {
+		if byRole[r.header.Role] != nil {
+			return nil, fmt.Errorf("%s is of %v, which the job does not have", r.name, r.header.Role)
+		}
+	}
+	return recording, nil
+}
+
+// complete returns an error if a role of a configuration has no stream. A damaged configuration can name
+// billions of roles, so it looks before role.New makes them. Cost: that of the streams.
+func complete(cfg *role.Config, byRole map[msg.Address]*Reader) error {
+	c := checker{cfg: cfg}
+	for r := msg.DataLoader; r < msg.Coordinator; r++ {
+		for i := range c.count(r) {
+			if at := (msg.Address{Role: r, Index: int32(i)}); byRole[at] == nil {
+				return errNoStream(at)
+			}
+		}
+	}
+	return nil
+}
+
+func errNoStream(at msg.Address) error {
+	return fmt.Errorf("%v has no stream: put those of all processes of the run together", at)
+}
+
+// CheckJob returns an error if the roles of the recording were not given what a training says. A executor
+// and meters are made from the training, and are indexed by what the roles say.
+func (r *Recording) CheckJob(t *job.Training) error {
+	servers := 0
+	if r.config.Rule.Dense().Servers {
+		servers = t.DenseServers
+	}
+	for _, f := range []struct {
+		key            string
+		job, recording int
+	}{
+		{"ranks", t.Ranks, int(r.config.Ranks)},
+		{"embedding-workers", t.EmbeddingWorkers, int(r.config.EmbeddingWorkers)},
+		{"parameter-servers", t.ParameterServers, int(r.config.ParameterServers)},
+		{"dense-servers", servers, len(r.config.DenseServers)},
+	} {
+		if f.job != f.recording {
+			return fmt.Errorf("%w: its job has %s = %d, its roles were given %d", ErrDamaged, f.key, f.job,
+				f.recording)
+		}
+	}
+	return nil
+}
+
+func sameConfig(a, b *role.Config) bool {
+	return compare("", reflect.ValueOf(*a), reflect.ValueOf(*b)) == nil
+}
+
+// Steps returns the number of global batches that the run trained.
+func (r *Recording) Steps() int { return int(r.config.Steps) }
+
+// Report is what a replay has shown to be equal.
+type Report struct {
+	Roles  int
+	Inputs uint64
+	Steps  int       // global batches trained
+	Span   unit.Tick // of the run, to its last input
+}
+
+// Replay runs the roles again, each on its recorded inputs. An executor, which
+// must be new and of the run's job and data, computes their work. It checks that every input
+// is what a driver would have given now, payloads included; that outputs have
+// the recorded bytes; and that every role ends with the recorded parameters. The
+// first thing that differs is returned as a *Difference. Other errors are those
+// of the streams.
+//
+// Observers see all records, in the order that Events promises. Cost: that of
+// the training on one core.
+func (r *Recording) Replay(e *exec.Executor, observers ...event.Observer) (Report, error) {
+	return newPlayer(&r.config, r.readers, e, observers).play()
+}
+
+// Events runs the roles again without any numbers: results of work are taken
+// from the recorded inputs, payloads do not exist, parameters are not compared.
+// Outputs still are, so the errors are those of Replay. Neither the job's data
+// nor memory for its parameters is needed, and a step costs microseconds.
+//
+// Observers see every record of the run, whatever number of processes and clocks
+// it ran in, in an order that
+//
+//   - keeps each role's own order,
+//   - respects causality: what a role records on receiving a message comes after
+//     what the sender had recorded before it sent that message for the first time,
+//     and what follows from a reduced bucket after what every rank had recorded
+//     before it fed it,
+//   - is the order of the recorded times, among records that causality leaves
+//     free; records of one time come in address order.
+//
+// With one clock that is the order of the times. Clocks of several machines may
+// disagree: then a record comes as early as its time says, but never before its
+// causes.
+func (r *Recording) Events(observers ...event.Observer) (Report, error) {
+	return newPlayer(&r.config, r.readers, nil, observers).play()
+}

@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"reflect"
+
+	"tandem/algo/exec"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// Writer writes the stream of one role. It hands on whole blocks of about
+// blockSize, so that w needs no buffer of its own; what a crash finds unwritten
+// is lost. One goroutine at a time may use it.
+type Writer struct {
+	w      io.Writer
+	crc    uint32
+	now    unit.Tick // of the last step
+	inputs uint64
+	block  []byte // being filled; begins with room for its head
+	out    []byte // scratch
+}
+
+const (
+	blockSize = 64 << 10
+	blockHead = 5
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// NewWriter begins a stream. The Rule of the header's Config is left out.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	if _, err := io.WriteString(w, title+version+"\n"); err != nil {
+		return nil, err
+	}
+	h.Config.Rule = nil
+	writer := &Writer{w: w, block: make([]byte, blockHead, 2*blockSize)}
+	first := prelude{shape, h}
+	writer.block = appendValue(writer.block, reflect.ValueOf(&first).Elem())
+	return writer, writer.flush(headerBlock)
+}
+
+// Step appends one step: the payload is that of the input's message or nil, and
+// out what the role made of it. It keeps none of them. Cost: about a
+// microsecond, and the fingerprint of the payload.
+func (w *Writer) Step(now unit.Tick, in *role.Input, payload exec.Payload, out []role.Output) error {
+	fingerprint := uint64(0)
+	if paid(in) {
+		fingerprint = exec.Fingerprint(in.Message, payload)
+	}
+	w.out = appendOutputs(w.out[:0], out)
+	return w.add(now, in, fingerprint, w.out)
+}
+
+// add appends one step.
+func (w *Writer) add(now unit.Tick, in *role.Input, payload uint64, outputs []byte) error {
+	w.block = appendStep(w.block, now-w.now, in, payload, outputs)
+	w.now = now
+	w.inputs++
+	if len(w.block) < blockSize {
+		return nil
+	}
+	return w.flush(stepsBlock)
+}
+
+// appendStep appends the encoding of one step:
+//
+//	time since the last step · input · fingerprint, 8 bytes · length of the outputs · outputs
+func appendStep(dst []byte, since unit.Tick, in *role.Input, payload uint64, outputs []byte) []byte {
+	dst = binary.AppendVarint(dst, int64(since))
+	dst = appendValue(dst, reflect.ValueOf(in).Elem())
+	if paid(in) {
+		dst = binary.LittleEndian.AppendUint64(dst, payload)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(outputs)))
+	return append(dst, outputs...)
+}
+
+// Finish writes what is left and the end mark, with the digest of the
+// parameters that the role holds: see exec.ModelState.Digest.
+func (w *Writer) Finish(digest uint64) error {
+	if len(w.block) > blockHead {
+		if err := w.flush(stepsBlock); err != nil {
+			return err
+		}
+	}
+	w.block = appendValue(w.block, reflect.ValueOf(&end{w.inputs, digest}).Elem())
+	err := w.flush(endBlock)
+	w.w = ended{}
+	return err
+}
+
+// flush writes the block and begins another.
+func (w *Writer) flush(kind byte) error {
+	w.block[0] = kind
+	binary.LittleEndian.PutUint32(w.block[1:], uint32(len(w.block)-blockHead))
+	w.crc = crc32.Update(w.crc, castagnoli, w.block)
+	w.block = binary.LittleEndian.AppendUint32(w.block, w.crc)
+	_, err := w.w.Write(w.block)
+	w.block = w.block[:blockHead]
+	return err
+}
+
+// ended refuses what is written after the end mark.
+type ended struct{}
+
+func (ended) Write([]byte) (int, error) { return 0, errors.New("replay: the stream has ended") }

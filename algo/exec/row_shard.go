@@ -1,0 +1,202 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/table"
+)
+
+// rowShard is the numbers of one embedding PS. Only the PS's own lane touches it, except for looked.
+type rowShard struct {
+	rows *table.Table
+	// reads holds, for every batch read and not yet put, how its rows were found,
+	// in the order of its signs. readsMu guards it.
+	reads   map[batchName][]table.Found
+	readsMu sync.Mutex
+	// missed counts, for every row gradient applied, the updates of the row
+	// since the read that the gradient was computed from.
+	missed metric.Histogram
+	now    []uint32  // scratch
+	grads  []float32 // scratch
+	// weight is the factor on the learning rate of a gradient that has missed so many
+	// updates; nil if every gradient counts in full.
+	weight func(missed int) float32
+}
+
+// NewTable returns one empty shard of the embedding rows.
+func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
+	optimizer, err := opt.NewRow(t.Rows)
+	if err != nil {
+		return nil, err
+	}
+	precision, err := table.ParsePrecision(t.RowPrecision)
+	if err != nil {
+		return nil, fmt.Errorf("row-precision: %w", err)
+	}
+	rows, err := table.New(table.Config{
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), Admission: t.RowAdmission, Precision: precision,
+		MaxRows: t.RowCapacity, MaxBytes: t.RowMemory, Evict: t.RowEviction == job.SecondChance,
+	}, arena)
+	if err != nil {
+		return nil, fmt.Errorf("rows of one PS: %w", err)
+	}
+	return rows, nil
+}
+
+type batchName struct{ rank, step int32 }
+
+// batchPut is the put of a batch.
+type batchPut struct {
+	batchName
+	route.Put
+}
+
+func newRowShard(rows *table.Table) *rowShard {
+	return &rowShard{rows: rows, reads: map[batchName][]table.Found{}}
+}
+
+// read looks signs up and remembers the state in which a batch found them.
+// Values is len(signs) × dim.
+func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
+	found := make([]table.Found, len(signs))
+	if err := s.rows.LookupStep(int(b.step), signs, values, found); err != nil {
+		return err
+	}
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	s.reads[b] = found
+	return nil
+}
+
+// looked returns the number of signs of the batch's read, if it was read and is not yet put. It may be called
+// beside the lane.
+func (s *rowShard) looked(b batchName) (signs int, known bool) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	found, known := s.reads[b]
+	return len(found), known
+}
+
+// takeRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
+// if the put is not of as many rows.
+func (s *rowShard) takeRead(b batchName, put route.Put) ([]table.Found, error) {
+	found, known := s.forget(b)
+	if known && len(found) != len(put.Signs) {
+		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.rank, b.step, len(put.Signs), len(found))
+	}
+	return found, nil
+}
+
+// forget forgets the read of a batch, whose put has come or will not count, and returns what was known of it.
+func (s *rowShard) forget(b batchName) (found []table.Found, known bool) {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	found, known = s.reads[b]
+	delete(s.reads, b)
+	return found, known
+}
+
+// peek copies rows for evaluation. Rows that were never updated read as zeros,
+// so that it does not matter which batches have been read, only which have been
+// trained.
+func (s *rowShard) peek(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
+
+// blockRows is the number of rows that are updated at a time, so that their
+// gradients, once divided, are still in the cache.
+const blockRows = 512
+
+// apply gives the rows of one rank's put their optimizer steps.
+func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
+	found, err := s.takeRead(b, put)
+	if err != nil {
+		return err
+	}
+	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
+	var outcome table.Outcome
+	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.step)), read, s.grads)
+	return check(outcome)
+}
+
+// ApplyPut gives the rows of a put their optimizer steps at a learning rate: its
+// sums are divided as route.Put.Scale says. Read tells how the rows were found, if
+// Found is not nil. Scratch is memory to use, and is returned for the next call.
+func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read, scratch []float32) (table.Outcome, []float32) {
+	var all table.Outcome
+	dim := rows.Dim()
+	for lo := 0; lo < len(put.Signs); lo += blockRows {
+		hi := min(lo+blockRows, len(put.Signs))
+		block := route.Put{Rank: put.Rank, Samples: put.Samples, Signs: put.Signs[lo:hi], Sums: put.Sums[lo*dim : hi*dim]}
+		scratch = block.Scale(scratch[:0], stepSamples, byRank)
+		var known *table.Read
+		if read.Found != nil {
+			part := read
+			part.Found = read.Found[lo:hi]
+			known = &part
+		}
+		all.Add(rows.Apply(block.Signs, scratch, rate, known))
+	}
+	return all, scratch
+}
+
+func (s *rowShard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
+
+// measure counts what the gradients of a put that others are merged with have
+// missed, unless the read is not known.
+func (s *rowShard) measure(b batchName, put route.Put) error {
+	read, err := s.takeRead(b, put)
+	if err != nil || read == nil {
+		return err
+	}
+	s.now = slices.Grow(s.now[:0], len(read))[:len(read)]
+	s.rows.UpdateCounts(put.Signs, s.now)
+	for i, f := range read {
+		if !f.Refused() {
+			s.missed.Add(int(f.Missed(s.now[i])))
+		}
+	}
+	return nil
+}
+
+// applyStep gives the rows of all puts of a step, in rank order, their
+// optimizer steps: merged or rank by rank, as the training says. What is merged has
+// missed nothing.
+func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Training, stepSamples int) error {
+	byRank := t.Scale == job.ScaleRank
+	if !t.MergeByStep() {
+		for _, put := range puts {
+			if err := s.apply(put.batchName, put.Put, stepSamples, byRank); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all := make([]route.Put, len(puts))
+	for i, put := range puts {
+		if err := s.measure(put.batchName, put.Put); err != nil {
+			return err
+		}
+		all[i] = put.Put
+	}
+	signs, grads := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
+	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
+}
+
+var errGradients = errors.New("gradients are not finite")
+
+// check says what has gone wrong with gradients of rows that a lookup has created.
+func check(o table.Outcome) error {
+	if o.NonFinite > 0 {
+		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), errGradients)
+	}
+	if o.Missing > 0 {
+		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", o.Missing, o.Rows())
+	}
+	return nil
+}

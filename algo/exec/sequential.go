@@ -1,0 +1,164 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+)
+
+// Sequential is the reference that every parallel mode is compared with: one
+// table, one network, one batch after another, no roles and no overlap. It
+// shares the kernels of the parallel modes and nothing of their structure.
+type Sequential struct {
+	training job.Training
+	source   batch.Source
+	engine   model.Engine
+	rows     *rowShard
+	dense    *model.Weights
+	passes   []model.Pass // by group
+	grads    [][]float32  // by group
+	stats    []float32    // batch-norm statistics of the step in hand, in group order
+}
+
+// oneTable is the plan of the reference, which has all rows.
+var oneTable = shard.Rows(1)
+
+// NewSequential returns the reference on a machine before its first step. The training's
+// ranks matter only to merge: rank and scale: rank, whose meaning depends on
+// them, and to the order of sums where they do not divide its groups.
+func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential, error) {
+	engine, err := NewEngine(&t, source.Schema(), m)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := NewTable(&t, m.arena())
+	if err != nil {
+		return nil, err
+	}
+	c := denseConfig{training: &t, engine: engine, crew: kernel.CrewOf(m.Products)}
+	dense, err := c.newWeights()
+	if err != nil {
+		return nil, err
+	}
+	q := &Sequential{training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense}
+	for range t.TotalGroups() {
+		q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)/t.TotalGroups()+1))
+		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
+	}
+	return q, nil
+}
+
+// Rows returns the embedding rows.
+func (q *Sequential) Rows() *table.Table { return q.rows.rows }
+
+// Dense returns the weights of the dense network.
+func (q *Sequential) Dense() *model.Weights { return q.dense }
+
+// Engine returns the engine of the dense network.
+func (q *Sequential) Engine() model.Engine { return q.engine }
+
+// Step trains on one global batch:
+//
+//	read every row · forward and backward of every group · sum along the tree ·
+//	one optimizer step of every row · one optimizer step of the network
+func (q *Sequential) Step(step int) error {
+	g, err := q.compute(step)
+	if err == nil {
+		err = q.applyRows(g)
+	}
+	if err != nil {
+		return fmt.Errorf("step %d: %w", step, err)
+	}
+	q.applyDense(g)
+	return nil
+}
+
+// gradients is what a step makes of the parameters that it read.
+type gradients struct {
+	step, samples int
+	puts          []route.Put // by rank
+	dense         []float32   // the sum over all groups; until the next step
+	stats         []float32   // batch-norm statistics of the groups; until the next step
+}
+
+// compute reads and changes nothing, but for rows that it creates.
+func (q *Sequential) compute(step int) (gradients, error) {
+	global, err := q.source.Read(step)
+	if err != nil {
+		return gradients{}, err
+	}
+	if global.Samples < 1 {
+		return gradients{}, errors.New("the batch is empty")
+	}
+	t, schema := &q.training, q.source.Schema()
+	dim, width := t.Model.Dim(), schema.EmbeddingWidth()
+
+	g := gradients{step: step, samples: global.Samples}
+	q.stats = q.stats[:0]
+	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Ranks) {
+		routed := route.Route(schema, part, oneTable)
+		rows := make([]float32, len(routed.Signs)*dim)
+		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {
+			return gradients{}, err
+		}
+		pooled := make([]float32, part.Samples*width)
+		routed.Pool(pooled, schema, rows, dim)
+
+		var pooledGrads []float32
+		for group := range part.Groups() {
+			grads, err := q.group(part.FirstGroup+group, model.GroupInput(&part, pooled, width, group))
+			if err != nil {
+				return gradients{}, err
+			}
+			pooledGrads = append(pooledGrads, grads...)
+		}
+		sums := make([]float32, len(rows))
+		routed.Merge(sums, schema, pooledGrads, dim)
+		g.puts = append(g.puts, route.Put{Rank: rank, Samples: part.Samples, Signs: routed.Signs, Sums: sums})
+	}
+	collective.Tree(q.grads)
+	g.dense, g.stats = q.grads[0], q.stats
+	return g, nil
+}
+
+// applyRows gives the rows of a step their optimizer steps.
+func (q *Sequential) applyRows(g gradients) error {
+	puts := make([]batchPut, len(g.puts))
+	for rank, put := range g.puts {
+		puts[rank] = batchPut{batchName{int32(rank), int32(g.step)}, put}
+	}
+	return q.rows.applyStep(int32(g.step), puts, &q.training, g.samples)
+}
+
+// applyDense gives the network its next optimizer step.
+func (q *Sequential) applyDense(g gradients) {
+	q.dense.StepSum(&model.Vector{Values: g.dense, Stats: g.stats}, g.samples, q.dense.Steps())
+}
+
+var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
+
+// group runs forward and backward of one group, leaves its dense gradient sums
+// in q.grads[g], and returns the gradients of its pooled embeddings.
+func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
+	pass := q.passes[g]
+	now := q.dense.Host()
+	_, loss := pass.Forward(now.Params, now.Running, in, true)
+	for b := range q.engine.Layout().Buckets {
+		pass.Backward(now.Params, b, q.grads[g])
+	}
+	q.stats = append(q.stats, pass.Stats()...)
+	grads := pass.EmbeddingGrad()
+	if math.IsNaN(loss) || math.IsInf(loss, 0) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
+		return nil, errNonFinite
+	}
+	return grads, nil
+}

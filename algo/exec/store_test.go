@@ -1,0 +1,194 @@
+package exec
+
+import (
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+)
+
+func TestStoreHoldsUntilRelease(t *testing.T) {
+	s := NewStore()
+	pooled := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
+	s.put(pooled, []float32{1, 2})
+	s.put(role.Handle{Kind: role.PooledRows, Rank: 1, Step: 3}, []float32{3})
+	if got := get[[]float32](s, pooled); len(got) != 2 || s.Len() != 2 {
+		t.Errorf("holds %v, %d handles; want [1 2] and 2", got, s.Len())
+	}
+	s.Release(pooled)
+	if s.Len() != 1 {
+		t.Errorf("%d handles after a release, want 1", s.Len())
+	}
+}
+
+// Memory of what came with a message is used again; what work then makes under the same handle did not come with one.
+func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
+	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
+	s.keep(h, []float32{1})
+	s.put(h, []float32{2})
+	if v, sent := s.take(h); sent || v.([]float32)[0] != 2 {
+		t.Errorf("holds %v, sent %t", v, sent)
+	}
+}
+
+func TestStorePanics(t *testing.T) {
+	h := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
+	held := "work: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind
+	s := NewStore()
+	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
+	mustPanic(t, held+" holds <nil>, want []float32", func() { get[[]float32](s, h) })
+	s.put(h, []uint64{1})
+	mustPanic(t, held+" holds []uint64, want []float32", func() { get[[]float32](s, h) })
+	s.Release(h)
+	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
+}
+
+// The rows of all PSs come together under one handle, whatever their order; a PS
+// that was not asked stays empty.
+func TestRowsOfAllServersShareAHandle(t *testing.T) {
+	p, s := mustNew(t, training(1, 3), newColumns(16, 16)), NewStore()
+	for _, server := range []int32{2, 0} {
+		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer, Index: server}, Rank: 0, Step: 4}
+		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
+	}
+	parts := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Step: 4})
+	if len(parts) != 3 || parts[0].Floats[0] != 0 || parts[1].Floats != nil || parts[2].Floats[0] != 2 || s.Len() != 1 {
+		t.Errorf("%v under %d handles", parts, s.Len())
+	}
+}
+
+// Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and
+// 3 lists of sums for each rank. All of them serve the next step, and no two at once.
+func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
+	s := newScript(t, training(2, 3), newColumns(16*3, 16))
+	var before map[*float32]bool
+	for range 3 {
+		s.train(false)
+		spare := map[*float32]bool{}
+		for _, values := range s.p.numerics.buffers.free {
+			spare[&values[:1][0]] = true
+		}
+		if n := len(s.p.numerics.buffers.free); n != len(spare) || before == nil && n != 2*8 || n < 2*8 {
+			t.Fatalf("%d buffers, %d distinct; want 16 after a step", n, len(spare))
+		}
+		used := 0
+		for at := range spare { // order-free: counted
+			if before[at] {
+				used++
+			}
+		}
+		if before != nil && used < 4 { // at least what has the same size in every step
+			t.Errorf("%d buffers are those of the step before", used)
+		}
+		before = spare
+	}
+}
+
+// What is packed into fewer bytes leaves its memory behind at once: a step gets along
+// with one buffer of each size, and one for each pass under way.
+func TestPackedValuesLeaveTheirMemory(t *testing.T) {
+	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
+		one := training(2, 3)
+		one.Wire = wire
+		s := newScript(t, one, newColumns(16*4, 16))
+		s.train(false)
+		s.train(false)
+		if n := len(s.p.numerics.buffers.free); n == 0 || n > 2*8 {
+			t.Errorf("%s: %d buffers after two steps, want 1 to 16", wire, n)
+		}
+	}
+}
+
+// A row that was evicted since it was read has missed what it has been through since
+// it came back, not the difference of two rows' counts.
+func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
+	one := training(1, 1)
+	one.RowCapacity, one.RowEviction = 1, job.SecondChance
+	rows, err := NewTable(&one, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dim := newRowShard(rows), rows.Dim()
+	read := func(rank int32, sign uint64) {
+		if err := s.read(batchName{rank: rank}, []uint64{sign}, make([]float32, dim)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(sign uint64) route.Put { return route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)} }
+	update := func(sign uint64) { rows.Apply([]uint64{sign}, make([]float32, dim), 1, nil) }
+	read(9, 7)
+	for range 3 {
+		update(7)
+	}
+	read(0, 7)
+	read(1, 8) // in the place of 7
+	s.measure(batchName{rank: 0}, put(7))
+	read(2, 7) // anew
+	update(7)
+	read(3, 7)
+	update(7)
+	s.measure(batchName{rank: 3}, put(7))
+	if s.missed.Count() != 2 || s.missed.Max() != 1 {
+		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
+	}
+}
+
+// What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a step;
+// otherwise a PS would remember every batch of the run.
+func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
+	for _, merge := range []string{job.MergeStep, job.MergeRank} {
+		settings := training(2, 2)
+		settings.Merge = merge
+		s := newScript(t, settings, newColumns(16*2, 16))
+		for range 2 {
+			s.train(false)
+			for i, shard := range s.p.model.shards {
+				if n := len(shard.reads); n > 0 {
+					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i, n)
+				}
+			}
+		}
+	}
+}
+
+func TestBuffersSuitTheirSize(t *testing.T) {
+	var b buffers
+	b.put(nil)
+	b.put(make([]float32, 100))
+	if small := b.get(10); cap(small) > 20 {
+		t.Errorf("10 values in a buffer of %d", cap(small))
+	}
+	b.put(make([]float32, 21))
+	if small := b.get(10); cap(small) > 20 {
+		t.Errorf("10 values in a buffer of %d", cap(small))
+	}
+	b.free = b.free[:1]
+	if fits := b.get(60); len(fits) != 60 || cap(fits) != 100 || len(b.free) != 0 {
+		t.Errorf("60 values in a buffer of %d; %d left", cap(fits), len(b.free))
+	}
+	for range 2 * spareMost {
+		b.put(make([]float32, 1))
+	}
+	if len(b.free) != spareMost {
+		t.Errorf("%d buffers are kept, want %d", len(b.free), spareMost)
+	}
+	// Buffers that nobody asks for do not keep out those of the sizes of now.
+	large := make([]float32, 1000)
+	b.put(large)
+	if again := b.get(1000); &again[0] != &large[0] {
+		t.Error("a buffer that was just put back is not used again")
+	}
+}
+
+func TestKeepPanicsWithoutAPayload(t *testing.T) {
+	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
+	payload := p.Payload(NewStore(), m, role.Handle{})
+	mustPanic(t, "work: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {
+		p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
+	})
+}

@@ -1,0 +1,93 @@
+package exec
+
+import (
+	"tandem/algo/numeric/collective"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+)
+
+func init() {
+	denseStrategies[pace.Averaged] = func(c denseConfig) (denseStrategy, error) { return newAveraged(c) }
+}
+
+// averaged is the dense network where every rank trains a replica of its own, and
+// all are averaged every so often.
+type averaged struct {
+	replicas
+	// sum of the copies of the last round. The next round is reduced only when
+	// every rank has folded this one in, because it gives its next copy after that.
+	sum *model.Vector
+}
+
+func newAveraged(c denseConfig) (*averaged, error) {
+	c.crew = nil // no other rank waits for an optimizer step
+	own, err := newReplicas(c, c.newWeights)
+	sum := model.NewVector(c.engine.Layout())
+	sum.Stats = make([]float32, c.engine.Layout().Running)
+	return &averaged{own, sum}, err
+}
+
+// snapshot copies a rank's parameters and running statistics.
+func (d *averaged) snapshot(rank int32) (*model.Vector, error) {
+	values := d.byRank[rank].Snapshot()
+	return &model.Vector{Values: values.Params, Stats: values.Running}, nil
+}
+
+// average adds mean − copy to a rank's replica.
+func (d *averaged) average(rank int32, given, sum *model.Vector) error {
+	d.byRank[rank].Shift(given, sum, d.training.Ranks)
+	return nil
+}
+
+func (d *averaged) newSum(int32) *model.Vector { return d.sum }
+
+// reduce sums copies, which ranks still need: with the last bucket the running
+// statistics, too.
+func (d *averaged) reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+	layout := d.layout()
+	b := layout.Buckets[bucket]
+	values := bucketOf(given, b, true)
+	if err := c.Sum(values); err != nil {
+		return err
+	}
+	copy(sum.Bucket(b), values[0])
+	if int(bucket) < len(layout.Buckets)-1 || layout.Running == 0 {
+		return nil
+	}
+	stats := make([]*model.Vector, len(given))
+	for i, v := range given {
+		if v != nil {
+			stats[i] = &model.Vector{Values: v.Stats}
+		}
+	}
+	values = bucketOf(stats, model.Bucket{Hi: layout.Running}, true)
+	if err := c.Sum(values); err != nil {
+		return err
+	}
+	copy(sum.Stats, values[0])
+	return nil
+}
+
+// holders returns all ranks.
+func (d *averaged) holders() (all []msg.Address) {
+	for i := range d.byRank {
+		all = append(all, nnWorkerAt(int32(i)))
+	}
+	return all
+}
+
+// join returns the mean, along the tree.
+func (d *averaged) join(parts []model.Values) model.Values {
+	var params, running [][]float32
+	for _, r := range parts {
+		params, running = append(params, r.Params), append(running, r.Running)
+	}
+	for _, values := range [][][]float32{params, running} {
+		collective.Tree(values)
+		for i := range values[0] {
+			values[0][i] /= float32(len(values))
+		}
+	}
+	return model.Values{Params: params[0], Running: running[0]}
+}

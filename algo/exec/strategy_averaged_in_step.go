@@ -1,0 +1,28 @@
+package exec
+
+import (
+	"slices"
+
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/pace"
+)
+
+func init() {
+	denseStrategies[pace.AveragedInStep] = func(c denseConfig) (denseStrategy, error) {
+		own, err := newAveraged(c)
+		return &averagedInStep{own}, err
+	}
+}
+
+// averagedInStep is averaged, but ranks wait for the mean and replace their replicas by it: after a round all
+// replicas are equal, bit for bit.
+type averagedInStep struct{ *averaged }
+
+// average sets a rank's replica to the mean.
+func (d *averagedInStep) average(rank int32, _, sum *model.Vector) error {
+	mean := model.Values{Params: slices.Clone(sum.Values), Running: slices.Clone(sum.Stats)}
+	kernel.Divide(mean.Params, float32(d.training.Ranks))
+	kernel.Divide(mean.Running, float32(d.training.Ranks))
+	return d.byRank[rank].Import(0, model.State{Values: mean})
+}

@@ -1,0 +1,67 @@
+package exec
+
+import (
+	"sync"
+
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+)
+
+func init() {
+	denseStrategies[pace.Reduced] = func(c denseConfig) (denseStrategy, error) { return newReduced(c) }
+}
+
+// reduced is the dense network where ranks sum their gradients in every step and train in lock step. Their weights
+// are equal, so those of one process share them: the first rank to reach the optimizer step of a step performs it,
+// the others find it done. No rank can still be reading the parameters of a step then, because the sums of that
+// step are complete only when every rank has finished it.
+type reduced struct {
+	replicas
+	mu sync.Mutex
+	// sum is that of the step in hand. A step is over before the next is fed, so that one is enough.
+	sum *model.Vector
+}
+
+func newReduced(c denseConfig) (*reduced, error) {
+	weights, err := c.newWeights()
+	if err != nil {
+		return nil, err
+	}
+	shared, err := newReplicas(c, func() (*model.Weights, error) { return weights, nil })
+	return &reduced{replicas: shared, sum: model.NewVector(c.engine.Layout())}, err
+}
+
+// apply performs the optimizer step of a training step, unless another rank has.
+func (d *reduced) apply(w role.Work, sum *model.Vector) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if own := d.byRank[w.Rank]; own.Steps() <= int(w.Step) {
+		own.StepSum(sum, int(w.StepSamples), int(w.Step))
+	}
+	return nil
+}
+
+func (d *reduced) newSum(int32) *model.Vector { return d.sum }
+
+func (d *reduced) reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+	layout := d.layout()
+	b := layout.Buckets[bucket]
+	values := bucketOf(given, b, false)
+	if err := c.Sum(values); err != nil {
+		return err
+	}
+	copy(sum.Bucket(b), values[0])
+	if int(bucket) < len(layout.Buckets)-1 || layout.Stats == 0 {
+		return nil
+	}
+	stats := make([][]float32, len(given))
+	for i, v := range given {
+		if v != nil {
+			stats[i] = v.Stats
+		}
+	}
+	var err error
+	sum.Stats, err = c.Gather(stats)
+	return err
+}

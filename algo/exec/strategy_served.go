@@ -1,0 +1,183 @@
+package exec
+
+import (
+	"fmt"
+
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+)
+
+func init() {
+	denseStrategies[pace.Served] = func(c denseConfig) (denseStrategy, error) {
+		// Every rank pushes once a step: its share of the mean gradient, and schedules count steps.
+		return newServed(c, c.training.Ranks, c.training.Ranks)
+	}
+}
+
+// served is the dense network where dense PSs hold it. The replicas are what ranks
+// have pulled.
+type served struct {
+	replicas
+	shards []*denseShard // by dense PS
+	// share is what a rank's mean gradient is divided by before it is pushed.
+	share int
+}
+
+// denseShard is what one dense PS holds. Only the PS's own lane touches it.
+type denseShard struct {
+	part           model.Bucket
+	*model.Weights // nil where the PS is not here
+	// stats are those of groups that wait to be folded into the running batch-norm statistics,
+	// which live on dense-ps 0. As where ranks reduce, they fold once for as many pushes as there
+	// are ranks.
+	stats []float32
+}
+
+// newServed returns a strategy under which ranks divide the mean gradients that they push by share, and the
+// learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
+func newServed(c denseConfig, share, stepsPerStep int) (*served, error) {
+	layout := c.engine.Layout()
+	d := &served{share: share}
+	var err error
+	d.replicas, err = newReplicas(c, func() (*model.Weights, error) {
+		pulled := model.Values{Params: make([]float32, layout.Params), Running: make([]float32, layout.Running)}
+		return model.NewWeights(c.engine, pulled, nil, nil), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	initial := model.InitialValues(c.engine, c.training.Seed)
+	for i, part := range c.training.DenseShards(layout) {
+		s := &denseShard{part: part}
+		d.shards = append(d.shards, s)
+		if !c.here(denseServerAt(int32(i))) {
+			continue
+		}
+		optimizer, err := opt.NewDenseShard(c.training.Dense, stepsPerStep)
+		if err != nil {
+			return nil, err
+		}
+		own := model.Values{Params: initial.Params[part.Lo:part.Hi:part.Hi]}
+		if i == 0 {
+			own.Running = initial.Running
+		}
+		s.Weights = model.NewWeights(c.engine, own, optimizer, nil)
+	}
+	return d, nil
+}
+
+func (d *served) servers() int { return len(d.shards) }
+
+// readShard copies a shard: its parameters, and on dense-ps 0 the running statistics
+// behind them.
+func (d *served) readShard(server int32) ([]float32, error) {
+	v := d.shards[server].Host()
+	return append(append(make([]float32, 0, len(v.Params)+len(v.Running)), v.Params...), v.Running...), nil
+}
+
+// load puts pulled shards into a rank's copy.
+func (d *served) load(rank int32, pulled [][]float32) error {
+	for i, values := range pulled {
+		if err := d.check(values, i, d.layout().Running); err != nil {
+			return err
+		}
+		part := d.shards[i].part
+		n := part.Hi - part.Lo
+		if err := d.byRank[rank].Import(part.Lo, model.State{Values: model.Values{Params: values[:n], Running: values[n:]}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check reports values of another length than a shard's, which on dense-ps 0 has
+// statistics behind it.
+func (d *served) check(values []float32, server, statistics int) error {
+	part := d.shards[server].part
+	want := part.Hi - part.Lo
+	if server == 0 {
+		want += statistics
+	}
+	if len(values) != want {
+		return fmt.Errorf("%d values of dense-ps %d, whose shard has %d", len(values), server, want)
+	}
+	return nil
+}
+
+func (d *served) checkShard(m msg.Message, values []float32) error {
+	server, statistics := int(m.From.Index), d.layout().Running
+	if m.Kind == msg.Push {
+		server, statistics = int(m.To.Index), d.pushedStats()
+	}
+	if server < 0 || server >= len(d.shards) {
+		return fmt.Errorf("server: %d, want 0 to %d", server, len(d.shards)-1)
+	}
+	return d.check(values, server, statistics)
+}
+
+// pushedStats is the length of the statistics in a push to dense-ps 0.
+func (d *served) pushedStats() int { return d.training.GroupsPerRank() * d.layout().Stats }
+
+// gradients returns what a rank pushes: its mean gradient, clipped as the optimizer
+// says, divided by share; and its groups' batch-norm statistics.
+func (d *served) gradients(w role.Work) *model.Vector {
+	sums := d.byRank[w.Rank].Gradients()
+	n := len(sums.Values)
+	push := append(append(make([]float32, 0, n+len(sums.Stats)), sums.Values...), sums.Stats...)
+	mean := push[:n]
+	kernel.Divide(mean, float32(max(w.Samples, 1)))
+	d.training.Dense.Clip(mean)
+	kernel.Divide(mean, float32(d.share))
+	return &model.Vector{Values: mean, Stats: push[n:]}
+}
+
+func (d *served) pushOf(push *model.Vector, server int32) []float32 {
+	part := d.shards[server].part
+	values := push.Values[part.Lo:part.Hi:part.Hi]
+	if server == 0 {
+		values = append(values, push.Stats...)
+	}
+	return values
+}
+
+// applyPush gives a shard an optimizer step for each push.
+func (d *served) applyPush(server int32, pushes [][]float32) error {
+	s := d.shards[server]
+	for _, values := range pushes {
+		if err := d.check(values, int(server), d.pushedStats()); err != nil {
+			return err
+		}
+		n := s.Params()
+		s.Step(values[:n])
+		s.stats = append(s.stats, values[n:]...)
+		if s.Steps()%d.training.Ranks == 0 {
+			s.foldStats()
+		}
+	}
+	return nil
+}
+
+// foldStats ends a step of the running statistics.
+func (s *denseShard) foldStats() {
+	s.FoldStats(s.stats)
+	s.stats = s.stats[:0]
+}
+
+// holders returns the dense PSs.
+func (d *served) holders() (all []msg.Address) {
+	for i := range d.shards {
+		all = append(all, denseServerAt(int32(i)))
+	}
+	return all
+}
+
+func (d *served) weights(at msg.Address) *model.Weights {
+	if at.Role == msg.DenseServer {
+		return d.shards[at.Index].Weights
+	}
+	return d.replicas.weights(at)
+}

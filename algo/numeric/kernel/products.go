@@ -1,0 +1,57 @@
+package kernel
+
+import "tandem/algo/numeric/isa"
+
+// Products computes the matrix products of a network. Its methods may be called
+// from several goroutines at once.
+type Products interface {
+	// Name says what computes, in a few words for reports.
+	Name() string
+
+	// Gemm computes the matrix product
+	//
+	//	C = op(A)·op(B) + beta·C,   op(X) = X or Xᵀ
+	//
+	// Shapes: op(A) is m×k, op(B) is k×n, C is m×n, all row-major. A is stored as
+	// m×k, or as k×m if transA; B as k×n, or as n×k if transB. Lda, ldb and ldc are
+	// the distances between the starts of neighbouring stored rows, at least the
+	// stored row's length. M, n and k may be 0: with k = 0, C becomes beta·C. With
+	// beta = 0, C is overwritten whatever it held, NaN included. C must not overlap
+	// A or B.
+	//
+	// The order and the rounding of its sums are an implementation's own, but the
+	// same arguments give the same bits.
+	//
+	// It panics if a size is negative, a stride or a slice too short.
+	//
+	// Source: level 3 BLAS (Dongarra, Du Croz, Hammarling, Duff, TOMS 16, 1990).
+	Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+}
+
+// Crew is goroutines of a driver that share one computation. This package starts
+// none of its own.
+type Crew interface {
+	// Size returns the number of pieces that may be worked on at the same time,
+	// at least 1.
+	Size() int
+	// Do calls work once for every piece from 0 to pieces−1, in any order and on
+	// any goroutine, and returns when all calls have returned.
+	Do(pieces int, work func(piece int))
+}
+
+// NewProducts returns the built-in products in the best instructions that the
+// process may use; a nil crew is the calling goroutine alone.
+//
+// Element (i, j) of C is beta·C[i,j] plus the A[i,l]·B[l,j], added one by one in
+// ascending l. In assembly a product and its addition round once, together, and
+// the bits are those of GemmScalar; in portable Go both round. They depend neither
+// on the crew, nor on AVX2 or AVX-512, nor on alignment, nor on the other rows and
+// columns.
+func NewProducts(crew Crew) Products { return newProducts(crew, isa.Best()) }
+
+func newProducts(crew Crew, set isa.Set) Products {
+	if v := assemblyOf(set); v != nil {
+		return &fused{assembly: v, crew: crew}
+	}
+	return portable{}
+}

@@ -1,0 +1,96 @@
+// Package model holds the dense networks: what they look like (Spec), what an
+// engine must offer to run them (Engine, Pass), and the built-in engine on the
+// products of algo/numeric/kernel.
+//
+// A network's parameters live outside it, in one flat []float32, so that a
+// collective, an optimizer and a checkpoint can treat them as plain numbers.
+// The unit of work is one group of a batch: a Pass carries the scratch of one
+// group, and returns gradient sums, never means, because the division by the
+// step's sample count comes after the sums of all groups have been combined.
+package model
+
+import "tandem/algo/unit"
+
+// Tensor is a named part of the flat parameter vector.
+type Tensor struct {
+	Name  string
+	Shape []int // row-major
+	Lo    int   // the tensor is params[Lo:Hi)
+	Hi    int
+}
+
+// Bucket is a contiguous part [Lo, Hi) of the flat parameter vector whose
+// gradient becomes final at one moment of the backward pass.
+type Bucket struct{ Lo, Hi int }
+
+// Cost is what a driver that does not compute needs to know of a network.
+type Cost struct {
+	ForwardFLOPs    unit.FLOPs // per sample
+	BackwardFLOPs   unit.FLOPs // per sample
+	ActivationBytes unit.Bytes // per sample, read and written by one forward pass
+	Kernels         int        // device kernels that one forward pass launches; backward launches twice as many
+}
+
+// Layout is the shape of a network.
+type Layout struct {
+	EmbeddingWidth int // pooled embedding values of a sample
+	DenseWidth     int // numeric features of a sample
+	Labels         int // labels of a sample, and logits
+	Tensors        []Tensor
+	// Buckets cover the parameter vector once, in the order in which backward
+	// finishes them: the last layer first.
+	Buckets []Bucket
+	Params  int // length of the parameter vector
+	// Running is the length of the vector of running batch-norm statistics,
+	// and Stats the length of the statistics of one group; both 0 without
+	// batch norm.
+	Running int
+	Stats   int
+	Cost    Cost
+}
+
+// Input is one group of a batch as the network sees it.
+type Input struct {
+	Samples    int
+	Embeddings []float32 // Samples × EmbeddingWidth
+	Dense      []float32 // Samples × DenseWidth
+	Labels     []float32 // Samples × Labels; nil when predicting
+	// EmbeddingGrad is where the pass may leave the gradient of Embeddings, as long,
+	// so that it need not be copied; nil, or of no use to the engine: in the pass.
+	EmbeddingGrad []float32
+}
+
+// Engine runs one network. Its methods may be called from several goroutines
+// at once; a Pass may not.
+type Engine interface {
+	Layout() *Layout
+	// Init returns fresh parameters and running statistics. The same seed
+	// gives the same bits.
+	Init(seed uint64) (params, running []float32)
+	// NewPass returns scratch for groups of up to maxSamples samples.
+	NewPass(maxSamples int) Pass
+	// UpdateRunning folds the statistics of one step into the running ones. Stats
+	// holds those of all its groups, in ascending group number on every replica.
+	UpdateRunning(running, stats []float32)
+}
+
+// Pass is the forward and backward pass of one group.
+//
+// The order is Forward, then Backward for bucket 0, 1, … of the layout, then
+// EmbeddingGrad. All results alias the pass and hold until the next Forward.
+type Pass interface {
+	// Forward returns the logits of the samples, Samples × Labels, and the sum of
+	// their losses (0 without labels), each label's with the weight of its head. In training batch norm uses the group's own
+	// statistics, otherwise running.
+	Forward(params, running []float32, in Input, train bool) (logits []float32, lossSum float64)
+	// Stats returns the group's batch-norm statistics after a training Forward;
+	// length Layout.Stats, the sample count first.
+	Stats() []float32
+	// Backward writes the gradient sums over the group's samples of one bucket
+	// into grad[bucket.Lo:bucket.Hi], overwriting what was there; grad has
+	// length Layout.Params.
+	Backward(params []float32, bucket int, grad []float32)
+	// EmbeddingGrad returns the gradient of the loss sum with respect to the
+	// pooled embeddings, Samples × EmbeddingWidth, after the last Backward.
+	EmbeddingGrad() []float32
+}

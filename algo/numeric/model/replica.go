@@ -1,0 +1,112 @@
+package model
+
+import (
+	"math"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/numeric/kernel"
+)
+
+// Vector is what ranks exchange: gradient sums by parameter, with the batch-norm
+// statistics of the groups that they come from; or the values of a replica. Whoever
+// sums vectors does so bucket by bucket, and statistics with the last.
+type Vector struct {
+	Values []float32 // as long as the parameters
+	Stats  []float32
+}
+
+// NewVector returns a vector of zeros without statistics.
+func NewVector(l *Layout) *Vector { return &Vector{Values: make([]float32, l.Params)} }
+
+// Bucket returns the values of a bucket, which alias the vector.
+func (v *Vector) Bucket(b Bucket) []float32 { return v.Values[b.Lo:b.Hi] }
+
+// Replica is the network as a rank trains it: the weights, and a pass and gradient
+// buckets for each of the rank's groups. Ranks in lock step may share their weights.
+type Replica struct {
+	*Weights
+	passes []Pass
+	grads  [][]float32 // by group
+	sums   Vector      // over the groups; its values are those of group 0
+	loss   float64
+	part   *batch.Part
+	pooled []float32 // gradients of the pooled embeddings of the part
+}
+
+// NewReplica returns a replica for parts of as many groups, each of up to samplesMax
+// samples.
+func NewReplica(w *Weights, groups, samplesMax int) *Replica {
+	r := &Replica{Weights: w}
+	for range groups {
+		r.passes = append(r.passes, w.engine.NewPass(samplesMax))
+		r.grads = append(r.grads, make([]float32, w.engine.Layout().Params))
+	}
+	r.sums.Values = r.grads[0]
+	return r
+}
+
+// Forward runs every group of a part. Backward will leave the gradients of the pooled
+// embeddings in grads, which is as long.
+func (r *Replica) Forward(part *batch.Part, pooled, grads []float32) {
+	r.loss, r.part, r.pooled = 0, part, grads
+	r.sums.Stats = r.sums.Stats[:0]
+	width := r.engine.Layout().EmbeddingWidth
+	for g, pass := range r.passes {
+		in := GroupInput(part, pooled, width, g)
+		in.EmbeddingGrad = r.groupGrads(g)
+		_, loss := pass.Forward(r.state.Params, r.state.Running, in, true)
+		r.loss += loss
+		r.sums.Stats = append(r.sums.Stats, pass.Stats()...)
+	}
+}
+
+// groupGrads returns the gradients of one group's pooled embeddings.
+func (r *Replica) groupGrads(g int) []float32 {
+	width := r.engine.Layout().EmbeddingWidth
+	return r.pooled[r.part.Bounds[g]*width : r.part.Bounds[g+1]*width]
+}
+
+// Backward runs every group of the part, bucket by bucket, and leaves the sums over the
+// groups, along the tree, in Gradients; done is called for every bucket that is final. It
+// returns the gradients of the pooled embeddings, and whether loss and gradients are
+// finite.
+func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bool) {
+	buckets := make([][]float32, len(r.passes))
+	finite = !math.IsNaN(r.loss) && !math.IsInf(r.loss, 0)
+	for b, bucket := range r.engine.Layout().Buckets {
+		for g, pass := range r.passes {
+			pass.Backward(r.state.Params, b, r.grads[g])
+			buckets[g] = r.grads[g][bucket.Lo:bucket.Hi]
+		}
+		collective.Tree(buckets)
+		// The bucket is in others' hands once it is done.
+		finite = kernel.Finite(buckets[0]) && finite
+		done(int32(b))
+	}
+	for g, pass := range r.passes {
+		own, at := pass.EmbeddingGrad(), r.groupGrads(g)
+		if len(own) > 0 && &own[0] != &at[0] { // an engine that had its own place
+			copy(at, own)
+		}
+	}
+	return r.pooled, finite && kernel.Finite(r.pooled)
+}
+
+// Gradients returns the sums over the part's groups: of buckets that Backward has called
+// done for, until the next Forward. The statistics are there after Forward.
+func (r *Replica) Gradients() *Vector { return &r.sums }
+
+// GroupInput returns group g of a part, whose pooled embeddings have a width, as the
+// network sees it.
+func GroupInput(part *batch.Part, pooled []float32, width, g int) Input {
+	lo, hi := part.Bounds[g], part.Bounds[g+1]
+	dense, labels := 0, 0 // of a sample
+	if part.Samples > 0 {
+		dense, labels = len(part.Dense)/part.Samples, len(part.Labels)/part.Samples
+	}
+	return Input{
+		Samples: hi - lo, Embeddings: pooled[lo*width : hi*width],
+		Dense: part.Dense[lo*dense : hi*dense], Labels: part.Labels[lo*labels : hi*labels],
+	}
+}

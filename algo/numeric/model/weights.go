@@ -1,0 +1,163 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/opt"
+)
+
+// Values is what a network computes its predictions from.
+type Values struct {
+	Params  []float32
+	Running []float32 // batch-norm statistics
+}
+
+// Clone returns a copy.
+func (v Values) Clone() Values { return Values{slices.Clone(v.Params), slices.Clone(v.Running)} }
+
+// State is all that training changes in some weights.
+type State struct {
+	Values
+	Optimizer []float32 // optimizer state
+	Steps     int       // optimizer steps performed
+}
+
+// Weights are the parameters of a network, or of a contiguous part of it, with the
+// running batch-norm statistics that belong to them and the optimizer that trains
+// them. They lie where the network runs: this is their form in the host's memory.
+//
+// Methods that change the weights must not be called beside any other.
+type Weights struct {
+	engine    Engine
+	optimizer opt.Dense
+	crew      kernel.Crew
+	state     State
+}
+
+// NewWeights returns weights that begin with some values, which are theirs from now
+// on. The optimizer is nil for a copy of weights that are trained elsewhere. The crew
+// shares StepSum; nil: the caller alone.
+func NewWeights(e Engine, v Values, optimizer opt.Dense, crew kernel.Crew) *Weights {
+	w := &Weights{engine: e, optimizer: optimizer, crew: crew, state: State{Values: v}}
+	if optimizer != nil {
+		w.state.Optimizer = make([]float32, optimizer.StateSize(len(v.Params)))
+		optimizer.Init(w.state.Optimizer)
+	}
+	return w
+}
+
+// InitialValues returns the values that an engine begins a training with.
+func InitialValues(e Engine, seed uint64) Values {
+	params, running := e.Init(seed)
+	return Values{params, running}
+}
+
+// Params returns the number of parameters.
+func (w *Weights) Params() int { return len(w.state.Params) }
+
+// Steps returns the number of optimizer steps performed.
+func (w *Weights) Steps() int { return w.state.Steps }
+
+// StepSum performs the optimizer step of a training step. The mean gradient is the
+// sum divided, once, by the samples: at least one. The statistics of the step's groups,
+// in ascending group number, fold into the running ones. The sum is scratch afterwards.
+func (w *Weights) StepSum(sum *Vector, samples, step int) {
+	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.crew)
+	w.state.Steps++
+	w.FoldStats(sum.Stats)
+}
+
+// Step performs an optimizer step with a mean gradient, which may be scaled by it. The
+// schedule is that of the number of steps before.
+func (w *Weights) Step(grad []float32) {
+	w.optimizer.Step(w.state.Params, w.state.Optimizer, grad, w.state.Steps)
+	w.state.Steps++
+}
+
+// FoldStats folds the batch-norm statistics of groups into the running ones, where the
+// weights have some.
+func (w *Weights) FoldStats(stats []float32) {
+	if len(w.state.Running) > 0 {
+		w.engine.UpdateRunning(w.state.Running, stats)
+	}
+}
+
+// Shift adds mean − from to the parameters and running statistics, element by element,
+// where mean is sum / n.
+func (w *Weights) Shift(from, sum *Vector, n int) {
+	shift(w.state.Params, from.Values, sum.Values, float32(n))
+	shift(w.state.Running, from.Stats, sum.Stats, float32(n))
+}
+
+func shift(dst, from, sum []float32, n float32) {
+	for i := range dst {
+		dst[i] += sum[i]/n - from[i]
+	}
+}
+
+// Host returns the values themselves, which hold until the next change: for passes in the
+// host's memory.
+func (w *Weights) Host() Values { return w.state.Values }
+
+// Snapshot returns a copy of the values.
+func (w *Weights) Snapshot() Values { return w.state.Values.Clone() }
+
+// Export returns a copy of the whole state.
+func (w *Weights) Export() State {
+	s := w.state
+	s.Values, s.Optimizer = s.Clone(), slices.Clone(s.Optimizer)
+	return s
+}
+
+// Import copies a state into the weights, its parameters to those from lo on. What the
+// state does not have stays as it is: parameters, running statistics or optimizer state
+// of length 0; without the last, the number of steps stays too. It returns an error,
+// changing nothing, if a length does not fit.
+func (w *Weights) Import(lo int, s State) error {
+	if lo < 0 || lo+len(s.Params) > len(w.state.Params) {
+		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo, len(w.state.Params))
+	}
+	for _, f := range []struct {
+		name      string
+		got, have int
+	}{
+		{"running statistics", len(s.Running), len(w.state.Running)},
+		{"values of optimizer state", len(s.Optimizer), len(w.state.Optimizer)},
+	} {
+		if f.got != 0 && f.got != f.have {
+			return fmt.Errorf("model: %d %s; the weights have %d", f.got, f.name, f.have)
+		}
+	}
+	copy(w.state.Params[lo:], s.Params)
+	copy(w.state.Running, s.Running)
+	if len(s.Optimizer) > 0 {
+		copy(w.state.Optimizer, s.Optimizer)
+		w.state.Steps = s.Steps
+	}
+	return nil
+}
+
+// Digest returns the fingerprint of the state that Export returns.
+func (w *Weights) Digest() uint64 {
+	s := w.Export()
+	return s.digest()
+}
+
+// digest returns a fingerprint of parameters, running statistics and optimizer
+// state: equal bits, equal digests.
+func (s *State) digest() uint64 {
+	h := fnv.New64a()
+	var b [4]byte
+	for _, values := range [][]float32{s.Params, s.Running, s.Optimizer} {
+		for _, v := range values {
+			u := math.Float32bits(v)
+			b = [4]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}
+			h.Write(b[:])
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,98 @@
+package opt
+
+import (
+	"runtime"
+	"unsafe"
+
+	"tandem/algo/numeric/isa"
+)
+
+// Batch is rows of a table that are updated together, so that memory is asked for
+// the rows to come while these are updated.
+type Batch struct {
+	Places   []unsafe.Pointer // where each row is; nil for none
+	ValuesAt int              // bytes from there to its embedding, Dim values
+	StateAt  int              // and to its state
+	Dim      int
+	Grads    []float32 // len(Places) × Dim
+	Rates    []float32 // learning rates, as long as Places
+	Done     []bool    // as long as Places; tells which rows were updated
+
+	// Next and Groups are as long as Places, or nil: what memory is asked for
+	// meanwhile, Fetch bytes from each of Next and a cache line of each of Groups. Any
+	// address may be asked for.
+	Next, Groups []unsafe.Pointer
+	Fetch        int
+}
+
+// batch is a Batch as kernels read it.
+type batch struct {
+	places            *unsafe.Pointer
+	n                 int
+	valuesAt, stateAt int
+	dim               int
+	grads, rates      *float32
+	done              *bool
+	next, groups      *unsafe.Pointer
+	fetch             int
+	divisor, limit    float32
+}
+
+// kernelBatch returns a Batch, of at least one row and value, for a kernel.
+func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
+	n := len(b.Places)
+	checkLen("grads", len(b.Grads), n*b.Dim)
+	checkLen("rates", len(b.Rates), n)
+	checkLen("done", len(b.Done), n)
+	k := batch{
+		places: &b.Places[0], n: n, valuesAt: b.ValuesAt, stateAt: b.StateAt, dim: b.Dim,
+		grads: &b.Grads[0], rates: &b.Rates[0], done: &b.Done[0], divisor: divisor, limit: float32(bound),
+	}
+	if b.Next != nil {
+		checkLen("next", len(b.Next), n)
+		checkLen("groups", len(b.Groups), n)
+		k.next, k.groups, k.fetch = &b.Next[0], &b.Groups[0], b.Fetch
+	}
+	return k
+}
+
+// A step is what a kernel does to a row.
+type step uint8
+
+const (
+	descend step = iota // values −= rate·grad/divisor
+	adagradBefore
+	adagradAfter
+)
+
+// run has the kernel of a set of instructions, not the portable one, do a step.
+func (b *batch) run(set isa.Set, s step) {
+	switch {
+	case s == descend && set == isa.AVX512:
+		descendAVX512(b)
+	case s == descend:
+		descendAVX2(b)
+	case s == adagradBefore && set == isa.AVX512:
+		adagradBeforeAVX512(b)
+	case s == adagradBefore:
+		adagradBeforeAVX2(b)
+	case set == isa.AVX512:
+		adagradAfterAVX512(b)
+	default:
+		adagradAfterAVX2(b)
+	}
+}
+
+// runOne is run for one row in slices of its own.
+func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor float32, bound weightBound) (done bool) {
+	place := unsafe.Pointer(&values[0])
+	b := batch{
+		places: &place, n: 1, dim: len(grad), grads: &grad[0], rates: &rate, done: &done, divisor: divisor, limit: float32(bound),
+	}
+	if len(state) > 0 {
+		b.stateAt = int(uintptr(unsafe.Pointer(&state[0])) - uintptr(place))
+	}
+	b.run(set, s)
+	runtime.KeepAlive(state) // of which the kernel knows the distance alone
+	return done
+}

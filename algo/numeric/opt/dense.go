@@ -1,0 +1,160 @@
+package opt
+
+import (
+	"fmt"
+
+	"tandem/algo/numeric/kernel"
+)
+
+// Dense updates the flat parameter vector of a network. Without clip-norm the
+// elements do not interact, and it may update any contiguous part as well.
+type Dense interface {
+	// StateSize returns the number of state values that params parameters need.
+	StateSize(params int) int
+	// Init writes the state before the first step.
+	Init(state []float32)
+	// Step applies one update in place, at the rate that the schedule gives the
+	// step. Step counts updates from 0; grad is the mean gradient of the step's
+	// samples, and is changed only if clip-norm scales it. It panics if len(grad)
+	// differs from len(params), or len(state) from StateSize(len(params)).
+	Step(params, state, grad []float32, step int)
+	// StepSum is Step for the sum of the gradients of so many samples, at least
+	// one, which becomes their mean. A crew shares the work; nil: the caller alone.
+	StepSum(params, state, sum []float32, samples, step int, crew kernel.Crew)
+}
+
+// NewDense returns the optimizer that spec describes, or the error of its
+// Validate.
+func NewDense(spec DenseSpec) (Dense, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("opt: dense optimizer: %w", err)
+	}
+	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, spec.ClipNorm, 1}, nil
+}
+
+// NewDenseShard returns the optimizer of a part of the parameters that is updated
+// so many times a step, once for each rank: the schedule counts steps all the
+// same. It does not clip, for which the whole gradient is needed: see
+// DenseSpec.Clip.
+func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("opt: dense optimizer: %w", err)
+	}
+	return dense{newDenseRule(spec), spec.Rate, spec.Schedule, 0, updatesPerStep}, nil
+}
+
+// StateSize returns the number of state values that the optimizer of a valid spec
+// keeps for params parameters, or for that many of them.
+func (s DenseSpec) StateSize(params int) int { return newDenseRule(s).StateSize(params) }
+
+// Clip scales a whole gradient down to clip-norm, if it is longer.
+func (s DenseSpec) Clip(grad []float32) { clipNorm(grad, s.ClipNorm) }
+
+// dense is what all kinds share: the rate of a step and the clipping of its
+// gradient.
+type dense struct {
+	denseRule
+	rate     float64
+	schedule Schedule
+	clip     float64
+	perStep  int // updates in a step of the schedule
+}
+
+func (o dense) Step(params, state, grad []float32, step int) {
+	o.check(params, state, grad)
+	clipNorm(grad, o.clip)
+	o.update(params, state, grad, 0, len(params), o.rateOf(step), step)
+}
+
+func (o dense) rateOf(step int) float32 { return float32(o.schedule.Rate(o.rate, step/o.perStep)) }
+
+// sweepBlock is the number of parameters that StepSum divides and then updates, so
+// that the mean is still in the first-level cache; sweepPiece is a crew's unit.
+const (
+	sweepBlock = 2048
+	sweepPiece = 64 * sweepBlock
+)
+
+func (o dense) StepSum(params, state, sum []float32, samples, step int, crew kernel.Crew) {
+	o.check(params, state, sum)
+	if o.clip != 0 { // which needs the whole mean
+		kernel.Divide(sum, float32(samples))
+		o.Step(params, state, sum, step)
+		return
+	}
+	rate := o.rateOf(step)
+	if crew == nil || len(params) <= sweepPiece {
+		o.sweep(params, state, sum, 0, len(params), float32(samples), rate, step)
+		return
+	}
+	crew.Do((len(params)+sweepPiece-1)/sweepPiece, func(piece int) {
+		lo := piece * sweepPiece
+		o.sweep(params, state, sum, lo, min(lo+sweepPiece, len(params)), float32(samples), rate, step)
+	})
+}
+
+// sweep is StepSum without clip-norm for the parameters [lo, hi).
+func (o dense) sweep(params, state, sum []float32, lo, hi int, samples, rate float32, step int) {
+	for ; lo < hi; lo += sweepBlock {
+		end := min(lo+sweepBlock, hi)
+		kernel.Divide(sum[lo:end], samples)
+		o.update(params, state, sum, lo, end, rate, step)
+	}
+}
+
+// denseRule is what makes a kind a kind. Update is a step of the parameters
+// [lo, hi); the slices are those of all.
+type denseRule interface {
+	StateSize(params int) int
+	Init(state []float32)
+	update(params, state, grad []float32, lo, hi int, rate float32, step int)
+}
+
+func newDenseRule(spec DenseSpec) denseRule {
+	switch spec.Kind {
+	case SGD:
+		return denseSGD{}
+	case Adagrad:
+		return denseAdagrad{newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)}
+	default: // Validate leaves only Adam
+		return denseAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
+	}
+}
+
+// denseSGD is stochastic gradient descent, w −= rate·g, without state.
+type denseSGD struct{}
+
+func (denseSGD) StateSize(int) int { return 0 }
+func (denseSGD) Init([]float32)    {}
+
+func (denseSGD) update(params, _, grad []float32, lo, hi int, rate float32, _ int) {
+	kernel.Descend(params[lo:hi], grad[lo:hi], rate)
+}
+
+// denseAdagrad holds one sum of squares a parameter.
+type denseAdagrad struct{ adagrad }
+
+func (denseAdagrad) StateSize(params int) int { return params }
+func (o denseAdagrad) Init(state []float32)   { fill(state, o.initial) }
+
+func (o denseAdagrad) update(params, state, grad []float32, lo, hi int, rate float32, _ int) {
+	o.elementwise(params[lo:hi], state[lo:hi], grad[lo:hi], rate)
+}
+
+// denseAdam holds the mean gradients of all parameters, then the mean squares of
+// all.
+type denseAdam struct{ adam }
+
+func (denseAdam) StateSize(params int) int { return 2 * params }
+func (denseAdam) Init(state []float32)     { clear(state) }
+
+func (o denseAdam) update(params, state, grad []float32, lo, hi int, rate float32, step int) {
+	mean, square := state[:len(params)], state[len(params):]
+	kernel.Adam(params[lo:hi], mean[lo:hi], square[lo:hi], grad[lo:hi], o.factors(rate, float64(step+1)))
+}
+
+// check panics unless the arguments of Step fit together.
+func (o dense) check(params, state, grad []float32) {
+	checkLen("grad", len(grad), len(params))
+	checkLen("state", len(state), o.StateSize(len(params)))
+}

@@ -1,0 +1,186 @@
+package opt
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/kernel"
+)
+
+// Row updates one embedding row. A row's state changes only when the row has a
+// gradient, so rows never wait for a common step count.
+type Row interface {
+	// StateSize returns the number of state values of a row of dim values.
+	StateSize(dim int) int
+	// Init writes the state of a new row.
+	Init(state []float32)
+	// Rate returns the learning rate that the schedule gives a training step,
+	// which counts from 0.
+	Rate(step int) float32
+	// Apply applies one gradient in place, at a learning rate, and clamps every
+	// embedding value to the weight bound. If the gradient has a NaN or Inf, it
+	// changes nothing and returns false. Grad is not changed. It panics if
+	// len(grad) differs from len(embedding), or len(state) from
+	// StateSize(len(embedding)).
+	Apply(embedding, state, grad []float32, rate float32) bool
+	// ApplyBatch does the same to many rows at once, if it can do that faster, and
+	// else nothing and returns false. It panics if lengths disagree.
+	ApplyBatch(b *Batch) bool
+}
+
+// NewRow returns the optimizer that spec describes, or the error of its
+// Validate.
+func NewRow(spec RowSpec) (Row, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("opt: row optimizer: %w", err)
+	}
+	return newRow(spec, isa.Best()), nil
+}
+
+func newRow(spec RowSpec, set isa.Set) *row {
+	return &row{newRowRule(spec, set), spec.Rate, spec.Schedule, newWeightBound(spec.WeightBound)}
+}
+
+// row is what all kinds share: the rate of a step and the weight bound.
+type row struct {
+	rowRule
+	rate     float64
+	schedule Schedule
+	bound    weightBound
+}
+
+func (o *row) Rate(step int) float32 { return float32(o.schedule.Rate(o.rate, step)) }
+
+func (o *row) Apply(embedding, state, grad []float32, rate float32) bool {
+	checkLen("grad", len(grad), len(embedding))
+	checkLen("state", len(state), o.StateSize(len(embedding)))
+	return len(grad) == 0 || o.update(embedding, state, grad, rate, o.bound)
+}
+
+func (o *row) ApplyBatch(b *Batch) bool {
+	rule, ok := o.rowRule.(batchRule)
+	return ok && len(b.Places)*b.Dim > 0 && rule.updateBatch(b, o.bound)
+}
+
+// batchRule is a rule that has kernels for many rows.
+type batchRule interface {
+	updateBatch(b *Batch, bound weightBound) bool
+}
+
+// rowRule is what makes a kind a kind. Update is Apply of at least one value.
+// Kinds that are limited by memory have kernels for it, whose bits are those of
+// the plain form.
+type rowRule interface {
+	StateSize(dim int) int
+	Init(state []float32)
+	update(embedding, state, grad []float32, rate float32, bound weightBound) bool
+}
+
+func newRowRule(spec RowSpec, set isa.Set) rowRule {
+	adagrad := newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)
+	switch spec.Kind {
+	case SGD:
+		return rowSGD{set}
+	case Adagrad:
+		return rowAdagrad{adagrad, set}
+	case RowwiseAdagrad:
+		return rowwiseAdagrad{adagrad, set}
+	case Adam:
+		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
+	default: // Validate leaves only FTRL
+		return rowFTRL{float32(spec.Beta), float32(spec.L1), float32(spec.L2)}
+	}
+}
+
+// rowSGD is stochastic gradient descent, e −= rate·g, without state.
+type rowSGD struct{ set isa.Set }
+
+func (rowSGD) StateSize(int) int { return 0 }
+func (rowSGD) Init([]float32)    {}
+
+func (o rowSGD) update(embedding, _, grad []float32, rate float32, bound weightBound) bool {
+	return descendRow(o.set, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
+}
+
+func (o rowSGD) updateBatch(b *Batch, bound weightBound) bool {
+	if o.set == isa.Portable {
+		return false
+	}
+	k := b.kernelBatch(1, bound)
+	k.run(o.set, descend)
+	return true
+}
+
+// descendRow subtracts rate·grad/divisor.
+func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, bound weightBound) bool {
+	if set != isa.Portable {
+		return runOne(set, descend, embedding, nil, grad, rate, divisor, bound)
+	}
+	if !kernel.Finite(grad) {
+		return false
+	}
+	for i, g := range grad {
+		embedding[i] -= float32(rate*g) / divisor
+	}
+	bound.clamp(embedding)
+	return true
+}
+
+// rowAdagrad holds one sum of squares a value.
+type rowAdagrad struct {
+	adagrad
+	set isa.Set
+}
+
+func (rowAdagrad) StateSize(dim int) int  { return dim }
+func (o rowAdagrad) Init(state []float32) { fill(state, o.initial) }
+
+func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
+	if o.set != isa.Portable {
+		return runOne(o.set, o.step(), embedding, state, grad, rate, o.epsilon, bound)
+	}
+	if !kernel.Finite(grad) {
+		return false
+	}
+	o.elementwise(embedding, state, grad, rate)
+	bound.clamp(embedding)
+	return true
+}
+
+func (o rowAdagrad) updateBatch(b *Batch, bound weightBound) bool {
+	if o.set == isa.Portable {
+		return false
+	}
+	k := b.kernelBatch(o.epsilon, bound)
+	k.run(o.set, o.step())
+	return true
+}
+
+func (o rowAdagrad) step() step {
+	if o.order == Before {
+		return adagradBefore
+	}
+	return adagradAfter
+}
+
+// weightBound is the largest size of an embedding value, infinite for no bound.
+//
+// Source: Persia's weight_bound.
+type weightBound float32
+
+// newWeightBound takes 0 or less for no bound.
+func newWeightBound(b float64) weightBound {
+	if b <= 0 {
+		return weightBound(math.Inf(1))
+	}
+	return weightBound(b)
+}
+
+// clamp moves every element into [−b, b]. NaN stays NaN.
+func (b weightBound) clamp(x []float32) {
+	limit := float32(b)
+	for i, v := range x {
+		x[i] = min(max(v, -limit), limit)
+	}
+}

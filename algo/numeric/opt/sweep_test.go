@@ -1,0 +1,72 @@
+package opt
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tandem/algo/numeric/kernel"
+)
+
+// backwards is a crew that does its pieces last to first.
+type backwards struct{}
+
+func (backwards) Size() int { return 3 }
+
+func (backwards) Do(pieces int, work func(piece int)) {
+	for piece := pieces - 1; piece >= 0; piece-- {
+		work(piece)
+	}
+}
+
+// sweepSpecs are the kinds of dense optimizers, one of them with clip-norm.
+func sweepSpecs() []DenseSpec {
+	sgd, adagrad, adam, clipped := DefaultDense(), DefaultDense(), DefaultDense(), DefaultDense()
+	sgd.Kind, adagrad.Kind, clipped.ClipNorm = SGD, Adagrad, 1
+	return []DenseSpec{sgd, adagrad, adam, clipped}
+}
+
+func TestStepSumIsAStepOfTheMean(t *testing.T) {
+	// More than one of a crew's pieces, and a part of a block.
+	const params, samples = 2*sweepPiece + sweepBlock/2 + 3, 6
+	r := rand.New(rand.NewPCG(1, 2))
+	start, sum := make([]float32, params), make([]float32, params)
+	for i := range start {
+		start[i], sum[i] = r.Float32(), r.Float32()-0.5
+	}
+	for _, spec := range sweepSpecs() {
+		o := mustDense(t, spec)
+		run := func(step func(w, state, sum []float32, n int)) (all []float32) {
+			w, state := slices.Clone(start), make([]float32, o.StateSize(params))
+			o.Init(state)
+			for n := range 2 {
+				step(w, state, slices.Clone(sum), n)
+			}
+			return append(w, state...)
+		}
+		want := run(func(w, state, sum []float32, n int) {
+			for i := range sum {
+				sum[i] /= samples
+			}
+			o.Step(w, state, sum, n)
+		})
+		for _, crew := range []kernel.Crew{nil, backwards{}} {
+			got := run(func(w, state, sum []float32, n int) { o.StepSum(w, state, sum, samples, n, crew) })
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, clip-norm %v, crew %v: not the step of the mean", spec.Kind, spec.ClipNorm, crew)
+			}
+		}
+	}
+}
+
+func TestDenseStepsDoNotAllocate(t *testing.T) {
+	for _, spec := range sweepSpecs() {
+		o := mustDense(t, spec)
+		w, grad := make([]float32, 5000), make([]float32, 5000)
+		state := make([]float32, o.StateSize(len(w)))
+		o.Init(state)
+		if allocs := testing.AllocsPerRun(3, func() { o.StepSum(w, state, grad, 4, 1, nil) }); allocs != 0 {
+			t.Errorf("%s, clip-norm %v: %v allocations, want 0", spec.Kind, spec.ClipNorm, allocs)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package route
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/kernel"
+)
+
+// poolBlock is the number of samples whose model inputs are written together, slot
+// after slot: few enough that they stay in the second cache.
+const poolBlock = 64
+
+// Pool writes the model input of every sample to dst, slot after slot: the sum
+// of the rows of its ids, in their order, or, for a Raw slot, the sum of the rows
+// of each id with its mask. A slot with SqrtScaling has its sums scaled.
+//
+// Shapes: dst is Samples × schema.EmbeddingWidth(); rows is len(Signs) × dim,
+// where dim is the length of the rows of every slot. It panics if a length
+// disagrees. Cost: one row added an occurrence of a row.
+func (r *Routed) Pool(dst []float32, schema *batch.Schema, rows []float32, dim int) {
+	r.PoolSamples(dst, schema, rows, dim, 0, r.part.Samples)
+}
+
+// PoolSamples is Pool for the samples from lo to below hi alone.
+func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32, dim, lo, hi int) {
+	width := schema.EmbeddingWidth()
+	mustMatch("dst", len(dst), (hi-lo)*width)
+	mustMatch("rows", len(rows), len(r.Signs)*dim)
+	var scratch []int32
+	for ; lo < hi; lo += poolBlock {
+		n := min(poolBlock, hi-lo)
+		first := 0
+		for s := range schema.Slots {
+			slot := &schema.Slots[s]
+			if slot.Pooling == batch.Sum {
+				ends := r.ends(scratch[:0], s, lo, lo+n, slot.RowsPerID())
+				sums := dst[first:]
+				kernel.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
+				if slot.SqrtScaling {
+					scaleSums(sums, width, ends, dim)
+				}
+			} else {
+				for i := range n {
+					scratch = r.poolRaw(dst[i*width+first:][:slot.Width()], rows, dim, s, lo+i, slot, scratch)
+				}
+			}
+			first += slot.Width()
+		}
+		dst = dst[n*width:]
+	}
+}
+
+// ends returns where the occurrences of each sample from lo to below hi end in the
+// index of a slot, behind where the first begin.
+func (r *Routed) ends(scratch []int32, slot, lo, hi, each int) []int32 {
+	offsets := r.part.Slots[slot].Offsets[lo : hi+1]
+	if each == 1 {
+		return offsets
+	}
+	for _, end := range offsets {
+		scratch = append(scratch, end*int32(each))
+	}
+	return scratch
+}
+
+// scaleSums scales sums of several rows each.
+func scaleSums(sums []float32, stride int, ends []int32, dim int) {
+	for i := range len(ends) - 1 {
+		if n := int(ends[i+1] - ends[i]); n > 1 {
+			kernel.Scale(sums[i*stride:][:dim], sqrtScale(n))
+		}
+	}
+}
+
+// poolRaw writes the inputs of one sample of a raw slot: the sum of each id that is
+// kept, and its mask. It returns ends, which is scratch.
+func (r *Routed) poolRaw(out, rows []float32, dim, s, sample int, slot *batch.Slot, ends []int32) []int32 {
+	each := slot.RowsPerID()
+	named := r.occurrences(s, sample, each)
+	kept := min(len(named)/each, slot.FixedSize)
+	ends = append(ends[:0], 0)
+	for k := range kept {
+		ends = append(ends, int32((k+1)*each))
+	}
+	kernel.SumSegments(out, dim+1, rows, dim, named, ends, dim, 0)
+	if slot.SqrtScaling {
+		scaleSums(out, dim+1, ends, dim)
+	}
+	for k := range kept {
+		out[k*(dim+1)+dim] = 1
+	}
+	clear(out[kept*(dim+1):])
+	return ends
+}
+
+// occurrences returns the positions in Signs of the rows of the ids of a sample
+// in a slot, where every id has a number of them.
+func (r *Routed) occurrences(slot, sample, each int) []int32 {
+	offsets := r.part.Slots[slot].Offsets
+	return r.Index[slot][int(offsets[sample])*each : int(offsets[sample+1])*each]
+}
+
+// sqrtScale returns 1/√n, what SqrtScaling multiplies a sum of n rows by and,
+// on the way back, the gradient of the sum.
+func sqrtScale(n int) float32 { return float32(1 / math.Sqrt(float64(n))) }
+
+func mustMatch(name string, got, want int) {
+	if got != want {
+		panic(fmt.Sprintf("route: len(%s) = %d, want %d", name, got, want))
+	}
+}

@@ -1,0 +1,218 @@
+package table
+
+import (
+	"unsafe"
+
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/rng"
+)
+
+// A batch of signs is worked on chunk by chunk, with three chunks under way: while
+// the rows of one are copied or updated, one by one, those of the next are asked
+// of memory, one by one, and the groups of the one after that. So memory is busy
+// all the time, the misses of many signs overlap, and by the time that a row is
+// read it is there.
+const chunkSigns = 32
+
+// chunk is the scratch of a batch method. Kernels write its pointers behind the back
+// of the garbage collector, which is well because all that they point at is the
+// table's, for life.
+type chunk struct {
+	rows   [chunkSigns]int32          // of the chunk at work: a row that has the tag of the sign, or −1
+	places [chunkSigns]unsafe.Pointer // where these are
+	counts [chunkSigns]uint32         // updates of the rows that are confirmed
+
+	nextRows   [chunkSigns]int32 // of the next chunk
+	nextPlaces [chunkSigns]unsafe.Pointer
+	next       int // signs of the next chunk
+
+	hashes      [chunkSigns]uint64         // of the chunk that is probed next
+	groupPlaces [chunkSigns]unsafe.Pointer // where its groups are or, of rows found before, these
+	groups      int                        // its signs
+
+	found     []Found           // of the signs not yet hashed, if a read has found them before; else nil
+	foundRows [chunkSigns]int32 // of the chunk that would be probed next
+
+	rates [chunkSigns]float32 // of an Apply: the learning rates
+	done  [chunkSigns]bool    // of an Apply: which rows are updated
+	batch opt.Batch           // of an Apply
+}
+
+// view is what the kernels see of a table: where its groups and rows are.
+type view struct {
+	segments  **group
+	groups    uint64
+	slabs     *unsafe.Pointer
+	slabShift uint64
+	rowBytes  uint64
+}
+
+// view returns the table as it is now.
+func (t *Table) view() view {
+	return view{
+		segments: &t.index.segments[0], groups: t.index.groups,
+		slabs: unsafe.SliceData(t.slabs), slabShift: uint64(t.slabShift), rowBytes: uint64(t.rowBytes),
+	}
+}
+
+// advance makes the chunk of signs that starts at a place the one at work: it
+// leaves in c.rows the rows that tags tell, of which fetch bytes are, or soon will
+// be, in the cache. It returns the length of the chunk.
+func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
+	v := t.view()
+	n := min(chunkSigns, len(signs)-at)
+	if at == 0 {
+		t.hash(&v, c, signs)
+		t.askAll(c)
+		t.probe(&v, c)
+		t.fetchAll(c, 0, fetch)
+		t.hash(&v, c, signs[n:])
+		t.askAll(c)
+	}
+	c.rows, c.places = c.nextRows, c.nextPlaces
+	t.probe(&v, c)
+	t.hash(&v, c, signs[min(at+2*chunkSigns, len(signs)):])
+	return n
+}
+
+// hash writes the hashes of the next chunk to be probed. Of rows that a read has
+// found, the probe is spared: their first lines are asked for in place of the
+// groups.
+func (t *Table) hash(v *view, c *chunk, signs []uint64) {
+	c.groups = min(chunkSigns, len(signs))
+	switch {
+	case c.groups == 0:
+	case c.found != nil:
+		for i, f := range c.found[:c.groups] {
+			c.foundRows[i], c.groupPlaces[i] = f.row, t.placeOrNil(f.row)
+		}
+		c.found = c.found[c.groups:]
+	case t.set == isa.Portable:
+		for i, sign := range signs[:c.groups] {
+			c.hashes[i] = rng.Mix(sign)
+		}
+	default:
+		hashAMD64(v, &signs[0], c.groups, &c.hashes, &c.groupPlaces)
+	}
+}
+
+// probe finds the rows, as far as tags tell, of the hashes.
+func (t *Table) probe(v *view, c *chunk) {
+	c.next = c.groups
+	switch {
+	case c.next == 0:
+	case c.found != nil:
+		c.nextRows, c.nextPlaces = c.foundRows, c.groupPlaces
+	case t.set == isa.AVX512:
+		probeAVX512(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
+	case t.set == isa.AVX2:
+		probeAVX2(v, &c.hashes, c.next, &c.nextRows, &c.nextPlaces)
+	default:
+		t.probePortable(c)
+	}
+}
+
+// askAll asks for the groups of all hashes.
+func (t *Table) askAll(c *chunk) {
+	if t.set != isa.Portable {
+		for _, line := range c.groupPlaces[:c.groups] {
+			fetchAMD64(line, 1)
+		}
+	}
+}
+
+// fetchAll asks for the rows of the next chunk from one on.
+func (t *Table) fetchAll(c *chunk, from, fetch int) {
+	if t.set != isa.Portable {
+		for _, line := range c.nextPlaces[min(from, c.next):c.next] {
+			fetchAMD64(line, fetch)
+		}
+	}
+}
+
+// ahead asks for what is as far on as sign i in the chunks behind.
+func (t *Table) ahead(c *chunk, i, fetch int) {
+	if t.set == isa.Portable {
+		return
+	}
+	if i < c.next {
+		fetchAMD64(c.nextPlaces[i], fetch)
+	}
+	if i < c.groups {
+		fetchAMD64(c.groupPlaces[i], 1)
+	}
+}
+
+// probePortable is the plain form of the probe kernels.
+func (t *Table) probePortable(c *chunk) {
+	for i, hash := range c.hashes[:c.next] {
+		c.nextRows[i] = t.index.candidate(hash)
+		if row := int(c.nextRows[i]); row >= 0 {
+			c.nextPlaces[i] = t.place(row)
+		}
+	}
+}
+
+// candidate returns the first row that has the tag of a hash, −1 if there is
+// none.
+func (x *index) candidate(hash uint64) int32 {
+	for g := x.home(hash); ; g = x.after(g) {
+		group := x.at(g)
+		for _, slot := range group {
+			if slot != 0 && (slot^hash)&tagMask == 0 {
+				return int32(slot&rowMask) - 1
+			}
+		}
+		if group.free() >= 0 {
+			return -1
+		}
+	}
+}
+
+// behind tells whether the chunks behind have as much to ask for as that at work,
+// up to a place.
+func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
+
+// confirm reads the rows of a probed chunk from one on and notes their update
+// counts, until it comes to a sign that has no row or, for all that its tag
+// tells, the row of another. It returns the place of that, or the end. It adds
+// marks, which are mark or 0, to the rows.
+func (t *Table) confirm(c *chunk, signs []uint64, from int, marks uint32) int {
+	if t.set != isa.Portable && from < len(signs) {
+		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from], len(signs)-from, marks)
+	}
+	for i := from; i < len(signs); i++ {
+		row := int(c.rows[i])
+		if row < 0 {
+			return i
+		}
+		words := (*[headerWords]uint32)(c.places[i])
+		if uint64(words[0])|uint64(words[1])<<32 != signs[i] {
+			return i
+		}
+		c.counts[i] = words[2] & maxUpdates
+		if words[2]&marks != marks {
+			words[2] |= marks // only then, lest the line be written back for nothing
+		}
+	}
+	return len(signs)
+}
+
+// settle leaves in a probed chunk the row of every sign, −1 for those without.
+func (t *Table) settle(c *chunk, signs []uint64) {
+	for i := 0; ; i++ {
+		if i = t.confirm(c, signs, i, 0); i == len(signs) {
+			return
+		}
+		t.put(c, i, t.find(signs[i], rng.Mix(signs[i])))
+	}
+}
+
+// put leaves a row, or −1, at a place of a chunk.
+func (t *Table) put(c *chunk, i, row int) {
+	c.rows[i], c.places[i], c.counts[i] = int32(row), nil, 0
+	if row >= 0 {
+		c.places[i], c.counts[i] = t.place(row), t.updatesOf(row)
+	}
+}

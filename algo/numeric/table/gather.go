@@ -1,0 +1,51 @@
+package table
+
+import (
+	"unsafe"
+
+	"tandem/algo/numeric/isa"
+)
+
+// gather copies the embeddings of those rows of a chunk from lo to hi, all of
+// which exist, to dst, and asks for what is as far on in the chunks behind.
+func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
+	if lo == hi {
+		return
+	}
+	dim, rows := t.config.Dim, c.rows[lo:hi]
+	_ = dst[len(rows)*dim-1]
+	nextPlaces, groupPlaces := &c.nextPlaces[lo], &c.groupPlaces[lo]
+	if !c.behind(hi) { // near the end of the batch
+		nextPlaces, groupPlaces = nil, nil
+		for i := lo; i < hi; i++ {
+			t.ahead(c, i, t.stateAt)
+		}
+	}
+	t.copyRows(dst, rows, nextPlaces, groupPlaces)
+}
+
+// copyRows copies the embeddings of rows, and asks for as many places as there are
+// rows, unless nil.
+func (t *Table) copyRows(dst []float32, rows []int32, nextPlaces, groupPlaces *unsafe.Pointer) {
+	dim := t.config.Dim
+	v := t.view()
+	from, n, to := &rows[0], len(rows), &dst[0]
+	switch p, wide := t.config.Precision, t.set == isa.AVX512; {
+	case t.set == isa.Portable:
+		for i, row := range rows {
+			t.read(dst[i*dim:(i+1)*dim], int(row))
+		}
+	case p == FP32 && wide:
+		gatherFP32AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == FP32:
+		gatherFP32AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == BF16 && wide:
+		gatherBF16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case p == BF16:
+		gatherBF16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	case wide:
+		gatherFP16AVX512(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	default:
+		gatherFP16AVX2(&v, from, n, to, dim, nextPlaces, groupPlaces)
+	}
+}

@@ -1,0 +1,263 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// ErrFull is wrapped by the error of a Lookup that finds no room for a new row.
+var ErrFull = errors.New("table is full")
+
+// Optimizer updates one row. The row optimizers of algo/numeric/opt satisfy it.
+type Optimizer interface {
+	// StateSize returns the number of state values of a row of dim values.
+	StateSize(dim int) int
+	// Init writes the state of a row that has never been updated.
+	Init(state []float32)
+	// Rate returns the learning rate of a training step.
+	Rate(step int) float32
+	// Apply updates embedding and state, in place, by one gradient at a learning
+	// rate. It changes nothing and returns false if the gradient has a NaN or Inf.
+	Apply(embedding, state, grad []float32, rate float32) bool
+}
+
+// manyOptimizer is an optimizer that may update many rows at once.
+type manyOptimizer interface{ ApplyBatch(b *opt.Batch) bool }
+
+// Config describes a table.
+type Config struct {
+	Dim       int       // length of an embedding; at least 1
+	Optimizer Optimizer // required
+	Seed      uint64    // of the rows' initial values; any value
+	// InitBound is the limit of the initial values, which are uniform over
+	// [−InitBound, InitBound); at least 0 and finite, 0 for all-zero rows.
+	InitBound float32
+	// Admission is the probability that a LookupStep creates a row that is absent,
+	// in [0, 1]; 0 means 1.
+	Admission float64
+	// Precision is the form of the embedding values.
+	Precision Precision
+	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
+	MaxRows int
+	// MaxBytes is the most that Memory may come to; 0 for no limit. A table that
+	// may not hold LeastRows rows is refused.
+	MaxBytes unit.Bytes
+	// Evict has a full table give a new row the place of one that has not been read
+	// for long, instead of refusing it.
+	Evict bool
+}
+
+// LeastRows is how many rows a limit of bytes must leave room for: less holds not
+// even the ids of a small batch.
+const LeastRows = 1024
+
+// rowLimit keeps row numbers within an int32.
+const rowLimit = math.MaxInt32
+
+// validate names the first field that is out of range.
+func (c *Config) validate() error {
+	switch {
+	case c.Dim < 1:
+		return fmt.Errorf("table: dim = %d, want at least 1", c.Dim)
+	case c.Optimizer == nil:
+		return errors.New("table: no optimizer")
+	case !(c.InitBound >= 0 && c.InitBound <= math.MaxFloat32):
+		return fmt.Errorf("table: init bound = %v, want at least 0 and finite", c.InitBound)
+	case !(c.Admission >= 0 && c.Admission <= 1):
+		return fmt.Errorf("table: admission = %v, want 0 to 1", c.Admission)
+	case c.MaxRows < 0 || c.MaxRows > rowLimit:
+		return fmt.Errorf("table: max rows = %d, want 0 to %d", c.MaxRows, rowLimit)
+	case c.Precision > FP16:
+		return fmt.Errorf("table: precision %d: want fp32, bf16 or fp16", c.Precision)
+	case c.MaxBytes < 0:
+		return fmt.Errorf("table: memory = %d, want at least 0", c.MaxBytes)
+	}
+	return nil
+}
+
+// Table is one shard of an embedding table. See the package for its contract.
+type Table struct {
+	config    Config
+	arena     Arena
+	maxRows   int
+	rowBytes  int    // header, embedding and state
+	stateAt   int    // bytes from a row to its state
+	rounding  uint64 // what the random bits of rounding follow from
+	slabShift uint   // a slab holds 1<<slabShift rows
+	slabs     []unsafe.Pointer
+	rows      int
+	evicted   int
+	outcomes  Outcome
+	hand      int // the row that eviction looks at next
+	index     index
+	set       isa.Set // what kernels may use
+	many      manyOptimizer
+	work      *chunk    // of Apply, which nothing runs beside
+	wide      []float32 // of open, likewise
+}
+
+// slabBytes is about the size of a slab: large enough that a table of millions
+// of rows has few, small enough that a nearly empty table wastes little.
+const slabBytes = 1 << 20
+
+// Overhead is the most that a row takes beside embedding and state, in bytes: its
+// header and its share of the index.
+const Overhead = 24
+
+// RowBytes returns the memory of the embedding of a row of dim values, in a form, and
+// of the state that an optimizer keeps beside it.
+func RowBytes(dim int, o Optimizer, p Precision) (embedding, state unit.Bytes) {
+	return unit.Bytes(p.bytes(dim)), unit.Bytes(4 * o.StateSize(dim))
+}
+
+// New returns an empty table whose rows will live in the arena. The error names
+// the field of the configuration that is out of range.
+func New(config Config, arena Arena) (*Table, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(), work: new(chunk)}
+	t.many, _ = config.Optimizer.(manyOptimizer)
+	if t.maxRows == 0 {
+		t.maxRows = rowLimit
+	}
+	embedding, state := RowBytes(config.Dim, config.Optimizer, config.Precision)
+	t.stateAt = headerBytes + int(embedding)
+	t.rowBytes = t.stateAt + int(state)
+	t.rounding = rng.Key(config.Seed, "rounding")
+	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
+	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
+	if least := t.leastBytes(); config.MaxBytes > 0 && config.MaxBytes < least {
+		return nil, fmt.Errorf("table: %v of memory, less than the %v that the first %d rows take: allow more, or make rows narrower",
+			config.MaxBytes, least, min(LeastRows, t.maxRows))
+	}
+	return t, nil
+}
+
+// Dim returns the length of an embedding.
+func (t *Table) Dim() int { return t.config.Dim }
+
+// Evicted returns how many rows have been evicted.
+func (t *Table) Evicted() int { return t.evicted }
+
+// Outcomes returns what has become of all gradient rows so far.
+func (t *Table) Outcomes() Outcome { return t.outcomes }
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return t.rows }
+
+// Rate returns the learning rate of a training step, which Apply takes.
+func (t *Table) Rate(step int) float32 { return t.config.Optimizer.Rate(step) }
+
+// Memory returns the bytes that slabs and index take: at most Overhead a row
+// beside embedding and state, and one slab and one segment, about a MiB, that
+// are not yet full.
+func (t *Table) Memory() unit.Bytes {
+	return unit.Bytes(len(t.slabs)*t.rowBytes<<t.slabShift + t.index.bytes())
+}
+
+// leastBytes returns the memory of a table of LeastRows rows, or as many as it
+// may have.
+func (t *Table) leastBytes() unit.Bytes {
+	slabs := (min(LeastRows, t.maxRows) + 1<<t.slabShift - 1) >> t.slabShift
+	return unit.Bytes(slabs*t.rowBytes<<t.slabShift + segmentBytes) // a segment holds 6,656
+}
+
+// create adds the row of a sign that is absent and returns its number. It may be
+// that of a row that is evicted.
+func (t *Table) create(sign, hash uint64) (int, error) {
+	row := t.rows
+	switch err := t.reserve(); {
+	case err == nil:
+		t.rows++
+	case err == ErrFull && t.config.Evict && t.rows > 0:
+		row = t.evict()
+	case err == ErrFull:
+		return 0, fmt.Errorf("%w, with no row for sign %#x: %s", err, sign, t.limit())
+	default:
+		return 0, fmt.Errorf("%w, none for sign %#x", err, sign)
+	}
+	setHeader(t.header(row), sign)
+	t.initialize(row, sign)
+	t.index.insert(hash, row)
+	return row, nil
+}
+
+// limit says what keeps a full table from growing.
+func (t *Table) limit() string {
+	if t.rows == t.maxRows {
+		return fmt.Sprintf("%d rows of at most %d; raise max rows, let it evict, or spread it over more shards", t.rows, t.maxRows)
+	}
+	return fmt.Sprintf("%d rows in %v, and more would take more than %v; raise max bytes, let it evict, or spread it over more shards",
+		t.rows, t.Memory(), t.config.MaxBytes)
+}
+
+// reserve makes room for one more row. The error is ErrFull itself, which a table
+// that evicts meets with every new row, or that of the arena.
+func (t *Table) reserve() error {
+	if t.rows == t.maxRows {
+		return ErrFull
+	}
+	need, slabBytes := 0, t.rowBytes<<t.slabShift
+	fullSlabs := t.rows>>t.slabShift == len(t.slabs)
+	if fullSlabs {
+		need += slabBytes
+	}
+	if t.index.full() {
+		_, bytes := t.index.growth()
+		need += bytes
+	}
+	if most := t.config.MaxBytes; most > 0 && t.Memory()+unit.Bytes(need) > most {
+		return ErrFull
+	}
+	if t.index.full() {
+		if err := t.index.grow(t.arena); err != nil {
+			return err
+		}
+	}
+	if fullSlabs {
+		fresh, err := newSlab(t.arena, slabBytes)
+		if err != nil {
+			return err
+		}
+		t.slabs = append(t.slabs, fresh)
+	}
+	return nil
+}
+
+// initialize writes the values of a row that has never been updated: each of
+// the embedding is −InitBound + 2·InitBound·u, with u in [0, 1) the value of
+// the stream (seed, "row", sign) at its place.
+func (t *Table) initialize(row int, sign uint64) {
+	key, bound := rng.Key(t.config.Seed, "row", sign), t.config.InitBound
+	embedding := t.open(row)
+	for i := range embedding {
+		embedding[i] = float32(2*bound*rng.Unit(key, i)) - bound
+	}
+	t.close(row, embedding)
+	t.config.Optimizer.Init(t.state(row))
+}
+
+// Clone returns a table of the same rows that shares no memory with t except
+// the optimizer. Its rows, present and future, live on the heap.
+func (t *Table) Clone() *Table {
+	clone := *t
+	clone.arena, clone.work, clone.wide = Heap{}, new(chunk), nil
+	clone.index = t.index.clone()
+	clone.slabs = slices.Clone(t.slabs)
+	size := t.rowBytes << t.slabShift
+	for i, from := range t.slabs {
+		clone.slabs[i], _ = newSlab(Heap{}, size) // the heap never fails
+		copy(unsafe.Slice((*byte)(clone.slabs[i]), size), unsafe.Slice((*byte)(from), size))
+	}
+	return &clone
+}

@@ -1,0 +1,140 @@
+// Package fault decides which messages of a run are lost, repeated, delayed or reordered, and when a role
+// crashes.
+//
+// Every decision is a pure function of the plan's seed and of a name: the n-th message from one role to
+// another has the same fate in every run and under every driver. A driver passes the messages that a role
+// sends through an Injector, and asks a Schedule before every input whether the role crashes.
+package fault
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// Plan is the section `faults:` of a job. The zero value injects nothing.
+type Plan struct {
+	Seed      uint64  `yaml:"seed"`      // of all draws
+	Drop      float64 `yaml:"drop"`      // probability that a message is lost; 0 ≤ drop < 1
+	Duplicate float64 `yaml:"duplicate"` // probability that a message arrives twice; 0 … 1
+	// Reorder is the number of later messages, from the same sender to the same receiver, that may overtake
+	// a message; 0 … ReorderMax. A message draws its number uniformly from 0 … Reorder and waits for that
+	// many, but never longer than HoldMax.
+	Reorder int     `yaml:"reorder"`
+	Delay   Delay   `yaml:"delay"`
+	Crashes []Crash `yaml:"crashes"`
+}
+
+// Delay holds some messages back.
+type Delay struct {
+	Rate float64   `yaml:"rate"` // probability that a message is delayed; 0 … 1
+	Max  unit.Tick `yaml:"max"`  // delays are uniform in (0, Max]; at most DelayMax
+}
+
+// Crash is the crash of one role instance. The role loses its state, its unfinished work and all messages
+// that arrive while it is away, and then starts as its next incarnation.
+type Crash struct {
+	Role  msg.Role  `yaml:"role"`
+	Index int32     `yaml:"index"`
+	Step  int32     `yaml:"step"` // the role crashes instead of taking its first input about this step or a later one
+	Away  unit.Tick `yaml:"away"` // time until it starts again; 0 … AwayMax
+}
+
+// Limits of a plan.
+const (
+	// HoldMax is the longest time that Reorder holds a message back.
+	HoldMax    = unit.Millisecond
+	ReorderMax = 1024
+	DelayMax   = 10 * unit.Second
+	AwayMax    = unit.Minute
+	crashesMax = 1000
+)
+
+// Any reports whether the plan injects anything.
+func (p *Plan) Any() bool {
+	return p.Drop > 0 || p.Duplicate > 0 || p.Reorder > 0 || p.Delay.Rate > 0 || len(p.Crashes) > 0
+}
+
+// Validate reports the first setting that is out of range, by its key.
+func (p *Plan) Validate() error {
+	for _, rate := range []struct {
+		key string
+		v   float64
+	}{{"drop", p.Drop}, {"duplicate", p.Duplicate}, {"delay.rate", p.Delay.Rate}} {
+		if !(rate.v >= 0 && rate.v <= 1) {
+			return fmt.Errorf("%s = %g; want a probability, 0 to 1", rate.key, rate.v)
+		}
+	}
+	switch {
+	case p.Drop == 1:
+		return fmt.Errorf("drop = 1 loses every message, so no run can end; want less than 1")
+	case p.Reorder < 0 || p.Reorder > ReorderMax:
+		return fmt.Errorf("reorder = %d; want 0 to %d messages", p.Reorder, ReorderMax)
+	case p.Delay.Max < 0 || p.Delay.Max > DelayMax:
+		return fmt.Errorf("delay.max = %v; want 0 to %v", p.Delay.Max, DelayMax)
+	case p.Delay.Rate > 0 && p.Delay.Max == 0:
+		return fmt.Errorf("delay.rate = %g needs delay.max, the longest delay, such as 50ms", p.Delay.Rate)
+	case len(p.Crashes) > crashesMax:
+		return fmt.Errorf("crashes: %d of them; want at most %d", len(p.Crashes), crashesMax)
+	}
+	for i, c := range p.Crashes {
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("crashes[%d]%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Crash) validate() error {
+	switch {
+	case !role.CanRestart(c.Role):
+		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can", c.Role)
+	case c.Index < 0:
+		return fmt.Errorf(".index = %d; want 0 or more", c.Index)
+	case c.Step < 0:
+		return fmt.Errorf(".step = %d; want 0 or more", c.Step)
+	case c.Away < 0 || c.Away > AwayMax:
+		return fmt.Errorf(".away = %v; want 0 to %v", c.Away, AwayMax)
+	}
+	return nil
+}
+
+// ValidateRoles reports the first crash of a role instance that a run does not have.
+func (p *Plan) ValidateRoles(cfg *role.Config) error {
+	for i, c := range p.Crashes {
+		n := cfg.Count(c.Role)
+		switch {
+		case n == 0:
+			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role)
+		case !cfg.CanRestart(c.Role):
+			return fmt.Errorf("crashes[%d].role = %s cannot restart in mode %s: nobody else knows what it has decided", i, c.Role, cfg.Rule.Name())
+		case c.Index >= n:
+			return fmt.Errorf("crashes[%d].index = %d; the job has %d of %s, counted from 0", i, c.Index, n, c.Role)
+		}
+	}
+	return nil
+}
+
+// fate is what happens to one message.
+type fate struct {
+	drop, duplicate bool
+	delay           unit.Tick
+	behind          uint64 // later messages that it waits for
+}
+
+// fateOf returns the fate of the n-th message that an incarnation of a role sends to another role.
+func (p *Plan) fateOf(from, to msg.Address, incarnation uint32, n uint64) fate {
+	key := rng.Key(p.Seed, "fault", uint64(from.Role), uint64(from.Index), uint64(to.Role), uint64(to.Index),
+		uint64(incarnation), n)
+	draw := func(i int) float64 { return float64(rng.Unit(key, i)) }
+	f := fate{drop: draw(0) < p.Drop, duplicate: draw(1) < p.Duplicate}
+	if draw(2) < p.Delay.Rate {
+		f.delay = unit.Tick(math.Ceil(draw(3) * float64(p.Delay.Max)))
+	}
+	f.behind = uint64(draw(4) * float64(p.Reorder+1))
+	return f
+}

@@ -1,0 +1,54 @@
+package pace
+
+import (
+	"testing"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+)
+
+// What a meter remembers follows from what is in flight, not from the length of a run: steps that are routed
+// and applied, or closed, leave the ledger, and a push forgets its pull, whether it counts or not.
+func TestMeterForgetsWhatIsOver(t *testing.T) {
+	m := NewMeter(1, 2)
+	ps, dense := msg.Address{Role: msg.ParameterServer}, msg.Address{Role: msg.DenseServer}
+	for step := range int32(1000) {
+		m.Observe(event.Record{Kind: event.BatchRouted, Step: step, Rows: []int32{1, 1}})
+		m.Observe(event.Record{Kind: event.PullServed, Role: dense, Step: step})
+		push := event.PushApplied
+		if step%3 == 0 {
+			push = event.PushDropped
+		}
+		m.Observe(event.Record{Kind: push, Role: dense, Step: step})
+		for server := range int32(2) {
+			ps.Index = server
+			over := event.PutApplied
+			if step%5 == 0 {
+				over = event.StepClosed
+			}
+			m.Observe(event.Record{Kind: over, Role: ps, Step: step})
+		}
+	}
+	if s := m.ledger.spans[0]; s.first != 1000 || m.ledger.width != 1 {
+		t.Errorf("steps from %d on are held in %d words, want none in 1", s.first, m.ledger.width)
+	}
+	if len(m.pulled) != 0 {
+		t.Errorf("%d pulls are remembered after their pushes", len(m.pulled))
+	}
+}
+
+// A stage ends once: an end that is repeated measures nothing, and what has ended is forgotten.
+func TestStageMeterForgetsStagesThatEnded(t *testing.T) {
+	m := NewStageMeter(0, 100)
+	for step := range int32(100) {
+		m.Observe(event.Record{Kind: event.GradientsSent, Step: step, At: 10})
+		m.Observe(event.Record{Kind: event.BatchDone, Step: step, At: 13})
+		m.Observe(event.Record{Kind: event.BatchDone, Step: step, At: 99})
+	}
+	if got := m.Medians()[PEG]; got != 3 || len(m.times[PEG]) != 100 {
+		t.Errorf("median %d of %d batches, want 3 of 100", got, len(m.times[PEG]))
+	}
+	if len(m.began) != 0 {
+		t.Errorf("%d stages that ended are remembered", len(m.began))
+	}
+}

@@ -1,0 +1,202 @@
+package pace_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/protocol/search"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// tap is a role whose records are shown to observers.
+type tap struct {
+	role.Role
+	observers []event.Observer
+}
+
+func (t tap) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+	t.Role.Step(now, in, out)
+	for _, o := range out.List {
+		if o.Kind == role.Record {
+			for _, observer := range t.observers {
+				observer.Observe(o.Event)
+			}
+		}
+	}
+}
+
+// tapped returns the roles of a run, seen by observers.
+func tapped(observers ...event.Observer) func(*role.Config) []role.Role {
+	return func(cfg *role.Config) []role.Role {
+		roles := role.New(cfg)
+		for i, r := range roles {
+			roles[i] = tap{r, observers}
+		}
+		return roles
+	}
+}
+
+// drawRule draws any rule that there is.
+func drawRule(t *rapid.T) pace.Rule {
+	staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
+	return rapid.SampledFrom([]pace.Rule{
+		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs}, pace.Sync{Overlap: pace.OverlapIDsDS},
+		pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
+	}).Draw(t, "rule")
+}
+
+// On random ways through random clusters, with faults, the meter counts what
+// the reference and the search count, and never more than the rule promises.
+func TestMeterOnWalks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := drawRule(t)
+		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
+		cfg := role.Config{
+			Ranks: count("ranks", 3), EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Steps: count("steps", 6), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
+			Buckets: make([]unit.Bytes, count("buckets", 2)),
+		}
+		faults := rapid.IntRange(0, 4).Draw(t, "faults")
+		if faults > 0 {
+			cfg.Retry = unit.Second
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.ParameterServers))
+		dumb := &reference{ranks: cfg.Ranks}
+		report, err := search.Walk(search.Setting{
+			Config: cfg, Faults: faults, Roles: tapped(meter, dumb),
+			Touches: func(rank, step, shard int32) bool {
+				return rng.Unit(rng.Key(seed, "touch", uint64(rank), uint64(step)), int(shard)) < 0.6
+			},
+		}, rng.New(seed, "walk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := meter.Staleness()
+		compareMeters(t, got, dumb.Staleness())
+		b := rule.Bounds(int(cfg.Ranks))
+		if got.Own.Max() > b.Own || got.Cross.Max() > b.Cross || got.Inflight.Max() > b.Inflight {
+			t.Fatalf("measured own %d, cross %d, inflight %d; promised %+v",
+				got.Own.Max(), got.Cross.Max(), got.Inflight.Max(), b)
+		}
+		// In sync the search also counts the lookups of nothing.
+		seen := search.Seen{
+			Own: got.Own.Max(), Cross: got.Cross.Max(), Inflight: got.Inflight.Max(), Reads: int(got.Own.Count()),
+		}
+		if !rule.EveryServer() && seen != report.Seen {
+			t.Fatalf("measured %+v; the search saw %+v", seen, report.Seen)
+		}
+	})
+}
+
+// Whatever happens in whatever legal order, even to ranks that are more than a
+// hundred steps apart, the meter counts what the reference counts, at the end
+// and on the way.
+func TestMeterOnRandomRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ranks := rapid.Int32Range(1, 3).Draw(t, "ranks")
+		h := history{
+			random:  rng.New(rapid.Uint64().Draw(t, "seed"), "records"),
+			steps:   rapid.SampledFrom([]int32{150, 20, 3}).Draw(t, "steps"),
+			servers: rapid.Int32Range(1, 3).Draw(t, "servers"),
+			order:   rapid.SampledFrom([]int{60, 4, 1}).Draw(t, "order"),
+			lead:    rapid.SampledFrom([]int32{0, 120}).Draw(t, "lead"),
+		}
+		meter := pace.NewMeter(int(ranks), int(h.servers))
+		dumb := &reference{ranks: ranks}
+		records := h.records(ranks)
+		for i, r := range records {
+			meter.Observe(r)
+			dumb.Observe(r)
+			if i == len(records)/2 {
+				compareMeters(t, meter.Staleness(), dumb.Staleness())
+			}
+		}
+		compareMeters(t, meter.Staleness(), dumb.Staleness())
+	})
+}
+
+// compareMeters fails unless the counts agree.
+func compareMeters(t *rapid.T, got, want pace.Staleness) {
+	if !equal(&got.Own, &want.Own) || !equal(&got.Cross, &want.Cross) || !equal(&got.Inflight, &want.Inflight) {
+		t.Fatalf("own %+v, cross %+v, inflight %+v\nreference: own %+v, cross %+v, inflight %+v",
+			got.Own.Summary(), got.Cross.Summary(), got.Inflight.Summary(),
+			want.Own.Summary(), want.Cross.Summary(), want.Inflight.Summary())
+	}
+}
+
+// history makes records in a random order that respects causality alone: a
+// batch is issued and routed, then read where it has rows, then applied there,
+// then done.
+type history struct {
+	random  *rand.Rand
+	steps   int32 // of each rank
+	servers int32
+	order   int   // the larger, the nearer to the order of steps
+	lead    int32 // how many steps rank 0 is ahead, by and large
+}
+
+func (h *history) records(ranks int32) []event.Record {
+	var queues [][]event.Record // what happens to a batch, in its order
+	var due []int32
+	for rank := range ranks {
+		for step := range h.steps {
+			queues = append(queues, h.batch(rank, step))
+			if due = append(due, step); rank > 0 {
+				due[len(due)-1] += h.lead
+			}
+		}
+	}
+	var out []event.Record
+	for len(queues) > 0 {
+		i := h.random.IntN(len(queues))
+		for range h.order {
+			if j := h.random.IntN(len(queues)); due[j] < due[i] {
+				i = j
+			}
+		}
+		out = append(out, queues[i][0])
+		if queues[i] = queues[i][1:]; len(queues[i]) == 0 {
+			queues = slices.Delete(queues, i, i+1)
+			due = slices.Delete(due, i, i+1)
+		}
+	}
+	return out
+}
+
+// batch returns what happens to a batch.
+func (h *history) batch(rank, step int32) []event.Record {
+	worker := msg.Address{Role: msg.EmbeddingWorker}
+	nn := msg.Address{Role: msg.NNWorker, Index: rank}
+	rows := make([]int32, h.servers)
+	var reads, puts []event.Record
+	for p := range rows {
+		server := msg.Address{Role: msg.ParameterServer, Index: int32(p)}
+		rows[p] = int32(h.random.IntN(3))
+		for range 1 + h.random.IntN(2) { // a repeated lookup, also of nothing
+			reads = append(reads, event.Record{Role: server, Kind: event.LookupServed, Rank: rank, Step: step})
+		}
+		puts = append(puts, event.Record{Role: server, Kind: event.PutApplied, Rank: rank, Step: step})
+	}
+	h.random.Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
+	routed := event.Record{Role: worker, Kind: event.BatchRouted, Rank: rank, Step: step, Rows: rows}
+	all := []event.Record{{Role: nn, Kind: event.LookupIssued, Rank: rank, Step: step}, routed}
+	all = append(all, reads...)
+	if h.random.IntN(4) == 0 {
+		all = append(all, routed) // the EW came back
+	}
+	all = append(all, puts...)
+	all = append(all, event.Record{Role: nn, Kind: event.BatchDone, Rank: rank, Step: step})
+	if h.random.IntN(4) == 0 {
+		all = append(all, routed)
+	}
+	return all
+}

@@ -1,0 +1,232 @@
+package pace_test
+
+import (
+	"fmt"
+	"testing"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+)
+
+// story hands a meter records without ceremony.
+type story struct{ meter *pace.Meter }
+
+func (s story) tell(k event.Kind, role msg.Role, index, rank, step int32, rows ...int32) {
+	s.meter.Observe(event.Record{Kind: k, Role: msg.Address{Role: role, Index: index}, Rank: rank, Step: step, Rows: rows})
+}
+
+func (s story) issue(rank, step int32) { s.tell(event.LookupIssued, msg.NNWorker, rank, rank, step) }
+func (s story) done(rank, step int32)  { s.tell(event.BatchDone, msg.NNWorker, rank, rank, step) }
+func (s story) route(rank, step int32, rows ...int32) {
+	s.tell(event.BatchRouted, msg.EmbeddingWorker, 0, rank, step, rows...)
+}
+func (s story) read(server, rank, step int32) {
+	s.tell(event.LookupServed, msg.ParameterServer, server, rank, step)
+}
+func (s story) apply(server, rank, step int32) {
+	s.tell(event.PutApplied, msg.ParameterServer, server, rank, step)
+}
+
+// want compares the sums of the three histograms, and the number of reads.
+func (s story) want(t *testing.T, reads, own, cross, inflight int) {
+	t.Helper()
+	got := s.meter.Staleness()
+	sum := func(mean float64, count uint64) int { return int(mean*float64(count) + 0.5) }
+	o, c, i := sum(got.Own.Mean(), got.Own.Count()), sum(got.Cross.Mean(), got.Cross.Count()), sum(got.Inflight.Mean(), got.Inflight.Count())
+	if int(got.Own.Count()) != reads || o != own || c != cross || i != inflight {
+		t.Errorf("%d reads, own %d, cross %d, inflight %d; want %d, %d, %d, %d",
+			got.Own.Count(), o, c, i, reads, own, cross, inflight)
+	}
+}
+
+// Two ranks, two PSs. Every sum is the one before plus what the comment says.
+func TestMeterByHand(t *testing.T) {
+	s := story{pace.NewMeter(2, 2)}
+	s.issue(0, 0)
+	s.route(0, 0, 3, 1)
+	s.read(0, 0, 0)
+	s.want(t, 1, 0, 0, 0) // the first read of all misses nothing
+
+	s.issue(0, 1)
+	s.route(0, 1, 3, 0)
+	s.read(0, 0, 1) // own: step 0; in flight: step 0; of rank 1 step 0 is not routed
+	s.want(t, 2, 1, 0, 1)
+	s.read(1, 0, 1) // no rows there: no read
+	s.want(t, 2, 1, 0, 1)
+	s.read(0, 0, 1) // asked again: a read again
+	s.want(t, 3, 2, 0, 2)
+
+	s.route(1, 0, 5, 0) // rank 1's step 0 does touch PS 0, so both reads missed it
+	s.want(t, 3, 2, 2, 2)
+	s.route(1, 0, 5, 0) // routed again after a crash: known
+	s.want(t, 3, 2, 2, 2)
+
+	s.apply(0, 0, 0)
+	s.issue(1, 0)
+	s.route(1, 1, 1, 1)
+	s.issue(1, 1)
+	s.read(0, 1, 1) // own: step 0; cross: step 0 is applied here; in flight: three others
+	s.want(t, 4, 3, 2, 5)
+	s.read(1, 1, 1) // own: step 0 has no rows here; cross: step 0 is missing here; in flight: three
+	s.want(t, 5, 3, 3, 8)
+
+	s.apply(1, 0, 0)
+	s.done(0, 0)
+	s.apply(0, 0, 1)
+	s.done(0, 1)
+	s.read(1, 1, 1) // nothing is missing any more; in flight: rank 1's step 0
+	s.want(t, 6, 3, 3, 9)
+}
+
+// A rank that reads a thousand steps ahead of another misses those that are
+// routed, each once.
+func TestMeterOfRanksFarApart(t *testing.T) {
+	s := story{pace.NewMeter(2, 1)}
+	for step := range int32(1000) {
+		s.issue(0, step)
+		s.route(0, step, 1)
+		s.apply(0, 0, step)
+		s.done(0, step)
+	}
+	s.route(1, 0, 1)
+	s.route(1, 5, 1)
+	s.issue(0, 1000)
+	s.route(0, 1000, 1)
+	s.read(0, 0, 1000)
+	s.want(t, 1, 0, 2, 0)
+	for step := range int32(1000) {
+		s.route(1, step, step%2) // 0 and 5 are known already; of the others 500 are odd, and 5 is among them
+	}
+	s.want(t, 1, 0, 2+499, 0)
+}
+
+// What is over is forgotten: a meter in the middle of a long run allocates
+// nothing any more.
+func TestMeterForgets(t *testing.T) {
+	const ranks, servers = 3, 2
+	s := story{pace.NewMeter(ranks, servers)}
+	step := int32(0)
+	rows := []int32{1, 1}
+	one := func() {
+		for rank := range int32(ranks) {
+			s.issue(rank, step)
+			s.route(rank, step, rows...)
+			for p := range int32(servers) {
+				s.read(p, rank, step)
+			}
+		}
+		for rank := range int32(ranks) {
+			for p := range int32(servers) {
+				s.apply(p, rank, step)
+			}
+			s.done(rank, step)
+		}
+		step++
+	}
+	for range 100 {
+		one()
+	}
+	if n := testing.AllocsPerRun(10_000, one); n != 0 {
+		t.Errorf("%g allocations a step, want none", n)
+	}
+	got := s.meter.Staleness()
+	if got.Own.Max() != 0 || got.Cross.Max() != 0 || got.Inflight.Max() != ranks-1 {
+		t.Errorf("own %d, cross %d, inflight %d; want 0, 0, %d", got.Own.Max(), got.Cross.Max(), got.Inflight.Max(), ranks-1)
+	}
+}
+
+// The result of Staleness is a snapshot.
+func TestMeterStalenessIsTheCallers(t *testing.T) {
+	s := story{pace.NewMeter(1, 1)}
+	s.issue(0, 0)
+	s.route(0, 0, 1)
+	s.read(0, 0, 0)
+	before := s.meter.Staleness()
+	s.read(0, 0, 0)
+	if before.Own.Count() != 1 {
+		t.Errorf("a later read changed an earlier result: %d reads", before.Own.Count())
+	}
+	before.Own.Add(7)
+	s.want(t, 2, 0, 0, 0)
+}
+
+func TestNewMeterPanics(t *testing.T) {
+	for _, size := range [][2]int{{0, 1}, {1, 0}} {
+		func() {
+			defer func() {
+				want := fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", size[0], size[1])
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %s", got, want)
+				}
+			}()
+			pace.NewMeter(size[0], size[1])
+		}()
+	}
+}
+
+// BenchmarkMeterRead is one read of a cluster of Persia's largest run: 64
+// ranks and 120 PSs, every batch on all of them, 6 batches of each rank missing.
+func BenchmarkMeterRead(b *testing.B) {
+	const ranks, servers, missing = 64, 120, 6
+	s := story{pace.NewMeter(ranks, servers)}
+	rows := make([]int32, servers)
+	for p := range rows {
+		rows[p] = 1
+	}
+	for rank := range int32(ranks) {
+		for step := range int32(missing + 1) {
+			s.issue(rank, step)
+			s.route(rank, step, rows...)
+		}
+	}
+	read := event.Record{Kind: event.LookupServed, Role: msg.Address{Role: msg.ParameterServer}, Step: missing}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		read.Role.Index, read.Rank = int32(i%servers), int32(i%ranks)
+		s.meter.Observe(read)
+	}
+}
+
+// A gradient that does not count is missed by nobody once its PS has closed its step, or dropped it, whether its
+// batch is routed by then or not, and is counted. The read of a batch that is dropped is a read like any other, in
+// whatever order it and the verdict are told.
+func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
+	verdict := func(s story) { s.tell(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
+	closed := func(s story) { s.tell(event.StepClosed, msg.ParameterServer, 0, event.NoRank, 0) }
+	for name, c := range map[string]struct {
+		tell  func(s story)
+		reads int
+	}{
+		"routed":               {func(s story) { s.route(1, 0, 1, 1); verdict(s); closed(s) }, 1},
+		"later":                {func(s story) { verdict(s); closed(s); s.route(1, 0, 1, 1) }, 1},
+		"read, then dropped":   {func(s story) { s.route(1, 0, 1, 1); s.read(0, 1, 0); verdict(s); closed(s) }, 2},
+		"dropped, then read":   {func(s story) { s.route(1, 0, 1, 1); verdict(s); s.read(0, 1, 0); closed(s) }, 2},
+		"told after it closed": {func(s story) { s.route(1, 0, 1, 1); closed(s); verdict(s) }, 1},
+		"by the server": {func(s story) {
+			s.route(1, 0, 1, 1)
+			s.tell(event.PutDropped, msg.ParameterServer, 0, 1, 0)
+		}, 1},
+	} {
+		s := story{pace.NewMeter(2, 2)}
+		s.issue(0, 0)
+		s.route(0, 0, 1, 1)
+		s.apply(0, 0, 0)
+		c.tell(s)
+		s.issue(0, 1)
+		s.route(0, 1, 1, 1)
+		s.read(0, 0, 1)
+		got := s.meter.Staleness()
+		if got.Own.Max() != 0 || got.Cross.Max() != 0 || int(got.Own.Count()) != c.reads || got.Dropped != 1 {
+			t.Errorf("%s: own %v, cross %v, %d dropped; want %d reads that miss nothing, 1 dropped",
+				name, got.Own.Summary(), got.Cross.Summary(), got.Dropped, c.reads)
+		}
+	}
+	// A push that is dropped has no staleness.
+	s := story{pace.NewMeter(1, 1)}
+	s.tell(event.PullServed, msg.DenseServer, 0, 0, 0)
+	s.tell(event.PushDropped, msg.DenseServer, 0, 0, 0)
+	if got := s.meter.Staleness(); got.Dense.Count() != 0 || got.Dropped != 1 {
+		t.Errorf("%d pushes, %d dropped; want 0 and 1", got.Dense.Count(), got.Dropped)
+	}
+}

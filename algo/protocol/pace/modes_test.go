@@ -1,0 +1,45 @@
+package pace_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/protocol/pace"
+)
+
+// A mode's rule has the mode's name, and overlaps the most unless told otherwise.
+func TestModesMakeTheirRules(t *testing.T) {
+	settings := pace.Settings{Staleness: 3}
+	own := map[string]map[string]int{"async-average": {"every": 5}, "ssp": {"slack": 2}}
+	for mode, want := range map[string]pace.Rule{
+		"sync":          pace.Sync{Overlap: pace.OverlapIDsDS},
+		"hybrid":        pace.Hybrid{Staleness: 3, Overlap: pace.HybridDS},
+		"async-ps":      pace.AsyncPS{Staleness: 3, Overlap: pace.PullEarly},
+		"async-average": pace.AsyncAverage{Staleness: 3, Every: 5},
+		"ssp":           pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 3, Overlap: pace.PullEarly}, Slack: 2},
+	} {
+		settings.Values = own[mode]
+		got, err := pace.New(mode, settings)
+		if err != nil || got != want || got.Name() != mode {
+			t.Errorf("%s: %+v, %v; want %+v", mode, got, err, want)
+		}
+	}
+	for mode, overlap := range map[string]string{"sync": "ds", "async-average": "ds", "ssp": "ids", "bsp": ""} {
+		settings := pace.Settings{Overlap: overlap}
+		if _, err := pace.New(mode, settings); err == nil || !strings.Contains(err.Error(), "want") {
+			t.Errorf("%s, overlap %q: %v", mode, overlap, err)
+		}
+	}
+}
+
+// A name is taken once.
+func TestRegisterRefusesATakenName(t *testing.T) {
+	before := pace.Modes()
+	defer func() {
+		if recover() == nil || !slices.Equal(pace.Modes(), before) {
+			t.Error("hybrid was registered a second time")
+		}
+	}()
+	pace.Register(pace.Mode{Name: "hybrid"})
+}

@@ -1,0 +1,75 @@
+package pace_test
+
+import (
+	"flag"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/protocol/search"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+var long = flag.Bool("long", false, "search larger settings")
+
+// searched is a small cluster of a rule.
+func searched(rule pace.Rule, ranks, steps int32) search.Setting {
+	set := search.Setting{Config: role.Config{
+		Ranks: ranks, EmbeddingWorkers: 1, ParameterServers: 1, Steps: steps, Rule: rule, Prefetch: 4, Window: 4,
+		Buckets: []unit.Bytes{8},
+	}}
+	if rule.Dense().Servers {
+		set.Config.DenseServers = []unit.Bytes{8}
+	}
+	return set
+}
+
+// explore searches every order of events, in which the laws of the roles and the bounds of the rule hold, and
+// returns the largest staleness of all.
+func explore(t *testing.T, set search.Setting) search.Seen {
+	t.Helper()
+	r, err := search.Explore(set, 4_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r)
+	return r.Seen
+}
+
+// walk tries random ways through random clusters of a rule, with faults, in which the meter keeps to the bounds.
+func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
+	rapid.Check(t, func(t *rapid.T) {
+		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
+		ranks := count("ranks", 4)
+		rule := draw(t, int(ranks))
+		cfg := role.Config{
+			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3), Steps: count("steps", 8),
+			Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3), Buckets: make([]unit.Bytes, count("buckets", 2)),
+		}
+		if rule.Dense().Servers {
+			cfg.DenseServers = make([]unit.Bytes, count("dense PSs", 2))
+		}
+		faults := rapid.IntRange(0, 6).Draw(t, "faults")
+		if faults > 0 {
+			cfg.Retry = unit.Second
+		}
+		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.ParameterServers))
+		seed := rapid.Uint64().Draw(t, "seed")
+		_, err := search.Walk(search.Setting{
+			Config: cfg, Faults: faults, EarlyTimers: faults > 0, Roles: tapped(meter),
+			Touches: func(rank, step, shard int32) bool {
+				return rng.Unit(rng.Key(seed, "touch", uint64(rank), uint64(step)), int(shard)) < 0.6
+			},
+		}, rng.New(seed, "walk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := meter.Staleness()
+		if err := pace.CheckBounds(rule, int(cfg.Ranks), &s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package role
+
+import (
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+func init() {
+	register(pace.Averaged, strategy{worker: func(*Config) denseSync { return &averaged{} }})
+}
+
+// averaged is dense synchronisation by averages: every rank trains a replica of its own, and every DenseSync.Every
+// steps all replicas are averaged in the background. Every rank takes part in every round once, in order.
+type averaged struct {
+	alone
+	rounds   int32 // finished
+	round    stage // the next one: absent, working on the copy, waiting for the mean, finished: folding it in
+	gathered int32 // buckets of the mean that are here
+}
+
+func (a *averaged) bucketReduced(*Input) { a.gathered++ }
+
+// advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the averaging round.
+// Work of a round goes into the lane of the batches, which orders the two, so that no batch waits for a result.
+func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
+	if w.phase == backward && w.computed {
+		b := w.find(w.nextTrain)
+		w.putGradients(now, b, out)
+		w.denseApply(b, DenseGradients, out)
+	}
+	if w.phase != idle {
+		return
+	}
+	switch {
+	case a.round == absent && a.rounds < w.cfg.rounds(w.nextTrain):
+		a.round = working
+		out.do(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil, []Handle{w.handle(ReplicaCopy, a.rounds)})
+	case a.round == waiting && int(a.gathered) == len(w.cfg.Buckets):
+		a.round = finished
+		out.do(Work{Kind: Average, Rank: w.rank, Step: a.rounds},
+			[]Handle{w.handle(ReplicaCopy, a.rounds), w.handle(ReplicaSum, a.rounds)}, nil)
+	}
+}
+
+func (a *averaged) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
+	switch in.Work.Kind {
+	case Snapshot:
+		a.give(w, now, out)
+	case Average:
+		out.record(w.event(now, event.Averaged, a.rounds))
+		out.release(ReplicaCopy, w.rank, a.rounds)
+		out.release(ReplicaSum, w.rank, a.rounds)
+		a.rounds, a.round, a.gathered = a.rounds+1, absent, 0
+	default:
+		w.denseApplied(now, out, DenseGradients)
+	}
+}
+
+// give feeds the copy to the all-reduce.
+func (a *averaged) give(w *NNWorker, now unit.Tick, out *Outputs) {
+	a.round = waiting
+	out.record(w.event(now, event.SnapshotTaken, a.rounds))
+	for i, bytes := range w.cfg.Buckets {
+		out.feed(Contribution{
+			Rank: w.rank, Step: a.rounds, Bucket: int32(i), Bytes: bytes,
+			Source: w.handle(ReplicaCopy, a.rounds), Sum: w.handle(ReplicaSum, a.rounds),
+		})
+	}
+}
+
+func (a *averaged) finished(w *NNWorker) bool { return a.rounds == w.cfg.rounds(w.cfg.Steps) }
+
+func (a *averaged) clone() denseSync {
+	c := *a
+	return &c
+}
+
+func (a *averaged) appendState(dst []byte) []byte {
+	return append(appendInts(dst, a.rounds, a.gathered), byte(a.round))
+}

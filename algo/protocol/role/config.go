@@ -1,0 +1,146 @@
+package role
+
+import (
+	"fmt"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+// Config is what all roles of a run agree on. It is shared and never written.
+type Config struct {
+	Ranks            int32 // NN workers; ≥ 1
+	EmbeddingWorkers int32 // ≥ 1
+	ParameterServers int32 // ≥ 1
+	Steps            int32 // global batches to train; ≥ 1
+	Rule             pace.Rule
+	// Prefetch is the number of batches that the data loader deals out to a
+	// rank before the first of them is done; ≥ 1. It caps whatever the rule
+	// would allow to be outstanding.
+	Prefetch int32
+	// Window is the number of lookups, and of puts, of one rank that an EW may
+	// have unanswered at a PS; ≥ 1. WindowBytes bounds the sum of their sizes,
+	// but a single message is always let through; 0 means no bound. The window
+	// is per rank because a PS in sync mode holds what one rank sent until
+	// another has sent too: a common window would be a deadlock.
+	Window      int32
+	WindowBytes unit.Bytes
+	// Buckets are the sizes of the dense gradient buckets in the order in which
+	// backward finishes them; at least one.
+	Buckets []unit.Bytes
+	// DenseServers are the sizes of the dense network's shards as they are pulled, by dense PS; none
+	// unless the rule keeps the network on servers.
+	DenseServers []unit.Bytes
+	// Pushes are the sizes of what a rank pushes to each dense PS; nil: those of the shards.
+	Pushes []unit.Bytes
+	// Retry is how long a role waits for an answer before it asks again; 0 if
+	// the driver promises that no message is lost.
+	Retry unit.Tick
+}
+
+// InstancesMax is the largest number of instances of one role.
+const InstancesMax = 1 << 14
+
+// Validate reports the first setting that is out of range.
+func (c *Config) Validate() error {
+	for _, f := range []struct {
+		name string
+		v    int
+	}{
+		{"ranks", int(c.Ranks)}, {"embedding workers", int(c.EmbeddingWorkers)},
+		{"embedding PSs", int(c.ParameterServers)}, {"dense PSs", len(c.DenseServers)},
+	} {
+		if f.v > InstancesMax {
+			return fmt.Errorf("role: %s = %d; want at most %d", f.name, f.v, InstancesMax)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		v    int32
+	}{
+		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.ParameterServers},
+		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window}, {"dense gradient buckets", int32(len(c.Buckets))},
+	} {
+		if f.v < 1 {
+			return fmt.Errorf("role: %s = %d; want at least 1", f.name, f.v)
+		}
+	}
+	if c.WindowBytes < 0 || c.Retry < 0 {
+		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes, c.Retry)
+	}
+	if c.Rule == nil {
+		return fmt.Errorf("role: no algorithm")
+	}
+	if err := c.validateStrategy(); err != nil {
+		return err
+	}
+	if c.Pushes != nil && len(c.Pushes) != len(c.DenseServers) {
+		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DenseServers))
+	}
+	if c.Rule.Dense().Servers != (len(c.DenseServers) > 0) {
+		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
+	}
+	return c.Rule.Validate()
+}
+
+// pushBytes returns the size of a push to a dense PS.
+func (c *Config) pushBytes(server int32) unit.Bytes {
+	if c.Pushes == nil {
+		return c.DenseServers[server]
+	}
+	return c.Pushes[server]
+}
+
+// coordinated reports whether the run has a coordinator.
+func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
+
+// rounds returns how often replicas are averaged: every so many steps, and after
+// the last.
+func (c *Config) rounds(steps int32) int32 {
+	every := c.Rule.Dense().Every
+	if steps == c.Steps {
+		return (steps + every - 1) / every
+	}
+	return steps / every
+}
+
+// workerOf returns the EW that a batch belongs to: round robin over the
+// sequence in which the loader deals batches out.
+func (c *Config) workerOf(rank, step int32) msg.Address {
+	n := (int64(step)*int64(c.Ranks) + int64(rank)) % int64(c.EmbeddingWorkers)
+	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
+}
+
+func server(i int32) msg.Address   { return msg.Address{Role: msg.ParameterServer, Index: i} }
+func nnWorker(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
+
+func denseServer(i int32) msg.Address { return msg.Address{Role: msg.DenseServer, Index: i} }
+
+var (
+	loader      = msg.Address{Role: msg.DataLoader}
+	coordinator = msg.Address{Role: msg.Coordinator}
+)
+
+// New returns the roles of a run in address order: the data loader, the EWs,
+// the PSs, the NN workers, then, if the rule has them, the dense PSs and the
+// coordinator. cfg must be valid.
+func New(cfg *Config) []Role {
+	roles := []Role{NewDataLoader(cfg)}
+	for i := range cfg.EmbeddingWorkers {
+		roles = append(roles, NewEmbeddingWorker(cfg, i))
+	}
+	for i := range cfg.ParameterServers {
+		roles = append(roles, NewParameterServer(cfg, i))
+	}
+	for i := range cfg.Ranks {
+		roles = append(roles, NewNNWorker(cfg, i))
+	}
+	for i := range cfg.DenseServers {
+		roles = append(roles, NewDenseServer(cfg, int32(i)))
+	}
+	if cfg.coordinated() {
+		roles = append(roles, cfg.strategy().coordinator(cfg))
+	}
+	return roles
+}

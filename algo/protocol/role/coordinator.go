@@ -1,0 +1,60 @@
+package role
+
+import (
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+)
+
+// Coordinator keeps the clock of every rank, the number of its pushes that all
+// dense PSs have acknowledged, and tells the ranks how far the slowest is. All it
+// knows can be lost: ranks report again.
+type Coordinator struct {
+	cfg    *Config
+	clocks []int32 // by rank
+}
+
+// NewCoordinator returns the coordinator of a run.
+func NewCoordinator(cfg *Config) *Coordinator {
+	return &Coordinator{cfg: cfg, clocks: make([]int32, cfg.Ranks)}
+}
+
+// Address implements Role.
+func (c *Coordinator) Address() msg.Address { return coordinator }
+
+// Step implements Role.
+func (c *Coordinator) Step(now unit.Tick, in Input, out *Outputs) {
+	if in.Kind == Start {
+		clear(c.clocks)
+	}
+	if in.Kind != Received || in.Message.Kind != msg.ReportClock {
+		return
+	}
+	rank := in.Message.Rank
+	before := slices.Min(c.clocks)
+	c.clocks[rank] = max(c.clocks[rank], in.Message.Step)
+	slowest := slices.Min(c.clocks)
+	if slowest == before {
+		// The rank may be asking because it never heard.
+		c.tell(rank, slowest, out)
+		return
+	}
+	out.record(event.Record{At: now, Role: coordinator, Kind: event.ClockAdvanced, Rank: event.NoRank, Step: slowest})
+	for r := range c.cfg.Ranks {
+		c.tell(r, slowest, out)
+	}
+}
+
+func (c *Coordinator) tell(rank, slowest int32, out *Outputs) {
+	out.send(msg.Message{
+		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest, Bytes: msg.HeaderBytes,
+	}, Handle{})
+}
+
+// Clone implements Role.
+func (c *Coordinator) Clone() Role { return &Coordinator{c.cfg, slices.Clone(c.clocks)} }
+
+// AppendState implements Role.
+func (c *Coordinator) AppendState(dst []byte) []byte { return appendInts(dst, c.clocks...) }

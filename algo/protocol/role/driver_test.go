@@ -1,0 +1,119 @@
+package role_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// The roster numbers the roles in the order of New, and knows no other address.
+func TestRosterIsTheOrderOfNew(t *testing.T) {
+	cfg := smallConfig()
+	cfg.Rule = pace.SSP{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Slack: 1}
+	cfg.DenseServers = make([]unit.Bytes, 3)
+	roster := cfg.Roster()
+	roles := role.New(&cfg)
+	if roster.Len() != len(roles) {
+		t.Fatalf("%d roles, the roster has %d", len(roles), roster.Len())
+	}
+	for i, r := range roles {
+		if got, ok := roster.Index(r.Address()); !ok || got != i {
+			t.Errorf("%v has number %d, %t; want %d", r.Address(), got, ok, i)
+		}
+		if got := roster.Address(i); got != r.Address() {
+			t.Errorf("number %d is %v, want %v", i, got, r.Address())
+		}
+	}
+	for _, a := range []msg.Address{{Role: msg.NNWorker, Index: 2}, {Role: msg.NNWorker, Index: -1}, {Role: msg.Role(99)}} {
+		if i, ok := roster.Index(a); ok {
+			t.Errorf("role %d, index %d has number %d", a.Role, a.Index, i)
+		}
+	}
+	cfg = smallConfig()
+	if i, ok := cfg.Roster().Index(msg.Address{Role: msg.Coordinator}); ok {
+		t.Errorf("hybrid has a coordinator, number %d", i)
+	}
+}
+
+// A bucket is complete exactly when the last rank feeds it, in whatever order ranks come.
+func TestReductionCompletesWithTheLastRank(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ranks, buckets, steps := rapid.IntRange(1, 5).Draw(t, "ranks"), rapid.IntRange(1, 3).Draw(t, "buckets"), 4
+		r := role.NewReduction(ranks, buckets)
+		fed := make([]int, ranks) // buckets in all
+		for range ranks * buckets * steps {
+			var able []int
+			for rank, n := range fed {
+				if n < buckets*steps {
+					able = append(able, rank)
+				}
+			}
+			rank := rapid.SampledFrom(able).Draw(t, "rank")
+			number := fed[rank]
+			fed[rank]++
+			last := true
+			for _, n := range fed {
+				last = last && n > number
+			}
+			complete, err := r.Feed(rank, int32(number/buckets), int32(number%buckets))
+			if err != nil || complete != last {
+				t.Fatalf("rank %d feeds number %d: %t, %v; want %t", rank, number, complete, err, last)
+			}
+			if _, err := r.Clone().Feed(rank, int32(number/buckets), int32(number%buckets)); err == nil {
+				t.Fatal("a bucket is fed twice")
+			}
+		}
+	})
+}
+
+func TestQueueKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q role.Queue[int]
+		next, want := 0, []int(nil)
+		for _, push := range rapid.SliceOf(rapid.Bool()).Draw(t, "pushes") {
+			if push || len(want) == 0 {
+				q.Push(next)
+				want = append(want, next)
+				next++
+			} else {
+				if got := q.Front(); got != want[0] {
+					t.Fatalf("front %d, want %d", got, want[0])
+				}
+				if got := q.Pop(); got != want[0] {
+					t.Fatalf("popped %d, want %d", got, want[0])
+				}
+				want = want[1:]
+			}
+			if c := q.Clone(); c.Len() != len(want) || q.Len() != len(want) {
+				t.Fatalf("%d items, a clone has %d, want %d", q.Len(), c.Len(), len(want))
+			}
+		}
+	})
+}
+
+// An output of a kind that Dispatch does not know is a bug of this build, never ignored.
+func TestDispatchPanicsOnUnknownOutputs(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("an unknown output is ignored")
+		}
+	}()
+	cfg := smallConfig()
+	_ = role.Dispatch(&role.Input{}, &role.Outputs{List: []role.Output{{Kind: 200}}}, driver{newCluster(cfg), msg.Address{}})
+}
+
+// Dispatch stops at the first error.
+func TestDispatchStopsAtAnError(t *testing.T) {
+	c := newCluster(smallConfig())
+	bad := errors.New("full")
+	out := role.Outputs{List: []role.Output{{Kind: role.Send}, {Kind: role.Halt, Reason: bad}, {Kind: role.Send}}}
+	if err := role.Dispatch(&role.Input{}, &out, driver{c, msg.Address{}}); !errors.Is(err, bad) || len(c.mail) != 1 {
+		t.Errorf("error %v, %d messages sent", err, len(c.mail))
+	}
+}

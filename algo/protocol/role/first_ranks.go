@@ -1,0 +1,258 @@
+package role
+
+import (
+	"errors"
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+func init() {
+	register(pace.FirstRanks, strategy{
+		worker:        func(*Config) denseSync { return &firstRanks{} },
+		puts:          func(cfg *Config) closing { return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum} },
+		coordinator:   func(cfg *Config) Role { return &chooser{cfg: cfg, offers: make([]offer, cfg.Ranks)} },
+		irreplaceable: true,
+	})
+}
+
+// firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks of a
+// step, as the coordinator decides (chooser). A rank reports to the coordinator when it has computed its gradients.
+// When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count: at once, even while
+// it computes, because the other ranks wait.
+type firstRanks struct {
+	alone
+	heard    int32     // steps whose verdict has arrived
+	verdicts []verdict // of the step in training and, if the rank is late, later ones
+	ended    int32     // buckets of these steps that are summed
+	reported bool      // the gradients of the step in training are reported
+}
+
+// verdict is what the coordinator has decided on a rank's gradients of a step.
+type verdict struct {
+	counts  bool
+	samples int32 // of all gradients that count
+}
+
+func (f *firstRanks) received(w *NNWorker, _ unit.Tick, m msg.Message, out *Outputs) {
+	counts := m.Kind == msg.GradientsCount
+	if !counts && m.Kind != msg.GradientsDropped || m.Step != f.heard || counts && !f.computed(w, m.Step) {
+		return // an echo
+	}
+	f.heard++
+	f.verdicts = append(f.verdicts, verdict{counts, m.StepSamples})
+	source := Handle{}
+	if counts {
+		source = w.handle(DenseGradients, m.Step)
+	}
+	for i, bytes := range w.cfg.Buckets {
+		out.feed(Contribution{
+			Rank: w.rank, Step: m.Step, Bucket: int32(i), Bytes: bytes, Source: source, Sum: w.handle(ReducedGradients, m.Step),
+		})
+	}
+}
+
+// computed reports whether the gradients of a step are here.
+func (f *firstRanks) computed(w *NNWorker, step int32) bool {
+	return step == w.nextTrain && w.phase == backward && w.computed
+}
+
+func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
+
+// advance reports computed gradients. When a step is summed it starts the dense optimizer, and PEG if the rank's
+// gradients count. Of a step that closed before this rank began it, the rank takes the optimizer step only.
+func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
+	if f.computed(w, w.nextTrain) && !f.reported {
+		f.reported = true
+		out.record(w.event(now, event.SyncStarted, w.nextTrain))
+		f.report(w, out)
+	}
+	b := w.find(w.nextTrain)
+	if len(f.verdicts) == 0 || int(f.ended) < len(w.cfg.Buckets) || b == nil || !b.issued {
+		return
+	}
+	if w.phase != idle && !f.computed(w, b.step) {
+		return
+	}
+	b.stepSamples = f.verdicts[0].samples
+	if w.computed {
+		out.record(w.event(now, event.SyncDone, b.step))
+	}
+	if f.verdicts[0].counts {
+		w.putGradients(now, b, out)
+	} else {
+		w.drop(b, out)
+	}
+	w.denseApply(b, ReducedGradients, out)
+}
+
+// report sends the coordinator the number of steps computed, and the number of verdicts that have arrived.
+func (f *firstRanks) report(w *NNWorker, out *Outputs) {
+	m := msg.Message{
+		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain, Floor: f.heard,
+		Bytes: msg.HeaderBytes,
+	}
+	if b := w.find(w.nextTrain); b != nil && f.computed(w, b.step) {
+		m.Step, m.Samples, m.StepSamples = b.step+1, b.samples, b.stepSamples
+	}
+	out.send(m, Handle{})
+}
+
+func (f *firstRanks) worked(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) {
+	f.ended -= int32(len(w.cfg.Buckets))
+	f.verdicts = f.verdicts[1:]
+	f.reported = false
+	if w.computed {
+		w.denseApplied(now, out, DenseGradients, ReducedGradients)
+	} else {
+		w.denseApplied(now, out, ReducedGradients)
+	}
+}
+
+func (f *firstRanks) ready(*NNWorker, *training, *Outputs) bool { return len(f.verdicts) == 0 }
+
+func (f *firstRanks) resend(w *NNWorker, out *Outputs) { f.report(w, out) }
+
+func (f *firstRanks) finished(*NNWorker) bool { return true }
+
+func (f *firstRanks) clone() denseSync {
+	c := *f
+	c.verdicts = slices.Clone(f.verdicts)
+	return &c
+}
+
+func (f *firstRanks) appendState(dst []byte) []byte {
+	dst = appendInts(dst, f.heard, f.ended, int32(len(f.verdicts)))
+	for _, v := range f.verdicts {
+		dst = appendFlags(appendInts(dst, v.samples), v.counts)
+	}
+	return appendFlags(dst, f.reported)
+}
+
+// chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that report
+// them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's contribution, which waits
+// for the verdict, and no rank computes the next step before that sum.
+type chooser struct {
+	cfg     *Config
+	open    int32   // the step to decide on; all before are decided
+	offers  []offer // by rank, of the open step
+	counted []bool  // by rank, of the step before
+	samples int32   // … of all that count
+}
+
+// offer is a rank's gradients of the open step.
+type offer struct {
+	here    bool
+	samples int32
+}
+
+// Address implements Role.
+func (c *chooser) Address() msg.Address { return coordinator }
+
+// Step implements Role.
+func (c *chooser) Step(now unit.Tick, in Input, out *Outputs) {
+	switch {
+	case in.Kind == Start && in.Incarnation > 0:
+		out.halt(errors.New("coordinator 0 has lost whose gradients count, which nobody else knows; start the run again"))
+	case in.Kind == Received && in.Message.Kind == msg.ReportClock:
+		c.take(now, in.Message, out)
+	}
+}
+
+func (c *chooser) take(now unit.Tick, m msg.Message, out *Outputs) {
+	if m.Floor < c.open {
+		c.tell(m.Rank, out) // its verdict may be lost
+	}
+	if m.Step <= c.open {
+		return
+	}
+	c.offers[m.Rank] = offer{true, m.Samples}
+	here, samples := int32(0), int32(0)
+	for _, o := range c.offers {
+		if o.here {
+			here, samples = here+1, samples+o.samples
+		}
+	}
+	if here < min(c.cfg.Rule.Dense().Quorum, c.cfg.Ranks) {
+		return
+	}
+	c.open++
+	c.samples = max(samples, 1) // ranks may have no sample of the last batch
+	c.counted = make([]bool, c.cfg.Ranks)
+	for rank := range c.cfg.Ranks {
+		if c.counted[rank] = c.offers[rank].here; !c.counted[rank] {
+			out.record(event.Record{At: now, Role: coordinator, Kind: event.BatchDropped, Rank: rank, Step: c.open - 1})
+		}
+		c.tell(rank, out)
+	}
+	clear(c.offers)
+}
+
+// tell sends a rank the verdict of the last step that is decided.
+func (c *chooser) tell(rank int32, out *Outputs) {
+	kind := msg.GradientsDropped
+	if c.counted[rank] {
+		kind = msg.GradientsCount
+	}
+	out.send(msg.Message{
+		Kind: kind, From: coordinator, To: nnWorker(rank), Rank: rank, Step: c.open - 1, StepSamples: c.samples,
+		Bytes: msg.HeaderBytes,
+	}, Handle{})
+}
+
+// Clone implements Role.
+func (c *chooser) Clone() Role {
+	d := *c
+	d.offers, d.counted = slices.Clone(c.offers), slices.Clone(c.counted)
+	return &d
+}
+
+// AppendState implements Role.
+func (c *chooser) AppendState(dst []byte) []byte {
+	dst = appendInts(dst, c.open, c.samples)
+	for _, o := range c.offers {
+		dst = appendFlags(appendInts(dst, o.samples), o.here)
+	}
+	return appendFlags(dst, c.counted...)
+}
+
+// firstPuts applies the puts of a step together when those of the ranks that count are here; the others send none.
+// It holds the lookups of a step back until the step before is closed, and forgets those of closed steps.
+type firstPuts struct{ ranks, quorum, closed int32 }
+
+func (*firstPuts) buffers() bool { return false }
+
+func (f *firstPuts) next(held []request) (group, bool) {
+	g := group{work: Work{Rank: event.NoRank, Step: f.closed}, closes: f.closed}
+	absent := slices.Repeat([]bool{true}, int(f.ranks))
+	for i, r := range held {
+		if r.step == f.closed {
+			g.apply = append(g.apply, i)
+			g.work.StepSamples = r.stepSamples
+			absent[r.rank] = false
+		}
+	}
+	if int32(len(g.apply)) < min(f.quorum, f.ranks) {
+		return group{}, false
+	}
+	for rank := range f.ranks {
+		if absent[rank] {
+			g.absent = append(g.absent, rank)
+		}
+	}
+	f.closed++
+	return g, true
+}
+
+func (f *firstPuts) mayServe(r *request) bool { return r.step == f.closed }
+func (f *firstPuts) outdated(r *request) bool { return r.step < f.closed }
+
+func (f *firstPuts) clone() closing {
+	c := *f
+	return &c
+}
+
+func (f *firstPuts) appendState(dst []byte) []byte { return appendInts(dst, f.closed) }

@@ -1,0 +1,250 @@
+package role_test
+
+import (
+	"fmt"
+	"testing"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+// victim is one role that gets whatever the fuzzer thinks of, as long as it is admitted. It stands for the
+// real driver in this: a handle that is released must be held, and data that is sent must be there.
+type victim struct {
+	cfg     *role.Config
+	state   role.Role
+	held    map[role.Handle]bool
+	work    role.LaneQueues[completion]
+	reduced role.Queue[role.Input]
+	fed     *role.Reduction
+	timer   bool
+	halted  bool
+	crashes uint32
+}
+
+func (v *victim) Send(m msg.Message, payload role.Handle) error {
+	if err := role.Admit(v.cfg, m); err != nil {
+		return fmt.Errorf("it sends what others refuse: %w", err)
+	}
+	if m.Kind.HasPayload() != (payload.Kind != role.NoData) {
+		return fmt.Errorf("it sends %v with a payload of %v", m, payload.Kind)
+	}
+	return v.reads(payload)
+}
+
+// reads checks that the role holds what it sends or has worked on.
+func (v *victim) reads(handles ...role.Handle) error {
+	for _, h := range handles {
+		if h.Kind != role.NoData && !v.held[h] {
+			return fmt.Errorf("it reads %+v, which it does not hold", h)
+		}
+	}
+	return nil
+}
+
+func (v *victim) Perform(w role.Work, o role.Operands) error {
+	if err := v.reads(o.Reads...); err != nil {
+		return err
+	}
+	q := v.work.Of(w.Kind)
+	n := int(v.cfg.Ranks)
+	result := role.Result{
+		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n), SampleBytes: make([]unit.Bytes, n),
+		Rows: make([]int32, v.cfg.ParameterServers), SignBytes: make([]unit.Bytes, v.cfg.ParameterServers),
+		ValueBytes: make([]unit.Bytes, v.cfg.ParameterServers),
+	}
+	for b := range v.cfg.Buckets {
+		if w.Kind == role.Backward {
+			q.Push(completion{role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}, nil})
+		}
+	}
+	for i := range result.Rows {
+		result.Rows[i] = (w.Step + int32(i)) % 2
+	}
+	q.Push(completion{role.Input{Kind: role.WorkDone, Work: w, Result: result}, o.Makes})
+	return nil
+}
+
+func (v *victim) Feed(c role.Contribution) error {
+	v.held[c.Sum] = true
+	if _, err := v.fed.Feed(0, c.Step, c.Bucket); err != nil {
+		return err
+	}
+	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: c.Rank, Step: c.Step}, Bucket: c.Bucket})
+	return nil
+}
+
+func (v *victim) Keep(_ msg.Message, h role.Handle) error {
+	v.held[h] = true
+	return nil
+}
+
+func (v *victim) Release(h role.Handle) error {
+	if !v.held[h] {
+		return fmt.Errorf("it releases %+v, which it does not hold", h)
+	}
+	delete(v.held, h)
+	return nil
+}
+
+func (v *victim) SetTimer(unit.Tick) error { v.timer = true; return nil }
+
+func (v *victim) Observe(event.Record) error { return nil }
+
+func (v *victim) Finish() error { return nil }
+
+func (v *victim) Halt(error) error { v.halted = true; return nil }
+
+// completion is what work comes back with, and what it makes.
+type completion struct {
+	input role.Input
+	makes []role.Handle
+}
+
+// complete hands the role what work comes back with.
+func (v *victim) complete(t *testing.T, c completion) {
+	for _, h := range c.makes {
+		v.held[h] = true
+	}
+	v.step(t, c.input)
+}
+
+// step hands the role an input.
+func (v *victim) step(t *testing.T, in role.Input) {
+	var out role.Outputs
+	v.state.Step(0, in, &out)
+	if err := role.Dispatch(&in, &out, v); err != nil {
+		t.Fatalf("%v, after %+v: %v", v.state.Address(), in, err)
+	}
+}
+
+// fuzzRules are the modes whose roles differ.
+var fuzzRules = []pace.Rule{
+	pace.Sync{Overlap: pace.OverlapIDsDS},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
+	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}, Slack: 1},
+	pace.AsyncAverage{Staleness: 1, Every: 2},
+}
+
+// Whatever is admitted, in whatever order: a role never panics, never releases or sends what it does not hold,
+// and never sends what its peers would refuse.
+func FuzzRoles(f *testing.F) {
+	f.Add([]byte{0, 0})
+	f.Add([]byte{1, 1, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0})
+	f.Add([]byte{2, 3, 0, 1, 0, 0, 0, 0, 7, 0, 0, 0, 1, 9, 3, 0, 1, 1, 0, 0, 9})
+	f.Fuzz(playRole)
+}
+
+// playRole plays a history that bytes stand for.
+func playRole(t *testing.T, data []byte) {
+	if len(data) < 2 {
+		return
+	}
+	cfg := admissionConfig()
+	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; !cfg.Rule.Dense().Servers {
+		cfg.DenseServers = nil
+	}
+	roles := role.New(&cfg)
+	v := &victim{
+		cfg: &cfg, state: roles[int(data[1])%len(roles)], held: map[role.Handle]bool{},
+		fed: role.NewReduction(1, len(cfg.Buckets)),
+	}
+	v.step(t, role.Input{Kind: role.Start})
+	for data = data[2:]; len(data) >= 8 && !v.halted; data = data[8:] {
+		v.next(t, data[:8])
+	}
+	switch v.state.Address().Role {
+	case msg.DataLoader, msg.EmbeddingWorker, msg.ParameterServer: // the others hold nothing once all ranks have finished
+		v.stop(t)
+	}
+}
+
+// stop lets the work in flight end and the role release all that it holds.
+func (v *victim) stop(t *testing.T) {
+	for lane := range v.work {
+		for v.work[lane].Len() > 0 {
+			v.complete(t, v.work[lane].Pop())
+		}
+	}
+	v.step(t, role.Input{Kind: role.Stop})
+	for h := range v.held {
+		t.Fatalf("%v holds %+v after the run", v.state.Address(), h)
+	}
+}
+
+// next lets one thing happen to the role: eight bytes say which.
+func (v *victim) next(t *testing.T, code []byte) {
+	switch what := code[0] % 16; {
+	case what == 0 && v.timer:
+		v.timer = false
+		v.step(t, role.Input{Kind: role.TimerFired})
+	case what == 1 && v.reduced.Len() > 0:
+		v.step(t, v.reduced.Pop())
+	case what < 8 && v.work[what%role.Lanes].Len() > 0:
+		v.complete(t, v.work[what%role.Lanes].Pop())
+	case what == 8 && code[7] > 250 && role.CanRestart(v.state.Address().Role):
+		v.crashes++
+		clear(v.held)
+		v.work.Clear()
+		v.step(t, role.Input{Kind: role.Start, Incarnation: v.crashes})
+	default:
+		m := v.message(code)
+		if role.Admit(v.cfg, m) == nil && role.CheckCredit(v.cfg, v.state, m) == nil {
+			v.step(t, role.Input{Kind: role.Received, Message: m})
+		}
+	}
+}
+
+// message makes one that has a chance: its kind is one that the role receives, and if a draw says so its
+// sender is the right one.
+func (v *victim) message(code []byte) msg.Message {
+	kinds := received[v.state.Address().Role]
+	m := msg.Message{
+		Kind: kinds[int(code[1])%len(kinds)], To: v.state.Address(), Rank: int32(code[2]) % v.cfg.Ranks,
+		Step: int32(code[3]) % 4, Floor: int32(code[4]) % 6, Samples: 1, StepSamples: 2, Bytes: msg.HeaderBytes,
+	}
+	if at := m.To; at.Role == msg.NNWorker {
+		m.Rank = at.Index
+	}
+	for i := range 64 {
+		m.From = msg.Address{Role: msg.Role((int(code[5]) + i) % msg.RoleCount), Index: int32(i/msg.RoleCount+int(code[6])) % 4}
+		switch m.Bytes = msg.HeaderBytes; m.Kind {
+		case msg.Params:
+			m.Bytes += 100 * unit.Bytes(m.From.Index+1)
+		case msg.Push:
+			m.Bytes += 100 * unit.Bytes(m.To.Index+1)
+		}
+		if role.Admit(v.cfg, m) == nil || code[7] > 240 {
+			break
+		}
+	}
+	return m
+}
+
+// received are the kinds of message that each role receives.
+var received = [msg.RoleCount][]msg.Kind{
+	msg.DataLoader:      {msg.SamplesAck, msg.StepDone, msg.ResendIDs, msg.Progress},
+	msg.EmbeddingWorker: {msg.IDFeatures, msg.GetEmbeddings, msg.Rows, msg.PutGradients, msg.PutAck},
+	msg.ParameterServer: {msg.Lookup, msg.Put},
+	msg.NNWorker: {
+		msg.Samples, msg.Embeddings, msg.PutDone, msg.Params, msg.PushAck, msg.SlowestClock, msg.AskProgress,
+	},
+	msg.DenseServer: {msg.Pull, msg.Push},
+	msg.Coordinator: {msg.ReportClock},
+}
+
+// The same on long random histories, which a fuzzer reaches late.
+func TestRolesOnRandomHistories(t *testing.T) {
+	for seed := range uint64(300) {
+		draw := rng.New(seed, "history")
+		data := make([]byte, 2+8*600)
+		for i := range data {
+			data[i] = byte(draw.Uint32())
+		}
+		playRole(t, data)
+	}
+}

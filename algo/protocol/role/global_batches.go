@@ -1,0 +1,66 @@
+package role
+
+import (
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+)
+
+func init() {
+	closing := func(cfg *Config) closing {
+		d := cfg.Rule.Dense()
+		rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
+		return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
+	}
+	register(pace.GlobalBatches, strategy{
+		worker: func(*Config) denseSync { return &served{} }, puts: closing, pushes: closing,
+	})
+}
+
+// globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the last
+// global batch, those that are left. The server acknowledges gradients when they arrive. Those that are too late are
+// in a global batch too, but dropped.
+type globalBatches struct {
+	rule   pace.GBA
+	ranks  int32
+	closed int64 // global batches so far: the global step
+	left   int64 // gradients of the run that are in none of those
+}
+
+func (*globalBatches) buffers() bool { return true }
+
+func (g *globalBatches) next(held []request) (group, bool) {
+	size := min(int64(g.rule.Batches), g.left)
+	all := group{work: Work{Rank: event.NoRank}, closes: -1}
+	for i, r := range held {
+		if r.working() {
+			continue
+		}
+		size--
+		all.work.Step = max(all.work.Step, r.step)
+		all.work.StepSamples += r.samples
+		if g.rule.Counts(g.rule.Token(g.ranks, r.rank, r.step), g.closed) {
+			all.apply = append(all.apply, i)
+		} else {
+			all.drop = append(all.drop, i)
+		}
+	}
+	taken := int64(len(all.apply) + len(all.drop))
+	if size > 0 || taken == 0 {
+		return group{}, false
+	}
+	g.left -= taken
+	g.closed++
+	return all, true
+}
+
+func (*globalBatches) mayServe(*request) bool { return true }
+func (*globalBatches) outdated(*request) bool { return false }
+
+func (g *globalBatches) clone() closing {
+	c := *g
+	return &c
+}
+
+func (g *globalBatches) appendState(dst []byte) []byte {
+	return appendInts(dst, int32(g.closed), int32(g.left))
+}

@@ -1,0 +1,327 @@
+package role
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+)
+
+// NNWorker is one rank. It asks for embeddings as far ahead as the rule
+// allows, and takes one batch after the other through FC, BC and DS. When it hands
+// the embedding gradients over (PEG), its denseSync says: where the ranks reduce dense
+// gradients in lock step, only when those are reduced; else when backward has ended. It keeps
+// what it hands over until every PS has acknowledged, so that what is sent again
+// is those same bytes.
+type NNWorker struct {
+	cfg  *Config
+	rank int32
+	// batches are those known and not done, in step order.
+	batches []training
+	done    progress
+	// nextIssue and nextTrain are the next steps to ask embeddings for and to
+	// train on. Steps are taken strictly in order.
+	nextIssue, nextTrain int32
+	outstanding          int32 // batches asked for and not done
+	phase                phase // of step nextTrain
+	computed             bool  // Backward of nextTrain is done
+	ready                int32 // buckets of nextTrain that backward has finished
+	dense                denseSync
+	finished             bool
+}
+
+// phase is what the dense network of a rank is doing.
+type phase uint8
+
+const (
+	idle phase = iota
+	forward
+	backward // and DS, which may overlap it
+	applying // the dense optimizer steps
+)
+
+// training is a batch in an NN worker's hands.
+type training struct {
+	step        int32
+	samples     int32
+	stepSamples int32
+	issued      bool       // embeddings asked for
+	pooled      bool       // embeddings are, or were, here
+	gradBytes   unit.Bytes // size of the embedding gradients
+	sent        bool       // embedding gradients handed over, or dropped
+	dropped     bool       // no gradient of the batch counts
+}
+
+// NewNNWorker returns rank's NN worker.
+func NewNNWorker(cfg *Config, rank int32) *NNWorker {
+	return &NNWorker{cfg: cfg, rank: rank, dense: cfg.strategy().worker(cfg)}
+}
+
+// Address implements Role.
+func (w *NNWorker) Address() msg.Address { return nnWorker(w.rank) }
+
+// Step implements Role.
+func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
+	switch in.Kind {
+	case Start:
+		armTimer(w.cfg, now, out)
+	case Received:
+		w.receive(now, in.Message, out)
+	case WorkPart:
+		w.ready = in.Bucket + 1
+	case WorkDone:
+		w.worked(now, in, out)
+	case WorkFailed:
+		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
+		return
+	case BucketReduced:
+		w.dense.bucketReduced(&in)
+	case TimerFired:
+		w.resend(out)
+		armTimer(w.cfg, now, out)
+	}
+	w.issue(now, out)
+	w.dense.advance(w, now, out)
+	w.train(now, out)
+	w.finish(out)
+}
+
+// finish reports, once, that every step is trained and acknowledged. The last
+// acknowledgement may overtake the last step of the dense optimizer.
+func (w *NNWorker) finish(out *Outputs) {
+	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.dense.finished(w) {
+		return
+	}
+	w.finished = true
+	out.List = append(out.List, Output{Kind: Finished})
+}
+
+func (w *NNWorker) find(step int32) *training {
+	i, found := slices.BinarySearchFunc(w.batches, step, func(b training, s int32) int { return int(b.step - s) })
+	if !found {
+		return nil
+	}
+	return &w.batches[i]
+}
+
+func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
+	switch m.Kind {
+	case msg.Samples:
+		w.takeSamples(m, out)
+	case msg.Embeddings:
+		if b := w.find(m.Step); b != nil && b.issued && !b.pooled && !b.sent {
+			b.pooled = true
+			out.keep(PooledRows, w.rank, m.Step)
+			out.record(w.event(now, event.EmbeddingsArrived, m.Step))
+		}
+	case msg.AskProgress:
+		w.send(out, msg.Progress, loader, w.done.floor, nil, 0)
+	case msg.PutDone:
+		b := w.find(m.Step)
+		if b == nil || !b.sent {
+			return
+		}
+		if !b.dropped {
+			out.release(PooledGrads, w.rank, b.step)
+		}
+		w.done.add(b.step)
+		w.outstanding--
+		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
+		out.record(w.event(now, event.BatchDone, m.Step))
+		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+	default:
+		w.dense.received(w, now, m, out)
+	}
+}
+
+func (w *NNWorker) takeSamples(m msg.Message, out *Outputs) {
+	if w.done.has(m.Step) {
+		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
+		return
+	}
+	if w.find(m.Step) == nil {
+		i, _ := slices.BinarySearchFunc(w.batches, m.Step, func(b training, s int32) int { return int(b.step - s) })
+		w.batches = slices.Insert(w.batches, i, training{
+			step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
+		})
+		out.keep(BatchSamples, w.rank, m.Step)
+	}
+	w.send(out, msg.SamplesAck, loader, m.Step, nil, 0)
+}
+
+// issue asks for embeddings as far ahead as the rule allows.
+func (w *NNWorker) issue(now unit.Tick, out *Outputs) {
+	for w.cfg.Rule.MayIssue(int(w.outstanding)) {
+		b := w.find(w.nextIssue)
+		if b == nil {
+			return
+		}
+		b.issued = true
+		w.outstanding++
+		w.nextIssue++
+		out.record(w.event(now, event.LookupIssued, b.step))
+		w.ask(b, out)
+	}
+}
+
+func (w *NNWorker) ask(b *training, out *Outputs) {
+	w.send(out, msg.GetEmbeddings, w.cfg.workerOf(w.rank, b.step), b.step, b, 0)
+}
+
+func (w *NNWorker) put(b *training, out *Outputs) {
+	if b.dropped {
+		w.send(out, msg.DropBatch, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
+		return
+	}
+	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
+}
+
+func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *training, bytes unit.Bytes) {
+	m := msg.Message{
+		Kind: k, From: w.Address(), To: to, Rank: w.rank, Step: step, Floor: w.done.floor,
+		Bytes: msg.HeaderBytes + bytes,
+	}
+	if b != nil {
+		m.Samples, m.StepSamples = b.samples, b.stepSamples
+	}
+	var payload Handle
+	if k == msg.PutGradients {
+		payload = w.handle(PooledGrads, step)
+	}
+	out.send(m, payload)
+}
+
+// worked moves the batch in training on.
+func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
+	switch in.Work.Kind {
+	case Forward:
+		w.phase = backward
+		out.record(w.event(now, event.BackwardStarted, w.nextTrain))
+		work := in.Work
+		work.Kind = Backward
+		out.do(work, []Handle{w.handle(BatchSamples, work.Step)},
+			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
+	case Backward:
+		if in.Result.NonFinite {
+			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning rate or check the data",
+				w.Address(), w.nextTrain))
+			return
+		}
+		w.computed = true
+		out.record(w.event(now, event.BackwardDone, w.nextTrain))
+		w.find(w.nextTrain).gradBytes = in.Result.Bytes
+		out.release(BatchSamples, w.rank, w.nextTrain)
+		out.release(PooledRows, w.rank, w.nextTrain)
+		for _, h := range w.dense.reads(w, w.nextTrain) {
+			out.release(h.Kind, h.Rank, h.Step)
+		}
+	default:
+		w.dense.worked(w, now, &in, out)
+	}
+}
+
+// denseApplied ends a step: the dense optimizer has stepped, and what it has read is released.
+func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind) {
+	out.record(w.event(now, event.DenseApplied, w.nextTrain))
+	for _, k := range read {
+		out.release(k, w.rank, w.nextTrain)
+	}
+	w.advance()
+}
+
+// advance makes the rank ready for the next step.
+func (w *NNWorker) advance() {
+	w.phase, w.computed, w.ready = idle, false, 0
+	w.nextTrain++
+}
+
+// putGradients starts stage PEG.
+func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
+	b.sent = true
+	out.record(w.event(now, event.GradientsSent, b.step))
+	w.put(b, out)
+}
+
+// drop ends a batch whose gradients do not count, and has the EW forget it.
+func (w *NNWorker) drop(b *training, out *Outputs) {
+	b.sent, b.dropped = true, true
+	if w.computed {
+		out.release(PooledGrads, w.rank, b.step)
+	} else {
+		out.release(BatchSamples, w.rank, b.step)
+		if b.pooled {
+			out.release(PooledRows, w.rank, b.step)
+		}
+	}
+	w.put(b, out)
+}
+
+// denseApply starts the dense optimizer step on gradients.
+func (w *NNWorker) denseApply(b *training, gradients HandleKind, out *Outputs) {
+	w.phase = applying
+	out.do(w.work(DenseApply, b), []Handle{w.handle(gradients, b.step)}, nil)
+}
+
+// train starts FC of the next step when its embeddings are here, and its dense
+// parameters where those are not the rank's own.
+func (w *NNWorker) train(now unit.Tick, out *Outputs) {
+	b := w.find(w.nextTrain)
+	if w.phase != idle || b == nil {
+		return
+	}
+	if !w.dense.ready(w, b, out) || !b.pooled {
+		return
+	}
+	w.phase = forward
+	out.record(w.event(now, event.ForwardStarted, b.step))
+	reads := []Handle{w.handle(BatchSamples, b.step), w.handle(PooledRows, b.step)}
+	out.do(w.work(Forward, b), append(reads, w.dense.reads(w, b.step)...), nil)
+}
+
+func (w *NNWorker) work(k WorkKind, b *training) Work {
+	return Work{Kind: k, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
+}
+
+func (w *NNWorker) handle(k HandleKind, step int32) Handle { return Handle{k, w.rank, step} }
+
+// resend asks again for whatever was not answered.
+func (w *NNWorker) resend(out *Outputs) {
+	for i := range w.batches {
+		b := &w.batches[i]
+		switch {
+		case b.sent:
+			w.put(b, out)
+		case b.issued && !b.pooled:
+			w.ask(b, out)
+		}
+	}
+	w.dense.resend(w, out)
+}
+
+func (w *NNWorker) event(now unit.Tick, k event.Kind, step int32) event.Record {
+	return event.Record{At: now, Role: w.Address(), Kind: k, Rank: w.rank, Step: step}
+}
+
+// Clone implements Role.
+func (w *NNWorker) Clone() Role {
+	c := *w
+	c.batches = slices.Clone(w.batches)
+	c.done = w.done.clone()
+	c.dense = w.dense.clone()
+	return &c
+}
+
+// AppendState implements Role.
+func (w *NNWorker) AppendState(dst []byte) []byte {
+	dst = w.done.append(dst)
+	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready)
+	dst = appendFlags(dst, w.computed, w.finished)
+	for i := range w.batches {
+		b := &w.batches[i]
+		dst = appendInts(dst, b.step)
+		dst = appendFlags(dst, b.issued, b.pooled, b.sent, b.dropped)
+	}
+	return w.dense.appendState(dst)
+}

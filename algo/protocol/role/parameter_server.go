@@ -1,0 +1,281 @@
+package role
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+)
+
+// ParameterServer is one embedding PS: it answers lookups from its shard of
+// the rows and applies row gradients to it, each exactly once.
+//
+// A put counts as applied from the moment its work is issued: the work is a
+// transaction in the arena, which a restart after a crash finishes or finds
+// finished. What was applied, which step is open and whose turn it is live in
+// the arena too; what was waiting does not, and is asked for again. Where puts
+// are buffered (see closing), a put counts from the moment it is kept, and a
+// crash would lose it: no embedding PS restarts yet.
+type ParameterServer struct {
+	cfg     *Config
+	index   int32
+	applied []progress // by rank
+	closing closing
+	groups  int32     // of puts that are, or were, being applied
+	lookups []request // held back or in service
+	puts    []request // held back or being applied
+}
+
+// request is a lookup or put that has not been answered.
+type request struct {
+	rank, step  int32
+	samples     int32
+	stepSamples int32
+	group       int32 // number of the gradients that are applied together; 1 for a lookup in service; 0: it waits
+}
+
+// working reports whether work on a request is under way.
+func (r *request) working() bool { return r.group > 0 }
+
+// NewParameterServer returns the index-th embedding PS.
+func NewParameterServer(cfg *Config, index int32) *ParameterServer {
+	return &ParameterServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.putClosing()}
+}
+
+// Address implements Role.
+func (p *ParameterServer) Address() msg.Address { return server(p.index) }
+
+// Step implements Role.
+func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
+	switch in.Kind {
+	case Start:
+		p.lookups, p.puts = nil, nil
+	case Received:
+		switch m := in.Message; m.Kind {
+		case msg.Lookup:
+			p.takeLookup(m, out)
+		case msg.Put:
+			p.takePut(now, m, out)
+		}
+		p.close(now, out)
+		p.serve(now, out)
+	case WorkDone:
+		p.worked(in, out)
+	case WorkFailed:
+		out.halt(fmt.Errorf("%v, %v of step %d: %w", p.Address(), in.Work.Kind, in.Work.Step, in.Reason))
+	case Stop:
+		for _, r := range p.lookups {
+			out.release(ShardSigns, r.rank, r.step)
+		}
+		for _, r := range p.puts { // of a step that other ranks never reached
+			out.release(ShardGrads, r.rank, r.step)
+		}
+		p.lookups, p.puts = nil, nil
+	}
+}
+
+func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
+	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
+		return // its answer is not needed any more, or is being made
+	}
+	out.keep(ShardSigns, m.Rank, m.Step)
+	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+}
+
+func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
+	p.applied[m.Rank].raise(m.Floor)
+	held := find(p.puts, m.Rank, m.Step) >= 0
+	switch {
+	case p.applied[m.Rank].has(m.Step) && (!held || p.closing.buffers()):
+		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
+		p.acknowledge(m.Rank, m.Step, out)
+	case held: // its work acknowledges it
+	default:
+		out.keep(ShardGrads, m.Rank, m.Step)
+		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+		if p.closing.buffers() {
+			p.applied[m.Rank].add(m.Step)
+			p.acknowledge(m.Rank, m.Step, out)
+		}
+	}
+}
+
+// close applies every put that may be applied.
+func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
+	for {
+		g, ok := p.closing.next(p.puts)
+		if !ok {
+			return
+		}
+		if g.closes >= 0 {
+			out.record(p.event(now, event.StepClosed, event.NoRank, g.closes))
+		}
+		p.groups++
+		var reads []Handle
+		for _, i := range g.apply {
+			r := &p.puts[i]
+			r.group = p.groups
+			p.applied[r.rank].add(r.step)
+			reads = append(reads, Handle{ShardGrads, r.rank, r.step})
+			out.record(p.event(now, event.PutApplied, r.rank, r.step))
+		}
+		drops := p.drop(now, g, out)
+		if g.work.Kind = Apply; g.work.Rank == event.NoRank {
+			g.work.Kind = ApplyStep
+		}
+		out.List = append(out.List, Output{Kind: Do, Work: g.work, Operands: Operands{Reads: reads, Drops: drops}})
+	}
+}
+
+// drop marks the puts of a group that do not count. It returns their handles, and those of puts that will not come.
+func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Handle) {
+	for _, i := range g.drop {
+		r := &p.puts[i]
+		r.group = p.groups
+		drops = append(drops, Handle{ShardGrads, r.rank, r.step})
+		out.record(p.event(now, event.PutDropped, r.rank, r.step))
+	}
+	for _, rank := range g.absent {
+		p.applied[rank].add(g.closes)
+		drops = append(drops, Handle{ShardGrads, rank, g.closes})
+	}
+	return drops
+}
+
+// serve answers every lookup that may be answered, and forgets those whose answer is not needed any more.
+func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
+	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
+		outdated := !r.working() && p.closing.outdated(&r)
+		if outdated {
+			out.release(ShardSigns, r.rank, r.step)
+		}
+		return outdated
+	})
+	for i := range p.lookups {
+		r := &p.lookups[i]
+		if r.working() || !p.closing.mayServe(r) {
+			continue
+		}
+		r.group = 1
+		out.record(p.event(now, event.LookupServed, r.rank, r.step))
+		out.do(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
+			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
+	}
+}
+
+func (p *ParameterServer) worked(in Input, out *Outputs) {
+	w := in.Work
+	switch w.Kind {
+	case ReadRows:
+		p.lookups = remove(p.lookups, w.Rank, w.Step)
+		m := p.to(w.Rank, w.Step)
+		m.Kind, m.Samples, m.StepSamples = msg.Rows, w.Samples, w.StepSamples
+		m.Bytes += in.Result.Bytes
+		out.send(m, Handle{ShardRows, w.Rank, w.Step})
+		out.release(ShardSigns, w.Rank, w.Step)
+		out.release(ShardRows, w.Rank, w.Step)
+	case Apply, ApplyStep:
+		p.finish(out)
+	}
+}
+
+// finish ends the oldest group: groups are applied in the order of their numbers.
+func (p *ParameterServer) finish(out *Outputs) {
+	first := firstGroup(p.puts)
+	p.puts = slices.DeleteFunc(p.puts, func(r request) bool {
+		if r.group != first {
+			return false
+		}
+		out.release(ShardGrads, r.rank, r.step)
+		if !p.closing.buffers() {
+			p.acknowledge(r.rank, r.step, out)
+		}
+		return true
+	})
+}
+
+// firstGroup returns the lowest number of a group that is being applied; there is one.
+func firstGroup(rs []request) int32 {
+	first := int32(math.MaxInt32)
+	for _, r := range rs {
+		if r.working() {
+			first = min(first, r.group)
+		}
+	}
+	return first
+}
+
+func (p *ParameterServer) acknowledge(rank, step int32, out *Outputs) {
+	m := p.to(rank, step)
+	m.Kind = msg.PutAck
+	out.send(m, Handle{})
+}
+
+// to returns a message to the EW of a batch.
+func (p *ParameterServer) to(rank, step int32) msg.Message {
+	return msg.Message{
+		From: p.Address(), To: p.cfg.workerOf(rank, step), Rank: rank, Step: step, Bytes: msg.HeaderBytes,
+	}
+}
+
+func (p *ParameterServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
+	return event.Record{At: now, Role: p.Address(), Kind: k, Rank: rank, Step: step}
+}
+
+// Clone implements Role.
+func (p *ParameterServer) Clone() Role {
+	c := *p
+	c.applied = cloneAll(p.applied)
+	c.closing = p.closing.clone()
+	c.lookups = slices.Clone(p.lookups)
+	c.puts = slices.Clone(p.puts)
+	return &c
+}
+
+// AppendState implements Role.
+func (p *ParameterServer) AppendState(dst []byte) []byte {
+	dst = p.closing.appendState(dst)
+	for i := range p.applied {
+		dst = p.applied[i].append(dst)
+	}
+	return appendRequests(appendRequests(dst, p.lookups), p.puts)
+}
+
+func appendRequests(dst []byte, rs []request) []byte {
+	dst = appendInts(dst, int32(len(rs)))
+	before := firstGroup(rs) - 1 // numbers of groups mean their order only
+	for _, r := range rs {
+		dst = appendInts(dst, r.rank, r.step, max(r.group-before, 0))
+	}
+	return dst
+}
+
+func (r request) compare(rank, step int32) int {
+	return cmp.Or(cmp.Compare(r.step, step), cmp.Compare(r.rank, rank))
+}
+
+// find returns the position of a request, or a negative number.
+func find(rs []request, rank, step int32) int {
+	i, found := slices.BinarySearchFunc(rs, rank, func(r request, rank int32) int { return r.compare(rank, step) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// insert keeps requests ordered by step, then rank.
+func insert(rs []request, r request) []request {
+	i, _ := slices.BinarySearchFunc(rs, r.rank, func(o request, rank int32) int { return o.compare(rank, r.step) })
+	return slices.Insert(rs, i, r)
+}
+
+func remove(rs []request, rank, step int32) []request {
+	if i := find(rs, rank, step); i >= 0 {
+		return slices.Delete(rs, i, i+1)
+	}
+	return rs
+}

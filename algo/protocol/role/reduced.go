@@ -1,0 +1,58 @@
+package role
+
+import (
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+func init() {
+	register(pace.Reduced, strategy{worker: func(*Config) denseSync { return &reduced{} }})
+}
+
+// reduced is dense synchronisation by all-reduce: every rank's gradients are summed in every step, in lock step.
+type reduced struct {
+	alone
+	fed   int32 // buckets of the step in training that are handed to the all-reduce
+	ended int32 // … of those that are summed
+}
+
+func (r *reduced) bucketReduced(*Input) { r.ended++ }
+
+// advance feeds buckets that are ready to the all-reduce, and once all are back starts PEG and the dense optimizer.
+func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
+	if w.phase != backward || !w.computed && !w.cfg.Rule.OverlapSync() {
+		return
+	}
+	for r.fed < w.ready {
+		if r.fed == 0 {
+			out.record(w.event(now, event.SyncStarted, w.nextTrain))
+		}
+		out.feed(Contribution{
+			Rank: w.rank, Step: w.nextTrain, Bucket: r.fed, Bytes: w.cfg.Buckets[r.fed],
+			Source: w.handle(DenseGradients, w.nextTrain), Sum: w.handle(ReducedGradients, w.nextTrain),
+		})
+		r.fed++
+	}
+	if !w.computed || int(r.ended) < len(w.cfg.Buckets) {
+		return
+	}
+	b := w.find(w.nextTrain)
+	out.record(w.event(now, event.SyncDone, b.step))
+	w.putGradients(now, b, out)
+	w.denseApply(b, ReducedGradients, out)
+}
+
+func (r *reduced) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
+	w.denseApplied(now, out, DenseGradients, ReducedGradients)
+	*r = reduced{}
+}
+
+func (r *reduced) finished(*NNWorker) bool { return true }
+
+func (r *reduced) clone() denseSync {
+	c := *r
+	return &c
+}
+
+func (r *reduced) appendState(dst []byte) []byte { return appendInts(dst, r.fed, r.ended) }

@@ -1,0 +1,63 @@
+package role
+
+import "tandem/algo/protocol/msg"
+
+// Roster numbers the roles of a run in the order of New: by role, then by index. The numbers are dense, so
+// drivers keep what belongs to roles in slices.
+type Roster struct {
+	first [msg.RoleCount + 1]int32 // by role: the number of its first instance; then the number of all roles
+}
+
+// Roster returns the roster of a run.
+func (c *Config) Roster() Roster {
+	var r Roster
+	for i := range msg.RoleCount {
+		r.first[i+1] = r.first[i] + c.Count(msg.Role(i))
+	}
+	return r
+}
+
+// Count returns the number of instances of a role.
+func (c *Config) Count(r msg.Role) int32 {
+	switch r {
+	case msg.DataLoader:
+		return 1
+	case msg.EmbeddingWorker:
+		return c.EmbeddingWorkers
+	case msg.ParameterServer:
+		return c.ParameterServers
+	case msg.NNWorker:
+		return c.Ranks
+	case msg.DenseServer:
+		return int32(len(c.DenseServers))
+	case msg.Coordinator:
+		if c.coordinated() {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Len returns the number of roles.
+func (r Roster) Len() int { return int(r.first[len(r.first)-1]) }
+
+// Index returns the number of a role; ok is false if the run has no role with that address.
+func (r Roster) Index(a msg.Address) (i int, ok bool) {
+	if !r.has(a) {
+		return 0, false
+	}
+	return int(r.first[a.Role] + a.Index), true
+}
+
+// Address returns the address of the i-th role, 0 ≤ i < Len().
+func (r Roster) Address(i int) msg.Address {
+	for role := msg.RoleCount - 1; ; role-- {
+		if first := r.first[role]; int32(i) >= first {
+			return msg.Address{Role: msg.Role(role), Index: int32(i) - first}
+		}
+	}
+}
+
+func (r Roster) has(a msg.Address) bool {
+	return a.Role.Known() && a.Index >= 0 && a.Index < r.first[a.Role+1]-r.first[a.Role]
+}

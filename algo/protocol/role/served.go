@@ -1,0 +1,183 @@
+package role
+
+import (
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+func init() {
+	register(pace.Served, strategy{
+		worker:      func(*Config) denseSync { return &served{} },
+		coordinator: func(cfg *Config) Role { return NewCoordinator(cfg) },
+	})
+}
+
+// served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls them before FC and pushes
+// its gradients after BC.
+type served struct {
+	pulled  []exchange // by dense PS, of the step in training; nil before it is asked for
+	pushes  []push     // not acknowledged by every dense PS, in step order
+	pushed  progress   // steps acknowledged by every dense PS; its floor is the rank's clock
+	slowest int32      // the slowest rank's clock, as last heard
+}
+
+// push is the gradients of a step on their way to the dense PSs.
+type push struct {
+	step        int32
+	samples     int32
+	stepSamples int32
+	asked       []exchange // by dense PS
+}
+
+func (s *served) received(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
+	switch m.Kind {
+	case msg.Params:
+		s.parameters(w, m, out)
+	case msg.PushAck:
+		s.pushAcked(w, now, m, out)
+	case msg.SlowestClock:
+		s.slowest = max(s.slowest, m.Step)
+	}
+}
+
+func (s *served) bucketReduced(*Input) {}
+
+func (s *served) worked(*NNWorker, unit.Tick, *Input, *Outputs) {}
+
+// advance pushes when BC has ended, starts PEG and goes on to the next step.
+func (s *served) advance(w *NNWorker, now unit.Tick, out *Outputs) {
+	if w.phase != backward || !w.computed {
+		return
+	}
+	b := w.find(w.nextTrain)
+	s.push(w, now, b, out)
+	w.putGradients(now, b, out)
+	w.advance()
+}
+
+func (s *served) ready(w *NNWorker, b *training, out *Outputs) bool {
+	s.pull(w, b, out)
+	return s.pulled != nil && settled(s.pulled)
+}
+
+func (s *served) reads(w *NNWorker, step int32) []Handle {
+	return []Handle{w.handle(PulledParams, step)}
+}
+
+func (s *served) finished(w *NNWorker) bool { return s.pushed.floor == w.cfg.Steps }
+
+// pull asks for the parameters of the next step when the rule lets it: when no
+// other rank is too far behind, and, unless that is overlapped, when the rank's
+// own last push is acknowledged and the embeddings are here.
+func (s *served) pull(w *NNWorker, b *training, out *Outputs) {
+	switch {
+	case s.pulled != nil || int64(b.step)-int64(s.slowest) > int64(w.cfg.Rule.Lead()):
+		return
+	case !w.cfg.Rule.OverlapSync() && (len(s.pushes) > 0 || !b.pooled):
+		return
+	case len(s.pushes) >= int(w.cfg.Prefetch): // else there were no bound on what is in flight
+		return
+	}
+	s.pulled = slices.Repeat([]exchange{asked}, len(w.cfg.DenseServers))
+	s.ask(w, msg.Pull, s.pulled, b.step, 0, 0, out)
+}
+
+// parameters takes a shard of the parameters.
+func (s *served) parameters(w *NNWorker, m msg.Message, out *Outputs) {
+	if m.Step == w.nextTrain && s.pulled != nil && s.pulled[m.From.Index] == asked {
+		s.pulled[m.From.Index] = answered
+		out.keep(PulledParams, w.rank, m.Step)
+	}
+}
+
+// push hands the gradients of the step in training to the dense PSs and goes on
+// to the next step.
+func (s *served) push(w *NNWorker, now unit.Tick, b *training, out *Outputs) {
+	p := push{b.step, b.samples, b.stepSamples, slices.Repeat([]exchange{asked}, len(w.cfg.DenseServers))}
+	s.pushes = append(s.pushes, p)
+	s.pulled = nil
+	out.record(w.event(now, event.SyncStarted, b.step))
+	s.ask(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
+}
+
+// pushAcked takes the acknowledgement of a dense PS.
+func (s *served) pushAcked(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
+	i := slices.IndexFunc(s.pushes, func(p push) bool { return p.step == m.Step })
+	if i < 0 {
+		return // an echo
+	}
+	s.pushes[i].asked[m.From.Index] = answered
+	if !settled(s.pushes[i].asked) {
+		return
+	}
+	s.pushes = slices.Delete(s.pushes, i, i+1)
+	s.pushed.add(m.Step)
+	out.release(DenseGradients, w.rank, m.Step)
+	out.record(w.event(now, event.SyncDone, m.Step))
+	out.record(w.event(now, event.DenseApplied, m.Step))
+	s.reportClock(w, out)
+}
+
+// reportClock tells the coordinator how far the rank is, if there is one.
+func (s *served) reportClock(w *NNWorker, out *Outputs) {
+	if w.cfg.coordinated() {
+		w.send(out, msg.ReportClock, coordinator, s.pushed.floor, nil, 0)
+	}
+}
+
+// ask sends a request to every dense PS that has not answered it.
+func (s *served) ask(w *NNWorker, k msg.Kind, xs []exchange, step, samples, stepSamples int32, out *Outputs) {
+	for i, x := range xs {
+		if x != asked {
+			continue
+		}
+		var payload Handle
+		m := msg.Message{
+			Kind: k, From: w.Address(), To: denseServer(int32(i)), Rank: w.rank, Step: step, Floor: s.pushed.floor,
+			Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
+		}
+		if k.HasPayload() {
+			m.Bytes += w.cfg.pushBytes(int32(i))
+			payload = w.handle(DenseGradients, step)
+		}
+		out.send(m, payload)
+	}
+}
+
+func (s *served) resend(w *NNWorker, out *Outputs) {
+	s.ask(w, msg.Pull, s.pulled, w.nextTrain, 0, 0, out)
+	for _, p := range s.pushes {
+		s.ask(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
+	}
+	s.reportClock(w, out) // the coordinator may have lost it
+}
+
+func (s *served) clone() denseSync {
+	c := *s
+	c.pulled = slices.Clone(s.pulled)
+	c.pushes = slices.Clone(s.pushes)
+	for i := range c.pushes {
+		c.pushes[i].asked = slices.Clone(c.pushes[i].asked)
+	}
+	c.pushed = s.pushed.clone()
+	return &c
+}
+
+func (s *served) appendState(dst []byte) []byte {
+	dst = s.pushed.append(dst)
+	dst = appendInts(dst, s.slowest, int32(len(s.pulled)), int32(len(s.pushes)))
+	for _, x := range s.pulled {
+		dst = append(dst, byte(x))
+	}
+	for _, p := range s.pushes {
+		dst = appendInts(dst, p.step)
+		for _, x := range p.asked {
+			dst = append(dst, byte(x))
+		}
+	}
+	return dst
+}

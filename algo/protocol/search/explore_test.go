@@ -1,0 +1,252 @@
+package search
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+)
+
+const limit = 2_000_000
+
+var long = flag.Bool("long", false, "search larger settings")
+
+func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
+	return Setting{Eager: true, Config: role.Config{
+		Ranks: ranks, EmbeddingWorkers: workers, ParameterServers: servers, Steps: steps,
+		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DenseServers: denseServers(rule, 1),
+	}}
+}
+
+// denseServers returns the shards of so many dense PSs, if the rule has them.
+func denseServers(rule pace.Rule, n int32) []unit.Bytes {
+	if !rule.Dense().Servers {
+		return nil
+	}
+	return make([]unit.Bytes, n)
+}
+
+func name(rule pace.Rule) string { return fmt.Sprintf("%s%+v", rule.Name(), rule) }
+
+var smallRules = []pace.Rule{
+	pace.Sync{Overlap: pace.OverlapNone},
+	pace.Sync{Overlap: pace.OverlapIDs},
+	pace.Sync{Overlap: pace.OverlapIDsDS},
+	pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive},
+	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
+	pace.AsyncPS{Staleness: 0, Overlap: pace.PullAfterPush},
+	pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush},
+	pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly},
+	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 0, Overlap: pace.PullAfterPush}, Slack: 0},
+	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 0, Overlap: pace.PullAfterPush}, Slack: 1},
+	pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}, Slack: 0},
+	pace.AsyncAverage{Staleness: 0, Every: 1},
+	pace.AsyncAverage{Staleness: 1, Every: 3},
+}
+
+// Every order of events of 2 ranks, 4 steps, 1 EW and 1 PS keeps the laws, and
+// the bounds on staleness and on a rank's lead are not only kept but reached, as
+// far as so few steps go.
+func TestTwoRanksFourSteps(t *testing.T) {
+	const steps = 4
+	for _, rule := range smallRules {
+		t.Run(name(rule), func(t *testing.T) {
+			r, err := Explore(setting(rule, 2, steps, 1, 1), limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+			b := rule.Bounds(2)
+			if r.Seen.Own != b.Own || r.Seen.Cross != min(b.Cross, steps-1) || r.Seen.Inflight != b.Inflight {
+				t.Errorf("bounds not reached: %v; promised %+v", r, b)
+			}
+			if lead := min(rule.Lead(), steps-1); rule.Dense().Servers && r.Seen.Lead != lead {
+				t.Errorf("largest lead %d; promised %d", r.Seen.Lead, lead)
+			}
+		})
+	}
+}
+
+// Every mode that there is, those that are registered later too, keeps its laws in
+// every order of events of 2 ranks and 3 steps.
+func TestEveryModeKeepsItsLaws(t *testing.T) {
+	for _, mode := range pace.Modes() {
+		t.Run(mode, func(t *testing.T) {
+			const ranks = 2
+			values := map[string]int{} // of the mode's own settings one more than the smallest
+			for _, s := range pace.SettingsOf(mode) {
+				values[s.Name] = min(s.Min.At(ranks)+1, s.Max.At(ranks))
+			}
+			rule, err := pace.New(mode, pace.Settings{Staleness: 1, Ranks: ranks, Values: values})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Explore(setting(rule, ranks, 3, 1, 1), limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+		})
+	}
+}
+
+// Every order of pulls and pushes of 2 ranks keeps, and reaches, the bound on what
+// a push has missed, as far as so few steps go: all pushes of the other rank.
+func TestPullsAndPushesOfTwoRanks(t *testing.T) {
+	const steps = 3
+	for _, rule := range smallRules {
+		if !rule.Dense().Servers {
+			continue
+		}
+		t.Run(name(rule), func(t *testing.T) {
+			set := setting(rule, 2, steps, 1, 1)
+			set.DenseOrders = true
+			set.Touches = func(int32, int32, int32) bool { return false }
+			r, err := Explore(set, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(r)
+			if most := min(rule.Bounds(2).Dense, steps); r.Seen.Dense < most {
+				t.Errorf("largest dense staleness %d; want %d", r.Seen.Dense, most)
+			}
+		})
+	}
+}
+
+// faultSizes are settings for one fault: ranks, steps, EWs, PSs, buckets and windows.
+var faultSizes = []struct {
+	ranks, steps, workers, servers, buckets, window int32
+	long                                            bool // for all rules; a few are searched anyway
+}{
+	{1, 1, 1, 1, 1, 4, false},
+	{1, 1, 1, 2, 2, 1, false},
+	{1, 2, 1, 1, 1, 1, true},
+	{1, 2, 2, 1, 2, 1, true},
+	{2, 1, 1, 1, 1, 4, true},
+	{2, 1, 2, 1, 1, 4, true},
+}
+
+// One message lost or repeated, or one role but the NN workers crashed and away for a while, or, with -long,
+// the timers firing too early, at any moment, in every order of events: every put is applied exactly once on
+// the PSs that own its rows, every rank finishes, no request exceeds its credit, and nothing is left behind.
+func TestOneFaultAnywhere(t *testing.T) {
+	for i, rule := range smallRules {
+		if testing.Short() && i%4 != 0 {
+			continue
+		}
+		for _, size := range faultSizes {
+			sample := rule == smallRules[0] && size.window == 1 && size.buckets == 1
+			if size.long && !*long && (!sample || testing.Short()) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%+v", name(rule), size), func(t *testing.T) {
+				set := setting(rule, size.ranks, size.steps, size.workers, size.servers)
+				set.Config.Buckets = make([]unit.Bytes, size.buckets)
+				set.Config.Window, set.Config.Retry = size.window, unit.Second
+				set.Eager, set.Faults, set.EarlyTimers = false, 1, *long
+				r, err := Explore(set, 4*limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Log(r)
+			})
+		}
+	}
+}
+
+// Delivering at once what commutes reaches the same reads as trying every
+// order of it.
+func TestEagerReachesTheSameReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it tries every order of events")
+	}
+	for _, rule := range smallRules {
+		for _, size := range []struct{ ranks, steps int32 }{{2, 1}, {1, 2}, {1, 3}, {2, 2}} {
+			if manyWorlds := size.ranks*size.steps > 2 || rule.Lead() < pace.Unbounded && rule.OverlapSync(); manyWorlds && !*long {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%dx%d", name(rule), size.ranks, size.steps), func(t *testing.T) {
+				set := setting(rule, size.ranks, size.steps, 1, 1)
+				eager, err := Explore(set, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				set.DenseOrders = true
+				dense, err := Explore(set, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				eager.Seen.Lead, eager.Seen.Dense = dense.Seen.Lead, dense.Seen.Dense
+				set.Eager, set.DenseOrders = false, false
+				full, err := Explore(set, 20*limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("eager: %v\nfull: %v", eager, full)
+				eager.Seen.Reads, full.Seen.Reads = 0, 0
+				if eager.Seen != full.Seen || eager.Worlds >= full.Worlds {
+					t.Errorf("eager saw %+v, full %+v", eager.Seen, full.Seen)
+				}
+			})
+		}
+	}
+}
+
+// Larger clusters, more faults and every window: random ways through.
+func TestRandomWalks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
+		async := pace.AsyncPS{
+			Staleness: staleness,
+			Overlap:   rapid.SampledFrom([]pace.PullOverlap{pace.PullAfterPush, pace.PullEarly}).Draw(t, "pull"),
+		}
+		rule := rapid.SampledFrom([]pace.Rule{
+			pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs}, pace.Sync{Overlap: pace.OverlapIDsDS},
+			pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
+			async, pace.SSP{AsyncPS: async, Slack: rapid.IntRange(0, 3).Draw(t, "slack")},
+			pace.AsyncAverage{Staleness: staleness, Every: rapid.IntRange(1, 5).Draw(t, "every")},
+		}).Draw(t, "rule")
+		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
+		set := Setting{Config: role.Config{
+			Ranks: count("ranks", 4), EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Steps: count("steps", 10), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
+			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
+			Buckets:     make([]unit.Bytes, count("buckets", 3)),
+		}}
+		set.Config.DenseServers = denseServers(rule, count("dense PSs", 3))
+		set.Faults = rapid.IntRange(0, 8).Draw(t, "faults")
+		if set.Faults > 0 {
+			set.Config.Retry, set.EarlyTimers = unit.Second, true
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		set.Touches = func(rank, step, shard int32) bool {
+			return rng.Unit(rng.Key(seed, "touch", uint64(rank), uint64(step)), int(shard)) < 0.6
+		}
+		if _, err := Walk(set, rng.New(seed, "walk")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// An error shows how it came about.
+func TestHistoryIsPrinted(t *testing.T) {
+	set := setting(greedy{pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}}, 1, 2, 1, 1)
+	_, err := Explore(set, limit)
+	if err == nil {
+		t.Fatal("the bug was not found")
+	}
+	for _, want := range []string{"too stale", "promised 0", "\n  1. ", "Lookup rank 0 step 0"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing from:\n%v", want, err)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// greedy reads one batch too far ahead.
+type greedy struct{ pace.Hybrid }
+
+func (g greedy) MayIssue(outstanding int) bool { return outstanding <= g.Staleness+1 }
+
+// hasty is sync whose PSs answer before the step is closed.
+type hasty struct{ pace.Sync }
+
+func (hasty) InStep() bool { return false }
+func (hasty) Exact() bool  { return false }
+
+// mutant is a role with a planted bug: edit changes what the role is told or
+// asks for.
+type mutant struct {
+	role.Role
+	edit edit
+}
+
+type edit func(in role.Input, step func(role.Input), out *role.Outputs)
+
+func (m mutant) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+	m.edit(in, func(in role.Input) { m.Role.Step(now, in, out) }, out)
+}
+
+func (m mutant) Clone() role.Role { return mutant{m.Role.Clone(), m.edit} }
+
+// forgetful is a PS that loses its record of what it has applied in a crash.
+type forgetful struct {
+	*role.ParameterServer
+	cfg *role.Config
+}
+
+func (f forgetful) Clone() role.Role {
+	return forgetful{f.ParameterServer.Clone().(*role.ParameterServer), f.cfg}
+}
+
+func (f forgetful) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+	if in.Kind == role.Start {
+		*f.ParameterServer = *role.NewParameterServer(f.cfg, f.Address().Index)
+	}
+	f.ParameterServer.Step(now, in, out)
+}
+
+// amnesiac is the same of a dense PS.
+type amnesiac struct {
+	*role.DenseServer
+	cfg *role.Config
+}
+
+func (a amnesiac) Clone() role.Role {
+	return amnesiac{a.DenseServer.Clone().(*role.DenseServer), a.cfg}
+}
+
+func (a amnesiac) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+	if in.Kind == role.Start {
+		*a.DenseServer = *role.NewDenseServer(a.cfg, a.Address().Index)
+	}
+	a.DenseServer.Step(now, in, out)
+}
+
+// mutate plants a bug into every instance of a role.
+func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
+	return func(cfg *role.Config) []role.Role {
+		roles := role.New(cfg)
+		for i, r := range roles {
+			if r.Address().Role == which {
+				roles[i] = mutant{r, e}
+			}
+		}
+		return roles
+	}
+}
+
+// hoarder is a role that keeps the payload of every message of a kind, even of a late duplicate.
+func hoarder(k msg.Kind) edit {
+	return func(in role.Input, step func(role.Input), out *role.Outputs) {
+		step(in)
+		keeps := slices.ContainsFunc(out.List, func(o role.Output) bool { return o.Kind == role.Keep })
+		if in.Kind == role.Received && in.Message.Kind == k && !keeps {
+			out.List = append(out.List, role.Output{Kind: role.Keep})
+		}
+	}
+}
+
+func drop(out *role.Outputs, unwanted func(role.Output) bool) {
+	out.List = slices.DeleteFunc(out.List, unwanted)
+}
+
+// The search is worth something only if it finds what is wrong.
+func TestPlantedBugsAreFound(t *testing.T) {
+	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
+	sync := pace.Sync{Overlap: pace.OverlapIDs}
+	async := pace.AsyncPS{Overlap: pace.PullAfterPush}
+	ssp := pace.SSP{AsyncPS: async, Slack: 1}
+	deaf := func(in role.Input, step func(role.Input), out *role.Outputs) {
+		if in.Kind != role.TimerFired {
+			step(in)
+		}
+	}
+	for _, bug := range []struct {
+		name   string
+		rule   pace.Rule
+		faults int
+		steps  int32 // with faults; 0 stands for 1
+		roles  func(*role.Config) []role.Role
+		want   string
+	}{
+		{"a rank reads one batch too far ahead", greedy{hybrid}, 0, 0, nil, "too stale"},
+		{"a PS answers before the step is closed", hasty{sync}, 0, 0, nil, "too stale"},
+		{"PEG does not wait for DS", pace.Hybrid{Overlap: pace.HybridNaive}, 0, 0, mutate(msg.NNWorker, loneSync), "too stale"},
+		{"an EW acknowledges what no PS has applied", hybrid, 0, 0, mutate(msg.EmbeddingWorker, earlyDone), "has not applied it"},
+		{"a handle is forgotten", hybrid, 0, 0, mutate(msg.EmbeddingWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			step(in)
+			drop(out, func(o role.Output) bool { return o.Kind == role.Release && o.Handle.Kind == role.RoutedIDs })
+		}), errLeak.Error()},
+		{"an EW keeps the rows of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingWorker, hoarder(msg.Rows)), errLeak.Error()},
+		{"a PS keeps the signs of a late duplicate", hybrid, 1, 0, mutate(msg.ParameterServer, hoarder(msg.Lookup)), errLeak.Error()},
+		{"a PS keeps the gradients of a late duplicate", hybrid, 1, 0, mutate(msg.ParameterServer, hoarder(msg.Put)), errLeak.Error()},
+		{"a rank keeps the embeddings of a late duplicate", hybrid, 1, 0, mutate(msg.NNWorker, hoarder(msg.Embeddings)), errLeak.Error()},
+		{"a PS forgets in a crash what it has applied", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			for i, r := range roles {
+				if ps, ok := r.(*role.ParameterServer); ok {
+					roles[i] = forgetful{ps, cfg}
+				}
+			}
+			return roles
+		}, "a second time"},
+		{"nobody asks again", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			for i := range roles {
+				roles[i] = mutant{roles[i], deaf}
+			}
+			return roles
+		}, "deadlock"},
+		{"the coordinator is one step ahead", ssp, 0, 0, mutate(msg.Coordinator, optimistic), "2 steps ahead"},
+		{"ranks do not report their clocks again", pace.SSP{AsyncPS: async}, 1, 2, mutate(msg.NNWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			step(in)
+			if in.Kind == role.TimerFired {
+				drop(out, func(o role.Output) bool { return o.Kind == role.Send && o.Message.Kind == msg.ReportClock })
+			}
+		}), "deadlock"},
+		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush}, 0, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
+		{"a dense PS forgets in a crash what it has applied", async, 1, 0, func(cfg *role.Config) []role.Role {
+			roles := role.New(cfg)
+			roles[len(roles)-1] = amnesiac{role.NewDenseServer(cfg, 0), cfg}
+			return roles
+		}, "a second time"},
+		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, 0, mutate(msg.NNWorker, loneAverage), "without rank"},
+		{"the data loader does not resend ids", sync, 1, 0, mutate(msg.DataLoader, func(in role.Input, step func(role.Input), out *role.Outputs) {
+			if in.Message.Kind != msg.ResendIDs {
+				step(in)
+			}
+		}), "deadlock"},
+	} {
+		t.Run(bug.name, func(t *testing.T) {
+			set := setting(bug.rule, 2, 4, 1, 1)
+			if bug.faults > 0 {
+				if bug.steps > 1 && !*long {
+					t.Skip("the search of 2 steps with a fault needs -long")
+				}
+				set = setting(bug.rule, 1, max(1, bug.steps), 1, 1)
+				set.Eager, set.Faults, set.Config.Retry = false, bug.faults, unit.Second
+			}
+			set.Roles = bug.roles
+			r, err := Explore(set, limit)
+			if err == nil {
+				t.Fatalf("not found in %v", r)
+			}
+			if !strings.Contains(err.Error(), bug.want) {
+				t.Errorf("found something else than %q: %v", bug.want, err)
+			}
+			t.Logf("found after %d worlds: %s", r.Worlds, strings.SplitN(err.Error(), ", after", 2)[0])
+		})
+	}
+}
+
+// loneSync is a rank that takes its own gradients for the sum over all ranks.
+func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
+	switch {
+	case in.Kind == role.BucketReduced:
+		return
+	case in.Kind == role.WorkDone && in.Work.Kind == role.Backward:
+		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
+	}
+	step(in)
+}
+
+// optimistic is a coordinator that reports every clock one step ahead.
+func optimistic(in role.Input, step func(role.Input), out *role.Outputs) {
+	step(in)
+	for i := range out.List {
+		if m := &out.List[i].Message; m.Kind == msg.SlowestClock {
+			m.Step++
+		}
+	}
+}
+
+// earlyAck is a rank that takes its push for acknowledged when it is sent.
+func earlyAck(in role.Input, step func(role.Input), out *role.Outputs) {
+	before := len(out.List)
+	step(in)
+	for _, o := range out.List[before:] {
+		if m := o.Message; o.Kind == role.Send && m.Kind == msg.Push {
+			step(role.Input{Kind: role.Received, Message: msg.Message{
+				Kind: msg.PushAck, From: m.To, To: m.From, Rank: m.Rank, Step: m.Step,
+			}})
+		}
+	}
+}
+
+// loneAverage is a rank that takes its own copy for the mean over all ranks.
+func loneAverage(in role.Input, step func(role.Input), _ *role.Outputs) {
+	if in.Kind == role.BucketReduced {
+		return
+	}
+	step(in)
+	if in.Kind == role.WorkDone && in.Work.Kind == role.Snapshot {
+		step(role.Input{Kind: role.BucketReduced, Work: in.Work})
+	}
+}
+
+// earlyDone acknowledges the gradients to the NN worker when they are merged.
+func earlyDone(in role.Input, step func(role.Input), out *role.Outputs) {
+	step(in)
+	if in.Kind == role.WorkDone && in.Work.Kind == role.Merge {
+		w := in.Work
+		out.List = append(out.List, role.Output{Kind: role.Send, Message: msg.Message{
+			Kind: msg.PutDone, From: msg.Address{Role: msg.EmbeddingWorker},
+			To: msg.Address{Role: msg.NNWorker, Index: w.Rank}, Rank: w.Rank, Step: w.Step, Bytes: msg.HeaderBytes,
+		}})
+	}
+}

@@ -1,4 +1,0 @@
-// Package face is what Tandem's commands share of their dealings with a
-// person: tables, errors with a hint, a progress bar, the results folder and
-// the description of the machine.
-package face

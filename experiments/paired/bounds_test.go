@@ -1,0 +1,56 @@
+package paired
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/pace"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/sim/cluster"
+)
+
+// hasty is Hybrid with a fault: it issues one batch more than τ allows.
+type hasty struct{ pace.Hybrid }
+
+func (hasty) Name() string { return "hasty" }
+
+func (h hasty) MayIssue(outstanding int) bool { return outstanding <= h.Staleness+1 }
+
+func init() {
+	rule := func(s pace.Settings) pace.Rule {
+		return hasty{pace.Hybrid{Staleness: s.Staleness, Overlap: pace.HybridOverlap(s.Overlap)}}
+	}
+	pace.Register(pace.Mode{Name: "hasty", Overlaps: []string{"none", "ds"}, New: rule})
+}
+
+// A mode that breaks its bounds fails its run, real or simulated. Here one rank with
+// τ = 0 has two batches under way; both are outstanding when the second is read.
+func TestBrokenBoundsFailTheRun(t *testing.T) {
+	data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		Seed: 1, TrainRows: 32 * 30, TestRows: 32, PositiveRate: 0.3,
+		Teacher: synth.Teacher{Scale: 1, Linear: 1},
+		Columns: []synth.Column{{Name: "user", Cardinality: 9, Exponent: 1}},
+	}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := Job{Training: job.Default(), Data: data}
+	tau := 0
+	j.Training.Mode, j.Training.Ranks, j.Training.GlobalBatch = "hasty", 1, 32
+	j.Training.Staleness, j.Training.Prefetch = &tau, 4
+	j.Training.Model = model.Spec{
+		Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{4}, Activation: model.ReLU,
+	}
+	check := func(world string, err error) {
+		if err == nil || !strings.Contains(err.Error(), " staleness reached 1, and hasty with ranks = 1 promises at most 0: ") {
+			t.Errorf("%s: error %v; want one that names mode, kind of staleness, value and bound", world, err)
+		}
+	}
+	_, err = j.Real(t.Context(), nil, nil)
+	check("real", err)
+	_, err = j.Simulated(t.Context(), cluster.Persia())
+	check("simulated", err)
+}

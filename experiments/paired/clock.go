@@ -1,0 +1,71 @@
+package paired
+
+import (
+	"math"
+	"slices"
+
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+// Stages are the medians, in seconds, of the stages of a batch as pace.StageMeter
+// measures them; 0 for a stage that the mode does not have.
+type Stages struct {
+	GE  float64 `json:"ge_s"`
+	FC  float64 `json:"fc_s"`
+	BC  float64 `json:"bc_s"`
+	DS  float64 `json:"ds_s"`
+	PEG float64 `json:"peg_s"`
+}
+
+// All returns the stages in their order.
+func (s Stages) All() [5]float64 { return [5]float64{s.GE, s.FC, s.BC, s.DS, s.PEG} }
+
+// clock is an event.Observer that measures stages and steps.
+type clock struct {
+	stages *pace.StageMeter
+	done   []unit.Tick // ends of batches
+	last   unit.Tick
+}
+
+func newClock() *clock { return &clock{stages: pace.NewStageMeter(0, math.MaxInt32)} }
+
+// Observe implements event.Observer.
+func (c *clock) Observe(r event.Record) {
+	c.last = max(c.last, r.At)
+	c.stages.Observe(r)
+	if r.Kind == event.BatchDone {
+		c.done = append(c.done, r.At)
+	}
+}
+
+func (c *clock) medians() Stages {
+	m := c.stages.Medians()
+	return Stages{
+		GE: seconds(m[pace.GE]), FC: seconds(m[pace.FC]), BC: seconds(m[pace.BC]), DS: seconds(m[pace.DS]),
+		PEG: seconds(m[pace.PEG]),
+	}
+}
+
+// stepSeconds returns the mean time of a step, in which every rank ends one batch.
+// The first tenth of the batches, in which the pipeline fills, and the last do not
+// count.
+func (c *clock) stepSeconds(ranks int) float64 {
+	slices.Sort(c.done)
+	n := len(c.done)
+	first, last := n/10, n-1-n/10
+	if first >= last {
+		return seconds(c.last) * float64(ranks) / float64(n)
+	}
+	return seconds(c.done[last]-c.done[first]) * float64(ranks) / float64(last-first)
+}
+
+// median returns the middle of the values, the lower of two; 0 without values.
+func median(values []unit.Tick) unit.Tick {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(len(sorted)-1)/2]
+}

@@ -1,0 +1,134 @@
+// Package paired trains the same job for real and simulated, and measures both by
+// the same code: everything but AUC follows from the records of the roles.
+package paired
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+	"tandem/datasets"
+	"tandem/internal/workload"
+	"tandem/runtime/driver"
+	"tandem/runtime/numerics"
+	"tandem/runtime/train"
+	"tandem/sim/cluster"
+)
+
+// Run is what one training has shown, in either world.
+type Run struct {
+	StepSeconds float64        `json:"step_s"`
+	Throughput  float64        `json:"samples_per_s"`
+	Stages      Stages         `json:"stages"` // zero without roles
+	Staleness   pace.Staleness `json:"staleness"`
+	AUC         float64        `json:"auc"`
+	LogLoss     float64        `json:"log_loss"` // nats
+	// Probabilities are the predictions of a real run.
+	Probabilities []float32 `json:"-"`
+}
+
+// Job is a training with its data.
+type Job struct {
+	Training job.Training
+	Data     *datasets.Dataset
+	Machine  exec.Machine // that numbers are computed on
+}
+
+// source returns the rows in the order of the training's seed.
+func (j *Job) source() (batch.Source, error) {
+	schema := datasets.WithDim(j.Data.Schema, j.Training.Model.Dim())
+	return datasets.NewSource(schema, j.Data.Train, j.Training.GlobalBatch, j.Training.Epochs, &j.Training.Seed)
+}
+
+// Real trains in this process. The stopwatch may be nil.
+func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch) (*Run, error) {
+	source, err := j.source()
+	if err != nil {
+		return nil, err
+	}
+	c := newClock()
+	r, err := train.Run(ctx, j.Training, source, j.Data.Test, train.Options{Machine: j.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch})
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Staleness: r.Staleness, AUC: r.AUC, LogLoss: r.LogLoss, Probabilities: r.Probabilities, Stages: c.medians()}
+	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
+	if j.Training.Mode != job.Sequential { // which records nothing
+		run.StepSeconds = c.stepSeconds(j.Training.Ranks)
+	}
+	return run.finish(&j.Training)
+}
+
+// Simulated trains on a simulated cluster, with numbers.
+func (j *Job) Simulated(ctx context.Context, spec cluster.Spec) (*Run, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	source, err := j.source()
+	if err != nil {
+		return nil, err
+	}
+	load, layout, err := workload.Counted(j.Data, &j.Training)
+	if err != nil {
+		return nil, err
+	}
+	var numbers *numerics.Numbers
+	defer func() {
+		if numbers != nil {
+			numbers.Close()
+		}
+	}()
+	c := newClock()
+	watch := &watch{clock: c}
+	a, err := cluster.Run(spec, j.Training, layout, load, cluster.Options{
+		Observer: watch,
+		Numbers: func(t job.Training) (cluster.Numbers, error) {
+			var err error
+			if numbers, err = numerics.New(t, source, j.Machine, runtime.GOMAXPROCS(0)); err == nil {
+				watch.evaluator = numbers.NewEvaluator(job.Every{}, j.Data.Test)
+			}
+			return numbers, err
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("simulated: %w", err)
+	}
+	points, err := watch.evaluator.Points(c.last)
+	if err != nil {
+		return nil, fmt.Errorf("simulated: %w", err)
+	}
+	last := points[len(points)-1]
+	run := &Run{StepSeconds: c.stepSeconds(j.Training.Ranks), Stages: c.medians(), Staleness: a.Staleness, AUC: last.AUC, LogLoss: last.LogLoss}
+	return run.finish(&j.Training)
+}
+
+// finish fills in what follows and refuses a training that diverged.
+func (r *Run) finish(t *job.Training) (*Run, error) {
+	r.Throughput = float64(t.GlobalBatch) / r.StepSeconds
+	if r.AUC != r.AUC || r.LogLoss-r.LogLoss != 0 {
+		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Mode, r.AUC, r.LogLoss)
+	}
+	return r, nil
+}
+
+// watch passes records on to a clock, and to an evaluator once there is one.
+type watch struct {
+	clock     *clock
+	evaluator *numerics.Evaluator
+}
+
+// Observe implements event.Observer.
+func (w *watch) Observe(r event.Record) {
+	w.clock.Observe(r)
+	w.evaluator.Observe(r)
+}
+
+// seconds of a tick.
+func seconds(t unit.Tick) float64 { return time.Duration(t).Seconds() }

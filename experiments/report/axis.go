@@ -1,0 +1,72 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+)
+
+// apply sets scale, ticks and look of an axis that knows the range of the data.
+func (a Axis) apply(axis *plot.Axis) {
+	axis.Padding = vg.Points(6)
+	if a.LogPlusOne {
+		axis.Scale = logPlusOne{}
+	}
+	for _, v := range a.Ticks {
+		axis.Min, axis.Max = min(axis.Min, v), max(axis.Max, v)
+	}
+	if axis.Min == axis.Max { // nothing but one value: give it room
+		axis.Min, axis.Max = axis.Min-1, axis.Max+1
+	}
+	ticks := a.Ticks
+	if ticks == nil {
+		ticks = roundTicks(axis.Min, axis.Max)
+	}
+	marks := make(plot.ConstantTicks, len(ticks))
+	for i, v := range ticks {
+		label := tickText(v)
+		if a.Names != nil {
+			label = a.Names[i]
+		}
+		marks[i] = plot.Tick{Value: v, Label: label}
+	}
+	axis.Tick.Marker = marks
+}
+
+// tickText writes a value at a tick.
+func tickText(v float64) string {
+	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
+}
+
+// roundTicks returns the multiples of 1, 2 or 5 times a power of ten in
+// [low, high], low < high, with the smallest step that gives at most 9.
+func roundTicks(low, high float64) []float64 {
+	const most = 9
+	power := math.Pow(10, math.Floor(math.Log10((high-low)/most)))
+	for {
+		for _, factor := range []float64{1, 2, 5} {
+			step := factor * power
+			first, last := math.Ceil(low/step), math.Floor(high/step)
+			if last-first+1 > most {
+				continue
+			}
+			var ticks []float64
+			for i := first; i <= last; i++ {
+				ticks = append(ticks, i*step+0) // −0 becomes 0
+			}
+			return ticks
+		}
+		power *= 10
+	}
+}
+
+// logPlusOne is a scale on which 0, 1, 3, 7, … are equally far apart.
+type logPlusOne struct{}
+
+// Normalize implements plot.Normalizer.
+func (logPlusOne) Normalize(low, high, x float64) float64 {
+	return (math.Log1p(x) - math.Log1p(low)) / (math.Log1p(high) - math.Log1p(low))
+}

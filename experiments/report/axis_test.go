@@ -1,0 +1,54 @@
+package report
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/plot/plotter"
+	"pgregory.net/rapid"
+)
+
+// 0, 1, 3, 7 double 1 + v at each step, so they are a third of the way apart.
+func TestLogPlusOne(t *testing.T) {
+	for i, v := range []float64{0, 1, 3, 7} {
+		if got, want := (logPlusOne{}).Normalize(0, 7, v), float64(i)/3; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v lies at %v, want %v", v, got, want)
+		}
+	}
+}
+
+// Round ticks lie inside, evenly, and are neither too few nor too many.
+func TestRoundTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := rapid.Float64Range(-1000, 1000).Draw(t, "low")
+		span := math.Pow(10, rapid.Float64Range(-6, 6).Draw(t, "log10 span"))
+		ticks := roundTicks(low, low+span)
+		// A step is at most 2.5 of its predecessor, which needed 10 or more.
+		if len(ticks) < 3 || len(ticks) > 9 {
+			t.Fatalf("%d ticks: %v", len(ticks), ticks)
+		}
+		step := ticks[1] - ticks[0]
+		for i, v := range ticks {
+			if v == 0 && math.Signbit(v) {
+				t.Fatal("a tick at −0")
+			}
+			if v < low-1e-9*span || v > low+span+1e-9*span {
+				t.Fatalf("tick %v outside", v)
+			}
+			if i > 0 && math.Abs(v-ticks[i-1]-step) > 1e-6*step {
+				t.Fatalf("uneven ticks %v", ticks)
+			}
+		}
+	})
+}
+
+// One value alone still has an axis to stand on.
+func TestAxisOfOneValue(t *testing.T) {
+	f := Figure{Name: "one", Lines: []Line{{Name: "x", Points: []Point{Exact(2, 5)}}}}
+	if _, err := f.SVG(); err != nil {
+		t.Error(err)
+	}
+	if got := values(f.Lines[0].Points); got[0] != (plotter.XY{X: 2, Y: 5}) {
+		t.Errorf("values %v", got)
+	}
+}

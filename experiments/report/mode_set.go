@@ -1,0 +1,62 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+	"tandem/internal/cli"
+)
+
+// ModeSet is the flag --mode-set of an experiment that compares modes.
+type ModeSet struct{ texts []string }
+
+// AddFlags adds the flag.
+func (m *ModeSet) AddFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&m.texts, "mode-set", nil, "set a setting of a mode, as every=16; see above;\nmay be repeated")
+}
+
+// Arguments returns the flag if it was given.
+func (m *ModeSet) Arguments() []string {
+	if len(m.texts) == 0 {
+		return nil
+	}
+	return []string{"--mode-set", strings.Join(m.texts, ",")}
+}
+
+// Apply gives the settings to a training that is put into each of some modes. The error
+// is one of the command line.
+func (m *ModeSet) Apply(t *job.Training, modes []string) error {
+	if err := t.AddModeSettings(m.texts, modes); err != nil {
+		return cli.Misuse("see --help for the settings of each mode", "--mode-set: %v", err)
+	}
+	return nil
+}
+
+// ModeSettings returns what is in use of the settings that single modes have, by mode.
+func ModeSettings(t job.Training, modes []string) map[string]map[string]int {
+	all := map[string]map[string]int{}
+	for _, mode := range modes {
+		one := t.InMode(mode)
+		if values := one.ModeValues(); len(values) > 0 {
+			all[mode] = values
+		}
+	}
+	return all
+}
+
+// ModeSettingsNote is a note on what is in use of the settings that single modes have.
+func ModeSettingsNote(t job.Training, modes []string) string {
+	var texts []string
+	for _, mode := range modes {
+		one := t.InMode(mode)
+		if text := one.ModeSettingsText(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return "No mode has settings of its own."
+	}
+	return "Settings of single modes: " + strings.Join(texts, "; ") + "."
+}

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"tandem/algo/job"
+)
+
+// The flag gives each mode its own settings; the command that repeats the run has it, and
+// so does the note of the report.
+func TestModeSet(t *testing.T) {
+	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
+	parse := func(args string) *ModeSet {
+		m := &ModeSet{}
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		m.AddFlags(flags)
+		if err := flags.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	training := job.Default()
+	m := parse("--mode-set every=5 --mode-set slack=0")
+	if err := m.Apply(&training, modes); err != nil {
+		t.Fatal(err)
+	}
+	if again := strings.Join(m.Arguments(), " "); again != "--mode-set every=5,slack=0" {
+		t.Errorf("again: %s", again)
+	}
+	if got := ModeSettings(training, modes); len(got) != 2 || got[job.AsyncAverage]["every"] != 5 || got[job.SSP]["slack"] != 0 {
+		t.Errorf("settings %v", got)
+	}
+	const note = "Settings of single modes: async-average: every = 5; ssp: slack = 0."
+	if got := ModeSettingsNote(training, modes); got != note {
+		t.Errorf("note %q, want %q", got, note)
+	}
+	if got := ModeSettingsNote(training, modes[:1]); got != "No mode has settings of its own." {
+		t.Errorf("note %q", got)
+	}
+	if len(parse("").Arguments()) != 0 {
+		t.Error("a flag that is not given is repeated")
+	}
+	const want = "--mode-set: every is a setting of async-average"
+	if err := m.Apply(&training, modes[:1]); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"tandem/internal/cli"
+)
+
+// WriteText writes a report for people: question, tables, findings, notes.
+func (r *Report) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s: %s\n", r.Name, r.Question)
+	for _, table := range r.Tables {
+		fmt.Fprintf(out, "\n%s\n", table.Caption)
+		if err := table.WriteText(out); err != nil {
+			return err
+		}
+	}
+	writeList(out, "Findings", r.Findings)
+	writeList(out, "Notes", r.Notes)
+	return out.Flush()
+}
+
+func writeList(w io.Writer, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	for _, item := range items {
+		fmt.Fprintf(w, "  - %s\n", item)
+	}
+}
+
+// WriteJSON writes a report for programs: everything but tables and figures,
+// whose numbers are in the data.
+func (r *Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		Name        string          `json:"name"`
+		Question    string          `json:"question"`
+		Command     string          `json:"command"`
+		Environment cli.Environment `json:"environment"`
+		Engine      string          `json:"engine"`
+		EngineRate  float64         `json:"engine_gflops"`
+		Started     string          `json:"started"`
+		WallSeconds float64         `json:"wall_s"`
+		Findings    []string        `json:"findings"`
+		Notes       []string        `json:"notes"`
+		Data        any             `json:"data"`
+	}{
+		r.Name, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate, r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
+	})
+}
+
+// date returns when the experiment began, to the second, with the time zone.
+func (r *Report) date() string { return r.Started.Format("2006-01-02 15:04:05 MST") }

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// WriteFolder writes a report into a folder:
+//
+//	<name>.json    the numbers, with environment and command
+//	settings.yaml  the resolved settings
+//	<figure>.png, <figure>.svg
+//	report.html    everything on one page that needs no other file
+func (r *Report) WriteFolder(folder string) error {
+	settings, err := r.settingsText()
+	if err != nil {
+		return err
+	}
+	var numbers bytes.Buffer
+	if err := r.WriteJSON(&numbers); err != nil {
+		return fmt.Errorf("study: %s as JSON: %w", r.Name, err)
+	}
+	pictures := make([][]byte, len(r.Figures))
+	for i, figure := range r.Figures {
+		if pictures[i], err = figure.PNG(); err != nil {
+			return fmt.Errorf("study: figure %s: %w", figure.Name, err)
+		}
+		drawing, err := figure.SVG()
+		if err != nil {
+			return fmt.Errorf("study: figure %s: %w", figure.Name, err)
+		}
+		if err := writeFile(folder, figure.Name+".png", pictures[i]); err != nil {
+			return err
+		}
+		if err := writeFile(folder, figure.Name+".svg", drawing); err != nil {
+			return err
+		}
+	}
+	page, err := r.page(settings, pictures)
+	if err != nil {
+		return fmt.Errorf("study: page of %s: %w", r.Name, err)
+	}
+	if err := writeFile(folder, r.Name+".json", numbers.Bytes()); err != nil {
+		return err
+	}
+	if err := writeFile(folder, "settings.yaml", settings); err != nil {
+		return err
+	}
+	return writeFile(folder, "report.html", page)
+}
+
+func (r *Report) settingsText() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(r.Settings); err != nil {
+		return nil, fmt.Errorf("study: settings of %s: %w", r.Name, err)
+	}
+	return text.Bytes(), nil
+}
+
+func writeFile(folder, name string, data []byte) error {
+	return os.WriteFile(filepath.Join(folder, name), data, 0o644)
+}

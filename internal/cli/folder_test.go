@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, folder, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+	}
+	return found
+}
+
+// Until it is finished, nothing is under the folder's name; then all is.
+func TestFolderAppearsWhole(t *testing.T) {
+	parent := t.TempDir()
+	for _, target := range []string{"new", "empty", "deep/er"} {
+		path := filepath.Join(parent, target)
+		if target == "empty" {
+			if err := os.Mkdir(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := NewFolder(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, f.Path(), "a")
+		if entries, _ := os.ReadDir(path); len(entries) != 0 {
+			t.Errorf("%s: there before it is finished", target)
+		}
+		if place, err := f.Finish(); err != nil || place != path {
+			t.Errorf("%s: finished as %s, error %v", target, place, err)
+		}
+		if got := names(t, path); len(got) != 1 || got[0] != "a" {
+			t.Errorf("%s: %v", target, got)
+		}
+		if _, err := NewFolder(path); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("%s again: %v, want ErrNotEmpty", target, err)
+		}
+	}
+	if got := names(t, parent); len(got) != 3 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+// What has been written is kept under another name each time; nothing is kept
+// of nothing.
+func TestAbandonedFolder(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "x")
+	for _, want := range []string{"x-partial", "x-partial-2", "x-partial-3", ""} {
+		f, err := NewFolder(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != "" {
+			write(t, f.Path(), "a")
+		}
+		kept, err := f.Abandon()
+		if err != nil || kept != "" && filepath.Base(kept) != want || kept == "" && want != "" {
+			t.Errorf("kept %q, error %v, want %q", kept, err, want)
+		}
+	}
+	if got := names(t, filepath.Dir(target)); len(got) != 3 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+// A folder that another run has filled in the meantime stays as it is.
+func TestFinishDoesNotOverwrite(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "x")
+	f, err := NewFolder(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.Path(), "mine")
+	if err := os.Mkdir(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, target, "theirs")
+	if _, err := f.Finish(); err == nil {
+		t.Error("finished over the files of another run")
+	}
+	if got := names(t, target); len(got) != 1 || got[0] != "theirs" {
+		t.Errorf("the other run's folder holds %v", got)
+	}
+}
+
+// Runs that begin in the same second get folders of their own, whether the
+// earlier one is done or still at work.
+func TestDefaultFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, want := range []string{"20260102-030405-x", "20260102-030405-x-2", "20260102-030405-x-3"} {
+		target := DefaultFolder(now, "x")
+		if target != filepath.Join("results", want) {
+			t.Errorf("run %d: %s, want %s", i, target, want)
+		}
+		f, err := NewFolder(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := DefaultFolder(now, "y"); got != filepath.Join("results", "20260102-030405-y") {
+		t.Errorf("another name: %s", got)
+	}
+}
+
+// Errors name what the user named, and say what to do.
+func TestFaultsOfFolders(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "file")
+	file := filepath.Join(folder, "file")
+	for _, c := range []struct{ target, says, hint string }{
+		{folder, folder + ": folder is not empty", "results are never overwritten: give --out a new folder"},
+		{file, "cannot use " + file + " as a folder: ", "give --out a folder that can be written"},
+		{filepath.Join(file, "x"), "cannot use " + filepath.Join(file, "x") + " as a folder: ", "give --out a folder that can be written"},
+	} {
+		_, err := NewFolder(c.target)
+		var f *Fault
+		if !errors.As(err, &f) || !strings.HasPrefix(err.Error(), c.says) || f.Hint != c.hint || f.Usage {
+			t.Errorf("%s: %#v, want %q and the hint %q", c.target, err, c.says, c.hint)
+		}
+	}
+	// Such an error of a call is what a folder without permission gives, which
+	// a test run by root cannot make.
+	err := unusable("cannot create a folder in "+folder, &os.PathError{Op: "mkdir", Path: folder + "/.x-441304881", Err: os.ErrPermission})
+	if got, want := err.Error(), "cannot create a folder in "+folder+": "+os.ErrPermission.Error(); got != want || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Progress is a bar on a terminal, and nothing elsewhere.
+type Progress struct {
+	w        io.Writer
+	terminal bool
+	bar      *progressbar.ProgressBar // nil until the total is known
+}
+
+// NewProgress returns a bar that writes to w if that is a terminal.
+func NewProgress(w io.Writer, terminal bool) *Progress { return &Progress{w: w, terminal: terminal} }
+
+// Show moves the bar. What describes the work at hand.
+func (p *Progress) Show(done, total int, what string) {
+	if !p.terminal {
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions(total,
+			progressbar.OptionSetWriter(p.w),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	p.bar.Describe(what)
+	// A bar that cannot be drawn is no reason to stop the work.
+	_ = p.bar.Set(done)
+}
+
+// Close removes the bar.
+func (p *Progress) Close() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}

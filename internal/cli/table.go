@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Table is a table of text. Headers carry the units.
+type Table struct {
+	Caption string
+	Header  []string
+	Rows    [][]string // each as long as Header
+	// Words is the number of columns, from the left, that hold words and are
+	// set flush left; numbers are set flush right.
+	Words int
+}
+
+// WriteText writes the table with a frame of box-drawing characters.
+func (t Table) WriteText(w io.Writer) error {
+	alignment := make([]tw.Align, len(t.Header))
+	for i := range alignment {
+		alignment[i] = tw.AlignRight
+		if i < t.Words {
+			alignment[i] = tw.AlignLeft
+		}
+	}
+	table := tablewriter.NewTable(w,
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would write "SAMPLES / S" for "samples/s"
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: alignment}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: alignment}),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+	)
+	table.Header(t.Header)
+	if err := table.Bulk(t.Rows); err != nil {
+		return err
+	}
+	return table.Render()
+}

@@ -1,0 +1,231 @@
+// Package workload counts what the simulator has to know of data: how many ids
+// and rows samples have.
+package workload
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+	"tandem/sim/cluster"
+)
+
+// Simulated returns what the simulator needs to know of a job's data: how many
+// ids and rows samples have, and the layout of the network over them. Generated
+// data are not generated for it, their law says all, but for one global batch
+// where ids are compressed; others are read from dataDir, the value of
+// TANDEM_DATA.
+func Simulated(config *datasets.Config, t *job.Training, dataDir string) (cluster.Workload, *model.Layout, error) {
+	if config.Kind == datasets.Synthetic {
+		w, schema, err := expect(config, t)
+		if err != nil {
+			return w, nil, err
+		}
+		if t.Index == job.IndexCompressed {
+			if w.Packed, err = packedSizesOfGenerated(*config, t); err != nil {
+				return w, nil, err
+			}
+		}
+		return lay(w, schema, t)
+	}
+	data, err := datasets.Open(*config, dataDir)
+	if err != nil {
+		return cluster.Workload{}, nil, err
+	}
+	return Counted(data, t)
+}
+
+// Counted returns the same for data in memory, by counting the rows for
+// training.
+func Counted(data *datasets.Dataset, t *job.Training) (cluster.Workload, *model.Layout, error) {
+	ids, named := 0, 0
+	for s, slot := range data.Train.Slots {
+		ids += len(slot.IDs)
+		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
+	}
+	schema := datasets.WithDim(data.Schema, t.Model.Dim())
+	w := cluster.Workload{
+		Occurrences: float64(ids) / float64(data.Train.Samples), RowOccurrences: float64(named) / float64(data.Train.Samples),
+		Distinct: func(samples int) float64 { return distinct(&schema, data.Train, samples) },
+		Labels:   len(schema.Labels),
+		Packed:   packedSizes(&schema, data.Train),
+	}
+	w.Rows = w.Distinct(data.Train.Samples)
+	return lay(w, &schema, t)
+}
+
+// packedSizes returns what compressed ids and signs take among neighbouring
+// rows.
+func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
+	type question struct {
+		samples int
+		plan    shard.Plan // zero: of ids
+	}
+	known := map[question]float64{}
+	ask := func(q question, size func(part batch.Part) int) float64 {
+		mean, ok := known[q]
+		if !ok {
+			mean = windowMean(rows, q.samples, size)
+			known[q] = mean
+		}
+		return mean
+	}
+	return &cluster.PackedSizes{
+		IDs: func(samples int) float64 {
+			scale := max(1, float64(samples)/float64(rows.Samples))
+			return scale * ask(question{samples: samples}, func(part batch.Part) int {
+				return len(compress.AppendIDs(nil, part.Slots))
+			})
+		},
+		Signs: func(samples int, plan shard.Plan) float64 {
+			return ask(question{samples, plan}, func(part batch.Part) (size int) {
+				routed := route.Route(schema, part, plan)
+				for p := range plan.Servers() {
+					size += compress.PackSigns(routed.Of(p), schema.PrefixBits).Size()
+				}
+				return size
+			}) / float64(plan.Servers())
+		},
+	}
+}
+
+// packedSizesOfGenerated returns the same for the first rows that generated data
+// have.
+func packedSizesOfGenerated(config datasets.Config, t *job.Training) (*cluster.PackedSizes, error) {
+	spec := *config.Synthetic
+	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.GlobalBatch), 1
+	config.Synthetic = &spec
+	data, err := datasets.Open(config, "")
+	if err != nil {
+		return nil, err
+	}
+	schema := datasets.WithDim(data.Schema, t.Model.Dim())
+	return packedSizes(&schema, data.Train), nil
+}
+
+// windowsMax is the number of batches that an average is taken over.
+const windowsMax = 8
+
+// windowMean returns the mean of a count over batches of so many neighbouring
+// samples, or of the count of all if there are fewer.
+func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
+	samples = min(samples, rows.Samples)
+	if samples == 0 { // the part of a rank that the last batch leaves out
+		return 0
+	}
+	windows := min(rows.Samples/samples, windowsMax)
+	sum := 0
+	for window := range windows {
+		sum += count(batch.Cut(batch.Slice(rows, window*samples, (window+1)*samples), 1, 1)[0])
+	}
+	return float64(sum) / float64(windows)
+}
+
+// distinct returns the mean number of distinct signs among so many samples.
+func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
+	return windowMean(rows, samples, func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
+}
+
+// expect returns the workload and schema of generated data.
+func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Schema, error) {
+	spec := data.Synthetic.Resolve()
+	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(), PrefixBits: batch.MaxPrefixBits}
+	for i := range schema.Dense {
+		schema.Dense[i] = "x" + strconv.Itoa(i+1)
+	}
+	for _, c := range spec.Columns {
+		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
+	}
+	w := cluster.Workload{Labels: len(schema.Labels)}
+	if err := data.SetSlots(schema); err != nil {
+		return w, nil, fmt.Errorf("data.%w", err)
+	}
+	groups := groupsOf(schema, spec.Columns)
+	for _, g := range groups {
+		w.Rows += g.rows(g.cardinality)
+		for _, column := range g.columns {
+			w.Occurrences += column.Pooling()
+			w.RowOccurrences += column.Pooling() * float64(max(g.stack.Rounds, 1))
+		}
+	}
+	known := map[int]float64{}
+	w.Distinct = func(samples int) float64 {
+		sum, ok := known[samples]
+		if !ok {
+			for _, g := range groups {
+				ids := 0.0
+				for i, law := range g.laws {
+					ids += law.ExpectedDistinct(float64(samples) * g.columns[i].Pooling())
+				}
+				sum += g.rows(ids)
+			}
+			known[samples] = sum
+		}
+		return sum
+	}
+	return w, schema, nil
+}
+
+// group is the generated columns that share rows. No id is in two of them.
+type group struct {
+	columns     []synth.Column
+	laws        []*synth.Zipf
+	cardinality float64
+	stack       batch.HashStack
+}
+
+// groupsOf returns the feature groups of a schema, whose slots are the columns.
+func groupsOf(schema *batch.Schema, columns []synth.Column) []*group {
+	var groups []*group
+	byName := map[string]*group{}
+	for s, slot := range schema.Slots {
+		g := byName[slot.Group]
+		if g == nil || slot.Group == "" {
+			g = &group{stack: slot.HashStack}
+			groups = append(groups, g)
+			byName[slot.Group] = g
+		}
+		g.columns, g.laws = append(g.columns, columns[s]), append(g.laws, synth.NewZipf(columns[s]))
+		g.cardinality += float64(columns[s].Cardinality)
+	}
+	return groups
+}
+
+// rows returns how many rows so many distinct ids are expected to name: each names
+// one of the hash-stack's rows in every round.
+func (g *group) rows(ids float64) float64 {
+	if g.stack.Rounds == 0 {
+		return ids
+	}
+	rows := float64(g.stack.Rows)
+	return -float64(g.stack.Rounds) * rows * math.Expm1(ids*math.Log1p(-1/rows))
+}
+
+// lay adds what the model and the optimizer decide.
+func lay(w cluster.Workload, schema *batch.Schema, t *job.Training) (cluster.Workload, *model.Layout, error) {
+	rows, err := opt.NewRow(t.Rows)
+	if err != nil {
+		return w, nil, fmt.Errorf("training.row-optimizer: %w", err)
+	}
+	w.RowDim = t.Model.Dim()
+	precision, err := table.ParsePrecision(t.RowPrecision)
+	if err != nil {
+		return w, nil, fmt.Errorf("training.row-%w", err)
+	}
+	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
+	engine, err := model.New(t.Model, schema, nil)
+	if err != nil {
+		return w, nil, err
+	}
+	return w, engine.Layout(), nil
+}

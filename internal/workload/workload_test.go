@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"math"
+	"testing"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/datasets"
+	"tandem/datasets/synth"
+)
+
+type jobOf struct {
+	Data     datasets.Config
+	Training job.Training
+}
+
+// What follows from the law of generated data is what counting finds in them.
+func TestExpectedAgreesWithCounted(t *testing.T) {
+	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		Seed: 1, TrainRows: 40_000, TestRows: 10, Numeric: 3,
+		Columns: []synth.Column{
+			{Name: "user", Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20, Exponent: 0.5},
+			{Name: "tags", Cardinality: 5000, Exponent: 0.8, IDsPerRow: 2.5},
+		},
+	}, Slots: []datasets.SlotSetting{
+		{Slot: "user", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
+		{Slot: "tags", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
+	}}, Training: job.Default()}
+	expected, expectedLayout, err := Simulated(&j.Data, &j.Training, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, countedLayout, err := Counted(data, &j.Training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 1 + 1 + 2.5 ids; 2 + 1 + 5 rows.
+	if expected.Occurrences != 4.5 || math.Abs(counted.Occurrences-4.5) > 0.02 ||
+		expected.RowOccurrences != 8 || math.Abs(counted.RowOccurrences-8) > 0.04 ||
+		expected.RowDim != 16 || expected.RowBytes != 64 || expected.RowState != counted.RowState {
+		t.Errorf("expected %+v, counted %+v", expected, counted)
+	}
+	narrow := j.Training
+	narrow.RowPrecision = "bf16" // of 16 values; state stays fp32
+	if w, _, err := Counted(data, &narrow); err != nil || w.RowBytes != 32 || w.RowState != counted.RowState {
+		t.Errorf("rows of bf16: %v and %v of state, error %v", w.RowBytes, w.RowState, err)
+	}
+	if expectedLayout.Params != countedLayout.Params {
+		t.Errorf("%d and %d parameters", expectedLayout.Params, countedLayout.Params)
+	}
+	for _, samples := range []int{64, 1024, 5000} {
+		// The mean of 8 windows of s samples deviates by less than √(d/8).
+		e, c := expected.Distinct(samples), counted.Distinct(samples)
+		if math.Abs(e-c) > 4*math.Sqrt(e/windowsMax) {
+			t.Errorf("%d samples: expected %.1f distinct rows, counted %.1f", samples, e, c)
+		}
+	}
+}
+
+// Generated data give the simulator the sizes of compressed ids and signs that a
+// run of the same job finds in its first batches.
+func TestPackedSizesOfGeneratedRows(t *testing.T) {
+	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []synth.Column{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
+	}}, Training: job.Default()}
+	j.Training.Index = job.IndexCompressed
+	expected, _, err := Simulated(&j.Data, &j.Training, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, data := mustOpen(t, &j)
+	p, err := exec.New(j.Training, source, exec.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := exec.NewStore()
+	read, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := int(read.Samples[0])
+	var ids, signs float64
+	for rank := range int32(j.Training.Ranks) {
+		ids += float64(read.IDBytes[rank])
+		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
+		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank}, role.Handle{Kind: role.RoutedIDs, Rank: rank}
+		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}))
+		split, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
+			role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bytes := range split.SignBytes {
+			signs += float64(bytes)
+		}
+	}
+	n := float64(j.Training.Ranks)
+	if got := expected.Packed.IDs(samples); got != ids/n {
+		t.Errorf("%v bytes of ids, a run sends %v", got, ids/n)
+	}
+	if got, want := expected.Packed.Signs(samples, shard.Rows(2)), signs/n/2; got != want {
+		t.Errorf("%v bytes of signs to a PS, a run sends %v", got, want)
+	}
+	// Twice the rows that there are: twice their ids.
+	if got, want := packedSizes(source.Schema(), data.Train).IDs(80_000), 2*packedSizes(source.Schema(), data.Train).IDs(40_000); got != want {
+		t.Errorf("ids of more rows than there are take %v bytes, want %v", got, want)
+	}
+}
+
+// mustOpen returns the training rows of a job in their order.
+func mustOpen(t *testing.T, j *jobOf) (batch.Source, *datasets.Dataset) {
+	t.Helper()
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := datasets.NewSource(datasets.WithDim(data.Schema, j.Training.Model.Dim()), data.Train, j.Training.GlobalBatch, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source, data
+}
+
+// Equal ids in two slots are two rows, so a sample has as many rows as slots; more
+// samples than there are count as all of them.
+func TestDistinctCountsSigns(t *testing.T) {
+	j := jobOf{Data: datasets.Config{Kind: datasets.AdultIncome}, Training: job.Default()}
+	data, err := datasets.Open(j.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := Counted(data, &j.Training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Occurrences != float64(len(data.Schema.Slots)) {
+		t.Errorf("%v ids a sample, %d slots of one id each", w.Occurrences, len(data.Schema.Slots))
+	}
+	if one := w.Distinct(1); one != w.Occurrences {
+		t.Errorf("a sample has %v distinct rows, want %v", one, w.Occurrences)
+	}
+	if all, more := w.Distinct(data.Train.Samples), w.Distinct(10*data.Train.Samples); all != more || w.Rows != all {
+		t.Errorf("all samples have %v rows, ten times as many %v, the table %v", all, more, w.Rows)
+	}
+}

@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// Send implements role.Driver.
+func (n *node) Send(m msg.Message, h role.Handle) error {
+	if err := n.credit.Sent(m); err != nil {
+		return err
+	}
+	payload := n.run.executor.Payload(n.store, m, h)
+	if n.outbox != nil {
+		return n.outbox.send(m, payload)
+	}
+	return n.run.deliver(m, payload)
+}
+
+// Perform implements role.Driver.
+func (n *node) Perform(w role.Work, o role.Operands) error {
+	n.working++
+	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, of: n.incarnation.Load()})
+	return nil
+}
+
+// Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
+func (n *node) Feed(c role.Contribution) error {
+	r := n.run
+	r.executor.Feed(n.store, c)
+	r.fedMu.Lock()
+	defer r.fedMu.Unlock()
+	complete, err := r.fed.Feed(n.rank, c.Step, c.Bucket)
+	if complete {
+		r.buckets.push(bucket{c.Step, c.Bucket})
+	}
+	return err
+}
+
+// Keep implements role.Driver.
+func (n *node) Keep(m msg.Message, h role.Handle) error {
+	n.run.executor.Keep(n.store, m, h, n.payload)
+	return nil
+}
+
+// Release implements role.Driver. The memory of a payload is used again where each message is delivered
+// once, in this process.
+func (n *node) Release(h role.Handle) error {
+	if n.run.elsewhere == nil && n.run.cfg.Retry == 0 {
+		n.run.executor.Recycle(n.store, h)
+	} else {
+		n.store.Release(h)
+	}
+	return nil
+}
+
+// SetTimer implements role.Driver.
+func (n *node) SetTimer(at unit.Tick) error {
+	n.timer++
+	n.fire(at, n.timer)
+	return nil
+}
+
+// Observe implements role.Driver.
+func (n *node) Observe(e event.Record) error {
+	n.run.observe(e)
+	return nil
+}
+
+// Finish implements role.Driver.
+func (n *node) Finish() error {
+	n.run.finished <- struct{}{}
+	return nil
+}
+
+// Halt implements role.Driver.
+func (n *node) Halt(reason error) error { return reason }

@@ -1,0 +1,101 @@
+package driver
+
+import (
+	"sync"
+
+	"tandem/algo/exec"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// outbox applies the faults of a run to the messages that one incarnation of a role sends. The goroutines of
+// the role and of the clock use it.
+type outbox struct {
+	run *run
+
+	mu       sync.Mutex
+	injector *fault.Injector[exec.Payload]
+	parcels  []fault.Parcel[exec.Payload] // a buffer
+	waiting  bool                         // an alarm to flush is set
+	closed   bool
+}
+
+func newOutbox(r *run, from msg.Address, incarnation uint32) *outbox {
+	return &outbox{run: r, injector: fault.NewInjector[exec.Payload](r.options.Faults, from, incarnation)}
+}
+
+// send decides on a message, and delivers what travels now.
+func (o *outbox) send(m msg.Message, payload exec.Payload) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.parcels = o.injector.Send(o.parcels[:0], o.run.now(), m, payload)
+	return o.deliver()
+}
+
+// flush delivers what has been held back for long enough.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = false
+	if o.closed {
+		return
+	}
+	o.parcels = o.injector.Flush(o.parcels[:0], o.run.now())
+	if err := o.deliver(); err != nil {
+		o.run.fail(err)
+	}
+}
+
+// deliver empties the buffer and sets the alarm for what is still held back. The caller holds the lock.
+func (o *outbox) deliver() error {
+	defer func() { clear(o.parcels) }() // free the payloads
+	for _, p := range o.parcels {
+		if p.Delay > 0 {
+			o.run.deliverLater(p)
+		} else if err := o.run.deliver(p.Message, p.Payload); err != nil {
+			return err
+		}
+	}
+	if due, held := o.injector.Next(); held && !o.waiting {
+		o.waiting = true
+		o.run.clock.at(due, o.flush)
+	}
+	return nil
+}
+
+// close drops what is held back, and returns what has been injected.
+func (o *outbox) close() fault.Counts {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	return o.injector.Counts()
+}
+
+// deliverLater delivers a delayed message.
+func (r *run) deliverLater(p fault.Parcel[exec.Payload]) {
+	r.clock.at(r.now()+p.Delay, func() {
+		if err := r.deliver(p.Message, p.Payload); err != nil {
+			r.fail(err)
+		}
+	})
+}
+
+// crash takes away all that the role has. The role starts again after a while; what arrives until then, what
+// is in the inbox, and what comes of its work in flight are lost.
+func (n *node) crash(away unit.Tick) {
+	n.injected = n.injected.Add(n.outbox.close())
+	n.injected.Crashes++
+	n.away = true
+	n.timer++
+	incarnation := n.incarnation.Add(1)
+	n.outbox = newOutbox(n.run, n.at, incarnation)
+	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
+	n.run.clock.at(n.run.now()+away, func() { n.inbox.push(delivery{input: n.startInput()}) })
+}
+
+// startInput returns the first input of the current incarnation.
+func (n *node) startInput() role.Input {
+	return role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
+}

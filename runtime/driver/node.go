@@ -1,0 +1,231 @@
+package driver
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// node is one role instance with its goroutines: loop owns the state machine and what belongs to it; one
+// more for each lane performs its work.
+type node struct {
+	run     *run
+	at      msg.Address
+	rank    int // NN worker: its place among the ranks here
+	inbox   *queue[delivery]
+	lanes   [role.Lanes]*queue[task]
+	stopped chan struct{} // closed when the role has taken Stop
+	log     Log           // nil unless the run is recorded
+
+	state       role.Role
+	incarnation atomic.Uint32
+	store       *exec.Store
+	credit      *role.Credit
+	working     int          // pieces of work asked for and not reported
+	timer       uint64       // the number of the latest timer that was set
+	payload     exec.Payload // of the message being handled
+	away        bool         // until Start
+	stopping    bool         // Stop waits for the work in flight
+	crashes     fault.Schedule
+	outbox      *outbox // nil: the run has no faults
+	injected    fault.Counts
+}
+
+// delivery is one input, with the payload of its message if it has one.
+type delivery struct {
+	input   role.Input
+	payload exec.Payload
+	of      uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
+	far     bool   // the message comes from another process
+}
+
+// task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
+// numbers.
+type task struct {
+	work     role.Work
+	operands role.Operands
+	store    *exec.Store
+	of       uint32 // the incarnation that asked for the work
+	look     func() // nil for work
+}
+
+func newNode(r *run, state role.Role) *node {
+	n := &node{
+		run: r, at: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
+		store: exec.NewStore(), credit: role.NewCredit(r.cfg), away: true,
+	}
+	n.incarnation.Store(r.options.Incarnation)
+	if f := r.options.Faults; f != nil && f.Any() {
+		n.crashes, n.outbox = f.Schedule(n.at), newOutbox(r, n.at, r.options.Incarnation)
+	}
+	for i := range n.lanes {
+		n.lanes[i] = newQueue[task]()
+	}
+	n.inbox.push(delivery{input: n.startInput()})
+	return n
+}
+
+func (n *node) start(goroutines *sync.WaitGroup) {
+	goroutines.Go(n.loop)
+	for _, q := range n.lanes {
+		goroutines.Go(func() { n.perform(q) })
+	}
+}
+
+func (n *node) close() {
+	n.inbox.close()
+	for _, q := range n.lanes {
+		q.close()
+	}
+}
+
+// loop is the goroutine that owns the state machine.
+func (n *node) loop() {
+	var d delivery // here, because steps refer to it
+	var out role.Outputs
+	ended := false
+	for {
+		var ok bool
+		if d, ok = n.inbox.pop(); !ok {
+			return
+		}
+		err := n.handle(&d, &out)
+		if err == nil && n.stopping && n.working == 0 && !ended {
+			ended = true // what comes from now on is late
+			if err = n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err == nil {
+				close(n.stopped)
+			}
+		}
+		if err != nil {
+			n.run.fail(err)
+			return
+		}
+	}
+}
+
+// handle hands a delivery to the role, unless it comes too late or the role crashes instead.
+func (n *node) handle(d *delivery, out *role.Outputs) error {
+	switch {
+	case d.far && !n.accept(d):
+		return nil
+	case d.input.Kind == role.Stop:
+		n.stopping = true
+		if !n.away {
+			return nil
+		}
+		d.input = n.startInput() // so that a recording shows the crash
+	case n.late(d):
+		return nil
+	case !n.stopping:
+		if away, due := n.crashes.Due(d.input.Step()); due {
+			n.crash(away)
+			return nil
+		}
+	}
+	switch d.input.Kind {
+	case role.Start:
+		n.away = false
+	case role.WorkDone, role.WorkFailed:
+		n.working--
+	}
+	return n.step(d, out)
+}
+
+// late reports whether a delivery comes too late: for a role that is away, about what a crash or a later
+// timer has made void, or when every rank has finished.
+func (n *node) late(d *delivery) bool {
+	switch d.input.Kind {
+	case role.Start:
+		return !n.away
+	case role.Received:
+		return n.away || n.stopping
+	case role.TimerFired:
+		return n.stopping || d.of != n.timer
+	case role.WorkPart, role.WorkDone, role.WorkFailed:
+		return d.of != uint64(n.incarnation.Load())
+	}
+	return n.away
+}
+
+// accept reports whether a message from another process may be handled, and tells the others.
+func (n *node) accept(d *delivery) bool {
+	m := d.input.Message
+	var refused error
+	if !n.late(d) {
+		if refused = role.CheckCredit(n.run.cfg, n.state, m); refused == nil {
+			refused = n.run.executor.Admission().CheckHeld(n.store, m, d.payload)
+		}
+	}
+	n.run.elsewhere.Handled(m, refused)
+	return refused == nil
+}
+
+// step hands one input to the role and performs what it asks for.
+func (n *node) step(d *delivery, out *role.Outputs) error {
+	if d.input.Kind == role.Received {
+		n.credit.Received(d.input.Message)
+	}
+	out.Reset()
+	now := n.run.now()
+	n.state.Step(now, d.input, out)
+	if n.log != nil {
+		if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {
+			return err
+		}
+	}
+	n.payload = d.payload
+	return role.Dispatch(&d.input, out, n)
+}
+
+// perform is the goroutine of one lane.
+func (n *node) perform(lane *queue[task]) {
+	for {
+		t, ok := lane.pop()
+		if !ok {
+			return
+		}
+		if t.look != nil {
+			t.look()
+			continue
+		}
+		if t.of != n.incarnation.Load() {
+			continue // the role has crashed since
+		}
+		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, of: uint64(t.of)}
+		if d.input.Result, d.input.Reason = n.do(t); d.input.Reason != nil {
+			d.input.Kind = role.WorkFailed
+		}
+		n.inbox.push(d)
+	}
+}
+
+// do performs one piece of work.
+func (n *node) do(t task) (role.Result, error) {
+	w := t.work
+	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
+		if err := before(int(w.Step), lanes{n.run}); err != nil {
+			return role.Result{}, err
+		}
+	}
+	part := func(bucket int32) {
+		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}, of: uint64(t.of)})
+	}
+	var result role.Result
+	var err error
+	n.run.timed(func() { result, err = n.run.executor.Do(n.at, t.store, w, t.operands, part) },
+		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
+	return result, err
+}
+
+// fire fires the timer with a number, at a time.
+func (n *node) fire(at unit.Tick, number uint64) {
+	n.run.clock.at(at, func() {
+		n.inbox.push(delivery{input: role.Input{Kind: role.TimerFired}, of: number})
+	})
+}

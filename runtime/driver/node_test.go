@@ -1,0 +1,76 @@
+package driver
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// rogue is an NN worker that does at Start what a test tells it to, and nothing
+// else.
+type rogue struct {
+	role.Role
+	outputs []role.Output
+}
+
+func (g rogue) Step(_ unit.Tick, in role.Input, out *role.Outputs) {
+	if in.Kind == role.Start {
+		out.List = append(out.List, g.outputs...)
+	}
+}
+
+// runRogue runs a cluster whose first NN worker is a rogue.
+func runRogue(t *testing.T, outputs ...role.Output) (err error) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
+		r := newRun(cfg, p, Options{}, Everywhere, nil)
+		worker := r.node(msg.Address{Role: msg.NNWorker})
+		worker.state = rogue{worker.state, outputs}
+		defer r.fail(nil)
+		err = r.drive()
+	})
+	return err
+}
+
+// Prefetch is 3, so a fourth request without an answer is one too many.
+func TestBreachOfCreditStopsTheRun(t *testing.T) {
+	var asks []role.Output
+	for step := range int32(4) {
+		asks = append(asks, role.Output{Kind: role.Send, Message: msg.Message{
+			Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}, Step: step,
+		}})
+	}
+	err := runRogue(t, asks...)
+	if err == nil || !strings.Contains(err.Error(), "GetEmbeddings rank 0 step 3") || !strings.Contains(err.Error(), "without credit") {
+		t.Error(err)
+	}
+}
+
+func TestHaltGivesItsReason(t *testing.T) {
+	if err := runRogue(t, role.Output{Kind: role.Halt, Reason: errDisk}); !errors.Is(err, errDisk) {
+		t.Error(err)
+	}
+}
+
+// A handle that nobody releases is found when the run is over.
+func TestLeakIsReported(t *testing.T) {
+	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
+	r := newRun(cfg, p, Options{}, Everywhere, nil)
+	defer r.fail(nil)
+	if err := r.checkLeaks(); err != nil {
+		t.Fatal(err)
+	}
+	loader := r.node(msg.Address{Role: msg.DataLoader})
+	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.checkLeaks(); !errors.Is(err, errLeak) || !strings.Contains(err.Error(), "data-loader 0, 1 handles") {
+		t.Error(err)
+	}
+}

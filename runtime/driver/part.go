@@ -1,0 +1,99 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+)
+
+// Part is those roles of a run that are in this process.
+type Part struct{ run *run }
+
+// Everywhere says that all roles are in this process.
+func Everywhere(msg.Address) bool { return true }
+
+// Elsewhere is the roles of a run that are in other processes. The context of
+// its methods ends when the run fails; then they return soon.
+type Elsewhere interface {
+	// Send delivers a message to one of them. Messages between two roles need
+	// keep no order, but none may be lost if Retry of the configuration is 0. The
+	// goroutine of the sending role calls it and waits for it; an error ends the run.
+	Send(ctx context.Context, m msg.Message, payload exec.Payload) error
+	// Handled reports that a role here has taken a message which Deliver was called with or, if refused is not nil,
+	// why it has not: its sender misbehaves. The goroutine of the role calls it.
+	Handled(m msg.Message, refused error)
+	// Reduce sums a bucket of a step, or averaging round, over all ranks, those here having
+	// handed it over. It is called by one goroutine, in the same order in every process.
+	Reduce(ctx context.Context, step, bucket int32) error
+	// Finished tells the others that every rank here, if there is any, has
+	// finished, and waits until all have.
+	Finished(ctx context.Context) error
+}
+
+// NewPart makes the roles that are here. An executor, which must be new, computes
+// their work. Elsewhere is nil if all roles are here. From now on messages can be
+// delivered; Run handles them.
+func NewPart(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
+		return nil, errors.New("live: faults lose messages; set retry above 0")
+	}
+	r := newRun(cfg, e, o, here, elsewhere)
+	return &Part{r}, r.record(o.Recorder)
+}
+
+// Run does as the function Run does, for the roles that are here; ticks count
+// from start. It is called once.
+func (p *Part) Run(ctx context.Context, start time.Time) error {
+	p.run.start = start
+	defer context.AfterFunc(ctx, func() { p.run.fail(context.Cause(ctx)) })()
+	defer p.run.fail(nil)
+	if err := p.run.drive(); err != nil {
+		return err
+	}
+	return p.run.endRecord()
+}
+
+// Injected returns what Options.Faults has done in this process, once Run has returned.
+func (p *Part) Injected() (sum fault.Counts) {
+	for _, n := range p.run.local {
+		sum = sum.Add(n.injected)
+		if n.outbox != nil {
+			sum = sum.Add(n.outbox.close())
+		}
+	}
+	return sum
+}
+
+// Deliver hands a message from elsewhere to its receiver, which must be here.
+func (p *Part) Deliver(m msg.Message, payload exec.Payload) error {
+	n := p.run.node(m.To)
+	if n == nil {
+		return fmt.Errorf("live: %v is not here", m.To)
+	}
+	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true}) {
+		p.run.elsewhere.Handled(m, nil) // the run is over
+	}
+	return nil
+}
+
+// PeekRows copies rows of a PS that is here, in the midst of Run, between two
+// pieces of its work: see exec.State.
+func (p *Part) PeekRows(server int, signs []uint64, dst []float32) error {
+	return lanes{p.run}.PeekRows(server, signs, dst)
+}
+
+// PeekDensePart copies what a holder that is here has of the dense network, at the
+// times at which PeekRows does; of rank 0 only while rank 0 waits in BeforeStep. See
+// exec.ModelState.DenseHolders.
+func (p *Part) PeekDensePart(at msg.Address) (exec.DenseValues, error) {
+	return lanes{p.run}.densePart(at)
+}

@@ -1,0 +1,290 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/collective"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/algo/unit"
+)
+
+// exchange joins parts of one role each, as a network would.
+type exchange struct {
+	parts    map[msg.Address]*Part
+	finished sync.WaitGroup // ranks
+
+	mu     sync.Mutex
+	joined *sync.Cond
+	round  int
+	given  [][]float32 // by rank, of the round at hand
+	count  int
+	sums   []float32 // of the round before
+}
+
+func newExchange(ranks int32) *exchange {
+	x := &exchange{parts: map[msg.Address]*Part{}, given: make([][]float32, ranks)}
+	x.joined = sync.NewCond(&x.mu)
+	x.finished.Add(int(ranks))
+	return x
+}
+
+// seat is one role's end of an exchange.
+type seat struct {
+	x  *exchange
+	at msg.Address
+	p  *exec.Executor
+}
+
+func (s seat) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
+	return s.x.parts[m.To].Deliver(m, payload)
+}
+
+func (s seat) Handled(m msg.Message, refused error) {
+	if refused != nil {
+		panic(refused)
+	}
+}
+
+func (s seat) Reduce(_ context.Context, step, bucket int32) error {
+	return s.p.ReduceAcross(step, bucket, s)
+}
+
+func (s seat) Finished(ctx context.Context) error {
+	if s.at.Role == msg.NNWorker {
+		s.x.finished.Done()
+	}
+	all := make(chan struct{})
+	go func() { s.x.finished.Wait(); close(all) }()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s seat) Sum(given [][]float32) error {
+	x, values := s.x, given[0]
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.given[s.at.Index] = append([]float32{}, values...)
+	round := x.round
+	if x.count++; x.count == len(x.given) {
+		collective.Tree(x.given)
+		x.sums, x.count, x.round = x.given[0], 0, round+1
+		x.joined.Broadcast()
+	}
+	for x.round == round {
+		x.joined.Wait()
+	}
+	copy(values, x.sums)
+	return nil
+}
+
+func (s seat) Gather([][]float32) ([]float32, error) {
+	panic("logistic regression has no batch norm")
+}
+
+// runParts trains as Run does, with a part for every role, and returns the
+// fingerprints of network and rows.
+func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role, faults *fault.Plan) (dense, rows uint64, errs []error) {
+	training := clusterTraining(rule)
+	cfg, _ := cluster(t, rule, steps(n))
+	if faults != nil {
+		cfg.Retry = 20 * unit.Millisecond
+	}
+	x := newExchange(cfg.Ranks)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	executors := map[msg.Address]*exec.Executor{}
+	for _, state := range role.New(cfg) {
+		at := state.Address()
+		here := func(a msg.Address) bool { return a == at }
+		p, err := exec.NewPart(training, steps(n), exec.Machine{}, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := NewPart(cfg, p, Options{Faults: faults}, here, seat{x, at, p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rogue, ok := fail[at]; ok {
+			part.run.node(at).state = rogue
+		}
+		x.parts[at], executors[at] = part, p
+	}
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	for _, part := range x.parts {
+		running.Go(func() {
+			if err := part.Run(ctx, time.Now()); err != nil {
+				cancel(err)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	running.Wait()
+	for at, p := range executors {
+		switch at {
+		case msg.Address{Role: msg.NNWorker}:
+			dense = p.Model().Digest(at)
+		default:
+			if at.Role == msg.ParameterServer {
+				rows += p.Model().Digest(at)
+			}
+		}
+	}
+	return dense, rows, errs
+}
+
+func clusterTraining(rule pace.Rule) job.Training {
+	training := job.Default()
+	training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
+	training.GlobalBatch, training.Groups, training.ParameterServers = batchSize, groups, servers
+	return training
+}
+
+// Roles that are apart train the same bits as roles that are together.
+func TestPartsTrainTheSameBits(t *testing.T) {
+	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
+	cfg, p := cluster(t, rule, steps(20))
+	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var rows uint64
+	for _, shard := range p.Model().Tables() {
+		rows += shard.Digest()
+	}
+	gotDense, gotRows, errs := runParts(t, rule, 20, nil, nil)
+	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
+	}
+}
+
+// Every rule's parts come to an end.
+func TestPartsFinish(t *testing.T) {
+	for _, rule := range rules() {
+		if _, _, errs := runParts(t, rule, 10, nil, nil); errs != nil {
+			t.Errorf("%+v: %v", rule, errs)
+		}
+	}
+}
+
+// A part that fails says why, and the others stop when they are told.
+func TestPartThatFailsStops(t *testing.T) {
+	at := msg.Address{Role: msg.DataLoader}
+	state := role.NewDataLoader(mustConfig(t))
+	_, _, errs := runParts(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, 10, map[msg.Address]role.Role{
+		at: rogue{state, []role.Output{{Kind: role.Halt, Reason: errDisk}}},
+	}, nil)
+	if len(errs) != 1+2+servers+4 {
+		t.Errorf("%d parts report, want all 9", len(errs))
+	}
+	for _, err := range errs {
+		if !errors.Is(err, errDisk) {
+			t.Error(err)
+		}
+	}
+}
+
+func mustConfig(t *testing.T) *role.Config {
+	cfg, _ := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
+	return cfg
+}
+
+// What is for a role that is not here, or for none, is refused.
+func TestDeliverRefusesStrangers(t *testing.T) {
+	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
+	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.ParameterServer, Index: 1}}
+	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding-ps 1 is not here") {
+		t.Error(err)
+	}
+	for _, to := range []msg.Address{
+		{Role: 200}, {Role: msg.DataLoader, Index: -1}, {Role: msg.DataLoader, Index: 1}, {Role: msg.Coordinator},
+	} {
+		if err := part.Deliver(msg.Message{Kind: 255, To: to}, nil); err == nil {
+			t.Errorf("a message to role %d, index %d is delivered", to.Role, to.Index)
+		}
+	}
+}
+
+// Messages to roles of other processes have faults as those of one process have, and roles crash there, too:
+// the parts come to the same end.
+func TestPartsWithFaults(t *testing.T) {
+	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
+	cfg, p := cluster(t, rule, steps(20))
+	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var rows uint64
+	for _, shard := range p.Model().Tables() {
+		rows += shard.Digest()
+	}
+	plan := faultyPlan(t)
+	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
+	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
+	}
+}
+
+// judge is the other processes of a PS, to which refusals are reported.
+type judge struct {
+	seat
+	refused chan error // of every message that is handled
+}
+
+func (j judge) Handled(_ msg.Message, refused error) { j.refused <- refused }
+
+// What a role must not take in the state that it is in, such as a lookup beyond all credit, is reported and not
+// taken.
+func TestRefusalsAreReported(t *testing.T) {
+	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(1000))
+	at := msg.Address{Role: msg.ParameterServer}
+	j := judge{seat{x: newExchange(1), at: at}, make(chan error)}
+	defer j.x.finished.Done()
+	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- part.Run(ctx, time.Now()) }()
+	taken := 0
+	for step := range int32(cfg.Steps) {
+		worker := msg.Address{Role: msg.EmbeddingWorker}
+		m := msg.Message{Kind: msg.Lookup, From: worker, To: at, Step: step + 1, Samples: 4, StepSamples: 16}
+		if err := part.Deliver(m, exec.Signs{Signs: compress.Signs{Plain: []uint64{7}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-j.refused; err == nil {
+			taken++
+		} else if refused := new(role.RefusedError); !errors.As(err, &refused) || refused.Field != "step" {
+			t.Fatal(err)
+		}
+	}
+	if held := part.run.node(at).store.Len(); taken == 0 || taken > 100 || held != taken {
+		t.Errorf("%d of %d lookups are taken, %d held", taken, cfg.Steps, held)
+	}
+	cancel(errDisk)
+	if err := <-ran; !errors.Is(err, errDisk) {
+		t.Error(err)
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package launch
-
-import "os/exec"
-
-// apart does nothing where there are no process groups.
-func apart(*exec.Cmd) {}

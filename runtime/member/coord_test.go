@@ -1,0 +1,390 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/metric"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/runtime/member/control"
+	"tandem/runtime/train"
+)
+
+var (
+	loader  = msg.Address{Role: msg.DataLoader}
+	server  = msg.Address{Role: msg.ParameterServer}
+	trainer = msg.Address{Role: msg.NNWorker}
+	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8}
+	ours    = []byte("a job")
+	data    = []byte("its data")
+)
+
+// run is a host at work.
+type run struct {
+	t       *testing.T
+	host    *Host
+	address string
+	watched chan string // calls of Watch
+	ended   chan error
+}
+
+// start hosts a run of three roles. change, if not nil, may alter its plan.
+func start(t *testing.T, change func(*Plan)) *run {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{
+		Job: ours, Data: data, Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Schema: schema, Steps: 7,
+	}
+	if change != nil {
+		change(&plan)
+	}
+	host, err := NewHost(listener, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t, host, listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
+	go func() {
+		err := r.host.Train(context.Background(), Watch{
+			ClusterWatch: train.ClusterWatch{
+				Started:  func() { r.watched <- "started" },
+				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
+				BeforeStep: func(step int) error {
+					values := make([]float32, 4)
+					err := r.host.PeekRows(context.Background(), 0, []uint64{10, 20}, values)
+					r.watched <- "looked " + string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
+					return err
+				},
+			},
+			Gathering: func(missing []job.Process) { r.watched <- "missing " + missing[0].String() },
+		})
+		r.ended <- err
+		if err != nil {
+			r.host.Close(err)
+		}
+	}()
+	return r
+}
+
+func (r *run) join(at msg.Address) *Member {
+	hello := Hello{Process: job.Process{at}, Address: ":100" + string(rune('0'+at.Role)), Job: ours}
+	if at.Role == msg.DataLoader {
+		hello.Data = data
+	}
+	m, err := Join(r.t.Context(), r.address, hello, time.Second)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// all has every role join and be welcome.
+func (r *run) all() map[msg.Address]*Member {
+	members := map[msg.Address]*Member{}
+	for _, at := range []msg.Address{loader, server, trainer} {
+		members[at] = r.join(at)
+	}
+	for at, m := range members {
+		w, err := m.Welcome()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		want := &Welcome{Run: r.host.Run(), Peers: []Peer{
+			{Process: job.Process{loader}, Address: "127.0.0.1:1000"}, {Process: job.Process{server}, Address: "127.0.0.1:1002"},
+			{Process: job.Process{trainer}, Address: "127.0.0.1:1003"},
+		}, Schema: schema, Steps: 7}
+		if diff := cmp.Diff(want, w); diff != "" {
+			r.t.Errorf("%v: %s", at, diff)
+		}
+	}
+	return members
+}
+
+// numbers has rows whose values are their signs.
+type numbers struct{}
+
+func (numbers) Rows(_ int, signs []uint64) (values []float32, err error) {
+	for _, s := range signs {
+		values = append(values, float32(s), float32(s))
+	}
+	return values, nil
+}
+
+func (numbers) Network(msg.Address) (exec.DenseValues, error) {
+	return exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, nil
+}
+
+// A whole run, from the first role that joins to the last that leaves.
+func TestRun(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	left := make(chan error, 3)
+	for at, m := range members {
+		go func() { left <- play(at, m) }()
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatal(err)
+	}
+	var missed metric.Histogram
+	missed.Add(5)
+	report := r.host.Reports()[1]
+	if report.Digests[server] != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
+		t.Errorf("%+v", report)
+	}
+	var order []string
+	for _, record := range r.host.Records() {
+		order = append(order, record.String())
+	}
+	if diff := cmp.Diff([]string{
+		"data-loader 0: batch-read rank 0 step 1", "embedding-ps 0: batch-read rank 0 step 1", "nn-worker 0: batch-read rank 0 step 1",
+		"data-loader 0: batch-read rank 0 step 2", "embedding-ps 0: batch-read rank 0 step 2", "nn-worker 0: batch-read rank 0 step 2",
+	}, order); diff != "" {
+		t.Error(diff)
+	}
+	dense, err := r.host.PeekDensePart(t.Context(), trainer)
+	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
+		t.Error(dense, err)
+	}
+	if r.host.Wall() <= 0 {
+		t.Error("no time has passed")
+	}
+	r.host.Close(nil)
+	for range members {
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+	close(r.watched)
+	var calls []string
+	for w := range r.watched {
+		if !strings.HasPrefix(w, "missing ") { // who is missing depends on who is first
+			calls = append(calls, w)
+		}
+	}
+	if diff := cmp.Diff([]string{"started", "looked 3", "progress 4"}, calls); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// play is a role that does as it should.
+func play(at msg.Address, m *Member) error {
+	if _, err := m.Ready(numbers{}); err != nil {
+		return m.Leave(err)
+	}
+	return finish(at, m)
+}
+
+// finish is the rest of what it does, from the first step on.
+func finish(at msg.Address, m *Member) (err error) {
+	defer func() { err = m.Leave(err) }()
+	if at == trainer {
+		if err := errors.Join(m.BeforeStep(3), m.Progress(4)); err != nil {
+			return err
+		}
+	}
+	if err := m.Finished(); err != nil {
+		return err
+	}
+	var missed metric.Histogram
+	missed.Add(5)
+	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1}, {At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
+		if err := m.Records([]event.Record{r}); err != nil {
+			return err
+		}
+	}
+	return m.Report(train.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9, Missed: missed}, numbers{})
+}
+
+// A role that does not belong learns why, and the others wait for the right one.
+func TestRefusals(t *testing.T) {
+	r := start(t, nil)
+	r.host.build = "abc"
+	first := r.join(loader)
+	for _, c := range []struct {
+		hello *control.Hello
+		want  string
+	}{
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
+			"embedding-ps 0 speaks version 4 of the protocol, the host version 3: start all roles from one build"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
+			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: []byte("yours")},
+			"embedding-ps 0 was started with another job than the host: give every role the same job file"},
+		{&control.Hello{Roles: []*control.Role{{Kind: 2, Index: 4}}, Protocol: protocol, Job: ours},
+			"embedding-ps 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
+		{&control.Hello{Roles: []*control.Role{{Kind: 200}}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Roles: []*control.Role{{Kind: 256 + 2}}, Protocol: protocol, Job: ours},
+			"role 258, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
+			"embedding-ps 0 belongs to run 00000000000000000000000000000000, the host serves run " +
+				fmt.Sprintf("%x: two runs share an address, give each its own", r.host.Run())},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Address: "nowhere"},
+			`embedding-ps 0 gives "nowhere" as its address: want HOST:PORT`},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: []byte("yours")},
+			"data-loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
+			"data-loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
+	} {
+		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Welcome()
+		if err = m.Leave(err); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	r.join(server)
+	r.join(trainer)
+	if _, err := first.Welcome(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A role that leaves before all are here may come again.
+func TestRoleMayComeAgain(t *testing.T) {
+	r := start(t, nil)
+	m := r.join(server)
+	<-r.watched // nobody is there
+	<-r.watched // it is
+	m.conn.Close()
+	<-r.watched // it is not; or it would be refused, as being there already
+	r.all()
+}
+
+// When a role is gone, every other learns which within 5 s.
+func TestDeathIsToldToAll(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	members[server].conn.Close()
+	const want = "embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"
+	for _, at := range []msg.Address{loader, trainer} {
+		mustEnd(t, members[at], want)
+	}
+	if err := <-r.ended; err == nil || err.Error() != want {
+		t.Error(err)
+	}
+}
+
+// mustEnd waits for the run's end as a role sees it.
+func mustEnd(t *testing.T, m *Member, want string) {
+	t.Helper()
+	select {
+	case <-m.Context().Done():
+		if err := m.Leave(context.Cause(m.Context())); err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("no end within 5 s, want %s", want)
+	}
+}
+
+// A role that has lost another may be faster than the host, and yet the reason is the
+// death of that other.
+func TestLossIsExplained(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	if err := members[trainer].Lost(server, 0, errors.New("lost it")); err != nil {
+		t.Fatal(err)
+	}
+	members[server].conn.Close()
+	const want = "embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"
+	mustEnd(t, members[trainer], want)
+	mustEnd(t, members[loader], want)
+}
+
+// If neither end of a lost connection is dead, the connection is at fault.
+func TestLossWithoutDeath(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	if err := members[trainer].Lost(server, 0, errors.New("cannot reach it")); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, members[server], "cannot reach it")
+	mustEnd(t, members[trainer], "cannot reach it")
+}
+
+func TestFailureIsToldToAll(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	if err := members[loader].Leave(errors.New("disk on fire")); err.Error() != "disk on fire" {
+		t.Error(err)
+	}
+	mustEnd(t, members[trainer], "disk on fire")
+}
+
+// When the host is gone, every role leaves by itself.
+func TestRolesNoticeTheEndOfTheHost(t *testing.T) {
+	r := start(t, nil)
+	members := r.all()
+	r.host.server.Stop()
+	for at, m := range members {
+		select {
+		case <-m.Context().Done():
+			if err := context.Cause(m.Context()); err.Error() != "the host at "+r.address+" is gone: its connection broke" {
+				t.Errorf("%v: %v", at, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%v stays", at)
+		}
+	}
+}
+
+func TestJoinNeedsAHost(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	_, err = Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, 300*time.Millisecond)
+	if err == nil || !strings.HasPrefix(err.Error(), "no host answers at 127.0.0.1:") {
+		t.Error(err)
+	}
+}
+
+// A host that says nothing, as one whose machine is gone, is gone, even if a role
+// is about to send it more than the connection holds.
+func TestSilentHostHangs(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := joinStream
+	silent.Handler = func(_ any, stream grpc.ServerStream) error {
+		err := stream.SendHeader(metadata.Pairs(protocolKey, "3", hangKey, "200ms"))
+		<-stream.Context().Done()
+		return err
+	}
+	host := grpc.NewServer()
+	host.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service.ServiceName, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{silent},
+	}, nil)
+	go func() { _ = host.Serve(listener) }() // it ends with Stop
+	defer host.Stop()
+	m, err := Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for m.Progress(1) == nil {
+		}
+	}()
+	mustEnd(t, m, "the host at "+listener.Addr().String()+" hangs: it has not answered for 200ms")
+	<-sent
+}

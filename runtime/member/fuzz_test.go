@@ -1,0 +1,86 @@
+package member
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/member/control"
+	"tandem/runtime/train"
+)
+
+// sink is the stream of a member that reads nothing.
+type sink struct{}
+
+func (sink) Send(*control.ToRole) error { return nil }
+
+// FuzzHost gives a host in training any messages of any members: it must not panic, keep
+// a member for every role that cannot restart unless it ends the run, and say why.
+func FuzzHost(f *testing.F) {
+	add := func(messages ...*control.FromRole) {
+		var data []byte
+		for i, m := range messages {
+			text, err := proto.Marshal(m)
+			if err != nil {
+				f.Fatal(err)
+			}
+			data = append(data, byte(i))
+			data = binary.LittleEndian.AppendUint16(data, uint16(len(text)))
+			data = append(data, text...)
+		}
+		f.Add(data)
+	}
+	add(&control.FromRole{What: &control.FromRole_Ready{}}, &control.FromRole{What: &control.FromRole_Finished{}},
+		&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{Rows: 3, Missed: []byte{1, 2}}}})
+	add(&control.FromRole{What: &control.FromRole_Records{Records: &control.Records{Records: []*control.Record{{Kind: 2, Rows: []int32{1}}}}}},
+		&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{Role: toRole(loader)}}},
+		&control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: 3}}})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := newHost(Plan{Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Steps: 7, DeathsMax: 2, ReturnLimit: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer close(h.over)
+		h.watch = Watch{ClusterWatch: train.ClusterWatch{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
+		var members []*member
+		for _, s := range h.seats {
+			m := newMember(s, "x:1")
+			m.stream = sink{}
+			if why := h.sit(m); why != nil {
+				t.Fatal(why)
+			}
+			members = append(members, m)
+		}
+		h.phase = connecting
+		for _, m := range members {
+			h.ready(m.seat)
+		}
+		h.phase = training
+		for len(data) >= 3 {
+			m, size := members[int(data[0])%len(members)], int(binary.LittleEndian.Uint16(data[1:]))
+			data = data[3:]
+			size = min(size, len(data))
+			var message control.FromRole
+			if proto.Unmarshal(data[:size], &message) == nil {
+				err = h.handle(m, &message)
+			}
+			data = data[size:]
+			if err != nil {
+				return
+			}
+			for _, s := range h.seats {
+				if s.member == nil && !role.CanRestart(s.process[0].Role) {
+					t.Fatalf("%v is gone, and the run goes on", s.process)
+				}
+			}
+			if m.seat.process.Has(rank0) && m.finished {
+				h.phase = stopped
+			}
+		}
+		_ = h.Records()
+	})
+}

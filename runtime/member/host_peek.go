@@ -1,0 +1,51 @@
+package member
+
+import (
+	"context"
+
+	"tandem/algo/exec"
+	"tandem/algo/protocol/msg"
+	"tandem/runtime/member/control"
+)
+
+// peekMax is the number of rows that are asked for at a time.
+const peekMax = 1 << 14
+
+// PeekRows copies rows of a PS, during training from within BeforeStep, or after
+// it and before Close: see exec.State.
+func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
+	if len(signs) == 0 {
+		return nil
+	}
+	s := h.of[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
+	dim := len(dst) / len(signs)
+	for len(signs) > 0 {
+		n := min(len(signs), peekMax)
+		s.asked, s.values = n*dim, nil
+		peek := &control.PeekRows{Server: int32(server), Signs: signs[:n]}
+		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: peek}})
+		for s.values == nil {
+			if err := h.next(ctx); err != nil {
+				return err
+			}
+		}
+		copy(dst, s.values)
+		signs, dst = signs[n:], dst[n*dim:]
+	}
+	return nil
+}
+
+// PeekDensePart copies what a holder has of the dense network, at the times at which
+// PeekRows does: see exec.ModelState.DenseHolders.
+func (h *Host) PeekDensePart(ctx context.Context, at msg.Address) (exec.DenseValues, error) {
+	s := h.of[at]
+	s.looking, s.network = true, nil
+	peek := &control.PeekNetwork{Role: toRole(at)}
+	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: peek}})
+	for s.network == nil {
+		if err := h.next(ctx); err != nil {
+			return exec.DenseValues{}, err
+		}
+	}
+	return *s.network, nil
+}

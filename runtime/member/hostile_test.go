@@ -1,0 +1,208 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/msg"
+	"tandem/runtime/member/control"
+)
+
+// send sends a message as no member of this package would.
+func (r *run) send(m *Member, message *control.FromRole) {
+	if err := m.send(message); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// A member whose message cannot be is dropped, by the name of what is wrong.
+func TestImpossibleMessages(t *testing.T) {
+	const before = " was dropped: it sent an invalid control message: "
+	record := func(kind uint32, rank, step int32, rows ...int32) *control.FromRole {
+		return &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
+			Records: []*control.Record{{Kind: kind, Rank: rank, Step: step, Rows: rows}},
+		}}}
+	}
+	lost := func(kind uint32, index int32) *control.FromRole {
+		return &control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{Role: &control.Role{Kind: kind, Index: index}}}}
+	}
+	for _, c := range []struct {
+		at      msg.Address
+		message *control.FromRole
+		want    string
+	}{
+		{server, &control.FromRole{}, "a message of a kind that is unknown: start all roles from one build"},
+		{server, &control.FromRole{What: &control.FromRole_Ready{}}, "it is ready before it is welcome, or twice"},
+		{server, &control.FromRole{What: &control.FromRole_Progress{}}, "progress of 0 of 7 steps"},
+		{trainer, &control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: 8}}}, "progress of 8 of 7 steps"},
+		{trainer, &control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: -1}}}, "progress of -1 of 7 steps"},
+		{trainer, &control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: 7}}}, "step 7 of 7 is due"},
+		{trainer, &control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: -1}}}, "step -1 of 7 is due"},
+		{server, &control.FromRole{What: &control.FromRole_Report{}}, "a report of 0 rows before the last step, or a second one"},
+		{server, &control.FromRole{What: &control.FromRole_Values{}}, "0 values for 0 that were asked for"},
+		{trainer, &control.FromRole{What: &control.FromRole_Network{}}, "a network that was not asked for"},
+		{trainer, record(0, 1, 0), "a record of kind 0, rank 1, step 0, 0 rows"},
+		{trainer, record(0, -2, 0), "a record of kind 0, rank -2, step 0, 0 rows"},
+		{trainer, record(0, 0, 8), "a record of kind 0, rank 0, step 8, 0 rows"},
+		{trainer, record(256, 0, 0), "a record of kind 256, rank 0, step 0, 0 rows"},
+		{trainer, record(0, 0, 0, 1, 1), "a record of kind 0, rank 0, step 0, 2 rows"},
+		{trainer, record(2, 0, 0), "a record of kind 2, rank 0, step 0, 0 rows"},
+		{trainer, &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
+			Records: []*control.Record{{Role: 1}},
+		}}}, "a record of role 1 of 1"},
+		{trainer, lost(3, 0), "it has lost role 3, index 0"},
+		{trainer, lost(2, 9), "it has lost role 2, index 9"},
+		{trainer, lost(1<<20, 0), "it has lost role 1048576, index 0"},
+	} {
+		r := start(t, nil)
+		members := r.all()
+		begin(t, members)
+		r.send(members[c.at], c.message)
+		mustEnd(t, members[c.at], c.at.String()+before+c.want)
+		if err := <-r.ended; err == nil || !strings.HasSuffix(err.Error(), before+c.want) || !strings.HasPrefix(err.Error(), c.at.String()) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// lines keeps what a host logs.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) log(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) count(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// stranger opens a stream with headers of its own, and returns what the host sends first
+// beside signs of life.
+func (r *run) stranger(headers metadata.MD) string {
+	conn, err := dial(r.address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	stream, err := conn.NewStream(metadata.NewOutgoingContext(ctx, headers), &joinStream, joinName)
+	if err != nil {
+		return err.Error()
+	}
+	typed := &grpc.GenericClientStream[control.FromRole, control.ToRole]{ClientStream: stream}
+	message, err := typed.Recv()
+	if err != nil {
+		return err.Error()
+	}
+	return message.GetAbort().GetReason()
+}
+
+// Strangers are refused, counted, and logged once a kind; the run goes on, and the memory
+// of the host stays what it was.
+func TestStrangers(t *testing.T) {
+	var logged lines
+	r := start(t, func(p *Plan) { p.Log = logged.log })
+	members := r.all()
+	begin(t, members)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 20 {
+		for _, hello := range [][]string{nil, {""}, {"\xff\xff\xff"}, {"a", "b"}} {
+			if got := r.stranger(metadata.MD{helloKey: hello}); !strings.Contains(got, "start all roles from one build") {
+				t.Errorf("%q is answered with %q", hello, got)
+			}
+		}
+	}
+	if got := r.stranger(metadata.Pairs(helloKey, strings.Repeat("x", introductionMax))); !strings.Contains(got, "header list") {
+		t.Errorf("large headers are answered with %q", got)
+	}
+	r.throwGarbage()
+	r.flood()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.Sys) - int64(before.Sys); grown > 64<<20 {
+		t.Errorf("memory has grown by %d MiB", grown>>20)
+	}
+	if logged.count("does not say which role it is") != 1 || logged.count("is here already") != 1 {
+		t.Errorf("want each kind of refusal once: %q", logged.all)
+	}
+	left := make(chan error, 3)
+	for at, m := range members {
+		go func() { left <- finish(at, m) }()
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatal(err)
+	}
+	r.host.Close(nil)
+	for range members {
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+	if logged.count("times from 127.0.0.1 in all (claim)") != 1 {
+		t.Errorf("want the number of impostors: %q", logged.all)
+	}
+}
+
+// throwGarbage writes what is not HTTP/2 on many connections, 1 MiB on each.
+func (r *run) throwGarbage() {
+	garbage := make([]byte, 1<<20)
+	_, _ = rand.Read(garbage) // it never fails
+	preface := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	for i := range 100 {
+		conn, err := net.Dial("tcp", r.address)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if i%2 == 0 {
+			_, err = conn.Write(preface)
+		}
+		if err == nil {
+			_, _ = bytes.NewReader(garbage[i:]).WriteTo(conn) // the host may close it
+		}
+		defer conn.Close()
+	}
+}
+
+// flood has many impostors at a time claim the role of a member.
+func (r *run) flood() {
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			m, err := Join(r.t.Context(), r.address, Hello{Process: job.Process{server}, Address: ":1", Job: ours}, 10*time.Second)
+			if err != nil {
+				return // one of too many connections
+			}
+			if _, err = m.Welcome(); err == nil {
+				r.t.Error("an impostor is welcome")
+			}
+			_ = m.Leave(err)
+		})
+	}
+	all.Wait()
+}

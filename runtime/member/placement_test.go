@@ -1,0 +1,117 @@
+package member
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/protocol/event"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/unit"
+	"tandem/runtime/train"
+)
+
+// shared are two processes of two roles each.
+var shared = []job.Process{{loader, worker}, {server, trainer}}
+
+func share(p *Plan) { p.Processes = shared }
+
+// named has a network that tells of whom it is.
+type named struct{ numbers }
+
+func (named) Network(at msg.Address) (exec.DenseValues, error) {
+	return exec.DenseValues{Params: []float32{float32(at.Role)}}, nil
+}
+
+// What roles of one process send, hold and are asked for is kept apart by role.
+func TestRolesOfOneProcess(t *testing.T) {
+	r := start(t, share)
+	left := make(chan error, len(shared))
+	for i, p := range shared {
+		go func() { left <- r.playProcess(p, int64(i)) }()
+	}
+	select {
+	case err := <-r.ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case err := <-left:
+		t.Fatal("a process has left before the end:", err)
+	}
+	reports := r.host.Reports()
+	for i, p := range shared {
+		if reports[i].Rows != i || len(reports[i].Digests) != 2 || reports[i].Digests[p[1]] != uint64(10*i+1) {
+			t.Errorf("%v reports %+v", p, reports[i])
+		}
+	}
+	var order []string
+	for _, record := range r.host.Records() {
+		order = append(order, fmt.Sprint(record.At, " ", record))
+	}
+	if diff := cmp.Diff([]string{
+		"5ns embedding-worker 0: batch-read rank 0 step 0", "6ns nn-worker 0: batch-read rank 0 step 0",
+		"7ns data-loader 0: batch-read rank 0 step 0", "8ns embedding-ps 0: batch-read rank 0 step 0",
+	}, order); diff != "" {
+		t.Error(diff)
+	}
+	dense, err := r.host.PeekDensePart(t.Context(), trainer)
+	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{float32(trainer.Role)}}, dense) != "" {
+		t.Error(dense, err)
+	}
+	r.host.Close(nil)
+	for range shared {
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// playProcess is a process that does as it should; number tells the two of them apart.
+func (r *run) playProcess(p job.Process, number int64) (err error) {
+	m, err := Join(r.t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data}, time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = m.Leave(err) }()
+	if _, err := m.Welcome(); err != nil {
+		return err
+	}
+	if _, err := m.Ready(named{}); err != nil {
+		return err
+	}
+	if err := m.Finished(); err != nil {
+		return err
+	}
+	// The second role's record comes before the first one's.
+	if err := m.Records([]event.Record{
+		{At: unit.Tick(5 + number), Role: p[1], Kind: event.BatchRead}, {At: unit.Tick(7 + number), Role: p[0], Kind: event.BatchRead},
+	}); err != nil {
+		return err
+	}
+	digests := map[msg.Address]uint64{p[0]: uint64(10 * number), p[1]: uint64(10*number + 1)}
+	return m.Report(train.Report{Digests: digests, Rows: int(number)}, named{})
+}
+
+// A process with other roles than the placement has is refused, with what to start instead.
+func TestOtherPlacementsAreRefused(t *testing.T) {
+	r := start(t, share)
+	for want, p := range map[string]job.Process{
+		"embedding-ps 0 is none of this job: its placement has the process of embedding-ps 0 and nn-worker 0; start that, with node process":                                     {server},
+		"the process of data-loader 0 and nn-worker 0 is none of this job: its placement has the process of data-loader 0 and embedding-worker 0; start that, with node process": {loader, trainer},
+		"a process has no role: start all roles from one build":                                       {},
+		"nn-worker 3 has no part in this job: see its ranks, embedding-workers and parameter-servers": {server, {Role: msg.NNWorker, Index: 3}},
+	} {
+		m, err := Join(t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Welcome()
+		if err = m.Leave(err); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+
+	"tandem/algo/job"
+	"tandem/algo/protocol/msg"
+	"tandem/runtime/member/control"
+)
+
+// refusal is why a stream is not, or no longer, that of a member.
+type refusal struct {
+	kind string // of refusal: one word
+	line string
+}
+
+func refuse(kind, format string, args ...any) *refusal {
+	return &refusal{kind, fmt.Sprintf(format, args...)}
+}
+
+// refusals counts refusals. It logs the first of a kind from each machine.
+type refusals struct {
+	log    func(line string)
+	mu     sync.Mutex
+	counts map[refusalKey]int
+}
+
+type refusalKey struct{ from, kind string }
+
+// refusalKeysMax bounds the memory that strangers can take.
+const refusalKeysMax = 1000
+
+func (r *refusals) note(from string, why *refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := refusalKey{from, why.kind}
+	if len(r.counts) >= refusalKeysMax && r.counts[key] == 0 {
+		key = refusalKey{"other machines", "any"}
+	}
+	r.counts[key]++
+	if r.counts[key] == 1 {
+		r.log(fmt.Sprintf("refused a process on %s: %s", from, why.line))
+	}
+}
+
+// summarize logs how often what was logged once has happened.
+func (r *refusals) summarize() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, n := range r.counts {
+		if n > 1 {
+			r.log(fmt.Sprintf("refused %d times from %s in all (%s)", n, key.from, key.kind))
+		}
+	}
+}
+
+// oneBuild is what to do about processes that do not understand each other.
+const oneBuild = "start all roles from one build"
+
+// textMax is the longest text of a Hello, in bytes.
+const textMax = 1 << 10
+
+// introduction returns the member that a stream introduces, or why it cannot be one.
+func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	values := md.Get(helloKey)
+	if len(values) != 1 {
+		return nil, refuse("introduction", "a process does not say which role it is: %s", oneBuild)
+	}
+	var hello control.Hello
+	if err := proto.Unmarshal([]byte(values[0]), &hello); err != nil {
+		return nil, refuse("introduction", "a process introduces itself with bytes that say nothing: %s", oneBuild)
+	}
+	var roles job.Process
+	for _, r := range hello.Roles {
+		at, known := fromRole(r)
+		if !known {
+			return nil, refuse("role", "role %d, index %d is unknown: %s", r.GetKind(), r.GetIndex(), oneBuild)
+		}
+		roles = append(roles, at)
+	}
+	if len(roles) == 0 {
+		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
+	}
+	if why := h.refusal(roles, &hello); why != nil {
+		return nil, why
+	}
+	host, port, err := net.SplitHostPort(hello.Address)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || len(hello.Address) > textMax {
+		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
+	}
+	m := newMember(h.of[roles[0]], hello.Address)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		m.address = net.JoinHostPort(remoteHost(ctx), port)
+	}
+	return m, nil
+}
+
+// refusal returns why a process cannot be one of this run, nil if it can.
+func (h *Host) refusal(at job.Process, hello *control.Hello) *refusal {
+	switch {
+	case hello.Protocol != protocol:
+		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: %s",
+			at, hello.Protocol, protocol, oneBuild)
+	case hello.Build != h.build && hello.Build != "" && h.build != "":
+		return refuse("build", "%v was built from commit %.60s, the host from %s: %s", at, hello.Build, h.build, oneBuild)
+	case !bytes.Equal(hello.Job, h.plan.Job):
+		return refuse("job", "%v was started with another job than the host: give every role the same job file", at)
+	case len(hello.Run) > 0 && !bytes.Equal(hello.Run, h.run[:]):
+		return refuse("run", "%v belongs to run %.16x, the host serves run %x: "+
+			"two runs share an address, give each its own", at, hello.Run, h.run)
+	}
+	for _, r := range at {
+		if h.of[r] == nil {
+			return refuse("role", "%v has no part in this job: "+
+				"see its ranks, embedding-workers and parameter-servers", r)
+		}
+	}
+	own := h.of[at[0]].process
+	switch {
+	case !slices.Equal(at, own):
+		return refuse("placement", "%v is none of this job: its placement has %v; start that, with node process",
+			at, own)
+	case at.Has(msg.Address{Role: msg.DataLoader}) && !bytes.Equal(hello.Data, h.plan.Data):
+		return refuse("data", "%v reads other data than the host: "+
+			"give both the same files, under the paths of the job file", at)
+	}
+	return nil
+}
+
+// remoteHost returns the machine that a stream comes from.
+func remoteHost(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return "an unknown machine"
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
+}

@@ -1,0 +1,78 @@
+package numerics
+
+import (
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/event"
+	"tandem/algo/unit"
+)
+
+// Evaluator predicts test rows during a simulated training. It is an observer of
+// the records: as in real time, the model is copied when rank 0 begins its
+// forward pass. Evaluation creates no row, is no read of the algorithm, and takes
+// no simulated time; the prediction from the copy is one more piece of work for
+// the goroutines.
+type Evaluator struct {
+	numbers    *Numbers
+	every      job.Every
+	test       *batch.Batch
+	evaluation *exec.Evaluation
+
+	latest unit.Tick
+	points []func() exec.Point
+	err    error
+}
+
+// NewEvaluator returns an evaluator of test rows, of one label, that copies the
+// model after so many steps, or so much simulated time.
+func (n *Numbers) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
+	return &Evaluator{numbers: n, every: every, test: test, evaluation: n.executor.Model().NewEvaluation(test)}
+}
+
+// Observe implements event.Observer.
+func (e *Evaluator) Observe(r event.Record) {
+	if r.Kind != event.ForwardStarted || r.Rank != 0 || r.Step == 0 {
+		return
+	}
+	if e.every.Steps > 0 && int(r.Step)%e.every.Steps == 0 || e.every.Time > 0 && r.At-e.latest >= e.every.Time {
+		e.latest = r.At
+		e.take(int(r.Step), r.At)
+	}
+}
+
+// take copies the model, which has trained so many steps, and has it evaluated.
+func (e *Evaluator) take(steps int, at unit.Tick) {
+	shot, err := e.evaluation.Snapshot(e.numbers.executor.Model())
+	if err != nil {
+		e.err = err
+		return
+	}
+	p := exec.Point{Step: steps, Seconds: at.Seconds()}
+	for step := range steps {
+		p.Samples += e.numbers.source.Samples(step)
+	}
+	done := make(chan struct{})
+	e.numbers.pool.queue <- func() {
+		p = p.Measured(e.evaluation.Predict(shot), e.test)
+		close(done)
+	}
+	e.points = append(e.points, func() exec.Point {
+		<-done
+		return p
+	})
+}
+
+// Points evaluates the trained model, too, and returns all points in their order.
+// The training must have ended, at the instant that is given.
+func (e *Evaluator) Points(end unit.Tick) ([]exec.Point, error) {
+	e.take(e.numbers.Steps(), end)
+	if e.err != nil {
+		return nil, e.err
+	}
+	var list []exec.Point
+	for _, wait := range e.points {
+		list = append(list, wait())
+	}
+	return list, nil
+}

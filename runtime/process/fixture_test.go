@@ -1,0 +1,221 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/algo/rng"
+	"tandem/algo/unit"
+	"tandem/runtime/driver"
+	"tandem/runtime/member"
+	"tandem/runtime/record"
+	"tandem/runtime/train"
+)
+
+// This test program is also every process that it starts: see play.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "play" {
+		if err := play(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, "node: error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// setting is what a process reads from its environment.
+type setting struct {
+	Training job.Training
+	Steps    int
+	Alive    string // if not empty, where to hold a connection as long as it lives
+	Record   string // if not empty, the folder to record in
+	Panic    string // if not empty, the name of the role that panics at its 20th input
+
+	stderr io.Writer // of the launcher
+}
+
+const settingName = "TANDEM_LAUNCH_TEST"
+
+// play is a process: a role, which may be one that nobody can reach, or a
+// launcher of roles.
+func play(what string, args []string) error {
+	var s setting
+	if err := json.Unmarshal([]byte(os.Getenv(settingName)), &s); err != nil {
+		return err
+	}
+	if s.Alive != "" && what != "launcher" {
+		if _, err := net.Dial("tcp", s.Alive); err != nil {
+			return err
+		}
+	}
+	if what == "launcher" {
+		_, err := s.run(context.Background(), train.Options{}, nil)
+		return err
+	}
+	host := args[0]
+	var roles job.Process
+	if err := json.Unmarshal([]byte(args[1]), &roles); err != nil {
+		return err
+	}
+	if number, hostile := strings.CutPrefix(what, "treason "); hostile {
+		return betray(mustInt(number), host)
+	}
+	if what == "unreachable" {
+		return unreachable(roles, host)
+	}
+	recorder, err := s.recorder()
+	if err != nil {
+		return err
+	}
+	if s.Panic == roles.String() {
+		recorder = panics{}
+	}
+	return Run(context.Background(), Config{
+		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Recorder: recorder,
+		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
+	})
+}
+
+// recorder returns what keeps a recording, if there is to be one. The end of the
+// process closes its files.
+func (s setting) recorder() (driver.Recorder, error) {
+	if s.Record == "" {
+		return nil, nil
+	}
+	return record.Create(s.Record, []byte("a job"))
+}
+
+// panics is a recorder that panics at the 20th input of the first incarnation of a role.
+type panics struct{}
+
+func (panics) Open(_ msg.Address, incarnation uint32, _ *role.Config) (driver.Log, error) {
+	return &panicLog{again: incarnation > 0}, nil
+}
+
+type panicLog struct {
+	again  bool
+	inputs int
+}
+
+func (p *panicLog) Step(unit.Tick, *role.Input, exec.Payload, []role.Output) error {
+	if p.inputs++; p.inputs == 20 && !p.again {
+		panic("too many inputs")
+	}
+	return nil
+}
+
+func (*panicLog) Finish(uint64) error { return nil }
+
+func mustInt(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// unreachable joins with an address where nobody listens.
+func unreachable(roles job.Process, host string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	listener.Close()
+	m, err := member.Join(context.Background(), host, member.Hello{Process: roles, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
+	if err != nil {
+		return err
+	}
+	<-m.Context().Done()
+	return m.Leave(context.Cause(m.Context()))
+}
+
+// run trains in processes. change, if not nil, may alter the cluster.
+func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)) (*train.Result, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	c := New(Options{
+		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
+		Command: func(s Start) []string { return command("role", s) },
+		Stderr:  s.stderr, Limits: Limits{Deaths: 3},
+	})
+	if change != nil {
+		change(c)
+	}
+	o.Cluster = c
+	rows := newRows(s.Steps)
+	result, err := train.Run(ctx, s.Training, rows, rows.all, o)
+	c.Close(err)
+	return result, err
+}
+
+func command(what string, s Start) []string {
+	roles, err := json.Marshal(s.Process)
+	if err != nil {
+		panic(err)
+	}
+	return []string{os.Args[0], "play", what, s.Host, string(roles)}
+}
+
+const batchSize = 32
+
+// rows are samples in memory: two slots, a numeric feature, and a label that
+// depends on both.
+type rows struct {
+	all   *batch.Batch
+	steps int
+}
+
+func (r *rows) Steps() int      { return r.steps }
+func (r *rows) Samples(int) int { return batchSize }
+func (r *rows) Schema() *batch.Schema {
+	return &batch.Schema{
+		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
+	}
+}
+func (r *rows) Read(step int) (*batch.Batch, error) {
+	return batch.Slice(r.all, step*batchSize, (step+1)*batchSize), nil
+}
+
+func newRows(steps int) *rows {
+	draw := rng.New(1, "rows")
+	b := &batch.Batch{Samples: steps * batchSize, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	for i := range b.Samples {
+		user, x := draw.Uint64N(40), draw.NormFloat64()
+		for s, id := range []uint64{user, draw.Uint64N(90)} {
+			b.Slots[s].IDs = append(b.Slots[s].IDs, id)
+			b.Slots[s].Offsets = append(b.Slots[s].Offsets, int32(i+1))
+		}
+		label := float32(0)
+		if x+float64(user%5)-2 > 0 {
+			label = 1
+		}
+		b.Dense, b.Labels = append(b.Dense, float32(x)), append(b.Labels, label)
+	}
+	return &rows{b, steps}
+}
+
+// small is a training of 4 ranks, 2 EWs and 2 PSs.
+func small(mode string) job.Training {
+	t := job.Default()
+	t.Mode, t.GlobalBatch, t.Prefetch = mode, batchSize, 4
+	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	return t
+}

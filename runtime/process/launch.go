@@ -1,0 +1,231 @@
+// Package process has a training run in processes of their own: it hosts the run
+// and, on one machine, starts the processes of the job's placement, restarts those
+// that can restart when they die, and stops all at the end.
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/member"
+	"tandem/runtime/train"
+)
+
+// Options describe a run in processes.
+type Options struct {
+	Listen   string // HOST:PORT of the host; port 0 is any free one
+	Training job.Training
+	Job      []byte // fingerprint of the resolved job
+	Data     []byte // fingerprint of its data files
+	// Command returns the program and arguments of a process. Nil: the processes are
+	// started by others.
+	Command func(Start) []string
+	// Environment of the processes, in addition to this one's, as KEY=VALUE.
+	Environment []string
+	// Gathering, if not nil, is called with the processes that have yet to join.
+	Gathering func(host string, run [16]byte, missing []job.Process)
+	// Stderr, if not nil, takes lines about refusals, deaths and returns, each after Prefix,
+	// and the stacks of processes that panic.
+	Stderr io.Writer
+	Prefix string
+	// Recorded says that Command has the roles recorded.
+	Recorded bool
+	Limits
+}
+
+// Limits are what a run bears. A duration of 0 is its default.
+type Limits struct {
+	Hang   time.Duration // how long a process may be silent: member.DefaultHangLimit
+	Return time.Duration // how long a process that died may take to be ready again: member.DefaultReturnLimit
+	// Deaths is how often a process that can restart may die; 0: every death ends the run.
+	Deaths int
+}
+
+// limitMin is the least limit that scheduling alone does not break.
+const limitMin = 100 * time.Millisecond
+
+// Validate returns an error that names the first invalid limit.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name  string
+		limit time.Duration
+	}{{"hang-limit", l.Hang}, {"return-limit", l.Return}} {
+		if f.limit != 0 && f.limit < limitMin {
+			return fmt.Errorf("%s = %v; want at least %v", f.name, f.limit, limitMin)
+		}
+	}
+	if l.Deaths < 0 {
+		return fmt.Errorf("deaths = %d; want 0 or more", l.Deaths)
+	}
+	return nil
+}
+
+// Start is what a process needs to know.
+type Start struct {
+	Process job.Process // its roles
+	Host    string      // HOST:PORT of the host
+	Run     [16]byte    // id of the run
+}
+
+// Cluster is a train.Cluster. It is for one run.
+type Cluster struct {
+	*member.Host
+	options   Options
+	address   string // of the host
+	stderr    sync.Mutex
+	mu        sync.Mutex
+	processes map[msg.Address]*process // by first role: the last that was started
+}
+
+// New returns the processes of a run, before their start.
+func New(o Options) *Cluster {
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	return &Cluster{options: o, processes: map[msg.Address]*process{}}
+}
+
+// Train implements train.Cluster.
+func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, watch train.ClusterWatch) error {
+	if err := c.options.Limits.Validate(); err != nil {
+		return err
+	}
+	listener, err := Listen(c.options.Listen)
+	if err != nil {
+		return err
+	}
+	c.address = listener.Addr().String()
+	plan := member.Plan{
+		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart, Schema: schema, Steps: int(cfg.Steps),
+		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
+	}
+	if plan.Processes, err = c.options.Training.Placement.Processes(cfg); err != nil {
+		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
+	}
+	if c.Host, err = member.NewHost(listener, plan); err != nil {
+		return cmp.Or(err, listener.Close())
+	}
+	all := member.Watch{ClusterWatch: watch, Gathering: func(missing []job.Process) {
+		if c.options.Gathering != nil {
+			c.options.Gathering(c.address, c.Host.Run(), missing)
+		}
+	}}
+	if c.options.Command != nil {
+		all.Died, all.Restart = c.died, c.restart
+		for _, p := range plan.Processes {
+			if err := c.start(p, 0); err != nil {
+				return fmt.Errorf("cannot start %v: %w", p, err)
+			}
+		}
+	}
+	err = c.Host.Train(ctx, all)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
+	}
+	return err
+}
+
+// Listen listens for the roles of a run.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("cannot listen on %s for the roles: %w; choose another port", address, syscall.EADDRINUSE)
+	}
+	return listener, err
+}
+
+// start starts an incarnation of a process.
+func (c *Cluster) start(roles job.Process, incarnation uint32) error {
+	command := c.options.Command(Start{roles, c.address, c.Host.Run()})
+	p, err := startProcess(roles, incarnation, command, c.options.Environment, reader{
+		refused:  func(p *process, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
+		panicked: c.panicked,
+		ended:    func(p *process) { c.Host.Ended(p.roles, p.incarnation, p.why) },
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[roles[0]] = p
+	return nil
+}
+
+// running returns the process with some roles that was started last.
+func (c *Cluster) running(roles job.Process) *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.processes[roles[0]]
+}
+
+// died returns why a process has ended: see member.Watch.
+func (c *Cluster) died(roles job.Process, incarnation uint32) string {
+	if p := c.running(roles); p.incarnation == incarnation {
+		return p.reason()
+	}
+	return ""
+}
+
+// restart starts a process again, which may hang or be about to leave.
+func (c *Cluster) restart(roles job.Process, incarnation uint32) error {
+	if c.options.Recorded {
+		c.log(fmt.Sprintf("the recording of %s is cut short, and the run cannot be replayed", roles.Names()))
+	}
+	c.running(roles).kill()
+	return c.start(roles, incarnation)
+}
+
+// log writes a line.
+func (c *Cluster) log(line string) {
+	c.stderr.Lock()
+	defer c.stderr.Unlock()
+	fmt.Fprintln(c.options.Stderr, c.options.Prefix+line)
+}
+
+// panicked shows the stack of a process.
+func (c *Cluster) panicked(p *process, stack string) {
+	c.stderr.Lock()
+	defer c.stderr.Unlock()
+	fmt.Fprintf(c.options.Stderr, "%s%v has ended with a panic:\n%s", c.options.Prefix, p, stack)
+}
+
+// Close implements train.Cluster.
+func (c *Cluster) Close(failed error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var leaving sync.WaitGroup
+	if c.Host != nil {
+		leaving.Go(func() { c.Host.Close(failed) })
+	}
+	for _, p := range c.processes {
+		leaving.Go(p.end)
+	}
+	leaving.Wait()
+}
+
+var _ train.Cluster = (*Cluster)(nil)
+
+// Waiting returns a Gathering that writes, once and a line each, what a person
+// who starts the processes by hand needs to know.
+func Waiting(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
+	before := 0
+	return func(host string, run [16]byte, missing []job.Process) {
+		if before == 0 {
+			fmt.Fprintf(w, "waiting for %d processes at %s, run %x\n", len(missing), host, run)
+		} else if len(missing) < before {
+			fmt.Fprintf(w, "%d more; next: %v\n", len(missing), missing[0])
+		}
+		before = len(missing)
+	}
+}

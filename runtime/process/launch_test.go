@@ -1,0 +1,249 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tandem/algo/exec"
+	"tandem/algo/job"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/protocol/role"
+	"tandem/runtime/train"
+)
+
+// Sync training in separate processes is sequential training, bit for bit, and so
+// is what is evaluated on the way.
+func TestSyncInProcessesEqualsSequential(t *testing.T) {
+	s := setting{Training: small(job.Sync), Steps: 20}
+	s.Training.EvaluateEvery = job.Every{Steps: 5}
+	got, err := s.run(t.Context(), train.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := s.mustEqualSequential(t, got)
+	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(exec.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
+		t.Errorf("curve, sequential's (−): %s", diff)
+	}
+}
+
+// Where rows stay zeros, nothing can be stale: the network of hybrid training on
+// three ranks in separate processes is that of sequential training, bit for bit.
+func TestNetworkOfThreeRanksInProcessesIsSequential(t *testing.T) {
+	s := setting{Training: small(job.Hybrid), Steps: 12}
+	s.Training.Ranks, s.Training.Groups, s.Training.RowAdmission = 3, 16, 1e-300
+	got, err := s.run(t.Context(), train.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := newRows(s.Steps)
+	want, err := train.Run(t.Context(), s.Training.InMode(job.Sequential), rows, rows.all, train.Options{})
+	if err != nil || got.DenseDigest != want.DenseDigest {
+		t.Errorf("network %x, sequential's %x, %v", got.DenseDigest, want.DenseDigest, err)
+	}
+}
+
+// Every mode trains every step in separate processes and keeps its bounds.
+func TestEveryModeInProcesses(t *testing.T) {
+	for _, mode := range pace.Modes() {
+		t.Run(mode, func(t *testing.T) {
+			s := setting{Training: small(mode), Steps: 12}
+			s.Training.EvaluateEvery = job.Every{Steps: 6}
+			last := 0
+			got, err := s.run(t.Context(), train.Options{Progress: func(done, _ int) { last = done }}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule, err := s.Training.Rule()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A batch may have no id on a PS, but each has one on some.
+			bounds, reads, points := rule.Bounds(4), uint64(4*s.Steps), 2
+			if quorum := rule.Dense().Quorum; quorum > 0 { // any rank, 0 too, may pass over steps
+				reads, points = uint64(int(quorum)*s.Steps), 1
+			}
+			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own || got.Staleness.Cross.Max() > bounds.Cross {
+				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(), got.Staleness.Cross.Summary(), bounds)
+			}
+			if len(got.Curve) < points || points == 2 && got.Curve[0].Step != 6 {
+				t.Errorf("curve %+v, want points after 6 and 12 steps", got.Curve)
+			}
+			if got.Processes != len(mustRoles(t, &s.Training)) || got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
+				t.Errorf("nothing is reported: %+v", got)
+			}
+		})
+	}
+}
+
+// mustRoles returns the roles of a training.
+func mustRoles(t *testing.T, training *job.Training) []role.Role {
+	p, err := exec.New(*training, newRows(1), exec.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := training.RoleConfig(p.Model().Layout(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return role.New(cfg)
+}
+
+// endless has more steps than a test waits for.
+func endless(mode string) setting { return setting{Training: small(mode), Steps: 20_000} }
+
+// A trainer that is killed stops every other process within 5 s, and the error
+// has its name.
+func TestDeathOfATrainer(t *testing.T) {
+	var c *Cluster
+	victim := msg.Address{Role: msg.NNWorker, Index: 2}
+	var killed time.Time
+	_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: func(int, int) {
+		for _, p := range c.processes {
+			if p.roles[0] == victim && killed.IsZero() {
+				killed = time.Now()
+				if err := p.cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}}, func(made *Cluster) { c = made })
+	if took := time.Since(killed); err == nil || !strings.Contains(err.Error(), "nn-worker 2 at 127.0.0.1:") ||
+		!strings.Contains(err.Error(), "has died") || took > 5*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	mustHaveLeft(t, c, 1, victim)
+}
+
+// mustHaveLeft checks that every process has left by itself.
+func mustHaveLeft(t *testing.T, c *Cluster, status int, but ...msg.Address) {
+	t.Helper()
+	if len(c.processes) != 1+2+2+4 {
+		t.Errorf("%d processes, want 9", len(c.processes))
+	}
+	for _, p := range c.processes {
+		if got := p.cmd.ProcessState.ExitCode(); got != status && (len(but) == 0 || p.roles[0] != but[0]) {
+			t.Errorf("%v has left with status %d, want %d", p.roles, got, status)
+		}
+	}
+}
+
+func TestInterruptStopsEveryProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var c *Cluster
+	_, err := endless(job.Hybrid).run(ctx, train.Options{Progress: func(int, int) { cancel() }}, func(made *Cluster) { c = made })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	mustHaveLeft(t, c, 1)
+}
+
+// When the launcher is killed, every process leaves by itself within 5 s.
+func TestNoOrphans(t *testing.T) {
+	alive, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	s := endless(job.Hybrid)
+	s.Alive = alive.Addr().String()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher := osexec.Command(os.Args[0], "play", "launcher")
+	launcher.Env = append(os.Environ(), settingName+"="+string(text))
+	if err := launcher.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var lives []net.Conn
+	for range 9 {
+		conn, err := alive.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lives = append(lives, conn)
+	}
+	time.Sleep(200 * time.Millisecond) // somewhere between joining and training
+	if err := launcher.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.Now().Add(5 * time.Second)
+	for i, conn := range lives {
+		if err := conn.SetReadDeadline(limit); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("process %d lives on: %v", i, err)
+		}
+	}
+	_ = launcher.Wait() // it says that it was killed
+}
+
+// A role that has no rank, and fails by itself, ends the run with its reason.
+func TestFullParameterServer(t *testing.T) {
+	var c *Cluster
+	full := endless(job.Hybrid)
+	full.Training.RowCapacity = 1
+	_, err := full.run(t.Context(), train.Options{}, func(made *Cluster) { c = made })
+	if err == nil || !strings.Contains(err.Error(), "embedding-ps ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
+		t.Errorf("%v", err)
+	}
+	mustHaveLeft(t, c, 1)
+}
+
+func TestFaultsAtTheStart(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	only := func(role msg.Role, what string) func(*Cluster) {
+		return func(c *Cluster) {
+			c.options.Command = func(s Start) []string {
+				if s.Process[0] == (msg.Address{Role: role, Index: 1}) {
+					return command(what, s)
+				}
+				return command("role", s)
+			}
+		}
+	}
+	for name, f := range map[string]struct {
+		change func(*Cluster)
+		want   string
+	}{
+		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, "for the roles: address already in use; choose another port"},
+		"program": {func(c *Cluster) {
+			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
+		}, "cannot start data-loader 0: "},
+		"words":       {only(msg.NNWorker, "x"), "nn-worker 1 was started with another job than the host: give every role the same job file"},
+		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c *Cluster
+			start := time.Now()
+			_, err := endless(job.Hybrid).run(t.Context(), train.Options{}, func(made *Cluster) { f.change(made); c = made })
+			if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, f.want)
+			}
+			if took := time.Since(start); took > 15*time.Second {
+				t.Errorf("after %v", took)
+			}
+			for _, p := range c.processes {
+				if !p.cmd.ProcessState.Exited() {
+					t.Errorf("%v was killed: %v", p.roles, p.cmd.ProcessState)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package process
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/algo/exec"
+	"tandem/algo/exec/replay"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
+	"tandem/runtime/record"
+	"tandem/runtime/train"
+)
+
+var long = flag.Bool("long", false, "replay 20 seeds")
+
+// What every process has recorded of its own role is together the recording of the
+// run, faults and crashes included: it replays bit for bit, to the rows, the network and the staleness that
+// the processes came to.
+func TestRunsInProcessesReplayBitForBit(t *testing.T) {
+	seeds := uint64(1)
+	if *long {
+		seeds = 20
+	}
+	for i, mode := range pace.Modes() {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
+		for seed := range seeds {
+			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
+				s := setting{Training: small(mode), Steps: 12, Record: t.TempDir()}
+				s.Training.Ranks, s.Training.Groups = 3, 16
+				if s.Training.Validate() != nil { // an exact mode
+					s.Training.Ranks = 4
+				}
+				s.Training.Seed, s.Training.DenseServers = seed, 2
+				s.Training.ModeSettings = map[string]int{"every": 3}
+				s.Training = s.Training.InMode(mode)
+				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Training.Faults = faults
+				result, err := s.run(t.Context(), train.Options{}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.mustReplay(t, result)
+			})
+		}
+	}
+}
+
+// mustReplay replays what the processes of a run have recorded.
+func (s setting) mustReplay(t *testing.T, was *train.Result) {
+	files, err := record.Load(s.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	rule, err := s.Training.Rule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := replay.New(rule, files.Readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := exec.New(s.Training, newRows(s.Steps), exec.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := pace.NewMeter(s.Training.Ranks, s.Training.ParameterServers)
+	if _, err := recording.Replay(p, meter); err != nil {
+		t.Fatal(err)
+	}
+	rows := uint64(0)
+	for _, shard := range p.Model().Tables() {
+		rows += shard.Digest()
+	}
+	if dense := p.Model().DenseDigest(); rows != was.RowsDigest || dense != was.DenseDigest {
+		t.Errorf("rows %x, network %x, were %x and %x", rows, dense, was.RowsDigest, was.DenseDigest)
+	}
+	got := meter.Staleness()
+	if diff := cmp.Diff(
+		fmt.Sprint(was.Staleness.Own, was.Staleness.Cross, was.Staleness.Dense, was.MissedUpdates),
+		fmt.Sprint(got.Own, got.Cross, got.Dense, p.Model().Missed())); diff != "" {
+		t.Errorf("staleness and missed updates, the run's (−): %s", diff)
+	}
+}
