@@ -157,9 +157,9 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
 		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
 		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
-		{msg.PutAck, nil, []float32{1}, "type: work.Numbers is not that of PutAck"},
+		{msg.PutAck, nil, []float32{1}, "type: exec.Numbers is not that of PutAck"},
 		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
-		{msg.Push, nil, compress.Values{}, "type: work.Values is not that of Push"},
+		{msg.Push, nil, compress.Values{}, "type: exec.Values is not that of Push"},
 	} {
 		honest := all[c.kind]
 		m, payload := honest.m, honest.payload

@@ -116,7 +116,7 @@ func (e *Executor) Admission() *Admission { return e.admission }
 func (e *Executor) Do(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
 	do := e.work[w.Kind]
 	if do == nil {
-		return role.Result{}, fmt.Errorf("work: unknown kind %d", w.Kind)
+		return role.Result{}, fmt.Errorf("exec: unknown kind %d", w.Kind)
 	}
 	return do(item{at, s, w, o, part})
 }

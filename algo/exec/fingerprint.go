@@ -69,7 +69,7 @@ func (h *fingerprint) value(v reflect.Value) {
 	case reflect.String:
 		h.bytes([]byte(v.String()))
 	default:
-		panic(fmt.Sprintf("work: no fingerprint of %v", v.Type()))
+		panic(fmt.Sprintf("exec: no fingerprint of %v", v.Type()))
 	}
 }
 

@@ -131,7 +131,7 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 // Keep stores the payload of a message that its receiver keeps as h.
 func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
 	if payload == nil {
-		panic(fmt.Sprintf("work: %v has no payload to keep", m))
+		panic(fmt.Sprintf("exec: %v has no payload to keep", m))
 	}
 	switch payload := payload.(type) {
 	case Samples:

@@ -107,13 +107,13 @@ type unreduced struct{}
 func (unreduced) newSum(int32) *model.Vector { return nil }
 
 func (unreduced) reduce(*model.Vector, []*model.Vector, int32, Collective) error {
-	return errors.New("work: the mode has no all-reduce")
+	return errors.New("exec: the mode has no all-reduce")
 }
 
 // unaveraged is the part of a strategy that does not average replicas.
 type unaveraged struct{}
 
-var errUnaveraged = errors.New("work: the mode averages no replicas")
+var errUnaveraged = errors.New("exec: the mode averages no replicas")
 
 func (unaveraged) snapshot(int32) (*model.Vector, error)             { return nil, errUnaveraged }
 func (unaveraged) average(int32, *model.Vector, *model.Vector) error { return errUnaveraged }

@@ -28,7 +28,7 @@ func (s *Store) take(h role.Handle) (v any, sent bool) {
 	defer s.mu.Unlock()
 	v, held := s.data[h]
 	if !held {
-		panic(fmt.Sprintf("work: %+v released, but not held", h))
+		panic(fmt.Sprintf("exec: %+v released, but not held", h))
 	}
 	sent = s.sent[h]
 	delete(s.data, h)
@@ -64,7 +64,7 @@ func get[T any](s *Store, h role.Handle) T {
 	defer s.mu.Unlock()
 	v, ok := s.data[h].(T)
 	if !ok {
-		panic(fmt.Sprintf("work: %+v holds %T, want %T", h, s.data[h], v))
+		panic(fmt.Sprintf("exec: %+v holds %T, want %T", h, s.data[h], v))
 	}
 	return v
 }

@@ -37,7 +37,7 @@ func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
 
 func TestStorePanics(t *testing.T) {
 	h := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
-	held := "work: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind
+	held := "exec: {Kind:pooled rows Rank:1 Step:2}" // PooledRows is the seventh kind
 	s := NewStore()
 	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
 	mustPanic(t, held+" holds <nil>, want []float32", func() { get[[]float32](s, h) })
@@ -188,7 +188,7 @@ func TestKeepPanicsWithoutAPayload(t *testing.T) {
 	p := mustNew(t, training(1, 1), newColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
 	payload := p.Payload(NewStore(), m, role.Handle{})
-	mustPanic(t, "work: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {
+	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {
 		p.Keep(NewStore(), m, role.Handle{Kind: role.PooledRows}, payload)
 	})
 }

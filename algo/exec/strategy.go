@@ -95,7 +95,7 @@ func newDenseStrategy(c denseConfig) (denseStrategy, error) {
 	name := c.rule.Dense().Strategy
 	build := denseStrategies[name]
 	if build == nil {
-		return nil, fmt.Errorf("work: mode %s keeps the network by strategy %q, which no file of package work defines", c.rule.Name(), name)
+		return nil, fmt.Errorf("exec: mode %s keeps the network by strategy %q, which no file of package exec defines", c.rule.Name(), name)
 	}
 	return build(c)
 }

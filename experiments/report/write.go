@@ -22,16 +22,16 @@ func (r *Report) WriteFolder(folder string) error {
 	}
 	var numbers bytes.Buffer
 	if err := r.WriteJSON(&numbers); err != nil {
-		return fmt.Errorf("study: %s as JSON: %w", r.Name, err)
+		return fmt.Errorf("report: %s as JSON: %w", r.Name, err)
 	}
 	pictures := make([][]byte, len(r.Figures))
 	for i, figure := range r.Figures {
 		if pictures[i], err = figure.PNG(); err != nil {
-			return fmt.Errorf("study: figure %s: %w", figure.Name, err)
+			return fmt.Errorf("report: figure %s: %w", figure.Name, err)
 		}
 		drawing, err := figure.SVG()
 		if err != nil {
-			return fmt.Errorf("study: figure %s: %w", figure.Name, err)
+			return fmt.Errorf("report: figure %s: %w", figure.Name, err)
 		}
 		if err := writeFile(folder, figure.Name+".png", pictures[i]); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (r *Report) WriteFolder(folder string) error {
 	}
 	page, err := r.page(settings, pictures)
 	if err != nil {
-		return fmt.Errorf("study: page of %s: %w", r.Name, err)
+		return fmt.Errorf("report: page of %s: %w", r.Name, err)
 	}
 	if err := writeFile(folder, r.Name+".json", numbers.Bytes()); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *Report) settingsText() ([]byte, error) {
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(r.Settings); err != nil {
-		return nil, fmt.Errorf("study: settings of %s: %w", r.Name, err)
+		return nil, fmt.Errorf("report: settings of %s: %w", r.Name, err)
 	}
 	return text.Bytes(), nil
 }

@@ -130,7 +130,7 @@ func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 type bucket struct{ step, index int32 }
 
 // errLeak reports data that a role still holds after the run.
-var errLeak = errors.New("live: data is held after the run")
+var errLeak = errors.New("driver: data is held after the run")
 
 // drive starts every goroutine, waits for the ranks to finish or for the run to fail, and stops everything.
 func (r *run) drive() error {

@@ -20,7 +20,7 @@ func TestRunRefuses(t *testing.T) {
 		change func(*role.Config)
 		want   string
 	}{
-		{func(c *role.Config) { c.Retry = 0 }, "live: faults lose messages; set retry above 0"},
+		{func(c *role.Config) { c.Retry = 0 }, "driver: faults lose messages; set retry above 0"},
 		{func(c *role.Config) { c.Retry = -unit.Second }, "retry after -1000000000 ns; want 0 or more"},
 		{func(c *role.Config) { c.Ranks = 0 }, "role: ranks = 0; want at least 1"},
 		{func(c *role.Config) { c.Rule = nil }, "role: no algorithm"},

@@ -44,7 +44,7 @@ func NewPart(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Addres
 		return nil, err
 	}
 	if o.Faults != nil && o.Faults.Any() && cfg.Retry == 0 {
-		return nil, errors.New("live: faults lose messages; set retry above 0")
+		return nil, errors.New("driver: faults lose messages; set retry above 0")
 	}
 	r := newRun(cfg, e, o, here, elsewhere)
 	return &Part{r}, r.record(o.Recorder)
@@ -77,7 +77,7 @@ func (p *Part) Injected() (sum fault.Counts) {
 func (p *Part) Deliver(m msg.Message, payload exec.Payload) error {
 	n := p.run.node(m.To)
 	if n == nil {
-		return fmt.Errorf("live: %v is not here", m.To)
+		return fmt.Errorf("driver: %v is not here", m.To)
 	}
 	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true}) {
 		p.run.elsewhere.Handled(m, nil) // the run is over

@@ -33,7 +33,7 @@ type Numbers struct {
 // those of the training's parts.
 func New(t job.Training, source batch.Source, m exec.Machine, workers int) (*Numbers, error) {
 	if workers < 1 {
-		return nil, fmt.Errorf("pool: %d workers; want at least 1", workers)
+		return nil, fmt.Errorf("numerics: %d workers; want at least 1", workers)
 	}
 	e, err := exec.New(t, source, m)
 	if err != nil {
@@ -128,7 +128,7 @@ type Trained struct {
 }
 
 // errHeld says that roles and driver have broken the contract.
-var errHeld = errors.New("pool: data is held after the run")
+var errHeld = errors.New("numerics: data is held after the run")
 
 // Trained returns what the run has left behind, or an error if a role still
 // holds data.

@@ -240,7 +240,7 @@ type described struct {
 
 func (d described) Schema() *batch.Schema { return d.schema }
 func (d described) Steps() int            { return d.steps }
-func (d described) Samples(int) int       { panic("node: only the data loader has samples") }
+func (d described) Samples(int) int       { panic("process: only the data loader has samples") }
 func (d described) Read(int) (*batch.Batch, error) {
-	return nil, errors.New("node: only the data loader has samples")
+	return nil, errors.New("process: only the data loader has samples")
 }

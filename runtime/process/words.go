@@ -25,7 +25,7 @@ const (
 	panicMax = 256 << 10
 	// errorPrefix begins the line with the error of the program node, refusalPrefix one
 	// about what its transport has refused.
-	errorPrefix, refusalPrefix = "node: error: ", "node: transport: "
+	errorPrefix, refusalPrefix = "process: error: ", "process: transport: "
 )
 
 // Write implements io.Writer.

@@ -14,12 +14,12 @@ func TestWords(t *testing.T) {
 		{"", "", ""},
 		{"one\ntwo\n\n", "two", ""},
 		{"one\ntwo", "two", ""},
-		{"node: error: no data\nnode: hint: get some\n", "no data", ""},
-		{"node: error: no data\n" + stack, "panic: boom", stack},
+		{"process: error: no data\nnode: hint: get some\n", "no data", ""},
+		{"process: error: no data\n" + stack, "panic: boom", stack},
 		{"started\nfatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1", "fatal error: all goroutines are asleep - deadlock!",
 			"fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1\n"},
 		{strings.Repeat("x", 3*lineMax) + "\n", strings.Repeat("x", lineMax), ""},
-		{"node: transport: refused a process\n", "", ""},
+		{"process: transport: refused a process\n", "", ""},
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
 			var refused []string

@@ -98,7 +98,7 @@ func TestLargeArraysAreAliased(t *testing.T) {
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, exec.Travels{}); err == nil || !strings.Contains(err.Error(), "work.Travels: this type of payload cannot travel") {
+	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, exec.Travels{}); err == nil || !strings.Contains(err.Error(), "exec.Travels: this type of payload cannot travel") {
 		t.Error(err)
 	}
 	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {

@@ -86,7 +86,7 @@ func (e *Engine) Pending() int { return e.pool.live }
 // once the engine has grown.
 func (e *Engine) Schedule(event Event) ID {
 	if event.At < e.now {
-		panic(fmt.Sprintf("engine: event at %d ns scheduled at %d ns, want no earlier: class %d, source %d, kind %d, target %d, payload %d %d %d",
+		panic(fmt.Sprintf("des: event at %d ns scheduled at %d ns, want no earlier: class %d, source %d, kind %d, target %d, payload %d %d %d",
 			event.At, e.now, event.Class, event.Source, event.Kind, event.Target, event.A, event.B, event.C))
 	}
 	event.Sequence = e.sequence
@@ -149,7 +149,7 @@ func (e *Engine) instant(h Handler) {
 			return
 		}
 	}
-	panic(fmt.Sprintf("engine: more than %d rounds at %d ns: events without delay cause each other", maxRounds, e.now))
+	panic(fmt.Sprintf("des: more than %d rounds at %d ns: events without delay cause each other", maxRounds, e.now))
 }
 
 // fill takes the queued events of an instant as the next round and reports
