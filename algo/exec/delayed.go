@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/delay"
 	"tandem/algo/protocol/pace"
@@ -81,7 +81,7 @@ func (d *Delayed) land(step int) error {
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 
 // Missed returns a count for every row gradient applied, as ModelState.Missed.
-func (d *Delayed) Missed() metric.Histogram { return d.rows.missed.Clone() }
+func (d *Delayed) Missed() histogram.Histogram { return d.rows.missed.Clone() }
 
 // sent is gradients under way.
 type sent struct {

@@ -3,7 +3,7 @@ package exec
 import (
 	"math/bits"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/table"
@@ -36,8 +36,8 @@ func (m *ModelState) Tables() []*table.Table {
 
 // Missed returns a count for every row gradient applied: the updates of the row between the read that the gradient
 // was computed from and the gradient's own. It is what staleness comes to where ids meet.
-func (m *ModelState) Missed() metric.Histogram {
-	var all metric.Histogram
+func (m *ModelState) Missed() histogram.Histogram {
+	var all histogram.Histogram
 	for _, s := range m.shards {
 		if s != nil {
 			all.Merge(&s.missed)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/table"
@@ -22,7 +22,7 @@ type rowShard struct {
 	readsMu sync.Mutex
 	// missed counts, for every row gradient applied, the updates of the row
 	// since the read that the gradient was computed from.
-	missed metric.Histogram
+	missed histogram.Histogram
 	now    []uint32  // scratch
 	grads  []float32 // scratch
 	// weight is the factor on the learning rate of a gradient that has missed so many

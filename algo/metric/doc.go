@@ -2,8 +2,6 @@
 // as probabilities (log loss, calibration), and whether two trainings differ
 // by more than chance (paired bootstrap, intervals over seeds, verdicts).
 //
-// It also has the integer histogram in which staleness is reported.
-//
 // Scores and labels come in pairs of slices of equal length, one entry per test
 // row; a label above one half is positive. All sums run in float64 or in
 // integers, in a fixed order, so that equal inputs give equal bits.

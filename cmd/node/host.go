@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
@@ -21,21 +21,21 @@ import (
 
 // outcome is what the host prints at the end.
 type outcome struct {
-	Mode             string                  `json:"mode"`
-	Engine           string                  `json:"engine"`        // of the host's evaluation; each role has its own
-	EngineRate       float64                 `json:"engine_gflops"` // measured after the run
-	AUC              float64                 `json:"auc"`
-	LogLoss          float64                 `json:"log_loss"`
-	Samples          int                     `json:"samples"`
-	SamplesPerSecond float64                 `json:"samples_per_s"`
-	Steps            int                     `json:"steps"`
-	Ranks            int                     `json:"ranks"`
-	Rows             int                     `json:"rows"`
-	DenseDigest      string                  `json:"dense_digest"`
-	RowsDigest       string                  `json:"rows_digest"`
-	Staleness        metric.HistogramSummary `json:"staleness"`       // own
-	StalenessCross   metric.HistogramSummary `json:"staleness_cross"` // per other rank
-	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`  // per row gradient
+	Mode             string            `json:"mode"`
+	Engine           string            `json:"engine"`        // of the host's evaluation; each role has its own
+	EngineRate       float64           `json:"engine_gflops"` // measured after the run
+	AUC              float64           `json:"auc"`
+	LogLoss          float64           `json:"log_loss"`
+	Samples          int               `json:"samples"`
+	SamplesPerSecond float64           `json:"samples_per_s"`
+	Steps            int               `json:"steps"`
+	Ranks            int               `json:"ranks"`
+	Rows             int               `json:"rows"`
+	DenseDigest      string            `json:"dense_digest"`
+	RowsDigest       string            `json:"rows_digest"`
+	Staleness        histogram.Summary `json:"staleness"`       // own
+	StalenessCross   histogram.Summary `json:"staleness_cross"` // per other rank
+	MissedUpdates    histogram.Summary `json:"missed_updates"`  // per row gradient
 }
 
 func (p *program) hostCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/exec/replay"
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -54,13 +54,13 @@ type replayed struct {
 	Bytes   int64  `json:"bytes"`
 	Numbers bool   `json:"numbers"` // parameters were trained again; digests are theirs
 
-	Dense     string                  `json:"dense_digest,omitempty"`
-	Rows      string                  `json:"rows_digest,omitempty"`
-	RowCount  int                     `json:"rows,omitempty"`
-	Own       metric.HistogramSummary `json:"staleness"`
-	Cross     metric.HistogramSummary `json:"staleness_cross"`
-	OfPushes  metric.HistogramSummary `json:"staleness_dense"`       // of pushes to dense PSs
-	Confirmed bool                    `json:"staleness_as_measured"` // false if the run's own is not kept
+	Dense     string            `json:"dense_digest,omitempty"`
+	Rows      string            `json:"rows_digest,omitempty"`
+	RowCount  int               `json:"rows,omitempty"`
+	Own       histogram.Summary `json:"staleness"`
+	Cross     histogram.Summary `json:"staleness_cross"`
+	OfPushes  histogram.Summary `json:"staleness_dense"`       // of pushes to dense PSs
+	Confirmed bool              `json:"staleness_as_measured"` // false if the run's own is not kept
 
 	span unit.Tick
 }
@@ -248,7 +248,7 @@ func (r *replayed) writeText(w io.Writer) {
 }
 
 // staleness formats a histogram.
-func staleness(s metric.HistogramSummary) string {
+func staleness(s histogram.Summary) string {
 	return fmt.Sprintf("mean %.2f, max %d", s.Mean, s.Max)
 }
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
@@ -225,7 +225,7 @@ func (q *question) writeStaleness(w io.Writer, r *result) error {
 		o.mode, o.gpus, q.unitName(), o.answer.Depth-1)
 	for _, x := range []struct {
 		name      string
-		histogram *metric.Histogram
+		histogram *histogram.Histogram
 		bound     int
 	}{
 		{"own rank's", &s.Own, bounds.Own}, {"each other rank's", &s.Cross, bounds.Cross}, {"outstanding", &s.Inflight, bounds.Inflight},

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"unicode"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/delay"
 )
 
-// histogram is one of the quantities that a row summarises, over all seeds: own,
+// measured is one of the quantities that a row summarises, over all seeds: own,
 // cross, dense or missed.
-type histogram struct {
+type measured struct {
 	quantity string
-	values   metric.Histogram
+	values   histogram.Histogram
 }
 
 // writeHistograms writes how often each value of each quantity occurred.

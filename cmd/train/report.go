@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/algo/numeric/kernel"
@@ -51,31 +52,31 @@ type report struct {
 // first label. AUC, log loss and
 // samples/s are means over seeds; counts are those of one seed.
 type row struct {
-	Mode             string                  `json:"mode"`
-	ModeSettings     map[string]int          `json:"mode_settings,omitempty"` // of the mode alone, defaults included
-	AUC              float64                 `json:"auc"`
-	AUCInterval      *metric.Interval        `json:"auc_interval,omitempty"` // 95 %, with several seeds
-	LogLoss          float64                 `json:"log_loss"`
-	Heads            []head                  `json:"heads,omitempty"` // every label, if there are several
-	Samples          int                     `json:"samples"`
-	SamplesPerSecond float64                 `json:"samples_per_s"`
-	Steps            int                     `json:"steps"`
-	Ranks            int                     `json:"ranks"`
-	Depth            int                     `json:"depth"`                       // batches that a rank may have outstanding
-	Processes        int                     `json:"processes"`                   // that the roles were in
-	Staleness        metric.HistogramSummary `json:"staleness"`                   // own
-	StalenessCross   metric.HistogramSummary `json:"staleness_cross"`             // per other rank
-	StalenessDense   metric.HistogramSummary `json:"staleness_dense"`             // per push to a dense PS, in pushes
-	MissedUpdates    metric.HistogramSummary `json:"missed_updates"`              // per row gradient
-	DroppedGradients uint64                  `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
-	EmbeddingRows    rowStore                `json:"embedding_rows"`              // of the first seed
-	Faults           *fault.Counts           `json:"faults,omitempty"`            // injected, over all seeds, if there are roles and a plan
+	Mode             string            `json:"mode"`
+	ModeSettings     map[string]int    `json:"mode_settings,omitempty"` // of the mode alone, defaults included
+	AUC              float64           `json:"auc"`
+	AUCInterval      *metric.Interval  `json:"auc_interval,omitempty"` // 95 %, with several seeds
+	LogLoss          float64           `json:"log_loss"`
+	Heads            []head            `json:"heads,omitempty"` // every label, if there are several
+	Samples          int               `json:"samples"`
+	SamplesPerSecond float64           `json:"samples_per_s"`
+	Steps            int               `json:"steps"`
+	Ranks            int               `json:"ranks"`
+	Depth            int               `json:"depth"`                       // batches that a rank may have outstanding
+	Processes        int               `json:"processes"`                   // that the roles were in
+	Staleness        histogram.Summary `json:"staleness"`                   // own
+	StalenessCross   histogram.Summary `json:"staleness_cross"`             // per other rank
+	StalenessDense   histogram.Summary `json:"staleness_dense"`             // per push to a dense PS, in pushes
+	MissedUpdates    histogram.Summary `json:"missed_updates"`              // per row gradient
+	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
+	EmbeddingRows    rowStore          `json:"embedding_rows"`              // of the first seed
+	Faults           *fault.Counts     `json:"faults,omitempty"`            // injected, over all seeds, if there are roles and a plan
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
 	Curve []exec.Point `json:"curve"`
 
-	histograms []histogram    // behind the summaries; own staleness first
+	histograms []measured     // behind the summaries; own staleness first
 	aucs       []float64      // by seed
 	curves     [][]exec.Point // by seed
 	predicted  []float32      // of the first seed
@@ -104,7 +105,7 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	line := row{Mode: c.name, ModeSettings: first.Training.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], predicted: first.Probabilities}
-	var own, cross, dense, missed metric.Histogram
+	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
 	for _, result := range results {
 		line.aucs = append(line.aucs, result.AUC)
@@ -127,7 +128,7 @@ func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 		line.AUCInterval = &interval
 	}
 	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(), cross.Summary(), dense.Summary(), missed.Summary()
-	line.histograms = []histogram{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
+	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
 		return
@@ -267,7 +268,7 @@ func (r *report) furtherSeeds() string {
 }
 
 // staleness formats a histogram; sequential training has none unless delayed.
-func staleness(s metric.HistogramSummary) string {
+func staleness(s histogram.Summary) string {
 	if s.Count == 0 {
 		return "–"
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/datasets"
@@ -138,7 +139,7 @@ func header() []string {
 func line(data, mode, world string, seed uint64, r *paired.Run) []string {
 	line := []string{data, mode, world, strconv.FormatUint(seed, 10), report.Number(r.AUC), report.Number(r.LogLoss),
 		report.Number(r.Throughput), report.Number(r.StepSeconds)}
-	for _, h := range []*metric.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
+	for _, h := range []*histogram.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
 		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Max()))
 	}
 	return line

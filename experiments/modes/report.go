@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/experiments/paired"
@@ -106,7 +107,7 @@ func stalenessTable(results []*result) cli.Table {
 				continue
 			}
 			for _, w := range m.worlds() {
-				var own, cross, dense metric.Histogram
+				var own, cross, dense histogram.Histogram
 				for _, run := range w.runs {
 					own.Merge(&run.Staleness.Own)
 					cross.Merge(&run.Staleness.Cross)
@@ -119,7 +120,7 @@ func stalenessTable(results []*result) cli.Table {
 	return t
 }
 
-func meanMax(h *metric.Histogram) string {
+func meanMax(h *histogram.Histogram) string {
 	if h.Count() == 0 {
 		return "–"
 	}

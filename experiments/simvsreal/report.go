@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
 	"tandem/experiments/paired"
@@ -80,22 +81,22 @@ func (r *results) stageTable() cli.Table {
 // kinds of staleness.
 func kinds() []struct {
 	name string
-	of   func(r *paired.Run) *metric.Histogram
+	of   func(r *paired.Run) *histogram.Histogram
 } {
 	return []struct {
 		name string
-		of   func(r *paired.Run) *metric.Histogram
+		of   func(r *paired.Run) *histogram.Histogram
 	}{
-		{"own", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Own }},
-		{"cross", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Cross }},
-		{"in flight", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Inflight }},
-		{"dense", func(r *paired.Run) *metric.Histogram { return &r.Staleness.Dense }},
+		{"own", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Own }},
+		{"cross", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Cross }},
+		{"in flight", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Inflight }},
+		{"dense", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Dense }},
 	}
 }
 
 // pooled merges the histograms of runs.
-func pooled(runs []*paired.Run, of func(r *paired.Run) *metric.Histogram) *metric.Histogram {
-	all := &metric.Histogram{}
+func pooled(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
+	all := &histogram.Histogram{}
 	for _, r := range runs {
 		all.Merge(of(r))
 	}
@@ -198,7 +199,7 @@ func (r *results) stalenessFigure() report.Figure {
 }
 
 // cumulated is the share of values at most x, for every x up to most.
-func cumulated(name string, color int, h *metric.Histogram, most int) report.Line {
+func cumulated(name string, color int, h *histogram.Histogram, most int) report.Line {
 	l := report.Line{Name: name, Color: color}
 	for value := range most + 1 {
 		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))

@@ -3,6 +3,7 @@ package staleness
 import (
 	"slices"
 
+	"tandem/algo/histogram"
 	"tandem/algo/metric"
 	"tandem/algo/protocol/pace"
 	"tandem/experiments/report"
@@ -64,7 +65,7 @@ func (p plan) stalenessFigure(results []*worldResult) report.Figure {
 		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3}, {Name: "cross, bound 2τ+1", Color: 1, Guide: true},
 	}
 	for i, a := range p.arms()[firstHybrid:] {
-		var own, cross metric.Histogram
+		var own, cross histogram.Histogram
 		for _, r := range results {
 			own.Merge(&r.Arms[firstHybrid+i].Own)
 			cross.Merge(&r.Arms[firstHybrid+i].Cross)

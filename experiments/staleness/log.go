@@ -3,7 +3,7 @@ package staleness
 import (
 	"strconv"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/experiments/report"
 	"tandem/runtime/train"
 )
@@ -27,7 +27,7 @@ func line(w report.World, a arm, seed uint64, shown *train.Result) []string {
 		tau = strconv.Itoa(*a.Tau)
 	}
 	line := []string{w.Name, alpha, strconv.FormatUint(seed, 10), a.Mode, a.Merge, tau, report.Number(shown.AUC), report.Number(shown.LogLoss)}
-	for _, h := range []*metric.Histogram{&shown.Staleness.Own, &shown.Staleness.Cross, &shown.Staleness.Inflight} {
+	for _, h := range []*histogram.Histogram{&shown.Staleness.Own, &shown.Staleness.Cross, &shown.Staleness.Inflight} {
 		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Quantile(0.99)), strconv.Itoa(h.Max()))
 	}
 	return append(line, strconv.Itoa(shown.Steps), strconv.Itoa(shown.Samples), strconv.Itoa(shown.Rows),

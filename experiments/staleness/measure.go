@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/metric"
 	"tandem/datasets"
 	"tandem/experiments/report"
@@ -33,12 +34,12 @@ type oracle struct {
 
 // armResult is what one arm has shown under all seeds.
 type armResult struct {
-	Arm      arm              `json:"arm"`
-	AUC      []float64        `json:"auc"`      // by seed
-	LogLoss  []float64        `json:"log_loss"` // by seed, nats
-	Own      metric.Histogram `json:"own_staleness"`
-	Cross    metric.Histogram `json:"cross_staleness"`
-	Inflight metric.Histogram `json:"inflight_staleness"`
+	Arm      arm                 `json:"arm"`
+	AUC      []float64           `json:"auc"`      // by seed
+	LogLoss  []float64           `json:"log_loss"` // by seed, nats
+	Own      histogram.Histogram `json:"own_staleness"`
+	Cross    histogram.Histogram `json:"cross_staleness"`
+	Inflight histogram.Histogram `json:"inflight_staleness"`
 	// probabilities are the predictions under the first seed.
 	probabilities []float32
 }

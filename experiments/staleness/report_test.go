@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/histogram"
 	"tandem/algo/metric"
 	"tandem/experiments/report"
 )
@@ -137,7 +138,7 @@ func TestUnreachedStalenessIsSaid(t *testing.T) {
 	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "reached τ in every") {
 		t.Errorf("%q", s)
 	}
-	var short metric.Histogram
+	var short histogram.Histogram
 	short.Add(1)
 	r.Arms[3].Own = short
 	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "made at τ = 2 (at most 1)") {

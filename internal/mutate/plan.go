@@ -18,7 +18,7 @@ func (s Subject) Targets() []Target {
 	return append([]Target{{Folder: s.Folder}}, s.Others...)
 }
 
-// Subjects are the packages of core, numerics, replay and metrics.
+// Subjects are the packages of core, numerics, replay, metrics and histograms.
 func Subjects() []Subject {
 	var (
 		search  = short("algo/protocol/search")
@@ -47,7 +47,8 @@ func Subjects() []Subject {
 		{"algo/numeric/table", 14, []Target{work}},
 		{"algo/numeric/compress", 10, []Target{work, wire}},
 		{"algo/exec/replay", 14, []Target{record}},
-		{"algo/metric", 10, nil},
+		{"algo/metric", 6, nil},
+		{"algo/histogram", 4, nil},
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -139,7 +139,7 @@ func TestRun(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Fatal(err)
 	}
-	var missed metric.Histogram
+	var missed histogram.Histogram
 	missed.Add(5)
 	report := r.host.Reports()[1]
 	if report.Digests[server] != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
@@ -199,7 +199,7 @@ func finish(at msg.Address, m *Member) (err error) {
 	if err := m.Finished(); err != nil {
 		return err
 	}
-	var missed metric.Histogram
+	var missed histogram.Histogram
 	missed.Add(5)
 	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1}, {At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
 		if err := m.Records([]event.Record{r}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"fmt"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -124,7 +124,7 @@ type Trained struct {
 	Rows                    int // embedding rows
 	// Missed has, for every row gradient applied, the updates of its row since the
 	// read that it was computed from.
-	Missed metric.Histogram
+	Missed histogram.Histogram
 }
 
 // errHeld says that roles and driver have broken the contract.

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 
 	"tandem/algo/exec/replay"
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -76,7 +76,7 @@ const measuredName = "staleness.json"
 
 // Measured is a summary of the staleness that a run itself has measured, as far
 // as it does not depend on what happened between roles, which nobody has recorded.
-type Measured struct{ Own, Cross, Dense metric.HistogramSummary }
+type Measured struct{ Own, Cross, Dense histogram.Summary }
 
 // Measured keeps the staleness that the run has measured beside the recording.
 func (f *Folder) Measured(s pace.Staleness) error {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -51,7 +51,7 @@ type ClusterWatch struct {
 type Report struct {
 	Digests map[msg.Address]uint64 // by role, of the parameters that it holds: see exec.ModelState.Digest
 	Rows    int                    // of its embedding PSs
-	Missed  metric.Histogram       // of its embedding PSs, as Result.MissedUpdates
+	Missed  histogram.Histogram    // of its embedding PSs, as Result.MissedUpdates
 	Faults  fault.Counts           // injected into its roles' messages, and their crashes
 }
 

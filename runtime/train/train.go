@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/histogram"
 	"tandem/algo/job"
-	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/event"
@@ -37,7 +37,7 @@ type Result struct {
 	Staleness pace.Staleness
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
-	MissedUpdates metric.Histogram
+	MissedUpdates histogram.Histogram
 	// Faults is what the faults of the training have done; sequential training has no messages and no faults.
 	Faults fault.Counts
 	// DenseDigest and RowsDigest are fingerprints of the trained parameters:

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/delay"
 )
 
@@ -159,7 +159,7 @@ func TestTraceOfSteps(t *testing.T) {
 // What a run has measured, written and read, is drawn with its shares: of 4000
 // draws, each share within 0.04, five standard deviations of a half.
 func TestTraceOfCounts(t *testing.T) {
-	var h metric.Histogram
+	var h histogram.Histogram
 	h.AddCount(2, 300)
 	h.AddCount(5, 100)
 	var text strings.Builder

@@ -96,7 +96,7 @@ func (t *Trace) add(fields []string, counts bool) error {
 }
 
 // WriteCounts writes a trace of how often each staleness occurred, as
-// metric.Histogram.All lists it, with a comment of one line.
+// histogram.Histogram.All lists it, with a comment of one line.
 func WriteCounts(w io.Writer, comment string, counts iter.Seq2[int, uint64]) error {
 	if _, err := fmt.Fprintf(w, "# %s\n%s\n", comment, countsHeader); err != nil {
 		return err

@@ -3,7 +3,7 @@ package pace
 import (
 	"fmt"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 )
 
 // CheckBounds reports the first kind of staleness in s that is above the bound which
@@ -13,7 +13,7 @@ func CheckBounds(r Rule, ranks int, s *Staleness) error {
 	b := r.Bounds(ranks)
 	for _, c := range []struct {
 		quantity string
-		seen     *metric.Histogram
+		seen     *histogram.Histogram
 		bound    int
 	}{
 		{"own", &s.Own, b.Own}, {"cross", &s.Cross, b.Cross}, {"inflight", &s.Inflight, b.Inflight}, {"dense", &s.Dense, b.Dense},

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/pace"
 )
 
@@ -25,7 +25,7 @@ func TestCheckBounds(t *testing.T) {
 		{6, "dense staleness reached 7, and ssp with ranks = 3 promises at most 6: a fault of the mode's rule or of Tandem"},
 	} {
 		var s pace.Staleness
-		h := []*metric.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense}[i]
+		h := []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense}[i]
 		h.Add(c.bound)
 		if err := pace.CheckBounds(rule, ranks, &s); err != nil {
 			t.Errorf("at the bound: %v", err)
@@ -40,7 +40,7 @@ func TestCheckBounds(t *testing.T) {
 // However large the settings, bounds stay above what a run can show.
 func TestBoundsDoNotOverflow(t *testing.T) {
 	var s pace.Staleness
-	for _, h := range []*metric.Histogram{&s.Own, &s.Cross, &s.Inflight} {
+	for _, h := range []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight} {
 		h.Add(1000)
 	}
 	const large = 1<<31 - 1

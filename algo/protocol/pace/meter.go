@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 )
 
 // Staleness is how much the reads of a run have missed, in batches.
 type Staleness struct {
-	Own      metric.Histogram `json:"own"`      // a value for each read: earlier steps of the reader's own rank
-	Cross    metric.Histogram `json:"cross"`    // a value for each read and each other rank: earlier steps of that rank
-	Inflight metric.Histogram `json:"inflight"` // a value for each read: other batches outstanding anywhere
+	Own      histogram.Histogram `json:"own"`      // a value for each read: earlier steps of the reader's own rank
+	Cross    histogram.Histogram `json:"cross"`    // a value for each read and each other rank: earlier steps of that rank
+	Inflight histogram.Histogram `json:"inflight"` // a value for each read: other batches outstanding anywhere
 	// Dense has, where dense PSs hold the network, a value for each push: updates
 	// of the shard between the pull that the gradient was computed from and it.
-	Dense metric.Histogram `json:"dense"`
+	Dense histogram.Histogram `json:"dense"`
 	// Dropped is the number of gradients that the mode has not let count: of whole batches, or of the part of a batch
 	// that one server has.
 	Dropped uint64 `json:"dropped,omitempty"`

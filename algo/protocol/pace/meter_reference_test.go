@@ -1,7 +1,7 @@
 package pace_test
 
 import (
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
 )
@@ -77,7 +77,7 @@ func (r *reference) outstanding(n int) int {
 }
 
 // equal compares every count that two histograms can tell apart.
-func equal(a, b *metric.Histogram) bool {
+func equal(a, b *histogram.Histogram) bool {
 	if a.Summary() != b.Summary() {
 		return false
 	}

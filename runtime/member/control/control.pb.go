@@ -11,11 +11,12 @@
 package control
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1283,7 +1284,7 @@ type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"` // of the parameters that each role holds
 	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`               // of all embedding PSs of the process
-	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // of them: metric.Histogram of the updates that row gradients have missed
+	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // of them: histogram.Histogram of the updates that row gradients have missed
 	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`            // that were injected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,4 +1,4 @@
-package metric
+package histogram
 
 import (
 	"math"
@@ -20,10 +20,10 @@ func TestDistance(t *testing.T) {
 	}{
 		{histogramOf(3), histogramOf(3, 3), 0},
 		{histogramOf(0), histogramOf(5), 5},
-		{histogramOf(0, 0), histogramOf(0, 4), 2},           // half of the values move by 4
-		{histogramOf(1, 2, 3), histogramOf(2, 3, 4), 1},     // all move by 1
-		{histogramOf(1, 1, 1, 5), histogramOf(2, 2), 1.5},   // three by 1, one by 3, of four
-		{histogramOf(9000), histogramOf(HistogramLimit), 0}, // no longer told apart
+		{histogramOf(0, 0), histogramOf(0, 4), 2},         // half of the values move by 4
+		{histogramOf(1, 2, 3), histogramOf(2, 3, 4), 1},   // all move by 1
+		{histogramOf(1, 1, 1, 5), histogramOf(2, 2), 1.5}, // three by 1, one by 3, of four
+		{histogramOf(9000), histogramOf(Limit), 0},        // no longer told apart
 	} {
 		if got, back := c.a.Distance(c.b), c.b.Distance(c.a); got != c.want || back != c.want {
 			t.Errorf("%v and %v: %v, %v back, want %v", c.a.Summary(), c.b.Summary(), got, back, c.want)

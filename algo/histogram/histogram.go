@@ -1,4 +1,5 @@
-package metric
+// Package histogram counts small whole numbers, such as the staleness of every read.
+package histogram
 
 import (
 	"encoding/json"
@@ -8,11 +9,11 @@ import (
 	"slices"
 )
 
-// HistogramLimit is the smallest value that a Histogram no longer counts apart.
-const HistogramLimit = 4096
+// Limit is the smallest value that a Histogram no longer counts apart.
+const Limit = 4096
 
 // Histogram counts small non-negative integers, such as the staleness of
-// reads. Values from HistogramLimit up share one overflow count; the mean and
+// reads. Values from Limit up share one overflow count; the mean and
 // the maximum stay exact. The zero value is an empty histogram. Assignment
 // shares the counts: use Clone.
 type Histogram struct {
@@ -31,12 +32,12 @@ func (h *Histogram) Add(value int) { h.AddCount(value, 1) }
 // is negative.
 func (h *Histogram) AddCount(value int, times uint64) {
 	if value < 0 {
-		panic(fmt.Sprintf("metric: histogram value = %d, want at least 0", value))
+		panic(fmt.Sprintf("histogram: histogram value = %d, want at least 0", value))
 	}
 	if times == 0 {
 		return
 	}
-	if value >= HistogramLimit {
+	if value >= Limit {
 		h.overflow += times
 	} else {
 		h.grow(value + 1)
@@ -107,7 +108,7 @@ func (h *Histogram) Mean() float64 {
 // overflow is reported as Max. It panics if q is out of range.
 func (h *Histogram) Quantile(q float64) int {
 	if !(q >= 0 && q <= 1) {
-		panic(fmt.Sprintf("metric: quantile %g, want 0 to 1", q))
+		panic(fmt.Sprintf("histogram: quantile %g, want 0 to 1", q))
 	}
 	if h.count == 0 {
 		return 0
@@ -123,12 +124,12 @@ func (h *Histogram) Quantile(q float64) int {
 }
 
 // AtMost returns the share of the values that are not above a value, 0 without
-// values. From HistogramLimit up it is 1.
+// values. From Limit up it is 1.
 func (h *Histogram) AtMost(value int) float64 {
 	if h.count == 0 {
 		return 0
 	}
-	if value >= HistogramLimit {
+	if value >= Limit {
 		return 1
 	}
 	seen := uint64(0)
@@ -140,13 +141,13 @@ func (h *Histogram) AtMost(value int) float64 {
 
 // Distance returns the Wasserstein distance of two histograms, in their unit: by
 // how much the values of one must be moved on average to become the other. Values
-// from HistogramLimit up count as that. It is NaN if either is empty.
+// from Limit up count as that. It is NaN if either is empty.
 func (h *Histogram) Distance(other *Histogram) float64 {
 	if h.count == 0 || other.count == 0 {
 		return math.NaN()
 	}
 	var distance, mine, theirs float64
-	for value := range min(max(h.max, other.max), HistogramLimit) {
+	for value := range min(max(h.max, other.max), Limit) {
 		if value < len(h.counts) {
 			mine += float64(h.counts[value])
 		}
@@ -158,8 +159,8 @@ func (h *Histogram) Distance(other *Histogram) float64 {
 	return distance
 }
 
-// HistogramSummary is what a report shows of a histogram.
-type HistogramSummary struct {
+// Summary is what a report shows of a histogram.
+type Summary struct {
 	Mean  float64 `json:"mean"`
 	P50   int     `json:"p50"`
 	P99   int     `json:"p99"`
@@ -168,8 +169,8 @@ type HistogramSummary struct {
 }
 
 // Summary returns the figures of h.
-func (h *Histogram) Summary() HistogramSummary {
-	return HistogramSummary{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), Max: h.max, Count: h.count}
+func (h *Histogram) Summary() Summary {
+	return Summary{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), Max: h.max, Count: h.count}
 }
 
 // MarshalJSON writes the summary of h: {mean, p50, p99, max, count}.

@@ -1,4 +1,4 @@
-package metric
+package histogram
 
 import (
 	"encoding/binary"
@@ -16,20 +16,20 @@ func (h Histogram) MarshalBinary() ([]byte, error) {
 	return out, nil
 }
 
-var errHistogram = errors.New("metric: not a histogram, or cut short")
+var errHistogram = errors.New("histogram: not a histogram, or cut short")
 
 // UnmarshalBinary reads what MarshalBinary wrote. It returns an error, and leaves h as it is, if that is
-// not all of the text or if the numbers contradict each other. Memory: 8 bytes for each value below HistogramLimit.
+// not all of the text or if the numbers contradict each other. Memory: 8 bytes for each value below Limit.
 func (h *Histogram) UnmarshalBinary(text []byte) error {
 	var values []uint64
 	for len(text) > 0 {
 		v, n := binary.Uvarint(text)
-		if n <= 0 || len(values) == HistogramLimit+5 {
+		if n <= 0 || len(values) == Limit+5 {
 			return errHistogram
 		}
 		values, text = append(values, v), text[n:]
 	}
-	if len(values) < 5 || values[0] > HistogramLimit || len(values) != int(values[0])+5 {
+	if len(values) < 5 || values[0] > Limit || len(values) != int(values[0])+5 {
 		return errHistogram
 	}
 	counts, rest := values[1:values[0]+1], values[values[0]+1:]
@@ -53,7 +53,7 @@ func (h *Histogram) consistent() bool {
 		}
 	}
 	if h.overflow > 0 {
-		return sum == h.count && h.max >= HistogramLimit
+		return sum == h.count && h.max >= Limit
 	}
 	return sum == h.count && h.max == largest
 }

@@ -1,4 +1,4 @@
-package metric
+package histogram
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 func TestHistogramSurvivesItsBinaryForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h, back Histogram
-		for _, v := range rapid.SliceOf(rapid.IntRange(0, 2*HistogramLimit)).Draw(t, "values") {
+		for _, v := range rapid.SliceOf(rapid.IntRange(0, 2*Limit)).Draw(t, "values") {
 			h.Add(v)
 		}
 		text, err := h.MarshalBinary()
@@ -40,7 +40,7 @@ func TestHistogramSurvivesItsBinaryForm(t *testing.T) {
 func FuzzHistogram(f *testing.F) {
 	var h Histogram
 	f.Add([]byte{0, 0, 0, 0, 0})
-	for _, value := range []int{3, 0, 3, HistogramLimit, 9000} {
+	for _, value := range []int{3, 0, 3, Limit, 9000} {
 		h.Add(value)
 		text, err := h.MarshalBinary()
 		if err != nil {

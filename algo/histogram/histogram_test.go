@@ -1,4 +1,4 @@
-package metric_test
+package histogram_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/metric"
+	"tandem/algo/histogram"
 )
 
 func TestHistogramAgainstSortedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 80).Draw(t, "values")
 		cut := rapid.IntRange(0, len(values)).Draw(t, "cut")
-		var h, other metric.Histogram
+		var h, other histogram.Histogram
 		sum := 0
 		for i, v := range values {
 			if i < cut {
@@ -44,7 +44,7 @@ func TestHistogramAgainstSortedValues(t *testing.T) {
 }
 
 func TestHistogramJSON(t *testing.T) {
-	var h metric.Histogram
+	var h histogram.Histogram
 	h.AddCount(1, 98)
 	h.Add(7)
 	h.Add(10_000) // overflow: the mean and the maximum stay exact
@@ -57,23 +57,23 @@ func TestHistogramJSON(t *testing.T) {
 	if got := h.Quantile(1); got != 10_000 {
 		t.Errorf("quantile among the overflow = %d, want the maximum", got)
 	}
-	var empty metric.Histogram
-	if got := empty.Summary(); got != (metric.HistogramSummary{}) {
+	var empty histogram.Histogram
+	if got := empty.Summary(); got != (histogram.Summary{}) {
 		t.Errorf("summary without values %+v, want zeros", got)
 	}
 }
 
 // Values count apart below the limit, and together from the limit on.
 func TestHistogramLimitIsTheFirstValueOfTheOverflow(t *testing.T) {
-	var apart, together metric.Histogram
-	apart.Add(metric.HistogramLimit - 2)
-	apart.Add(metric.HistogramLimit - 1)
-	together.Add(metric.HistogramLimit)
-	together.Add(metric.HistogramLimit + 1)
-	if got, want := apart.Quantile(0.5), metric.HistogramLimit-2; got != want {
+	var apart, together histogram.Histogram
+	apart.Add(histogram.Limit - 2)
+	apart.Add(histogram.Limit - 1)
+	together.Add(histogram.Limit)
+	together.Add(histogram.Limit + 1)
+	if got, want := apart.Quantile(0.5), histogram.Limit-2; got != want {
 		t.Errorf("median below the limit = %d, want %d", got, want)
 	}
-	if got, want := together.Quantile(0.5), metric.HistogramLimit+1; got != want {
+	if got, want := together.Quantile(0.5), histogram.Limit+1; got != want {
 		t.Errorf("median from the limit on = %d, want the maximum, %d", got, want)
 	}
 }
@@ -84,5 +84,5 @@ func TestHistogramRefusesNegative(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	new(metric.Histogram).Add(-1)
+	new(histogram.Histogram).Add(-1)
 }
