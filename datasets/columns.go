@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 // columns are the rows of a block, column by column.
@@ -92,7 +92,7 @@ func (j *joiner) add(c columns) error {
 func (j *joiner) batch(workers int) *batch.Batch {
 	out := &batch.Batch{Samples: j.samples, Slots: make([]batch.Jagged, len(j.ids))}
 	one := sync.OnceValue(func() []int32 { return counting(0, j.samples+1) })
-	parallel.Do(workers, len(j.ids)+2, func(i int) {
+	parallel.ForEach(workers, len(j.ids)+2, func(i int) {
 		switch i {
 		case len(j.ids):
 			out.Dense = gathered(j.parts, func(c *columns) *[]float32 { return &c.dense })

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 // row is one decoded sample. Readers overwrite it row after row.
@@ -48,7 +48,7 @@ type format struct {
 // The result does not depend on their number. The dense values are not yet
 // standardised.
 func (f format) read(in *input, dropped *droppedRows) (*batch.Batch, error) {
-	return f.readBlocks(in, dropped, parallel.Processors(), blockBytes)
+	return f.readBlocks(in, dropped, parallel.Cores(), blockBytes)
 }
 
 // readBlocks reads with so many goroutines and blocks of a size.

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 // Scaling standardises a numeric column: (x − Mean) / Std.
@@ -47,7 +47,7 @@ func measureScaling(b *batch.Batch, columns int) []Scaling {
 func standardise(b *batch.Batch, scaling []Scaling) {
 	const rowsAPiece = 1 << 14
 	columns := len(scaling)
-	parallel.Do(parallel.Processors(), (b.Samples+rowsAPiece-1)/rowsAPiece, func(i int) {
+	parallel.ForEach(parallel.Cores(), (b.Samples+rowsAPiece-1)/rowsAPiece, func(i int) {
 		eachRow(b.Dense[i*rowsAPiece*columns:min((i+1)*rowsAPiece, b.Samples)*columns], columns, func(row []float32) {
 			for c, value := range row {
 				row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)

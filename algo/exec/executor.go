@@ -67,7 +67,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 	if err != nil {
 		return nil, err
 	}
-	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, kernel.CrewOf(m.Products)})
+	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, kernel.PoolOf(m.Products)})
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (c *denseConfig) newWeights() (*model.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.NewWeights(c.engine, model.InitialValues(c.engine, c.training.Seed), optimizer, c.crew), nil
+	return model.NewWeights(c.engine, model.InitialValues(c.engine, c.training.Seed), optimizer, c.pool), nil
 }
 
 func nnWorkerAt(rank int32) msg.Address      { return msg.Address{Role: msg.NNWorker, Index: rank} }

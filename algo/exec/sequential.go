@@ -44,7 +44,7 @@ func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential,
 	if err != nil {
 		return nil, err
 	}
-	c := denseConfig{training: &t, engine: engine, crew: kernel.CrewOf(m.Products)}
+	c := denseConfig{training: &t, engine: engine, pool: kernel.PoolOf(m.Products)}
 	dense, err := c.newWeights()
 	if err != nil {
 		return nil, err

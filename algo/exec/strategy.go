@@ -84,7 +84,7 @@ type denseConfig struct {
 	rule     pace.Rule
 	engine   model.Engine
 	here     func(msg.Address) bool
-	crew     kernel.Crew // helps with an optimizer step that all ranks wait for
+	pool     kernel.Pool // runs an optimizer step that all ranks wait for
 }
 
 // denseStrategies has the constructor of every strategy.

@@ -21,7 +21,7 @@ type averaged struct {
 }
 
 func newAveraged(c denseConfig) (*averaged, error) {
-	c.crew = nil // no other rank waits for an optimizer step
+	c.pool = nil // no other rank waits for an optimizer step
 	own, err := newReplicas(c, c.newWeights)
 	sum := model.NewVector(c.engine.Layout())
 	sum.Stats = make([]float32, c.engine.Layout().Running)

@@ -14,7 +14,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		c.crew = nil
+		c.pool = nil
 		sums.replicas, err = newReplicas(c, c.newWeights)
 		return &firstRanks{sums}, err
 	}

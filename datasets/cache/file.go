@@ -13,7 +13,7 @@ import (
 	"unsafe"
 
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 const (
@@ -87,7 +87,7 @@ func write(w io.Writer, key Key, rows *Rows) error {
 	}
 	add(bytesOf(rows.Batch.Dense), false)
 	add(bytesOf(rows.Batch.Labels), false)
-	parallel.Do(parallel.Processors(), len(columns), func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
+	parallel.ForEach(parallel.Cores(), len(columns), func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
 
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -225,7 +225,7 @@ func (h *header) columns(data []byte, begin int64) ([][]byte, error) {
 		columns[i] = data[e.Offset : e.Offset+e.Bytes]
 	}
 	whole := make([]bool, len(columns))
-	parallel.Do(parallel.Processors(), len(columns), func(i int) {
+	parallel.ForEach(parallel.Cores(), len(columns), func(i int) {
 		whole[i] = crc32.Checksum(columns[i], castagnoli) == h.Columns[i].CRC
 	})
 	if slices.Contains(whole, false) {
@@ -262,7 +262,7 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 	}
 	b.Dense, b.Labels = valuesOf[float32](columns[next]), valuesOf[float32](columns[next+1])
 	bad := make([]error, len(b.Slots))
-	parallel.Do(parallel.Processors(), len(b.Slots), func(i int) { bad[i] = checkOffsets(&b.Slots[i]) })
+	parallel.ForEach(parallel.Cores(), len(b.Slots), func(i int) { bad[i] = checkOffsets(&b.Slots[i]) })
 	for i, err := range bad {
 		if err != nil {
 			return nil, fmt.Errorf("%w: slot %q: %w", errDamaged, h.Slots[i], err)

@@ -17,7 +17,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 func init() { datasets.RegisterParquet(Read) }
@@ -51,7 +51,7 @@ func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b 
 	bounds := newBounds(file, size)
 	pieces := make([]piece, len(groups)*len(columns)) // by group, then column
 	failed := make([]error, len(pieces))
-	parallel.Do(parallel.Processors(), len(pieces), func(i int) {
+	parallel.ForEach(parallel.Cores(), len(pieces), func(i int) {
 		defer recoverDamage(&failed[i])
 		group, c := groups[i/len(columns)], columns[i%len(columns)]
 		chunks := f.Metadata().RowGroups[i/len(columns)].Columns

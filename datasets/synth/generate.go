@@ -8,7 +8,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 // pilotRows is the size of the sample that sets bias and scale. The positive
@@ -39,7 +39,7 @@ type Data struct {
 // The error is that of spec.Validate.
 //
 // Cost: about 0.2 µs an id and processor. Memory: the result.
-func Generate(spec Spec) (*Data, error) { return generate(spec, parallel.Processors()) }
+func Generate(spec Spec) (*Data, error) { return generate(spec, parallel.Cores()) }
 
 func generate(spec Spec, workers int) (*Data, error) {
 	if err := spec.Validate(); err != nil {
@@ -207,7 +207,7 @@ func (p *part) draw(rows int) {
 		}
 		return values
 	}
-	parallel.Do(p.g.workers, len(p.columns)+3, func(i int) {
+	parallel.ForEach(p.g.workers, len(p.columns)+3, func(i int) {
 		switch i - len(p.columns) {
 		case 0:
 			p.numbers = p.numbers[:0]
@@ -268,7 +268,7 @@ type rowWorker struct {
 // eachRow calls do for every row of the chunk, in any order, on all goroutines.
 func (p *part) eachRow(do func(i int, w *rowWorker)) {
 	const rowsAPiece = 1 << 9
-	parallel.Do(p.g.workers, (p.rows+rowsAPiece-1)/rowsAPiece, func(piece int) {
+	parallel.ForEach(p.g.workers, (p.rows+rowsAPiece-1)/rowsAPiece, func(piece int) {
 		w := &rowWorker{scorer: p.g.scorer.clone(), ranks: make([][]int64, len(p.columns))}
 		if p.g.conversion != nil {
 			w.own = p.g.conversion.scorer.clone()

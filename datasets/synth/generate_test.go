@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tandem/algo/rng"
-	"tandem/datasets/internal/parallel"
+	"tandem/internal/parallel"
 )
 
 func testSpec() Spec {
@@ -246,7 +246,7 @@ func BenchmarkGenerate(b *testing.B) {
 	for c := range spec.Columns {
 		spec.Columns[c].Exponent, spec.Columns[c].Top = 1.05, 0
 	}
-	for _, workers := range []int{1, parallel.Processors()} {
+	for _, workers := range []int{1, parallel.Cores()} {
 		b.Run(fmt.Sprintf("goroutines-%d", workers), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := generate(spec, workers); err != nil {

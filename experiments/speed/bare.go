@@ -54,7 +54,7 @@ func rowTasks(p *prepared) []*rowTask {
 // their rows by a gradient each.
 type rowStep struct {
 	tasks  []*rowTask
-	crew   kernel.Crew
+	pool   kernel.Pool
 	update bool
 	steps  int
 	errs   []error
@@ -63,7 +63,7 @@ type rowStep struct {
 }
 
 func newRowStep(p *prepared) (*rowStep, error) {
-	s := &rowStep{tasks: rowTasks(p), crew: p.crew, update: p.Kind == kindUpdate, errs: make([]error, p.Threads)}
+	s := &rowStep{tasks: rowTasks(p), pool: p.pool, update: p.Kind == kindUpdate, errs: make([]error, p.Threads)}
 	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Rows = p.Rows.Dim, adagrad()
@@ -98,7 +98,7 @@ func (s *rowStep) run(ctx context.Context, steps int) (time.Duration, error) {
 func (s *rowStep) step() error {
 	b := s.steps % batches
 	s.steps++
-	s.crew.Do(len(s.tasks), func(g int) {
+	s.pool.ForEach(len(s.tasks), func(g int) {
 		t := s.tasks[g]
 		if !s.update {
 			s.errs[g] = t.rows.Lookup(t.signs[b], t.values)
@@ -123,14 +123,14 @@ func (s *rowStep) check() float64 { return math.NaN() }
 // places that are known, in the bare loop that fetches ahead.
 type bareRows struct {
 	tasks  []*rowTask
-	crew   kernel.Crew
+	pool   kernel.Pool
 	dim    int
 	update bool
 	steps  int
 }
 
 func newBareRows(p *prepared) (side, error) {
-	s := &bareRows{tasks: rowTasks(p), crew: p.crew, dim: p.Rows.Dim, update: p.Kind == kindUpdate}
+	s := &bareRows{tasks: rowTasks(p), pool: p.pool, dim: p.Rows.Dim, update: p.Kind == kindUpdate}
 	for g, t := range s.tasks {
 		slots := (g+1)*p.Rows.Slots/p.Threads - g*p.Rows.Slots/p.Threads
 		n := slots * p.Rows.Each * 2 * p.Rows.Dim
@@ -154,7 +154,7 @@ func (s *bareRows) run(ctx context.Context, steps int) (time.Duration, error) {
 	return timed(ctx, steps, func() error {
 		b := s.steps % batches
 		s.steps++
-		s.crew.Do(len(s.tasks), func(g int) {
+		s.pool.ForEach(len(s.tasks), func(g int) {
 			t := s.tasks[g]
 			if s.update {
 				bare.Adagrad(t.array, t.places[b], t.values, s.dim, 0.01, 1e-10)

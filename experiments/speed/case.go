@@ -95,7 +95,7 @@ type prepared struct {
 	ids    []int64           // of a sparse case
 	data   *datasets.Dataset // of a training
 	// What Tandem computes on.
-	crew     *parallel.Crew
+	pool     *parallel.Pool
 	arena    memory.Arena
 	products kernel.Products
 }
@@ -103,12 +103,12 @@ type prepared struct {
 // newPrepared returns a case without values yet. Remove deletes its files and gives
 // its memory back.
 func newPrepared(c testCase) (*prepared, error) {
-	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, crew: parallel.New(max(c.Threads, 1))}
+	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, pool: parallel.New(max(c.Threads, 1))}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	if p.products, _, err = gemm.Open(os.Getenv(gemm.Variable), p.crew); err != nil {
+	if p.products, _, err = gemm.Open(os.Getenv(gemm.Variable), p.pool); err != nil {
 		p.remove()
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func newPrepared(c testCase) (*prepared, error) {
 }
 
 func (p *prepared) remove() {
-	p.crew.Close()
+	p.pool.Close()
 	_ = p.arena.Close()
 	_ = os.RemoveAll(p.folder) // what stays is in the system's folder for such
 }

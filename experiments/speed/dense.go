@@ -60,7 +60,7 @@ func (p *prepared) fillDense() error {
 }
 
 // denseStep is the dense work of a step as the roles of one rank with one group do
-// it; a crew shares its products and the optimizer.
+// it; its products and the optimizer run on a pool.
 type denseStep struct {
 	layout         *model.Layout
 	optimizer      opt.Dense
@@ -70,7 +70,7 @@ type denseStep struct {
 	grad           []float32
 	loss           float64 // of the last step, summed over the samples
 	samples, steps int
-	crew           kernel.Crew
+	pool           kernel.Pool
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
@@ -84,7 +84,7 @@ func newDenseStep(p *prepared) (*denseStep, error) {
 	}
 	l := engine.Layout()
 	d := &denseStep{
-		layout: l, optimizer: optimizer, crew: p.crew, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
+		layout: l, optimizer: optimizer, pool: p.pool, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
 		params: slices.Clone(p.arrays["params"]), state: make([]float32, optimizer.StateSize(l.Params)),
 		input: model.Input{Samples: p.Batch, Embeddings: p.arrays["embeddings"], Dense: p.arrays["numbers"], Labels: p.arrays["labels"]},
 	}
@@ -108,7 +108,7 @@ func (d *denseStep) step() error {
 	if !finite || !kernel.Finite(d.pass.EmbeddingGrad()) {
 		return fmt.Errorf("the loss or a gradient is not finite after %d steps", d.steps)
 	}
-	d.optimizer.StepSum(d.params, d.state, d.grad, d.samples, d.steps, d.crew)
+	d.optimizer.StepSum(d.params, d.state, d.grad, d.samples, d.steps, d.pool)
 	d.steps++
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // arithmetic is the third side of a dense case: the time that the operations of its
 // step would take if all cores did nothing but multiply and add in registers.
 type arithmetic struct {
-	crew  kernel.Crew
+	pool  kernel.Pool
 	flops float64 // of a step
 }
 
@@ -22,7 +22,7 @@ func newArithmetic(p *prepared) (side, error) {
 		return nil, err
 	}
 	cost := engine.Layout().Cost
-	return &arithmetic{p.crew, float64(p.Batch) * float64(cost.ForwardFLOPs+cost.BackwardFLOPs)}, nil
+	return &arithmetic{p.pool, float64(p.Batch) * float64(cost.ForwardFLOPs+cost.BackwardFLOPs)}, nil
 }
 
 // open implements side.
@@ -34,8 +34,8 @@ const bareTurns = 1_000_000
 // run implements side: the speed of a moment, whatever the number of steps.
 func (a *arithmetic) run(_ context.Context, steps int) (time.Duration, error) {
 	begin := time.Now()
-	done := make([]float64, a.crew.Size())
-	a.crew.Do(len(done), func(core int) { done[core] = kernel.BareLoop(isa.Best(), bareTurns) })
+	done := make([]float64, a.pool.Size())
+	a.pool.ForEach(len(done), func(core int) { done[core] = kernel.BareLoop(isa.Best(), bareTurns) })
 	took, sum := time.Since(begin), 0.0
 	for _, flops := range done {
 		sum += flops

@@ -89,14 +89,14 @@ type sparseStep struct {
 	sums    [][]float32 // by part
 	scaled  [][]float32 // by shard
 	outcome []table.Outcome
-	crew    kernel.Crew
+	pool    kernel.Pool
 	steps   int
 }
 
 func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
-		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, crew: p.crew,
+		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
 		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),
 	}
@@ -190,13 +190,13 @@ func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) 
 func (s *sparseStep) step() error {
 	parts := s.batches[s.steps%batches]
 	errs := make([]error, len(parts))
-	pieces := s.crew.Size()
-	s.crew.Do(pieces, func(part int) {
+	pieces := s.pool.Size()
+	s.pool.ForEach(pieces, func(part int) {
 		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(pieces))
 		s.rows[part] = sized(s.rows[part], len(s.routed[part].Signs)*s.dim)
 		s.found[part] = sized(s.found[part], len(s.routed[part].Signs))
 	})
-	s.crew.Do(pieces, func(shard int) {
+	s.pool.ForEach(pieces, func(shard int) {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
 			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], s.found[part][lo/s.dim:hi/s.dim]); err != nil {
@@ -204,12 +204,12 @@ func (s *sparseStep) step() error {
 			}
 		}
 	})
-	s.crew.Do(pieces, func(part int) {
+	s.pool.ForEach(pieces, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
 		s.sums[part] = sized(s.sums[part], len(s.rows[part]))
 		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
-	s.crew.Do(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
+	s.pool.ForEach(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
 	for shard, o := range s.outcome {
 		if errs[shard] != nil {
 			return errs[shard]

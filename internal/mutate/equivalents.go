@@ -91,14 +91,14 @@ func Equivalents() []Equivalent {
 				"that has been added up, which are scratch.",
 		},
 		{
-			File: "algo/numeric/opt/dense.go", Before: "sweepPiece = 64 * sweepBlock", After: "sweepPiece = 64",
-			Proof: "Parameters are updated each by itself: pieces decide speed only.",
+			File: "algo/numeric/opt/dense.go", Before: "sweepTask  = 64 * sweepBlock", After: "sweepTask  = 64",
+			Proof: "Each parameter is updated on its own: the size of a task decides speed only.",
 		},
 		{
 			File:   "algo/numeric/opt/dense.go",
-			Before: "crew.Do((len(params)+sweepPiece-1)/sweepPiece, func(piece int) {",
-			After:  "crew.Do(((len(params) + 1)+sweepPiece-1)/sweepPiece, func(piece int) {",
-			Proof:  "The piece besides, if there is one, begins at the end of the parameters and is empty.",
+			Before: "pool.ForEach((len(params)+sweepTask-1)/sweepTask, func(task int) {",
+			After:  "pool.ForEach(((len(params) + 1)+sweepTask-1)/sweepTask, func(task int) {",
+			Proof:  "The additional task, if there is one, begins at the end of the parameters and is empty.",
 		},
 		{
 			File: "algo/numeric/table/access.go", Before: "c.found = nil", After: "",

@@ -34,7 +34,7 @@ const (
 )
 
 // FromEnvironment returns the products that TANDEM_BLAS asks for, spread over a
-// crew of all cores that lives as long as the process. What was asked for by name
+// pool of all cores that lives as long as the process. What was asked for by name
 // is there or an error; where auto finds no library, say is told so in one line.
 func FromEnvironment(say io.Writer) (kernel.Products, error) {
 	products, note, err := Open(os.Getenv(Variable), all())
@@ -44,13 +44,13 @@ func FromEnvironment(say io.Writer) (kernel.Products, error) {
 	return products, err
 }
 
-// all is the crew of this process, as many as it has cores. Callers that keep all
+// all is the pool of this process, as many as it has cores. Callers that keep all
 // cores busy by themselves, as several ranks do, do their own pieces.
-var all = sync.OnceValue(func() kernel.Crew { return parallel.New(runtime.GOMAXPROCS(0)) })
+var all = sync.OnceValue(func() kernel.Pool { return parallel.New(runtime.GOMAXPROCS(0)) })
 
-// Open is FromEnvironment for a given value of the variable and a crew; nil is the
+// Open is FromEnvironment for a given value of the variable and a pool; nil is the
 // calling goroutine alone. The note, if there is one, is a line for the user.
-func Open(request string, helpers kernel.Crew) (products kernel.Products, note string, err error) {
+func Open(request string, helpers kernel.Pool) (products kernel.Products, note string, err error) {
 	switch request {
 	case "", BuiltIn:
 		return kernel.NewProducts(helpers), "", nil

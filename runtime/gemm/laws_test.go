@@ -17,17 +17,17 @@ import (
 	"tandem/runtime/train"
 )
 
-// engines are all that this machine has, each for a crew and for none.
+// engines are all that this machine has, each for a pool and for none.
 func engines(t *testing.T) map[string][2]kernel.Products {
 	t.Helper()
-	all := map[string][2]kernel.Products{gemm.BuiltIn: {kernel.NewProducts(nil), kernel.NewProducts(crew(3))}}
+	all := map[string][2]kernel.Products{gemm.BuiltIn: {kernel.NewProducts(nil), kernel.NewProducts(pool(3))}}
 	for _, name := range blas.Names() {
 		alone, _, err := gemm.Open(name, nil)
 		if err != nil {
 			t.Logf("not here: %v", err)
 			continue
 		}
-		together, _, err := gemm.Open(name, crew(3))
+		together, _, err := gemm.Open(name, pool(3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,15 +36,15 @@ func engines(t *testing.T) map[string][2]kernel.Products {
 	return all
 }
 
-// crew does every piece on a goroutine of its own.
-type crew int
+// A pool claims to have this size and runs every task on a goroutine of its own.
+type pool int
 
-func (c crew) Size() int { return int(c) }
+func (p pool) Size() int { return int(p) }
 
-func (c crew) Do(pieces int, work func(int)) {
+func (p pool) ForEach(tasks int, task func(index int)) {
 	var all sync.WaitGroup
-	for i := range pieces {
-		all.Go(func() { work(i) })
+	for i := range tasks {
+		all.Go(func() { task(i) })
 	}
 	all.Wait()
 }

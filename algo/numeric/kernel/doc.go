@@ -16,7 +16,7 @@
 // instructions (algo/numeric/isa) and without.
 //
 // No function starts a goroutine or, once it has its workspace, allocates.
-// Parallelism is the driver's: over the groups of a batch, and by the Crew that it
+// Parallelism is the driver's: over the groups of a batch, and by the Pool that it
 // may hand to matrix products.
 package kernel
 

@@ -18,7 +18,7 @@ import "sync"
 // from anywhere, and the first tiles of a block pack the strips of B that they use.
 type fused struct {
 	*assembly
-	crew Crew // nil: the calling goroutine alone
+	pool Pool // nil: the calling goroutine alone
 
 	idle    sync.Mutex // guards what follows
 	calls   []*call
@@ -38,7 +38,7 @@ const (
 	sharedFloats = 1 << 21
 	// turnedCols is the most columns of a turned product.
 	turnedCols = 512
-	// alone is the number of multiply-adds that are not worth a crew.
+	// alone is the number of multiply-adds that are not worth a pool.
 	alone = 1 << 20
 )
 
@@ -143,14 +143,14 @@ func (p *call) run() {
 	p.byRows = p.m >= p.n
 	shares := p.byRows || p.a.transposed
 	// The side that is cut, in strips or rows, and how much a piece is, at most and,
-	// with a crew, at least.
+	// with a pool, at least.
 	whole, long, most, least := p.m, ceil(p.n, width), p.blockCols()/width, 4
 	if p.byRows {
 		whole, long, most, least = p.n, p.m, pieceRows, 4*p.rows
 	}
 	size := 1
-	if p.crew != nil && p.m*p.n*p.k >= alone {
-		size = p.crew.Size()
+	if p.pool != nil && p.m*p.n*p.k >= alone {
+		size = p.pool.Size()
 		most = min(most, max(ceil(long, 4*size), least)) // lest members wait for the last piece
 	}
 	p.pieces = min(ceil(ceil(long, most), size)*size, long)
@@ -172,10 +172,10 @@ func (p *call) run() {
 	}
 }
 
-// do has the crew do pieces of work.
+// do has the pool do pieces of work.
 func (p *call) do(pieces int, work func(piece int), size int) {
 	if size > 1 && pieces > 1 {
-		p.crew.Do(pieces, work)
+		p.pool.ForEach(pieces, work)
 		return
 	}
 	for piece := range pieces {

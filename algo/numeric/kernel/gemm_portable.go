@@ -23,7 +23,7 @@ const (
 // addition, as on arm64, gonum's loops round the two together. A term whose A[i,l]
 // is 0 may be skipped, so a NaN or Inf in B that meets only zeros of A may not show.
 //
-// Cost: no allocation. The crew is not asked: this is the reference, not the way
+// Cost: no allocation. The pool is not asked: this is the reference, not the way
 // to train.
 type portable struct{}
 

@@ -65,14 +65,14 @@ func sameBits(x, y []float32) error {
 	return nil
 }
 
-// backwards is a crew that claims to be three and does its pieces last to first.
+// backwards is a pool that runs its tasks on the calling goroutine, the last one first.
 type backwards struct{}
 
 func (backwards) Size() int { return 3 }
 
-func (backwards) Do(pieces int, work func(piece int)) {
-	for piece := pieces - 1; piece >= 0; piece-- {
-		work(piece)
+func (backwards) ForEach(tasks int, task func(index int)) {
+	for i := tasks - 1; i >= 0; i-- {
+		task(i)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestGemmHasTheBitsOfItsScalarTwin(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := sameBits(o.result(crewed.Gemm), want); err != nil {
-				t.Fatalf("with a crew: %v", err)
+				t.Fatalf("with a pool: %v", err)
 			}
 		})
 	})

@@ -28,30 +28,29 @@ type Products interface {
 	Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 }
 
-// Crew is goroutines of a driver that share one computation. This package starts
-// none of its own.
-type Crew interface {
-	// Size returns the number of pieces that may be worked on at the same time,
-	// at least 1.
+// Pool runs the tasks of one computation on goroutines that belong to a driver. This
+// package starts no goroutine of its own.
+type Pool interface {
+	// Size returns the number of tasks that can run at the same time, at least 1.
 	Size() int
-	// Do calls work once for every piece from 0 to pieces−1, in any order and on
+	// ForEach calls task once for every index from 0 to tasks−1, in any order and on
 	// any goroutine, and returns when all calls have returned.
-	Do(pieces int, work func(piece int))
+	ForEach(tasks int, task func(index int))
 }
 
 // NewProducts returns the built-in products in the best instructions that the
-// process may use; a nil crew is the calling goroutine alone.
+// process may use; a nil pool is the calling goroutine alone.
 //
 // Element (i, j) of C is beta·C[i,j] plus the A[i,l]·B[l,j], added one by one in
 // ascending l. In assembly a product and its addition round once, together, and
 // the bits are those of GemmScalar; in portable Go both round. They depend neither
-// on the crew, nor on AVX2 or AVX-512, nor on alignment, nor on the other rows and
+// on the pool, nor on AVX2 or AVX-512, nor on alignment, nor on the other rows and
 // columns.
-func NewProducts(crew Crew) Products { return newProducts(crew, isa.Best()) }
+func NewProducts(pool Pool) Products { return newProducts(pool, isa.Best()) }
 
-func newProducts(crew Crew, set isa.Set) Products {
+func newProducts(pool Pool, set isa.Set) Products {
 	if v := assemblyOf(set); v != nil {
-		return &fused{assembly: v, crew: crew}
+		return &fused{assembly: v, pool: pool}
 	}
 	return portable{}
 }

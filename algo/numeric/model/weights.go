@@ -34,15 +34,15 @@ type State struct {
 type Weights struct {
 	engine    Engine
 	optimizer opt.Dense
-	crew      kernel.Crew
+	pool      kernel.Pool
 	state     State
 }
 
 // NewWeights returns weights that begin with some values, which are theirs from now
-// on. The optimizer is nil for a copy of weights that are trained elsewhere. The crew
-// shares StepSum; nil: the caller alone.
-func NewWeights(e Engine, v Values, optimizer opt.Dense, crew kernel.Crew) *Weights {
-	w := &Weights{engine: e, optimizer: optimizer, crew: crew, state: State{Values: v}}
+// on. The optimizer is nil for a copy of weights that are trained elsewhere. StepSum
+// runs on the pool, or on the calling goroutine if it is nil.
+func NewWeights(e Engine, v Values, optimizer opt.Dense, pool kernel.Pool) *Weights {
+	w := &Weights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
 	if optimizer != nil {
 		w.state.Optimizer = make([]float32, optimizer.StateSize(len(v.Params)))
 		optimizer.Init(w.state.Optimizer)
@@ -66,7 +66,7 @@ func (w *Weights) Steps() int { return w.state.Steps }
 // sum divided, once, by the samples: at least one. The statistics of the step's groups,
 // in ascending group number, fold into the running ones. The sum is scratch afterwards.
 func (w *Weights) StepSum(sum *Vector, samples, step int) {
-	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.crew)
+	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.pool)
 	w.state.Steps++
 	w.FoldStats(sum.Stats)
 }

@@ -19,8 +19,9 @@ type Dense interface {
 	// differs from len(params), or len(state) from StateSize(len(params)).
 	Step(params, state, grad []float32, step int)
 	// StepSum is Step for the sum of the gradients of so many samples, at least
-	// one, which becomes their mean. A crew shares the work; nil: the caller alone.
-	StepSum(params, state, sum []float32, samples, step int, crew kernel.Crew)
+	// one, which becomes their mean. Tasks run on the pool, or on the
+	// calling goroutine if it is nil.
+	StepSum(params, state, sum []float32, samples, step int, pool kernel.Pool)
 }
 
 // NewDense returns the optimizer that spec describes, or the error of its
@@ -69,13 +70,13 @@ func (o dense) Step(params, state, grad []float32, step int) {
 func (o dense) rateOf(step int) float32 { return float32(o.schedule.Rate(o.rate, step/o.perStep)) }
 
 // sweepBlock is the number of parameters that StepSum divides and then updates, so
-// that the mean is still in the first-level cache; sweepPiece is a crew's unit.
+// that the mean is still in the first-level cache; sweepTask that of a task.
 const (
 	sweepBlock = 2048
-	sweepPiece = 64 * sweepBlock
+	sweepTask  = 64 * sweepBlock
 )
 
-func (o dense) StepSum(params, state, sum []float32, samples, step int, crew kernel.Crew) {
+func (o dense) StepSum(params, state, sum []float32, samples, step int, pool kernel.Pool) {
 	o.check(params, state, sum)
 	if o.clip != 0 { // which needs the whole mean
 		kernel.Divide(sum, float32(samples))
@@ -83,13 +84,13 @@ func (o dense) StepSum(params, state, sum []float32, samples, step int, crew ker
 		return
 	}
 	rate := o.rateOf(step)
-	if crew == nil || len(params) <= sweepPiece {
+	if pool == nil || len(params) <= sweepTask {
 		o.sweep(params, state, sum, 0, len(params), float32(samples), rate, step)
 		return
 	}
-	crew.Do((len(params)+sweepPiece-1)/sweepPiece, func(piece int) {
-		lo := piece * sweepPiece
-		o.sweep(params, state, sum, lo, min(lo+sweepPiece, len(params)), float32(samples), rate, step)
+	pool.ForEach((len(params)+sweepTask-1)/sweepTask, func(task int) {
+		lo := task * sweepTask
+		o.sweep(params, state, sum, lo, min(lo+sweepTask, len(params)), float32(samples), rate, step)
 	})
 }
 

@@ -8,14 +8,14 @@ import (
 	"tandem/algo/numeric/kernel"
 )
 
-// backwards is a crew that does its pieces last to first.
+// backwards is a pool that runs its tasks on the calling goroutine, the last one first.
 type backwards struct{}
 
 func (backwards) Size() int { return 3 }
 
-func (backwards) Do(pieces int, work func(piece int)) {
-	for piece := pieces - 1; piece >= 0; piece-- {
-		work(piece)
+func (backwards) ForEach(tasks int, task func(index int)) {
+	for i := tasks - 1; i >= 0; i-- {
+		task(i)
 	}
 }
 
@@ -27,8 +27,8 @@ func sweepSpecs() []DenseSpec {
 }
 
 func TestStepSumIsAStepOfTheMean(t *testing.T) {
-	// More than one of a crew's pieces, and a part of a block.
-	const params, samples = 2*sweepPiece + sweepBlock/2 + 3, 6
+	// More than one of a pool's pieces, and a part of a block.
+	const params, samples = 2*sweepTask + sweepBlock/2 + 3, 6
 	r := rand.New(rand.NewPCG(1, 2))
 	start, sum := make([]float32, params), make([]float32, params)
 	for i := range start {
@@ -50,10 +50,10 @@ func TestStepSumIsAStepOfTheMean(t *testing.T) {
 			}
 			o.Step(w, state, sum, n)
 		})
-		for _, crew := range []kernel.Crew{nil, backwards{}} {
-			got := run(func(w, state, sum []float32, n int) { o.StepSum(w, state, sum, samples, n, crew) })
+		for _, pool := range []kernel.Pool{nil, backwards{}} {
+			got := run(func(w, state, sum []float32, n int) { o.StepSum(w, state, sum, samples, n, pool) })
 			if !slices.Equal(got, want) {
-				t.Errorf("%s, clip-norm %v, crew %v: not the step of the mean", spec.Kind, spec.ClipNorm, crew)
+				t.Errorf("%s, clip-norm %v, pool %v: not the step of the mean", spec.Kind, spec.ClipNorm, pool)
 			}
 		}
 	}

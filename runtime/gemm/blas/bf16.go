@@ -18,7 +18,7 @@ func (p *bf16Capable) BF16() kernel.Products {
 }
 
 // bf16Products round their operands to bf16 and have the library multiply these,
-// summing in fp32. Both are rounded for every product, rows at a time by the crew:
+// summing in fp32. Both are rounded for every product, rows at a time by the pool:
 // rounding is memory traffic, which a product of few rows does not hide.
 type bf16Products struct {
 	*products
@@ -49,13 +49,13 @@ func (p *bf16Products) Gemm(transA, transB bool, m, n, k int, a []float32, lda i
 	if transB {
 		rowsB, colsB = n, k
 	}
-	both[0].take(a, rowsA, colsA, lda, p.crew)
-	both[1].take(b, rowsB, colsB, ldb, p.crew)
+	both[0].take(a, rowsA, colsA, lda, p.pool)
+	both[1].take(b, rowsB, colsB, ldb, p.pool)
 	one := p.idle.Get().(*product)
 	one.library, one.transA, one.transB, one.m, one.n, one.k = p.library, transA, transB, m, n, k
 	one.narrow, one.a, one.lda, one.b, one.ldb = true, unsafe.Pointer(&both[0].values[0]), colsA, unsafe.Pointer(&both[1].values[0]), colsB
 	one.beta, one.c, one.ldc = beta, c, ldc
-	one.run(p.crew)
+	one.run(p.pool)
 	p.release(one)
 	p.operands.Put(both)
 }
@@ -81,19 +81,19 @@ func newOperands() *[2]operand {
 const roundedAtOnce = 1 << 16
 
 // take rounds a matrix.
-func (o *operand) take(from []float32, rows, cols, ld int, crew kernel.Crew) {
+func (o *operand) take(from []float32, rows, cols, ld int, pool kernel.Pool) {
 	if cap(o.values) < rows*cols {
 		o.values = make([]uint16, rows*cols)
 	}
 	o.values, o.from, o.rows, o.cols, o.ld = o.values[:rows*cols], from, rows, cols, ld
 	o.part = max(1, roundedAtOnce/cols)
 	pieces := (rows + o.part - 1) / o.part
-	if crew == nil || pieces == 1 {
+	if pool == nil || pieces == 1 {
 		for i := range pieces {
 			o.roundPiece(i)
 		}
 	} else {
-		crew.Do(pieces, o.piece)
+		pool.ForEach(pieces, o.piece)
 	}
 	o.from = nil
 }

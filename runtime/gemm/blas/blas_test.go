@@ -33,15 +33,15 @@ func eachLibrary(t *testing.T, test func(t *testing.T, p *products)) {
 	}
 }
 
-// crew does every piece on a goroutine of its own.
-type crew int
+// A pool claims to have this size and runs every task on a goroutine of its own.
+type pool int
 
-func (c crew) Size() int { return int(c) }
+func (p pool) Size() int { return int(p) }
 
-func (c crew) Do(pieces int, work func(int)) {
+func (p pool) ForEach(tasks int, task func(index int)) {
 	var all sync.WaitGroup
-	for i := range pieces {
-		all.Go(func() { work(i) })
+	for i := range tasks {
+		all.Go(func() { task(i) })
 	}
 	all.Wait()
 }
@@ -146,10 +146,10 @@ func TestBitsDoNotDependOnTheCrew(t *testing.T) {
 			a, b, c := s.operands(rand.New(rand.NewPCG(1, 2)))
 			want := append([]float32(nil), c...)
 			p.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, want, s.ldc)
-			newProducts(p.library, crew(3)).Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, c, s.ldc)
+			newProducts(p.library, pool(3)).Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, c, s.ldc)
 			for i := range c {
 				if c[i] != want[i] {
-					t.Fatalf("%+v: element %d is %v with a crew, %v without", s, i, c[i], want[i])
+					t.Fatalf("%+v: element %d is %v with a pool, %v without", s, i, c[i], want[i])
 				}
 			}
 		}
@@ -165,7 +165,7 @@ func TestProductsAtTheSameTime(t *testing.T) {
 		want := make([]float32, size*size)
 		p.Gemm(false, true, size, size, size, a, size, b, size, 0, want, size)
 		failed := make(chan error, callers)
-		crew(callers).Do(callers, func(int) {
+		pool(callers).ForEach(callers, func(int) {
 			c := make([]float32, size*size)
 			for range rounds {
 				p.Gemm(false, true, size, size, size, a, size, b, size, 0, c, size)
@@ -214,7 +214,7 @@ func TestEmptyProducts(t *testing.T) {
 
 // bf16 products, of a library or on top of one, are the float64 products of what
 // the operands round to, up to the error of an fp32 sum; nor do they depend on the
-// crew, or allocate.
+// pool, or allocate.
 func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -222,8 +222,8 @@ func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			withCrew, _ := Open(name, crew(3))
-			p, q := kernel.BF16Products(opened), kernel.BF16Products(withCrew)
+			withPool, _ := Open(name, pool(3))
+			p, q := kernel.BF16Products(opened), kernel.BF16Products(withPool)
 			t.Log(p.Name())
 			rapid.Check(t, func(t *rapid.T) {
 				s := drawShape(t)
@@ -246,7 +246,7 @@ func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
 						t.Fatalf("element %d is off by %g, want at most %g", i, d, bound)
 					}
 					if c[i] != c2[i] {
-						t.Fatalf("element %d is %v, and %v with a crew", i, c[i], c2[i])
+						t.Fatalf("element %d is %v, and %v with a pool", i, c[i], c2[i])
 					}
 				}
 			})

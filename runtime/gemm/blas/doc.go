@@ -3,8 +3,8 @@
 //
 // The library is called without cgo, through purego. It is told to use one
 // thread. A product is cut into pieces by its shape alone, and the pieces are
-// done by the crew that the products were made for: so the library gets as many
-// threads as the crew has, ranks that multiply at the same time do not fight
+// done by the pool that the products were made for: so the library gets as many
+// threads as the pool has, ranks that multiply at the same time do not fight
 // over its thread pool, and the bits do not depend on the number of workers.
 //
 // What is not promised is what kernel.NewProducts promises beyond that: the bits

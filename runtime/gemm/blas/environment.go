@@ -15,7 +15,7 @@ import (
 // are loaded. Go's own os.Setenv does not reach that without cgo, and would hand
 // the settings on to child processes, which is not wanted.
 //
-//   - One thread: the pieces of a product are spread by the crew.
+//   - One thread: the pieces of a product are spread by the pool.
 //   - OPENBLAS_CORETYPE=SkylakeX where the CPU has AVX-512 and the user says
 //     nothing else: OpenBLAS 0.3.21 takes newer Xeons for a Haswell and is then
 //     slower by a third to a half.

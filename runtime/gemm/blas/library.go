@@ -30,14 +30,14 @@ type library struct {
 }
 
 // Open opens the library called name, one of Names or the path of a shared
-// library, and returns its products for a crew; nil is the calling goroutine
+// library, and returns its products for a pool; nil is the calling goroutine
 // alone. They start no goroutine, and allocate only when more products are under
 // way at once than ever before.
 //
 // It makes one small product to begin with, and returns an error that says what
 // is missing if there is no such library, if it lacks what is needed, is too old,
 // or multiplies wrongly. An opened library stays open.
-func Open(name string, crew kernel.Crew) (kernel.Products, error) {
+func Open(name string, pool kernel.Pool) (kernel.Products, error) {
 	runtime.LockOSThread() // C keeps the reason of a failure for the thread that failed
 	defer runtime.UnlockOSThread()
 	if err := prepareEnvironment(); err != nil {
@@ -64,9 +64,9 @@ func Open(name string, crew kernel.Crew) (kernel.Products, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if l.dnnlBF16 != 0 {
-		return &bf16Capable{newProducts(l, crew)}, nil
+		return &bf16Capable{newProducts(l, pool)}, nil
 	}
-	return newProducts(l, crew), nil
+	return newProducts(l, pool), nil
 }
 
 // identify finds out what was opened, by its symbols, and tells it to use one

@@ -20,15 +20,15 @@ const (
 	wholeBelow = 1 << 21
 )
 
-// products are the matrix products of one library, spread over one crew.
+// products are the matrix products of one library, spread over one pool.
 type products struct {
 	library *library
-	crew    kernel.Crew // nil: the caller alone
+	pool    kernel.Pool // nil: the caller alone
 	idle    sync.Pool   // of *product
 }
 
-func newProducts(l *library, crew kernel.Crew) *products {
-	p := &products{library: l, crew: crew}
+func newProducts(l *library, pool kernel.Pool) *products {
+	p := &products{library: l, pool: pool}
 	p.idle.New = func() any {
 		one := new(product)
 		one.piece = one.multiplyPiece
@@ -54,7 +54,7 @@ func (p *products) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, 
 	one.library, one.transA, one.transB, one.m, one.n, one.k = p.library, transA, transB, m, n, k
 	one.narrow, one.a, one.lda, one.b, one.ldb = false, unsafe.Pointer(&a[0]), lda, unsafe.Pointer(&b[0]), ldb
 	one.beta, one.c, one.ldc = beta, c, ldc
-	one.run(p.crew)
+	one.run(p.pool)
 	p.release(one)
 }
 
@@ -83,15 +83,15 @@ type product struct {
 }
 
 // run makes the whole product.
-func (p *product) run(crew kernel.Crew) {
+func (p *product) run(pool kernel.Pool) {
 	p.pieces = pieces(p.m, p.n, p.k)
-	if crew == nil || p.pieces == 1 {
+	if pool == nil || p.pieces == 1 {
 		for i := range p.pieces {
 			p.multiplyPiece(i)
 		}
 		return
 	}
-	crew.Do(p.pieces, p.piece)
+	pool.ForEach(p.pieces, p.piece)
 }
 
 // pieces returns into how many pieces a product is cut. It depends on the shape

@@ -10,6 +10,6 @@ import (
 
 // Open returns an error: this program was built without the means to open
 // libraries.
-func Open(name string, _ kernel.Crew) (kernel.Products, error) {
+func Open(name string, _ kernel.Pool) (kernel.Products, error) {
 	return nil, fmt.Errorf("%s: this program can open no library: build it without the tag static, for Linux or macOS on amd64 or arm64", name)
 }
