@@ -52,6 +52,7 @@ type allowance struct{ folder, importPath, why string }
 func allowances() []allowance {
 	return []allowance{
 		{"algo", "gonum.org/v1/gonum/blas", "portable matrix products, pure Go"},
+		{"algo/metric", "gonum.org/v1/gonum/mathext", "Student's t; distuv links LAPACK as well"},
 		{"algo/numeric/isa", "golang.org/x/sys/cpu", "what the processor can do"},
 		{"algo/job", "go.yaml.in/yaml/v3", "the job file is YAML"},
 	}
