@@ -74,19 +74,16 @@ func (f Figure) PNG() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// SVG returns the figure as an SVG drawing.
+// SVG returns the figure as an SVG drawing, which looks the same on every machine: its
+// text is drawn as outlines.
 func (f Figure) SVG() ([]byte, error) {
-	canvas := vgsvg.New(figureWidth, f.height())
+	canvas := outlineCanvas{vgsvg.New(figureWidth, f.height())}
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, err
-	}
-	// The drawing names a font that is not on every machine.
-	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
+	_, err := canvas.WriteTo(&out)
+	return out.Bytes(), err
 }
 
 // draw sets the diagram left and the legend right of it, where it can hide no

@@ -12,6 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+
 	"tandem/internal/cli"
 )
 
@@ -116,20 +121,78 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// A figure names its axes and lines, and no font that a machine may lack
-// without another in its place.
-func TestSVG(t *testing.T) {
-	drawing, err := sample().Figures[0].SVG()
-	if err != nil {
+// labels returns the strings that a figure draws, each followed by a newline.
+func labels(t *testing.T, f Figure) string {
+	t.Helper()
+	var canvas recorder.Canvas
+	if err := f.draw(draw.NewCanvas(&canvas, figureWidth, f.height())); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">Rates<", ">τ (steps)<", ">samples/s<", ">measured<", ">limit<", ">3<"} {
-		if !bytes.Contains(drawing, []byte(want)) {
-			t.Errorf("no %q in the drawing", want)
+	var text strings.Builder
+	for _, action := range canvas.Actions {
+		if label, ok := action.(*recorder.FillString); ok {
+			text.WriteString(label.String + "\n")
 		}
 	}
-	if bytes.Contains(drawing, []byte("Liberation Sans;")) {
-		t.Error("a font without fallback")
+	return text.String()
+}
+
+func TestFigureNamesAxesAndLines(t *testing.T) {
+	got := labels(t, sample().Figures[0])
+	for _, want := range []string{"Rates", "τ (steps)", "samples/s", "measured", "limit", "3"} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no label %q in the figure, which has %q", want, got)
+		}
+	}
+}
+
+// A drawing with text elements is laid out with the fonts of the machine that shows it. The drawings that
+// the README shows are checked as well.
+func TestSVGNeedsNoFonts(t *testing.T) {
+	drawings := map[string][]byte{}
+	for _, path := range []string{"../speed/quick.svg", "../staleness/quick.svg"} {
+		drawing, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawings[path] = drawing
+	}
+	lines := sample().Figures[0]
+	bars := Figure{Name: "bars", Title: "Bars", Bars: []Bar{{Name: "a", Value: 2}}}
+	for _, f := range []Figure{lines, bars} {
+		drawing, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawings[f.Name] = drawing
+	}
+	for name, drawing := range drawings {
+		for _, banned := range []string{"<text", "<tspan", "font", "@import", "<style"} {
+			if bytes.Contains(drawing, []byte(banned)) {
+				t.Errorf("%s: the drawing contains %q", name, banned)
+			}
+		}
+	}
+}
+
+// The outline of a text is as wide as the layout expects, and holes of glyphs are
+// separate closed curves.
+func TestOutline(t *testing.T) {
+	for _, text := range []string{"o", "AVAV", "τ ± 2·10⁻³ ÷ ×½ −α Δ"} {
+		face := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(100))
+		right, closed := vg.Length(0), 0
+		for _, part := range outline(face, vg.Point{X: 7, Y: 3}, text) {
+			if part.Type == vg.CloseComp {
+				closed++
+			}
+			right = max(right, part.Pos.X)
+		}
+		if width := face.Width(text); right < 7+0.9*width || right > 7+1.05*width {
+			t.Errorf("%q ends at %v, want about %v", text, right, 7+width)
+		}
+		if text == "o" && closed != 2 {
+			t.Errorf("%q has %d closed curves, want 2", text, closed)
+		}
 	}
 }
 
@@ -139,13 +202,10 @@ func TestBars(t *testing.T) {
 	for i := range 40 {
 		f.Bars = append(f.Bars, Bar{Name: fmt.Sprintf("case %d", i), Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Wanted: 5})
 	}
-	drawing, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{">case 0<", ">case 39<", ">×1<", ">×10<", ">rate ÷ rate<"} {
-		if !bytes.Contains(drawing, []byte(want)) {
-			t.Errorf("no %q in the drawing", want)
+	got := labels(t, f)
+	for _, want := range []string{"case 0", "case 39", "×1", "×10", "rate ÷ rate"} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no label %q in the figure, which has %q", want, got)
 		}
 	}
 	picture, err := f.PNG()
