@@ -20,8 +20,9 @@ type Violation struct {
 func (v Violation) String() string { return fmt.Sprintf("%s:%d: %s: %s", v.File, v.Line, v.Rule, v.Do) }
 
 // check applies every rule to the repository at root and returns the
-// violations in the order of files and lines.
-func check(root string) ([]Violation, error) {
+// violations in the order of files and lines. Given folders, it returns the
+// violations in these and below alone, whether the folders are pending or not.
+func check(root string, folders ...string) ([]Violation, error) {
 	files, err := readTree(root)
 	if err != nil {
 		return nil, err
@@ -36,6 +37,17 @@ func check(root string) ([]Violation, error) {
 	}
 	violations = append(violations, checkLayers(packages, files)...)
 	violations = append(violations, checkMapOrder(packages, files)...)
+	if len(folders) > 0 {
+		violations = slices.DeleteFunc(violations, func(v Violation) bool {
+			return !slices.ContainsFunc(folders, func(folder string) bool { return folder == "." || within(v.File, folder) })
+		})
+	} else {
+		pending, err := readPending(root)
+		if err != nil {
+			return nil, err
+		}
+		violations = withoutPending(violations, pending)
+	}
 	slices.SortStableFunc(violations, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
@@ -45,12 +57,18 @@ func check(root string) ([]Violation, error) {
 // checkFile applies the rules that look at one file alone.
 func checkFile(f *file) []Violation {
 	return slices.Concat(checkSize(f), checkText(f), checkFunctionLength(f), checkDocs(f),
-		checkBanned(f), checkModeNames(f))
+		checkBanned(f), checkModeNames(f), checkColumns(f), checkWords(f), checkGenerated(f))
 }
 
 // within tells whether a slash-separated path is dir or lies below it.
 func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
+}
+
+// inTestdata reports whether a path is within a testdata folder, whose files
+// are data and not ours to style.
+func inTestdata(name string) bool {
+	return within(name, "testdata") || strings.Contains(name, "/testdata/")
 }
 
 // pure tells whether a file belongs to the layers that must not depend on the

@@ -35,6 +35,8 @@ func bans() []ban {
 			why: "the runtime must not lean on its own model; batches come through batch.Source"},
 		{from: []string{"datasets"}, to: ours("sim", "runtime", "cmd", "experiments"),
 			why: "readers and generators serve both drivers and import algo alone"},
+		{from: []string{"internal", "experiments", "cmd"}, to: ours("cmd"),
+			why: "cmd holds programs; what others use of them goes to internal"},
 		{from: []string{"cmd/sim", "cmd/train"}, to: []string{
 			"go.etcd.io", "github.com/cockroachdb/pebble", "github.com/apache/arrow", "github.com/apache/arrow-go",
 			"gocloud.dev", "cloud.google.com", "github.com/aws", "github.com/Azure", "github.com/prometheus", "go.opentelemetry.io",
@@ -42,6 +44,45 @@ func bans() []ban {
 		{from: []string{"algo", "sim", "datasets", "runtime", "cmd"}, to: []string{"gorgonia.org"}, but: "runtime/gorgonia",
 			why: "it doubles the time of a cold build: only experiments and programs of a user's own link it"},
 	}
+}
+
+// A wall says which folders of algo the packages below a folder may depend on, directly
+// or not, besides that folder.
+type wall struct {
+	folder string
+	may    []string
+	why    string
+}
+
+// walls keep the parts of algo apart.
+func walls() []wall {
+	ground := []string{"algo/unit", "algo/rng", "algo/histogram"}
+	return []wall{
+		{"algo/protocol", ground, "the protocol decides without tensors, so that it can be searched; algo/exec does the arithmetic"},
+		{"algo/numeric", ground, "arithmetic knows no roles and no messages; algo/exec brings the two together"},
+	}
+}
+
+// checkWalls returns a dependency of a folder that a wall forbids, and why, or "".
+func checkWalls(folder string, p *pkg) (dep, why string) {
+	for _, w := range walls() {
+		if !within(folder, w.folder) {
+			continue
+		}
+		for _, dep := range p.Deps {
+			other, ok := local(dep)
+			if ok && within(other, "algo") && !within(other, w.folder) &&
+				!slices.ContainsFunc(w.may, func(may string) bool { return within(other, may) }) {
+				return dep, w.why
+			}
+		}
+		return "", ""
+	}
+	protocol, numeric := reaches(p, "algo/protocol"), reaches(p, "algo/numeric")
+	if within(folder, "algo") && protocol != "" && numeric != "" && !within(folder, "algo/exec") && !within(folder, "algo/job") {
+		return numeric, "protocol and numeric meet in algo/exec, which runs jobs, and algo/job, which checks them"
+	}
+	return "", ""
 }
 
 // An allowance lets a part of algo import a package from outside the standard
@@ -80,6 +121,13 @@ func checkLayers(packages []pkg, files []*file) []Violation {
 				direct := through(p, dep, byPath)
 				report(direct, fmt.Sprintf("%s depends on %s through %s: %s", folder, dep, direct, b.why))
 			}
+		}
+		if dep, why := checkWalls(folder, p); dep != "" {
+			direct := through(p, dep, byPath)
+			report(direct, fmt.Sprintf("%s depends on %s through %s: %s", folder, dep, direct, why))
+		}
+		if within(folder, "cmd") && p.Name != "main" {
+			report("", fmt.Sprintf("package %s is not a program: move it to internal", p.Name))
 		}
 		for _, dep := range p.Imports {
 			if within(folder, "algo") && !allowed(folder, dep, byPath[dep]) {

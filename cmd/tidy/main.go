@@ -1,9 +1,11 @@
 // Command tidy checks the house rules: what may import what, what algo and sim
-// may not call, what must be documented, and how long things may grow. Every
-// rule stands in a file of its own with its reason.
+// may not call, what must be documented, how long and how wide things may grow,
+// which words prose does without, and how generated files are named. Every rule
+// stands in a file of its own with its reason.
 //
-//	go run ./cmd/tidy     # from the root of the repository
-//	go test ./cmd/tidy    # the same, and tests of the rules themselves
+//	go run ./cmd/tidy             # from the root of the repository
+//	go run ./cmd/tidy algo sim    # prints what is in these folders alone
+//	go test ./cmd/tidy            # the whole check, and tests of the rules themselves
 //
 // It prints one violation a line, as file:line: rule: what to do, and exits
 // with 1 if there are any, with 2 if it cannot run.
@@ -14,16 +16,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tandem/internal/cli"
 )
 
 const help = `tidy checks the house rules on the repository whose root is the working folder:
 what may import what, what algo and sim may not call, what must be documented,
-and how long things may grow. It prints one violation a line, as
-file:line: rule: what to do. It takes no arguments.
+how long and how wide things may grow, which words prose does without, and how
+generated files are named. It prints one violation a line, as
+file:line: rule: what to do.
+
+Given folders, it prints what is in these folders and below.
 
   go run ./cmd/tidy
+  go run ./cmd/tidy algo cmd/train
 
 Exit status: 0 no violation, 1 some, 2 it cannot run.
 `
@@ -52,13 +59,21 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 // checkAsAsked checks the repository at root. Its errors are such that tidy
 // exits with 2.
 func checkAsAsked(root string, args []string) ([]Violation, error) {
-	if len(args) > 0 {
-		return nil, cli.Misuse("see go run ./cmd/tidy --help", "unknown argument %q: tidy takes none", args[0])
-	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		return nil, cli.Misuse("", "no go.mod in this folder: run tidy from the root of the repository")
 	}
-	violations, err := check(root)
+	var folders []string
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			return nil, cli.Misuse("see go run ./cmd/tidy --help", "unknown flag %s", arg)
+		}
+		folder := filepath.Clean(arg)
+		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() || !filepath.IsLocal(folder) {
+			return nil, cli.Misuse("name folders from the root of the repository", "%s is not a folder of the repository", arg)
+		}
+		folders = append(folders, filepath.ToSlash(folder))
+	}
+	violations, err := check(root, folders...)
 	if err != nil {
 		return nil, &cli.Fault{Err: err, Usage: true}
 	}

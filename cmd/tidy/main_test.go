@@ -8,34 +8,70 @@ import (
 	"testing"
 )
 
-// Arguments are refused, and a folder that is no module is left alone.
+// Violations are printed, unless they are pending; given folders are checked whole and
+// alone. Unknown flags and folders are refused.
 func TestCommandLine(t *testing.T) {
-	const noModule = "tidy: error: no go.mod in this folder: run tidy from the root of the repository\n"
+	wide := "package p // " + strings.Repeat("x", columnsMax) + "\n"
+	root := plant(t, map[string]string{
+		"go.mod":          "module tandem\n",
+		pendingList:       "# comment\nalgo\n-\nruntime\n",
+		"algo/p/p.go":     "// Package p is.\n" + wide,
+		"cmd/x/x.go":      "// Command x does.\npackage main\n\nfunc main() {}\n",
+		"runtime/q/q.go":  wide,
+		"datasets/d/d.go": "// Package d is.\n" + wide,
+	})
+	const (
+		algo     = "algo/p/p.go:2: columns: 123 columns, at most 110: break the line\n"
+		datasets = "datasets/d/d.go:2: columns: 123 columns, at most 110: break the line\n"
+		runtime  = "runtime/q/q.go:1: package-doc: package p has no comment: say which question it answers\n"
+	)
 	for _, c := range []struct {
 		args           []string
 		code           int
-		stdout, stderr string // how they begin
+		stdout, stderr string
 	}{
-		{[]string{"--help"}, 0, "tidy checks the house rules", ""},
-		{[]string{"-h"}, 0, "tidy checks the house rules", ""},
-		{[]string{"foo"}, 2, "", "tidy: error: unknown argument \"foo\": tidy takes none\ntidy: hint: see go run ./cmd/tidy --help\n"},
-		{[]string{"--nope"}, 2, "", "tidy: error: unknown argument \"--nope\": tidy takes none\n"},
-		{nil, 2, "", noModule},
+		{[]string{"--help"}, 0, help, ""},
+		{[]string{"-h"}, 0, help, ""},
+		{[]string{"foo"}, 2, "", "tidy: error: foo is not a folder of the repository\n" +
+			"tidy: hint: name folders from the root of the repository\n"},
+		{[]string{"algo", ".."}, 2, "", "tidy: error: .. is not a folder of the repository\n" +
+			"tidy: hint: name folders from the root of the repository\n"},
+		{[]string{"--nope"}, 2, "", "tidy: error: unknown flag --nope\ntidy: hint: see go run ./cmd/tidy --help\n"},
+		{nil, 1, datasets + runtime, ""},
+		{[]string{"algo", "./cmd/"}, 1, algo, ""},
+		{[]string{"cmd"}, 0, "", ""},
+		{[]string{"algo", "datasets"}, 1, algo + datasets, ""},
 	} {
-		folder := t.TempDir()
-		// A file that would be a violation, were it looked at.
-		if err := os.WriteFile(filepath.Join(folder, "a.go"), []byte("package a\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
 		var stdout, stderr bytes.Buffer
-		code := tidy(folder, c.args, &stdout, &stderr)
-		if code != c.code || !begins(stdout.String(), c.stdout) || !begins(stderr.String(), c.stderr) {
+		code := tidy(root, c.args, &stdout, &stderr)
+		if code != c.code || stdout.String() != c.stdout || stderr.String() != c.stderr {
 			t.Errorf("%q: exit status %d, stdout %q, stderr %q; want %+v", c.args, code, &stdout, &stderr, c)
 		}
 	}
 }
 
-// begins tells whether text has a prefix, or is empty as that is.
-func begins(text, prefix string) bool {
-	return strings.HasPrefix(text, prefix) && (prefix != "" || text == "")
+// Nothing is checked outside a module.
+func TestFolderWithoutModule(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := tidy(plant(t, map[string]string{"a.go": "package a\n"}), nil, &stdout, &stderr)
+	const want = "tidy: error: no go.mod in this folder: run tidy from the root of the repository\n"
+	if code != 2 || stdout.Len() > 0 || stderr.String() != want {
+		t.Errorf("exit status %d, stdout %q, stderr %q", code, &stdout, &stderr)
+	}
+}
+
+// plant writes files into a new folder.
+func plant(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }

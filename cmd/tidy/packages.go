@@ -13,6 +13,7 @@ import (
 // pkg is a package as the go command lists it.
 type pkg struct {
 	ImportPath string
+	Name       string
 	Dir        string
 	Export     string   // file of export data; "" if the package does not compile
 	GoFiles    []string // of this platform, without tests
@@ -33,7 +34,7 @@ func local(importPath string) (folder string, ok bool) {
 // Packages that do not compile are listed too, so that their other faults show.
 func listPackages(root string) ([]pkg, error) {
 	command := exec.Command("go", "list", "-e", "-export", "-deps",
-		"-json=ImportPath,Dir,Export,GoFiles,Imports,Deps,Standard", "./...")
+		"-json=ImportPath,Name,Dir,Export,GoFiles,Imports,Deps,Standard", "./...")
 	command.Dir = root
 	var stderr bytes.Buffer
 	command.Stderr = &stderr

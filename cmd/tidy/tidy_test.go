@@ -240,7 +240,9 @@ func TestLayers(t *testing.T) {
 		{ImportPath: "fmt", Standard: true, Deps: []string{"runtime"}},
 		{ImportPath: yaml}, {ImportPath: pebble}, {ImportPath: graphs}, {ImportPath: blas}, {ImportPath: blas + "/gonum"},
 		{ImportPath: "tandem/algo/a"}, {ImportPath: "tandem/sim/b"}, {ImportPath: "tandem/runtime/c"},
-		{ImportPath: "tandem/datasets/d"},
+		{ImportPath: "tandem/datasets/d"}, {ImportPath: "tandem/cmd/y", Name: "main"}, {ImportPath: "tandem/algo/unit"}, {ImportPath: "tandem/algo/metric"},
+		{ImportPath: "tandem/algo/protocol/p"}, {ImportPath: "tandem/algo/numeric/n"},
+		{ImportPath: "tandem/algo/exec/both", Deps: []string{"tandem/algo/numeric/n", "tandem/algo/protocol/p"}},
 		{ImportPath: "tandem/runtime/store", Deps: []string{pebble}},
 	}
 	for _, c := range []struct {
@@ -254,6 +256,25 @@ func TestLayers(t *testing.T) {
 		{"algo/x", []string{yaml}, "not on the short list"},
 		{"algo/job", []string{yaml}, ""},
 		{"algo/job", []string{pebble}, "not on the short list"},
+		{"algo/job", []string{"tandem/sim/b"}, "algo is the core"},
+		{"algo/job", []string{"tandem/datasets/d"}, "algo is the core"},
+		{"algo/job", []string{"tandem/runtime/c"}, "algo is the core"},
+		{"algo/protocol/x", []string{"fmt", "tandem/algo/unit", "tandem/algo/protocol/p"}, ""},
+		{"algo/protocol/x", []string{"tandem/algo/numeric/n"}, "without tensors"},
+		{"algo/protocol/x", []string{"tandem/algo/metric"}, "without tensors"},
+		{"algo/protocol/x", []string{"tandem/algo/exec/both"}, "algo/protocol/x depends on tandem/algo/exec/both through"},
+		{"algo/numeric/x", []string{"tandem/algo/unit", "tandem/algo/numeric/n"}, ""},
+		{"algo/numeric/x", []string{"tandem/algo/protocol/p"}, "no roles and no messages"},
+		{"algo/exec", []string{"tandem/algo/exec/both"}, ""},
+		{"algo/exec/replay", []string{"tandem/algo/exec/both"}, ""},
+		{"algo/job", []string{"tandem/algo/exec/both"}, ""},
+		{"algo/x", []string{"tandem/algo/numeric/n"}, ""},
+		{"algo/x", []string{"tandem/algo/exec/both"}, "meet in algo/exec"},
+		{"runtime/x", []string{"tandem/algo/exec/both"}, ""},
+		{"internal/x", []string{"tandem/cmd/y"}, "cmd holds programs"},
+		{"experiments/x", []string{"tandem/cmd/y"}, "cmd holds programs"},
+		{"cmd/x", []string{"tandem/cmd/y"}, "cmd holds programs"},
+		{"runtime/x", []string{"tandem/cmd/y"}, "must not lean"},
 		{"sim/x", []string{"tandem/algo/a", "fmt"}, ""},
 		{"sim/x", []string{"tandem/runtime/c"}, "must not lean"},
 		{"sim/x", []string{"tandem/datasets/d"}, "batch.Source"},
@@ -271,7 +292,7 @@ func TestLayers(t *testing.T) {
 		{"runtime/gorgonia", []string{"tandem/sim/b"}, "must not lean"},
 		{"experiments/x", []string{graphs}, ""},
 	} {
-		checked := pkg{ImportPath: "tandem/" + c.folder, Imports: c.imports, Deps: c.imports}
+		checked := pkg{ImportPath: "tandem/" + c.folder, Name: "main", Imports: c.imports, Deps: c.imports}
 		for _, direct := range c.imports {
 			for _, other := range others {
 				if other.ImportPath == direct {
@@ -290,6 +311,18 @@ func TestLayers(t *testing.T) {
 		case c.indeed != "" && (len(found) != 1 || !strings.Contains(found[0].Do, c.indeed) || found[0].Line != 3):
 			t.Errorf("%s imports %v: found %v, want one in line 3 with %q", c.folder, c.imports, found, c.indeed)
 		}
+	}
+}
+
+// Under cmd there are programs alone.
+func TestLibraryUnderCmd(t *testing.T) {
+	found := checkLayers([]pkg{
+		{ImportPath: "tandem/cmd/x", Name: "main"},
+		{ImportPath: "tandem/cmd/x/y", Name: "y"},
+		{ImportPath: "tandem/internal/y", Name: "y"},
+	}, nil)
+	if len(found) != 1 || found[0].String() != "cmd/x/y:1: layer: package y is not a program: move it to internal" {
+		t.Errorf("found %v", found)
 	}
 }
 
