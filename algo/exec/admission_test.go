@@ -217,7 +217,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	layout := p.Model().Layout()
 	shard := settings.DenseShards(layout)[0]
 	length := shard.Hi - shard.Lo
-	at := msg.Address{Role: msg.DenseServer}
+	at := msg.Address{Role: msg.DensePS}
 	params := msg.Message{Kind: msg.Params, From: at, To: nnWorker(1), Rank: 1}
 	push := msg.Message{Kind: msg.Push, From: nnWorker(1), To: at, Rank: 1}
 	for _, c := range []struct {

@@ -50,9 +50,9 @@ func (d *Delayed) Step(step int) error {
 	if err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
-	d.rowsUnderWay.add(sent{gradients: g, due: step + d.rowDelay.Of(step)})
+	d.rowsUnderWay.add(sent{gradients: g, due: step + d.rowDelay.DelayOf(step)})
 	g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
-	d.denseUnderWay.add(sent{gradients: g, due: step + d.denseDelay.Of(step), version: d.dense.Steps()})
+	d.denseUnderWay.add(sent{gradients: g, due: step + d.denseDelay.DelayOf(step), version: d.dense.Steps()})
 	return d.land(step)
 }
 

@@ -90,7 +90,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 func newRowShards(t *job.Training, rule pace.Rule, m Machine, here func(msg.Address) bool) ([]*rowShard, error) {
 	shards := make([]*rowShard, t.ParameterServers)
 	for i := range shards {
-		if !here(msg.Address{Role: msg.ParameterServer, Index: int32(i)}) {
+		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
 		rows, err := NewTable(t, m.arena())

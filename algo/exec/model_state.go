@@ -54,7 +54,7 @@ func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.wei
 // Digest returns a fingerprint of the parameters that a role holds: a PS of its rows, others of their Weights, 0 if
 // there are none.
 func (m *ModelState) Digest(at msg.Address) uint64 {
-	if at.Role == msg.ParameterServer {
+	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].rows.Digest()
 	}
 	if w := m.Weights(at); w != nil {

@@ -223,7 +223,7 @@ func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Training) {
 // step gives a role one input and does what it asks for.
 func (n *node) step(in role.Input) {
 	n.out.Reset()
-	n.role.Step(0, in, &n.out)
+	n.role.HandleInput(0, in, &n.out)
 	if err := role.Dispatch(&in, &n.out, n); err != nil {
 		n.t.Fatal(err)
 	}
@@ -239,8 +239,8 @@ func (n *node) Send(m msg.Message, from role.Handle) error {
 	return nil
 }
 
-func (n *node) Perform(w role.Work, operands role.Operands) error {
-	queue := n.asked.Of(w.Kind)
+func (n *node) QueueWork(w role.Work, operands role.Operands) error {
+	queue := n.asked.Lane(w.Kind)
 	queue.Push(request{w, operands})
 	n.able = append(n.able, func() { n.perform(queue.Pop()) })
 	return nil
@@ -255,7 +255,7 @@ type request struct {
 // perform does work; the role hears of it later.
 func (n *node) perform(r request) {
 	w := r.work
-	queue := n.done.Of(w.Kind)
+	queue := n.done.Lane(w.Kind)
 	push := func(in role.Input) {
 		queue.Push(in)
 		n.able = append(n.able, func() { n.step(queue.Pop()) })

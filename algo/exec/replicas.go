@@ -46,7 +46,7 @@ func (c *denseConfig) newWeights() (*model.Weights, error) {
 }
 
 func nnWorkerAt(rank int32) msg.Address      { return msg.Address{Role: msg.NNWorker, Index: rank} }
-func denseServerAt(i int32) msg.Address      { return msg.Address{Role: msg.DenseServer, Index: i} }
+func denseServerAt(i int32) msg.Address      { return msg.Address{Role: msg.DensePS, Index: i} }
 func (c *denseConfig) layout() *model.Layout { return c.engine.Layout() }
 
 func (r *replicas) replica(rank int32) *model.Replica { return r.byRank[rank] }

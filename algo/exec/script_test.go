@@ -16,7 +16,7 @@ var (
 )
 
 func nnWorker(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: rank} }
-func server(p int32) msg.Address      { return msg.Address{Role: msg.ParameterServer, Index: p} }
+func server(p int32) msg.Address      { return msg.Address{Role: msg.EmbeddingPS, Index: p} }
 
 // script performs the work of steps one item after the other, in the order in
 // which a batch passes the roles, and passes payloads on as messages do.

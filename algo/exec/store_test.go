@@ -52,7 +52,7 @@ func TestStorePanics(t *testing.T) {
 func TestRowsOfAllServersShareAHandle(t *testing.T) {
 	p, s := mustNew(t, training(1, 3), newColumns(16, 16)), NewStore()
 	for _, server := range []int32{2, 0} {
-		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer, Index: server}, Rank: 0, Step: 4}
+		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0, Step: 4}
 		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
 	}
 	parts := get[[]compress.Values](s, role.Handle{Kind: role.ShardRows, Step: 4})

@@ -176,7 +176,7 @@ func (d *served) holders() (all []msg.Address) {
 }
 
 func (d *served) weights(at msg.Address) *model.Weights {
-	if at.Role == msg.DenseServer {
+	if at.Role == msg.DensePS {
 		return d.shards[at.Index].Weights
 	}
 	return d.replicas.weights(at)

@@ -67,7 +67,7 @@ func (t *Training) Processes() ([]Process, error) {
 	cfg := &role.Config{
 		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers), Rule: rule,
 	}
-	if rule.Dense().Servers {
+	if rule.Dense().DensePSs {
 		cfg.DenseServers = make([]unit.Bytes, t.DenseServers)
 	}
 	all, err := t.Placement.Processes(cfg)

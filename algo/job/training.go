@@ -99,7 +99,7 @@ type Training struct {
 	ParameterServers int `yaml:"parameter-servers"` // embedding PSs
 
 	// DenseServers is the number of dense PSs, in modes that have them
-	// (pace.DenseSync.Servers).
+	// (pace.DenseSync.DensePSs).
 	DenseServers int `yaml:"dense-servers"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`
@@ -191,7 +191,7 @@ func (t *Training) Rule() (pace.Rule, error) {
 // as equal as can be; none in modes without them.
 func (t *Training) DenseShards(layout *model.Layout) []model.Bucket {
 	rule, err := t.Rule()
-	if err != nil || !rule.Dense().Servers {
+	if err != nil || !rule.Dense().DensePSs {
 		return nil
 	}
 	var shards []model.Bucket

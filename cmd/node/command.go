@@ -123,7 +123,7 @@ func (p *program) command() *cobra.Command {
 
 // formerNames are what the commands of roles were called before.
 var formerNames = map[msg.Role][]string{
-	msg.DataLoader: {"loader"}, msg.ParameterServer: {"ps"}, msg.NNWorker: {"trainer"},
+	msg.DataLoader: {"loader"}, msg.EmbeddingPS: {"ps"}, msg.NNWorker: {"trainer"},
 }
 
 // roleCommand returns the command that plays a role.

@@ -29,7 +29,7 @@ func (s sequences) Observe(e event.Record) { s[e.Role] = append(s[e.Role], e) }
 // NN worker, the dense network and the embeddings of one batch: which of two
 // independent things came first is no part of the algorithm.
 func story(records []event.Record) []string {
-	if records[0].Role.Role != msg.ParameterServer {
+	if records[0].Role.Role != msg.EmbeddingPS {
 		slices.SortStableFunc(records, func(a, b event.Record) int {
 			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Rank, b.Rank), cmp.Compare(branch(a.Kind), branch(b.Kind)))
 		})

@@ -239,7 +239,7 @@ func (r *report) modeSettings() string {
 		if !rule.InStep() {
 			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
-		if rule.Dense().Servers {
+		if rule.Dense().DensePSs {
 			say(plural(t.DenseServers, "dense PS"))
 		}
 		if text := one.ModeSettingsText(); text != "" {

@@ -62,17 +62,17 @@ func AllListed() []Listed {
 			New: "a.reader.end.Digest; got != want && a.state.Address().Role != msg.ParameterServer {",
 		},
 		{
-			Name: "no bound on pushes in flight", File: "algo/protocol/role/served.go",
+			Name: "no bound on pushes in flight", File: "algo/protocol/role/strategy_served.go",
 			Old: "case len(s.pushes) >= int(w.cfg.Prefetch):",
 			New: "case len(s.pushes) >= int(w.cfg.Steps):",
 		},
 		{
-			Name: "floor of an embedding PS never rises", File: "algo/protocol/role/parameter_server.go",
+			Name: "floor of an embedding PS never rises", File: "algo/protocol/role/embedding_ps.go",
 			Old: "p.applied[m.Rank].raise(m.Floor)",
 			New: "",
 		},
 		{
-			Name: "floor of a dense PS never rises", File: "algo/protocol/role/dense_server.go",
+			Name: "floor of a dense PS never rises", File: "algo/protocol/role/dense_ps.go",
 			Old: "d.applied[m.Rank].raise(m.Floor)",
 			New: "",
 		},

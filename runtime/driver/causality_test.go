@@ -31,7 +31,7 @@ func newTimeline(t *testing.T, all records) *timeline {
 	l := &timeline{t, map[string]span{}}
 	for i, r := range all {
 		l.add(name(r.Kind, r.Rank, r.Step), i)
-		if r.Role.Role == msg.ParameterServer {
+		if r.Role.Role == msg.EmbeddingPS {
 			l.add(at(r.Role.Index, name(r.Kind, r.Rank, r.Step)), i)
 		}
 	}

@@ -19,8 +19,8 @@ func (n *node) Send(m msg.Message, h role.Handle) error {
 	return n.run.deliver(m, payload)
 }
 
-// Perform implements role.Driver.
-func (n *node) Perform(w role.Work, o role.Operands) error {
+// QueueWork implements role.Driver.
+func (n *node) QueueWork(w role.Work, o role.Operands) error {
 	n.working++
 	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, of: n.incarnation.Load()})
 	return nil

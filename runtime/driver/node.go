@@ -173,7 +173,7 @@ func (n *node) step(d *delivery, out *role.Outputs) error {
 	}
 	out.Reset()
 	now := n.run.now()
-	n.state.Step(now, d.input, out)
+	n.state.HandleInput(now, d.input, out)
 	if n.log != nil {
 		if err := n.log.Step(now, &d.input, d.payload, out.List); err != nil {
 			return err

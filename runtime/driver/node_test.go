@@ -19,7 +19,7 @@ type rogue struct {
 	outputs []role.Output
 }
 
-func (g rogue) Step(_ unit.Tick, in role.Input, out *role.Outputs) {
+func (g rogue) HandleInput(_ unit.Tick, in role.Input, out *role.Outputs) {
 	if in.Kind == role.Start {
 		out.List = append(out.List, g.outputs...)
 	}

@@ -143,7 +143,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		case msg.Address{Role: msg.NNWorker}:
 			dense = p.Model().Digest(at)
 		default:
-			if at.Role == msg.ParameterServer {
+			if at.Role == msg.EmbeddingPS {
 				rows += p.Model().Digest(at)
 			}
 		}
@@ -213,7 +213,7 @@ func TestDeliverRefusesStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.ParameterServer, Index: 1}}
+	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.EmbeddingPS, Index: 1}}
 	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding-ps 1 is not here") {
 		t.Error(err)
 	}
@@ -257,7 +257,7 @@ func (j judge) Handled(_ msg.Message, refused error) { j.refused <- refused }
 // taken.
 func TestRefusalsAreReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(1000))
-	at := msg.Address{Role: msg.ParameterServer}
+	at := msg.Address{Role: msg.EmbeddingPS}
 	j := judge{seat{x: newExchange(1), at: at}, make(chan error)}
 	defer j.x.finished.Done()
 	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)

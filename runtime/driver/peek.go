@@ -15,12 +15,12 @@ type lanes struct{ run *run }
 
 // PeekRows implements exec.State.
 func (l lanes) PeekRows(server int, signs []uint64, dst []float32) error {
-	at := msg.Address{Role: msg.ParameterServer, Index: int32(server)}
+	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
 	return l.in(at, role.ReadRows, func() error { return l.run.executor.Model().PeekRows(server, signs, dst) })
 }
 
 // changes names the work by which a holder of dense parameters changes them.
-var changes = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DenseServer: role.ApplyPush}
+var changes = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DensePS: role.ApplyPush}
 
 // PeekDense implements exec.State.
 func (l lanes) PeekDense() (exec.DenseValues, error) {

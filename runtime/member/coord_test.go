@@ -25,7 +25,7 @@ import (
 
 var (
 	loader  = msg.Address{Role: msg.DataLoader}
-	server  = msg.Address{Role: msg.ParameterServer}
+	server  = msg.Address{Role: msg.EmbeddingPS}
 	trainer = msg.Address{Role: msg.NNWorker}
 	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8}
 	ours    = []byte("a job")

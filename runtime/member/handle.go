@@ -166,7 +166,7 @@ func (h *Host) checkRecord(s *seat, r *control.Record, servers int) error {
 func (h *Host) servers() int {
 	n := 0
 	for at := range h.of {
-		if at.Role == msg.ParameterServer {
+		if at.Role == msg.EmbeddingPS {
 			n++
 		}
 	}

@@ -17,7 +17,7 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 	if len(signs) == 0 {
 		return nil
 	}
-	s := h.of[msg.Address{Role: msg.ParameterServer, Index: int32(server)}]
+	s := h.of[msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}]
 	dim := len(dst) / len(signs)
 	for len(signs) > 0 {
 		n := min(len(signs), peekMax)

@@ -84,7 +84,7 @@ func routes(roles [][]event.Record, servers int) map[batchName]event.Record {
 	for _, records := range roles {
 		for _, r := range records {
 			name := batchName{r.Rank, r.Step}
-			if r.Role.Role != msg.ParameterServer || r.Kind != event.LookupServed && r.Kind != event.PutApplied ||
+			if r.Role.Role != msg.EmbeddingPS || r.Kind != event.LookupServed && r.Kind != event.PutApplied ||
 				recorded[name].Rows != nil {
 				continue
 			}

@@ -27,7 +27,7 @@ func story(at msg.Address, events ...any) (records []event.Record) {
 
 var (
 	worker  = msg.Address{Role: msg.EmbeddingWorker}
-	server1 = msg.Address{Role: msg.ParameterServer, Index: 1}
+	server1 = msg.Address{Role: msg.EmbeddingPS, Index: 1}
 )
 
 func texts(records []event.Record) (all []string) {

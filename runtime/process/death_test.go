@@ -18,7 +18,7 @@ import (
 // A role that panics is named with the first line of its panic, whose stack is shown.
 func TestPanicReachesTheUser(t *testing.T) {
 	s := endless(job.Hybrid)
-	server := msg.Address{Role: msg.ParameterServer, Index: 1}
+	server := msg.Address{Role: msg.EmbeddingPS, Index: 1}
 	var shown bytes.Buffer
 	s.Panic, s.stderr = server.String(), &shown
 	_, err := s.run(t.Context(), train.Options{}, nil)

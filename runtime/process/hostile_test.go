@@ -29,7 +29,7 @@ type treason struct {
 
 var (
 	itsLoader = msg.Address{Role: msg.DataLoader}
-	itsPS     = msg.Address{Role: msg.ParameterServer, Index: 1}
+	itsPS     = msg.Address{Role: msg.EmbeddingPS, Index: 1}
 	itsRank   = msg.Address{Role: msg.NNWorker, Index: 2}
 )
 

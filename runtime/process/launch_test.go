@@ -227,7 +227,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
 		}, "cannot start data-loader 0: "},
 		"words":       {only(msg.NNWorker, "x"), "nn-worker 1 was started with another job than the host: give every role the same job file"},
-		"unreachable": {only(msg.ParameterServer, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
+		"unreachable": {only(msg.EmbeddingPS, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c *Cluster

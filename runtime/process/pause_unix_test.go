@@ -19,7 +19,7 @@ import (
 func TestPauseAndHang(t *testing.T) {
 	const limit = time.Second
 	for name, victim := range map[string]msg.Address{
-		"PS": {Role: msg.ParameterServer}, "rank": {Role: msg.NNWorker, Index: 1},
+		"PS": {Role: msg.EmbeddingPS}, "rank": {Role: msg.NNWorker, Index: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,10 +15,10 @@ import (
 // neighbours are the kinds of role that a role talks to.
 var neighbours = map[msg.Role][]msg.Role{
 	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker},
-	msg.EmbeddingWorker: {msg.DataLoader, msg.ParameterServer, msg.NNWorker},
-	msg.ParameterServer: {msg.EmbeddingWorker},
-	msg.NNWorker:        {msg.DataLoader, msg.EmbeddingWorker, msg.NNWorker, msg.DenseServer, msg.Coordinator},
-	msg.DenseServer:     {msg.NNWorker},
+	msg.EmbeddingWorker: {msg.DataLoader, msg.EmbeddingPS, msg.NNWorker},
+	msg.EmbeddingPS:     {msg.EmbeddingWorker},
+	msg.NNWorker:        {msg.DataLoader, msg.EmbeddingWorker, msg.NNWorker, msg.DensePS, msg.Coordinator},
+	msg.DensePS:         {msg.NNWorker},
 	msg.Coordinator:     {msg.NNWorker},
 }
 

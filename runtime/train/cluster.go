@@ -105,7 +105,7 @@ func (r *Result) gather(reports []Report, model *exec.ModelState) error {
 		r.Faults = r.Faults.Add(report.Faults)
 	}
 	for i := range r.Training.ParameterServers {
-		r.RowsDigest += all[msg.Address{Role: msg.ParameterServer, Index: int32(i)}]
+		r.RowsDigest += all[msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}]
 	}
 	holders := model.DenseHolders()
 	var digests []uint64

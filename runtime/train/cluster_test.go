@@ -46,7 +46,7 @@ func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
 			case event.BatchRouted:
 				r.Role.Role, r.Rows = msg.EmbeddingWorker, []int32{1}
 			case event.LookupServed:
-				r.Role.Role = msg.ParameterServer
+				r.Role.Role = msg.EmbeddingPS
 			}
 			c = append(c, r)
 		}

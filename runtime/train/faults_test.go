@@ -50,7 +50,7 @@ func (a *audit) Observe(r event.Record) {
 		}
 	case r.Kind == event.BatchDropped:
 		a.dropped[put{0, r.Rank, r.Step}] = true
-	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.ParameterServer:
+	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.EmbeddingPS:
 		a.applied[put{r.Role.Index, r.Rank, r.Step}]++
 	case r.Kind == event.DenseApplied:
 		a.longest = max(a.longest, r.At-a.last[r.Rank])

@@ -167,7 +167,7 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 						t.Errorf("own %d, cross %d, inflight %d, dense %d; promised %+v",
 							s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), s.Dense.Max(), bounds)
 					}
-					if pushed := rule.Dense().Servers; pushed != (s.Dense.Count() == uint64(2*ranks*40)) {
+					if pushed := rule.Dense().DensePSs; pushed != (s.Dense.Count() == uint64(2*ranks*40)) {
 						t.Errorf("%d pushes are counted", s.Dense.Count())
 					}
 					if got.AUC < 0.7 {

@@ -41,7 +41,7 @@ func TestConnectNamesTheRole(t *testing.T) {
 	}
 	defer other.Abort()
 	nobody := unused(t)
-	server := msg.Address{Role: msg.ParameterServer, Index: 2}
+	server := msg.Address{Role: msg.EmbeddingPS, Index: 2}
 	for _, c := range []struct {
 		role    msg.Address
 		address string // "": that of nn-worker 5

@@ -89,7 +89,7 @@ func (w *world) bottleneck(resources []Resource) string {
 	case updating:
 		return "dense optimizer: " + w.computeName()
 	}
-	if w.config.Rule.Dense().Servers {
+	if w.config.Rule.Dense().DensePSs {
 		return "DS: pushes to dense PSs and pulls"
 	}
 	return "DS: all-reduce " + w.reduceWhere()

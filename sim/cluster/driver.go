@@ -50,7 +50,7 @@ func (w *world) step(i int32, in role.Input) {
 		w.fail(w.audit.input(i, &in))
 	}
 	w.out.Reset()
-	n.role.Step(w.clock.Now(), in, &w.out)
+	n.role.HandleInput(w.clock.Now(), in, &w.out)
 	w.fail(role.Dispatch(&in, &w.out, n))
 }
 
@@ -73,14 +73,14 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 	return nil
 }
 
-// Perform implements role.Driver. Work of a lane is done one after the other.
-func (n *instance) Perform(work role.Work, o role.Operands) error {
+// QueueWork implements role.Driver. Work of a lane is done one after the other.
+func (n *instance) QueueWork(work role.Work, o role.Operands) error {
 	if n.audit != nil {
 		if err := n.audit.reads(n.index, o.Reads...); err != nil {
 			return err
 		}
 	}
-	lane := n.lanes.Of(work.Kind)
+	lane := n.lanes.Lane(work.Kind)
 	t := n.open(task{kind: working, role: n.index, of: n.incarnation, work: work, operands: o})
 	lane.Push(t)
 	if lane.Len() == 1 {

@@ -46,7 +46,7 @@ func (o *outcomes) Observe(r event.Record) {
 		}
 	case r.Kind == event.BatchDropped:
 		o.dropped[[2]int32{r.Rank, r.Step}] = true
-	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.ParameterServer:
+	case (r.Kind == event.PutApplied || r.Kind == event.PutDropped) && r.Role.Role == msg.EmbeddingPS:
 		o.applied[[3]int32{r.Role.Index, r.Rank, r.Step}]++
 	case r.Kind == event.DenseApplied:
 		o.longest = max(o.longest, r.At-o.last[r.Rank])
@@ -215,7 +215,7 @@ func TestPredictionWithFaults(t *testing.T) {
 // that is away as much as a lost one; none of these takes the receiver's cores.
 func TestWhatFaultsCost(t *testing.T) {
 	const size, late = unit.Bytes(1 << 20), unit.Millisecond
-	from, to := msg.Address{Role: msg.ParameterServer, Index: 1}, msg.Address{Role: msg.EmbeddingWorker, Index: 2}
+	from, to := msg.Address{Role: msg.EmbeddingPS, Index: 1}, msg.Address{Role: msg.EmbeddingWorker, Index: 2}
 	m := msg.Message{Kind: msg.Rows, From: from, To: to, Bytes: size}
 	for _, c := range []struct {
 		name                string

@@ -97,7 +97,7 @@ func (m *measurement) observe(w *world, r event.Record) {
 // here, and parameters, a mean or a verdict from then on.
 func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 	until := r.At
-	if d := w.config.Rule.Dense(); d.Servers || d.Own {
+	if d := w.config.Rule.Dense(); d.DensePSs || d.Own {
 		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
 		m.expose(synchronising, r.Step, r.At-until)
 	}
@@ -106,7 +106,7 @@ func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 
 // overlapsPush reports whether nobody waits for the acknowledgement of a push.
 func overlapsPush(w *world) bool {
-	return w.config.Rule.Dense().Servers && w.config.Rule.OverlapSync()
+	return w.config.Rule.Dense().DensePSs && w.config.Rule.OverlapSync()
 }
 
 func (m *measurement) measures(step int32) bool { return m.first <= step && step < m.last }

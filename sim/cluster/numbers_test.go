@@ -282,7 +282,7 @@ func checkAnyTime(r rapid.TB, t testing.TB, s Spec, j job.Training, source batch
 type ledger map[msg.Address][]string
 
 func (l ledger) Observe(e event.Record) {
-	if e.Role.Role == msg.ParameterServer {
+	if e.Role.Role == msg.EmbeddingPS {
 		switch e.Kind {
 		case event.LookupServed:
 			l[e.Role] = append(l[e.Role], fmt.Sprint("read ", e.Rank, " ", e.Step))

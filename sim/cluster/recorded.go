@@ -69,7 +69,7 @@ func (w *world) beginRecorded(i int32, work role.Work) bool {
 // because the ranks of one process share one replica.
 func (w *world) sharesReplica(work role.Work) bool {
 	d := w.config.Rule.Dense()
-	return w.prices.colocated() && work.Rank > 0 && !d.Own && !d.Servers
+	return w.prices.colocated() && work.Rank > 0 && !d.Own && !d.DensePSs
 }
 
 // reduceRecorded charges the sum of a bucket whose time was recorded, and reports

@@ -28,7 +28,7 @@ func TestTimers(t *testing.T) {
 		}
 		short := 5 * unit.Millisecond
 		asked := training(mode, 4)
-		if rule, err := asked.Rule(); err != nil || rule.Dense().Servers {
+		if rule, err := asked.Rule(); err != nil || rule.Dense().DensePSs {
 			short = 50 * unit.Millisecond // a push takes 40 ms
 		}
 		if _, b := records(short); b.Messages <= a.Messages {
@@ -66,7 +66,7 @@ func worldOf(t *testing.T, j *job.Training) *world {
 // deaf is a role that answers nothing.
 type deaf struct{ role.Role }
 
-func (deaf) Step(unit.Tick, role.Input, *role.Outputs) {}
+func (deaf) HandleInput(unit.Tick, role.Input, *role.Outputs) {}
 
 // A run in which nothing can happen any more ends with an error, though timers fire for ever.
 func TestStalledRunEnds(t *testing.T) {
@@ -77,7 +77,7 @@ func TestStalledRunEnds(t *testing.T) {
 		j := training(job.Hybrid, 2)
 		j.Retry = retry
 		world := worldOf(t, &j)
-		at := world.indexOf(msg.Address{Role: msg.ParameterServer})
+		at := world.indexOf(msg.Address{Role: msg.EmbeddingPS})
 		world.instances[at].role = deaf{world.instances[at].role}
 		if err := world.run(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("retry after %v: error %v, want %q", retry, err, want)

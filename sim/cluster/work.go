@@ -112,7 +112,7 @@ func (w *world) complete(i int32) {
 		return
 	}
 	result, err := w.outcome(t)
-	lane := w.instances[r].lanes.Of(work.Kind)
+	lane := w.instances[r].lanes.Lane(work.Kind)
 	lane.Pop()
 	w.close(i)
 	if lane.Len() > 0 {

@@ -44,11 +44,11 @@ func (c *checker) count(r msg.Role) int64 {
 	switch r {
 	case msg.EmbeddingWorker:
 		return int64(c.cfg.EmbeddingWorkers)
-	case msg.ParameterServer:
+	case msg.EmbeddingPS:
 		return int64(c.cfg.ParameterServers)
 	case msg.NNWorker:
 		return int64(c.cfg.Ranks)
-	case msg.DenseServer:
+	case msg.DensePS:
 		return int64(len(c.cfg.DenseServers))
 	}
 	return 1
@@ -138,10 +138,10 @@ func (c *checker) message(m *msg.Message, at msg.Address) {
 var worker = map[role.WorkKind]msg.Role{
 	role.Read:  msg.DataLoader,
 	role.Split: msg.EmbeddingWorker, role.Pool: msg.EmbeddingWorker, role.Merge: msg.EmbeddingWorker,
-	role.ReadRows: msg.ParameterServer, role.Apply: msg.ParameterServer, role.ApplyStep: msg.ParameterServer,
+	role.ReadRows: msg.EmbeddingPS, role.Apply: msg.EmbeddingPS, role.ApplyStep: msg.EmbeddingPS,
 	role.Forward: msg.NNWorker, role.Backward: msg.NNWorker, role.DenseApply: msg.NNWorker,
 	role.Snapshot: msg.NNWorker, role.Average: msg.NNWorker,
-	role.ReadDense: msg.DenseServer, role.ApplyPush: msg.DenseServer,
+	role.ReadDense: msg.DensePS, role.ApplyPush: msg.DensePS,
 }
 
 func (c *checker) work(w *role.Work, at msg.Address) {

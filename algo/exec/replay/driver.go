@@ -33,9 +33,9 @@ func (d driver) Send(m msg.Message, h role.Handle) error {
 	return nil
 }
 
-// Perform does work and queues the inputs that it comes to.
-func (d driver) Perform(w role.Work, o role.Operands) error {
-	lane := d.self.results.Of(w.Kind)
+// QueueWork does work and queues the inputs that it comes to.
+func (d driver) QueueWork(w role.Work, o role.Operands) error {
+	lane := d.self.results.Lane(w.Kind)
 	part := func(bucket int32) { lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}) }
 	done := role.Input{Kind: role.WorkDone, Work: w}
 	if d.executor != nil {

@@ -255,7 +255,7 @@ type order struct {
 // perform does work.
 func (h *home) perform(of order) {
 	w := of.work
-	lane := h.inputs.Of(w.Kind)
+	lane := h.inputs.Lane(w.Kind)
 	result, err := h.executor.Do(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
 		lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
@@ -271,7 +271,7 @@ func (w *world) step(l letter) {
 	w.now += unit.Tick(w.draw.IntN(3))
 	var out role.Outputs
 	now := w.now + l.to.skew
-	l.to.state.Step(now, l.in, &out)
+	l.to.state.HandleInput(now, l.in, &out)
 	if err := l.to.log.Step(now, &l.in, l.payload, out.List); err != nil {
 		w.t.Fatal(err)
 	}
@@ -291,8 +291,8 @@ func (h *home) Send(m msg.Message, payload role.Handle) error {
 	return nil
 }
 
-func (h *home) Perform(w role.Work, o role.Operands) error {
-	h.asked.Of(w.Kind).Push(order{w, o})
+func (h *home) QueueWork(w role.Work, o role.Operands) error {
+	h.asked.Lane(w.Kind).Push(order{w, o})
 	return nil
 }
 

@@ -59,7 +59,7 @@ func write(t testing.TB, steps int) []byte {
 
 // sample returns the i-th step of such a stream.
 func sample(i int) (role.Input, []role.Output) {
-	m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer}, To: somebody, Rank: 1,
+	m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS}, To: somebody, Rank: 1,
 		Step: int32(i), Samples: 100, Bytes: 1 << 20}
 	return role.Input{Kind: role.Received, Message: m}, []role.Output{
 		{Kind: role.Record, Event: event.Record{Role: somebody, Kind: event.Pooled, Step: int32(i), Rows: []int32{5, 6}}},

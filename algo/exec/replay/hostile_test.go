@@ -46,7 +46,7 @@ func stepOf(in role.Input) []byte {
 
 // Whatever an input names that the run does not have is an error with file, byte and field.
 func TestInputsOutOfRange(t *testing.T) {
-	valid := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.ParameterServer, Index: 2}, To: somebody,
+	valid := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: 2}, To: somebody,
 		Rank: 1, Step: 9}
 	message := func(change func(*msg.Message)) role.Input {
 		m := valid
@@ -75,7 +75,7 @@ func TestInputsOutOfRange(t *testing.T) {
 		{message(func(m *msg.Message) { m.From.Role = 200 }), "Message.From.Role: 200 is no role"},
 		{message(func(m *msg.Message) { m.From.Index = 3 }),
 			"Message.From.Index: 3 is out of range; the run has 3 of role embedding-ps"},
-		{message(func(m *msg.Message) { m.From = msg.Address{Role: msg.DenseServer} }),
+		{message(func(m *msg.Message) { m.From = msg.Address{Role: msg.DensePS} }),
 			"Message.From.Index: 0 is out of range; the run has 0"},
 		{message(func(m *msg.Message) { m.To.Index = 0 }),
 			"Message.To: embedding-worker 3 received what is for embedding-worker 0"},

@@ -178,7 +178,7 @@ func (p *player) step(a *actor) error {
 		payload = a.mail.take(in.Message, p.printOf(next))
 	}
 	p.out.Reset()
-	a.state.Step(next.Now, *in, &p.out)
+	a.state.HandleInput(next.Now, *in, &p.out)
 	p.bytes = appendOutputs(p.bytes[:0], p.out.List)
 	if !bytes.Equal(p.bytes, next.outputs) {
 		return p.outputsDiffer(a)
@@ -198,7 +198,7 @@ func (p *player) check(a *actor) error {
 	case role.Start:
 		return p.start(a)
 	case role.WorkPart, role.WorkDone, role.WorkFailed:
-		q := a.results.Of(in.Work.Kind)
+		q := a.results.Lane(in.Work.Kind)
 		if q.Len() == 0 {
 			return p.differs(a, &disagreement{"input.Work", fmt.Sprint(in.Work.Kind), "none was asked for"})
 		}

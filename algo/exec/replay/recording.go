@@ -90,7 +90,7 @@ func errNoStream(at msg.Address) error {
 // and meters are made from the training, and are indexed by what the roles say.
 func (r *Recording) CheckJob(t *job.Training) error {
 	servers := 0
-	if r.config.Rule.Dense().Servers {
+	if r.config.Rule.Dense().DensePSs {
 		servers = t.DenseServers
 	}
 	for _, f := range []struct {

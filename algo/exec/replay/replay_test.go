@@ -280,7 +280,7 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 				w := record(t, cfg, p, seed, has)
 				for _, plant := range plants {
 					_, again := setup(t, mode, has.retry())
-					checkPlant(t, w, again, msg.Address{Role: msg.ParameterServer, Index: 1}, plant)
+					checkPlant(t, w, again, msg.Address{Role: msg.EmbeddingPS, Index: 1}, plant)
 				}
 				_, again := setup(t, mode, has.retry())
 				checkPlant(t, w, again, msg.Address{Role: msg.EmbeddingWorker, Index: 1}, rows)
@@ -452,7 +452,7 @@ func TestParametersOfEveryRoleAreCompared(t *testing.T) {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %v, want %s", mode, err, want)
 			}
-			holds := at.Role == msg.ParameterServer || at.Role == msg.NNWorker || at.Role == msg.DenseServer
+			holds := at.Role == msg.EmbeddingPS || at.Role == msg.NNWorker || at.Role == msg.DensePS
 			if holds != (digest != 0) {
 				t.Errorf("%s: %v ended with digest %016x", mode, at, digest)
 			}

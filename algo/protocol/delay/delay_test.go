@@ -82,7 +82,7 @@ func TestShares(t *testing.T) {
 	} {
 		m, counts := mustModel(t, text, 7), make([]int, 100)
 		for step := range n {
-			counts[m.Of(step)]++
+			counts[m.DelayOf(step)]++
 		}
 		for d, count := range counts {
 			p := share(d)
@@ -113,9 +113,9 @@ func TestAtMostNeverExceeds(t *testing.T) {
 		again, _ := delay.NewModel(s, seed)
 		reached := false
 		for step := 999; step >= 0; step-- {
-			d := m.Of(step)
-			if d < 0 || d > most || d != again.Of(step) {
-				t.Fatalf("step %d: %d and %d, want the same from 0 to %d", step, d, again.Of(step), most)
+			d := m.DelayOf(step)
+			if d < 0 || d > most || d != again.DelayOf(step) {
+				t.Fatalf("step %d: %d and %d, want the same from 0 to %d", step, d, again.DelayOf(step), most)
 			}
 			reached = reached || d == most
 		}
@@ -125,7 +125,7 @@ func TestAtMostNeverExceeds(t *testing.T) {
 	})
 	differ := 0
 	for step := range 100 {
-		differ += b2i(mustModel(t, "at-most 9", 1).Of(step) != mustModel(t, "at-most 9", 2).Of(step))
+		differ += b2i(mustModel(t, "at-most 9", 1).DelayOf(step) != mustModel(t, "at-most 9", 2).DelayOf(step))
 	}
 	if differ < 50 {
 		t.Errorf("of 100 delays of two seeds %d differ", differ)
@@ -150,7 +150,7 @@ func TestTraceOfSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step, want := range []int{3, 0, 7, 3, 0} {
-		if got := m.Of(step); got != want {
+		if got := m.DelayOf(step); got != want {
 			t.Errorf("step %d: %d, want %d", step, got, want)
 		}
 	}
@@ -175,7 +175,7 @@ func TestTraceOfCounts(t *testing.T) {
 	}
 	counts := map[int]float64{}
 	for step := range 4000 {
-		counts[m.Of(step)] += 1. / 4000
+		counts[m.DelayOf(step)] += 1. / 4000
 	}
 	if len(counts) != 2 || math.Abs(counts[2]-0.75) > 0.04 || math.Abs(counts[5]-0.25) > 0.04 {
 		t.Errorf("shares %v", counts)

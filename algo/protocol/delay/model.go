@@ -40,8 +40,8 @@ func NewModel(s Spec, seed uint64) (*Model, error) {
 	return m, nil
 }
 
-// Of returns the delay of a step, in steps, at least 0.
-func (m *Model) Of(step int) int {
+// DelayOf returns the delay of a step, in steps, at least 0.
+func (m *Model) DelayOf(step int) int {
 	switch s := &m.spec; {
 	case s.Kind == "":
 		return 0

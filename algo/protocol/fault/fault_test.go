@@ -14,7 +14,7 @@ import (
 
 var (
 	from = msg.Address{Role: msg.EmbeddingWorker, Index: 1}
-	to   = msg.Address{Role: msg.ParameterServer, Index: 2}
+	to   = msg.Address{Role: msg.EmbeddingPS, Index: 2}
 )
 
 // arrival is a parcel with the time at which it travels.

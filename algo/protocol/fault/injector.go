@@ -15,12 +15,12 @@ type Injector[P any] struct {
 	from        msg.Address
 	incarnation uint32
 	sent        map[msg.Address]uint64 // messages so far, by receiver
-	held        []held[P]              // in the order of sending
+	held        []heldMessage[P]       // in the order of sending
 	counts      Counts
 }
 
 // held is a message that waits for later ones to overtake it.
-type held[P any] struct {
+type heldMessage[P any] struct {
 	parcel Parcel[P]
 	until  uint64    // the number of the message to the same receiver that releases it
 	due    unit.Tick // when it is released at the latest
@@ -83,18 +83,18 @@ func (in *Injector[P]) Send(dst []Parcel[P], now unit.Tick, m msg.Message, paylo
 	}
 	for range copies {
 		if f.behind > 0 {
-			in.held = append(in.held, held[P]{p, n + f.behind, now + HoldMax})
+			in.held = append(in.held, heldMessage[P]{p, n + f.behind, now + HoldMax})
 			in.counts.Held++
 		} else {
 			dst = append(dst, p)
 		}
 	}
-	return in.release(dst, func(h *held[P]) bool { return h.parcel.Message.To == m.To && h.until <= n })
+	return in.release(dst, func(h *heldMessage[P]) bool { return h.parcel.Message.To == m.To && h.until <= n })
 }
 
 // Flush appends the parcels that have waited for HoldMax.
 func (in *Injector[P]) Flush(dst []Parcel[P], now unit.Tick) []Parcel[P] {
-	return in.release(dst, func(h *held[P]) bool { return h.due <= now })
+	return in.release(dst, func(h *heldMessage[P]) bool { return h.due <= now })
 }
 
 // Next returns the time at which Flush has something to do, if it has.
@@ -108,8 +108,8 @@ func (in *Injector[P]) Next() (at unit.Tick, ok bool) {
 // Counts returns what has been decided so far.
 func (in *Injector[P]) Counts() Counts { return in.counts }
 
-func (in *Injector[P]) release(dst []Parcel[P], free func(*held[P]) bool) []Parcel[P] {
-	in.held = slices.DeleteFunc(in.held, func(h held[P]) bool {
+func (in *Injector[P]) release(dst []Parcel[P], free func(*heldMessage[P]) bool) []Parcel[P] {
+	in.held = slices.DeleteFunc(in.held, func(h heldMessage[P]) bool {
 		if !free(&h) {
 			return false
 		}

@@ -20,9 +20,9 @@ type Role uint8
 const (
 	DataLoader      Role = iota // reads samples and deals them out
 	EmbeddingWorker             // turns ids into pooled embeddings, and their gradients into row gradients
-	ParameterServer             // holds a shard of the embedding rows
+	EmbeddingPS                 // holds a shard of the embedding rows
 	NNWorker                    // a rank: trains a replica of the dense network
-	DenseServer                 // holds a shard of the dense network's parameters, where a mode keeps them on servers
+	DensePS                     // holds a shard of the dense network's parameters, where a mode keeps them on servers
 	Coordinator                 // knows the slowest rank's clock, where a mode bounds how far others may lead
 	roles
 )

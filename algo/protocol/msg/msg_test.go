@@ -41,7 +41,7 @@ func TestPayloads(t *testing.T) {
 func TestAddressesAreOrderedByRoleThenIndex(t *testing.T) {
 	ordered := []msg.Address{
 		{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.EmbeddingWorker, Index: 2},
-		{Role: msg.ParameterServer}, {Role: msg.NNWorker}, {Role: msg.NNWorker, Index: 7},
+		{Role: msg.EmbeddingPS}, {Role: msg.NNWorker}, {Role: msg.NNWorker, Index: 7},
 	}
 	for i, a := range ordered {
 		for j, b := range ordered {
@@ -65,7 +65,7 @@ func TestEveryRoleIsParsedByItsName(t *testing.T) {
 
 func TestMessageReadsAsASentence(t *testing.T) {
 	m := msg.Message{
-		Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: msg.Address{Role: msg.ParameterServer, Index: 3},
+		Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: msg.Address{Role: msg.EmbeddingPS, Index: 3},
 		Rank: 2, Step: 7,
 	}
 	if got, want := m.String(), "Lookup rank 2 step 7, embedding-worker 0 → embedding-ps 3"; got != want {

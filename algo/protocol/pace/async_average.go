@@ -35,8 +35,8 @@ func (a AsyncAverage) Validate() error {
 // MayIssue implements Rule.
 func (a AsyncAverage) MayIssue(outstanding int) bool { return outstanding <= a.Staleness }
 
-// EveryServer implements Rule.
-func (AsyncAverage) EveryServer() bool { return false }
+// EveryPS implements Rule.
+func (AsyncAverage) EveryPS() bool { return false }
 
 // InStep implements Rule.
 func (AsyncAverage) InStep() bool { return false }

@@ -47,8 +47,8 @@ func (a AsyncPS) Validate() error {
 // MayIssue implements Rule.
 func (a AsyncPS) MayIssue(outstanding int) bool { return outstanding <= a.Staleness }
 
-// EveryServer implements Rule.
-func (AsyncPS) EveryServer() bool { return false }
+// EveryPS implements Rule.
+func (AsyncPS) EveryPS() bool { return false }
 
 // InStep implements Rule.
 func (AsyncPS) InStep() bool { return false }
@@ -57,7 +57,7 @@ func (AsyncPS) InStep() bool { return false }
 func (AsyncPS) Exact() bool { return false }
 
 // Dense implements Rule.
-func (AsyncPS) Dense() DenseSync { return DenseSync{Strategy: Served, Servers: true} }
+func (AsyncPS) Dense() DenseSync { return DenseSync{Strategy: Served, DensePSs: true} }
 
 // OverlapSync implements Rule.
 func (a AsyncPS) OverlapSync() bool { return a.Overlap == PullEarly }

@@ -43,8 +43,8 @@ func (b BackupWorkers) MayIssue(outstanding int) bool {
 	return Sync{Overlap: b.Overlap}.MayIssue(outstanding)
 }
 
-// EveryServer implements Rule.
-func (BackupWorkers) EveryServer() bool { return true }
+// EveryPS implements Rule.
+func (BackupWorkers) EveryPS() bool { return true }
 
 // InStep implements Rule.
 func (BackupWorkers) InStep() bool { return true }

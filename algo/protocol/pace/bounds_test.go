@@ -53,7 +53,7 @@ func TestBoundsDoNotOverflow(t *testing.T) {
 		pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 1000, Overlap: pace.PullEarly}, Slack: large},
 	} {
 		served := s
-		if rule.Dense().Servers {
+		if rule.Dense().DensePSs {
 			served.Dense.Add(1000)
 		}
 		for _, ranks := range []int{2, 1 << 20} {

@@ -47,13 +47,13 @@ func (g GBA) Validate() error {
 	return g.AsyncPS.Validate()
 }
 
-// EveryServer implements Rule: every server counts the batches of a global one.
-func (GBA) EveryServer() bool { return true }
+// EveryPS implements Rule: every server counts the batches of a global one.
+func (GBA) EveryPS() bool { return true }
 
 // Dense implements Rule.
 func (g GBA) Dense() DenseSync {
 	return DenseSync{
-		Strategy: GlobalBatches, Servers: true, Buffered: true, Batches: int32(g.Batches), Tolerance: int32(g.Tolerance),
+		Strategy: GlobalBatches, DensePSs: true, Buffered: true, Batches: int32(g.Batches), Tolerance: int32(g.Tolerance),
 	}
 }
 

@@ -47,8 +47,8 @@ func (h Hybrid) Validate() error {
 // MayIssue implements Rule.
 func (h Hybrid) MayIssue(outstanding int) bool { return outstanding <= h.Staleness }
 
-// EveryServer implements Rule: a PS that owns none of the ids is left alone.
-func (Hybrid) EveryServer() bool { return false }
+// EveryPS implements Rule: a PS that owns none of the ids is left alone.
+func (Hybrid) EveryPS() bool { return false }
 
 // InStep implements Rule.
 func (Hybrid) InStep() bool { return false }

@@ -73,8 +73,8 @@ func TestPaperUnsetStalenessIsUnbounded(t *testing.T) {
 // nor hears of a batch that has no rows there.
 func TestPaperEmbeddingsAreAsynchronous(t *testing.T) {
 	rule := pace.Hybrid{Staleness: 3, Overlap: pace.HybridNaive}
-	if rule.InStep() || rule.EveryServer() {
-		t.Errorf("in step %t, every PS %t; want false, false", rule.InStep(), rule.EveryServer())
+	if rule.InStep() || rule.EveryPS() {
+		t.Errorf("in step %t, every PS %t; want false, false", rule.InStep(), rule.EveryPS())
 	}
 }
 

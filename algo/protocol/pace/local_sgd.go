@@ -36,8 +36,8 @@ func (l LocalSGD) Validate() error {
 // MayIssue implements Rule.
 func (l LocalSGD) MayIssue(outstanding int) bool { return outstanding <= l.Staleness }
 
-// EveryServer implements Rule.
-func (LocalSGD) EveryServer() bool { return false }
+// EveryPS implements Rule.
+func (LocalSGD) EveryPS() bool { return false }
 
 // InStep implements Rule.
 func (LocalSGD) InStep() bool { return false }

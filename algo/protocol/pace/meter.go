@@ -45,12 +45,12 @@ type Meter struct {
 	open        [][]openCount // by rank that the count is about
 	closed      Staleness
 	versions    map[int32]int // by dense PS: pushes applied
-	pulled      map[pulled]int
+	pulled      map[pullKey]int
 }
 
 // pulled names a pull whose push has not been applied; its value is the version
 // that it was served.
-type pulled struct{ server, rank, step int32 }
+type pullKey struct{ server, rank, step int32 }
 
 // openCount is a count that steps yet to be routed may add to.
 type openCount struct {
@@ -69,7 +69,7 @@ func NewMeter(ranks, servers int) *Meter {
 	return &Meter{
 		ranks:  int32(ranks),
 		ledger: newLedger(int32(ranks), int32(servers)),
-		open:   make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pulled]int{},
+		open:   make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
 	}
 }
 
@@ -84,11 +84,11 @@ func (m *Meter) Observe(r event.Record) {
 	case event.BatchDone:
 		m.outstanding--
 	case event.LookupServed:
-		if r.Role.Role == msg.ParameterServer {
+		if r.Role.Role == msg.EmbeddingPS {
 			m.read(r.Role.Index, r.Rank, r.Step)
 		}
 	case event.PutApplied:
-		if r.Role.Role == msg.ParameterServer {
+		if r.Role.Role == msg.EmbeddingPS {
 			m.ledger.apply(r.Role.Index, r.Rank, r.Step)
 		}
 	case event.PutDropped:
@@ -96,15 +96,15 @@ func (m *Meter) Observe(r event.Record) {
 		m.ledger.apply(r.Role.Index, r.Rank, r.Step)
 	case event.PushDropped:
 		m.closed.Dropped++
-		delete(m.pulled, pulled{r.Role.Index, r.Rank, r.Step})
+		delete(m.pulled, pullKey{r.Role.Index, r.Rank, r.Step})
 	case event.BatchDropped:
 		m.closed.Dropped++
 	case event.StepClosed:
 		m.ledger.close(r.Role.Index, r.Step)
 	case event.PullServed:
-		m.pulled[pulled{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
+		m.pulled[pullKey{r.Role.Index, r.Rank, r.Step}] = m.versions[r.Role.Index]
 	case event.PushApplied:
-		m.push(pulled{r.Role.Index, r.Rank, r.Step})
+		m.push(pullKey{r.Role.Index, r.Rank, r.Step})
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Meter) read(server, reader, step int32) {
 }
 
 // push measures a push. One whose pull was never seen counts no staleness.
-func (m *Meter) push(p pulled) {
+func (m *Meter) push(p pullKey) {
 	if version, seen := m.pulled[p]; seen {
 		m.closed.Dense.Add(m.versions[p.server] - version)
 		delete(m.pulled, p)

@@ -11,7 +11,7 @@ import (
 // and applied, or closed, leave the ledger, and a push forgets its pull, whether it counts or not.
 func TestMeterForgetsWhatIsOver(t *testing.T) {
 	m := NewMeter(1, 2)
-	ps, dense := msg.Address{Role: msg.ParameterServer}, msg.Address{Role: msg.DenseServer}
+	ps, dense := msg.Address{Role: msg.EmbeddingPS}, msg.Address{Role: msg.DensePS}
 	for step := range int32(1000) {
 		m.Observe(event.Record{Kind: event.BatchRouted, Step: step, Rows: []int32{1, 1}})
 		m.Observe(event.Record{Kind: event.PullServed, Role: dense, Step: step})

@@ -22,8 +22,8 @@ type tap struct {
 	observers []event.Observer
 }
 
-func (t tap) Step(now unit.Tick, in role.Input, out *role.Outputs) {
-	t.Role.Step(now, in, out)
+func (t tap) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
+	t.Role.HandleInput(now, in, out)
 	for _, o := range out.List {
 		if o.Kind == role.Record {
 			for _, observer := range t.observers {
@@ -91,7 +91,7 @@ func TestMeterOnWalks(t *testing.T) {
 		seen := search.Seen{
 			Own: got.Own.Max(), Cross: got.Cross.Max(), Inflight: got.Inflight.Max(), Reads: int(got.Own.Count()),
 		}
-		if !rule.EveryServer() && seen != report.Seen {
+		if !rule.EveryPS() && seen != report.Seen {
 			t.Fatalf("measured %+v; the search saw %+v", seen, report.Seen)
 		}
 	})
@@ -179,7 +179,7 @@ func (h *history) batch(rank, step int32) []event.Record {
 	rows := make([]int32, h.servers)
 	var reads, puts []event.Record
 	for p := range rows {
-		server := msg.Address{Role: msg.ParameterServer, Index: int32(p)}
+		server := msg.Address{Role: msg.EmbeddingPS, Index: int32(p)}
 		rows[p] = int32(h.random.IntN(3))
 		for range 1 + h.random.IntN(2) { // a repeated lookup, also of nothing
 			reads = append(reads, event.Record{Role: server, Kind: event.LookupServed, Rank: rank, Step: step})

@@ -22,10 +22,10 @@ func (s story) route(rank, step int32, rows ...int32) {
 	s.tell(event.BatchRouted, msg.EmbeddingWorker, 0, rank, step, rows...)
 }
 func (s story) read(server, rank, step int32) {
-	s.tell(event.LookupServed, msg.ParameterServer, server, rank, step)
+	s.tell(event.LookupServed, msg.EmbeddingPS, server, rank, step)
 }
 func (s story) apply(server, rank, step int32) {
-	s.tell(event.PutApplied, msg.ParameterServer, server, rank, step)
+	s.tell(event.PutApplied, msg.EmbeddingPS, server, rank, step)
 }
 
 // want compares the sums of the three histograms, and the number of reads.
@@ -180,7 +180,7 @@ func BenchmarkMeterRead(b *testing.B) {
 			s.route(rank, step, rows...)
 		}
 	}
-	read := event.Record{Kind: event.LookupServed, Role: msg.Address{Role: msg.ParameterServer}, Step: missing}
+	read := event.Record{Kind: event.LookupServed, Role: msg.Address{Role: msg.EmbeddingPS}, Step: missing}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		read.Role.Index, read.Rank = int32(i%servers), int32(i%ranks)
@@ -193,7 +193,7 @@ func BenchmarkMeterRead(b *testing.B) {
 // whatever order it and the verdict are told.
 func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
 	verdict := func(s story) { s.tell(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
-	closed := func(s story) { s.tell(event.StepClosed, msg.ParameterServer, 0, event.NoRank, 0) }
+	closed := func(s story) { s.tell(event.StepClosed, msg.EmbeddingPS, 0, event.NoRank, 0) }
 	for name, c := range map[string]struct {
 		tell  func(s story)
 		reads int
@@ -205,7 +205,7 @@ func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
 		"told after it closed": {func(s story) { s.route(1, 0, 1, 1); closed(s); verdict(s) }, 1},
 		"by the server": {func(s story) {
 			s.route(1, 0, 1, 1)
-			s.tell(event.PutDropped, msg.ParameterServer, 0, 1, 0)
+			s.tell(event.PutDropped, msg.EmbeddingPS, 0, 1, 0)
 		}, 1},
 	} {
 		s := story{pace.NewMeter(2, 2)}
@@ -224,8 +224,8 @@ func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
 	}
 	// A push that is dropped has no staleness.
 	s := story{pace.NewMeter(1, 1)}
-	s.tell(event.PullServed, msg.DenseServer, 0, 0, 0)
-	s.tell(event.PushDropped, msg.DenseServer, 0, 0, 0)
+	s.tell(event.PullServed, msg.DensePS, 0, 0, 0)
+	s.tell(event.PushDropped, msg.DensePS, 0, 0, 0)
 	if got := s.meter.Staleness(); got.Dense.Count() != 0 || got.Dropped != 1 {
 		t.Errorf("%d pushes, %d dropped; want 0 and 1", got.Dense.Count(), got.Dropped)
 	}

@@ -19,9 +19,9 @@ type Rule interface {
 	// while outstanding of its earlier batches are not yet acknowledged by all
 	// their PSs. Where it refuses, it refuses every larger number.
 	MayIssue(outstanding int) bool
-	// EveryServer reports whether a lookup and a put go to every PS, owner of
+	// EveryPS reports whether a lookup and a put go to every PS, owner of
 	// any of the batch's rows or not.
-	EveryServer() bool
+	EveryPS() bool
 	// InStep reports whether a PS works step by step: it serves the lookups of
 	// a step only after it has closed the step before, and closes a step when it
 	// has the puts of every rank, or of those that count.
@@ -65,7 +65,7 @@ type Weigher interface {
 type DenseSync struct {
 	Strategy Strategy
 	// Servers says that dense PSs hold the parameters. Otherwise the ranks hold replicas.
-	Servers bool
+	DensePSs bool
 	// Own says that every rank steps a replica of its own. If neither Own nor Servers is set, replicas are always
 	// equal, and the ranks of one process may share one.
 	Own bool

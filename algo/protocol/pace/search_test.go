@@ -21,7 +21,7 @@ func searched(rule pace.Rule, ranks, steps int32) search.Setting {
 		Ranks: ranks, EmbeddingWorkers: 1, ParameterServers: 1, Steps: steps, Rule: rule, Prefetch: 4, Window: 4,
 		Buckets: []unit.Bytes{8},
 	}}
-	if rule.Dense().Servers {
+	if rule.Dense().DensePSs {
 		set.Config.DenseServers = []unit.Bytes{8}
 	}
 	return set
@@ -49,7 +49,7 @@ func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3), Steps: count("steps", 8),
 			Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3), Buckets: make([]unit.Bytes, count("buckets", 2)),
 		}
-		if rule.Dense().Servers {
+		if rule.Dense().DensePSs {
 			cfg.DenseServers = make([]unit.Bytes, count("dense PSs", 2))
 		}
 		faults := rapid.IntRange(0, 6).Draw(t, "faults")

@@ -37,7 +37,7 @@ func (s SSP) Validate() error {
 func (s SSP) Lead() int { return s.Slack }
 
 // Dense implements Rule: a coordinator keeps the ranks' clocks.
-func (SSP) Dense() DenseSync { return DenseSync{Strategy: Served, Servers: true, Coordinator: true} }
+func (SSP) Dense() DenseSync { return DenseSync{Strategy: Served, DensePSs: true, Coordinator: true} }
 
 // Bounds implements Rule.
 //

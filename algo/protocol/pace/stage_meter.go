@@ -35,19 +35,19 @@ type StageTimes [stages]unit.Tick
 // not agree. Memory: five times for each measured batch.
 type StageMeter struct {
 	first, last int32 // steps measured: [first, last)
-	began       map[begun]unit.Tick
+	began       map[stageKey]unit.Tick
 	times       [stages][]unit.Tick
 }
 
 // begun names a stage of a batch that has begun and not ended.
-type begun struct {
+type stageKey struct {
 	stage      Stage
 	rank, step int32
 }
 
 // NewStageMeter returns a meter of the batches of the steps first ≤ step < last.
 func NewStageMeter(first, last int32) *StageMeter {
-	return &StageMeter{first: first, last: last, began: map[begun]unit.Tick{}}
+	return &StageMeter{first: first, last: last, began: map[stageKey]unit.Tick{}}
 }
 
 // Observe implements event.Observer. Records that bound no stage are passed over.
@@ -78,10 +78,10 @@ func (m *StageMeter) Observe(r event.Record) {
 	}
 }
 
-func (m *StageMeter) begin(s Stage, r event.Record) { m.began[begun{s, r.Rank, r.Step}] = r.At }
+func (m *StageMeter) begin(s Stage, r event.Record) { m.began[stageKey{s, r.Rank, r.Step}] = r.At }
 
 func (m *StageMeter) end(s Stage, r event.Record) {
-	b := begun{s, r.Rank, r.Step}
+	b := stageKey{s, r.Rank, r.Step}
 	if at, ok := m.began[b]; ok {
 		m.times[s] = append(m.times[s], r.At-at)
 		delete(m.began, b)

@@ -47,9 +47,9 @@ func (s Sync) ahead() int {
 	return 1
 }
 
-// EveryServer implements Rule: a PS can only know that a step is complete if
+// EveryPS implements Rule: a PS can only know that a step is complete if
 // every rank tells it, with an empty put if need be.
-func (Sync) EveryServer() bool { return true }
+func (Sync) EveryPS() bool { return true }
 
 // InStep implements Rule.
 func (Sync) InStep() bool { return true }

@@ -13,8 +13,8 @@ func syncs() []pace.Sync {
 // Whatever sync overlaps, every PS takes part in every step, in step.
 func TestSyncPSsWorkInStep(t *testing.T) {
 	for _, rule := range syncs() {
-		if !rule.InStep() || !rule.EveryServer() {
-			t.Errorf("%+v: in step %t, every PS %t; want true, true", rule, rule.InStep(), rule.EveryServer())
+		if !rule.InStep() || !rule.EveryPS() {
+			t.Errorf("%+v: in step %t, every PS %t; want true, true", rule, rule.InStep(), rule.EveryPS())
 		}
 	}
 }

@@ -15,18 +15,18 @@ var edges = [msg.Kinds]struct{ from, to msg.Role }{
 	msg.SamplesAck:       {msg.NNWorker, msg.DataLoader},
 	msg.StepDone:         {msg.NNWorker, msg.DataLoader},
 	msg.GetEmbeddings:    {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Lookup:           {msg.EmbeddingWorker, msg.ParameterServer},
-	msg.Rows:             {msg.ParameterServer, msg.EmbeddingWorker},
+	msg.Lookup:           {msg.EmbeddingWorker, msg.EmbeddingPS},
+	msg.Rows:             {msg.EmbeddingPS, msg.EmbeddingWorker},
 	msg.Embeddings:       {msg.EmbeddingWorker, msg.NNWorker},
 	msg.PutGradients:     {msg.NNWorker, msg.EmbeddingWorker},
-	msg.Put:              {msg.EmbeddingWorker, msg.ParameterServer},
-	msg.PutAck:           {msg.ParameterServer, msg.EmbeddingWorker},
+	msg.Put:              {msg.EmbeddingWorker, msg.EmbeddingPS},
+	msg.PutAck:           {msg.EmbeddingPS, msg.EmbeddingWorker},
 	msg.PutDone:          {msg.EmbeddingWorker, msg.NNWorker},
 	msg.ResendIDs:        {msg.EmbeddingWorker, msg.DataLoader},
-	msg.Pull:             {msg.NNWorker, msg.DenseServer},
-	msg.Params:           {msg.DenseServer, msg.NNWorker},
-	msg.Push:             {msg.NNWorker, msg.DenseServer},
-	msg.PushAck:          {msg.DenseServer, msg.NNWorker},
+	msg.Pull:             {msg.NNWorker, msg.DensePS},
+	msg.Params:           {msg.DensePS, msg.NNWorker},
+	msg.Push:             {msg.NNWorker, msg.DensePS},
+	msg.PushAck:          {msg.DensePS, msg.NNWorker},
 	msg.ReportClock:      {msg.NNWorker, msg.Coordinator},
 	msg.SlowestClock:     {msg.Coordinator, msg.NNWorker},
 	msg.AskProgress:      {msg.DataLoader, msg.NNWorker},
@@ -141,7 +141,7 @@ func CheckCredit(cfg *Config, r Role, m msg.Message) error {
 
 // holding returns the number of batches of m's rank that a role holds something of, and whether m's is one of
 // them or takes no place.
-func (p *ParameterServer) holding(m msg.Message) (held int, known bool) {
+func (p *EmbeddingPS) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Lookup:
 		return countRank(p.lookups, m.Rank, false), find(p.lookups, m.Rank, m.Step) >= 0
@@ -151,7 +151,7 @@ func (p *ParameterServer) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-func (d *DenseServer) holding(m msg.Message) (held int, known bool) {
+func (d *DensePS) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Pull:
 		return countRank(d.pulls, m.Rank, false), find(d.pulls, m.Rank, m.Step) >= 0
@@ -164,7 +164,7 @@ func (d *DenseServer) holding(m msg.Message) (held int, known bool) {
 func (e *EmbeddingWorker) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.IDFeatures, msg.GetEmbeddings, msg.PutGradients, msg.DropBatch:
-		return len(e.of(m.Rank)), e.find(m.Rank, m.Step) != nil
+		return len(e.batchesOf(m.Rank)), e.find(m.Rank, m.Step) != nil
 	}
 	return 0, true
 }

@@ -73,10 +73,10 @@ func TestAdmittedMessagesAreHarmless(t *testing.T) {
 		for _, incarnation := range []uint32{0, 1} {
 			r := role.New(&cfg)[i]
 			var out role.Outputs
-			r.Step(0, role.Input{Kind: role.Start, Incarnation: incarnation}, &out)
-			r.Step(0, role.Input{Kind: role.Received, Message: m}, &out)
-			r.Step(0, role.Input{Kind: role.Received, Message: m}, &out)
-			r.Step(0, role.Input{Kind: role.TimerFired}, &out)
+			r.HandleInput(0, role.Input{Kind: role.Start, Incarnation: incarnation}, &out)
+			r.HandleInput(0, role.Input{Kind: role.Received, Message: m}, &out)
+			r.HandleInput(0, role.Input{Kind: role.Received, Message: m}, &out)
+			r.HandleInput(0, role.Input{Kind: role.TimerFired}, &out)
 			for _, o := range out.List {
 				if o.Kind == role.Send {
 					if err := role.Admit(&cfg, o.Message); err != nil {
@@ -132,7 +132,7 @@ func TestDataLoaderResumes(t *testing.T) {
 	var out role.Outputs
 	step := func(in role.Input) []role.Output {
 		out.Reset()
-		l.Step(0, in, &out)
+		l.HandleInput(0, in, &out)
 		return out.List
 	}
 	progress := func(rank, floor int32) role.Input {
@@ -177,7 +177,7 @@ func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
 		if err := role.CheckCredit(&cfg, worker, about(step)); err != nil {
 			t.Fatalf("batch %d of %d: %v", step, limit, err)
 		}
-		worker.Step(0, role.Input{Kind: role.Received, Message: about(step)}, &role.Outputs{})
+		worker.HandleInput(0, role.Input{Kind: role.Received, Message: about(step)}, &role.Outputs{})
 	}
 	if err := role.CheckCredit(&cfg, worker, about(3)); err != nil {
 		t.Errorf("a batch that is held: %v", err)
@@ -192,7 +192,7 @@ func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
 	cfg := admissionConfig()
 	cfg.Steps, cfg.Rule = 1000, pace.Sync{} // the PS holds lookups of later steps back
 	cfg.DenseServers = nil
-	server := role.NewParameterServer(&cfg, 0)
+	server := role.NewEmbeddingPS(&cfg, 0)
 	kept := 0
 	for step := range cfg.Steps {
 		m := ask(msg.Lookup, 0, 0, step, 100)
@@ -201,7 +201,7 @@ func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
 				continue
 			}
 			var out role.Outputs
-			server.Step(0, role.Input{Kind: role.Received, Message: m}, &out)
+			server.HandleInput(0, role.Input{Kind: role.Received, Message: m}, &out)
 			for _, o := range out.List {
 				if o.Kind == role.Keep {
 					kept++

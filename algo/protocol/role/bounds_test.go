@@ -68,8 +68,8 @@ func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 // finished steps does not grow with the run, though it never hears of the steps that concern other PSs only.
 func TestServersForgetStepsBelowTheFloor(t *testing.T) {
 	for kind, at := range map[msg.Kind]msg.Address{
-		msg.Put:  {Role: msg.ParameterServer},
-		msg.Push: {Role: msg.DenseServer},
+		msg.Put:  {Role: msg.EmbeddingPS},
+		msg.Push: {Role: msg.DensePS},
 	} {
 		cfg := smallConfig()
 		cfg.Steps = 4000

@@ -1,6 +1,11 @@
 package role
 
-import "tandem/algo/protocol/event"
+import (
+	"math"
+	"slices"
+
+	"tandem/algo/protocol/event"
+)
 
 // closing decides when a server applies the gradients that it holds, and which of them together: an embedding PS
 // its puts, a dense PS its pushes. It is a state machine inside that of its server.
@@ -9,7 +14,7 @@ type closing interface {
 	buffers() bool
 	// next returns the next group to apply now; ok is false if there is none. held is what the server has, ordered
 	// by step and rank. The server calls next until there is none.
-	next(held []request) (g group, ok bool)
+	nextGroup(held []request) (g group, ok bool)
 	// mayServe reports whether a lookup may be served now.
 	mayServe(lookup *request) bool
 	// outdated reports whether the answer of a lookup is not needed any more.
@@ -31,12 +36,38 @@ type group struct {
 	absent []int32
 }
 
+// finishOldest returns the requests that remain when the work on the oldest group has ended: groups are applied in
+// the order of their numbers. It releases the gradients of the group, held under handles of a kind, and calls
+// finished for each.
+func finishOldest(rs []request, kind HandleKind, out *Outputs, finished func(rank, step int32)) []request {
+	oldest := oldestGroup(rs)
+	return slices.DeleteFunc(rs, func(r request) bool {
+		if r.group != oldest {
+			return false
+		}
+		out.release(kind, r.rank, r.step)
+		finished(r.rank, r.step)
+		return true
+	})
+}
+
+// oldestGroup returns the lowest number of a group that is being applied, or math.MaxInt32 if none is.
+func oldestGroup(rs []request) int32 {
+	oldest := int32(math.MaxInt32)
+	for _, r := range rs {
+		if r.working() {
+			oldest = min(oldest, r.group)
+		}
+	}
+	return oldest
+}
+
 // atOnce applies gradients as they come.
 type atOnce struct{}
 
 func (atOnce) buffers() bool { return false }
 
-func (atOnce) next(held []request) (group, bool) {
+func (atOnce) nextGroup(held []request) (group, bool) {
 	for i, r := range held {
 		if !r.working() {
 			w := Work{Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples}
@@ -62,7 +93,7 @@ type inStep struct {
 
 func (*inStep) buffers() bool { return false }
 
-func (s *inStep) next(held []request) (group, bool) {
+func (s *inStep) nextGroup(held []request) (group, bool) {
 	g := group{work: Work{Rank: event.NoRank, Step: s.closed}, closes: s.closed}
 	for i, r := range held {
 		if r.step == s.closed {

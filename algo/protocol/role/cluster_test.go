@@ -47,7 +47,7 @@ func (c *cluster) find(a msg.Address) role.Role {
 // step hands a role one input, does what it asks for and logs it.
 func (c *cluster) step(to msg.Address, in role.Input, title string) {
 	var out role.Outputs
-	c.find(to).Step(c.now, in, &out)
+	c.find(to).HandleInput(c.now, in, &out)
 	fmt.Fprintf(&c.log, "%v: %s\n", to, title)
 	for _, o := range out.List {
 		fmt.Fprintf(&c.log, "  %s\n", describe(o))
@@ -68,7 +68,7 @@ func (d driver) Send(m msg.Message, _ role.Handle) error {
 	return nil
 }
 
-func (d driver) Perform(w role.Work, _ role.Operands) error {
+func (d driver) QueueWork(w role.Work, _ role.Operands) error {
 	if w.Kind == role.Backward {
 		for b := range d.cfg.Buckets {
 			d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})

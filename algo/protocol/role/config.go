@@ -78,7 +78,7 @@ func (c *Config) Validate() error {
 	if c.Pushes != nil && len(c.Pushes) != len(c.DenseServers) {
 		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DenseServers))
 	}
-	if c.Rule.Dense().Servers != (len(c.DenseServers) > 0) {
+	if c.Rule.Dense().DensePSs != (len(c.DenseServers) > 0) {
 		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
 	}
 	return c.Rule.Validate()
@@ -112,10 +112,10 @@ func (c *Config) workerOf(rank, step int32) msg.Address {
 	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
 }
 
-func server(i int32) msg.Address   { return msg.Address{Role: msg.ParameterServer, Index: i} }
-func nnWorker(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
+func embeddingPS(i int32) msg.Address { return msg.Address{Role: msg.EmbeddingPS, Index: i} }
+func nnWorker(i int32) msg.Address    { return msg.Address{Role: msg.NNWorker, Index: i} }
 
-func denseServer(i int32) msg.Address { return msg.Address{Role: msg.DenseServer, Index: i} }
+func densePS(i int32) msg.Address { return msg.Address{Role: msg.DensePS, Index: i} }
 
 var (
 	loader      = msg.Address{Role: msg.DataLoader}
@@ -131,13 +131,13 @@ func New(cfg *Config) []Role {
 		roles = append(roles, NewEmbeddingWorker(cfg, i))
 	}
 	for i := range cfg.ParameterServers {
-		roles = append(roles, NewParameterServer(cfg, i))
+		roles = append(roles, NewEmbeddingPS(cfg, i))
 	}
 	for i := range cfg.Ranks {
 		roles = append(roles, NewNNWorker(cfg, i))
 	}
 	for i := range cfg.DenseServers {
-		roles = append(roles, NewDenseServer(cfg, int32(i)))
+		roles = append(roles, NewDensePS(cfg, int32(i)))
 	}
 	if cfg.coordinated() {
 		roles = append(roles, cfg.strategy().coordinator(cfg))

@@ -53,7 +53,7 @@ type Role interface {
 	Address() msg.Address
 	// Step takes one input and appends what must happen to out, in order. now
 	// stamps records and sets timers, and decides nothing else.
-	Step(now unit.Tick, in Input, out *Outputs)
+	HandleInput(now unit.Tick, in Input, out *Outputs)
 	// Clone returns an independent copy.
 	Clone() Role
 	// AppendState appends a canonical form of the state: two roles of one run and
@@ -281,7 +281,7 @@ func (o *Outputs) Reset() { o.List = o.List[:0] }
 func (o *Outputs) send(m msg.Message, payload Handle) {
 	o.List = append(o.List, Output{Kind: Send, Message: m, Handle: payload})
 }
-func (o *Outputs) do(w Work, reads, makes []Handle) {
+func (o *Outputs) startWork(w Work, reads, makes []Handle) {
 	o.List = append(o.List, Output{Kind: Do, Work: w, Operands: Operands{Reads: reads, Makes: makes}})
 }
 func (o *Outputs) feed(c Contribution) { o.List = append(o.List, Output{Kind: Feed, Contribution: c}) }

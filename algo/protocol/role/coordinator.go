@@ -24,8 +24,8 @@ func NewCoordinator(cfg *Config) *Coordinator {
 // Address implements Role.
 func (c *Coordinator) Address() msg.Address { return coordinator }
 
-// Step implements Role.
-func (c *Coordinator) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (c *Coordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	if in.Kind == Start {
 		clear(c.clocks)
 	}
@@ -38,16 +38,16 @@ func (c *Coordinator) Step(now unit.Tick, in Input, out *Outputs) {
 	slowest := slices.Min(c.clocks)
 	if slowest == before {
 		// The rank may be asking because it never heard.
-		c.tell(rank, slowest, out)
+		c.sendClock(rank, slowest, out)
 		return
 	}
 	out.record(event.Record{At: now, Role: coordinator, Kind: event.ClockAdvanced, Rank: event.NoRank, Step: slowest})
 	for r := range c.cfg.Ranks {
-		c.tell(r, slowest, out)
+		c.sendClock(r, slowest, out)
 	}
 }
 
-func (c *Coordinator) tell(rank, slowest int32, out *Outputs) {
+func (c *Coordinator) sendClock(rank, slowest int32, out *Outputs) {
 	out.send(msg.Message{
 		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest, Bytes: msg.HeaderBytes,
 	}, Handle{})

@@ -16,14 +16,14 @@ import (
 // message.
 type Credit struct {
 	cfg  *Config
-	open map[asking]unit.Bytes
-	used map[edge]window
+	open map[requestKey]unit.Bytes
+	used map[windowKey]window
 	// floors are, by rank, the first steps that are not finished, as the role has last said.
 	floors []int32
 }
 
 // asking names an unanswered request.
-type asking struct {
+type requestKey struct {
 	kind       msg.Kind
 	to         msg.Address
 	rank, step int32
@@ -31,7 +31,7 @@ type asking struct {
 
 // edge is what a window is about: requests of a kind from one role to another,
 // about one rank.
-type edge struct {
+type windowKey struct {
 	kind msg.Kind
 	to   msg.Address
 	rank int32
@@ -54,12 +54,12 @@ func (w window) within(count int32, bytes unit.Bytes) bool {
 // NewCredit returns a check for one role.
 func NewCredit(cfg *Config) *Credit {
 	return &Credit{
-		cfg: cfg, open: map[asking]unit.Bytes{}, used: map[edge]window{}, floors: make([]int32, cfg.Ranks),
+		cfg: cfg, open: map[requestKey]unit.Bytes{}, used: map[windowKey]window{}, floors: make([]int32, cfg.Ranks),
 	}
 }
 
 // answers maps the kind of an answer to the requests that it settles.
-var answers = map[msg.Kind][]msg.Kind{
+var settledBy = map[msg.Kind][]msg.Kind{
 	msg.StepDone:   {msg.Samples, msg.IDFeatures},
 	msg.Embeddings: {msg.GetEmbeddings},
 	msg.PutDone:    {msg.PutGradients, msg.DropBatch, msg.GetEmbeddings}, // of a dropped batch no embeddings come
@@ -81,12 +81,12 @@ func (c *Credit) Sent(m msg.Message) error {
 	default:
 		return nil // answers need no credit, nor do clocks, of which a step has one
 	}
-	key := asking{m.Kind, m.To, m.Rank, m.Step}
+	key := requestKey{m.Kind, m.To, m.Rank, m.Step}
 	if _, again := c.open[key]; again {
 		return nil
 	}
 	c.raise(m.Rank, m.Floor)
-	e := edge{m.Kind, m.To, m.Rank}
+	e := windowKey{m.Kind, m.To, m.Rank}
 	w := c.used[e].add(m.Bytes)
 	if !w.within(limit, limitBytes) && !c.oldest(key) {
 		return fmt.Errorf("role: %v sent without credit: %d messages, %d bytes unanswered; limit %d, %d",
@@ -98,7 +98,7 @@ func (c *Credit) Sent(m msg.Message) error {
 
 // oldest reports whether a request is about an earlier step than all that are
 // unanswered on its edge; such a request needs no credit.
-func (c *Credit) oldest(key asking) bool {
+func (c *Credit) oldest(key requestKey) bool {
 	for open := range c.open { // order-free: looks for any
 		if open.kind == key.kind && open.to == key.to && open.rank == key.rank && open.step <= key.step {
 			return false
@@ -122,13 +122,13 @@ func (c *Credit) raise(rank, floor int32) {
 }
 
 // settle gives back the credit of one request, if it is open.
-func (c *Credit) settle(key asking) {
+func (c *Credit) settle(key requestKey) {
 	bytes, found := c.open[key]
 	if !found {
 		return
 	}
 	delete(c.open, key)
-	e := edge{key.kind, key.to, key.rank}
+	e := windowKey{key.kind, key.to, key.rank}
 	w := c.used[e]
 	if w = (window{w.count - 1, w.bytes - bytes}); w.count == 0 {
 		delete(c.used, e)
@@ -141,15 +141,15 @@ func (c *Credit) settle(key asking) {
 func (c *Credit) Received(m msg.Message) {
 	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // the EW needs no more rows: embeddings have arrived, or are not wanted
 		for i := range c.cfg.ParameterServers {
-			c.settle(asking{msg.Lookup, server(i), m.Rank, m.Step})
+			c.settle(requestKey{msg.Lookup, embeddingPS(i), m.Rank, m.Step})
 		}
 	}
-	for _, kind := range answers[m.Kind] {
+	for _, kind := range settledBy[m.Kind] {
 		to := m.From
 		if kind == msg.IDFeatures {
 			to = c.cfg.workerOf(m.Rank, m.Step)
 		}
-		c.settle(asking{kind, to, m.Rank, m.Step})
+		c.settle(requestKey{kind, to, m.Rank, m.Step})
 	}
 }
 

@@ -18,7 +18,7 @@ func smallConfig() role.Config {
 	}
 }
 
-func ps(i int32) msg.Address { return msg.Address{Role: msg.ParameterServer, Index: i} }
+func ps(i int32) msg.Address { return msg.Address{Role: msg.EmbeddingPS, Index: i} }
 
 // ask returns an EW's request of kind to a PS.
 func ask(k msg.Kind, server, rank, step int32, bytes unit.Bytes) msg.Message {

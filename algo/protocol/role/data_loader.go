@@ -27,11 +27,11 @@ type DataLoader struct {
 	// outstanding the number of batches dealt out and not done.
 	undealt     []int32
 	outstanding []int32
-	batches     []loaded // read and not done by all, in step order
+	batches     []loadedBatch // read and not done by all, in step order
 }
 
 // loaded is a batch in the loader's hands.
-type loaded struct {
+type loadedBatch struct {
 	step   int32
 	result Result // of the Read
 	total  int32  // samples of all ranks
@@ -47,8 +47,8 @@ func NewDataLoader(cfg *Config) *DataLoader {
 // Address implements Role.
 func (l *DataLoader) Address() msg.Address { return loader }
 
-// Step implements Role.
-func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (l *DataLoader) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
 		if in.Incarnation > 0 {
@@ -58,7 +58,7 @@ func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
 		}
 		armTimer(l.cfg, now, out)
 	case WorkDone:
-		l.take(in.Work.Step, in.Result)
+		l.storeBatch(in.Work.Step, in.Result)
 		out.record(event.Record{At: now, Role: loader, Kind: event.BatchRead, Rank: event.NoRank, Step: in.Work.Step})
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, step %d: %w", loader, in.Work.Step, in.Reason))
@@ -77,8 +77,8 @@ func (l *DataLoader) Step(now unit.Tick, in Input, out *Outputs) {
 		return
 	}
 	if l.unknown == nil {
-		l.deal(now, out)
-		l.read(out)
+		l.dealOut(now, out)
+		l.readNext(out)
 	}
 }
 
@@ -106,10 +106,10 @@ func (l *DataLoader) resume(rank, floor int32) {
 	}
 }
 
-// take stores a batch that has been read.
-func (l *DataLoader) take(step int32, r Result) {
+// storeBatch stores a batch that has been read.
+func (l *DataLoader) storeBatch(step int32, r Result) {
 	l.reading = false
-	b := loaded{step: step, result: r, acked: make([]bool, l.cfg.Ranks), done: make([]bool, l.cfg.Ranks)}
+	b := loadedBatch{step: step, result: r, acked: make([]bool, l.cfg.Ranks), done: make([]bool, l.cfg.Ranks)}
 	for rank, undealt := range l.undealt { // after a crash some ranks are ahead of others
 		b.done[rank] = step < undealt
 	}
@@ -119,8 +119,8 @@ func (l *DataLoader) take(step int32, r Result) {
 	l.batches = append(l.batches, b)
 }
 
-func (l *DataLoader) find(step int32) *loaded {
-	i, found := slices.BinarySearchFunc(l.batches, step, func(b loaded, s int32) int { return int(b.step - s) })
+func (l *DataLoader) find(step int32) *loadedBatch {
+	i, found := slices.BinarySearchFunc(l.batches, step, func(b loadedBatch, s int32) int { return int(b.step - s) })
 	if !found {
 		return nil
 	}
@@ -151,8 +151,8 @@ func (l *DataLoader) receive(m msg.Message, out *Outputs) {
 	}
 }
 
-// deal sends every batch that is read to every rank that has room for it.
-func (l *DataLoader) deal(now unit.Tick, out *Outputs) {
+// dealOut sends every batch that is read to every rank that has room for it.
+func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
 	for i := range l.batches {
 		b := &l.batches[i]
 		for rank := range l.cfg.Ranks {
@@ -168,30 +168,30 @@ func (l *DataLoader) deal(now unit.Tick, out *Outputs) {
 	}
 }
 
-// read asks for the next batch as soon as some rank has room for it.
-func (l *DataLoader) read(out *Outputs) {
+// readNext asks for the next batch as soon as some rank has room for it.
+func (l *DataLoader) readNext(out *Outputs) {
 	if l.reading || l.nextRead >= l.cfg.Steps {
 		return
 	}
 	for rank := range l.cfg.Ranks {
 		if l.outstanding[rank] < l.cfg.Prefetch && l.undealt[rank] == l.nextRead {
 			l.reading = true
-			out.do(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil, []Handle{globalBatch(l.nextRead)})
+			out.startWork(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil, []Handle{globalBatch(l.nextRead)})
 			l.nextRead++
 			return
 		}
 	}
 }
 
-func (l *DataLoader) sendIDs(b *loaded, rank int32, out *Outputs) {
+func (l *DataLoader) sendIDs(b *loadedBatch, rank int32, out *Outputs) {
 	l.send(b, msg.IDFeatures, l.cfg.workerOf(rank, b.step), rank, b.result.IDBytes[rank], out)
 }
 
-func (l *DataLoader) sendSamples(b *loaded, rank int32, out *Outputs) {
+func (l *DataLoader) sendSamples(b *loadedBatch, rank int32, out *Outputs) {
 	l.send(b, msg.Samples, nnWorker(rank), rank, b.result.SampleBytes[rank], out)
 }
 
-func (l *DataLoader) send(b *loaded, k msg.Kind, to msg.Address, rank int32, bytes unit.Bytes, out *Outputs) {
+func (l *DataLoader) send(b *loadedBatch, k msg.Kind, to msg.Address, rank int32, bytes unit.Bytes, out *Outputs) {
 	out.send(msg.Message{
 		Kind: k, From: loader, To: to, Rank: rank, Step: b.step,
 		Samples: b.result.Samples[rank], StepSamples: b.total, Bytes: msg.HeaderBytes + bytes,

@@ -14,7 +14,7 @@ type Driver interface {
 	// Send delivers m to m.To, with the part that is for it of what the role holds as payload, which may be NoData.
 	Send(m msg.Message, payload Handle) error
 	// Perform queues w on the lane of its kind; its result comes back as WorkDone or WorkFailed.
-	Perform(w Work, o Operands) error
+	QueueWork(w Work, o Operands) error
 	// Feed hands a dense gradient bucket of a rank to the all-reduce.
 	Feed(c Contribution) error
 	// Keep holds the payload of m, the message being handled, as h. Payloads from several senders may share a handle.
@@ -47,7 +47,7 @@ func dispatch(in *Input, o *Output, d Driver) error {
 	case Send:
 		return d.Send(o.Message, o.Handle)
 	case Do:
-		return d.Perform(o.Work, o.Operands)
+		return d.QueueWork(o.Work, o.Operands)
 	case Feed:
 		return d.Feed(o.Contribution)
 	case Keep:

@@ -16,7 +16,7 @@ func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 	worker := role.NewEmbeddingWorker(&cfg, 0)
 	step := func(in role.Input) []role.Output {
 		var out role.Outputs
-		worker.Step(0, in, &out)
+		worker.HandleInput(0, in, &out)
 		return out.List
 	}
 	lookups := func(outputs []role.Output) (steps []int32) {
@@ -67,7 +67,7 @@ func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
 		worker := role.NewEmbeddingWorker(&cfg, 0)
 		step := func(in role.Input) []role.Output {
 			var out role.Outputs
-			worker.Step(0, in, &out)
+			worker.HandleInput(0, in, &out)
 			return out.List
 		}
 		received := func(m msg.Message) {

@@ -18,41 +18,41 @@ type EmbeddingWorker struct {
 	cfg     *Config
 	index   int32
 	done    []progress // by rank: batches acknowledged by every PS
-	batches []embedding
+	batches []embeddingBatch
 }
 
 // embedding is a batch in an EW's hands.
-type embedding struct {
+type embeddingBatch struct {
 	rank, step  int32
 	samples     int32
 	stepSamples int32
-	ids         stage // id features; finished when they are routed
-	wanted      bool  // GetEmbeddings has come
-	dropped     bool  // DropBatch has come
-	pool        stage
+	ids         productStatus // id features; finished when they are routed
+	wanted      bool          // GetEmbeddings has come
+	dropped     bool          // DropBatch has come
+	pool        productStatus
 	poolBytes   unit.Bytes
-	merge       stage // embedding gradients; finished when there are row gradients
+	merge       productStatus // embedding gradients; finished when there are row gradients
 	routed      Result
-	lookups     []exchange // by PS, once routed
-	puts        []exchange
+	lookups     []requestStatus // by PS, once routed
+	puts        []requestStatus
 }
 
 // stage is how far one product of a batch has come.
-type stage uint8
+type productStatus uint8
 
 const (
-	absent   stage = iota
-	waiting        // its input is here, what else it needs is not
-	working        // work is in flight
-	finished       // it is here
+	absent   productStatus = iota
+	waiting                // its input is here, what else it needs is not
+	working                // work is in flight
+	finished               // it is here
 )
 
 // exchange is a request to one PS.
-type exchange uint8
+type requestStatus uint8
 
 const (
-	unneeded exchange = iota
-	queued            // no credit yet, or not yet due
+	unneeded requestStatus = iota
+	queued                 // no credit yet, or not yet due
 	asked
 	answered
 )
@@ -67,15 +67,15 @@ func (e *EmbeddingWorker) Address() msg.Address {
 	return msg.Address{Role: msg.EmbeddingWorker, Index: e.index}
 }
 
-// Step implements Role.
-func (e *EmbeddingWorker) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
 		*e = *NewEmbeddingWorker(e.cfg, e.index)
 	case Received:
 		e.receive(in.Message, out)
 	case WorkDone:
-		e.worked(now, in, out)
+		e.workDone(now, in, out)
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, %v of rank %d step %d: %w", e.Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, in.Reason))
 	case Stop:
@@ -89,16 +89,16 @@ func (e *EmbeddingWorker) Step(now unit.Tick, in Input, out *Outputs) {
 func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	if e.done[m.Rank].has(m.Step) {
 		if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
-			e.answer(out, msg.PutDone, m.Rank, m.Step, nil, 0)
+			e.sendAnswer(out, msg.PutDone, m.Rank, m.Step, nil, 0)
 		}
 		return
 	}
 	if m.Kind == msg.GetEmbeddings || m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
-		e.raise(m.Rank, m.Floor, out)
+		e.raiseFloor(m.Rank, m.Floor, out)
 	}
 	if m.Kind == msg.Rows || m.Kind == msg.PutAck {
 		if b := e.find(m.Rank, m.Step); b != nil && !b.dropped {
-			e.hear(b, m, out)
+			e.receiveAnswer(b, m, out)
 		}
 		return
 	}
@@ -111,12 +111,12 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 		if b.ids == absent {
 			b.ids = working
 			out.keep(BatchIDs, b.rank, b.step)
-			b.do(Split, out, []HandleKind{BatchIDs}, RoutedIDs)
+			b.startWork(Split, out, []HandleKind{BatchIDs}, RoutedIDs)
 		}
 	case msg.GetEmbeddings:
-		e.get(b, out)
+		e.receiveGetEmbeddings(b, out)
 	case msg.PutGradients:
-		e.put(b, m, out)
+		e.receivePutGradients(b, m, out)
 	case msg.DropBatch:
 		b.dropped = b.merge == absent
 		e.endDropped(b, out)
@@ -124,39 +124,39 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 }
 
 // endDropped ends a batch whose gradients do not count, once no work on it is in flight.
-func (e *EmbeddingWorker) endDropped(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) endDropped(b *embeddingBatch, out *Outputs) {
 	if !b.dropped || b.ids == working || b.pool == working {
 		return
 	}
 	rank, step := b.rank, b.step
-	e.answer(out, msg.PutDone, rank, step, b, 0)
+	e.sendAnswer(out, msg.PutDone, rank, step, b, 0)
 	e.done[rank].add(step)
 	e.forget(b, out)
-	e.pumpAll(rank, out) // its lookups no longer hold back younger ones
+	e.sendQueuedToAll(rank, out) // its lookups no longer hold back younger ones
 }
 
-// hear takes the answer of a PS.
-func (e *EmbeddingWorker) hear(b *embedding, m msg.Message, out *Outputs) {
+// receiveAnswer takes the answer of a PS.
+func (e *EmbeddingWorker) receiveAnswer(b *embeddingBatch, m msg.Message, out *Outputs) {
 	shard := m.From.Index
 	switch {
 	case m.Kind == msg.Rows && b.lookups != nil && b.lookups[shard] == asked && b.pool == absent:
 		b.lookups[shard] = answered
 		out.keep(ShardRows, b.rank, b.step)
-		e.pump(shard, b.rank, out)
+		e.sendQueued(shard, b.rank, out)
 		e.startPool(b, out)
 	case m.Kind == msg.PutAck && b.puts != nil && b.puts[shard] == asked:
 		b.puts[shard] = answered
-		e.pump(shard, b.rank, out)
+		e.sendQueued(shard, b.rank, out)
 		e.complete(b, out)
 	}
 }
 
-// raise forgets batches of a rank that are finished, and whatever a late echo
+// raiseFloor forgets batches of a rank that are finished, and whatever a late echo
 // had opened for them.
-func (e *EmbeddingWorker) raise(rank, floor int32, out *Outputs) {
+func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 	e.done[rank].raise(floor)
 	held := len(e.batches)
-	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool {
+	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool {
 		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working && b.merge != working
 		if stale {
 			b.release(out)
@@ -164,27 +164,27 @@ func (e *EmbeddingWorker) raise(rank, floor int32, out *Outputs) {
 		return stale
 	})
 	if len(e.batches) < held {
-		e.pumpAll(rank, out) // their unanswered requests no longer hold back younger ones
+		e.sendQueuedToAll(rank, out) // their unanswered requests no longer hold back younger ones
 	}
 }
 
 // stale reports whether a batch was finished before it was opened here: only an echo was about it. Its
 // requests would only repeat what is done.
-func (e *EmbeddingWorker) stale(b *embedding) bool { return b.step < e.done[b.rank].floor }
+func (e *EmbeddingWorker) stale(b *embeddingBatch) bool { return b.step < e.done[b.rank].floor }
 
 // forget drops a batch that has no work in flight.
-func (e *EmbeddingWorker) forget(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) forget(b *embeddingBatch, out *Outputs) {
 	rank, step := b.rank, b.step
 	b.release(out)
-	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool { return b.rank == rank && b.step == step })
+	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
 
-func compare(b embedding, rank, step int32) int {
+func compareBatch(b embeddingBatch, rank, step int32) int {
 	return cmp.Or(cmp.Compare(b.rank, rank), cmp.Compare(b.step, step))
 }
 
-func (e *EmbeddingWorker) find(rank, step int32) *embedding {
-	i, found := slices.BinarySearchFunc(e.batches, rank, func(b embedding, r int32) int { return compare(b, r, step) })
+func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
+	i, found := slices.BinarySearchFunc(e.batches, rank, func(b embeddingBatch, r int32) int { return compareBatch(b, r, step) })
 	if !found {
 		return nil
 	}
@@ -192,35 +192,35 @@ func (e *EmbeddingWorker) find(rank, step int32) *embedding {
 }
 
 // open returns the batch that m is about, and begins it if it is new.
-func (e *EmbeddingWorker) open(m msg.Message) *embedding {
-	i, found := slices.BinarySearchFunc(e.batches, m.Rank, func(b embedding, r int32) int { return compare(b, r, m.Step) })
+func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
+	i, found := slices.BinarySearchFunc(e.batches, m.Rank, func(b embeddingBatch, r int32) int { return compareBatch(b, r, m.Step) })
 	if !found {
-		e.batches = slices.Insert(e.batches, i, embedding{
+		e.batches = slices.Insert(e.batches, i, embeddingBatch{
 			rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
 		})
 	}
 	return &e.batches[i]
 }
 
-// get starts stage GE, or answers a repeated request.
-func (e *EmbeddingWorker) get(b *embedding, out *Outputs) {
+// receiveGetEmbeddings starts stage GE, or answers a repeated request.
+func (e *EmbeddingWorker) receiveGetEmbeddings(b *embeddingBatch, out *Outputs) {
 	repeated := b.wanted
 	b.wanted = true
 	switch {
 	case b.merge != absent: // the answer has come; this is an echo
 	case b.pool == finished:
-		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
+		e.sendAnswer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
 	case b.ids == absent && repeated: // at the first request they may be on their way
-		e.answer(out, msg.ResendIDs, b.rank, b.step, b, 0)
+		e.sendAnswer(out, msg.ResendIDs, b.rank, b.step, b, 0)
 	case b.ids == finished && !repeated:
 		e.startLookups(b, out)
 	case b.ids == finished:
-		e.askAgain(b, msg.Lookup, out)
+		e.resendUnanswered(b, msg.Lookup, out)
 	}
 }
 
-// put takes embedding gradients, or answers a repeated request.
-func (e *EmbeddingWorker) put(b *embedding, m msg.Message, out *Outputs) {
+// receivePutGradients takes embedding gradients, or answers a repeated request.
+func (e *EmbeddingWorker) receivePutGradients(b *embeddingBatch, m msg.Message, out *Outputs) {
 	switch {
 	case b.merge == absent:
 		b.merge = waiting
@@ -229,16 +229,16 @@ func (e *EmbeddingWorker) put(b *embedding, m msg.Message, out *Outputs) {
 		e.endLookups(b, out)
 		e.startMerge(b, out)
 	case b.ids == absent:
-		e.answer(out, msg.ResendIDs, b.rank, b.step, b, 0)
+		e.sendAnswer(out, msg.ResendIDs, b.rank, b.step, b, 0)
 	case b.merge == finished:
-		e.askAgain(b, msg.Put, out)
+		e.resendUnanswered(b, msg.Put, out)
 	}
 }
 
 // endLookups lets go of what stage GE holds: gradients prove that the embeddings
 // have arrived. GE may even be under way, begun anew for an echo of
 // GetEmbeddings after a restart; if Pool is in flight, worked ends it.
-func (e *EmbeddingWorker) endLookups(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) endLookups(b *embeddingBatch, out *Outputs) {
 	switch {
 	case b.pool == finished:
 		out.release(PooledRows, b.rank, b.step)
@@ -247,51 +247,51 @@ func (e *EmbeddingWorker) endLookups(b *embedding, out *Outputs) {
 			out.release(ShardRows, b.rank, b.step)
 		}
 		b.lookups = nil
-		e.pumpAll(b.rank, out) // they no longer hold back younger ones
+		e.sendQueuedToAll(b.rank, out) // they no longer hold back younger ones
 	}
 }
 
-func (e *EmbeddingWorker) startMerge(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) startMerge(b *embeddingBatch, out *Outputs) {
 	if b.ids == finished && b.merge == waiting {
 		b.merge = working
-		b.do(Merge, out, []HandleKind{RoutedIDs, PooledGrads}, ShardGrads)
+		b.startWork(Merge, out, []HandleKind{RoutedIDs, PooledGrads}, ShardGrads)
 	}
 }
 
-// needed returns a fresh exchange for every PS that takes part in the batch.
-func (e *EmbeddingWorker) needed(b *embedding) []exchange {
-	xs := make([]exchange, e.cfg.ParameterServers)
+// newRequests returns a fresh exchange for every PS that takes part in the batch.
+func (e *EmbeddingWorker) newRequests(b *embeddingBatch) []requestStatus {
+	xs := make([]requestStatus, e.cfg.ParameterServers)
 	for i := range xs {
-		if b.routed.Rows[i] > 0 || e.cfg.Rule.EveryServer() {
+		if b.routed.Rows[i] > 0 || e.cfg.Rule.EveryPS() {
 			xs[i] = queued
 		}
 	}
 	return xs
 }
 
-func (e *EmbeddingWorker) startLookups(b *embedding, out *Outputs) {
-	b.lookups = e.needed(b)
-	e.pumpAll(b.rank, out)
+func (e *EmbeddingWorker) startLookups(b *embeddingBatch, out *Outputs) {
+	b.lookups = e.newRequests(b)
+	e.sendQueuedToAll(b.rank, out)
 	e.startPool(b, out)
 }
 
-func (e *EmbeddingWorker) startPool(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) startPool(b *embeddingBatch, out *Outputs) {
 	if b.pool == absent && settled(b.lookups) {
 		b.pool = working
 		reads := []HandleKind{RoutedIDs}
 		if slices.Contains(b.lookups, answered) {
 			reads = append(reads, ShardRows)
 		}
-		b.do(Pool, out, reads, PooledRows)
+		b.startWork(Pool, out, reads, PooledRows)
 	}
 }
 
 // settled reports whether every PS has answered.
-func settled(xs []exchange) bool {
-	return !slices.ContainsFunc(xs, func(x exchange) bool { return x == queued || x == asked })
+func settled(xs []requestStatus) bool {
+	return !slices.ContainsFunc(xs, func(x requestStatus) bool { return x == queued || x == asked })
 }
 
-func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
+func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 	b := e.find(in.Work.Rank, in.Work.Step)
 	switch in.Work.Kind {
 	case Split:
@@ -330,7 +330,7 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 			e.endDropped(b, out)
 			return
 		}
-		e.answer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
+		e.sendAnswer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
 	case Merge:
 		b.merge = finished
 		out.release(PooledGrads, b.rank, b.step)
@@ -338,39 +338,39 @@ func (e *EmbeddingWorker) worked(now unit.Tick, in Input, out *Outputs) {
 			e.forget(b, out)
 			return
 		}
-		b.puts = e.needed(b)
-		e.pumpAll(b.rank, out)
+		b.puts = e.newRequests(b)
+		e.sendQueuedToAll(b.rank, out)
 		e.complete(b, out)
 	}
 }
 
-// pump sends what credit allows of one rank's requests to one PS, oldest
+// sendQueued sends what credit allows of one rank's requests to one PS, oldest
 // first. A request older than all that are unanswered always goes: whatever
 // the younger ones are held back for, it may be waiting for this one.
-func (e *EmbeddingWorker) pump(shard, rank int32, out *Outputs) {
-	e.pumpKind(msg.Lookup, shard, rank, out)
-	e.pumpKind(msg.Put, shard, rank, out)
+func (e *EmbeddingWorker) sendQueued(shard, rank int32, out *Outputs) {
+	e.sendQueuedOfKind(msg.Lookup, shard, rank, out)
+	e.sendQueuedOfKind(msg.Put, shard, rank, out)
 }
 
-func (e *EmbeddingWorker) pumpAll(rank int32, out *Outputs) {
+func (e *EmbeddingWorker) sendQueuedToAll(rank int32, out *Outputs) {
 	for i := range e.cfg.ParameterServers {
-		e.pump(i, rank, out)
+		e.sendQueued(i, rank, out)
 	}
 }
 
-func (e *EmbeddingWorker) pumpKind(k msg.Kind, shard, rank int32, out *Outputs) {
+func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *Outputs) {
 	var used window
 	oldest := e.cfg.Steps
-	mine := e.of(rank)
+	mine := e.batchesOf(rank)
 	for i := range mine {
-		if xs := mine[i].exchanges(k); xs != nil && xs[shard] == asked {
+		if xs := mine[i].requests(k); xs != nil && xs[shard] == asked {
 			used = used.add(mine[i].bytes(k, shard))
 			oldest = min(oldest, mine[i].step)
 		}
 	}
 	for i := range mine {
 		b := &mine[i]
-		xs := b.exchanges(k)
+		xs := b.requests(k)
 		if xs == nil || xs[shard] != queued {
 			continue
 		}
@@ -380,50 +380,50 @@ func (e *EmbeddingWorker) pumpKind(k msg.Kind, shard, rank int32, out *Outputs) 
 		}
 		oldest = min(oldest, b.step)
 		xs[shard] = asked
-		e.request(k, b, shard, out)
+		e.sendRequest(k, b, shard, out)
 	}
 }
 
-// of returns the batches of one rank, in step order.
-func (e *EmbeddingWorker) of(rank int32) []embedding {
-	lo, _ := slices.BinarySearchFunc(e.batches, rank, func(b embedding, r int32) int { return cmp.Compare(b.rank, r) })
-	hi, _ := slices.BinarySearchFunc(e.batches, rank+1, func(b embedding, r int32) int { return cmp.Compare(b.rank, r) })
+// batchesOf returns the batches of one rank, in step order.
+func (e *EmbeddingWorker) batchesOf(rank int32) []embeddingBatch {
+	lo, _ := slices.BinarySearchFunc(e.batches, rank, func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
+	hi, _ := slices.BinarySearchFunc(e.batches, rank+1, func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
 	return e.batches[lo:hi]
 }
 
-func (e *EmbeddingWorker) askAgain(b *embedding, k msg.Kind, out *Outputs) {
-	for i, x := range b.exchanges(k) {
+func (e *EmbeddingWorker) resendUnanswered(b *embeddingBatch, k msg.Kind, out *Outputs) {
+	for i, x := range b.requests(k) {
 		if x == asked {
-			e.request(k, b, int32(i), out)
+			e.sendRequest(k, b, int32(i), out)
 		}
 	}
 }
 
-func (e *EmbeddingWorker) request(k msg.Kind, b *embedding, shard int32, out *Outputs) {
+func (e *EmbeddingWorker) sendRequest(k msg.Kind, b *embeddingBatch, shard int32, out *Outputs) {
 	payload := Handle{RoutedIDs, b.rank, b.step}
 	if k == msg.Put {
 		payload.Kind = ShardGrads
 	}
 	out.send(msg.Message{
-		Kind: k, From: e.Address(), To: server(shard), Rank: b.rank, Step: b.step, Floor: e.done[b.rank].floor,
+		Kind: k, From: e.Address(), To: embeddingPS(shard), Rank: b.rank, Step: b.step, Floor: e.done[b.rank].floor,
 		Samples: b.samples, StepSamples: b.stepSamples, Bytes: b.bytes(k, shard),
 	}, payload)
 }
 
 // complete ends a batch that every PS has acknowledged.
-func (e *EmbeddingWorker) complete(b *embedding, out *Outputs) {
+func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
 	if b.merge != finished || !settled(b.puts) {
 		return
 	}
 	rank, step := b.rank, b.step
-	e.answer(out, msg.PutDone, rank, step, b, 0)
+	e.sendAnswer(out, msg.PutDone, rank, step, b, 0)
 	e.done[rank].add(step)
 	out.release(RoutedIDs, rank, step)
 	out.release(ShardGrads, rank, step)
-	e.batches = slices.DeleteFunc(e.batches, func(b embedding) bool { return b.rank == rank && b.step == step })
+	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
 
-func (e *EmbeddingWorker) answer(out *Outputs, k msg.Kind, rank, step int32, b *embedding, bytes unit.Bytes) {
+func (e *EmbeddingWorker) sendAnswer(out *Outputs, k msg.Kind, rank, step int32, b *embeddingBatch, bytes unit.Bytes) {
 	to := nnWorker(rank)
 	if k == msg.ResendIDs {
 		to = loader
@@ -454,7 +454,7 @@ func (e *EmbeddingWorker) Clone() Role {
 // AppendState implements Role.
 func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 	for i := range e.done {
-		dst = e.done[i].append(dst)
+		dst = e.done[i].appendState(dst)
 	}
 	for i := range e.batches {
 		b := &e.batches[i]
@@ -471,18 +471,18 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// do asks for work on the batch.
-func (b *embedding) do(k WorkKind, out *Outputs, reads []HandleKind, makes HandleKind) {
+// startWork asks for work on the batch.
+func (b *embeddingBatch) startWork(k WorkKind, out *Outputs, reads []HandleKind, makes HandleKind) {
 	operands := make([]Handle, len(reads))
 	for i, kind := range reads {
 		operands[i] = Handle{kind, b.rank, b.step}
 	}
 	work := Work{Kind: k, Rank: b.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
-	out.do(work, operands, []Handle{{makes, b.rank, b.step}})
+	out.startWork(work, operands, []Handle{{makes, b.rank, b.step}})
 }
 
-// exchanges returns the batch's requests of a kind, nil before they are due.
-func (b *embedding) exchanges(k msg.Kind) []exchange {
+// requests returns the batch's requests of a kind, nil before they are due.
+func (b *embeddingBatch) requests(k msg.Kind) []requestStatus {
 	if k == msg.Lookup {
 		return b.lookups
 	}
@@ -490,7 +490,7 @@ func (b *embedding) exchanges(k msg.Kind) []exchange {
 }
 
 // bytes returns the size of a request.
-func (b *embedding) bytes(k msg.Kind, shard int32) unit.Bytes {
+func (b *embeddingBatch) bytes(k msg.Kind, shard int32) unit.Bytes {
 	size := msg.HeaderBytes + b.routed.SignBytes[shard]
 	if k == msg.Put {
 		size += b.routed.ValueBytes[shard]
@@ -499,7 +499,7 @@ func (b *embedding) bytes(k msg.Kind, shard int32) unit.Bytes {
 }
 
 // release lets go of everything that the batch holds.
-func (b *embedding) release(out *Outputs) {
+func (b *embeddingBatch) release(out *Outputs) {
 	for _, held := range []struct {
 		kind HandleKind
 		yes  bool

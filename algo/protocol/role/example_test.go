@@ -25,7 +25,7 @@ func (l *loop) Send(m msg.Message, _ role.Handle) error {
 	return nil
 }
 
-func (l *loop) Perform(w role.Work, _ role.Operands) error {
+func (l *loop) QueueWork(w role.Work, _ role.Operands) error {
 	for b := range l.cfg.Buckets {
 		if w.Kind == role.Backward {
 			l.inputs.Push(pending{l.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})
@@ -78,7 +78,7 @@ func Example() {
 		l.at = next.to
 		i, _ := roster.Index(next.to)
 		out.Reset()
-		l.roles[i].Step(0, next.in, &out)
+		l.roles[i].HandleInput(0, next.in, &out)
 		if err := role.Dispatch(&next.in, &out, l); err != nil {
 			fmt.Println(err)
 			return

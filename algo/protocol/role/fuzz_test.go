@@ -46,11 +46,11 @@ func (v *victim) reads(handles ...role.Handle) error {
 	return nil
 }
 
-func (v *victim) Perform(w role.Work, o role.Operands) error {
+func (v *victim) QueueWork(w role.Work, o role.Operands) error {
 	if err := v.reads(o.Reads...); err != nil {
 		return err
 	}
-	q := v.work.Of(w.Kind)
+	q := v.work.Lane(w.Kind)
 	n := int(v.cfg.Ranks)
 	result := role.Result{
 		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n), SampleBytes: make([]unit.Bytes, n),
@@ -116,7 +116,7 @@ func (v *victim) complete(t *testing.T, c completion) {
 // step hands the role an input.
 func (v *victim) step(t *testing.T, in role.Input) {
 	var out role.Outputs
-	v.state.Step(0, in, &out)
+	v.state.HandleInput(0, in, &out)
 	if err := role.Dispatch(&in, &out, v); err != nil {
 		t.Fatalf("%v, after %+v: %v", v.state.Address(), in, err)
 	}
@@ -145,7 +145,7 @@ func playRole(t *testing.T, data []byte) {
 		return
 	}
 	cfg := admissionConfig()
-	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; !cfg.Rule.Dense().Servers {
+	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; !cfg.Rule.Dense().DensePSs {
 		cfg.DenseServers = nil
 	}
 	roles := role.New(&cfg)
@@ -158,7 +158,7 @@ func playRole(t *testing.T, data []byte) {
 		v.next(t, data[:8])
 	}
 	switch v.state.Address().Role {
-	case msg.DataLoader, msg.EmbeddingWorker, msg.ParameterServer: // the others hold nothing once all ranks have finished
+	case msg.DataLoader, msg.EmbeddingWorker, msg.EmbeddingPS: // the others hold nothing once all ranks have finished
 		v.stop(t)
 	}
 }
@@ -229,11 +229,11 @@ func (v *victim) message(code []byte) msg.Message {
 var received = [msg.RoleCount][]msg.Kind{
 	msg.DataLoader:      {msg.SamplesAck, msg.StepDone, msg.ResendIDs, msg.Progress},
 	msg.EmbeddingWorker: {msg.IDFeatures, msg.GetEmbeddings, msg.Rows, msg.PutGradients, msg.PutAck},
-	msg.ParameterServer: {msg.Lookup, msg.Put},
+	msg.EmbeddingPS:     {msg.Lookup, msg.Put},
 	msg.NNWorker: {
 		msg.Samples, msg.Embeddings, msg.PutDone, msg.Params, msg.PushAck, msg.SlowestClock, msg.AskProgress,
 	},
-	msg.DenseServer: {msg.Pull, msg.Push},
+	msg.DensePS:     {msg.Pull, msg.Push},
 	msg.Coordinator: {msg.ReportClock},
 }
 

@@ -19,7 +19,7 @@ type NNWorker struct {
 	cfg  *Config
 	rank int32
 	// batches are those known and not done, in step order.
-	batches []training
+	batches []trainingBatch
 	done    progress
 	// nextIssue and nextTrain are the next steps to ask embeddings for and to
 	// train on. Steps are taken strictly in order.
@@ -43,7 +43,7 @@ const (
 )
 
 // training is a batch in an NN worker's hands.
-type training struct {
+type trainingBatch struct {
 	step        int32
 	samples     int32
 	stepSamples int32
@@ -62,8 +62,8 @@ func NewNNWorker(cfg *Config, rank int32) *NNWorker {
 // Address implements Role.
 func (w *NNWorker) Address() msg.Address { return nnWorker(w.rank) }
 
-// Step implements Role.
-func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
 		armTimer(w.cfg, now, out)
@@ -72,19 +72,19 @@ func (w *NNWorker) Step(now unit.Tick, in Input, out *Outputs) {
 	case WorkPart:
 		w.ready = in.Bucket + 1
 	case WorkDone:
-		w.worked(now, in, out)
+		w.workDone(now, in, out)
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", w.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 		return
 	case BucketReduced:
 		w.dense.bucketReduced(&in)
 	case TimerFired:
-		w.resend(out)
+		w.resendUnanswered(out)
 		armTimer(w.cfg, now, out)
 	}
-	w.issue(now, out)
+	w.issueLookups(now, out)
 	w.dense.advance(w, now, out)
-	w.train(now, out)
+	w.startForward(now, out)
 	w.finish(out)
 }
 
@@ -98,8 +98,8 @@ func (w *NNWorker) finish(out *Outputs) {
 	out.List = append(out.List, Output{Kind: Finished})
 }
 
-func (w *NNWorker) find(step int32) *training {
-	i, found := slices.BinarySearchFunc(w.batches, step, func(b training, s int32) int { return int(b.step - s) })
+func (w *NNWorker) find(step int32) *trainingBatch {
+	i, found := slices.BinarySearchFunc(w.batches, step, func(b trainingBatch, s int32) int { return int(b.step - s) })
 	if !found {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (w *NNWorker) find(step int32) *training {
 func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 	switch m.Kind {
 	case msg.Samples:
-		w.takeSamples(m, out)
+		w.receiveSamples(m, out)
 	case msg.Embeddings:
 		if b := w.find(m.Step); b != nil && b.issued && !b.pooled && !b.sent {
 			b.pooled = true
@@ -128,22 +128,22 @@ func (w *NNWorker) receive(now unit.Tick, m msg.Message, out *Outputs) {
 		}
 		w.done.add(b.step)
 		w.outstanding--
-		w.batches = slices.DeleteFunc(w.batches, func(t training) bool { return t.step == m.Step })
+		w.batches = slices.DeleteFunc(w.batches, func(t trainingBatch) bool { return t.step == m.Step })
 		out.record(w.event(now, event.BatchDone, m.Step))
 		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
 	default:
-		w.dense.received(w, now, m, out)
+		w.dense.receive(w, now, m, out)
 	}
 }
 
-func (w *NNWorker) takeSamples(m msg.Message, out *Outputs) {
+func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
 	if w.done.has(m.Step) {
 		w.send(out, msg.StepDone, loader, m.Step, nil, 0)
 		return
 	}
 	if w.find(m.Step) == nil {
-		i, _ := slices.BinarySearchFunc(w.batches, m.Step, func(b training, s int32) int { return int(b.step - s) })
-		w.batches = slices.Insert(w.batches, i, training{
+		i, _ := slices.BinarySearchFunc(w.batches, m.Step, func(b trainingBatch, s int32) int { return int(b.step - s) })
+		w.batches = slices.Insert(w.batches, i, trainingBatch{
 			step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
 		})
 		out.keep(BatchSamples, w.rank, m.Step)
@@ -151,8 +151,8 @@ func (w *NNWorker) takeSamples(m msg.Message, out *Outputs) {
 	w.send(out, msg.SamplesAck, loader, m.Step, nil, 0)
 }
 
-// issue asks for embeddings as far ahead as the rule allows.
-func (w *NNWorker) issue(now unit.Tick, out *Outputs) {
+// issueLookups asks for embeddings as far ahead as the rule allows.
+func (w *NNWorker) issueLookups(now unit.Tick, out *Outputs) {
 	for w.cfg.Rule.MayIssue(int(w.outstanding)) {
 		b := w.find(w.nextIssue)
 		if b == nil {
@@ -162,15 +162,15 @@ func (w *NNWorker) issue(now unit.Tick, out *Outputs) {
 		w.outstanding++
 		w.nextIssue++
 		out.record(w.event(now, event.LookupIssued, b.step))
-		w.ask(b, out)
+		w.requestEmbeddings(b, out)
 	}
 }
 
-func (w *NNWorker) ask(b *training, out *Outputs) {
+func (w *NNWorker) requestEmbeddings(b *trainingBatch, out *Outputs) {
 	w.send(out, msg.GetEmbeddings, w.cfg.workerOf(w.rank, b.step), b.step, b, 0)
 }
 
-func (w *NNWorker) put(b *training, out *Outputs) {
+func (w *NNWorker) sendGradients(b *trainingBatch, out *Outputs) {
 	if b.dropped {
 		w.send(out, msg.DropBatch, w.cfg.workerOf(w.rank, b.step), b.step, nil, 0)
 		return
@@ -178,7 +178,7 @@ func (w *NNWorker) put(b *training, out *Outputs) {
 	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
 }
 
-func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *training, bytes unit.Bytes) {
+func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *trainingBatch, bytes unit.Bytes) {
 	m := msg.Message{
 		Kind: k, From: w.Address(), To: to, Rank: w.rank, Step: step, Floor: w.done.floor,
 		Bytes: msg.HeaderBytes + bytes,
@@ -193,15 +193,15 @@ func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b 
 	out.send(m, payload)
 }
 
-// worked moves the batch in training on.
-func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
+// workDone moves the batch in training on.
+func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 	switch in.Work.Kind {
 	case Forward:
 		w.phase = backward
 		out.record(w.event(now, event.BackwardStarted, w.nextTrain))
 		work := in.Work
 		work.Kind = Backward
-		out.do(work, []Handle{w.handle(BatchSamples, work.Step)},
+		out.startWork(work, []Handle{w.handle(BatchSamples, work.Step)},
 			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
 	case Backward:
 		if in.Result.NonFinite {
@@ -214,11 +214,11 @@ func (w *NNWorker) worked(now unit.Tick, in Input, out *Outputs) {
 		w.find(w.nextTrain).gradBytes = in.Result.Bytes
 		out.release(BatchSamples, w.rank, w.nextTrain)
 		out.release(PooledRows, w.rank, w.nextTrain)
-		for _, h := range w.dense.reads(w, w.nextTrain) {
+		for _, h := range w.dense.forwardReads(w, w.nextTrain) {
 			out.release(h.Kind, h.Rank, h.Step)
 		}
 	default:
-		w.dense.worked(w, now, &in, out)
+		w.dense.workDone(w, now, &in, out)
 	}
 }
 
@@ -228,24 +228,24 @@ func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind)
 	for _, k := range read {
 		out.release(k, w.rank, w.nextTrain)
 	}
-	w.advance()
+	w.nextStep()
 }
 
-// advance makes the rank ready for the next step.
-func (w *NNWorker) advance() {
+// nextStep makes the rank ready for the next step.
+func (w *NNWorker) nextStep() {
 	w.phase, w.computed, w.ready = idle, false, 0
 	w.nextTrain++
 }
 
 // putGradients starts stage PEG.
-func (w *NNWorker) putGradients(now unit.Tick, b *training, out *Outputs) {
+func (w *NNWorker) putGradients(now unit.Tick, b *trainingBatch, out *Outputs) {
 	b.sent = true
 	out.record(w.event(now, event.GradientsSent, b.step))
-	w.put(b, out)
+	w.sendGradients(b, out)
 }
 
-// drop ends a batch whose gradients do not count, and has the EW forget it.
-func (w *NNWorker) drop(b *training, out *Outputs) {
+// dropBatch ends a batch whose gradients do not count, and has the EW forget it.
+func (w *NNWorker) dropBatch(b *trainingBatch, out *Outputs) {
 	b.sent, b.dropped = true, true
 	if w.computed {
 		out.release(PooledGrads, w.rank, b.step)
@@ -255,18 +255,18 @@ func (w *NNWorker) drop(b *training, out *Outputs) {
 			out.release(PooledRows, w.rank, b.step)
 		}
 	}
-	w.put(b, out)
+	w.sendGradients(b, out)
 }
 
 // denseApply starts the dense optimizer step on gradients.
-func (w *NNWorker) denseApply(b *training, gradients HandleKind, out *Outputs) {
+func (w *NNWorker) denseApply(b *trainingBatch, gradients HandleKind, out *Outputs) {
 	w.phase = applying
-	out.do(w.work(DenseApply, b), []Handle{w.handle(gradients, b.step)}, nil)
+	out.startWork(w.work(DenseApply, b), []Handle{w.handle(gradients, b.step)}, nil)
 }
 
-// train starts FC of the next step when its embeddings are here, and its dense
+// startForward starts FC of the next step when its embeddings are here, and its dense
 // parameters where those are not the rank's own.
-func (w *NNWorker) train(now unit.Tick, out *Outputs) {
+func (w *NNWorker) startForward(now unit.Tick, out *Outputs) {
 	b := w.find(w.nextTrain)
 	if w.phase != idle || b == nil {
 		return
@@ -277,24 +277,24 @@ func (w *NNWorker) train(now unit.Tick, out *Outputs) {
 	w.phase = forward
 	out.record(w.event(now, event.ForwardStarted, b.step))
 	reads := []Handle{w.handle(BatchSamples, b.step), w.handle(PooledRows, b.step)}
-	out.do(w.work(Forward, b), append(reads, w.dense.reads(w, b.step)...), nil)
+	out.startWork(w.work(Forward, b), append(reads, w.dense.forwardReads(w, b.step)...), nil)
 }
 
-func (w *NNWorker) work(k WorkKind, b *training) Work {
+func (w *NNWorker) work(k WorkKind, b *trainingBatch) Work {
 	return Work{Kind: k, Rank: w.rank, Step: b.step, Samples: b.samples, StepSamples: b.stepSamples}
 }
 
 func (w *NNWorker) handle(k HandleKind, step int32) Handle { return Handle{k, w.rank, step} }
 
-// resend asks again for whatever was not answered.
-func (w *NNWorker) resend(out *Outputs) {
+// resendUnanswered asks again for whatever was not answered.
+func (w *NNWorker) resendUnanswered(out *Outputs) {
 	for i := range w.batches {
 		b := &w.batches[i]
 		switch {
 		case b.sent:
-			w.put(b, out)
+			w.sendGradients(b, out)
 		case b.issued && !b.pooled:
-			w.ask(b, out)
+			w.requestEmbeddings(b, out)
 		}
 	}
 	w.dense.resend(w, out)
@@ -315,7 +315,7 @@ func (w *NNWorker) Clone() Role {
 
 // AppendState implements Role.
 func (w *NNWorker) AppendState(dst []byte) []byte {
-	dst = w.done.append(dst)
+	dst = w.done.appendState(dst)
 	dst = appendInts(dst, w.nextIssue, w.nextTrain, w.outstanding, int32(w.phase), w.ready)
 	dst = appendFlags(dst, w.computed, w.finished)
 	for i := range w.batches {

@@ -47,7 +47,7 @@ func (p *progress) raise(floor int32) {
 
 func (p progress) clone() progress { return progress{p.floor, slices.Clone(p.done)} }
 
-func (p *progress) append(dst []byte) []byte {
+func (p *progress) appendState(dst []byte) []byte {
 	dst = appendInts(dst, p.floor, int32(len(p.done)))
 	return appendInts(dst, p.done...)
 }

@@ -12,8 +12,8 @@ type Queue[T any] struct {
 // which it takes effect.
 type LaneQueues[T any] [Lanes]Queue[T]
 
-// Of returns the queue of the lane that work of a kind belongs to.
-func (q *LaneQueues[T]) Of(k WorkKind) *Queue[T] { return &q[k.Lane()] }
+// Lane returns the queue of the lane that work of a kind belongs to.
+func (q *LaneQueues[T]) Lane(k WorkKind) *Queue[T] { return &q[k.Lane()] }
 
 // Clear empties all lanes.
 func (q *LaneQueues[T]) Clear() {

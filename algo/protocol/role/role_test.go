@@ -168,12 +168,12 @@ func TestFailedWorkHalts(t *testing.T) {
 		{role.NewDataLoader(&cfg), role.Work{Kind: role.Read, Rank: -1, Step: 3}, "data-loader 0, step 3: disk full"},
 		{role.NewEmbeddingWorker(&cfg, 0), role.Work{Kind: role.Split, Rank: 1, Step: 4},
 			"embedding-worker 0, split of rank 1 step 4: disk full"},
-		{role.NewParameterServer(&cfg, 1), role.Work{Kind: role.Apply, Rank: 0, Step: 5},
+		{role.NewEmbeddingPS(&cfg, 1), role.Work{Kind: role.Apply, Rank: 0, Step: 5},
 			"embedding-ps 1, apply of step 5: disk full"},
 		{role.NewNNWorker(&cfg, 1), role.Work{Kind: role.Forward, Rank: 1, Step: 6}, "nn-worker 1, forward of step 6: disk full"},
 	} {
 		var out role.Outputs
-		c.role.Step(0, role.Input{Kind: role.WorkFailed, Work: c.work, Reason: cause}, &out)
+		c.role.HandleInput(0, role.Input{Kind: role.WorkFailed, Work: c.work, Reason: cause}, &out)
 		if err := halted(t, &out); err.Error() != c.want || !errors.Is(err, cause) {
 			t.Errorf("halted with %q, want %q", err, c.want)
 		}
@@ -189,7 +189,7 @@ func TestNonFiniteHalts(t *testing.T) {
 	var out role.Outputs
 	give := func(in role.Input) {
 		out.Reset()
-		w.Step(0, in, &out)
+		w.HandleInput(0, in, &out)
 	}
 	got := func(k msg.Kind) role.Input {
 		m := rank1
@@ -222,7 +222,7 @@ func TestTimers(t *testing.T) {
 			resends := retry > 0 && (r.Address().Role == msg.DataLoader || r.Address().Role == msg.NNWorker)
 			for now, kind := range []role.InputKind{role.Start, role.TimerFired} {
 				var out role.Outputs
-				r.Step(unit.Tick(now), role.Input{Kind: kind}, &out)
+				r.HandleInput(unit.Tick(now), role.Input{Kind: kind}, &out)
 				set := false
 				for _, o := range out.List {
 					set = set || o.Kind == role.SetTimer && o.At == unit.Tick(now)+retry

@@ -24,11 +24,11 @@ func (c *Config) Count(r msg.Role) int32 {
 		return 1
 	case msg.EmbeddingWorker:
 		return c.EmbeddingWorkers
-	case msg.ParameterServer:
+	case msg.EmbeddingPS:
 		return c.ParameterServers
 	case msg.NNWorker:
 		return c.Ranks
-	case msg.DenseServer:
+	case msg.DensePS:
 		return int32(len(c.DenseServers))
 	case msg.Coordinator:
 		if c.coordinated() {

@@ -86,7 +86,7 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Rule = rule; rule.Dense().Servers {
+	if cfg.Rule = rule; rule.Dense().DensePSs {
 		cfg.DenseServers = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
 	}
 	if err := cfg.Validate(); err != nil {
@@ -189,7 +189,7 @@ func (c *cluster) crash(t *testing.T, d *datadriven.TestData) {
 	var name string
 	d.ScanArgs(t, "role", &name)
 	a := msg.Address{Role: map[string]msg.Role{
-		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.ParameterServer, "dense-ps": msg.DenseServer, "coordinator": msg.Coordinator,
+		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.EmbeddingPS, "dense-ps": msg.DensePS, "coordinator": msg.Coordinator,
 	}[name], Index: number(t, d, "index", 0)}
 	c.crashes++
 	c.work = slices.DeleteFunc(c.work, func(p pending) bool { return p.to == a })

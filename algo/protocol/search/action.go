@@ -17,61 +17,61 @@ type Action struct {
 type actionKind uint8
 
 const (
-	deliver   actionKind = iota // message index arrives
-	complete                    // the next completion of lane index
-	reduce                      // the next reduced bucket of rank index
-	lose                        // message index is lost
-	duplicate                   // message index arrives, and will arrive again
-	crash                       // role index crashes
-	comeBack                    // role index, which has crashed, starts again
-	timeout                     // nothing else can happen: every role's timer fires
-	early                       // every role's timer fires, though other things could happen
+	deliver     actionKind = iota // message index arrives
+	complete                      // the next completion of lane index
+	reduce                        // the next reduced bucket of rank index
+	lose                          // message index is lost
+	duplicate                     // message index arrives, and will arrive again
+	crash                         // role index crashes
+	restart                       // role index, which has crashed, starts again
+	timers                        // nothing else can happen: every role's timer fires
+	earlyTimers                   // every role's timer fires, though other things could happen
 )
 
-// fault reports whether an action is one of the Faults of a Setting.
-func (a Action) fault() bool {
+// isFault reports whether an action is one of the Faults of a Setting.
+func (a Action) isFault() bool {
 	switch a.kind {
-	case lose, duplicate, crash, early:
+	case lose, duplicate, crash, earlyTimers:
 		return true
 	}
 	return false
 }
 
 // Actions returns what can happen next, in a fixed order; none at the end.
-func (w *World) Actions() []Action {
+func (s *State) Actions() []Action {
 	var acts []Action
-	for i := range w.inbox {
-		if i == 0 || compareMessages(w.inbox[i], w.inbox[i-1]) != 0 {
+	for i := range s.inbox {
+		if i == 0 || compareMessages(s.inbox[i], s.inbox[i-1]) != 0 {
 			acts = append(acts, Action{deliver, i})
 		}
 	}
-	for i := range w.lanes {
-		for lane := range w.lanes[i] {
-			if w.lanes[i][lane].Len() > 0 {
+	for i := range s.lanes {
+		for lane := range s.lanes[i] {
+			if s.lanes[i][lane].Len() > 0 {
 				acts = append(acts, Action{complete, i*role.Lanes + lane})
 			}
 		}
 	}
-	for i := range w.buckets {
-		if w.buckets[i].Len() > 0 {
+	for i := range s.buckets {
+		if s.buckets[i].Len() > 0 {
 			acts = append(acts, Action{reduce, i})
 		}
 	}
-	if len(acts) == 0 && w.armed != 0 && w.finished < w.set.Config.Ranks {
-		acts = append(acts, Action{timeout, 0})
+	if len(acts) == 0 && s.armed != 0 && s.finished < s.set.Config.Ranks {
+		acts = append(acts, Action{timers, 0})
 	}
-	for i := range w.roles {
-		if w.away&(1<<i) != 0 {
-			acts = append(acts, Action{comeBack, i})
+	for i := range s.roles {
+		if s.away&(1<<i) != 0 {
+			acts = append(acts, Action{restart, i})
 		}
 	}
-	if w.set.Eager {
-		if i := slices.IndexFunc(acts, w.commutes); i >= 0 {
+	if s.set.Eager {
+		if i := slices.IndexFunc(acts, s.commutes); i >= 0 {
 			acts = acts[i : i+1]
 		}
 	}
-	if w.faults < w.set.Faults {
-		acts = w.appendFaults(acts)
+	if s.faults < s.set.Faults {
+		acts = s.appendFaults(acts)
 	}
 	return acts
 }
@@ -83,158 +83,158 @@ func (w *World) Actions() []Action {
 // lookups and puts reach it, and what is outstanding on when a rank hears that
 // a put is done. For dense PSs the same holds of pulls, pushes and their
 // acknowledgement, and of the slowest clock.
-func (w *World) commutes(a Action) bool {
+func (s *State) commutes(a Action) bool {
 	if a.kind != deliver {
 		return true
 	}
-	switch w.inbox[a.index].Kind {
+	switch s.inbox[a.index].Kind {
 	case msg.Lookup, msg.Put, msg.PutDone:
-		return w.set.DenseOrders
+		return s.set.DenseOrders
 	case msg.Pull, msg.Push, msg.PushAck, msg.SlowestClock:
-		return !w.set.DenseOrders
+		return !s.set.DenseOrders
 	case msg.ReportClock: // the first ranks make the step
-		return w.set.Config.Rule.Dense().Quorum == 0
+		return s.set.Config.Rule.Dense().Quorum == 0
 	}
 	return true
 }
 
-func (w *World) appendFaults(acts []Action) []Action {
-	for i := range w.inbox {
-		if i == 0 || compareMessages(w.inbox[i], w.inbox[i-1]) != 0 {
+func (s *State) appendFaults(acts []Action) []Action {
+	for i := range s.inbox {
+		if i == 0 || compareMessages(s.inbox[i], s.inbox[i-1]) != 0 {
 			acts = append(acts, Action{lose, i}, Action{duplicate, i})
 		}
 	}
-	for i, r := range w.roles {
-		if w.mayCrash(r.Address().Role) && w.away&(1<<i) == 0 {
+	for i, r := range s.roles {
+		if s.mayCrash(r.Address().Role) && s.away&(1<<i) == 0 {
 			acts = append(acts, Action{crash, i})
 		}
 	}
-	if w.set.EarlyTimers {
-		acts = append(acts, Action{early, 0})
+	if s.set.EarlyTimers {
+		acts = append(acts, Action{earlyTimers, 0})
 	}
 	return acts
 }
 
 // mayCrash reports whether a role comes back from a crash with all that it needs.
-func (w *World) mayCrash(r msg.Role) bool {
+func (s *State) mayCrash(r msg.Role) bool {
 	switch r {
 	case msg.NNWorker:
 		return false
-	case msg.ParameterServer, msg.DenseServer:
-		return !w.set.Config.Rule.Dense().Buffered
+	case msg.EmbeddingPS, msg.DensePS:
+		return !s.set.Config.Rule.Dense().Buffered
 	}
-	return w.set.Config.CanRestart(r)
+	return s.set.Config.CanRestart(r)
 }
 
 // Describe names an action of this world for a history.
-func (w *World) Describe(a Action) string {
+func (s *State) Describe(a Action) string {
 	switch a.kind {
 	case deliver:
-		return w.inbox[a.index].String()
+		return s.inbox[a.index].String()
 	case complete:
-		in := w.lanes[a.index/role.Lanes][a.index%role.Lanes].Front().input
+		in := s.lanes[a.index/role.Lanes][a.index%role.Lanes].Front().input
 		what := "done"
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
 		}
-		return fmt.Sprintf("%v: %v rank %d step %d %s", w.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
+		return fmt.Sprintf("%v: %v rank %d step %d %s", s.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
 	case reduce:
-		in := w.buckets[a.index].Front()
+		in := s.buckets[a.index].Front()
 		return fmt.Sprintf("nn-worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
 	case lose:
-		return "LOST " + w.inbox[a.index].String()
+		return "LOST " + s.inbox[a.index].String()
 	case duplicate:
-		return "TWICE " + w.inbox[a.index].String()
+		return "TWICE " + s.inbox[a.index].String()
 	case crash:
-		return fmt.Sprintf("CRASH of %v", w.roles[a.index].Address())
-	case comeBack:
-		return fmt.Sprintf("%v is back", w.roles[a.index].Address())
-	case early:
+		return fmt.Sprintf("CRASH of %v", s.roles[a.index].Address())
+	case restart:
+		return fmt.Sprintf("%v is back", s.roles[a.index].Address())
+	case earlyTimers:
 		return "timers fire EARLY"
 	}
 	return "timers fire"
 }
 
-// Do performs an action in place. The error names the invariant that it breaks.
-func (w *World) Do(a Action) error {
-	if a.fault() {
-		w.faults++
+// Advance performs an action in place. The error names the invariant that it breaks.
+func (s *State) Advance(a Action) error {
+	if a.isFault() {
+		s.faults++
 	}
 	switch a.kind {
 	case deliver:
-		m := w.inbox[a.index]
-		w.inbox = slices.Delete(w.inbox, a.index, a.index+1)
-		return w.receive(m)
+		m := s.inbox[a.index]
+		s.inbox = slices.Delete(s.inbox, a.index, a.index+1)
+		return s.receive(m)
 	case complete:
-		return w.complete(a.index)
+		return s.complete(a.index)
 	case reduce:
-		in := w.buckets[a.index].Pop()
-		i, _ := w.roster.Index(msg.Address{Role: msg.NNWorker, Index: int32(a.index)})
-		return w.step(i, in)
+		in := s.buckets[a.index].Pop()
+		i, _ := s.roster.Index(msg.Address{Role: msg.NNWorker, Index: int32(a.index)})
+		return s.handleInput(i, in)
 	case lose:
-		w.inbox = slices.Delete(w.inbox, a.index, a.index+1)
+		s.inbox = slices.Delete(s.inbox, a.index, a.index+1)
 	case duplicate:
-		return w.receive(w.inbox[a.index])
+		return s.receive(s.inbox[a.index])
 	case crash:
-		w.crash(a.index)
-	case comeBack:
-		w.away &^= 1 << a.index
-		return w.step(a.index, role.Input{Kind: role.Start, Incarnation: uint32(w.crashes[a.index])})
-	case early, timeout:
-		return w.fireTimers()
+		s.crash(a.index)
+	case restart:
+		s.away &^= 1 << a.index
+		return s.handleInput(a.index, role.Input{Kind: role.Start, Incarnation: uint32(s.crashes[a.index])})
+	case earlyTimers, timers:
+		return s.fireTimers()
 	}
 	return nil
 }
 
 // receive hands a message to its receiver. It is lost if that is away.
-func (w *World) receive(m msg.Message) error {
-	i, _ := w.roster.Index(m.To)
-	if w.away&(1<<i) != 0 {
+func (s *State) receive(m msg.Message) error {
+	i, _ := s.roster.Index(m.To)
+	if s.away&(1<<i) != 0 {
 		return nil
 	}
-	if err := role.CheckCredit(&w.set.Config, w.roles[i], m); err != nil {
+	if err := role.CheckCredit(&s.set.Config, s.roles[i], m); err != nil {
 		return err
 	}
-	return w.step(i, role.Input{Kind: role.Received, Message: m})
+	return s.handleInput(i, role.Input{Kind: role.Received, Message: m})
 }
 
 // crash takes away all that role i has, but the state that survives in an arena.
-func (w *World) crash(i int) {
-	w.touch(i)
-	w.crashes[i]++
-	w.away |= 1 << i
-	w.armed &^= 1 << i
-	w.held[i] = nil
-	w.lanes[i].Clear()
-	w.credit[i] = role.NewCredit(&w.set.Config)
-	if w.roles[i].Address().Role == msg.DataLoader {
-		w.read = 0 // it reads again
+func (s *State) crash(i int) {
+	s.unshare(i)
+	s.crashes[i]++
+	s.away |= 1 << i
+	s.armed &^= 1 << i
+	s.held[i] = nil
+	s.lanes[i].Clear()
+	s.credit[i] = role.NewCredit(&s.set.Config)
+	if s.roles[i].Address().Role == msg.DataLoader {
+		s.read = 0 // it reads again
 	}
 }
 
 // fireTimers fires every timer that is set.
-func (w *World) fireTimers() error {
-	for i := range w.roles {
-		if w.armed&(1<<i) == 0 {
+func (s *State) fireTimers() error {
+	for i := range s.roles {
+		if s.armed&(1<<i) == 0 {
 			continue
 		}
-		w.armed &^= 1 << i
-		if err := w.step(i, role.Input{Kind: role.TimerFired}); err != nil {
+		s.armed &^= 1 << i
+		if err := s.handleInput(i, role.Input{Kind: role.TimerFired}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *World) complete(lane int) error {
+func (s *State) complete(lane int) error {
 	i := lane / role.Lanes
-	done := w.lanes[i][lane%role.Lanes].Pop()
-	w.touch(i)
+	done := s.lanes[i][lane%role.Lanes].Pop()
+	s.unshare(i)
 	for _, h := range done.makes {
-		if w.holds(i, h) && h.Kind != role.PooledGrads {
-			return fmt.Errorf("%v makes %+v, which it already holds", w.roles[i].Address(), h)
+		if s.holds(i, h) && h.Kind != role.PooledGrads {
+			return fmt.Errorf("%v makes %+v, which it already holds", s.roles[i].Address(), h)
 		}
-		w.hold(i, h)
+		s.hold(i, h)
 	}
-	return w.step(i, done.input)
+	return s.handleInput(i, done.input)
 }

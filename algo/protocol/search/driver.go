@@ -11,21 +11,21 @@ import (
 	"tandem/algo/unit"
 )
 
-// step hands a role one input and takes in what it asks for.
-func (w *World) step(i int, in role.Input) error {
+// handleInput hands a role one input and takes in what it asks for.
+func (s *State) handleInput(i int, in role.Input) error {
 	var out role.Outputs
-	w.touch(i)
+	s.unshare(i)
 	if in.Kind == role.Received {
-		w.credit[i].Received(in.Message)
+		s.credit[i].Received(in.Message)
 	}
-	w.roles[i].Step(0, in, &out)
-	return role.Dispatch(&in, &out, driver{w, i})
+	s.roles[i].HandleInput(0, in, &out)
+	return role.Dispatch(&in, &out, driver{s, i})
 }
 
 // driver is the role.Driver of one role of a world: messages and work wait there until an action lets them
 // happen. An error names the broken invariant.
 type driver struct {
-	*World
+	*State
 	i int
 }
 
@@ -45,16 +45,16 @@ func (d driver) Send(m msg.Message, payload role.Handle) error {
 	return nil
 }
 
-// Perform queues what work will come back with: one sample for every rank, one row on every PS that the
+// QueueWork queues what work will come back with: one sample for every rank, one row on every PS that the
 // batch touches.
-func (d driver) Perform(work role.Work, o role.Operands) error {
+func (d driver) QueueWork(work role.Work, o role.Operands) error {
 	for _, h := range o.Reads {
 		if !d.holds(d.i, h) {
 			return fmt.Errorf("%v reads %+v for %v, and does not hold it", d.roles[d.i].Address(), h, work.Kind)
 		}
 	}
 	c := &d.set.Config
-	lane := d.lanes[d.i].Of(work.Kind)
+	lane := d.lanes[d.i].Lane(work.Kind)
 	result := role.Result{Bytes: 1}
 	switch work.Kind {
 	case role.Read:
@@ -136,14 +136,14 @@ func (d driver) Finish() error {
 func (d driver) Halt(reason error) error { return reason }
 
 // hold notes that role i holds a handle.
-func (w *World) hold(i int, h role.Handle) {
-	if at, held := slices.BinarySearchFunc(w.held[i], h, compareHandles); !held {
-		w.held[i] = slices.Insert(w.held[i], at, h)
+func (s *State) hold(i int, h role.Handle) {
+	if at, held := slices.BinarySearchFunc(s.held[i], h, compareHandles); !held {
+		s.held[i] = slices.Insert(s.held[i], at, h)
 	}
 }
 
-func (w *World) holds(i int, h role.Handle) bool {
-	_, held := slices.BinarySearchFunc(w.held[i], h, compareHandles)
+func (s *State) holds(i int, h role.Handle) bool {
+	_, held := slices.BinarySearchFunc(s.held[i], h, compareHandles)
 	return held
 }
 

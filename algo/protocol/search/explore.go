@@ -10,7 +10,7 @@ import (
 
 // Report is what a search found.
 type Report struct {
-	Worlds int // distinct worlds reached
+	States int // distinct worlds reached
 	Ends   int // … in which the run is complete
 	Seen   Seen
 }
@@ -18,11 +18,11 @@ type Report struct {
 // String prints the report on one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%d worlds, %d ends, %d reads; largest own %d, cross %d, inflight %d, lead %d, dense %d",
-		r.Worlds, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight, r.Seen.Lead, r.Seen.Dense)
+		r.States, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight, r.Seen.Lead, r.Seen.Dense)
 }
 
 // node is a world on the way: how it was reached, for the history.
-type node struct {
+type origin struct {
 	parent int32
 	action string
 }
@@ -31,28 +31,28 @@ type node struct {
 // error, with the shortest history that leads there, if a law is broken, and
 // one if there are more than limit worlds.
 func Explore(set Setting, limit int) (Report, error) {
-	start, err := NewWorld(&set)
+	start, err := NewState(&set)
 	if err != nil {
 		return Report{}, err
 	}
 	var report Report
 	var buf []byte
-	nodes := []node{{parent: -1}}
+	nodes := []origin{{parent: -1}}
 	visited := map[[16]byte]int32{}
-	var ways []way
+	var ways []transition
 	var ends []int32
 	var key [16]byte
-	key, buf = start.hash(buf)
+	key, buf = start.fingerprint(buf)
 	visited[key] = 0
 	type entry struct {
-		world *World
+		world *State
 		node  int32
 	}
 	frontier := []entry{{start, 0}}
 	for len(frontier) > 0 {
 		var next []entry
 		for _, e := range frontier {
-			report.Worlds++
+			report.States++
 			acts := e.world.Actions()
 			if len(acts) == 0 {
 				report.Ends++
@@ -63,38 +63,38 @@ func Explore(set Setting, limit int) (Report, error) {
 			}
 			for _, a := range acts {
 				w := e.world.clone()
-				if err := w.Do(a); err != nil {
+				if err := w.Advance(a); err != nil {
 					return report, broken(err, nodes, e.node, e.world.Describe(a))
 				}
 				report.Seen.merge(w.Seen)
-				key, buf = w.hash(buf)
+				key, buf = w.fingerprint(buf)
 				if known, found := visited[key]; found {
-					ways = append(ways, way{e.node, known})
+					ways = append(ways, transition{e.node, known})
 					continue
 				}
 				if len(visited) >= limit {
 					return report, fmt.Errorf("search: more than %d worlds; make the setting smaller", limit)
 				}
 				visited[key] = int32(len(nodes))
-				ways = append(ways, way{e.node, int32(len(nodes))})
-				nodes = append(nodes, node{e.node, e.world.Describe(a)})
+				ways = append(ways, transition{e.node, int32(len(nodes))})
+				nodes = append(nodes, origin{e.node, e.world.Describe(a)})
 				next = append(next, entry{w, int32(len(nodes) - 1)})
 			}
 		}
 		frontier = next
 	}
-	if stuck := hopeless(len(nodes), ways, ends); stuck >= 0 {
+	if stuck := deadEnd(len(nodes), ways, ends); stuck >= 0 {
 		return report, broken(errDeadlock, nodes, stuck, "")
 	}
 	return report, nil
 }
 
 // way is a step from one world to another.
-type way struct{ from, to int32 }
+type transition struct{ from, to int32 }
 
-// hopeless returns the first world from which no end can be reached, or -1.
-func hopeless(worlds int, ways []way, ends []int32) int32 {
-	slices.SortFunc(ways, func(a, b way) int { return cmp.Compare(a.to, b.to) })
+// deadEnd returns the first world from which no end can be reached, or -1.
+func deadEnd(worlds int, ways []transition, ends []int32) int32 {
+	slices.SortFunc(ways, func(a, b transition) int { return cmp.Compare(a.to, b.to) })
 	hopeful := make([]bool, worlds)
 	stack := ends
 	for _, e := range ends {
@@ -103,7 +103,7 @@ func hopeless(worlds int, ways []way, ends []int32) int32 {
 	for len(stack) > 0 {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		i, _ := slices.BinarySearchFunc(ways, at, func(w way, to int32) int { return cmp.Compare(w.to, to) })
+		i, _ := slices.BinarySearchFunc(ways, at, func(w transition, to int32) int { return cmp.Compare(w.to, to) })
 		for ; i < len(ways) && ways[i].to == at; i++ {
 			if from := ways[i].from; !hopeful[from] {
 				hopeful[from] = true
@@ -120,14 +120,14 @@ const faultRarity = 4
 
 // Walk takes one random way through the worlds, to the end.
 func Walk(set Setting, random *rand.Rand) (Report, error) {
-	w, err := NewWorld(&set)
+	w, err := NewState(&set)
 	if err != nil {
 		return Report{}, err
 	}
 	var report Report
-	var history []node
+	var history []origin
 	for {
-		report.Worlds++
+		report.States++
 		acts := w.Actions()
 		if len(acts) == 0 {
 			report.Ends++
@@ -137,12 +137,12 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 			return report, nil
 		}
 		a := acts[random.IntN(len(acts))]
-		for a.fault() && random.IntN(faultRarity) > 0 {
+		for a.isFault() && random.IntN(faultRarity) > 0 {
 			a = acts[random.IntN(len(acts))]
 		}
-		history = append(history, node{int32(len(history)) - 1, w.Describe(a)})
+		history = append(history, origin{int32(len(history)) - 1, w.Describe(a)})
 		w.Seen = Seen{}
-		if err := w.Do(a); err != nil {
+		if err := w.Advance(a); err != nil {
 			return report, broken(err, history, int32(len(history)-1), "")
 		}
 		report.Seen.merge(w.Seen)
@@ -150,7 +150,7 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 }
 
 // broken adds the history to an error.
-func broken(err error, nodes []node, at int32, last string) error {
+func broken(err error, nodes []origin, at int32, last string) error {
 	var lines []string
 	if last != "" {
 		lines = append(lines, last)

@@ -27,7 +27,7 @@ func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
 
 // denseServers returns the shards of so many dense PSs, if the rule has them.
 func denseServers(rule pace.Rule, n int32) []unit.Bytes {
-	if !rule.Dense().Servers {
+	if !rule.Dense().DensePSs {
 		return nil
 	}
 	return make([]unit.Bytes, n)
@@ -68,7 +68,7 @@ func TestTwoRanksFourSteps(t *testing.T) {
 			if r.Seen.Own != b.Own || r.Seen.Cross != min(b.Cross, steps-1) || r.Seen.Inflight != b.Inflight {
 				t.Errorf("bounds not reached: %v; promised %+v", r, b)
 			}
-			if lead := min(rule.Lead(), steps-1); rule.Dense().Servers && r.Seen.Lead != lead {
+			if lead := min(rule.Lead(), steps-1); rule.Dense().DensePSs && r.Seen.Lead != lead {
 				t.Errorf("largest lead %d; promised %d", r.Seen.Lead, lead)
 			}
 		})
@@ -103,7 +103,7 @@ func TestEveryModeKeepsItsLaws(t *testing.T) {
 func TestPullsAndPushesOfTwoRanks(t *testing.T) {
 	const steps = 3
 	for _, rule := range smallRules {
-		if !rule.Dense().Servers {
+		if !rule.Dense().DensePSs {
 			continue
 		}
 		t.Run(name(rule), func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestEagerReachesTheSameReads(t *testing.T) {
 				}
 				t.Logf("eager: %v\nfull: %v", eager, full)
 				eager.Seen.Reads, full.Seen.Reads = 0, 0
-				if eager.Seen != full.Seen || eager.Worlds >= full.Worlds {
+				if eager.Seen != full.Seen || eager.States >= full.States {
 					t.Errorf("eager saw %+v, full %+v", eager.Seen, full.Seen)
 				}
 			})

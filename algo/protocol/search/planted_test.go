@@ -31,44 +31,44 @@ type mutant struct {
 
 type edit func(in role.Input, step func(role.Input), out *role.Outputs)
 
-func (m mutant) Step(now unit.Tick, in role.Input, out *role.Outputs) {
-	m.edit(in, func(in role.Input) { m.Role.Step(now, in, out) }, out)
+func (m mutant) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
+	m.edit(in, func(in role.Input) { m.Role.HandleInput(now, in, out) }, out)
 }
 
 func (m mutant) Clone() role.Role { return mutant{m.Role.Clone(), m.edit} }
 
 // forgetful is a PS that loses its record of what it has applied in a crash.
 type forgetful struct {
-	*role.ParameterServer
+	*role.EmbeddingPS
 	cfg *role.Config
 }
 
 func (f forgetful) Clone() role.Role {
-	return forgetful{f.ParameterServer.Clone().(*role.ParameterServer), f.cfg}
+	return forgetful{f.EmbeddingPS.Clone().(*role.EmbeddingPS), f.cfg}
 }
 
-func (f forgetful) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+func (f forgetful) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 	if in.Kind == role.Start {
-		*f.ParameterServer = *role.NewParameterServer(f.cfg, f.Address().Index)
+		*f.EmbeddingPS = *role.NewEmbeddingPS(f.cfg, f.Address().Index)
 	}
-	f.ParameterServer.Step(now, in, out)
+	f.EmbeddingPS.HandleInput(now, in, out)
 }
 
 // amnesiac is the same of a dense PS.
 type amnesiac struct {
-	*role.DenseServer
+	*role.DensePS
 	cfg *role.Config
 }
 
 func (a amnesiac) Clone() role.Role {
-	return amnesiac{a.DenseServer.Clone().(*role.DenseServer), a.cfg}
+	return amnesiac{a.DensePS.Clone().(*role.DensePS), a.cfg}
 }
 
-func (a amnesiac) Step(now unit.Tick, in role.Input, out *role.Outputs) {
+func (a amnesiac) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 	if in.Kind == role.Start {
-		*a.DenseServer = *role.NewDenseServer(a.cfg, a.Address().Index)
+		*a.DensePS = *role.NewDensePS(a.cfg, a.Address().Index)
 	}
-	a.DenseServer.Step(now, in, out)
+	a.DensePS.HandleInput(now, in, out)
 }
 
 // mutate plants a bug into every instance of a role.
@@ -127,13 +127,13 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			drop(out, func(o role.Output) bool { return o.Kind == role.Release && o.Handle.Kind == role.RoutedIDs })
 		}), errLeak.Error()},
 		{"an EW keeps the rows of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingWorker, hoarder(msg.Rows)), errLeak.Error()},
-		{"a PS keeps the signs of a late duplicate", hybrid, 1, 0, mutate(msg.ParameterServer, hoarder(msg.Lookup)), errLeak.Error()},
-		{"a PS keeps the gradients of a late duplicate", hybrid, 1, 0, mutate(msg.ParameterServer, hoarder(msg.Put)), errLeak.Error()},
+		{"a PS keeps the signs of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingPS, hoarder(msg.Lookup)), errLeak.Error()},
+		{"a PS keeps the gradients of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingPS, hoarder(msg.Put)), errLeak.Error()},
 		{"a rank keeps the embeddings of a late duplicate", hybrid, 1, 0, mutate(msg.NNWorker, hoarder(msg.Embeddings)), errLeak.Error()},
 		{"a PS forgets in a crash what it has applied", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
 			roles := role.New(cfg)
 			for i, r := range roles {
-				if ps, ok := r.(*role.ParameterServer); ok {
+				if ps, ok := r.(*role.EmbeddingPS); ok {
 					roles[i] = forgetful{ps, cfg}
 				}
 			}
@@ -156,7 +156,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush}, 0, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
 		{"a dense PS forgets in a crash what it has applied", async, 1, 0, func(cfg *role.Config) []role.Role {
 			roles := role.New(cfg)
-			roles[len(roles)-1] = amnesiac{role.NewDenseServer(cfg, 0), cfg}
+			roles[len(roles)-1] = amnesiac{role.NewDensePS(cfg, 0), cfg}
 			return roles
 		}, "a second time"},
 		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, 0, mutate(msg.NNWorker, loneAverage), "without rank"},
@@ -183,7 +183,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			if !strings.Contains(err.Error(), bug.want) {
 				t.Errorf("found something else than %q: %v", bug.want, err)
 			}
-			t.Logf("found after %d worlds: %s", r.Worlds, strings.SplitN(err.Error(), ", after", 2)[0])
+			t.Logf("found after %d worlds: %s", r.States, strings.SplitN(err.Error(), ", after", 2)[0])
 		})
 	}
 }

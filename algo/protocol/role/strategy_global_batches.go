@@ -5,15 +5,9 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-func init() {
-	closing := func(cfg *Config) closing {
-		d := cfg.Rule.Dense()
-		rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
-		return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
-	}
-	register(pace.GlobalBatches, strategy{
-		worker: func(*Config) denseSync { return &served{} }, puts: closing, pushes: closing,
-	})
+var globalBatchesStrategy = strategy{
+	worker: func(*Config) denseSync { return &served{} },
+	puts:   newGlobalBatches, pushes: newGlobalBatches,
 }
 
 // globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the last
@@ -26,9 +20,15 @@ type globalBatches struct {
 	left   int64 // gradients of the run that are in none of those
 }
 
+func newGlobalBatches(cfg *Config) closing {
+	d := cfg.Rule.Dense()
+	rule := pace.GBA{Batches: int(d.Batches), Tolerance: int(d.Tolerance)}
+	return &globalBatches{rule: rule, ranks: cfg.Ranks, left: int64(cfg.Steps) * int64(cfg.Ranks)}
+}
+
 func (*globalBatches) buffers() bool { return true }
 
-func (g *globalBatches) next(held []request) (group, bool) {
+func (g *globalBatches) nextGroup(held []request) (group, bool) {
 	size := min(int64(g.rule.Batches), g.left)
 	all := group{work: Work{Rank: event.NoRank}, closes: -1}
 	for i, r := range held {

@@ -3,7 +3,6 @@ package role
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"tandem/algo/protocol/event"
@@ -11,7 +10,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// ParameterServer is one embedding PS: it answers lookups from its shard of
+// EmbeddingPS is one embedding PS: it answers lookups from its shard of
 // the rows and applies row gradients to it, each exactly once.
 //
 // A put counts as applied from the moment its work is issued: the work is a
@@ -20,7 +19,7 @@ import (
 // the arena too; what was waiting does not, and is asked for again. Where puts
 // are buffered (see closing), a put counts from the moment it is kept, and a
 // crash would lose it: no embedding PS restarts yet.
-type ParameterServer struct {
+type EmbeddingPS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
@@ -41,30 +40,30 @@ type request struct {
 // working reports whether work on a request is under way.
 func (r *request) working() bool { return r.group > 0 }
 
-// NewParameterServer returns the index-th embedding PS.
-func NewParameterServer(cfg *Config, index int32) *ParameterServer {
-	return &ParameterServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.putClosing()}
+// NewEmbeddingPS returns the index-th embedding PS.
+func NewEmbeddingPS(cfg *Config, index int32) *EmbeddingPS {
+	return &EmbeddingPS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.putClosing()}
 }
 
 // Address implements Role.
-func (p *ParameterServer) Address() msg.Address { return server(p.index) }
+func (p *EmbeddingPS) Address() msg.Address { return embeddingPS(p.index) }
 
-// Step implements Role.
-func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
 		p.lookups, p.puts = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Lookup:
-			p.takeLookup(m, out)
+			p.receiveLookup(m, out)
 		case msg.Put:
-			p.takePut(now, m, out)
+			p.receivePut(now, m, out)
 		}
-		p.close(now, out)
-		p.serve(now, out)
+		p.applyReady(now, out)
+		p.serveLookups(now, out)
 	case WorkDone:
-		p.worked(in, out)
+		p.workDone(in, out)
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", p.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 	case Stop:
@@ -78,7 +77,7 @@ func (p *ParameterServer) Step(now unit.Tick, in Input, out *Outputs) {
 	}
 }
 
-func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
+func (p *EmbeddingPS) receiveLookup(m msg.Message, out *Outputs) {
 	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
 		return // its answer is not needed any more, or is being made
 	}
@@ -86,7 +85,7 @@ func (p *ParameterServer) takeLookup(m msg.Message, out *Outputs) {
 	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
 }
 
-func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
+func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 	p.applied[m.Rank].raise(m.Floor)
 	held := find(p.puts, m.Rank, m.Step) >= 0
 	switch {
@@ -104,10 +103,10 @@ func (p *ParameterServer) takePut(now unit.Tick, m msg.Message, out *Outputs) {
 	}
 }
 
-// close applies every put that may be applied.
-func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
+// applyReady applies every put that may be applied.
+func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 	for {
-		g, ok := p.closing.next(p.puts)
+		g, ok := p.closing.nextGroup(p.puts)
 		if !ok {
 			return
 		}
@@ -123,7 +122,7 @@ func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
 			reads = append(reads, Handle{ShardGrads, r.rank, r.step})
 			out.record(p.event(now, event.PutApplied, r.rank, r.step))
 		}
-		drops := p.drop(now, g, out)
+		drops := p.dropPuts(now, g, out)
 		if g.work.Kind = Apply; g.work.Rank == event.NoRank {
 			g.work.Kind = ApplyStep
 		}
@@ -131,8 +130,8 @@ func (p *ParameterServer) close(now unit.Tick, out *Outputs) {
 	}
 }
 
-// drop marks the puts of a group that do not count. It returns their handles, and those of puts that will not come.
-func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Handle) {
+// dropPuts marks the puts of a group that do not count. It returns their handles, and those of puts that will not come.
+func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Handle) {
 	for _, i := range g.drop {
 		r := &p.puts[i]
 		r.group = p.groups
@@ -146,8 +145,8 @@ func (p *ParameterServer) drop(now unit.Tick, g group, out *Outputs) (drops []Ha
 	return drops
 }
 
-// serve answers every lookup that may be answered, and forgets those whose answer is not needed any more.
-func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
+// serveLookups answers every lookup that may be answered, and forgets those whose answer is not needed any more.
+func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
 		outdated := !r.working() && p.closing.outdated(&r)
 		if outdated {
@@ -162,72 +161,50 @@ func (p *ParameterServer) serve(now unit.Tick, out *Outputs) {
 		}
 		r.group = 1
 		out.record(p.event(now, event.LookupServed, r.rank, r.step))
-		out.do(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
+		out.startWork(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
 			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
 	}
 }
 
-func (p *ParameterServer) worked(in Input, out *Outputs) {
+func (p *EmbeddingPS) workDone(in Input, out *Outputs) {
 	w := in.Work
 	switch w.Kind {
 	case ReadRows:
 		p.lookups = remove(p.lookups, w.Rank, w.Step)
-		m := p.to(w.Rank, w.Step)
+		m := p.messageToWorker(w.Rank, w.Step)
 		m.Kind, m.Samples, m.StepSamples = msg.Rows, w.Samples, w.StepSamples
 		m.Bytes += in.Result.Bytes
 		out.send(m, Handle{ShardRows, w.Rank, w.Step})
 		out.release(ShardSigns, w.Rank, w.Step)
 		out.release(ShardRows, w.Rank, w.Step)
 	case Apply, ApplyStep:
-		p.finish(out)
+		p.puts = finishOldest(p.puts, ShardGrads, out, func(rank, step int32) {
+			if !p.closing.buffers() {
+				p.acknowledge(rank, step, out)
+			}
+		})
 	}
 }
 
-// finish ends the oldest group: groups are applied in the order of their numbers.
-func (p *ParameterServer) finish(out *Outputs) {
-	first := firstGroup(p.puts)
-	p.puts = slices.DeleteFunc(p.puts, func(r request) bool {
-		if r.group != first {
-			return false
-		}
-		out.release(ShardGrads, r.rank, r.step)
-		if !p.closing.buffers() {
-			p.acknowledge(r.rank, r.step, out)
-		}
-		return true
-	})
-}
-
-// firstGroup returns the lowest number of a group that is being applied; there is one.
-func firstGroup(rs []request) int32 {
-	first := int32(math.MaxInt32)
-	for _, r := range rs {
-		if r.working() {
-			first = min(first, r.group)
-		}
-	}
-	return first
-}
-
-func (p *ParameterServer) acknowledge(rank, step int32, out *Outputs) {
-	m := p.to(rank, step)
+func (p *EmbeddingPS) acknowledge(rank, step int32, out *Outputs) {
+	m := p.messageToWorker(rank, step)
 	m.Kind = msg.PutAck
 	out.send(m, Handle{})
 }
 
-// to returns a message to the EW of a batch.
-func (p *ParameterServer) to(rank, step int32) msg.Message {
+// messageToWorker returns a message to the EW of a batch.
+func (p *EmbeddingPS) messageToWorker(rank, step int32) msg.Message {
 	return msg.Message{
 		From: p.Address(), To: p.cfg.workerOf(rank, step), Rank: rank, Step: step, Bytes: msg.HeaderBytes,
 	}
 }
 
-func (p *ParameterServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
+func (p *EmbeddingPS) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
 	return event.Record{At: now, Role: p.Address(), Kind: k, Rank: rank, Step: step}
 }
 
 // Clone implements Role.
-func (p *ParameterServer) Clone() Role {
+func (p *EmbeddingPS) Clone() Role {
 	c := *p
 	c.applied = cloneAll(p.applied)
 	c.closing = p.closing.clone()
@@ -237,17 +214,17 @@ func (p *ParameterServer) Clone() Role {
 }
 
 // AppendState implements Role.
-func (p *ParameterServer) AppendState(dst []byte) []byte {
+func (p *EmbeddingPS) AppendState(dst []byte) []byte {
 	dst = p.closing.appendState(dst)
 	for i := range p.applied {
-		dst = p.applied[i].append(dst)
+		dst = p.applied[i].appendState(dst)
 	}
 	return appendRequests(appendRequests(dst, p.lookups), p.puts)
 }
 
 func appendRequests(dst []byte, rs []request) []byte {
 	dst = appendInts(dst, int32(len(rs)))
-	before := firstGroup(rs) - 1 // numbers of groups mean their order only
+	before := oldestGroup(rs) - 1 // numbers of groups mean their order only
 	for _, r := range rs {
 		dst = appendInts(dst, r.rank, r.step, max(r.group-before, 0))
 	}

@@ -22,10 +22,15 @@ type strategy struct {
 	irreplaceable bool
 }
 
-var strategies = map[pace.Strategy]strategy{}
-
-// register adds a strategy. It is for the init function of the file that has its types.
-func register(name pace.Strategy, s strategy) { strategies[name] = s }
+// strategies is the table of strategies. Each is defined in its own file, strategy_NAME.go.
+var strategies = map[pace.Strategy]strategy{
+	pace.Reduced:        reducedStrategy,
+	pace.Served:         servedStrategy,
+	pace.Averaged:       averagedStrategy,
+	pace.AveragedInStep: averagedInStepStrategy,
+	pace.GlobalBatches:  globalBatchesStrategy,
+	pace.FirstRanks:     firstRanksStrategy,
+}
 
 func (c *Config) strategy() strategy { return strategies[c.Rule.Dense().Strategy] }
 
@@ -47,17 +52,17 @@ func (c *Config) CanRestart(r msg.Role) bool {
 // are called in the course of the worker's steps.
 type denseSync interface {
 	// received takes a message of a kind that the worker does not handle itself.
-	received(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
+	receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
 	// bucketReduced notes that a fed bucket is summed.
 	bucketReduced(in *Input)
 	// worked takes work that the strategy has asked for.
-	worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
+	workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
 	// advance is called after each input, and starts what can start.
 	advance(w *NNWorker, now unit.Tick, out *Outputs)
 	// ready reports whether FC of b may start as far as the parameters are concerned, and asks for them if need be.
-	ready(w *NNWorker, b *training, out *Outputs) bool
+	ready(w *NNWorker, b *trainingBatch, out *Outputs) bool
 	// reads returns what FC of a step reads beside samples and embeddings. It is released when BC has ended.
-	reads(w *NNWorker, step int32) []Handle
+	forwardReads(w *NNWorker, step int32) []Handle
 	// resend repeats the requests that are not answered.
 	resend(w *NNWorker, out *Outputs)
 	// finished reports whether nothing is under way after the last step.
@@ -67,9 +72,9 @@ type denseSync interface {
 }
 
 // alone is the part of a denseSync without messages: its ranks exchange all-reduces only.
-type alone struct{}
+type noMessages struct{}
 
-func (alone) received(*NNWorker, unit.Tick, msg.Message, *Outputs) {}
-func (alone) ready(*NNWorker, *training, *Outputs) bool            { return true }
-func (alone) reads(*NNWorker, int32) []Handle                      { return nil }
-func (alone) resend(*NNWorker, *Outputs)                           {}
+func (noMessages) receive(*NNWorker, unit.Tick, msg.Message, *Outputs) {}
+func (noMessages) ready(*NNWorker, *trainingBatch, *Outputs) bool      { return true }
+func (noMessages) forwardReads(*NNWorker, int32) []Handle              { return nil }
+func (noMessages) resend(*NNWorker, *Outputs)                          {}

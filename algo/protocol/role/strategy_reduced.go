@@ -2,17 +2,14 @@ package role
 
 import (
 	"tandem/algo/protocol/event"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
-func init() {
-	register(pace.Reduced, strategy{worker: func(*Config) denseSync { return &reduced{} }})
-}
+var reducedStrategy = strategy{worker: func(*Config) denseSync { return &reduced{} }}
 
 // reduced is dense synchronisation by all-reduce: every rank's gradients are summed in every step, in lock step.
 type reduced struct {
-	alone
+	noMessages
 	fed   int32 // buckets of the step in training that are handed to the all-reduce
 	ended int32 // … of those that are summed
 }
@@ -43,7 +40,7 @@ func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	w.denseApply(b, ReducedGradients, out)
 }
 
-func (r *reduced) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
+func (r *reduced) workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
 	w.denseApplied(now, out, DenseGradients, ReducedGradients)
 	*r = reduced{}
 }

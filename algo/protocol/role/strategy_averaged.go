@@ -2,21 +2,18 @@ package role
 
 import (
 	"tandem/algo/protocol/event"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
-func init() {
-	register(pace.Averaged, strategy{worker: func(*Config) denseSync { return &averaged{} }})
-}
+var averagedStrategy = strategy{worker: func(*Config) denseSync { return &averaged{} }}
 
 // averaged is dense synchronisation by averages: every rank trains a replica of its own, and every DenseSync.Every
 // steps all replicas are averaged in the background. Every rank takes part in every round once, in order.
 type averaged struct {
-	alone
-	rounds   int32 // finished
-	round    stage // the next one: absent, working on the copy, waiting for the mean, finished: folding it in
-	gathered int32 // buckets of the mean that are here
+	noMessages
+	rounds   int32         // finished
+	round    productStatus // the next one: absent, working on the copy, waiting for the mean, finished: folding it in
+	gathered int32         // buckets of the mean that are here
 }
 
 func (a *averaged) bucketReduced(*Input) { a.gathered++ }
@@ -35,18 +32,18 @@ func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	switch {
 	case a.round == absent && a.rounds < w.cfg.rounds(w.nextTrain):
 		a.round = working
-		out.do(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil, []Handle{w.handle(ReplicaCopy, a.rounds)})
+		out.startWork(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil, []Handle{w.handle(ReplicaCopy, a.rounds)})
 	case a.round == waiting && int(a.gathered) == len(w.cfg.Buckets):
 		a.round = finished
-		out.do(Work{Kind: Average, Rank: w.rank, Step: a.rounds},
+		out.startWork(Work{Kind: Average, Rank: w.rank, Step: a.rounds},
 			[]Handle{w.handle(ReplicaCopy, a.rounds), w.handle(ReplicaSum, a.rounds)}, nil)
 	}
 }
 
-func (a *averaged) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
+func (a *averaged) workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
 	switch in.Work.Kind {
 	case Snapshot:
-		a.give(w, now, out)
+		a.feedCopy(w, now, out)
 	case Average:
 		out.record(w.event(now, event.Averaged, a.rounds))
 		out.release(ReplicaCopy, w.rank, a.rounds)
@@ -57,8 +54,8 @@ func (a *averaged) worked(w *NNWorker, now unit.Tick, in *Input, out *Outputs) {
 	}
 }
 
-// give feeds the copy to the all-reduce.
-func (a *averaged) give(w *NNWorker, now unit.Tick, out *Outputs) {
+// feedCopy feeds the copy to the all-reduce.
+func (a *averaged) feedCopy(w *NNWorker, now unit.Tick, out *Outputs) {
 	a.round = waiting
 	out.record(w.event(now, event.SnapshotTaken, a.rounds))
 	for i, bytes := range w.cfg.Buckets {

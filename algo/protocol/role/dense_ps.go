@@ -9,12 +9,12 @@ import (
 	"tandem/algo/unit"
 )
 
-// DenseServer is one dense PS: it answers pulls with its shard of the dense
+// DensePS is one dense PS: it answers pulls with its shard of the dense
 // network's parameters, as they are, and applies each push of gradients to it
 // exactly once, or drops it: when and with which others, its closing decides.
 //
 // A repeated push is recognised from the moment the first is kept.
-type DenseServer struct {
+type DensePS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
@@ -24,43 +24,43 @@ type DenseServer struct {
 	pushes  []request // held back or being applied
 }
 
-// NewDenseServer returns the index-th dense PS.
-func NewDenseServer(cfg *Config, index int32) *DenseServer {
-	return &DenseServer{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.pushClosing()}
+// NewDensePS returns the index-th dense PS.
+func NewDensePS(cfg *Config, index int32) *DensePS {
+	return &DensePS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.pushClosing()}
 }
 
 // Address implements Role.
-func (d *DenseServer) Address() msg.Address { return denseServer(d.index) }
+func (d *DensePS) Address() msg.Address { return densePS(d.index) }
 
-// Step implements Role.
-func (d *DenseServer) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (d *DensePS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch in.Kind {
 	case Start:
 		d.pulls, d.pushes = nil, nil
 	case Received:
 		switch m := in.Message; m.Kind {
 		case msg.Pull:
-			d.pull(now, m, out)
+			d.receivePull(now, m, out)
 		case msg.Push:
-			d.push(now, m, out)
+			d.receivePush(now, m, out)
 		}
 	case WorkDone:
-		d.worked(in.Work, out)
+		d.workDone(in.Work, out)
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, %v of step %d: %w", d.Address(), in.Work.Kind, in.Work.Step, in.Reason))
 	}
 }
 
-func (d *DenseServer) pull(now unit.Tick, m msg.Message, out *Outputs) {
+func (d *DensePS) receivePull(now unit.Tick, m msg.Message, out *Outputs) {
 	if d.applied[m.Rank].has(m.Step) || find(d.pulls, m.Rank, m.Step) >= 0 {
 		return // its answer is not needed any more, or is being made
 	}
 	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
 	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
-	out.do(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil, []Handle{{ShardParams, m.Rank, m.Step}})
+	out.startWork(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil, []Handle{{ShardParams, m.Rank, m.Step}})
 }
 
-func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
+func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 	d.applied[m.Rank].raise(m.Floor)
 	held := find(d.pushes, m.Rank, m.Step) >= 0
 	switch {
@@ -75,14 +75,14 @@ func (d *DenseServer) push(now unit.Tick, m msg.Message, out *Outputs) {
 		if d.closing.buffers() {
 			d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
 		}
-		d.close(now, out)
+		d.applyReady(now, out)
 	}
 }
 
-// close applies every push that may be applied.
-func (d *DenseServer) close(now unit.Tick, out *Outputs) {
+// applyReady applies every push that may be applied.
+func (d *DensePS) applyReady(now unit.Tick, out *Outputs) {
 	for {
-		g, ok := d.closing.next(d.pushes)
+		g, ok := d.closing.nextGroup(d.pushes)
 		if !ok {
 			return
 		}
@@ -106,44 +106,33 @@ func (d *DenseServer) close(now unit.Tick, out *Outputs) {
 	}
 }
 
-// finish ends the oldest group: groups are applied in the order of their numbers.
-func (d *DenseServer) finish(out *Outputs) {
-	first := firstGroup(d.pushes)
-	d.pushes = slices.DeleteFunc(d.pushes, func(r request) bool {
-		if r.group != first {
-			return false
-		}
-		out.release(PushedGradients, r.rank, r.step)
-		if !d.closing.buffers() {
-			d.send(msg.PushAck, r.rank, r.step, 0, Handle{}, out)
-		}
-		return true
-	})
-}
-
-func (d *DenseServer) worked(w Work, out *Outputs) {
+func (d *DensePS) workDone(w Work, out *Outputs) {
 	switch w.Kind {
 	case ReadDense:
 		d.pulls = remove(d.pulls, w.Rank, w.Step)
 		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
-		d.finish(out)
+		d.pushes = finishOldest(d.pushes, PushedGradients, out, func(rank, step int32) {
+			if !d.closing.buffers() {
+				d.send(msg.PushAck, rank, step, 0, Handle{}, out)
+			}
+		})
 	}
 }
 
-func (d *DenseServer) send(k msg.Kind, rank, step int32, bytes unit.Bytes, payload Handle, out *Outputs) {
+func (d *DensePS) send(k msg.Kind, rank, step int32, bytes unit.Bytes, payload Handle, out *Outputs) {
 	out.send(msg.Message{
 		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step, Bytes: msg.HeaderBytes + bytes,
 	}, payload)
 }
 
-func (d *DenseServer) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
+func (d *DensePS) event(now unit.Tick, k event.Kind, rank, step int32) event.Record {
 	return event.Record{At: now, Role: d.Address(), Kind: k, Rank: rank, Step: step}
 }
 
 // Clone implements Role.
-func (d *DenseServer) Clone() Role {
+func (d *DensePS) Clone() Role {
 	c := *d
 	c.applied = cloneAll(d.applied)
 	c.closing = d.closing.clone()
@@ -153,10 +142,10 @@ func (d *DenseServer) Clone() Role {
 }
 
 // AppendState implements Role.
-func (d *DenseServer) AppendState(dst []byte) []byte {
+func (d *DensePS) AppendState(dst []byte) []byte {
 	dst = d.closing.appendState(dst)
 	for i := range d.applied {
-		dst = d.applied[i].append(dst)
+		dst = d.applied[i].appendState(dst)
 	}
 	return appendRequests(appendRequests(dst, d.pulls), d.pushes)
 }

@@ -6,17 +6,14 @@ import (
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
-func init() {
-	register(pace.FirstRanks, strategy{
-		worker:        func(*Config) denseSync { return &firstRanks{} },
-		puts:          func(cfg *Config) closing { return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum} },
-		coordinator:   func(cfg *Config) Role { return &chooser{cfg: cfg, offers: make([]offer, cfg.Ranks)} },
-		irreplaceable: true,
-	})
+var firstRanksStrategy = strategy{
+	worker:        func(*Config) denseSync { return &firstRanks{} },
+	puts:          func(cfg *Config) closing { return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum} },
+	coordinator:   func(cfg *Config) Role { return &quorumCoordinator{cfg: cfg, offers: make([]offer, cfg.Ranks)} },
+	irreplaceable: true,
 }
 
 // firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks of a
@@ -24,26 +21,26 @@ func init() {
 // When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count: at once, even while
 // it computes, because the other ranks wait.
 type firstRanks struct {
-	alone
-	heard    int32     // steps whose verdict has arrived
-	verdicts []verdict // of the step in training and, if the rank is late, later ones
-	ended    int32     // buckets of these steps that are summed
-	reported bool      // the gradients of the step in training are reported
+	noMessages
+	decided   int32      // steps whose verdict has arrived
+	decisions []decision // of the step in training and, if the rank is late, later ones
+	ended     int32      // buckets of these steps that are summed
+	reported  bool       // the gradients of the step in training are reported
 }
 
 // verdict is what the coordinator has decided on a rank's gradients of a step.
-type verdict struct {
+type decision struct {
 	counts  bool
 	samples int32 // of all gradients that count
 }
 
-func (f *firstRanks) received(w *NNWorker, _ unit.Tick, m msg.Message, out *Outputs) {
+func (f *firstRanks) receive(w *NNWorker, _ unit.Tick, m msg.Message, out *Outputs) {
 	counts := m.Kind == msg.GradientsCount
-	if !counts && m.Kind != msg.GradientsDropped || m.Step != f.heard || counts && !f.computed(w, m.Step) {
+	if !counts && m.Kind != msg.GradientsDropped || m.Step != f.decided || counts && !f.computed(w, m.Step) {
 		return // an echo
 	}
-	f.heard++
-	f.verdicts = append(f.verdicts, verdict{counts, m.StepSamples})
+	f.decided++
+	f.decisions = append(f.decisions, decision{counts, m.StepSamples})
 	source := Handle{}
 	if counts {
 		source = w.handle(DenseGradients, m.Step)
@@ -71,20 +68,20 @@ func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 		f.report(w, out)
 	}
 	b := w.find(w.nextTrain)
-	if len(f.verdicts) == 0 || int(f.ended) < len(w.cfg.Buckets) || b == nil || !b.issued {
+	if len(f.decisions) == 0 || int(f.ended) < len(w.cfg.Buckets) || b == nil || !b.issued {
 		return
 	}
 	if w.phase != idle && !f.computed(w, b.step) {
 		return
 	}
-	b.stepSamples = f.verdicts[0].samples
+	b.stepSamples = f.decisions[0].samples
 	if w.computed {
 		out.record(w.event(now, event.SyncDone, b.step))
 	}
-	if f.verdicts[0].counts {
+	if f.decisions[0].counts {
 		w.putGradients(now, b, out)
 	} else {
-		w.drop(b, out)
+		w.dropBatch(b, out)
 	}
 	w.denseApply(b, ReducedGradients, out)
 }
@@ -92,7 +89,7 @@ func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 // report sends the coordinator the number of steps computed, and the number of verdicts that have arrived.
 func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 	m := msg.Message{
-		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain, Floor: f.heard,
+		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain, Floor: f.decided,
 		Bytes: msg.HeaderBytes,
 	}
 	if b := w.find(w.nextTrain); b != nil && f.computed(w, b.step) {
@@ -101,9 +98,9 @@ func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 	out.send(m, Handle{})
 }
 
-func (f *firstRanks) worked(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) {
+func (f *firstRanks) workDone(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) {
 	f.ended -= int32(len(w.cfg.Buckets))
-	f.verdicts = f.verdicts[1:]
+	f.decisions = f.decisions[1:]
 	f.reported = false
 	if w.computed {
 		w.denseApplied(now, out, DenseGradients, ReducedGradients)
@@ -112,7 +109,7 @@ func (f *firstRanks) worked(w *NNWorker, now unit.Tick, _ *Input, out *Outputs) 
 	}
 }
 
-func (f *firstRanks) ready(*NNWorker, *training, *Outputs) bool { return len(f.verdicts) == 0 }
+func (f *firstRanks) ready(*NNWorker, *trainingBatch, *Outputs) bool { return len(f.decisions) == 0 }
 
 func (f *firstRanks) resend(w *NNWorker, out *Outputs) { f.report(w, out) }
 
@@ -120,13 +117,13 @@ func (f *firstRanks) finished(*NNWorker) bool { return true }
 
 func (f *firstRanks) clone() denseSync {
 	c := *f
-	c.verdicts = slices.Clone(f.verdicts)
+	c.decisions = slices.Clone(f.decisions)
 	return &c
 }
 
 func (f *firstRanks) appendState(dst []byte) []byte {
-	dst = appendInts(dst, f.heard, f.ended, int32(len(f.verdicts)))
-	for _, v := range f.verdicts {
+	dst = appendInts(dst, f.decided, f.ended, int32(len(f.decisions)))
+	for _, v := range f.decisions {
 		dst = appendFlags(appendInts(dst, v.samples), v.counts)
 	}
 	return appendFlags(dst, f.reported)
@@ -135,7 +132,7 @@ func (f *firstRanks) appendState(dst []byte) []byte {
 // chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that report
 // them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's contribution, which waits
 // for the verdict, and no rank computes the next step before that sum.
-type chooser struct {
+type quorumCoordinator struct {
 	cfg     *Config
 	open    int32   // the step to decide on; all before are decided
 	offers  []offer // by rank, of the open step
@@ -150,21 +147,21 @@ type offer struct {
 }
 
 // Address implements Role.
-func (c *chooser) Address() msg.Address { return coordinator }
+func (c *quorumCoordinator) Address() msg.Address { return coordinator }
 
-// Step implements Role.
-func (c *chooser) Step(now unit.Tick, in Input, out *Outputs) {
+// HandleInput implements Role.
+func (c *quorumCoordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch {
 	case in.Kind == Start && in.Incarnation > 0:
 		out.halt(errors.New("coordinator 0 has lost whose gradients count, which nobody else knows; start the run again"))
 	case in.Kind == Received && in.Message.Kind == msg.ReportClock:
-		c.take(now, in.Message, out)
+		c.receiveReport(now, in.Message, out)
 	}
 }
 
-func (c *chooser) take(now unit.Tick, m msg.Message, out *Outputs) {
+func (c *quorumCoordinator) receiveReport(now unit.Tick, m msg.Message, out *Outputs) {
 	if m.Floor < c.open {
-		c.tell(m.Rank, out) // its verdict may be lost
+		c.sendDecision(m.Rank, out) // its verdict may be lost
 	}
 	if m.Step <= c.open {
 		return
@@ -186,13 +183,13 @@ func (c *chooser) take(now unit.Tick, m msg.Message, out *Outputs) {
 		if c.counted[rank] = c.offers[rank].here; !c.counted[rank] {
 			out.record(event.Record{At: now, Role: coordinator, Kind: event.BatchDropped, Rank: rank, Step: c.open - 1})
 		}
-		c.tell(rank, out)
+		c.sendDecision(rank, out)
 	}
 	clear(c.offers)
 }
 
-// tell sends a rank the verdict of the last step that is decided.
-func (c *chooser) tell(rank int32, out *Outputs) {
+// sendDecision sends a rank the verdict of the last step that is decided.
+func (c *quorumCoordinator) sendDecision(rank int32, out *Outputs) {
 	kind := msg.GradientsDropped
 	if c.counted[rank] {
 		kind = msg.GradientsCount
@@ -204,14 +201,14 @@ func (c *chooser) tell(rank int32, out *Outputs) {
 }
 
 // Clone implements Role.
-func (c *chooser) Clone() Role {
+func (c *quorumCoordinator) Clone() Role {
 	d := *c
 	d.offers, d.counted = slices.Clone(c.offers), slices.Clone(c.counted)
 	return &d
 }
 
 // AppendState implements Role.
-func (c *chooser) AppendState(dst []byte) []byte {
+func (c *quorumCoordinator) AppendState(dst []byte) []byte {
 	dst = appendInts(dst, c.open, c.samples)
 	for _, o := range c.offers {
 		dst = appendFlags(appendInts(dst, o.samples), o.here)
@@ -225,7 +222,7 @@ type firstPuts struct{ ranks, quorum, closed int32 }
 
 func (*firstPuts) buffers() bool { return false }
 
-func (f *firstPuts) next(held []request) (group, bool) {
+func (f *firstPuts) nextGroup(held []request) (group, bool) {
 	g := group{work: Work{Rank: event.NoRank, Step: f.closed}, closes: f.closed}
 	absent := slices.Repeat([]bool{true}, int(f.ranks))
 	for i, r := range held {

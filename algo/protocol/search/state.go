@@ -1,6 +1,6 @@
 // Package search checks the laws of the roles by trying every order of events.
 //
-// A World is a cluster without time: the roles, and everything that could
+// A State is a cluster without time: the roles, and everything that could
 // happen to one of them next. Explore walks all worlds that can be reached
 // from the start, breadth first, so the history it prints for a broken law is
 // a shortest one. The same worlds, walked at random, serve larger settings.
@@ -59,8 +59,8 @@ func (s *Seen) merge(o Seen) {
 	s.Reads += o.Reads
 }
 
-// World is one state of a cluster.
-type World struct {
+// State is one state of a cluster.
+type State struct {
 	set     *Setting
 	roster  role.Roster
 	roles   []role.Role
@@ -73,7 +73,7 @@ type World struct {
 	crashes []uint8 // by role
 	away    uint64  // roles that have crashed and are not back, as bits
 	armed   uint64  // roles whose timer is set, as bits
-	own     uint64  // roles that no other world shares, as bits
+	owned   uint64  // roles that no other world shares, as bits
 	// What observers know, as bits of rank × Steps + step.
 	applied  []uint64 // by PS
 	pushed   []uint64 // by dense PS
@@ -91,8 +91,8 @@ type World struct {
 	Seen Seen
 }
 
-// NewWorld returns the cluster after every role has started.
-func NewWorld(set *Setting) (*World, error) {
+// NewState returns the cluster after every role has started.
+func NewState(set *Setting) (*State, error) {
 	cfg := &set.Config
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -107,22 +107,22 @@ func NewWorld(set *Setting) (*World, error) {
 	if set.Roles != nil {
 		roles = set.Roles
 	}
-	w := &World{set: set, roster: cfg.Roster(), roles: roles(cfg), own: ^uint64(0),
+	s := &State{set: set, roster: cfg.Roster(), roles: roles(cfg), owned: ^uint64(0),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
 		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
-	w.lanes = make([]role.LaneQueues[completion], len(w.roles))
-	w.held = make([][]role.Handle, len(w.roles))
-	w.crashes = make([]uint8, len(w.roles))
-	for range w.roles {
-		w.credit = append(w.credit, role.NewCredit(cfg))
+	s.lanes = make([]role.LaneQueues[completion], len(s.roles))
+	s.held = make([][]role.Handle, len(s.roles))
+	s.crashes = make([]uint8, len(s.roles))
+	for range s.roles {
+		s.credit = append(s.credit, role.NewCredit(cfg))
 	}
-	for i := range w.roles {
-		if err := w.step(i, role.Input{Kind: role.Start}); err != nil {
+	for i := range s.roles {
+		if err := s.handleInput(i, role.Input{Kind: role.Start}); err != nil {
 			return nil, err
 		}
 	}
-	return w, nil
+	return s, nil
 }
 
 // completion is what work comes back with, and what it makes.
@@ -131,78 +131,78 @@ type completion struct {
 	makes []role.Handle
 }
 
-func (w *World) batchBit(rank, step int32) uint64 { return 1 << (rank*w.set.Config.Steps + step) }
+func (s *State) batchBit(rank, step int32) uint64 { return 1 << (rank*s.set.Config.Steps + step) }
 
-func (w *World) touches(rank, step, shard int32) bool {
-	return w.set.Touches == nil || w.set.Touches(rank, step, shard)
+func (s *State) touches(rank, step, shard int32) bool {
+	return s.set.Touches == nil || s.set.Touches(rank, step, shard)
 }
 
 // observe checks each event against the laws.
-func (w *World) observe(e event.Record) error {
+func (s *State) observe(e event.Record) error {
 	switch e.Kind {
 	case event.BatchRead:
-		if w.read&(1<<e.Step) != 0 {
+		if s.read&(1<<e.Step) != 0 {
 			return fmt.Errorf("step %d is read a second time", e.Step)
 		}
-		w.read |= 1 << e.Step
+		s.read |= 1 << e.Step
 	case event.DenseApplied:
-		if w.trained&w.batchBit(e.Rank, e.Step) != 0 {
+		if s.trained&s.batchBit(e.Rank, e.Step) != 0 {
 			return fmt.Errorf("rank %d trains on step %d a second time", e.Rank, e.Step)
 		}
-		w.trained |= w.batchBit(e.Rank, e.Step)
+		s.trained |= s.batchBit(e.Rank, e.Step)
 	case event.LookupIssued:
-		w.issued |= w.batchBit(e.Rank, e.Step)
+		s.issued |= s.batchBit(e.Rank, e.Step)
 	case event.BatchDone:
-		w.done |= w.batchBit(e.Rank, e.Step)
-		for p := range w.applied {
-			if !w.set.Config.Rule.Dense().Buffered && w.touches(e.Rank, e.Step, int32(p)) && w.applied[p]&w.batchBit(e.Rank, e.Step) == 0 {
+		s.done |= s.batchBit(e.Rank, e.Step)
+		for p := range s.applied {
+			if !s.set.Config.Rule.Dense().Buffered && s.touches(e.Rank, e.Step, int32(p)) && s.applied[p]&s.batchBit(e.Rank, e.Step) == 0 {
 				return fmt.Errorf("rank %d step %d counts as done, but PS %d has not applied it", e.Rank, e.Step, p)
 			}
 		}
 	case event.PutApplied:
-		if w.applied[e.Role.Index]&w.batchBit(e.Rank, e.Step) != 0 {
+		if s.applied[e.Role.Index]&s.batchBit(e.Rank, e.Step) != 0 {
 			return fmt.Errorf("%v applies rank %d step %d a second time", e.Role, e.Rank, e.Step)
 		}
-		w.applied[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
+		s.applied[e.Role.Index] |= s.batchBit(e.Rank, e.Step)
 	case event.PutDropped:
-		w.applied[e.Role.Index] |= w.batchBit(e.Rank, e.Step)
+		s.applied[e.Role.Index] |= s.batchBit(e.Rank, e.Step)
 	case event.BatchDropped:
-		w.dropped |= w.batchBit(e.Rank, e.Step)
-		for p := range w.applied {
-			w.applied[p] |= w.batchBit(e.Rank, e.Step)
+		s.dropped |= s.batchBit(e.Rank, e.Step)
+		for p := range s.applied {
+			s.applied[p] |= s.batchBit(e.Rank, e.Step)
 		}
 	case event.LookupServed:
-		return w.observeRead(e)
+		return s.observeRead(e)
 	}
-	return w.observeDense(e)
+	return s.observeDense(e)
 }
 
-func (w *World) observeRead(e event.Record) error {
-	if w.dropped&w.batchBit(e.Rank, e.Step) != 0 {
+func (s *State) observeRead(e event.Record) error {
+	if s.dropped&s.batchBit(e.Rank, e.Step) != 0 {
 		return nil // nothing comes of it
 	}
-	c := &w.set.Config
+	c := &s.set.Config
 	shard := e.Role.Index
-	s := Seen{Reads: 1}
+	seen := Seen{Reads: 1}
 	for rank := range c.Ranks {
 		missed := 0
 		for step := range e.Step {
-			if w.touches(rank, step, shard) && w.applied[shard]&w.batchBit(rank, step) == 0 {
+			if s.touches(rank, step, shard) && s.applied[shard]&s.batchBit(rank, step) == 0 {
 				missed++
 			}
 		}
 		if rank == e.Rank {
-			s.Own = missed
+			seen.Own = missed
 		} else {
-			s.Cross = max(s.Cross, missed)
+			seen.Cross = max(seen.Cross, missed)
 		}
 	}
-	s.Inflight = bits.OnesCount64(w.issued &^ w.done &^ w.batchBit(e.Rank, e.Step))
-	w.Seen.merge(s)
+	seen.Inflight = bits.OnesCount64(s.issued &^ s.done &^ s.batchBit(e.Rank, e.Step))
+	s.Seen.merge(seen)
 	b := c.Rule.Bounds(int(c.Ranks))
-	if s.Own > b.Own || s.Cross > b.Cross || s.Inflight > b.Inflight {
+	if seen.Own > b.Own || seen.Cross > b.Cross || seen.Inflight > b.Inflight {
 		return fmt.Errorf("rank %d's read for step %d on PS %d is too stale: own %d, cross %d, inflight %d; promised %d, %d, %d",
-			e.Rank, e.Step, shard, s.Own, s.Cross, s.Inflight, b.Own, b.Cross, b.Inflight)
+			e.Rank, e.Step, shard, seen.Own, seen.Cross, seen.Inflight, b.Own, b.Cross, b.Inflight)
 	}
 	return nil
 }
@@ -214,35 +214,35 @@ var (
 )
 
 // checkEnd checks a world in which nothing more can happen.
-func (w *World) checkEnd() error {
-	c := &w.set.Config
-	if w.finished < c.Ranks {
+func (s *State) checkEnd() error {
+	c := &s.set.Config
+	if s.finished < c.Ranks {
 		return errDeadlock
 	}
 	all := ^uint64(0) >> (64 - c.Ranks*c.Steps)
-	if w.trained != all {
-		return fmt.Errorf("not every batch is trained on: %b of %b", w.trained, all)
+	if s.trained != all {
+		return fmt.Errorf("not every batch is trained on: %b of %b", s.trained, all)
 	}
-	if w.copied != w.averaged {
-		return fmt.Errorf("a rank gave its copy to rounds %b, and folded in %b", w.copied, w.averaged)
+	if s.copied != s.averaged {
+		return fmt.Errorf("a rank gave its copy to rounds %b, and folded in %b", s.copied, s.averaged)
 	}
-	for i := range w.roles {
-		if err := w.step(i, role.Input{Kind: role.Stop}); err != nil {
+	for i := range s.roles {
+		if err := s.handleInput(i, role.Input{Kind: role.Stop}); err != nil {
 			return err
 		}
-		for _, h := range w.held[i] {
-			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, w.roles[i].Address(), h)
+		for _, h := range s.held[i] {
+			return fmt.Errorf("%w: %v holds %+v at the end", errLeak, s.roles[i].Address(), h)
 		}
 	}
-	for d, pushed := range w.pushed {
+	for d, pushed := range s.pushed {
 		if pushed != all {
 			return fmt.Errorf("%w: dense-ps %d has %b of %b", errLost, d, pushed, all)
 		}
 	}
-	for p := range w.applied {
+	for p := range s.applied {
 		for rank := range c.Ranks {
 			for step := range c.Steps {
-				if w.touches(rank, step, int32(p)) && w.applied[p]&w.batchBit(rank, step) == 0 {
+				if s.touches(rank, step, int32(p)) && s.applied[p]&s.batchBit(rank, step) == 0 {
 					return fmt.Errorf("%w: rank %d step %d on PS %d", errLost, rank, step, p)
 				}
 			}
@@ -261,83 +261,83 @@ func messageKey(m msg.Message) []int32 {
 
 // clone returns a copy that shares roles, and what is kept beside them, with w
 // until one of them takes a step.
-func (w *World) clone() *World {
-	c := *w
-	c.roles = slices.Clone(w.roles)
-	c.held = slices.Clone(w.held)
-	c.credit = slices.Clone(w.credit)
-	c.own = 0
-	c.inbox = slices.Clone(w.inbox)
-	c.lanes = slices.Clone(w.lanes)
+func (s *State) clone() *State {
+	c := *s
+	c.roles = slices.Clone(s.roles)
+	c.held = slices.Clone(s.held)
+	c.credit = slices.Clone(s.credit)
+	c.owned = 0
+	c.inbox = slices.Clone(s.inbox)
+	c.lanes = slices.Clone(s.lanes)
 	for i := range c.lanes {
 		for lane := range c.lanes[i] {
 			c.lanes[i][lane] = c.lanes[i][lane].Clone()
 		}
 	}
-	c.buckets = slices.Clone(w.buckets)
+	c.buckets = slices.Clone(s.buckets)
 	for rank := range c.buckets {
 		c.buckets[rank] = c.buckets[rank].Clone()
 	}
-	c.barrier = w.barrier.Clone()
-	c.crashes = slices.Clone(w.crashes)
-	c.applied = slices.Clone(w.applied)
-	c.pushed = slices.Clone(w.pushed)
-	c.pulled = slices.Clone(w.pulled)
+	c.barrier = s.barrier.Clone()
+	c.crashes = slices.Clone(s.crashes)
+	c.applied = slices.Clone(s.applied)
+	c.pushed = slices.Clone(s.pushed)
+	c.pulled = slices.Clone(s.pulled)
 	c.Seen = Seen{}
 	return &c
 }
 
-// touch makes role i, which is about to change, the world's own.
-func (w *World) touch(i int) {
-	if w.own&(1<<i) != 0 {
+// unshare makes role i, which is about to change, the world's own.
+func (s *State) unshare(i int) {
+	if s.owned&(1<<i) != 0 {
 		return
 	}
-	w.own |= 1 << i
-	w.roles[i] = w.roles[i].Clone()
-	w.held[i] = slices.Clone(w.held[i])
-	w.credit[i] = w.credit[i].Clone()
+	s.owned |= 1 << i
+	s.roles[i] = s.roles[i].Clone()
+	s.held[i] = slices.Clone(s.held[i])
+	s.credit[i] = s.credit[i].Clone()
 }
 
-// hash returns a fingerprint of the state. Held handles and credit are part of it: they follow from the
+// fingerprint returns a fingerprint of the state. Held handles and credit are part of it: they follow from the
 // states of correct roles, not from those of roles that leak.
-func (w *World) hash(buf []byte) ([16]byte, []byte) {
+func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 	buf = buf[:0]
-	for i, r := range w.roles {
-		buf = r.AppendState(append(buf, 0xff, w.crashes[i]))
-		for _, h := range w.held[i] {
+	for i, r := range s.roles {
+		buf = r.AppendState(append(buf, 0xff, s.crashes[i]))
+		for _, h := range s.held[i] {
 			buf = append(buf, byte(h.Kind), byte(h.Rank), byte(h.Step))
 		}
-		buf = w.credit[i].AppendState(append(buf, 0xff))
-		for lane := range w.lanes[i] {
+		buf = s.credit[i].AppendState(append(buf, 0xff))
+		for lane := range s.lanes[i] {
 			buf = append(buf, 0xff)
-			for _, c := range w.lanes[i][lane].Items() {
+			for _, c := range s.lanes[i][lane].Items() {
 				buf = appendInput(buf, &c.input)
 			}
 		}
 	}
-	for rank := range w.buckets {
+	for rank := range s.buckets {
 		buf = append(buf, 0xff)
-		for _, in := range w.buckets[rank].Items() {
+		for _, in := range s.buckets[rank].Items() {
 			buf = appendInput(buf, &in)
 		}
 	}
-	buf = w.barrier.AppendState(buf)
-	for i := range w.inbox {
-		for _, v := range messageKey(w.inbox[i]) {
+	buf = s.barrier.AppendState(buf)
+	for i := range s.inbox {
+		for _, v := range messageKey(s.inbox[i]) {
 			buf = binary.AppendVarint(buf, int64(v))
 		}
 	}
-	if w.set.DenseOrders || !w.set.Eager { // else the orders on which it depends are not tried
-		for _, p := range w.pulled {
+	if s.set.DenseOrders || !s.set.Eager { // else the orders on which it depends are not tried
+		for _, p := range s.pulled {
 			buf = append(buf, byte(p))
 		}
 	}
-	for _, known := range [][]uint64{w.applied, w.pushed, {w.issued, w.done, w.trained, w.copied, w.averaged, w.dropped, w.read, w.away, w.armed}} {
+	for _, known := range [][]uint64{s.applied, s.pushed, {s.issued, s.done, s.trained, s.copied, s.averaged, s.dropped, s.read, s.away, s.armed}} {
 		for _, bits := range known {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
 	}
-	buf = append(buf, byte(w.finished), byte(w.faults))
+	buf = append(buf, byte(s.finished), byte(s.faults))
 	sum := sha256.Sum256(buf)
 	return [16]byte(sum[:16]), buf
 }

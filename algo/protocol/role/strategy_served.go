@@ -5,40 +5,37 @@ import (
 
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 )
 
-func init() {
-	register(pace.Served, strategy{
-		worker:      func(*Config) denseSync { return &served{} },
-		coordinator: func(cfg *Config) Role { return NewCoordinator(cfg) },
-	})
+var servedStrategy = strategy{
+	worker:      func(*Config) denseSync { return &served{} },
+	coordinator: func(cfg *Config) Role { return NewCoordinator(cfg) },
 }
 
 // served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls them before FC and pushes
 // its gradients after BC.
 type served struct {
-	pulled  []exchange // by dense PS, of the step in training; nil before it is asked for
-	pushes  []push     // not acknowledged by every dense PS, in step order
-	pushed  progress   // steps acknowledged by every dense PS; its floor is the rank's clock
-	slowest int32      // the slowest rank's clock, as last heard
+	pulled  []requestStatus // by dense PS, of the step in training; nil before it is asked for
+	pushes  []pendingPush   // not acknowledged by every dense PS, in step order
+	pushed  progress        // steps acknowledged by every dense PS; its floor is the rank's clock
+	slowest int32           // the slowest rank's clock, as last heard
 }
 
 // push is the gradients of a step on their way to the dense PSs.
-type push struct {
+type pendingPush struct {
 	step        int32
 	samples     int32
 	stepSamples int32
-	asked       []exchange // by dense PS
+	asked       []requestStatus // by dense PS
 }
 
-func (s *served) received(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
+func (s *served) receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
 	switch m.Kind {
 	case msg.Params:
-		s.parameters(w, m, out)
+		s.receiveParams(w, m, out)
 	case msg.PushAck:
-		s.pushAcked(w, now, m, out)
+		s.receivePushAck(w, now, m, out)
 	case msg.SlowestClock:
 		s.slowest = max(s.slowest, m.Step)
 	}
@@ -46,7 +43,7 @@ func (s *served) received(w *NNWorker, now unit.Tick, m msg.Message, out *Output
 
 func (s *served) bucketReduced(*Input) {}
 
-func (s *served) worked(*NNWorker, unit.Tick, *Input, *Outputs) {}
+func (s *served) workDone(*NNWorker, unit.Tick, *Input, *Outputs) {}
 
 // advance pushes when BC has ended, starts PEG and goes on to the next step.
 func (s *served) advance(w *NNWorker, now unit.Tick, out *Outputs) {
@@ -54,26 +51,26 @@ func (s *served) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 		return
 	}
 	b := w.find(w.nextTrain)
-	s.push(w, now, b, out)
+	s.pushGradients(w, now, b, out)
 	w.putGradients(now, b, out)
-	w.advance()
+	w.nextStep()
 }
 
-func (s *served) ready(w *NNWorker, b *training, out *Outputs) bool {
-	s.pull(w, b, out)
+func (s *served) ready(w *NNWorker, b *trainingBatch, out *Outputs) bool {
+	s.pullParameters(w, b, out)
 	return s.pulled != nil && settled(s.pulled)
 }
 
-func (s *served) reads(w *NNWorker, step int32) []Handle {
+func (s *served) forwardReads(w *NNWorker, step int32) []Handle {
 	return []Handle{w.handle(PulledParams, step)}
 }
 
 func (s *served) finished(w *NNWorker) bool { return s.pushed.floor == w.cfg.Steps }
 
-// pull asks for the parameters of the next step when the rule lets it: when no
+// pullParameters asks for the parameters of the next step when the rule lets it: when no
 // other rank is too far behind, and, unless that is overlapped, when the rank's
 // own last push is acknowledged and the embeddings are here.
-func (s *served) pull(w *NNWorker, b *training, out *Outputs) {
+func (s *served) pullParameters(w *NNWorker, b *trainingBatch, out *Outputs) {
 	switch {
 	case s.pulled != nil || int64(b.step)-int64(s.slowest) > int64(w.cfg.Rule.Lead()):
 		return
@@ -82,31 +79,31 @@ func (s *served) pull(w *NNWorker, b *training, out *Outputs) {
 	case len(s.pushes) >= int(w.cfg.Prefetch): // else there were no bound on what is in flight
 		return
 	}
-	s.pulled = slices.Repeat([]exchange{asked}, len(w.cfg.DenseServers))
-	s.ask(w, msg.Pull, s.pulled, b.step, 0, 0, out)
+	s.pulled = slices.Repeat([]requestStatus{asked}, len(w.cfg.DenseServers))
+	s.sendRequests(w, msg.Pull, s.pulled, b.step, 0, 0, out)
 }
 
-// parameters takes a shard of the parameters.
-func (s *served) parameters(w *NNWorker, m msg.Message, out *Outputs) {
+// receiveParams takes a shard of the parameters.
+func (s *served) receiveParams(w *NNWorker, m msg.Message, out *Outputs) {
 	if m.Step == w.nextTrain && s.pulled != nil && s.pulled[m.From.Index] == asked {
 		s.pulled[m.From.Index] = answered
 		out.keep(PulledParams, w.rank, m.Step)
 	}
 }
 
-// push hands the gradients of the step in training to the dense PSs and goes on
+// pushGradients hands the gradients of the step in training to the dense PSs and goes on
 // to the next step.
-func (s *served) push(w *NNWorker, now unit.Tick, b *training, out *Outputs) {
-	p := push{b.step, b.samples, b.stepSamples, slices.Repeat([]exchange{asked}, len(w.cfg.DenseServers))}
+func (s *served) pushGradients(w *NNWorker, now unit.Tick, b *trainingBatch, out *Outputs) {
+	p := pendingPush{b.step, b.samples, b.stepSamples, slices.Repeat([]requestStatus{asked}, len(w.cfg.DenseServers))}
 	s.pushes = append(s.pushes, p)
 	s.pulled = nil
 	out.record(w.event(now, event.SyncStarted, b.step))
-	s.ask(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
+	s.sendRequests(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
 }
 
-// pushAcked takes the acknowledgement of a dense PS.
-func (s *served) pushAcked(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
-	i := slices.IndexFunc(s.pushes, func(p push) bool { return p.step == m.Step })
+// receivePushAck takes the acknowledgement of a dense PS.
+func (s *served) receivePushAck(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
+	i := slices.IndexFunc(s.pushes, func(p pendingPush) bool { return p.step == m.Step })
 	if i < 0 {
 		return // an echo
 	}
@@ -129,15 +126,15 @@ func (s *served) reportClock(w *NNWorker, out *Outputs) {
 	}
 }
 
-// ask sends a request to every dense PS that has not answered it.
-func (s *served) ask(w *NNWorker, k msg.Kind, xs []exchange, step, samples, stepSamples int32, out *Outputs) {
+// sendRequests sends a request to every dense PS that has not answered it.
+func (s *served) sendRequests(w *NNWorker, k msg.Kind, xs []requestStatus, step, samples, stepSamples int32, out *Outputs) {
 	for i, x := range xs {
 		if x != asked {
 			continue
 		}
 		var payload Handle
 		m := msg.Message{
-			Kind: k, From: w.Address(), To: denseServer(int32(i)), Rank: w.rank, Step: step, Floor: s.pushed.floor,
+			Kind: k, From: w.Address(), To: densePS(int32(i)), Rank: w.rank, Step: step, Floor: s.pushed.floor,
 			Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
 		}
 		if k.HasPayload() {
@@ -149,9 +146,9 @@ func (s *served) ask(w *NNWorker, k msg.Kind, xs []exchange, step, samples, step
 }
 
 func (s *served) resend(w *NNWorker, out *Outputs) {
-	s.ask(w, msg.Pull, s.pulled, w.nextTrain, 0, 0, out)
+	s.sendRequests(w, msg.Pull, s.pulled, w.nextTrain, 0, 0, out)
 	for _, p := range s.pushes {
-		s.ask(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
+		s.sendRequests(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
 	}
 	s.reportClock(w, out) // the coordinator may have lost it
 }
@@ -168,7 +165,7 @@ func (s *served) clone() denseSync {
 }
 
 func (s *served) appendState(dst []byte) []byte {
-	dst = s.pushed.append(dst)
+	dst = s.pushed.appendState(dst)
 	dst = appendInts(dst, s.slowest, int32(len(s.pulled)), int32(len(s.pushes)))
 	for _, x := range s.pulled {
 		dst = append(dst, byte(x))

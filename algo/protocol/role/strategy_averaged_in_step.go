@@ -1,0 +1,13 @@
+package role
+
+var averagedInStepStrategy = strategy{worker: func(*Config) denseSync { return &averagedInStep{} }}
+
+// averagedInStep is averaged, but a rank starts no step while a round is due or under way.
+type averagedInStep struct{ averaged }
+
+func (a *averagedInStep) ready(*NNWorker, *trainingBatch, *Outputs) bool { return a.round == absent }
+
+func (a *averagedInStep) clone() denseSync {
+	c := *a
+	return &c
+}
