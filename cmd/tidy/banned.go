@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A bannedUse is a part of the standard library that algo and sim do without.
+// A bannedUse is a part of the standard library that algo and sim must not use.
 type bannedUse struct {
 	importPath string
 	names      []string // none stands for the whole package
@@ -21,16 +21,17 @@ type bannedUse struct {
 // governs: equal inputs must give equal bits.
 func bannedUses() []bannedUse {
 	return []bannedUse{
-		{"time", []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, false,
-			"take the instant as a parameter (now unit.Tick)"},
+		{"time", []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick",
+			"NewTimer", "NewTicker"}, false, "take the instant as a parameter (now unit.Tick)"},
 		{"math/rand", nil, false, "draw from algo/rng"},
 		{"crypto/rand", nil, false, "draw from algo/rng"},
-		{"math/rand/v2", []string{"Rand", "PCG", "ChaCha8", "Source", "Zipf", "New", "NewPCG", "NewChaCha8", "NewZipf"}, true,
+		{"math/rand/v2", []string{"Rand", "PCG", "ChaCha8", "Source", "Zipf", "New", "NewPCG",
+			"NewChaCha8", "NewZipf"}, true,
 			"draw from algo/rng: top-level functions share a stream that no seed governs"},
 	}
 }
 
-// checkBanned finds uses of what algo and sim must do without, and goroutines.
+// checkBanned finds uses of what algo and sim must not use, and goroutines.
 func checkBanned(f *file) []Violation {
 	if !pure(f) {
 		return nil

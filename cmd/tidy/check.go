@@ -39,7 +39,8 @@ func check(root string, folders ...string) ([]Violation, error) {
 	violations = append(violations, checkMapOrder(packages, files)...)
 	if len(folders) > 0 {
 		violations = slices.DeleteFunc(violations, func(v Violation) bool {
-			return !slices.ContainsFunc(folders, func(folder string) bool { return folder == "." || within(v.File, folder) })
+			return !slices.ContainsFunc(folders,
+				func(folder string) bool { return folder == "." || within(v.File, folder) })
 		})
 	} else {
 		pending, err := readPending(root)
@@ -60,7 +61,7 @@ func checkFile(f *file) []Violation {
 		checkBanned(f), checkModeNames(f), checkColumns(f), checkWords(f), checkGenerated(f))
 }
 
-// within tells whether a slash-separated path is dir or lies below it.
+// within reports whether a slash-separated path is dir or lies below it.
 func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
 }
@@ -71,7 +72,7 @@ func inTestdata(name string) bool {
 	return within(name, "testdata") || strings.Contains(name, "/testdata/")
 }
 
-// pure tells whether a file belongs to the layers that must not depend on the
+// pure reports whether a file belongs to the layers that must not depend on the
 // world around them. Tests may.
 func pure(f *file) bool {
 	return f.syntax != nil && !f.test() && (within(f.path, "algo") || within(f.path, "sim"))

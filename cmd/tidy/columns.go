@@ -36,7 +36,8 @@ func checkColumns(f *file) []Violation {
 		if verbatim[number] || extension == ".md" && isTableRow(text) {
 			continue
 		}
-		if columns := width(text); columns > columnsMax && width(link.ReplaceAllString(text, "")) > columnsMax {
+		if columns := width(text); columns > columnsMax &&
+			width(link.ReplaceAllString(text, "")) > columnsMax {
 			found = append(found, Violation{f.path, number, "columns",
 				fmt.Sprintf("%d columns, at most %d: break the line", columns, columnsMax)})
 		}

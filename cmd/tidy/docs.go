@@ -43,7 +43,8 @@ func checkDocs(f *file) []Violation {
 	var found []Violation
 	missing := func(name *ast.Ident) {
 		found = append(found, Violation{f.path, f.line(name.Pos()), "doc",
-			fmt.Sprintf("%s is exported without a comment: say what it is, its unit, range and errors", name.Name)})
+			fmt.Sprintf("%s is exported without a comment: say what it is, its unit, range and errors",
+				name.Name)})
 	}
 	for _, declaration := range f.syntax.Decls {
 		switch d := declaration.(type) {
@@ -86,7 +87,7 @@ func undocumented(spec ast.Spec) []*ast.Ident {
 	return exported
 }
 
-// exportedReceiver tells whether users can see a function: it is no method, or
+// exportedReceiver reports whether users can see a function: it is not a method, or is
 // a method of an exported type.
 func exportedReceiver(function *ast.FuncDecl) bool {
 	if function.Recv == nil {

@@ -30,7 +30,8 @@ func bans() []ban {
 		{from: []string{"algo"}, to: ours("sim", "runtime", "datasets", "cmd", "experiments"),
 			why: "algo is the core that both drivers run; it knows none of them"},
 		{from: []string{"sim"}, to: ours("runtime", "datasets", "cmd", "experiments"),
-			why: "the simulator stands for the runtime and must not lean on it; batches come through batch.Source"},
+			why: "the simulator stands for the runtime and must not lean on it; batches come " +
+				"through batch.Source"},
 		{from: []string{"runtime"}, to: ours("sim", "datasets", "cmd", "experiments"),
 			why: "the runtime must not lean on its own model; batches come through batch.Source"},
 		{from: []string{"datasets"}, to: ours("sim", "runtime", "cmd", "experiments"),
@@ -38,11 +39,14 @@ func bans() []ban {
 		{from: []string{"internal", "experiments", "cmd"}, to: ours("cmd"),
 			why: "cmd holds programs; what others use of them goes to internal"},
 		{from: []string{"cmd/sim", "cmd/train"}, to: []string{
-			"go.etcd.io", "github.com/cockroachdb/pebble", "github.com/apache/arrow", "github.com/apache/arrow-go",
-			"gocloud.dev", "cloud.google.com", "github.com/aws", "github.com/Azure", "github.com/prometheus", "go.opentelemetry.io",
+			"go.etcd.io", "github.com/cockroachdb/pebble", "github.com/apache/arrow",
+			"github.com/apache/arrow-go",
+			"gocloud.dev", "cloud.google.com", "github.com/aws", "github.com/Azure",
+			"github.com/prometheus", "go.opentelemetry.io",
 		}, why: "a cold build stays under a minute on two cores: link it in cmd/node"},
-		{from: []string{"algo", "sim", "datasets", "runtime", "cmd"}, to: []string{"gorgonia.org"}, but: "runtime/gorgonia",
-			why: "it doubles the time of a cold build: only experiments and programs of a user's own link it"},
+		{from: []string{"algo", "sim", "datasets", "runtime", "cmd"}, to: []string{"gorgonia.org"},
+			but: "runtime/gorgonia",
+			why: "it doubles the time of a cold build: only experiments and users' programs link it"},
 	}
 }
 
@@ -58,8 +62,11 @@ type wall struct {
 func walls() []wall {
 	ground := []string{"algo/unit", "algo/rng", "algo/histogram"}
 	return []wall{
-		{"algo/protocol", ground, "the protocol decides without tensors, so that it can be searched; algo/exec does the arithmetic"},
-		{"algo/numeric", ground, "arithmetic knows no roles and no messages; algo/exec brings the two together"},
+		{"algo/protocol", ground,
+			"the protocol decides without tensors, so that it can be searched; algo/exec does the " +
+				"arithmetic"},
+		{"algo/numeric", ground,
+			"arithmetic knows no roles and no messages; algo/exec brings the two together"},
 	}
 }
 
@@ -79,8 +86,10 @@ func checkWalls(folder string, p *pkg) (dep, why string) {
 		return "", ""
 	}
 	protocol, numeric := reaches(p, "algo/protocol"), reaches(p, "algo/numeric")
-	if within(folder, "algo") && protocol != "" && numeric != "" && !within(folder, "algo/exec") && !within(folder, "algo/job") {
-		return numeric, "protocol and numeric meet in algo/exec, which runs jobs, and algo/job, which checks them"
+	if within(folder, "algo") && protocol != "" && numeric != "" && !within(folder, "algo/exec") &&
+		!within(folder, "algo/job") {
+		return numeric, "protocol and numeric meet in algo/exec, which runs jobs, and algo/job, " +
+			"which checks them"
 	}
 	return "", ""
 }
@@ -131,12 +140,15 @@ func checkLayers(packages []pkg, files []*file) []Violation {
 		}
 		for _, dep := range p.Imports {
 			if within(folder, "algo") && !allowed(folder, dep, byPath[dep]) {
-				report(dep, fmt.Sprintf("%s is not on the short list of algo: use the standard library, or state the reason in allowances", dep))
+				report(dep, fmt.Sprintf("%s is not on the short list of algo: use the standard library, or "+
+					"state the reason in allowances", dep))
 			}
 		}
-		if sim, runtime := reaches(p, "sim"), reaches(p, "runtime"); sim != "" && runtime != "" && !meetingPlace(folder) {
-			report(through(p, runtime, byPath), fmt.Sprintf("%s depends on %s and %s: simulator and runtime meet only in cmd/sim, cmd/train, cmd/node and experiments",
-				folder, sim, runtime))
+		if sim, runtime := reaches(p, "sim"), reaches(p, "runtime"); sim != "" && runtime != "" &&
+			!meetingPlace(folder) {
+			report(through(p, runtime, byPath),
+				fmt.Sprintf("%s depends on %s and %s: simulator and runtime meet only in cmd/sim, "+
+					"cmd/train, cmd/node and experiments", folder, sim, runtime))
 		}
 	}
 	return found
@@ -168,7 +180,7 @@ func through(p *pkg, dep string, byPath map[string]*pkg) string {
 	return dep
 }
 
-// allowed tells whether a folder of algo may import dep directly.
+// allowed reports whether a folder of algo may import dep directly.
 func allowed(folder, dep string, listed *pkg) bool {
 	if _, ok := local(dep); ok || listed == nil || listed.Standard || dep == "C" {
 		return true
@@ -188,9 +200,10 @@ func reaches(p *pkg, folder string) string {
 	return ""
 }
 
-// meetingPlace tells whether a folder may depend on simulator and runtime both.
+// meetingPlace reports whether a folder may depend on simulator and runtime both.
 func meetingPlace(folder string) bool {
-	return within(folder, "cmd/sim") || within(folder, "cmd/train") || within(folder, "cmd/node") || within(folder, "experiments")
+	return within(folder, "cmd/sim") || within(folder, "cmd/train") || within(folder, "cmd/node") ||
+		within(folder, "experiments")
 }
 
 // importPlace finds the file and line of a folder that imports a package.

@@ -68,8 +68,10 @@ func checkAsAsked(root string, args []string) ([]Violation, error) {
 			return nil, cli.Misuse("see go run ./cmd/tidy --help", "unknown flag %s", arg)
 		}
 		folder := filepath.Clean(arg)
-		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() || !filepath.IsLocal(folder) {
-			return nil, cli.Misuse("name folders from the root of the repository", "%s is not a folder of the repository", arg)
+		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() ||
+			!filepath.IsLocal(folder) {
+			return nil, cli.Misuse("name folders from the root of the repository",
+				"%s is not a folder of the repository", arg)
 		}
 		folders = append(folders, filepath.ToSlash(folder))
 	}

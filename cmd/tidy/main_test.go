@@ -36,7 +36,8 @@ func TestCommandLine(t *testing.T) {
 			"tidy: hint: name folders from the root of the repository\n"},
 		{[]string{"algo", ".."}, 2, "", "tidy: error: .. is not a folder of the repository\n" +
 			"tidy: hint: name folders from the root of the repository\n"},
-		{[]string{"--nope"}, 2, "", "tidy: error: unknown flag --nope\ntidy: hint: see go run ./cmd/tidy --help\n"},
+		{[]string{"--nope"}, 2, "", "tidy: error: unknown flag --nope\ntidy: hint: see go run ./cmd/tidy " +
+			"--help\n"},
 		{nil, 1, datasets + runtime, ""},
 		{[]string{"algo", "./cmd/"}, 1, algo, ""},
 		{[]string{"cmd"}, 0, "", ""},

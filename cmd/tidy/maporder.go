@@ -78,7 +78,8 @@ func mapLoops(set *token.FileSet, syntax []*ast.File, imports types.Importer) []
 			why, given := strings.CutPrefix(reasons[at.Line], orderFree)
 			if !given || strings.TrimSpace(why) == "" {
 				found = append(found, Violation{at.Filename, at.Line, "map-order",
-					"a loop over a map runs in another order each time: sort the keys, or end the line with // " + orderFree + "<why>"})
+					"a loop over a map runs in another order each time: sort the keys, or end the line " +
+						"with // " + orderFree + "<why>"})
 			}
 			return true
 		})
@@ -86,13 +87,14 @@ func mapLoops(set *token.FileSet, syntax []*ast.File, imports types.Importer) []
 	return found
 }
 
-// unordered tells whether a loop over an expression has no fixed order: a map,
+// unordered reports whether a loop over an expression has no fixed order: a map,
 // or its iterators from package maps.
 func unordered(info *types.Info, ranged ast.Expr) bool {
 	if call, ok := ast.Unparen(ranged).(*ast.CallExpr); ok {
 		if function, ok := call.Fun.(*ast.SelectorExpr); ok {
 			base, ok := function.X.(*ast.Ident)
-			return ok && base.Name == "maps" && strings.Contains(" Keys Values All ", " "+function.Sel.Name+" ")
+			return ok && base.Name == "maps" &&
+				strings.Contains(" Keys Values All ", " "+function.Sel.Name+" ")
 		}
 	}
 	ranges := info.Types[ranged].Type

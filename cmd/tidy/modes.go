@@ -8,7 +8,9 @@ import (
 )
 
 // modeNames are what packages job and pace call the modes that have roles.
-var modeNames = []string{"Sync", "Hybrid", "AsyncPS", "AsyncAverage", "SSP", "GBA", "LocalSGD", "BackupWorkers"}
+var modeNames = []string{
+	"Sync", "Hybrid", "AsyncPS", "AsyncAverage", "SSP", "GBA", "LocalSGD", "BackupWorkers",
+}
 
 // checkModeNames finds drivers that know a mode by its name. They ask its rule
 // instead, so that a mode is one file of algo/protocol/pace.

@@ -25,7 +25,7 @@ type pkg struct {
 // module is the path of this repository's module.
 const module = "tandem"
 
-// local returns the folder of one of our packages; ok tells whether it is ours.
+// local returns the folder of one of our packages; ok reports whether it is ours.
 func local(importPath string) (folder string, ok bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }

@@ -36,8 +36,9 @@ func readPending(root string) ([]string, error) {
 // withoutPending returns the violations without those that pending folders may have.
 func withoutPending(violations []Violation, pending []string) []Violation {
 	return slices.DeleteFunc(violations, func(v Violation) bool {
-		return slices.Contains(pendingRules, v.Rule) && slices.ContainsFunc(pending, func(folder string) bool {
-			return folder == "." && path.Dir(v.File) == "." || within(v.File, folder)
-		})
+		return slices.Contains(pendingRules, v.Rule) &&
+			slices.ContainsFunc(pending, func(folder string) bool {
+				return folder == "." && path.Dir(v.File) == "." || within(v.File, folder)
+			})
 	})
 }

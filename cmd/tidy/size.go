@@ -23,7 +23,8 @@ const (
 func checkSize(f *file) []Violation {
 	if f.size > fileBytesMax {
 		return []Violation{{f.path, 1, "file-size",
-			fmt.Sprintf("%d bytes, at most %d: generate or download the data, keep binaries out", f.size, fileBytesMax)}}
+			fmt.Sprintf("%d bytes, at most %d: generate or download the data, keep binaries out", f.size,
+				fileBytesMax)}}
 	}
 	if f.syntax == nil || ast.IsGenerated(f.syntax) {
 		return nil

@@ -20,7 +20,8 @@ func checkText(f *file) []Violation {
 		number++
 		if m := ownPath.FindSubmatch(line); m != nil {
 			found = append(found, Violation{f.path, number, "own-path",
-				fmt.Sprintf("%s exists on one machine only: use a path from the root of the repository, a flag or TANDEM_DATA", m[1])})
+				fmt.Sprintf("%s exists on one machine only: use a path from the root of the repository, a "+
+					"flag or TANDEM_DATA", m[1])})
 		}
 		if m := putOff.FindSubmatch(line); m != nil && len(m[2]) == 0 {
 			found = append(found, Violation{f.path, number, "put-off",

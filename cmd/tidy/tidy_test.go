@@ -72,7 +72,8 @@ func TestFunctionLength(t *testing.T) {
 	run(t, checkFunctionLength, []snippet{
 		{"long enough", "p/p.go", "package p\n" + function(70), nil},
 		{"too long", "p/p.go", "package p\n\n" + function(71), []string{"3: function-length"}},
-		{"with a reason", "p/p.go", "package p\n\n// f is a kernel.\n//\n// Long because the derivation reads top to bottom.\n" + function(90), nil},
+		{"with a reason", "p/p.go", "package p\n\n// f is a kernel.\n//\n// Long because the derivation " +
+			"reads top to bottom.\n" + function(90), nil},
 		{"tests may", "p/p_test.go", "package p\n" + function(90), nil},
 		{"testdata is not ours", "p/testdata/p.go", "package p\n" + function(90), nil},
 	})
@@ -84,7 +85,8 @@ func TestText(t *testing.T) {
 	run(t, checkText, []snippet{
 		{"home", "a.md", "first\nread `" + home + "` now\n", []string{"2: own-path"}},
 		{"workspace at the start of a line", "run.sh", work + "/x\n", []string{"1: own-path"}},
-		{"folders of the same name inside a path", "a.go", "package a // algo/root/x, ./home/y, https://host/home/z\n", nil},
+		{"folders of the same name inside a path", "a.go",
+			"package a // algo/root/x, ./home/y, https://host/home/z\n", nil},
 		{"put off", "a.go", "package a\n\n// " + put + " later\n", []string{"3: put-off"}},
 		{"put off with a reason", "a.go", "package a\n\n// " + put + "(needs go 1.27): later\n", nil},
 		{"put off with an empty reason", "a.yaml", "# FIX" + "ME() later\n", []string{"1: put-off"}},
@@ -172,11 +174,15 @@ func TestBanned(t *testing.T) {
 		{"clock in sim", "sim/p/p.go", clock, []string{"5: banned"}},
 		{"clock in runtime", "runtime/p/p.go", clock, nil},
 		{"clock in a test", "algo/p/p_test.go", clock, nil},
-		{"clock by another name", "algo/p/p.go", "package p\n\nimport t \"time\"\n\nfunc f() { t.Sleep(1) }\n", []string{"5: banned"}},
-		{"old rand", "algo/p/p.go", "package p\n\nimport \"math/rand\"\n\nvar r = rand.New(nil)\n", []string{"3: banned"}},
+		{"clock by another name", "algo/p/p.go",
+			"package p\n\nimport t \"time\"\n\nfunc f() { t.Sleep(1) }\n", []string{"5: banned"}},
+		{"old rand", "algo/p/p.go", "package p\n\nimport \"math/rand\"\n\nvar r = rand.New(nil)\n",
+			[]string{"3: banned"}},
 		{"crypto rand", "sim/p/p.go", "package p\n\nimport _ \"crypto/rand\"\n", []string{"3: banned"}},
-		{"global rand", "algo/p/p.go", "package p\n\nimport \"math/rand/v2\"\n\nvar x = rand.IntN(3)\n", []string{"5: banned"}},
-		{"seeded rand", "algo/p/p.go", "package p\n\nimport \"math/rand/v2\"\n\nvar x *rand.Rand = rand.New(rand.NewPCG(1, 2))\n", nil},
+		{"global rand", "algo/p/p.go", "package p\n\nimport \"math/rand/v2\"\n\nvar x = rand.IntN(3)\n",
+			[]string{"5: banned"}},
+		{"seeded rand", "algo/p/p.go", "package p\n\nimport \"math/rand/v2\"\n\nvar x *rand.Rand = " +
+			"rand.New(rand.NewPCG(1, 2))\n", nil},
 		{"goroutine", "algo/p/p.go", "package p\n\nfunc f() {\n\tgo f()\n}\n", []string{"4: goroutine"}},
 		{"goroutine in runtime", "runtime/p/p.go", "package p\n\nfunc f() {\n\tgo f()\n}\n", nil},
 		{"a folder that begins alike", "algorithm/p.go", clock, nil},
@@ -184,7 +190,8 @@ func TestBanned(t *testing.T) {
 }
 
 func TestModeNames(t *testing.T) {
-	text := "package p\n\nimport (\n\tmodes \"tandem/algo/job\"\n\t\"tandem/algo/protocol/pace\"\n\t\"sync\"\n)\n\n" +
+	text := "package p\n\nimport (\n\tmodes " +
+		"\"tandem/algo/job\"\n\t\"tandem/algo/protocol/pace\"\n\t\"sync\"\n)\n\n" +
 		"var a, b = modes.Hybrid, pace.Sync{}\nvar roles, m = modes.Sequential, sync.Mutex{}\n"
 	run(t, checkModeNames, []snippet{
 		{"in sim", "sim/p/p.go", text, []string{"9: mode-name", "9: mode-name"}},
@@ -228,27 +235,32 @@ func f(m map[int]int, t table, s []int, p struct{ inner map[int]int }) {
 		t.Fatal(err)
 	}
 	found := mapLoops(set, []*ast.File{parsed}, importer.Default())
-	if got, want := places(found), "8: map-order, 10: map-order, 16: map-order, 22: map-order, 24: map-order"; got != want {
+	if got, want := places(found), "8: map-order, 10: map-order, 16: map-order, 22: map-order, 24: "+
+		"map-order"; got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
 func TestLayers(t *testing.T) {
-	const yaml, pebble, blas, graphs = "go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble/v2", "gonum.org/v1/gonum/blas", "gorgonia.org/gorgonia"
+	const yaml, pebble, blas, graphs = "go.yaml.in/yaml/v3", "github.com/cockroachdb/pebble/v2",
+		"gonum.org/v1/gonum/blas", "gorgonia.org/gorgonia"
 	others := []pkg{
 		{ImportPath: "runtime", Standard: true}, // not our runtime
 		{ImportPath: "fmt", Standard: true, Deps: []string{"runtime"}},
-		{ImportPath: yaml}, {ImportPath: pebble}, {ImportPath: graphs}, {ImportPath: blas}, {ImportPath: blas + "/gonum"},
+		{ImportPath: yaml}, {ImportPath: pebble}, {ImportPath: graphs}, {ImportPath: blas},
+		{ImportPath: blas + "/gonum"},
 		{ImportPath: "tandem/algo/a"}, {ImportPath: "tandem/sim/b"}, {ImportPath: "tandem/runtime/c"},
-		{ImportPath: "tandem/datasets/d"}, {ImportPath: "tandem/cmd/y", Name: "main"}, {ImportPath: "tandem/algo/unit"}, {ImportPath: "tandem/algo/metric"},
+		{ImportPath: "tandem/datasets/d"}, {ImportPath: "tandem/cmd/y", Name: "main"},
+		{ImportPath: "tandem/algo/unit"}, {ImportPath: "tandem/algo/metric"},
 		{ImportPath: "tandem/algo/protocol/p"}, {ImportPath: "tandem/algo/numeric/n"},
-		{ImportPath: "tandem/algo/exec/both", Deps: []string{"tandem/algo/numeric/n", "tandem/algo/protocol/p"}},
+		{ImportPath: "tandem/algo/exec/both",
+			Deps: []string{"tandem/algo/numeric/n", "tandem/algo/protocol/p"}},
 		{ImportPath: "tandem/runtime/store", Deps: []string{pebble}},
 	}
 	for _, c := range []struct {
 		folder  string
 		imports []string
-		indeed  string // part of the message, "" if all is well
+		message string // part of the message, "" if all is well
 	}{
 		{"algo/x", []string{"fmt", "tandem/algo/a", blas + "/gonum"}, ""},
 		{"algo/x", []string{"tandem/sim/b"}, "algo is the core"},
@@ -262,7 +274,8 @@ func TestLayers(t *testing.T) {
 		{"algo/protocol/x", []string{"fmt", "tandem/algo/unit", "tandem/algo/protocol/p"}, ""},
 		{"algo/protocol/x", []string{"tandem/algo/numeric/n"}, "without tensors"},
 		{"algo/protocol/x", []string{"tandem/algo/metric"}, "without tensors"},
-		{"algo/protocol/x", []string{"tandem/algo/exec/both"}, "algo/protocol/x depends on tandem/algo/exec/both through"},
+		{"algo/protocol/x", []string{"tandem/algo/exec/both"},
+			"algo/protocol/x depends on tandem/algo/exec/both through"},
 		{"algo/numeric/x", []string{"tandem/algo/unit", "tandem/algo/numeric/n"}, ""},
 		{"algo/numeric/x", []string{"tandem/algo/protocol/p"}, "no roles and no messages"},
 		{"algo/exec", []string{"tandem/algo/exec/both"}, ""},
@@ -284,7 +297,8 @@ func TestLayers(t *testing.T) {
 		{"cmd/sim", []string{"tandem/sim/b", "tandem/runtime/c"}, ""},
 		{"cmd/data", []string{"tandem/sim/b", "tandem/runtime/c"}, "meet only"},
 		{"experiments/x", []string{"tandem/sim/b", "tandem/runtime/c", pebble}, ""},
-		{"cmd/train", []string{"tandem/runtime/store"}, "depends on " + pebble + " through tandem/runtime/store"},
+		{"cmd/train", []string{"tandem/runtime/store"}, "depends on " + pebble +
+			" through tandem/runtime/store"},
 		{"cmd/node", []string{"tandem/runtime/store"}, ""},
 		{"cmd/node", []string{graphs}, "only experiments"},
 		{"runtime/gemm", []string{graphs}, "only experiments"},
@@ -300,16 +314,19 @@ func TestLayers(t *testing.T) {
 				}
 			}
 		}
-		source, err := parseFile(c.folder+"/x.go", []byte("package x\n\nimport _ \""+c.imports[len(c.imports)-1]+"\"\n"))
+		source, err := parseFile(c.folder+"/x.go",
+			[]byte("package x\n\nimport _ \""+c.imports[len(c.imports)-1]+"\"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := checkLayers(append(others[:len(others):len(others)], checked), []*file{source})
 		switch {
-		case c.indeed == "" && len(found) > 0:
+		case c.message == "" && len(found) > 0:
 			t.Errorf("%s imports %v: found %v, want nothing", c.folder, c.imports, found)
-		case c.indeed != "" && (len(found) != 1 || !strings.Contains(found[0].Do, c.indeed) || found[0].Line != 3):
-			t.Errorf("%s imports %v: found %v, want one in line 3 with %q", c.folder, c.imports, found, c.indeed)
+		case c.message != "" && (len(found) != 1 || !strings.Contains(found[0].Do, c.message) ||
+			found[0].Line != 3):
+			t.Errorf("%s imports %v: found %v, want one in line 3 with %q", c.folder, c.imports, found,
+				c.message)
 		}
 	}
 }
@@ -321,7 +338,8 @@ func TestLibraryUnderCmd(t *testing.T) {
 		{ImportPath: "tandem/cmd/x/y", Name: "y"},
 		{ImportPath: "tandem/internal/y", Name: "y"},
 	}, nil)
-	if len(found) != 1 || found[0].String() != "cmd/x/y:1: layer: package y is not a program: move it to internal" {
+	if len(found) != 1 || found[0].String() != "cmd/x/y:1: layer: package y is not a program: move it to "+
+		"internal" {
 		t.Errorf("found %v", found)
 	}
 }

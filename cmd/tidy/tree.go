@@ -25,7 +25,7 @@ type file struct {
 // line returns the line of a position in the file.
 func (f *file) line(at token.Pos) int { return f.set.Position(at).Line }
 
-// test tells whether the file holds Go tests.
+// test reports whether the file holds Go tests.
 func (f *file) test() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 // readTree reads the files of the repository, without folders whose name

@@ -14,7 +14,7 @@ import (
 //go:embed words.txt
 var wordList string
 
-// A word is one that texts do without.
+// A word is a banned word or phrase, and what to write instead.
 type word struct {
 	pattern *regexp.Regexp
 	instead string
