@@ -3,8 +3,8 @@ package datasets
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+
+	"tandem/algo/job"
 )
 
 // ErrBadRow is what every BadRowError wraps.
@@ -39,40 +39,9 @@ func (e *BadRowError) Error() string {
 // Unwrap returns ErrBadRow.
 func (e *BadRowError) Unwrap() error { return ErrBadRow }
 
-// OnBadRow says what a reader does with rows that it cannot use. The zero value
-// fails at the first one. As text it is "fail" or "skip:100".
-type OnBadRow struct {
-	// Skip is the number of bad rows, over all files of the data set, that are
-	// dropped and counted; the next one fails. 0 fails at once.
-	Skip int
-}
-
-// MarshalText returns "fail" or "skip:<n>".
-func (p OnBadRow) MarshalText() ([]byte, error) {
-	if p.Skip == 0 {
-		return []byte("fail"), nil
-	}
-	return []byte("skip:" + strconv.Itoa(p.Skip)), nil
-}
-
-// UnmarshalText reads what MarshalText writes.
-func (p *OnBadRow) UnmarshalText(text []byte) error {
-	if string(text) == "fail" {
-		p.Skip = 0
-		return nil
-	}
-	count, isSkip := strings.CutPrefix(string(text), "skip:")
-	n, err := strconv.Atoi(count)
-	if !isSkip || err != nil || n < 1 {
-		return fmt.Errorf(`on-bad-row: %q: write "fail", or "skip:100" to drop up to 100 rows`, text)
-	}
-	p.Skip = n
-	return nil
-}
-
 // droppedRows counts the bad rows of one data set against the policy.
 type droppedRows struct {
-	policy OnBadRow
+	policy job.OnBadRow
 	count  int
 	first  []*BadRowError // at most badRowsKept
 	// The same of the file in hand: a count before it, and its first few.

@@ -10,12 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets/cache"
 )
-
-// CacheOff is the Config.Cache that keeps nothing.
-const CacheOff = "off"
 
 // cachedFrom is the size of the smallest file whose columns are kept unasked:
 // smaller ones are parsed in a tenth of a second.
@@ -25,7 +23,7 @@ const cachedFrom = 8 << 20
 // changes what a decoder makes of the same text raises it.
 const decodingVersion = 1
 
-// CacheFolder returns where columns are kept unless Config.Cache says otherwise:
+// CacheFolder returns where columns are kept unless job.Data.Cache says otherwise:
 // tandem/columns in the folder that the system has for such files.
 func CacheFolder() (string, error) {
 	folder, err := os.UserCacheDir()
@@ -33,14 +31,6 @@ func CacheFolder() (string, error) {
 		return "", fmt.Errorf("datasets: cache: %w: name a folder, or write off", err)
 	}
 	return filepath.Join(folder, "tandem", "columns"), nil
-}
-
-// validateCache checks Config.Cache.
-func validateCache(text string) error {
-	if text != "" && text != CacheOff && !filepath.IsAbs(text) {
-		return fmt.Errorf("cache: %q: must be %q or an absolute folder", text, CacheOff)
-	}
-	return nil
 }
 
 // keeper keeps the columns of files and finds them again. It never fails: what it
@@ -53,7 +43,7 @@ type keeper struct {
 
 func newKeeper(setting string) *keeper {
 	switch setting {
-	case CacheOff:
+	case job.CacheOff:
 		return &keeper{}
 	case "":
 		folder, err := CacheFolder()
@@ -110,8 +100,8 @@ func (k *keeper) read(f *format, path string, dropped *droppedRows, parse func()
 func (f *format) key(path string) (cache.Key, error) {
 	settings, err := json.Marshal(struct {
 		Version int
-		Kind    Kind
-		CSV     *CSVSpec
+		Kind    job.DataKind
+		CSV     *job.Table
 	}{decodingVersion, f.kind, f.spec})
 	if err != nil {
 		return cache.Key{}, err

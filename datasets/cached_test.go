@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tandem/algo/job"
 )
 
 // keptIn opens a criteo file of the given lines with columns kept in a folder.
 func keptIn(t *testing.T, folder string, skip int) (*Rows, error) {
 	t.Helper()
-	return ReadRows(Config{Kind: Criteo, Cache: folder, OnBadRow: OnBadRow{skip}}, filepath.Join(filepath.Dir(folder), "clicks.tsv"))
+	return ReadRows(job.Data{Kind: job.KindCriteo, Cache: folder, OnBadRow: job.OnBadRow{Skip: skip}}, filepath.Join(filepath.Dir(folder), "clicks.tsv"))
 }
 
 // The second open reads no text: with decoding made impossible it gives the same
@@ -24,8 +26,8 @@ func TestKeptColumnsAreNotParsedAgain(t *testing.T) {
 	if err != nil || len(first.Notes) > 0 {
 		t.Fatal(err, first)
 	}
-	keep, dropped := newKeeper(folder), &droppedRows{policy: OnBadRow{3}}
-	f := formatOf(&Config{Kind: Criteo})
+	keep, dropped := newKeeper(folder), &droppedRows{policy: job.OnBadRow{Skip: 3}}
+	f := formatOf(&job.Data{Kind: job.KindCriteo})
 	f.lines = func(string) (lineDecoder, error) { t.Error("the file is parsed again"); return nil, ErrNoRows }
 	again, err := f.readPath(filepath.Join(dir, "clicks.tsv"), dropped, keep)
 	if err != nil || len(keep.notes) > 0 {
@@ -36,7 +38,7 @@ func TestKeptColumnsAreNotParsedAgain(t *testing.T) {
 		t.Errorf("%d dropped, %v; want %d, %v", dropped.count, dropped.first, first.DroppedRows, first.BadRows)
 	}
 	// A stricter policy has its error, as if nothing were kept.
-	_, want := ReadRows(Config{Kind: Criteo, Cache: CacheOff, OnBadRow: OnBadRow{1}}, filepath.Join(dir, "clicks.tsv"))
+	_, want := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff, OnBadRow: job.OnBadRow{Skip: 1}}, filepath.Join(dir, "clicks.tsv"))
 	if _, err := keptIn(t, folder, 1); err == nil || err.Error() != want.Error() {
 		t.Errorf("error %v, want %v", err, want)
 	}
@@ -86,7 +88,7 @@ func TestKeptColumnsThatCannotBeUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := ReadRows(Config{Kind: Criteo, Cache: CacheOff}, filepath.Join(dir, "clicks.tsv"))
+			want, err := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff}, filepath.Join(dir, "clicks.tsv"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +112,7 @@ func TestKeptColumnsThatCannotBeUsed(t *testing.T) {
 func TestKeptColumnsBelongToAllTheyDependOn(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "u.data", "1\t7\t4\t881250949\n")
-	cfg := Config{Kind: MovieLens, Cache: filepath.Join(dir, "kept")}
+	cfg := job.Data{Kind: job.KindMovieLens, Cache: filepath.Join(dir, "kept")}
 	for _, user := range []string{"", "1|24|M|writer|85711\n", "1|25|M|writer|85711\n"} {
 		if user != "" {
 			write(t, dir, "u.user", user)
@@ -134,7 +136,7 @@ func TestKeptColumnsBelongToAllTheyDependOn(t *testing.T) {
 		table.CSV.Slots[1].Separator = separator
 		got, err := ReadRows(table, filepath.Join(dir, "t.csv"))
 		plain := table
-		plain.Cache = CacheOff
+		plain.Cache = job.CacheOff
 		want, err2 := ReadRows(plain, filepath.Join(dir, "t.csv"))
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
@@ -143,23 +145,16 @@ func TestKeptColumnsBelongToAllTheyDependOn(t *testing.T) {
 	}
 }
 
-func TestCacheSetting(t *testing.T) {
-	for text, want := range map[string]string{"off": "", "": "", "/somewhere": "", "somewhere": `cache: "somewhere": must be "off" or an absolute folder`} {
-		cfg := Config{Kind: AdultIncome, Cache: text}
-		if err := cfg.Validate(); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
-	}
-	// A small file is kept only where a folder was named.
+func TestSmallFilesAreCachedOnlyInANamedFolder(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.Getenv("HOME"), "c"))
 	write(t, os.Getenv("HOME"), "small.tsv", criteoLine("1", "5", "0a"))
-	if _, err := ReadRows(Config{Kind: Criteo}, filepath.Join(os.Getenv("HOME"), "small.tsv")); err != nil {
+	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "small.tsv")); err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Repeat(criteoLine("1", "5", "0a"), cachedFrom/100)
 	write(t, os.Getenv("HOME"), "large.tsv", large)
-	if _, err := ReadRows(Config{Kind: Criteo}, filepath.Join(os.Getenv("HOME"), "large.tsv")); err != nil {
+	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "large.tsv")); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := CacheFolder()

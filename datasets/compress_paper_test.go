@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
-	"tandem/datasets/synth"
 )
 
 // sizes are the bytes of the id features of a data set's batches, and of their
@@ -60,15 +60,15 @@ func TestIndexCompressionBeatsRawIDs(t *testing.T) {
 	folder := os.Getenv("TANDEM_DATA")
 	for _, c := range []struct {
 		name string
-		cfg  Config
+		cfg  job.Data
 	}{
-		{"adult-income", Config{Kind: AdultIncome}},
-		{"synthetic Zipf", Config{Kind: Synthetic, Synthetic: &synth.Spec{Seed: 1, TrainRows: 16384, TestRows: 1, Columns: []synth.Column{
+		{"adult-income", job.Data{Kind: job.KindAdultIncome}},
+		{"synthetic Zipf", job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 16384, TestRows: 1, Columns: []job.SyntheticColumn{
 			{Cardinality: 10_000_000, Exponent: 1.05}, {Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 500, Exponent: 0.8},
 		}}}},
-		{"criteo, generated", Config{Kind: Synthetic, Synthetic: &synth.Spec{Seed: 1, TrainRows: 8192, TestRows: 1, Preset: synth.PresetCriteo}}},
-		{"criteo", Config{Kind: Criteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}},
-		{"frappe", Config{Kind: LibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}},
+		{"criteo, generated", job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 8192, TestRows: 1, Preset: job.PresetCriteo}}},
+		{"criteo", job.Data{Kind: job.KindCriteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}},
+		{"frappe", job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if (c.cfg.Path != "" || c.cfg.Train != "") && folder == "" {

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
 )
 
-// csvDecoder decodes delimited text as CSVSpec describes it. Blanks around fields
+// csvDecoder decodes delimited text as job.Table describes it. Blanks around fields
 // are dropped.
 type csvDecoder struct {
-	spec       *CSVSpec
+	spec       *job.Table
 	labelNames []string
 	// Positions in the record of the columns that are used.
 	slots   []int
@@ -19,19 +22,21 @@ type csvDecoder struct {
 	positive, negative []string
 }
 
-// table returns the table that a spec describes.
-func (s *CSVSpec) table() *table {
-	return &table{delimiter: s.delimiter(), comment: s.Comment, columns: s.Columns, decoder: s.decoder}
+// csvTable returns the table that a job describes.
+func csvTable(s *job.Table) *table {
+	decoder := func(header *recordReader) (recordDecoder, error) { return csvDecoderOf(s, header) }
+	return &table{delimiter: s.FieldDelimiter(), comment: s.Comment, columns: s.Columns, decoder: decoder}
 }
 
-func (s *CSVSpec) decoder(header *recordReader) (recordDecoder, error) {
+// csvDecoderOf returns the decoder of a file with a header.
+func csvDecoderOf(s *job.Table, header *recordReader) (recordDecoder, error) {
 	c := &csvDecoder{spec: s, labelNames: s.LabelNames()}
 	c.positive, c.negative = s.LabelTexts()
 	var err error
 	if c.labels, err = header.positions(c.labelNames); err != nil {
 		return nil, err
 	}
-	if c.slots, err = header.positions(s.slotNames()); err != nil {
+	if c.slots, err = header.positions(s.SlotNames()); err != nil {
 		return nil, err
 	}
 	c.numeric, err = header.positions(s.Numeric)
@@ -79,4 +84,9 @@ func appendCategories(ids []uint64, field, separator string) []uint64 {
 		ids = append(ids, CategoryID(strings.TrimSpace(value)))
 	}
 	return ids
+}
+
+// tableSchema returns the schema of a table that a job describes.
+func tableSchema(t *job.Table) batch.Schema {
+	return newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
 }

@@ -35,7 +35,7 @@ const prefixBits = 8
 // must not be changed.
 type Dataset struct {
 	Name string
-	// Schema names the columns, with the settings of Config.Slots. Every slot has
+	// Schema names the columns, with the settings of job.Data.Slots. Every slot has
 	// Dim 0, because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"tandem/algo/job"
 	"tandem/datasets/cache"
 )
 
@@ -20,7 +21,7 @@ import (
 // about 10 ms.
 //
 // The error names the file that cannot be read.
-func Fingerprint(cfg Config, dataDir string) ([]byte, error) {
+func Fingerprint(cfg job.Data, dataDir string) ([]byte, error) {
 	digest := sha256.New()
 	for _, name := range []string{cfg.Path, cfg.Train, cfg.Test} {
 		if name == "" {

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tandem/algo/job"
 )
 
 // mustFingerprint returns the fingerprint of data in a folder.
-func mustFingerprint(t *testing.T, cfg Config, folder string) []byte {
+func mustFingerprint(t *testing.T, cfg job.Data, folder string) []byte {
 	t.Helper()
 	f, err := Fingerprint(cfg, folder)
 	if err != nil {
@@ -22,7 +24,7 @@ func mustFingerprint(t *testing.T, cfg Config, folder string) []byte {
 // The fingerprint is that of the content: it moves with the files, and changes with
 // a byte, with a size, with the order of files and with a file beside the others.
 func TestFingerprintIsOfTheContent(t *testing.T) {
-	cfg := Config{Kind: MovieLens, Train: "a", Test: "b"}
+	cfg := job.Data{Kind: job.KindMovieLens, Train: "a", Test: "b"}
 	files := map[string]string{"a": "1\t2\t3\t4\n", "b": "5\t6\t1\t4\n"}
 	fill := func(files map[string]string) string {
 		folder := t.TempDir()
@@ -51,7 +53,7 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 }
 
 func TestFingerprintNamesTheFile(t *testing.T) {
-	cfg := Config{Kind: Criteo, Path: "day_0"}
+	cfg := job.Data{Kind: job.KindCriteo, Path: "day_0"}
 	if _, err := Fingerprint(cfg, t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
@@ -59,7 +61,7 @@ func TestFingerprintNamesTheFile(t *testing.T) {
 	if _, err := Fingerprint(cfg, ""); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if f := mustFingerprint(t, Config{Kind: AdultIncome}, ""); len(f) != 32 {
+	if f := mustFingerprint(t, job.Data{Kind: job.KindAdultIncome}, ""); len(f) != 32 {
 		t.Errorf("data without files: %x", f)
 	}
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 
 	"errors"
@@ -12,7 +13,7 @@ import (
 // that contradicts its schema, that skipping all bad rows leaves only errors of
 // the file as a whole, and that blocks of any size give what reading in order
 // gives.
-func fuzzFormat(f *testing.F, cfg Config, seeds ...string) {
+func fuzzFormat(f *testing.F, cfg job.Data, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
@@ -40,11 +41,11 @@ func fuzzFormat(f *testing.F, cfg Config, seeds ...string) {
 }
 
 func FuzzCriteo(f *testing.F) {
-	fuzzFormat(f, Config{Kind: Criteo}, criteoLine("1", "5", "0a"), criteoLine("0", "", ""), criteoLine("x", "-", "\xff"), "\t\n\n\r\n")
+	fuzzFormat(f, job.Data{Kind: job.KindCriteo}, criteoLine("1", "5", "0a"), criteoLine("0", "", ""), criteoLine("x", "-", "\xff"), "\t\n\n\r\n")
 }
 
 func FuzzLibfm(f *testing.F) {
-	fuzzFormat(f, Config{Kind: LibFM}, "1 3:1 4:1\n-1\t5:1\n", "0 :1\n+1 3:0x1p0", "\x00", "1 3:1:1")
+	fuzzFormat(f, job.Data{Kind: job.KindLibFM}, "1 3:1 4:1\n-1\t5:1\n", "0 :1\n+1 3:0x1p0", "\x00", "1 3:1:1")
 }
 
 func FuzzCSV(f *testing.F) {
@@ -52,31 +53,31 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzAdult(f *testing.F) {
-	fuzzFormat(f, Config{Kind: CSV, CSV: adultSpec()},
+	fuzzFormat(f, job.Data{Kind: job.KindCSV, CSV: adultSpec()},
 		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
 }
 
 func FuzzAvazu(f *testing.F) {
-	fuzzFormat(f, Config{Kind: Avazu}, avazuHeader+avazuRow, avazuShortHeader+avazuShortRow, avazuHeader+"\n,,,")
+	fuzzFormat(f, job.Data{Kind: job.KindAvazu}, avazuHeader+avazuRow, avazuShortHeader+avazuShortRow, avazuHeader+"\n,,,")
 }
 
 func FuzzTaobao(f *testing.F) {
-	fuzzFormat(f, Config{Kind: TaobaoAd}, taobaoRow(nil)+"\n", strings.Join(taobaoColumns(), ",")+"\n"+taobaoRow(map[int]string{264: "x"}))
+	fuzzFormat(f, job.Data{Kind: job.KindTaobaoAd}, taobaoRow(nil)+"\n", strings.Join(taobaoColumns(), ",")+"\n"+taobaoRow(map[int]string{264: "x"}))
 }
 
 func FuzzMovieLens(f *testing.F) {
-	fuzzFormat(f, Config{Kind: MovieLens}, "1\t7\t4\t881250949\n", "\t\t5\t\n", "1\t2")
+	fuzzFormat(f, job.Data{Kind: job.KindMovieLens}, "1\t7\t4\t881250949\n", "\t\t5\t\n", "1\t2")
 }
 
 func FuzzMovieLensImplicit(f *testing.F) {
-	fuzzFormat(f, Config{Kind: MovieLensImplicit}, "1-2-3-4,5-6\n", "---,-\n", "1,2")
+	fuzzFormat(f, job.Data{Kind: job.KindMovieLensImplicit}, "1-2-3-4,5-6\n", "---,-\n", "1,2")
 }
 
 func FuzzPolicy(f *testing.F) {
 	f.Add("fail")
 	f.Add("skip:100")
 	f.Fuzz(func(t *testing.T, text string) {
-		var policy, again OnBadRow
+		var policy, again job.OnBadRow
 		if policy.UnmarshalText([]byte(text)) != nil {
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tandem/algo/job"
 )
 
 // Head is what the beginning of a file shows before its kind is settled.
@@ -49,9 +51,9 @@ func ReadHead(path string, lines int) (*Head, error) {
 
 // Kind guesses the kind of the file from its first line, by the number of
 // fields and what is in them. It returns false if nothing fits. Text with a
-// delimiter that fits no other kind is CSV, which needs a CSVSpec: see
+// delimiter that fits no other kind is CSV, which needs a job.Table: see
 // GuessCSV.
-func (h *Head) Kind() (Kind, bool) {
+func (h *Head) Kind() (job.DataKind, bool) {
 	line := h.Lines[0]
 	tabs, commas := strings.Split(line, "\t"), strings.Split(line, ",")
 	has := func(names ...string) bool {
@@ -59,21 +61,21 @@ func (h *Head) Kind() (Kind, bool) {
 	}
 	switch {
 	case len(tabs) == criteoFields:
-		return Criteo, true
+		return job.KindCriteo, true
 	case len(commas) == len(taobaoColumns()):
-		return TaobaoAd, true
+		return job.KindTaobaoAd, true
 	case has("click", "hour", "banner_pos", "device_id"):
-		return Avazu, true
+		return job.KindAvazu, true
 	case has("Label", "I1", "I13", "C1", "C8") && len(commas) == 1+13+8:
-		return IJCAI18, true
+		return job.KindIJCAI18, true
 	case regexp.MustCompile(`^\d+\t\d+\t[1-5]\t\d+$`).MatchString(line):
-		return MovieLens, true
+		return job.KindMovieLens, true
 	case regexp.MustCompile(`^\d+-\d+-\d+-\d+,\d+-\d+$`).MatchString(line):
-		return MovieLensImplicit, true
+		return job.KindMovieLensImplicit, true
 	case regexp.MustCompile(`^[-+]?[01](\.0)?([ \t]+\d+:\S+)+[ \t]*$`).MatchString(line):
-		return LibFM, true
+		return job.KindLibFM, true
 	case h.delimiter() != "":
-		return CSV, true
+		return job.KindCSV, true
 	}
 	return "", false
 }
@@ -94,9 +96,9 @@ func (h *Head) delimiter() string {
 // ids, but the label: the column of that name or, if empty, the first that is
 // called label, click, clicked, target or y in any case. Its values must be 0
 // and 1.
-func (h *Head) GuessCSV(label string) (*CSVSpec, error) {
-	spec := &CSVSpec{Delimiter: h.delimiter()}
-	columns, _ := h.Table(CSV, spec)
+func (h *Head) GuessCSV(label string) (*job.Table, error) {
+	spec := &job.Table{Delimiter: h.delimiter()}
+	columns, _ := h.Table(job.KindCSV, spec)
 	if label == "" {
 		at := slices.IndexFunc(columns, func(name string) bool {
 			return slices.Contains([]string{"label", "click", "clicked", "target", "y"}, strings.ToLower(name))
@@ -112,7 +114,7 @@ func (h *Head) GuessCSV(label string) (*CSVSpec, error) {
 	spec.Label = label
 	for _, name := range columns {
 		if name != label {
-			spec.Slots = append(spec.Slots, CSVSlot{Column: name})
+			spec.Slots = append(spec.Slots, job.IDColumn{Column: name})
 		}
 	}
 	if err := spec.Validate(); err != nil {
@@ -124,35 +126,35 @@ func (h *Head) GuessCSV(label string) (*CSVSpec, error) {
 // Table returns the lines as the fields that a kind has, as they are written.
 // Rows have as many fields as they have, right or wrong. Spec is used by kind
 // csv only.
-func (h *Head) Table(kind Kind, spec *CSVSpec) (columns []string, rows [][]string) {
+func (h *Head) Table(kind job.DataKind, spec *job.Table) (columns []string, rows [][]string) {
 	switch kind {
-	case Criteo:
+	case job.KindCriteo:
 		columns = append([]string{"label"}, append(numbered("I", criteoIntegers), numbered("C", criteoCategories)...)...)
 		return columns, h.cut(func(line string) []string { return strings.Split(line, "\t") })
-	case MovieLens:
+	case job.KindMovieLens:
 		return []string{"user", "item", "rating", "time"}, h.cut(func(line string) []string { return strings.Split(line, "\t") })
-	case LibFM:
+	case job.KindLibFM:
 		rows = h.cut(strings.Fields)
 		longest := slices.MaxFunc(rows, func(a, b []string) int { return len(a) - len(b) })
 		return append([]string{"label"}, numbered("field", max(len(longest)-1, 0))...), rows
-	case MovieLensImplicit:
+	case job.KindMovieLensImplicit:
 		for _, slot := range implicitSchema().Slots {
 			columns = append(columns, slot.Name)
 		}
 		return columns, h.cut(func(line string) []string {
 			return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '-' })
 		})
-	case TaobaoAd:
+	case job.KindTaobaoAd:
 		columns = taobaoColumns()
-		_, rows = h.records(&CSVSpec{Columns: columns})
+		_, rows = h.records(&job.Table{Columns: columns})
 		if len(rows) > 0 && rows[0][0] == columns[0] {
 			rows = rows[1:]
 		}
 		return columns, rows
-	case CSV:
+	case job.KindCSV:
 		return h.records(spec)
 	default:
-		return h.records(&CSVSpec{})
+		return h.records(&job.Table{})
 	}
 }
 
@@ -165,9 +167,9 @@ func (h *Head) cut(fields func(line string) []string) [][]string {
 }
 
 // records cuts the lines as delimited text, up to the first that is not.
-func (h *Head) records(spec *CSVSpec) (columns []string, rows [][]string) {
+func (h *Head) records(spec *job.Table) (columns []string, rows [][]string) {
 	in := &input{text: strings.NewReader(strings.Join(h.Lines, "\n"))}
-	reader, err := newRecordReader(in, spec.delimiter(), spec.Comment, spec.Columns)
+	reader, err := newRecordReader(in, spec.FieldDelimiter(), spec.Comment, spec.Columns)
 	if err != nil {
 		return spec.Columns, nil
 	}

@@ -7,25 +7,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/algo/job"
 )
 
 func TestKindsAreGuessed(t *testing.T) {
 	ijcai := "Label," + strings.Join(append(numbered("I", 13), numbered("C", 8)...), ",")
 	for _, c := range []struct {
 		line    string
-		want    Kind
+		want    job.DataKind
 		columns []string // the first of them
 	}{
-		{strings.TrimSpace(criteoLine("1", "", "")), Criteo, []string{"label", "I1"}},
-		{strings.TrimSpace(avazuHeader), Avazu, []string{"id", "click"}},
-		{strings.TrimSpace(avazuShortHeader), Avazu, []string{"click", "hour"}},
-		{taobaoRow(nil), TaobaoAd, []string{"cont_btag"}},
-		{strings.Join(taobaoColumns(), ","), TaobaoAd, []string{"cont_btag"}},
-		{ijcai, IJCAI18, []string{"Label", "I1"}},
-		{"196\t242\t3\t881250949", MovieLens, []string{"user", "item", "rating"}},
-		{"1-6041-6042-6043,3186-3711", MovieLensImplicit, []string{"user", "gender"}},
-		{"-1 3:1 17:1", LibFM, []string{"label", "field1", "field2"}},
-		{"user;item;click", CSV, []string{"user", "item", "click"}},
+		{strings.TrimSpace(criteoLine("1", "", "")), job.KindCriteo, []string{"label", "I1"}},
+		{strings.TrimSpace(avazuHeader), job.KindAvazu, []string{"id", "click"}},
+		{strings.TrimSpace(avazuShortHeader), job.KindAvazu, []string{"click", "hour"}},
+		{taobaoRow(nil), job.KindTaobaoAd, []string{"cont_btag"}},
+		{strings.Join(taobaoColumns(), ","), job.KindTaobaoAd, []string{"cont_btag"}},
+		{ijcai, job.KindIJCAI18, []string{"Label", "I1"}},
+		{"196\t242\t3\t881250949", job.KindMovieLens, []string{"user", "item", "rating"}},
+		{"1-6041-6042-6043,3186-3711", job.KindMovieLensImplicit, []string{"user", "gender"}},
+		{"-1 3:1 17:1", job.KindLibFM, []string{"label", "field1", "field2"}},
+		{"user;item;click", job.KindCSV, []string{"user", "item", "click"}},
 		{"lonely", "", nil},
 	} {
 		h := &Head{Lines: []string{c.line}}
@@ -37,7 +39,7 @@ func TestKindsAreGuessed(t *testing.T) {
 		if !ok {
 			continue
 		}
-		columns, _ := h.Table(kind, &CSVSpec{Delimiter: h.delimiter()})
+		columns, _ := h.Table(kind, &job.Table{Delimiter: h.delimiter()})
 		if len(columns) < len(c.columns) || !slices.Equal(columns[:len(c.columns)], c.columns) {
 			t.Errorf("%s: columns %q, want %q first", kind, columns, c.columns)
 		}
@@ -47,18 +49,18 @@ func TestKindsAreGuessed(t *testing.T) {
 // Rows are shown as written, without headers, right or wrong.
 func TestTableOfHead(t *testing.T) {
 	for _, c := range []struct {
-		kind  Kind
+		kind  job.DataKind
 		lines []string
 		want  []string // of the first row
 		rows  int
 	}{
-		{CSV, []string{"a,b", "1,\"x,y\"", "2"}, []string{"1", "x,y"}, 2},
-		{TaobaoAd, []string{strings.Join(taobaoColumns(), ","), taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
-		{TaobaoAd, []string{taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
-		{MovieLensImplicit, []string{"1-2-3-4,5-6", "bad"}, []string{"1", "2", "3", "4", "5", "6"}, 2},
-		{LibFM, []string{"1 2:1", "0 3:1 4:1"}, []string{"1", "2:1"}, 2},
+		{job.KindCSV, []string{"a,b", "1,\"x,y\"", "2"}, []string{"1", "x,y"}, 2},
+		{job.KindTaobaoAd, []string{strings.Join(taobaoColumns(), ","), taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
+		{job.KindTaobaoAd, []string{taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
+		{job.KindMovieLensImplicit, []string{"1-2-3-4,5-6", "bad"}, []string{"1", "2", "3", "4", "5", "6"}, 2},
+		{job.KindLibFM, []string{"1 2:1", "0 3:1 4:1"}, []string{"1", "2:1"}, 2},
 	} {
-		_, rows := (&Head{Lines: c.lines}).Table(c.kind, &CSVSpec{})
+		_, rows := (&Head{Lines: c.lines}).Table(c.kind, &job.Table{})
 		if len(rows) != c.rows || !slices.Equal(rows[0], c.want) {
 			t.Errorf("%s: rows %q, want %d, the first %q", c.kind, rows, c.rows, c.want)
 		}
@@ -119,7 +121,7 @@ func TestReadRows(t *testing.T) {
 	if !errors.Is(err, ErrNoRows) || !strings.Contains(err.Error(), "bad.csv:2: bad row: column age") {
 		t.Errorf("only bad rows: %v", err)
 	}
-	if _, err := ReadRows(Config{Kind: AdultIncome}, "x"); err == nil || !strings.Contains(err.Error(), "reads no files") {
+	if _, err := ReadRows(job.Data{Kind: job.KindAdultIncome}, "x"); err == nil || !strings.Contains(err.Error(), "reads no files") {
 		t.Errorf("a kind without files: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -36,15 +38,15 @@ func TestRowsWithoutEnd(t *testing.T) {
 	commented.CSV.Comment = "#"
 	const good = "ann,30,x|y,1,\n"
 	for name, c := range map[string]struct {
-		cfg  Config
+		cfg  job.Data
 		text endless
 		line int
 	}{
-		"criteo": {Config{Kind: Criteo}, endless{piece: "x"}, 1},
-		"libfm":  {Config{Kind: LibFM}, endless{begin: "1 3:1\n\n", piece: "4:1 "}, 3},
-		"movielens": {Config{Kind: MovieLens}, endless{begin: "1\t7\t4\t881250949\n", piece: "9"},
+		"criteo": {job.Data{Kind: job.KindCriteo}, endless{piece: "x"}, 1},
+		"libfm":  {job.Data{Kind: job.KindLibFM}, endless{begin: "1 3:1\n\n", piece: "4:1 "}, 3},
+		"movielens": {job.Data{Kind: job.KindMovieLens}, endless{begin: "1\t7\t4\t881250949\n", piece: "9"},
 			2},
-		"implicit":    {Config{Kind: MovieLensImplicit}, endless{piece: "1-"}, 1},
+		"implicit":    {job.Data{Kind: job.KindMovieLensImplicit}, endless{piece: "1-"}, 1},
 		"csv header":  {testCSV(), endless{piece: "a,"}, 1},
 		"csv comment": {commented, endless{begin: "\n", piece: "#"}, 2},
 		"csv row":     {testCSV(), endless{begin: csvHeader + good, piece: "x"}, 3},
@@ -58,7 +60,7 @@ func TestRowsWithoutEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = formatOf(&c.cfg).read(in, &droppedRows{policy: OnBadRow{Skip: 10}})
+		_, err = formatOf(&c.cfg).read(in, &droppedRows{policy: job.OnBadRow{Skip: 10}})
 		want := fmt.Sprintf("file:%d: a row is longer than 1048575 bytes: check that the file has the given kind", c.line)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
@@ -125,10 +127,10 @@ func TestWindowOfZstd(t *testing.T) {
 		w.Close()
 		return text.String()
 	}
-	if _, _, err := textFormat(Config{Kind: LibFM}, packed(zstdWindowMax), 1); err != nil {
+	if _, _, err := textFormat(job.Data{Kind: job.KindLibFM}, packed(zstdWindowMax), 1); err != nil {
 		t.Errorf("a window of %d bytes: %v", zstdWindowMax, err)
 	}
-	if _, _, err := textFormat(Config{Kind: LibFM}, packed(2*zstdWindowMax), 1); err == nil ||
+	if _, _, err := textFormat(job.Data{Kind: job.KindLibFM}, packed(2*zstdWindowMax), 1); err == nil ||
 		!strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of %d bytes: error %v", 2*zstdWindowMax, err)
 	}

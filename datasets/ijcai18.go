@@ -1,6 +1,9 @@
 package datasets
 
-import "tandem/algo/numeric/batch"
+import (
+	"tandem/algo/job"
+	"tandem/algo/numeric/batch"
+)
 
 // ijcai18Schema names the columns after what they hold; the file numbers them.
 func ijcai18Schema() batch.Schema {
@@ -23,10 +26,10 @@ func ijcai18Schema() batch.Schema {
 // (Alimama) in their pre-processed form: commas and a header, the label Label,
 // the levels and scores I1 to I13 as numbers, the ids C1 to C8. Every column has
 // one value a row. Errors name the columns as the file does.
-func ijcai18Spec() *CSVSpec {
-	spec := &CSVSpec{Numeric: numbered("I", 13), Label: "Label"}
+func ijcai18Spec() *job.Table {
+	spec := &job.Table{Numeric: numbered("I", 13), Label: "Label"}
 	for _, name := range numbered("C", 8) {
-		spec.Slots = append(spec.Slots, CSVSlot{Column: name})
+		spec.Slots = append(spec.Slots, job.IDColumn{Column: name})
 	}
 	return spec
 }

@@ -23,7 +23,7 @@ func implicitSchema() batch.Schema {
 //
 //	user-gender-age-occupation,item-genre
 //
-// one observed interaction a line, so every label is 1: NegativeSampling adds
+// one observed interaction a line, so every label is 1: job.NegativeSampling adds
 // the rest.
 func implicitLine(line []byte, r *row) *BadRowError {
 	user, item, found := bytes.Cut(line, []byte{','})

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -24,13 +25,13 @@ func genres19(genres ...int) string {
 func TestMovieLensJoinsAttributes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "u.data", "1\t7\t4\t881250949\n2\t8\t3\t881250950\n")
-	alone, err := ReadRows(Config{Kind: MovieLens}, filepath.Join(dir, "u.data"))
+	alone, err := ReadRows(job.Data{Kind: job.KindMovieLens}, filepath.Join(dir, "u.data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "u.user", "1|24|M|writer|85711\n2|53|F|other|94043\n")
 	write(t, dir, "u.item", "7|Seven|01-Jan-1995||http://x|"+genres19(1, 18)+"\n8|Caf\xe9|01-Jan-1995||http://y|"+genres19()+"\n")
-	joined, err := ReadRows(Config{Kind: MovieLens}, filepath.Join(dir, "u.data"))
+	joined, err := ReadRows(job.Data{Kind: job.KindMovieLens}, filepath.Join(dir, "u.data"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestMovieLensJoinsAttributes(t *testing.T) {
 	checkIDs(t, joined.Schema, joined.Batch, "genres", 1)
 
 	write(t, dir, "u.data", "1\t7\t4\t1\n3\t7\t4\t1\n1\t9\t4\t1\n")
-	rows, err := ReadRows(Config{Kind: MovieLens, OnBadRow: OnBadRow{2}}, filepath.Join(dir, "u.data"))
+	rows, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}}, filepath.Join(dir, "u.data"))
 	if err != nil || rows.Batch.Samples != 1 || rows.DroppedRows != 2 {
 		t.Fatalf("error %v, %+v", err, rows)
 	}
@@ -66,20 +67,20 @@ func TestMovieLensJoinsAttributes(t *testing.T) {
 		{"u.user", "1|24|M|writer|85711\n2|24|M|writer\n", "u.user:2: bad row: 4 fields between bars, want 5"},
 	} {
 		write(t, dir, c.file, c.text)
-		if _, err := ReadRows(Config{Kind: MovieLens, OnBadRow: OnBadRow{2}}, filepath.Join(dir, "u.data")); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}}, filepath.Join(dir, "u.data")); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
 }
 
 func TestMovieLensBadRows(t *testing.T) {
-	checkBadRows(t, Config{Kind: MovieLens}, "1\t7\t4\t881250949\n", []badRow{
+	checkBadRows(t, job.Data{Kind: job.KindMovieLens}, "1\t7\t4\t881250949\n", []badRow{
 		{"1\t7\t4", "", "", "3 tab-separated fields, want 4"},
 		{"1\t7\t6\t0", "rating", "6", "1 to 5"},
 		{"1\t7\t3.5\t0", "rating", "3.5", "1 to 5"},
 		{"1\t7\t\t0", "rating", "", "1 to 5"},
 	})
-	checkBadRows(t, Config{Kind: MovieLensImplicit}, "1-2-3-4,5-6\n", []badRow{
+	checkBadRows(t, job.Data{Kind: job.KindMovieLensImplicit}, "1-2-3-4,5-6\n", []badRow{
 		{"1-2-3-4", "", "", "not of the form"},
 		{"1-2-3,5-6", "", "", "not of the form"},
 		{"1-2-3-4,5-6-7", "", "", "not of the form"},
@@ -108,24 +109,24 @@ func TestNegativesProperty(t *testing.T) {
 		// Item 40 is in train, and no user has it but 99.
 		trainText := interactions(t, "train", 5, 20) + "99-m-0-o,40-0\n"
 		testText := interactions(t, "test", 5, 25)
-		train, _, err := textFormat(Config{Kind: MovieLensImplicit}, trainText, 0)
+		train, _, err := textFormat(job.Data{Kind: job.KindMovieLensImplicit}, trainText, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		test, _, err := textFormat(Config{Kind: MovieLensImplicit}, testText, 0)
+		test, _, err := textFormat(job.Data{Kind: job.KindMovieLensImplicit}, testText, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := NegativeSampling{
+		n := job.NegativeSampling{
 			PerPositive: rapid.IntRange(1, 3).Draw(t, "negatives"), Seed: rapid.Uint64().Draw(t, "seed"),
-			By: rapid.SampledFrom([]string{"", NegativesUniform, NegativesPopularity}).Draw(t, "by"),
+			By: rapid.SampledFrom([]string{"", job.NegativesUniform, job.NegativesPopularity}).Draw(t, "by"),
 		}
 		has := map[[2]uint64]bool{}
 		genre := map[uint64]uint64{} // of the training items
 		for i := range train.Samples {
 			genre[train.Slots[implicitItem].IDs[i]] = train.Slots[implicitGenre].IDs[i]
 		}
-		trainAll, testAll, err := n.apply(train, test)
+		trainAll, testAll, err := withNegatives(n, train, test)
 		if err != nil { // a user with every item, which 99 may be
 			if len(genre) > 1 {
 				t.Fatal(err)
@@ -172,9 +173,9 @@ func TestNegativesFollowTheirLaw(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "train", train)
 	write(t, dir, "test", "2-m-1-o,d-x\n")
-	for by, want := range map[string]int{NegativesUniform: 500, NegativesPopularity: 750} {
-		sampling := NegativeSampling{PerPositive: 1000, By: by}
-		cfg := Config{Kind: MovieLensImplicit, Train: "train", Test: "test", Negatives: sampling}
+	for by, want := range map[string]int{job.NegativesUniform: 500, job.NegativesPopularity: 750} {
+		sampling := job.NegativeSampling{PerPositive: 1000, By: by}
+		cfg := job.Data{Kind: job.KindMovieLensImplicit, Train: "train", Test: "test", Negatives: sampling}
 		count := 0
 		for seed := range uint64(4) {
 			cfg.Negatives.Seed = seed
@@ -206,7 +207,7 @@ func TestNegativesNeedAnotherItem(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "train", "1-m-1-o,a-x\n1-m-1-o,b-x\n2-m-1-o,a-x\n")
 	write(t, dir, "test", "2-m-1-o,c-x\n")
-	_, err := Open(Config{Kind: MovieLensImplicit, Train: "train", Test: "test"}, dir)
+	_, err := Open(job.Data{Kind: job.KindMovieLensImplicit, Train: "train", Test: "test"}, dir)
 	if want := "a user of row 1 of the train rows has every item"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
@@ -214,9 +215,9 @@ func TestNegativesNeedAnotherItem(t *testing.T) {
 
 // One line per user is for testing; each line has one negative here.
 func TestMovieLensImplicitReal(t *testing.T) {
-	data, err := Open(Config{
-		Kind: MovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz", Test: "movielens-1m-implicit/test.csv",
-		Negatives: NegativeSampling{PerPositive: 1, By: NegativesPopularity},
+	data, err := Open(job.Data{
+		Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz", Test: "movielens-1m-implicit/test.csv",
+		Negatives: job.NegativeSampling{PerPositive: 1, By: job.NegativesPopularity},
 	}, dataDir(t))
 	if err != nil {
 		t.Fatal(err)

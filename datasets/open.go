@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets/adult"
 	"tandem/datasets/synth"
@@ -18,7 +19,7 @@ import (
 // these apply.
 //
 // Memory: the rows as batch.Batch, once; twice while splitting at random.
-func Open(cfg Config, dataDir string) (*Dataset, error) {
+func Open(cfg job.Data, dataDir string) (*Dataset, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
@@ -26,18 +27,18 @@ func Open(cfg Config, dataDir string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	if err := cfg.SetSlots(&data.Schema); err != nil {
+	if err := ApplySlots(cfg.Slots, &data.Schema); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	data.Name = string(cfg.Kind)
 	return data, nil
 }
 
-func open(cfg *Config, dataDir string) (*Dataset, error) {
+func open(cfg *job.Data, dataDir string) (*Dataset, error) {
 	switch cfg.Kind {
-	case Synthetic:
+	case job.KindSynthetic:
 		return generate(cfg.Synthetic)
-	case AdultIncome:
+	case job.KindAdultIncome:
 		return openAdult(cfg)
 	}
 	if cfg.Path != "" {
@@ -46,7 +47,7 @@ func open(cfg *Config, dataDir string) (*Dataset, error) {
 	return openPair(cfg, dataDir)
 }
 
-func generate(spec *synth.Spec) (*Dataset, error) {
+func generate(spec *job.Synthetic) (*Dataset, error) {
 	made, err := synth.Generate(*spec)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func generate(spec *synth.Spec) (*Dataset, error) {
 	}, nil
 }
 
-func openAdult(cfg *Config) (*Dataset, error) {
+func openAdult(cfg *job.Data) (*Dataset, error) {
 	f := csvFormat(adultSpec())
 	dropped := &droppedRows{policy: cfg.OnBadRow}
 	var parts [2]*batch.Batch
@@ -85,24 +86,24 @@ func openAdult(cfg *Config) (*Dataset, error) {
 }
 
 // openSplit opens a data set of one file.
-func openSplit(cfg *Config, dataDir string) (*Dataset, error) {
+func openSplit(cfg *job.Data, dataDir string) (*Dataset, error) {
 	f, dropped, keep := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}, newKeeper(cfg.Cache)
 	all, err := f.readFile(dataDir, cfg.Path, dropped, keep)
 	if err != nil {
 		return nil, err
 	}
 	data := &Dataset{Schema: f.schema, DroppedRows: dropped.count, BadRows: dropped.first, Provenance: "file " + cfg.Path, Notes: keep.notes}
-	if cfg.Kind == LibFM {
+	if cfg.Kind == job.KindLibFM {
 		data.Schema = libfmByField(f.schema, all)
 	}
-	if data.Train, data.Test, err = cfg.Split.apply(all); err != nil {
+	if data.Train, data.Test, err = splitRows(cfg.Split, all); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Path, err)
 	}
 	return finish(data), nil
 }
 
 // openPair opens a data set of a train and a test file.
-func openPair(cfg *Config, dataDir string) (*Dataset, error) {
+func openPair(cfg *job.Data, dataDir string) (*Dataset, error) {
 	f, dropped, keep := formatOf(cfg), &droppedRows{policy: cfg.OnBadRow}, newKeeper(cfg.Cache)
 	train, err := f.readFile(dataDir, cfg.Train, dropped, keep)
 	if err != nil {
@@ -112,8 +113,8 @@ func openPair(cfg *Config, dataDir string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Kind == MovieLensImplicit {
-		if train, test, err = cfg.Negatives.apply(train, test); err != nil {
+	if cfg.Kind == job.KindMovieLensImplicit {
+		if train, test, err = withNegatives(cfg.Negatives, train, test); err != nil {
 			return nil, fmt.Errorf("%s: %w", cfg.Train, err)
 		}
 	}
@@ -121,7 +122,7 @@ func openPair(cfg *Config, dataDir string) (*Dataset, error) {
 		Schema: f.schema, Train: train, Test: test, DroppedRows: dropped.count, BadRows: dropped.first,
 		Provenance: fmt.Sprintf("files %s (train), %s (test)", cfg.Train, cfg.Test), Notes: keep.notes,
 	}
-	if cfg.Kind == LibFM {
+	if cfg.Kind == job.KindLibFM {
 		data.Schema = libfmByField(f.schema, train, test)
 	}
 	return finish(data), nil
@@ -136,39 +137,41 @@ func finish(data *Dataset) *Dataset {
 }
 
 // formatOf returns the format of a kind that reads files.
-func formatOf(cfg *Config) format {
+func formatOf(cfg *job.Data) format {
 	f := layoutOf(cfg)
 	f.kind, f.spec = cfg.Kind, cfg.CSV
-	if cfg.Kind == Parquet {
+	if cfg.Kind == job.KindParquet {
 		f.spec = cfg.Parquet
 	}
 	return f
 }
 
-func layoutOf(cfg *Config) format {
+func layoutOf(cfg *job.Data) format {
 	switch cfg.Kind {
-	case Criteo:
+	case job.KindCriteo:
 		return lineByLine(criteoSchema(), newCriteoDecoder().decode)
-	case LibFM:
+	case job.KindLibFM:
 		return lineByLine(libfmSchema(), libfmLine)
-	case Avazu:
+	case job.KindAvazu:
 		return format{schema: avazuSchema(), table: &table{delimiter: ",", decoder: newAvazuDecoder}}
-	case TaobaoAd:
+	case job.KindTaobaoAd:
 		return format{schema: taobaoSchema(), table: taobaoTable()}
-	case IJCAI18:
-		return format{schema: ijcai18Schema(), table: ijcai18Spec().table()}
-	case MovieLens:
+	case job.KindIJCAI18:
+		return format{schema: ijcai18Schema(), table: csvTable(ijcai18Spec())}
+	case job.KindMovieLens:
 		return format{schema: movieLensSchema(), lines: newMovieLensDecoder, beside: []string{"u.user", "u.item"}}
-	case MovieLensImplicit:
+	case job.KindMovieLensImplicit:
 		return lineByLine(implicitSchema(), implicitLine)
-	case Parquet:
-		return format{schema: cfg.Parquet.schema(), parquet: true}
+	case job.KindParquet:
+		return format{schema: tableSchema(cfg.Parquet), parquet: true}
 	default:
 		return csvFormat(cfg.CSV)
 	}
 }
 
-func csvFormat(spec *CSVSpec) format { return format{schema: spec.schema(), table: spec.table()} }
+func csvFormat(spec *job.Table) format {
+	return format{schema: tableSchema(spec), table: csvTable(spec)}
+}
 
 // lineByLine is the format of files of which each can be decoded alone.
 func lineByLine(schema batch.Schema, decode lineDecoder) format {

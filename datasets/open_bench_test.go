@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tandem/algo/job"
 )
 
 // Opening a job's data of Criteo's shape: parsed, and from kept columns, whose
@@ -14,8 +16,8 @@ func BenchmarkOpen(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "clicks.tsv"), text, 0o644); err != nil {
 		b.Fatal(err)
 	}
-	for _, c := range []struct{ name, cache string }{{"parsed", CacheOff}, {"kept", filepath.Join(dir, "kept")}} {
-		cfg := Config{Kind: Criteo, Path: "clicks.tsv", Cache: c.cache}
+	for _, c := range []struct{ name, cache string }{{"parsed", job.CacheOff}, {"kept", filepath.Join(dir, "kept")}} {
+		cfg := job.Data{Kind: job.KindCriteo, Path: "clicks.tsv", Cache: c.cache}
 		if _, err := Open(cfg, dir); err != nil { // keeps
 			b.Fatal(err)
 		}

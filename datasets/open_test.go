@@ -10,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/synth"
 )
 
 func positiveRate(b *batch.Batch) float64 {
@@ -51,7 +49,7 @@ func distinct(b *batch.Batch, slot int) int {
 // Counts, rates and distinct values are those that UCI and a count outside this
 // program give; distinct values include "?".
 func TestAdultIncome(t *testing.T) {
-	data, err := Open(Config{Kind: AdultIncome}, "")
+	data, err := Open(job.Data{Kind: job.KindAdultIncome}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +83,8 @@ func TestAdultIncome(t *testing.T) {
 }
 
 func TestSynthetic(t *testing.T) {
-	spec := &synth.Spec{Seed: 1, TrainRows: 500, TestRows: 300, Numeric: 2, Columns: []synth.Column{{Name: "user", Cardinality: 50}}}
-	data, err := Open(Config{Kind: Synthetic, Synthetic: spec}, "")
+	spec := &job.Synthetic{Seed: 1, TrainRows: 500, TestRows: 300, Numeric: 2, Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 50}}}
+	data, err := Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +107,7 @@ func dataDir(t *testing.T) string {
 }
 
 func TestCriteoHead(t *testing.T) {
-	cfg := Config{Kind: Criteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}
+	cfg := job.Data{Kind: job.KindCriteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}
 	data, err := Open(cfg, dataDir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +122,7 @@ func TestCriteoHead(t *testing.T) {
 }
 
 func TestFrappe(t *testing.T) {
-	cfg := Config{Kind: LibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}
+	cfg := job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}
 	data, err := Open(cfg, dataDir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +145,10 @@ func write(t *testing.T, dir, name, text string) {
 
 func TestTestRowsGetTheScalingOfTrain(t *testing.T) {
 	dir := t.TempDir()
-	spec := &CSVSpec{Slots: []CSVSlot{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
+	spec := &job.Table{Slots: []job.IDColumn{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
 	write(t, dir, "train.csv", "u,x,y\na,2,0\nb,6,1\n") // mean 4, deviation 2
 	write(t, dir, "test.csv", "u,x,y\nb,8,1\n")
-	data, err := Open(Config{Kind: CSV, Train: "train.csv", Test: "test.csv", CSV: spec}, dir)
+	data, err := Open(job.Data{Kind: job.KindCSV, Train: "train.csv", Test: "test.csv", CSV: spec}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +162,8 @@ func TestTestRowsGetTheScalingOfTrain(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	_, rows := numberedRows(50)
-	for _, split := range []Split{{}, {Test: 0.3}, {Test: 0.3, How: SplitRandom, Seed: 4}} {
-		train, test, err := split.apply(rows)
+	for _, split := range []job.Split{{}, {Test: 0.3}, {Test: 0.3, How: job.SplitRandom, Seed: 4}} {
+		train, test, err := splitRows(split, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +175,7 @@ func TestSplit(t *testing.T) {
 		if len(second) != want || !slices.IsSorted(first) || !slices.IsSorted(second) {
 			t.Errorf("%+v: %d test rows, want %d; train %v, test %v", split, len(second), want, first, second)
 		}
-		if isLast := second[0] == 50-want; isLast != (split.How != SplitRandom) {
+		if isLast := second[0] == 50-want; isLast != (split.How != job.SplitRandom) {
 			t.Errorf("%+v: test rows %v", split, second)
 		}
 		all := append(first, second...)
@@ -186,7 +184,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%+v: rows lost or doubled: %v", split, all)
 		}
 	}
-	if _, _, err := (Split{Test: 0.001}).apply(rows); err == nil || !strings.Contains(err.Error(), "split.test: 0.001 of 50 rows") {
+	if _, _, err := splitRows(job.Split{Test: 0.001}, rows); err == nil || !strings.Contains(err.Error(), "split.test: 0.001 of 50 rows") {
 		t.Errorf("empty test set: error %v", err)
 	}
 }
@@ -194,103 +192,19 @@ func TestSplit(t *testing.T) {
 func TestOpenFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "empty", "")
-	_, err := Open(Config{Kind: Criteo, Path: "missing"}, dir)
+	_, err := Open(job.Data{Kind: job.KindCriteo, Path: "missing"}, dir)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "missing")) {
 		t.Errorf("missing file: %v", err)
 	}
-	for _, kind := range []Kind{Criteo, LibFM} {
-		if _, err := Open(Config{Kind: kind, Path: "empty"}, dir); !errors.Is(err, ErrNoRows) {
+	for _, kind := range []job.DataKind{job.KindCriteo, job.KindLibFM} {
+		if _, err := Open(job.Data{Kind: kind, Path: "empty"}, dir); !errors.Is(err, ErrNoRows) {
 			t.Errorf("%s: empty file: %v", kind, err)
 		}
 	}
-	if _, err := Open(Config{Kind: LibFM, Path: "x"}, ""); err == nil || !strings.Contains(err.Error(), "TANDEM_DATA is not set") {
+	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "x"}, ""); err == nil || !strings.Contains(err.Error(), "TANDEM_DATA is not set") {
 		t.Errorf("relative path without a folder: %v", err)
 	}
-	if _, err := Open(Config{Kind: LibFM, Path: "."}, dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "."}, dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a folder as file: %v", err)
-	}
-}
-
-func TestValidateNamesTheField(t *testing.T) {
-	spec := func(change func(*CSVSpec)) Config {
-		s := &CSVSpec{Columns: []string{"u", "x", "y"}, Slots: []CSVSlot{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
-		change(s)
-		return Config{Kind: CSV, Path: "p", CSV: s}
-	}
-	for _, c := range []struct {
-		cfg  Config
-		want string
-	}{
-		{Config{}, `kind: ""`},
-		{Config{Kind: "cirteo"}, `kind: "cirteo"`},
-		{Config{Kind: Criteo}, "path: empty"},
-		{Config{Kind: Criteo, Train: "a"}, "path: empty"},
-		{Config{Kind: Criteo, Path: "a", Train: "b"}, "path: give either"},
-		{Config{Kind: Criteo, Train: "a", Test: "b", Split: Split{Test: 0.1}}, "split: only"},
-		{Config{Kind: Criteo, Path: "a", Split: Split{Test: 1}}, "split.test: 1"},
-		{Config{Kind: Criteo, Path: "a", Split: Split{Test: math.NaN()}}, "split.test: NaN"},
-		{Config{Kind: Criteo, Path: "a", Split: Split{How: "first"}}, `split.how: "first"`},
-		{Config{Kind: Criteo, Path: "a", Split: Split{Seed: 1}}, "split.seed: 1"},
-		{Config{Kind: Criteo, Path: "a", OnBadRow: OnBadRow{-1}}, "on-bad-row: skip:-1"},
-		{Config{Kind: Criteo, Path: "a", CSV: &CSVSpec{}}, "csv: must"},
-		{Config{Kind: CSV, Path: "a"}, "csv: must"},
-		{Config{Kind: AdultIncome, Path: "a"}, "path, train, test:"},
-		{Config{Kind: AdultIncome, Split: Split{Test: 0.5}}, "split: kind"},
-		{Config{Kind: AdultIncome, Synthetic: &synth.Spec{}}, "synthetic: must"},
-		{Config{Kind: Synthetic, Synthetic: &synth.Spec{}}, "synthetic.train-rows: 0"},
-		{Config{Kind: MovieLensImplicit, Path: "a"}, "path: kind \"movielens-implicit\" needs train and test"},
-		{Config{Kind: MovieLensImplicit, Train: "a", Test: "b", Negatives: NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
-		{Config{Kind: MovieLensImplicit, Train: "a", Test: "b", Negatives: NegativeSampling{By: "luck"}}, `negatives.by: "luck"`},
-		{Config{Kind: MovieLens, Path: "a", Negatives: NegativeSampling{Seed: 1}}, "negatives: only used"},
-		{spec(func(s *CSVSpec) { s.Delimiter = ";;" }), `csv.delimiter: ";;"`},
-		{spec(func(s *CSVSpec) { s.Comment = "," }), `csv.comment: ","`},
-		{spec(func(s *CSVSpec) { s.Slots = nil }), "csv.slots: empty"},
-		{spec(func(s *CSVSpec) { s.Slots[0].Column = "v" }), `csv.slots[0].column: "v" is not in columns`},
-		{spec(func(s *CSVSpec) { s.Slots[0].Column = "" }), "csv.slots[0].column: empty"},
-		{spec(func(s *CSVSpec) { s.Numeric[0] = "u" }), `csv.numeric[0]: column "u" has another use`},
-		{spec(func(s *CSVSpec) { s.Label = "" }), "csv.label: empty"},
-		{spec(func(s *CSVSpec) { s.Label = "z" }), `csv.label: "z" is not in columns`},
-		{spec(func(s *CSVSpec) { s.Columns[1] = "u" }), `csv.columns[1]: "u"`},
-		{spec(func(s *CSVSpec) { s.Positive = []string{"5"} }), "csv.positive, negative:"},
-		{spec(func(s *CSVSpec) { s.Positive, s.Negative = []string{"5"}, []string{"5"} }), `csv.positive[0]: "5"`},
-		{spec(func(s *CSVSpec) { s.EmptyNumeric = new(math.Inf(1)) }), "csv.empty-numeric: +Inf"},
-	} {
-		if err := c.cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("error %v, want %q…", err, c.want)
-		}
-	}
-}
-
-func TestConfigFromYAML(t *testing.T) {
-	text := `
-kind: csv
-path: ratings.csv
-on-bad-row: skip:5
-split: {test: 0.1, how: random, seed: 7}
-csv:
-  delimiter: "\t"
-  slots: [{column: user}, {column: genres, separator: "|"}]
-  label: rating
-  positive: ["4", "5"]
-  negative: ["1", "2", "3"]
-`
-	var cfg Config
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&cfg); err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Error(err)
-	}
-	if cfg.OnBadRow.Skip != 5 || cfg.Split != (Split{0.1, SplitRandom, 7}) || cfg.CSV.Slots[1].Separator != "|" {
-		t.Errorf("decoded %+v", cfg)
-	}
-	back, err := yaml.Marshal(cfg)
-	if err != nil || !strings.Contains(string(back), "on-bad-row: skip:5\n") {
-		t.Errorf("encoded %s, error %v", back, err)
-	}
-	if err := yaml.Unmarshal([]byte("on-bad-row: skip:some"), &cfg); err == nil || !strings.Contains(err.Error(), `"skip:100"`) {
-		t.Errorf("bad policy: %v", err)
 	}
 }

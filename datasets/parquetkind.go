@@ -1,11 +1,11 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -13,7 +13,7 @@ import (
 // batch has all of its rows, those that cannot be used with any content; of each
 // of these, bad has the first thing that is wrong, in the order of rows, counted
 // as lines from 1. Ids are those of the same values written as text.
-type ParquetReader func(name string, file io.ReaderAt, size int64, spec *CSVSpec) (b *batch.Batch, bad []*BadRowError, err error)
+type ParquetReader func(name string, file io.ReaderAt, size int64, spec *job.Table) (b *batch.Batch, bad []*BadRowError, err error)
 
 // readParquet is the reader of programs that link package datasets/parquet. It is
 // set when the program starts, and so kept out of those that read no Parquet:
@@ -22,19 +22,6 @@ var readParquet ParquetReader
 
 // RegisterParquet is for package datasets/parquet, which calls it on import.
 func RegisterParquet(read ParquetReader) { readParquet = read }
-
-// validateParquet checks Config.Parquet.
-func validateParquet(s *CSVSpec) error {
-	if s.Delimiter != "" || s.Comment != "" || len(s.Columns) > 0 {
-		return errors.New("delimiter, comment, columns: a Parquet file says itself what its columns are: leave them out")
-	}
-	for i, slot := range s.Slots {
-		if slot.Separator != "" {
-			return fmt.Errorf("slots[%d].separator: a column of lists has several ids: leave it out", i)
-		}
-	}
-	return s.Validate()
-}
 
 // readParquetFile reads the rows of a Parquet file, less the bad ones.
 func (f *format) readParquetFile(path string, dropped *droppedRows) (*batch.Batch, error) {
@@ -83,14 +70,3 @@ func noRows(name string, dropped *droppedRows) error {
 	}
 	return fmt.Errorf("%s: %w: check that the file is whole and of the given kind", name, ErrNoRows)
 }
-
-// LabelTexts returns the texts that mean label 1 and label 0.
-func (s *CSVSpec) LabelTexts() (positive, negative []string) {
-	if len(s.Positive) == 0 {
-		return []string{"1"}, []string{"0"}
-	}
-	return s.Positive, s.Negative
-}
-
-// LabelNames returns the names of the label columns.
-func (s *CSVSpec) LabelNames() []string { return append([]string{s.Label}, s.FurtherLabels...) }

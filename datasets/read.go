@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/internal/parallel"
 )
@@ -39,8 +40,8 @@ type format struct {
 	parquet bool
 	// What the columns of a file depend on besides the file: kind, description and
 	// the files of these names beside it.
-	kind   Kind
-	spec   *CSVSpec
+	kind   job.DataKind
+	spec   *job.Table
 	beside []string
 }
 

@@ -12,16 +12,17 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
-func textFormat(cfg Config, text string, skip int) (*batch.Batch, int, error) {
+func textFormat(cfg job.Data, text string, skip int) (*batch.Batch, int, error) {
 	in, err := newInput("file", strings.NewReader(text))
 	if err != nil {
 		return nil, 0, err
 	}
 	defer in.Close()
-	dropped := &droppedRows{policy: OnBadRow{skip}}
+	dropped := &droppedRows{policy: job.OnBadRow{Skip: skip}}
 	b, err := formatOf(&cfg).read(in, dropped)
 	return b, dropped.count, err
 }
@@ -36,9 +37,9 @@ func criteoLine(label, integer, category string) string {
 	return strings.Join(fields, "\t") + "\n"
 }
 
-func testCSV() Config {
-	return Config{Kind: CSV, CSV: &CSVSpec{
-		Slots:   []CSVSlot{{Column: "user"}, {Column: "tags", Separator: "|"}},
+func testCSV() job.Data {
+	return job.Data{Kind: job.KindCSV, CSV: &job.Table{
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "tags", Separator: "|"}},
 		Numeric: []string{"age"}, Label: "click",
 	}}
 }
@@ -46,14 +47,14 @@ func testCSV() Config {
 const csvHeader = "user,age,tags,click,unused\n"
 
 func TestBadRowsAreNamed(t *testing.T) {
-	criteo, libfm, table := Config{Kind: Criteo}, Config{Kind: LibFM}, testCSV()
-	good := map[Kind]string{
-		Criteo: criteoLine("1", "5", "0a"),
-		LibFM:  "1 3:1 4:1\n",
-		CSV:    csvHeader + "ann,30,x|y,1,\n",
+	criteo, libfm, table := job.Data{Kind: job.KindCriteo}, job.Data{Kind: job.KindLibFM}, testCSV()
+	good := map[job.DataKind]string{
+		job.KindCriteo: criteoLine("1", "5", "0a"),
+		job.KindLibFM:  "1 3:1 4:1\n",
+		job.KindCSV:    csvHeader + "ann,30,x|y,1,\n",
 	}
 	for _, c := range []struct {
-		cfg                  Config
+		cfg                  job.Data
 		row                  string
 		column, value, cause string
 	}{
@@ -102,10 +103,10 @@ func TestBadRowsAreNamed(t *testing.T) {
 
 func TestOneBadRowTooManyFails(t *testing.T) {
 	text := "1 3:1\nx\n0 3:1\ny\nz\n"
-	if b, dropped, err := textFormat(Config{Kind: LibFM}, text, 3); err != nil || b.Samples != 2 || dropped != 3 {
+	if b, dropped, err := textFormat(job.Data{Kind: job.KindLibFM}, text, 3); err != nil || b.Samples != 2 || dropped != 3 {
 		t.Errorf("skip 3: %d dropped, error %v", dropped, err)
 	}
-	_, _, err := textFormat(Config{Kind: LibFM}, text, 2)
+	_, _, err := textFormat(job.Data{Kind: job.KindLibFM}, text, 2)
 	want := `file:5: bad row: column label: "z": label must be 0 or 1, or -1 or 1 (on-bad-row allows 2 and as many were skipped before)`
 	if err == nil || err.Error() != want || !errors.Is(err, ErrBadRow) {
 		t.Errorf("skip 2: error %v, want %s", err, want)
@@ -121,7 +122,7 @@ func TestLongBadValuesAreCut(t *testing.T) {
 
 func TestCriteoValues(t *testing.T) {
 	text := criteoLine("1", "", "") + criteoLine("0", "-3", "68fd1e64") + criteoLine("0", "7", "68fd1e64")
-	b, _, err := textFormat(Config{Kind: Criteo}, text, 0)
+	b, _, err := textFormat(job.Data{Kind: job.KindCriteo}, text, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestLibfmFields(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "train", c.train)
 		write(t, dir, "test", c.test)
-		data, err := Open(Config{Kind: LibFM, Train: "train", Test: "test"}, dir)
+		data, err := Open(job.Data{Kind: job.KindLibFM, Train: "train", Test: "test"}, dir)
 		if err != nil || len(data.Schema.Slots) != c.slots || len(data.Train.Slots) != c.slots || len(data.Test.Slots) != c.slots {
 			t.Errorf("%s: %+v, error %v; want %d slots", c.name, data, err, c.slots)
 			continue
@@ -224,7 +225,7 @@ func zstandard(t testing.TB, text string) string {
 func TestCompressionIsFoundByContent(t *testing.T) {
 	const text = "1 3:1\n0 4:1\n"
 	for name, data := range map[string]string{"plain": text, "gzip": gzipped(t, text), "zstd": zstandard(t, text)} {
-		b, _, err := textFormat(Config{Kind: LibFM}, data, 0)
+		b, _, err := textFormat(job.Data{Kind: job.KindLibFM}, data, 0)
 		if err != nil || b.Samples != 2 {
 			t.Errorf("%s: error %v, batch %+v", name, err, b)
 		}
@@ -238,7 +239,7 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 	}
 	for _, whole := range []string{gzipped(t, rows.String()), zstandard(t, rows.String())} {
 		for _, keep := range []int{5, len(whole) / 2, len(whole) - 1} {
-			_, _, err := textFormat(Config{Kind: Criteo}, whole[:keep], 0)
+			_, _, err := textFormat(job.Data{Kind: job.KindCriteo}, whole[:keep], 0)
 			if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "file: compressed data ends early") {
 				t.Errorf("%d of %d bytes: error %v", keep, len(whole), err)
 			}
@@ -253,7 +254,7 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 }
 
 func TestEndlessLineIsRefused(t *testing.T) {
-	_, _, err := textFormat(Config{Kind: Criteo}, strings.Repeat("x", rowBytesMax+1), 0)
+	_, _, err := textFormat(job.Data{Kind: job.KindCriteo}, strings.Repeat("x", rowBytesMax+1), 0)
 	if err == nil || !strings.Contains(err.Error(),
 		"file:1: a row is longer than 1048575 bytes: check that the file has the given kind") {
 		t.Errorf("error %v", err)

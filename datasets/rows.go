@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -19,10 +20,10 @@ type Rows struct {
 }
 
 // ReadRows reads one file of cfg.Kind, which must be a kind that reads files;
-// of the other fields it uses CSV, Parquet, OnBadRow and Cache. A relative path is
+// of the other fields it uses CSV, Parquet, job.OnBadRow and Cache. A relative path is
 // taken from the working folder. Errors are those of Open.
-func ReadRows(cfg Config, path string) (*Rows, error) {
-	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, Split{}, NegativeSampling{}
+func ReadRows(cfg job.Data, path string) (*Rows, error) {
+	cfg.Path, cfg.Train, cfg.Test, cfg.Split, cfg.Negatives = "", path, path, job.Split{}, job.NegativeSampling{}
 	cfg.Slots = nil
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
@@ -32,7 +33,7 @@ func ReadRows(cfg Config, path string) (*Rows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	if cfg.Kind == LibFM {
+	if cfg.Kind == job.KindLibFM {
 		f.schema = libfmByField(f.schema, read)
 	}
 	return &Rows{Schema: f.schema, Batch: read, DroppedRows: dropped.count, BadRows: dropped.first, Notes: keep.notes}, nil

@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -141,7 +142,7 @@ func orNil(bad *BadRowError) error {
 
 // sameRows demands that reading a text in blocks of a size gives the rows, bad
 // rows and errors of the twin.
-func sameRows(t rapid.TB, cfg Config, text string, skip, workers, size int) {
+func sameRows(t rapid.TB, cfg job.Data, text string, skip, workers, size int) {
 	t.Helper()
 	f := formatOf(&cfg)
 	open := func() *input {
@@ -151,7 +152,7 @@ func sameRows(t rapid.TB, cfg Config, text string, skip, workers, size int) {
 		}
 		return in
 	}
-	wantDropped, gotDropped := &droppedRows{policy: OnBadRow{skip}}, &droppedRows{policy: OnBadRow{skip}}
+	wantDropped, gotDropped := &droppedRows{policy: job.OnBadRow{Skip: skip}}, &droppedRows{policy: job.OnBadRow{Skip: skip}}
 	want, wantErr := readSequentially(f, open(), wantDropped)
 	got, gotErr := f.readBlocks(open(), gotDropped, workers, size)
 	if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
@@ -188,22 +189,22 @@ func sameBatch(t rapid.TB, got, want *batch.Batch) {
 
 // pieces returns texts from which lines of a kind, good and bad, are put
 // together.
-func pieces(kind Kind) []string {
+func pieces(kind job.DataKind) []string {
 	switch kind {
-	case Criteo:
+	case job.KindCriteo:
 		return []string{criteoLine("1", "5", "0a"), criteoLine("0", "-3", ""), criteoLine("0", "+7", "68fd1e64"),
 			criteoLine("1", "99999999999999999999", "a"), criteoLine("0", "123456789012345678", "a"), criteoLine("2", "5", "0a"),
 			criteoLine("0", "", "0g"), "\n", "\r\n", "\t", "\r", "x"}
-	case LibFM:
+	case job.KindLibFM:
 		return []string{"1 3:1 4:1\n", "0\n", "-1 7:1\t8:1 \r\n", "1 3:0.5\n", "2 3:1\n", "\n", "1 1:1 2:1 3:1 4:1", " ", "\r"}
-	case TaobaoAd:
+	case job.KindTaobaoAd:
 		return []string{strings.Join(taobaoColumns(), ",") + "\n", taobaoRow(nil) + "\n", taobaoRow(map[int]string{264: "x"}) + "\n",
 			taobaoRow(map[int]string{260: `"4"`}) + "\n", "\n", ",\n", `"`}
-	case Avazu:
+	case job.KindAvazu:
 		return []string{avazuHeader, avazuRow, avazuRow, avazuShortRow, "\n", "\"", "x,"}
-	case MovieLens:
+	case job.KindMovieLens:
 		return []string{"1\t7\t4\t881250949\n", "2\t7\t1\t0\n", "1\t2\t6\t0\n", "\n", "1\t"}
-	case MovieLensImplicit:
+	case job.KindMovieLensImplicit:
 		return []string{"1-2-3-4,5-6\n", "1-2-3-4,5-7\r\n", "---,-\n", "1,2\n", "\n", "1-"}
 	}
 	return []string{csvHeader, "ann,30,x|y,1,\n", "bob, 3e1 ,,0,ünused\r\n", "# comment \" here\n", "#", "\n", "\r\n", " \n", " ", ",", "\"", "\"\"",
@@ -218,12 +219,15 @@ func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
 	wide.CSV.Delimiter, wide.CSV.Comment = "é", "#"
 	commented := testCSV()
 	commented.CSV.Comment = "#"
-	for name, cfg := range map[string]Config{
-		"criteo": {Kind: Criteo}, "libfm": {Kind: LibFM}, "taobao": {Kind: TaobaoAd}, "avazu": {Kind: Avazu}, "movielens": {Kind: MovieLens},
-		"implicit": {Kind: MovieLensImplicit}, "csv": testCSV(), "tabs": tabbed, "two bytes": wide, "comments": commented,
+	for name, cfg := range map[string]job.Data{
+		"criteo": {Kind: job.KindCriteo}, "libfm": {Kind: job.KindLibFM}, "taobao": {Kind: job.KindTaobaoAd}, "avazu": {Kind: job.KindAvazu}, "movielens": {Kind: job.KindMovieLens},
+		"implicit": {Kind: job.KindMovieLensImplicit}, "csv": testCSV(), "tabs": tabbed, "two bytes": wide, "comments": commented,
 	} {
 		t.Run(name, func(t *testing.T) {
-			parts := pieces(cfg.Kind)
+			parts, delimiters := pieces(cfg.Kind), []string{","}
+			if cfg.CSV != nil {
+				delimiters = append(delimiters, cfg.CSV.FieldDelimiter())
+			}
 			rapid.Check(t, func(t *rapid.T) {
 				var text strings.Builder
 				if rapid.Bool().Draw(t, "begin well") {
@@ -232,18 +236,11 @@ func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
 				for range rapid.IntRange(0, 40).Draw(t, "pieces") {
 					text.WriteString(rapid.SampledFrom(parts).Draw(t, "piece"))
 				}
-				sameRows(t, cfg, strings.ReplaceAll(text.String(), ",", rapid.SampledFrom([]string{",", cfg.delimiterOr(",")}).Draw(t, "delimiter")),
+				sameRows(t, cfg, strings.ReplaceAll(text.String(), ",", rapid.SampledFrom(delimiters).Draw(t, "delimiter")),
 					rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "skip"), rapid.IntRange(1, 4).Draw(t, "workers"), rapid.IntRange(1, 600).Draw(t, "block"))
 			})
 		})
 	}
-}
-
-func (c *Config) delimiterOr(other string) string {
-	if c.CSV == nil {
-		return other
-	}
-	return c.CSV.delimiter()
 }
 
 // A line is too long from rowBytesMax bytes on, wherever it stands; what is
@@ -254,7 +251,7 @@ func TestLongLinesInBlocks(t *testing.T) {
 			for _, begin := range []string{"", "1 3:1\n", "bad\n"} {
 				text := begin + "1 " + strings.Repeat("3:1 ", n/4+1)[:n-2] + end
 				for _, size := range []int{1000, blockBytes, 4 * blockBytes} {
-					sameRows(t, Config{Kind: LibFM}, text, 1, 2, size)
+					sameRows(t, job.Data{Kind: job.KindLibFM}, text, 1, 2, size)
 				}
 			}
 		}
@@ -323,7 +320,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	}
-	read := func(b *testing.B, cfg Config, text []byte, size int, how func(f format, in *input) (*batch.Batch, error)) {
+	read := func(b *testing.B, cfg job.Data, text []byte, size int, how func(f format, in *input) (*batch.Batch, error)) {
 		b.SetBytes(int64(size))
 		rows := 0
 		for b.Loop() {
@@ -341,9 +338,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name string
-		cfg  Config
+		cfg  job.Data
 		text []byte
-	}{{"criteo", Config{Kind: Criteo}, text}, {"csv", testCSV(), table.Bytes()}, {"quoted-csv", testCSV(), quoted.Bytes()}} {
+	}{{"criteo", job.Data{Kind: job.KindCriteo}, text}, {"csv", testCSV(), table.Bytes()}, {"quoted-csv", testCSV(), quoted.Bytes()}} {
 		b.Run(c.name+"/lines-only", func(b *testing.B) { limit(b, c.text) })
 		b.Run(c.name+"/in-order", func(b *testing.B) {
 			read(b, c.cfg, c.text, len(c.text), func(f format, in *input) (*batch.Batch, error) { return readSequentially(f, in, &droppedRows{}) })
@@ -358,7 +355,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	packed := gunzipped(b, text[:len(text)/4])
 	b.Run("criteo/gzip", func(b *testing.B) {
-		read(b, Config{Kind: Criteo}, packed, len(text)/4, func(f format, in *input) (*batch.Batch, error) { return f.read(in, &droppedRows{}) })
+		read(b, job.Data{Kind: job.KindCriteo}, packed, len(text)/4, func(f format, in *input) (*batch.Batch, error) { return f.read(in, &droppedRows{}) })
 	})
 	b.Run("criteo/gunzip-only", func(b *testing.B) {
 		b.SetBytes(int64(len(text) / 4))

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/synth"
 )
 
 func TestSlotSettingsReachTheSchema(t *testing.T) {
 	stack := batch.HashStack{Rounds: 2, Rows: 7}
-	spec := &synth.Spec{TrainRows: 10, TestRows: 10, Columns: []synth.Column{{Name: "a", Cardinality: 9}, {Name: "b", Cardinality: 9}, {Name: "c", Cardinality: 9}}}
-	open := func(slots ...SlotSetting) (*Dataset, error) {
-		return Open(Config{Kind: Synthetic, Synthetic: spec, Slots: slots}, "")
+	spec := &job.Synthetic{TrainRows: 10, TestRows: 10, Columns: []job.SyntheticColumn{{Name: "a", Cardinality: 9}, {Name: "b", Cardinality: 9}, {Name: "c", Cardinality: 9}}}
+	open := func(slots ...job.SlotSetting) (*Dataset, error) {
+		return Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec, Slots: slots}, "")
 	}
-	data, err := open(SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true}, SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
+	data, err := open(job.SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true}, job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func TestSlotSettingsReachTheSchema(t *testing.T) {
 	}
 	for _, c := range []struct {
 		want  string
-		slots []SlotSetting
+		slots []job.SlotSetting
 	}{
-		{`slots[0].slot: no slot "d": the data have a, b, c`, []SlotSetting{{Slot: "d"}}},
-		{"slots[0].slot: empty", []SlotSetting{{}}},
-		{`slots[1].slot: "a" is there twice`, []SlotSetting{{Slot: "a"}, {Slot: "a"}}},
-		{"slots[0].raw: -1", []SlotSetting{{Slot: "a", Raw: -1}}},
-		{"slots[0].hash-stack: 2 rounds of 0 rows", []SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},
-		{"slots a and b are of group g, but their rows differ", []SlotSetting{{Slot: "a", Group: "g", HashStack: stack}, {Slot: "b", Group: "g"}}},
+		{`slots[0].slot: no slot "d": the data have a, b, c`, []job.SlotSetting{{Slot: "d"}}},
+		{"slots[0].slot: empty", []job.SlotSetting{{}}},
+		{`slots[1].slot: "a" is there twice`, []job.SlotSetting{{Slot: "a"}, {Slot: "a"}}},
+		{"slots[0].raw: -1", []job.SlotSetting{{Slot: "a", Raw: -1}}},
+		{"slots[0].hash-stack: 2 rounds of 0 rows", []job.SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},
+		{"slots a and b are of group g, but their rows differ", []job.SlotSetting{{Slot: "a", Group: "g", HashStack: stack}, {Slot: "b", Group: "g"}}},
 	} {
 		if _, err := open(c.slots...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
@@ -52,8 +52,8 @@ func TestCSVReadsSeveralLabels(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "t.csv"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Kind: CSV, Path: "t.csv", OnBadRow: OnBadRow{Skip: 1}, CSV: &CSVSpec{
-		Slots: []CSVSlot{{Column: "user"}}, Label: "click", FurtherLabels: []string{"buy"}, Positive: []string{"yes"}, Negative: []string{"no"},
+	cfg := job.Data{Kind: job.KindCSV, Path: "t.csv", OnBadRow: job.OnBadRow{Skip: 1}, CSV: &job.Table{
+		Slots: []job.IDColumn{{Column: "user"}}, Label: "click", FurtherLabels: []string{"buy"}, Positive: []string{"yes"}, Negative: []string{"no"},
 	}}
 	data, err := Open(cfg, folder)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -16,6 +17,30 @@ type Source struct {
 	globalBatch int
 	epochs      int
 	order       order // nil: that of the data
+}
+
+// stepsAhead is the number of batches that TrainingSource reads ahead. One is not enough,
+// because a batch that begins a window or an epoch takes longer to read.
+const stepsAhead = 4
+
+// TrainingSource returns the rows of data.Train as the global batches of a job: in the order
+// and for the epochs that the job sets, read ahead.
+func TrainingSource(data *Dataset, t *job.Training) (*ReadAhead, error) {
+	schema := WithDim(data.Schema, t.Model.Dim())
+	var source *Source
+	var err error
+	switch {
+	case !t.Shuffle:
+		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
+	case t.ShuffleWindow > 0:
+		source, err = NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
+	default:
+		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewReadAhead(source, stepsAhead), nil
 }
 
 // NewSource returns a source of epochs passes over the rows of train in global

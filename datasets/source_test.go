@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/synth"
 )
 
 var _ batch.Source = (*Source)(nil)
@@ -250,12 +250,12 @@ func TestReadAheadReadsSoManyStepsAhead(t *testing.T) {
 // gathering as many single ids in the same order.
 func BenchmarkSourceRead(b *testing.B) {
 	const rows = 1 << 20
-	spec := synth.Spec{Seed: 1, TrainRows: 1, TestRows: rows, Preset: synth.PresetCriteo}
-	spec.Columns = synth.Criteo().Columns
+	spec := job.Synthetic{Seed: 1, TrainRows: 1, TestRows: rows, Preset: job.PresetCriteo}
+	spec.Columns = job.SyntheticCriteo().Columns
 	for c := range spec.Columns {
 		spec.Columns[c].Exponent, spec.Columns[c].Top = 0, 0 // quick to draw
 	}
-	data, err := Open(Config{Kind: Synthetic, Synthetic: &spec}, "")
+	data, err := Open(job.Data{Kind: job.KindSynthetic, Synthetic: &spec}, "")
 	if err != nil {
 		b.Fatal(err)
 	}

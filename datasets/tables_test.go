@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
 
@@ -17,7 +18,7 @@ type badRow struct {
 
 // checkBadRows demands that each bad row after a good beginning is named when
 // it is not allowed, and dropped when it is.
-func checkBadRows(t *testing.T, cfg Config, good string, rows []badRow) {
+func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 	t.Helper()
 	line := strings.Count(good, "\n") + 1
 	whole, _, err := textFormat(cfg, good, 0)
@@ -74,7 +75,7 @@ const (
 
 // 28 October 2014 was a Tuesday.
 func TestAvazuLayoutsAgree(t *testing.T) {
-	cfg, schema := Config{Kind: Avazu}, avazuSchema()
+	cfg, schema := job.Data{Kind: job.KindAvazu}, avazuSchema()
 	long, _, err := textFormat(cfg, avazuHeader+avazuRow, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestAvazuBadRows(t *testing.T) {
 	change := func(from, to string) string {
 		return strings.Replace(strings.TrimSpace(avazuRow), from, to, 1)
 	}
-	checkBadRows(t, Config{Kind: Avazu}, avazuHeader+avazuRow, []badRow{
+	checkBadRows(t, job.Data{Kind: job.KindAvazu}, avazuHeader+avazuRow, []badRow{
 		{"1,0,14102821", "", "", "3 fields, want 24"},
 		{change(",1,14102821", ",yes,14102821"), "click", "yes", "label must be 0 or 1"},
 		{change("14102821", "14102824"), "hour", "14102824", "YYMMDDHH"},
@@ -115,7 +116,7 @@ func TestAvazuBadRows(t *testing.T) {
 		strings.Replace(avazuHeader, "hour", "time", 1):    `no column "hour"`,
 		strings.Replace(avazuHeader, "click", "y", 1):      `no column "click"`,
 	} {
-		if _, _, err := textFormat(Config{Kind: Avazu}, header+avazuRow, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := textFormat(job.Data{Kind: job.KindAvazu}, header+avazuRow, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -137,7 +138,7 @@ func taobaoRow(change map[int]string) string {
 }
 
 func TestTaobaoMaskedStepsAreLeftOut(t *testing.T) {
-	cfg, schema := Config{Kind: TaobaoAd}, taobaoSchema()
+	cfg, schema := job.Data{Kind: job.KindTaobaoAd}, taobaoSchema()
 	if len(schema.Slots) != 18 || len(taobaoColumns()) != 267 {
 		t.Fatalf("%d slots of %d columns", len(schema.Slots), len(taobaoColumns()))
 	}
@@ -162,7 +163,7 @@ func TestTaobaoMaskedStepsAreLeftOut(t *testing.T) {
 }
 
 func TestTaobaoBadRows(t *testing.T) {
-	checkBadRows(t, Config{Kind: TaobaoAd}, taobaoRow(nil)+"\n", []badRow{
+	checkBadRows(t, job.Data{Kind: job.KindTaobaoAd}, taobaoRow(nil)+"\n", []badRow{
 		{"1,2,3", "", "", "3 fields, want 267"},
 		{taobaoRow(map[int]string{160: "2"}), "mask", "2", "must be 0 or 1"},
 		{taobaoRow(map[int]string{264: "dear"}), "price", "dear", "not a number"},
@@ -174,7 +175,7 @@ func TestTaobaoBadRows(t *testing.T) {
 func TestIJCAI18(t *testing.T) {
 	header := "Label,I1,I2,I3,I4,I5,I6,I7,I8,I9,I10,I11,I12,I13,C1,C2,C3,C4,C5,C6,C7,C8\n"
 	row := "1,3,3,4,14,2,6,1,4,0.99,3,1,1,0.5,i,c,b,y,u,g,o,s\n"
-	cfg, schema := Config{Kind: IJCAI18}, ijcai18Schema()
+	cfg, schema := job.Data{Kind: job.KindIJCAI18}, ijcai18Schema()
 	b, _, err := textFormat(cfg, header+row, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -195,21 +196,21 @@ func TestIJCAI18(t *testing.T) {
 // outside this program.
 func TestRealTables(t *testing.T) {
 	for _, c := range []struct {
-		kind     Kind
+		kind     job.DataKind
 		file     string
 		rows     int
 		positive float64
 		distinct map[string]int
 	}{
-		{Avazu, "avazu/avazu_union.csv.gz", 14077, 0.1731, map[string]int{"hour": 4, "weekday": 3, "site_id": 550, "device_ip": 10618, "C14": 500}},
-		{Avazu, "avazu/avazu_random15k.csv", 15000, 0.1706, map[string]int{"hour": 24, "weekday": 0, "device_ip": 0, "device_id": 2591, "C21": 59}},
-		{TaobaoAd, "taobao-ad-sample/dmr_sample500.csv", 500, 0.42, map[string]int{"uid": 230, "his_cate": 910, "his_brand": 3333, "mid": 297, "pid": 2}},
-		{TaobaoAd, "taobao-ad-sample/dmr_sample_deepctr.csv", 99, 2. / 99, nil},
-		{IJCAI18, "alimama-ijcai18/ijcai18_union.csv.gz", 53227, 0.0204, map[string]int{"item_id": 4895, "user_id": 40781, "shop_id": 2422}},
-		{MovieLens, "movielens-100k/u.data", 100_000, 0.5537, map[string]int{"user": 943, "item": 1682, "age": 61, "gender": 2, "occupation": 21, "zip": 795, "genres": 19}},
-		{MovieLensImplicit, "movielens-1m-implicit/train.csv.gz", 994_169, 1, map[string]int{"user": 6040, "item": 3704, "genre": 18}},
+		{job.KindAvazu, "avazu/avazu_union.csv.gz", 14077, 0.1731, map[string]int{"hour": 4, "weekday": 3, "site_id": 550, "device_ip": 10618, "C14": 500}},
+		{job.KindAvazu, "avazu/avazu_random15k.csv", 15000, 0.1706, map[string]int{"hour": 24, "weekday": 0, "device_ip": 0, "device_id": 2591, "C21": 59}},
+		{job.KindTaobaoAd, "taobao-ad-sample/dmr_sample500.csv", 500, 0.42, map[string]int{"uid": 230, "his_cate": 910, "his_brand": 3333, "mid": 297, "pid": 2}},
+		{job.KindTaobaoAd, "taobao-ad-sample/dmr_sample_deepctr.csv", 99, 2. / 99, nil},
+		{job.KindIJCAI18, "alimama-ijcai18/ijcai18_union.csv.gz", 53227, 0.0204, map[string]int{"item_id": 4895, "user_id": 40781, "shop_id": 2422}},
+		{job.KindMovieLens, "movielens-100k/u.data", 100_000, 0.5537, map[string]int{"user": 943, "item": 1682, "age": 61, "gender": 2, "occupation": 21, "zip": 795, "genres": 19}},
+		{job.KindMovieLensImplicit, "movielens-1m-implicit/train.csv.gz", 994_169, 1, map[string]int{"user": 6040, "item": 3704, "genre": 18}},
 	} {
-		rows, err := ReadRows(Config{Kind: c.kind}, dataDir(t)+"/"+c.file)
+		rows, err := ReadRows(job.Data{Kind: c.kind}, dataDir(t)+"/"+c.file)
 		if err != nil {
 			t.Fatal(err)
 		}

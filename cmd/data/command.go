@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/job"
-	"tandem/datasets"
 	"tandem/internal/cli"
 )
 
@@ -104,8 +103,8 @@ func (f *flags) check(args []string) (string, error) {
 }
 
 // policy returns what --on-bad-row says.
-func (f *flags) policy() (datasets.OnBadRow, error) {
-	var policy datasets.OnBadRow
+func (f *flags) policy() (job.OnBadRow, error) {
+	var policy job.OnBadRow
 	if err := policy.UnmarshalText([]byte(f.onBadRow)); err != nil {
 		return policy, cli.Misuse("see --help", "--%v", err)
 	}
@@ -116,8 +115,8 @@ func (f *flags) policy() (datasets.OnBadRow, error) {
 // to guess the rest.
 func fileKinds() []string {
 	var kinds []string
-	for _, kind := range datasets.Kinds() {
-		if kind != datasets.AdultIncome && kind != datasets.Synthetic && kind != datasets.Parquet {
+	for _, kind := range job.DataKinds() {
+		if kind != job.KindAdultIncome && kind != job.KindSynthetic && kind != job.KindParquet {
 			kinds = append(kinds, string(kind))
 		}
 	}

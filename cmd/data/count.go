@@ -1,6 +1,7 @@
 package main
 
 import (
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/datasets/synth"
@@ -57,8 +58,8 @@ type slotProfile struct {
 	Singletons float64  `json:"singletons"` // share of distinct
 	Missing    float64  `json:"missing"`    // share of rows
 
-	once int          // ids seen once
-	law  synth.Column // that draws alike; unset without ids
+	once int                 // ids seen once
+	law  job.SyntheticColumn // that draws alike; unset without ids
 }
 
 func (c *idCounts) profile(name string) slotProfile {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
@@ -27,7 +28,7 @@ const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out a
 func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
 	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *jobfile.Job) error {
-		if j.Data.Kind != datasets.Synthetic {
+		if j.Data.Kind != job.KindSynthetic {
 			return cli.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
 		}
 		return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/datasets"
+	"tandem/algo/job"
 	"tandem/internal/cli"
 )
 
@@ -31,7 +31,7 @@ func (p *program) inspectCommand() *cobra.Command {
 			if f.rows < 0 || f.rows >= linesOfHead {
 				return cli.Misuse("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
 			}
-			s, err := p.open(f, args, datasets.OnBadRow{Skip: math.MaxInt32})
+			s, err := p.open(f, args, job.OnBadRow{Skip: math.MaxInt32})
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (p *program) inspectCommand() *cobra.Command {
 // inspection is what inspect prints, and the object of --json.
 type inspection struct {
 	Name        string           `json:"name"`
-	Kind        datasets.Kind    `json:"kind"`
+	Kind        job.DataKind     `json:"kind"`
 	Compression string           `json:"compression,omitempty"` // of the first file
 	Parts       []partInspection `json:"parts"`
 	Slots       []string         `json:"slots"`

@@ -12,8 +12,8 @@ import (
 
 	"tandem/internal/cli/clitest"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets"
 )
 
 func TestMain(m *testing.M) {
@@ -90,7 +90,7 @@ func TestRealFilesAreRecognised(t *testing.T) {
 		"frappe/nfm_test.libfm.gz":                "libfm",
 		"open-bandit/bts_men.csv":                 "csv",
 	} {
-		s, err := (&program{}).open(&flags{}, []string{dataDir + "/" + file}, datasets.OnBadRow{})
+		s, err := (&program{}).open(&flags{}, []string{dataDir + "/" + file}, job.OnBadRow{})
 		if err != nil || string(s.Config.Kind) != kind || s.Dropped != 0 {
 			t.Errorf("%s: %+v, error %v; want kind %s", file, s, err, kind)
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/datasets"
-	"tandem/datasets/synth"
+	"tandem/algo/job"
 	"tandem/internal/cli"
 )
 
@@ -75,7 +74,7 @@ func (p *program) profileCommand() *cobra.Command {
 // profile is what the command prints, and the object of --json.
 type profile struct {
 	Name         string        `json:"name"`
-	Kind         datasets.Kind `json:"kind"`
+	Kind         job.DataKind  `json:"kind"`
 	Rows         int           `json:"rows"`
 	DroppedRows  int           `json:"dropped_rows"`
 	PositiveRate float64       `json:"positive_rate"`
@@ -91,7 +90,7 @@ func profileOf(s *subject) *profile {
 		train: s.Parts[0].Rows.Samples,
 	}
 	found.test = found.Rows - found.train
-	if len(s.Parts) == 1 { // a fifth for testing, as datasets.Split does
+	if len(s.Parts) == 1 { // a fifth for testing, as job.Split does
 		found.test = max(found.Rows/5, 1)
 		found.train = max(found.Rows-found.test, 1)
 	}
@@ -130,7 +129,7 @@ func (n *profile) writeText(w io.Writer) error {
 // writeYAML writes the data section of a job that generates rows alike, with
 // comments on what the generator cannot do.
 func (n *profile) writeYAML(w io.Writer) error {
-	spec := &synth.Spec{Seed: 1, TrainRows: n.train, TestRows: n.test, Numeric: n.Numbers}
+	spec := &job.Synthetic{Seed: 1, TrainRows: n.train, TestRows: n.test, Numeric: n.Numbers}
 	fmt.Fprintf(w, "# Rows like those of %s.\n", strconv.Quote(n.Name))
 	if n.PositiveRate > 0 && n.PositiveRate < 1 {
 		spec.PositiveRate = rounded(n.PositiveRate)
@@ -145,7 +144,7 @@ func (n *profile) writeYAML(w io.Writer) error {
 		column := slot.law
 		column.Name = slot.Name
 		if slot.Pooling != 1 {
-			column.IDsPerRow = min(rounded(slot.Pooling), synth.IDsPerRowMax)
+			column.IDsPerRow = min(rounded(slot.Pooling), job.IDsPerRowMax)
 			if slot.Pooling > 1 {
 				fmt.Fprintf(w, "# Column %s: the most frequent id is in %.4g of the rows there; ids drawn independently spread it further here.\n",
 					strconv.Quote(slot.Name), slot.MaxShare)
@@ -162,7 +161,7 @@ func (n *profile) writeYAML(w io.Writer) error {
 	}
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	section := map[string]datasets.Config{"data": {Kind: datasets.Synthetic, Synthetic: spec}}
+	section := map[string]job.Data{"data": {Kind: job.KindSynthetic, Synthetic: spec}}
 	if err := e.Encode(section); err != nil {
 		return err
 	}

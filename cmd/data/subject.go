@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -13,7 +14,7 @@ import (
 // subject is a data set that a command looks at.
 type subject struct {
 	Name   string
-	Config datasets.Config
+	Config job.Data
 	Schema batch.Schema
 	Parts  []part
 	// Bad rows that were skipped: their number and the first few.
@@ -33,7 +34,7 @@ type part struct {
 const linesOfHead = 64
 
 // open reads the subject of a command line.
-func (p *program) open(f *flags, args []string, policy datasets.OnBadRow) (*subject, error) {
+func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*subject, error) {
 	file, err := f.check(args)
 	if err != nil {
 		return nil, err
@@ -62,18 +63,18 @@ func (p *program) open(f *flags, args []string, policy datasets.OnBadRow) (*subj
 }
 
 // configOf says how to read a file whose kind is given or guessed.
-func configOf(file string, head *datasets.Head, f *flags) (datasets.Config, error) {
-	cfg := datasets.Config{Kind: datasets.Kind(f.kind)}
+func configOf(file string, head *datasets.Head, f *flags) (job.Data, error) {
+	cfg := job.Data{Kind: job.DataKind(f.kind)}
 	if f.kind == "" {
 		var ok bool
 		if cfg.Kind, ok = head.Kind(); !ok {
 			return cfg, &cli.Fault{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
 		}
 	}
-	if cfg.Kind != datasets.CSV && f.label != "" {
+	if cfg.Kind != job.KindCSV && f.label != "" {
 		return cfg, cli.Misuse("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
 	}
-	if cfg.Kind == datasets.CSV {
+	if cfg.Kind == job.KindCSV {
 		var err error
 		if cfg.CSV, err = head.GuessCSV(f.label); err != nil {
 			return cfg, &cli.Fault{
@@ -86,12 +87,12 @@ func configOf(file string, head *datasets.Head, f *flags) (datasets.Config, erro
 }
 
 // openJob reads the data of a job file. A policy of skipping replaces the job's.
-func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, error) {
+func (p *program) openJob(path string, policy job.OnBadRow) (*subject, error) {
 	j, err := jobfile.Load(path)
 	if err != nil {
 		return nil, err
 	}
-	if policy != (datasets.OnBadRow{}) {
+	if policy != (job.OnBadRow{}) {
 		j.Data.OnBadRow = policy
 	}
 	folder := jobfile.DataFolder(p.dataDir, path)
@@ -108,7 +109,7 @@ func (p *program) openJob(path string, policy datasets.OnBadRow) (*subject, erro
 	if file == "" {
 		file = j.Data.Train
 	}
-	if file == "" || j.Data.Kind == datasets.Parquet { // which has no lines
+	if file == "" || j.Data.Kind == job.KindParquet { // which has no lines
 		return s, nil
 	}
 	if !filepath.IsAbs(file) {

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
@@ -73,10 +74,10 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 }
 
 // spec says how to read the table.
-func (t *table) spec() *datasets.CSVSpec {
-	spec := &datasets.CSVSpec{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
+func (t *table) spec() *job.Table {
+	spec := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
 	for s, slot := range t.schema.Slots {
-		column := datasets.CSVSlot{Column: slot.Name}
+		column := job.IDColumn{Column: slot.Name}
 		if t.several[s] {
 			column.Separator = separator
 		}
@@ -113,8 +114,8 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 			return err
 		}
 	}
-	section, err := yaml.Marshal(map[string]datasets.Config{"data": {
-		Kind: datasets.CSV, CSV: t.spec(),
+	section, err := yaml.Marshal(map[string]job.Data{"data": {
+		Kind: job.KindCSV, CSV: t.spec(),
 		Train: filepath.Join(target, "train.csv"), Test: filepath.Join(target, "test.csv"),
 	}})
 	if err != nil {

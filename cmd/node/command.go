@@ -263,7 +263,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 			if err != nil {
 				return nil, err
 			}
-			return jobfile.Source(data, &j.Training)
+			return datasets.TrainingSource(data, &j.Training)
 		},
 	})
 	return cmp.Or(err, finish())

@@ -92,7 +92,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	if err != nil {
 		return err
 	}
-	source, err := jobfile.Source(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Training)
 	if err != nil {
 		return err
 	}

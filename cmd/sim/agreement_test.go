@@ -11,7 +11,6 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 	"tandem/internal/workload"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
@@ -60,16 +59,16 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					training := job.Default()
 					training.Mode, training.Overlap, training.Ranks = job.Sync, overlap, ranks
 					training.EmbeddingWorkers, training.ParameterServers = workers, 2
-					training.GlobalBatch, training.Prefetch = 32, 3
+					training.GlobalBatch, training.Prefetch, training.Shuffle = 32, 3, false
 					training.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
-					data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
-						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1, Teacher: synth.Teacher{Scale: 1, Linear: 1},
-						Columns: []synth.Column{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+					data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
+						Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
 					}}, "")
 					if err != nil {
 						t.Fatal(err)
 					}
-					source, err := datasets.NewSource(datasets.WithDim(data.Schema, 4), data.Train, 32, 1, nil)
+					source, err := datasets.TrainingSource(data, &training)
 					if err != nil {
 						t.Fatal(err)
 					}

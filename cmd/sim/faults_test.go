@@ -6,7 +6,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/unit"
-	"tandem/internal/jobfile"
+	"tandem/datasets"
 	"tandem/runtime/train"
 )
 
@@ -30,7 +30,7 @@ func inBoth(t *testing.T, q *question, mode, faults string, retry unit.Tick) (si
 		simulated = again
 	}
 	j := q.training(mode, 4)
-	source, err := jobfile.Source(q.data, &j)
+	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
+	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/numerics"
 	"tandem/sim/cluster"
 )
@@ -128,7 +128,7 @@ var errNoAUC = errors.New("there is no AUC, because all test rows have the same 
 
 // trainAt trains once, at a position of the ranges.
 func (q *question) trainAt(t job.Training, position float64, progress func(step, steps int)) (*training, error) {
-	source, err := jobfile.Source(q.data, &t)
+	source, err := datasets.TrainingSource(q.data, &t)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
 	"tandem/internal/workload"
@@ -29,9 +28,9 @@ func lessonOn(t *testing.T) *question {
 	j := &q.job.Training
 	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers, j.Prefetch = 2, 2, 2, 4
 	j.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
-	q.job.Data = datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
-		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: synth.Teacher{Scale: 1, Linear: 1},
-		Columns: []synth.Column{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+	q.job.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
+		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
 	}}
 	var err error
 	if q.data, err = datasets.Open(q.job.Data, ""); err != nil {
@@ -78,7 +77,7 @@ func TestNumericsDoNotDependOnWorkers(t *testing.T) {
 func checkSequential(t *testing.T, q *question, got *training) {
 	t.Helper()
 	j := q.training(job.Sync, 4).InMode(job.Sequential)
-	source, err := jobfile.Source(q.data, &j)
+	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
 		t.Fatal(err)
 	}

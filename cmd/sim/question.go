@@ -16,7 +16,6 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/unit"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
 	"tandem/internal/workload"
@@ -44,8 +43,8 @@ func criteo() jobfile.Job {
 	t.Model = model.PersiaTower()
 	return jobfile.Job{
 		Name: "criteo",
-		Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
-			Preset: synth.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
+		Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+			Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
 		}},
 		Training: t,
 		Cluster:  cluster.Persia(),

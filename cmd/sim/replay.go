@@ -193,7 +193,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 		return err
 	}
 	cli.Notes(p.stderr, "sim", data.Notes)
-	source, err := jobfile.Source(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Training)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func recorded(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	data, err := datasets.Open(j.Data, ts.Getenv("TANDEM_DATA"))
 	ts.Check(err)
-	source, err := jobfile.Source(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Training)
 	ts.Check(err)
 	folder, err := record.Create(ts.MkAbs(args[1]), text)
 	ts.Check(err)

@@ -105,7 +105,7 @@ func TestJobFilesTrain(t *testing.T) {
 		if data.Train.Samples != want.rows || data.Test.Samples != want.testRows {
 			t.Errorf("%s: %d and %d rows, want %+v", file, data.Train.Samples, data.Test.Samples, want)
 		}
-		source, err := jobfile.Source(data, &j.Training)
+		source, err := datasets.TrainingSource(data, &j.Training)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 	}
 	aucs := map[string]float64{}
 	for _, training := range inModes(j.Training, job.Modes()) {
-		source, err := jobfile.Source(data, &training)
+		source, err := datasets.TrainingSource(data, &training)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestHybridOnThreeRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Training.Ranks = 3
-	source, err := jobfile.Source(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Training)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 		for n := range f.seeds {
 			t := c.training
 			t.Seed = first + uint64(n)
-			source, err := jobfile.Source(data, &t)
+			source, err := datasets.TrainingSource(data, &t)
 			if err != nil {
 				return nil, err
 			}

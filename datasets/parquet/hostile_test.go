@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
+
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-
-	"tandem/datasets"
 )
 
 // A file may come from anyone.
@@ -56,7 +56,7 @@ func closed(file []byte, footer int) []byte {
 }
 
 // user is the first column, of text.
-var user = &datasets.CSVSpec{Slots: []datasets.CSVSlot{{Column: "user"}}, Label: "click"}
+var user = &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Label: "click"}
 
 // allocated returns the bytes that f allocates, freed or not.
 func allocated(f func()) uint64 {
@@ -184,8 +184,8 @@ func FuzzRead(f *testing.F) {
 		whole, _ := load(f, name)
 		f.Add(whole)
 	}
-	spec := &datasets.CSVSpec{
-		Slots:   []datasets.CSVSlot{{Column: "user"}, {Column: "item"}, {Column: "tags"}, {Column: "codes"}},
+	spec := &job.Table{
+		Slots:   []job.IDColumn{{Column: "user"}, {Column: "item"}, {Column: "tags"}, {Column: "codes"}},
 		Numeric: []string{"price", "age"}, Label: "click",
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {

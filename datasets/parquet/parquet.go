@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/parallel"
@@ -28,7 +29,7 @@ func init() { datasets.RegisterParquet(Read) }
 //
 // Memory: the rows, twice while their columns are put together. What the file claims of its parts is checked
 // before memory is made for them: see bounds.go.
-func Read(name string, file io.ReaderAt, size int64, spec *datasets.CSVSpec) (b *batch.Batch, bad []*datasets.BadRowError, err error) {
+func Read(name string, file io.ReaderAt, size int64, spec *job.Table) (b *batch.Batch, bad []*datasets.BadRowError, err error) {
 	defer recoverDamage(&err)
 	if err := checkFooter(file, size); err != nil {
 		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
@@ -122,7 +123,7 @@ type column struct {
 }
 
 // find returns the columns of a spec: labels, numbers, ids.
-func find(f *parquet.File, spec *datasets.CSVSpec) ([]column, error) {
+func find(f *parquet.File, spec *job.Table) ([]column, error) {
 	var all []column
 	add := func(r role, names ...string) error {
 		for _, name := range names {

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	_ "tandem/datasets/parquet"
@@ -30,29 +31,29 @@ func files(t testing.TB) []string {
 }
 
 // spec names the columns of the table, but rough and point.
-func spec(separator string) *datasets.CSVSpec {
-	return &datasets.CSVSpec{
-		Slots: []datasets.CSVSlot{
+func spec(separator string) *job.Table {
+	return &job.Table{
+		Slots: []job.IDColumn{
 			{Column: "user"}, {Column: "item"}, {Column: "tags", Separator: separator}, {Column: "codes", Separator: separator},
 		},
 		Numeric: []string{"price", "age"}, Label: "click",
 	}
 }
 
-func parquetConfig(change func(*datasets.CSVSpec)) datasets.Config {
+func parquetConfig(change func(*job.Table)) job.Data {
 	s := spec("")
 	change(s)
-	return datasets.Config{Kind: datasets.Parquet, Parquet: s, Cache: datasets.CacheOff}
+	return job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}
 }
 
 // Whatever a file's encoding, its rows are those of the same table as text.
 func TestParquetGivesWhatTextGives(t *testing.T) {
-	want, err := datasets.ReadRows(datasets.Config{Kind: datasets.CSV, CSV: spec("|"), Cache: datasets.CacheOff}, "testdata/text.csv")
+	want, err := datasets.ReadRows(job.Data{Kind: job.KindCSV, CSV: spec("|"), Cache: job.CacheOff}, "testdata/text.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files(t) {
-		got, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), file)
+		got, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), file)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -70,7 +71,7 @@ func TestParquetGivesWhatTextGives(t *testing.T) {
 
 func TestParquetBadRows(t *testing.T) {
 	for _, file := range files(t) {
-		cfg := parquetConfig(func(s *datasets.CSVSpec) { s.Numeric = append(s.Numeric, "rough") })
+		cfg := parquetConfig(func(s *job.Table) { s.Numeric = append(s.Numeric, "rough") })
 		_, err := datasets.ReadRows(cfg, file)
 		if !errors.Is(err, datasets.ErrBadRow) || !strings.HasSuffix(err.Error(), filepath.Base(file)+`:5: bad row: column rough: "": not a number`) {
 			t.Errorf("%s: error %v, want row 5", file, err)
@@ -85,17 +86,17 @@ func TestParquetBadRows(t *testing.T) {
 		if rough := batch.Column(rows.Batch.Dense, 3, 2); rough[3] != 3 || rough[4] != 6 {
 			t.Errorf("%s: numbers %v", file, rough[:6])
 		}
-		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Numeric, s.EmptyNumeric = []string{"rough"}, new(-1.0) })
+		cfg = parquetConfig(func(s *job.Table) { s.Numeric, s.EmptyNumeric = []string{"rough"}, new(-1.0) })
 		cfg.OnBadRow.Skip = 1
 		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Dense[4] != -1 || rows.BadRows[0].Line != 6 {
 			t.Errorf("%s: a null with empty-numeric: error %v", file, err)
 		}
-		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Label = "age"; s.Numeric = nil })
+		cfg = parquetConfig(func(s *job.Table) { s.Label = "age"; s.Numeric = nil })
 		cfg.OnBadRow.Skip = 1000
 		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Samples != 8 { // ages 0 and 1 of every 90
 			t.Errorf("%s: label age: error %v", file, err)
 		}
-		cfg = parquetConfig(func(s *datasets.CSVSpec) { s.Label, s.Slots = "user", s.Slots[1:] })
+		cfg = parquetConfig(func(s *job.Table) { s.Label, s.Slots = "user", s.Slots[1:] })
 		cfg.OnBadRow.Skip = 1000
 		if _, err := datasets.ReadRows(cfg, file); !errors.Is(err, datasets.ErrNoRows) || !strings.Contains(err.Error(), "all are bad") {
 			t.Errorf("%s: label user: error %v", file, err)
@@ -105,15 +106,15 @@ func TestParquetBadRows(t *testing.T) {
 
 func TestParquetColumnsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
-		change func(*datasets.CSVSpec)
+		change func(*job.Table)
 		want   string
 	}{
-		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "usr" },
+		{func(s *job.Table) { s.Slots[0].Column = "usr" },
 			`no column "usr": the file has ["user" "item" "tags" "codes" "price" "age" "click" "point" "rough"]`},
-		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "rough" }, `column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
-		{func(s *datasets.CSVSpec) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] }, `column "user" holds STRING: numeric columns must hold numbers or booleans`},
-		{func(s *datasets.CSVSpec) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: a label or number is one a row`},
-		{func(s *datasets.CSVSpec) { s.Slots[0].Column = "point" }, `column "point" is nested (point.x): a column must hold values, or lists of them`},
+		{func(s *job.Table) { s.Slots[0].Column = "rough" }, `column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
+		{func(s *job.Table) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] }, `column "user" holds STRING: numeric columns must hold numbers or booleans`},
+		{func(s *job.Table) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: a label or number is one a row`},
+		{func(s *job.Table) { s.Slots[0].Column = "point" }, `column "point" is nested (point.x): a column must hold values, or lists of them`},
 	} {
 		_, err := datasets.ReadRows(parquetConfig(c.change), "testdata/snappy.parquet")
 		if want := "datasets: testdata/snappy.parquet: " + c.want; err == nil || err.Error() != want {
@@ -133,8 +134,8 @@ func TestParquetDecimalsAreRefused(t *testing.T) {
 	if err := library.WriteFile(path, []row{{"ann", 1250, true}, {"bob", 99, false}}); err != nil {
 		t.Fatal(err)
 	}
-	s := &datasets.CSVSpec{Slots: []datasets.CSVSlot{{Column: "user"}}, Numeric: []string{"price"}, Label: "click"}
-	_, err := datasets.ReadRows(datasets.Config{Kind: datasets.Parquet, Parquet: s, Cache: datasets.CacheOff}, path)
+	s := &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}, Label: "click"}
+	_, err := datasets.ReadRows(job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}, path)
 	if err == nil || !strings.HasSuffix(err.Error(), `column "price" holds DECIMAL(9,2): write it as a floating-point number, or as text if it is an id`) {
 		t.Errorf("error %v", err)
 	}
@@ -151,7 +152,7 @@ func TestParquetDamaged(t *testing.T) {
 		}
 		for keep := 0; keep < len(whole); keep += 97 {
 			os.WriteFile(path, whole[:keep], 0o644)
-			if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+			if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
 				t.Fatalf("%s, %d of %d bytes: error %v", file, keep, len(whole), err)
 			}
 		}
@@ -160,7 +161,7 @@ func TestParquetDamaged(t *testing.T) {
 			bad := slices.Clone(whole)
 			bad[at] ^= 0x55
 			os.WriteFile(path, bad, 0o644)
-			if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err != nil {
+			if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err != nil {
 				refused++
 			}
 		}
@@ -168,7 +169,7 @@ func TestParquetDamaged(t *testing.T) {
 			t.Errorf("%s: no damage at all is found", file)
 		}
 	}
-	if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), "testdata/text.csv"); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+	if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), "testdata/text.csv"); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
 		t.Errorf("text: error %v", err)
 	}
 }
@@ -204,7 +205,7 @@ func TestParquetRowCountsThatDisagree(t *testing.T) {
 		if err := os.WriteFile(path, file, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), path); err == nil || !strings.Contains(err.Error(), "the file is damaged: copy or download it again ("+c.want) {
+		if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil || !strings.Contains(err.Error(), "the file is damaged: copy or download it again ("+c.want) {
 			t.Errorf("%d rows: error %v", c.rows, err)
 		}
 	}
@@ -213,7 +214,7 @@ func TestParquetRowCountsThatDisagree(t *testing.T) {
 func BenchmarkReadParquet(b *testing.B) {
 	rows := 0
 	for b.Loop() {
-		got, err := datasets.ReadRows(parquetConfig(func(*datasets.CSVSpec) {}), "testdata/snappy.parquet")
+		got, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), "testdata/snappy.parquet")
 		if err != nil {
 			b.Fatal(err)
 		}

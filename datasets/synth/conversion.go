@@ -3,6 +3,7 @@ package synth
 import (
 	"math"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 )
 
@@ -14,7 +15,7 @@ type conversion struct {
 	calibration calibration // of their sum
 }
 
-func newConversion(spec Spec) *conversion {
+func newConversion(spec job.Synthetic) *conversion {
 	return &conversion{
 		scorer: newScorer(rng.Key(spec.Seed, "synthetic conversion"), spec),
 		shared: spec.Conversion.Shared, own: math.Sqrt(1 - float64(spec.Conversion.Shared*spec.Conversion.Shared)),
@@ -23,7 +24,7 @@ func newConversion(spec Spec) *conversion {
 
 // calibrate learns from the scores of a pilot sample: of clicks and of its own
 // teacher, which are overwritten.
-func (c *conversion) calibrate(clicks, own []float64, spec Spec) {
+func (c *conversion) calibrate(clicks, own []float64, spec job.Synthetic) {
 	c.click, c.mine = calibrate(clicks, 1, 0.5), calibrate(own, 1, 0.5)
 	for i := range own {
 		own[i] = c.mix(clicks[i], own[i])

@@ -3,29 +3,15 @@ package synth
 import (
 	"math"
 	"testing"
-)
 
-func TestCriteoHasThePublishedTables(t *testing.T) {
-	spec := Criteo()
-	var sum int64
-	for _, c := range spec.Columns {
-		sum += c.Cardinality
-	}
-	// 33.76 million ids: dlrm, tools/visualize.py.
-	if len(spec.Columns) != 26 || math.Round(float64(sum)/1e4) != 3376 {
-		t.Errorf("%d columns with %d ids, want 26 with 33.76 M", len(spec.Columns), sum)
-	}
-	spec.TrainRows, spec.TestRows = 1, 1
-	if err := spec.Validate(); err != nil {
-		t.Error(err)
-	}
-}
+	"tandem/algo/job"
+)
 
 // The shares of the tiny columns were measured on the first 10,000 rows of
 // train.txt; the exponent has two decimals.
 func TestCriteoTinyColumnsHaveTheMeasuredHead(t *testing.T) {
 	want := map[string]float64{"C6": 0.4593, "C9": 0.8871, "C17": 0.4304, "C20": 0.4496, "C22": 0.8182}
-	for _, c := range Criteo().Columns {
+	for _, c := range job.SyntheticCriteo().Columns {
 		if share, ok := want[c.Name]; ok && math.Abs(NewZipf(c).Probability(1)-share) > 0.005 {
 			t.Errorf("%s: top share %v, want %v", c.Name, NewZipf(c).Probability(1), share)
 		}
@@ -52,7 +38,7 @@ func TestCriteoCoversRoughlyAsMeasured(t *testing.T) {
 		"C18": {0.229, 0.594, 0.942, 1, 1, 1},
 		"C13": {0.117, 0.408, 0.860, 1, 1, 1},
 	}
-	for _, c := range Criteo().Columns {
+	for _, c := range job.SyntheticCriteo().Columns {
 		for i, want := range measured[c.Name] {
 			got, tolerance := NewZipf(c).Share(ranks[i]), 0.25
 			if c.Cardinality > 200_000 {

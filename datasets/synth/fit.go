@@ -3,6 +3,8 @@ package synth
 import (
 	"math"
 	"slices"
+
+	"tandem/algo/job"
 )
 
 // Fit returns a column from which as many draws as were counted look alike:
@@ -20,13 +22,13 @@ import (
 //     show n.
 //
 // If nearly all ids are seen once, their number can only be told to be very
-// large, and Cardinality is such a number, at most CardinalityMax. If a steep law
+// large, and Cardinality is such a number, at most job.CardinalityMax. If a steep law
 // leaves some of the n ids no chance, Cardinality is that of which as many are
 // expected as the law allows.
 //
 // Cost: a sort of the counts, 24 passes over them, and NewZipf and ExpectedDistinct
 // once or twice for each doubling of n up to Cardinality.
-func Fit(counts []int64) Column {
+func Fit(counts []int64) job.SyntheticColumn {
 	if len(counts) == 0 {
 		panic("synth: Fit: no counts")
 	}
@@ -38,19 +40,19 @@ func Fit(counts []int64) Column {
 	}
 	n := int64(len(counts))
 	if n == 1 {
-		return Column{Cardinality: 1}
+		return job.SyntheticColumn{Cardinality: 1}
 	}
-	c := Column{Cardinality: n, Exponent: fitTail(wellSeen(counts)), Top: float64(counts[0]) / float64(draws)}
+	c := job.SyntheticColumn{Cardinality: n, Exponent: fitTail(wellSeen(counts)), Top: float64(counts[0]) / float64(draws)}
 	expected := func(cardinality int64) float64 {
 		c.Cardinality = cardinality
 		return NewZipf(c).ExpectedDistinct(float64(draws))
 	}
 	// The expected number grows with the cardinality: double, then bisect,
 	// to half an id.
-	target := min(float64(n), expected(CardinalityMax)) - 0.5
+	target := min(float64(n), expected(job.CardinalityMax)) - 0.5
 	lo, hi := n, n
-	for hi < CardinalityMax && expected(hi) < target {
-		lo, hi = hi+1, min(2*hi, CardinalityMax)
+	for hi < job.CardinalityMax && expected(hi) < target {
+		lo, hi = hi+1, min(2*hi, job.CardinalityMax)
 	}
 	for lo < hi {
 		if mid := lo + (hi-lo)/2; expected(mid) >= target {
@@ -81,7 +83,7 @@ func wellSeen(counts []int64) []int64 {
 //
 //	Σ_r counts_r · (E_s[log rank] − log r),
 //
-// falls with s: bisect between 0, the lowest exponent allowed, and ExponentMax.
+// falls with s: bisect between 0, the lowest exponent allowed, and job.ExponentMax.
 func fitTail(counts []int64) float64 {
 	logs := make([]float64, len(counts)-1)
 	var observed, draws float64
@@ -104,7 +106,7 @@ func fitTail(counts []int64) float64 {
 		}
 		return sum / weights
 	}
-	lo, hi := 0.0, ExponentMax
+	lo, hi := 0.0, job.ExponentMax
 	for hi-lo > 1e-6 {
 		if s := (lo + hi) / 2; expected(s) > observed {
 			lo = s

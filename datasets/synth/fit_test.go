@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 )
 
@@ -38,7 +39,7 @@ func TestFitOfExactCounts(t *testing.T) {
 // number of distinct ids, and the slope.
 func TestFitOfDraws(t *testing.T) {
 	const draws = 100_000
-	for i, law := range []Column{
+	for i, law := range []job.SyntheticColumn{
 		{Cardinality: 2000, Exponent: 1.1},
 		{Cardinality: 50_000, Exponent: 1.0, Top: 0.3},
 		{Cardinality: 1_000_000, Exponent: 0.95},
@@ -95,7 +96,7 @@ func TestFitIsValidProperty(t *testing.T) {
 }
 
 func TestFitOfFewIDs(t *testing.T) {
-	if got := Fit([]int64{7}); got != (Column{Cardinality: 1}) {
+	if got := Fit([]int64{7}); got != (job.SyntheticColumn{Cardinality: 1}) {
 		t.Errorf("one id: %+v", got)
 	}
 	// Top says all of two ids: 3 draws of 4.

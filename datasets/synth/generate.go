@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
 	"tandem/internal/parallel"
@@ -23,7 +24,7 @@ const (
 	partPilot
 )
 
-// Data is a generated data set. Every batch has one slot per column, standard normal dense features, and the labels of Spec.Labels.
+// Data is a generated data set. Every batch has one slot per column, standard normal dense features, and the labels of job.Synthetic.Labels.
 type Data struct {
 	Columns     []string // names of the slots
 	Numeric     []string // names of the dense features
@@ -39,9 +40,9 @@ type Data struct {
 // The error is that of spec.Validate.
 //
 // Cost: about 0.2 µs an id and processor. Memory: the result.
-func Generate(spec Spec) (*Data, error) { return generate(spec, parallel.Cores()) }
+func Generate(spec job.Synthetic) (*Data, error) { return generate(spec, parallel.Cores()) }
 
-func generate(spec Spec, workers int) (*Data, error) {
+func generate(spec job.Synthetic, workers int) (*Data, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("synth: %w", err)
 	}
@@ -86,7 +87,7 @@ type generator struct {
 	conversion  *conversion // nil: one label
 }
 
-func newGenerator(spec Spec, workers int) *generator {
+func newGenerator(spec job.Synthetic, workers int) *generator {
 	g := &generator{
 		workers: workers, seed: spec.Seed, numeric: spec.Numeric,
 		scorer: newScorer(spec.Seed, spec),
@@ -95,7 +96,7 @@ func newGenerator(spec Spec, workers int) *generator {
 		g.conversion = newConversion(spec)
 	}
 	for c, column := range spec.Columns {
-		g.columns, g.pooling = append(g.columns, NewZipf(column)), append(g.pooling, column.Pooling())
+		g.columns, g.pooling = append(g.columns, NewZipf(column)), append(g.pooling, column.MeanIDs())
 		g.scatter = append(g.scatter, rng.Key(spec.Seed, "synthetic ids", uint64(c)))
 	}
 	return g

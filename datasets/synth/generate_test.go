@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 	"tandem/internal/parallel"
 )
 
-func testSpec() Spec {
-	return Spec{
+func testSpec() job.Synthetic {
+	return job.Synthetic{
 		Seed: 3, TrainRows: 20_000, TestRows: 20_000, Numeric: 2, PositiveRate: 0.25,
-		Columns: []Column{
+		Columns: []job.SyntheticColumn{
 			{Cardinality: 1_000_000_000, Exponent: 1.05},
 			{Name: "small", Cardinality: 20, Exponent: 0.8},
 			{Cardinality: 5_000, Exponent: 1.2, Top: 0.1},
@@ -23,7 +24,7 @@ func testSpec() Spec {
 	}
 }
 
-func mustGenerate(t *testing.T, spec Spec) *Data {
+func mustGenerate(t *testing.T, spec job.Synthetic) *Data {
 	t.Helper()
 	data, err := Generate(spec)
 	if err != nil {
@@ -178,14 +179,14 @@ func TestAlphaIsTheLargestShareOfOneID(t *testing.T) {
 
 // The fast score against the definition, pair by pair.
 func TestScoreMatchesPairwiseSum(t *testing.T) {
-	teacher := Teacher{Rank: 3, Linear: 0.7, Interaction: 1.3, Numeric: 0.4, Scale: 1}
-	columns := make([]Column, 4)
+	teacher := job.SyntheticTeacher{Rank: 3, Linear: 0.7, Interaction: 1.3, Numeric: 0.4, Scale: 1}
+	columns := make([]job.SyntheticColumn, 4)
 	columns[1].IDsPerRow, columns[2].IDsPerRow = 2.25, 0.25
-	s := newScorer(9, Spec{Columns: columns, Numeric: 2, Teacher: teacher})
+	s := newScorer(9, job.Synthetic{Columns: columns, Numeric: 2, Teacher: teacher})
 	ranks, numbers := [][]int64{{1}, {77, 3, 77}, nil, {5}}, []float32{0.25, -1.5}
 	value := func(c, i int) (sum float64) {
 		for _, rank := range ranks[c] {
-			sum += hidden(rng.Mix(s.columns[c]+uint64(rank)), i) / math.Sqrt(columns[c].Pooling())
+			sum += hidden(rng.Mix(s.columns[c]+uint64(rank)), i) / math.Sqrt(columns[c].MeanIDs())
 		}
 		return sum
 	}
@@ -209,7 +210,7 @@ func TestScoreMatchesPairwiseSum(t *testing.T) {
 // Columns with several ids a row have as many as asked for, between the two whole
 // numbers; the other columns stay as they were.
 func TestIDsPerRow(t *testing.T) {
-	spec := Spec{Seed: 2, TrainRows: 4000, TestRows: 10, Columns: []Column{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
+	spec := job.Synthetic{Seed: 2, TrainRows: 4000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
 	one := mustGenerate(t, spec)
 	spec.Columns[1].IDsPerRow = 2.25
 	several := mustGenerate(t, spec)
@@ -230,18 +231,16 @@ func TestIDsPerRow(t *testing.T) {
 	if plain := mustGenerate(t, spec); !slices.Equal(plain.Train.Slots[1].IDs, one.Train.Slots[1].IDs) || !slices.Equal(plain.Train.Labels, one.Train.Labels) {
 		t.Error("1 is not the default")
 	}
-	for _, n := range []float64{-1, 1001} {
-		spec.Columns[1].IDsPerRow = n
-		if err := spec.Validate(); err == nil || !strings.Contains(err.Error(), "columns[1].ids-per-row") {
-			t.Errorf("%v: %v", n, err)
-		}
+	spec.Columns[1].IDsPerRow = -1
+	if _, err := Generate(spec); err == nil || !strings.HasPrefix(err.Error(), "synth: columns[1].ids-per-row: -1") {
+		t.Errorf("an invalid column: error %v", err)
 	}
 }
 
 // Rows of Criteo's shape with a skew of 1.05 throughout, on one goroutine and on
 // all.
 func BenchmarkGenerate(b *testing.B) {
-	spec := Criteo()
+	spec := job.SyntheticCriteo()
 	spec.TrainRows, spec.TestRows = 200_000, 1
 	for c := range spec.Columns {
 		spec.Columns[c].Exponent, spec.Columns[c].Top = 1.05, 0

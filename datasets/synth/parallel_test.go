@@ -3,6 +3,8 @@ package synth
 import (
 	"reflect"
 	"testing"
+
+	"tandem/algo/job"
 )
 
 // The bits are those of one goroutine, across chunks of rows and with columns of
@@ -11,7 +13,7 @@ func TestGeneratingOnMoreProcessorsChangesNothing(t *testing.T) {
 	spec := testSpec()
 	spec.TrainRows, spec.TestRows = 2*chunkRows+77, 5
 	spec.Columns[1].IDsPerRow = 1.5
-	spec.Conversion = &Conversion{Rate: 0.3, Shared: 0.5}
+	spec.Conversion = &job.SyntheticConversion{Rate: 0.3, Shared: 0.5}
 	alone, err := generate(spec, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package synth
 import (
 	"math"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 )
 
@@ -23,14 +24,14 @@ type scorer struct {
 
 // newScorer norms each sum by the square root of the number of its
 // terms, since hidden values have mean 0 and variance 1.
-func newScorer(seed uint64, spec Spec) *scorer {
+func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	columns, numeric, t := len(spec.Columns), spec.Numeric, spec.Teacher
 	s := &scorer{
 		columns: make([]uint64, columns), norms: make([]float64, columns), numeric: make([]float64, numeric),
 		sum: make([]float64, t.Rank), vector: make([]float64, t.Rank),
 	}
 	for c := range s.columns {
-		s.norms[c] = 1 / math.Sqrt(spec.Columns[c].Pooling())
+		s.norms[c] = 1 / math.Sqrt(spec.Columns[c].MeanIDs())
 		s.columns[c] = rng.Key(seed, "synthetic teacher ids", uint64(c))
 	}
 	key := rng.Key(seed, "synthetic teacher numbers")

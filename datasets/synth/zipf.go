@@ -3,6 +3,8 @@ package synth
 import (
 	"math"
 	"math/rand/v2"
+
+	"tandem/algo/job"
 )
 
 // Zipf is the distribution of the ranks of one column, 1 for the most frequent
@@ -19,7 +21,7 @@ import (
 // (m = 1); one below cuts the head flat, as in columns without favourites.
 //
 // A Zipf is read-only after NewZipf and keeps no table, so n may be anything
-// up to CardinalityMax.
+// up to job.CardinalityMax.
 type Zipf struct {
 	ranks    int64   // n
 	exponent float64 // s
@@ -33,7 +35,7 @@ type Zipf struct {
 
 // NewZipf returns the distribution of a column. It panics if the column is not
 // valid. Cost: as ExpectedDistinct, times log2 of the cardinality if Top is set.
-func NewZipf(c Column) *Zipf {
+func NewZipf(c job.SyntheticColumn) *Zipf {
 	if err := c.Validate(); err != nil {
 		panic("synth: NewZipf: " + err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 )
 
@@ -45,10 +46,10 @@ func TestRejectionInversionIsExact(t *testing.T) {
 // beyond a rank has a standard deviation of √(p(1−p)/draws) ≤ 0.0016.
 func TestRejectionInversionIsExactInTheFarTail(t *testing.T) {
 	const draws = 100_000
-	for _, c := range []Column{
+	for _, c := range []job.SyntheticColumn{
 		{Cardinality: 10_000_000, Exponent: 0.98, Top: 0.041},
 		{Cardinality: 1_000_000_000, Exponent: 1},
-		{Cardinality: CardinalityMax, Exponent: 0.5},
+		{Cardinality: job.CardinalityMax, Exponent: 0.5},
 	} {
 		z, random := NewZipf(c), rng.New(8, "tail")
 		ranks := make([]int64, draws)
@@ -75,10 +76,10 @@ func TestRejectionInversionIsExactInTheFarTail(t *testing.T) {
 // to two percent too heavy.
 func TestRejectionInversionIsExactBehindAWideHead(t *testing.T) {
 	const draws = 100_000
-	for _, c := range []Column{
+	for _, c := range []job.SyntheticColumn{
 		{Cardinality: 1_099_511_627_773, Exponent: 5.640799047379242, Top: 0.000361629815011858},
-		{Cardinality: CardinalityMax, Exponent: 10, Top: 1e-6},
-		{Cardinality: CardinalityMax, Exponent: 2.5, Top: 1e-10},
+		{Cardinality: job.CardinalityMax, Exponent: 10, Top: 1e-6},
+		{Cardinality: job.CardinalityMax, Exponent: 2.5, Top: 1e-10},
 		{Cardinality: 100_000_000, Exponent: 4, Top: 1e-7},
 	} {
 		z, random := NewZipf(c), rng.New(9, "head")

@@ -7,13 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/job"
 	"tandem/algo/rng"
 )
 
 // testColumns cover s below, at and above 1, the smallest cardinalities, one
 // beyond the ranks that are summed exactly, and set shares of the
 // most frequent id, above and below Zipf's own.
-var testColumns = []Column{
+var testColumns = []job.SyntheticColumn{
 	{Cardinality: 1, Exponent: 1},
 	{Cardinality: 2, Exponent: 0},
 	{Cardinality: 3, Exponent: 3.3},
@@ -31,13 +32,13 @@ var testColumns = []Column{
 	{Cardinality: 100_000, Exponent: 2.5},
 }
 
-func name(c Column) string {
+func name(c job.SyntheticColumn) string {
 	return fmt.Sprintf("n=%d/s=%v/top=%v", c.Cardinality, c.Exponent, c.Top)
 }
 
 // exactProbability is the definition, summed term by term: while the first id of
 // the tail is above the cap, it joins the flat head.
-func exactProbability(c Column) []float64 {
+func exactProbability(c job.SyntheticColumn) []float64 {
 	p := make([]float64, c.Cardinality)
 	var sum float64
 	for i := range p {
@@ -108,7 +109,7 @@ func TestExpectedDistinctMatchesDraws(t *testing.T) {
 	// The number of distinct ids is a sum of negatively dependent indicators, so
 	// its variance is at most its mean: 4 standard deviations are 4·√mean.
 	const draws = 20_000
-	z := NewZipf(Column{Cardinality: 10_000_000, Exponent: 1.05})
+	z := NewZipf(job.SyntheticColumn{Cardinality: 10_000_000, Exponent: 1.05})
 	random, seen := rng.New(5, "distinct"), map[int64]bool{}
 	for range draws {
 		seen[z.Rank(random)] = true
@@ -121,9 +122,9 @@ func TestExpectedDistinctMatchesDraws(t *testing.T) {
 
 func TestRankIsInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Column{
-			Cardinality: rapid.Int64Range(2, CardinalityMax).Draw(t, "cardinality"),
-			Exponent:    rapid.Float64Range(0, ExponentMax).Draw(t, "exponent"),
+		c := job.SyntheticColumn{
+			Cardinality: rapid.Int64Range(2, job.CardinalityMax).Draw(t, "cardinality"),
+			Exponent:    rapid.Float64Range(0, job.ExponentMax).Draw(t, "exponent"),
 		}
 		if rapid.Bool().Draw(t, "set top") {
 			c.Top = rapid.Float64Range(1/float64(c.Cardinality), 0.99).Draw(t, "top")
@@ -142,14 +143,14 @@ func TestRankIsInRange(t *testing.T) {
 }
 
 func BenchmarkRank(b *testing.B) {
-	z, random := NewZipf(Column{Cardinality: 10_000_000, Exponent: 1.05}), rng.New(1, "bench")
+	z, random := NewZipf(job.SyntheticColumn{Cardinality: 10_000_000, Exponent: 1.05}), rng.New(1, "bench")
 	for b.Loop() {
 		z.Rank(random)
 	}
 }
 
 func BenchmarkExpectedDistinct(b *testing.B) {
-	z := NewZipf(Column{Cardinality: 10_000_000, Exponent: 1.05})
+	z := NewZipf(job.SyntheticColumn{Cardinality: 10_000_000, Exponent: 1.05})
 	for b.Loop() {
 		z.ExpectedDistinct(65_536)
 	}

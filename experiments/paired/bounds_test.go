@@ -8,7 +8,6 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/pace"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 	"tandem/sim/cluster"
 )
 
@@ -29,10 +28,10 @@ func init() {
 // A mode that breaks its bounds fails its run, real or simulated. Here one rank with
 // τ = 0 has two batches under way; both are outstanding when the second is read.
 func TestBrokenBoundsFailTheRun(t *testing.T) {
-	data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 32 * 30, TestRows: 32, PositiveRate: 0.3,
-		Teacher: synth.Teacher{Scale: 1, Linear: 1},
-		Columns: []synth.Column{{Name: "user", Cardinality: 9, Exponent: 1}},
+		Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
+		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 9, Exponent: 1}},
 	}}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
@@ -41,15 +40,9 @@ type Job struct {
 	Machine  exec.Machine // that numbers are computed on
 }
 
-// source returns the rows in the order of the training's seed.
-func (j *Job) source() (batch.Source, error) {
-	schema := datasets.WithDim(j.Data.Schema, j.Training.Model.Dim())
-	return datasets.NewSource(schema, j.Data.Train, j.Training.GlobalBatch, j.Training.Epochs, &j.Training.Seed)
-}
-
 // Real trains in this process. The stopwatch may be nil.
 func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch) (*Run, error) {
-	source, err := j.source()
+	source, err := datasets.TrainingSource(j.Data, &j.Training)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +64,7 @@ func (j *Job) Simulated(ctx context.Context, spec cluster.Spec) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	source, err := j.source()
+	source, err := datasets.TrainingSource(j.Data, &j.Training)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,9 @@ func (r *run) tune(ctx context.Context, world string, data *datasets.Dataset, a 
 // train trains an arm once.
 func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, rows, test *batch.Batch, a arm, trial int, seed uint64) (*train.Result, error) {
 	t := r.training(a, trial, seed)
-	source, err := datasets.NewSource(datasets.WithDim(data.Schema, t.Model.Dim()), rows, t.GlobalBatch, t.Epochs, &seed)
+	part := *data
+	part.Train = rows
+	source, err := datasets.TrainingSource(&part, &t)
 	if err != nil {
 		return nil, err
 	}

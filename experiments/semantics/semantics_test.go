@@ -25,7 +25,8 @@ func digests(t *testing.T, change func(j *job.Training)) [2]uint64 {
 	}
 	j := p.Training
 	change(&j)
-	source, err := datasets.NewSource(datasets.WithDim(data.Schema, j.Model.Dim()), data.Train, j.GlobalBatch, 1, nil)
+	j.Shuffle = false
+	source, err := datasets.TrainingSource(data, &j)
 	if err != nil {
 		t.Fatal(err)
 	}

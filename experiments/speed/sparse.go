@@ -53,7 +53,7 @@ func (p *prepared) fillSparse() error {
 	if p.Rows.Law == zipf {
 		exponent = 1.05
 	}
-	law := synth.NewZipf(synth.Column{Cardinality: int64(p.Rows.Each), Exponent: exponent})
+	law := synth.NewZipf(job.SyntheticColumn{Cardinality: int64(p.Rows.Each), Exponent: exponent})
 	random := rng.New(1, "speed/sparse")
 	ids := make([]int64, batches*p.Rows.Slots*p.Batch)
 	for i := range ids {

@@ -10,7 +10,6 @@ import (
 	"tandem/algo/numeric/kernel"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -26,8 +25,8 @@ type corpus struct {
 }
 
 // spec describes the rows as cmd/train/jobs/criteo-shaped.yaml does.
-func (c *corpus) spec() synth.Spec {
-	spec := synth.Criteo()
+func (c *corpus) spec() job.Synthetic {
+	spec := job.SyntheticCriteo()
 	spec.Seed, spec.TrainRows, spec.TestRows = 1, c.Train, c.Test
 	for i := range spec.Columns {
 		spec.Columns[i].Exponent, spec.Columns[i].Top = 1.05, 0
@@ -52,7 +51,7 @@ func (c *testCase) training() job.Training {
 // which spares it a table for ids that do not occur. PyTorch begins with Tandem's
 // dense parameters and rows of its own.
 func (p *prepared) fillTraining() error {
-	data, err := datasets.Open(datasets.Config{Kind: datasets.Synthetic, Synthetic: ptr(p.Corpus.spec())}, "")
+	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: ptr(p.Corpus.spec())}, "")
 	if err != nil {
 		return err
 	}
@@ -117,17 +116,11 @@ func newTrainingRun(p *prepared) (*trainingRun, error) {
 	return &trainingRun{training: p.training(), data: p.data, products: p.products}, nil
 }
 
-// source returns the rows in the order of the training's seed.
-func (t *trainingRun) source() (batch.Source, error) {
-	schema := datasets.WithDim(t.data.Schema, t.training.Model.Dim())
-	return datasets.NewSource(schema, t.data.Train, t.training.GlobalBatch, t.training.Epochs, &t.training.Seed)
-}
-
 // run implements stepper: a step is a whole training. Building the model and
 // predicting the test rows is not timed.
 func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, err error) {
 	for range steps {
-		source, err := t.source()
+		source, err := datasets.TrainingSource(t.data, &t.training)
 		if err != nil {
 			return 0, err
 		}
@@ -152,7 +145,7 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := run.source()
+	source, err := datasets.TrainingSource(run.data, &run.training)
 	if err != nil {
 		return nil, err
 	}

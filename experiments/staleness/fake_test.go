@@ -10,19 +10,16 @@ import (
 	"tandem/algo/metric"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
-	"tandem/datasets/synth"
 	"tandem/experiments/report"
 	"tandem/runtime/train"
-
-	"tandem/datasets"
 )
 
 // tinyPlan is a plan of one small generated world and two τ.
 func tinyPlan() plan {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500, 50)
 	p.Worlds = p.Worlds[:1]
-	p.Worlds[0].Data = datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
-		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []synth.Column{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
+	p.Worlds[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
 	}}
 	p.Training.GlobalBatch = 100
 	return p

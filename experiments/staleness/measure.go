@@ -82,8 +82,9 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.World, see
 	if err != nil {
 		return err
 	}
-	schema := datasets.WithDim(data.Schema, p.Training.Model.Dim())
-	source, err := datasets.NewSource(schema, data.Train, p.Training.GlobalBatch, p.Training.Epochs, &seed)
+	common := p.Training
+	common.Seed = seed
+	source, err := datasets.TrainingSource(data, &common)
 	if err != nil {
 		return err
 	}

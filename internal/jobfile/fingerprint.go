@@ -6,7 +6,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/job"
-	"tandem/datasets"
 )
 
 // Fingerprint returns a digest of the settings that all processes of one run must
@@ -15,7 +14,7 @@ import (
 // datasets.Fingerprint.
 func (j *Job) Fingerprint() ([]byte, error) {
 	text, err := yaml.Marshal(struct {
-		Data     datasets.Config
+		Data     job.Data
 		Training job.Training
 	}{j.Data, j.Training})
 	sum := sha256.Sum256(text)

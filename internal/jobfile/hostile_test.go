@@ -17,7 +17,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
-	"tandem/datasets"
 )
 
 const generated = "data: {kind: synthetic, synthetic: {train-rows: 9, test-rows: 9, columns: [{cardinality: 9}]}}\n"
@@ -91,7 +90,7 @@ training:
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Data.Slots = append(j.Data.Slots, datasets.SlotSetting{Slot: "c1", Raw: 3,
+		j.Data.Slots = append(j.Data.Slots, job.SlotSetting{Slot: "c1", Raw: 3,
 			HashStack: batch.HashStack{Rounds: 2, Rows: 9}})
 		all = append(all, j)
 	}

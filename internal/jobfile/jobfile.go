@@ -14,16 +14,15 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/delay"
-	"tandem/datasets"
 	"tandem/sim/cluster"
 )
 
 // Job is a whole job file. A file must name its data; of the training it holds
 // only what differs from job.Default, of the cluster what differs from Persia's.
 type Job struct {
-	Name     string          `yaml:"name"`
-	Data     datasets.Config `yaml:"data"`
-	Training job.Training    `yaml:"training"`
+	Name     string       `yaml:"name"`
+	Data     job.Data     `yaml:"data"`
+	Training job.Training `yaml:"training"`
 	// Cluster is the one that the simulator puts the job on.
 	Cluster cluster.Spec `yaml:"cluster"`
 }
@@ -40,7 +39,7 @@ func AdultIncome() Job {
 	t.Rows = opt.DefaultRow()
 	t.GlobalBatch, t.Ranks, t.Staleness = 128, 4, &staleness
 	t.Shuffle = false // it reads its files in order
-	return Job{Name: "adult-income", Data: datasets.Config{Kind: datasets.AdultIncome}, Training: t, Cluster: cluster.Persia()}
+	return Job{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}, Training: t, Cluster: cluster.Persia()}
 }
 
 // Load reads a job file. Unknown keys are errors. A job without a name is
@@ -116,29 +115,6 @@ func beside(job, file string) string {
 		return file
 	}
 	return filepath.Join(filepath.Dir(job), file)
-}
-
-// stepsAhead is how many batches are read before they are asked for: more than
-// one, because a batch that begins a window or an epoch takes longer.
-const stepsAhead = 4
-
-// Source returns the training rows of data as a training wants them, read ahead.
-func Source(data *datasets.Dataset, t *job.Training) (*datasets.ReadAhead, error) {
-	schema := datasets.WithDim(data.Schema, t.Model.Dim())
-	var source *datasets.Source
-	var err error
-	switch {
-	case !t.Shuffle:
-		source, err = datasets.NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
-	case t.ShuffleWindow > 0:
-		source, err = datasets.NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
-	default:
-		source, err = datasets.NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return datasets.NewReadAhead(source, stepsAhead), nil
 }
 
 // validName keeps a name within one folder.

@@ -25,8 +25,8 @@ import (
 // data are not generated for it, their law says all, but for one global batch
 // where ids are compressed; others are read from dataDir, the value of
 // TANDEM_DATA.
-func Simulated(config *datasets.Config, t *job.Training, dataDir string) (cluster.Workload, *model.Layout, error) {
-	if config.Kind == datasets.Synthetic {
+func Simulated(config *job.Data, t *job.Training, dataDir string) (cluster.Workload, *model.Layout, error) {
+	if config.Kind == job.KindSynthetic {
 		w, schema, err := expect(config, t)
 		if err != nil {
 			return w, nil, err
@@ -101,7 +101,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 
 // packedSizesOfGenerated returns the same for the first rows that generated data
 // have.
-func packedSizesOfGenerated(config datasets.Config, t *job.Training) (*cluster.PackedSizes, error) {
+func packedSizesOfGenerated(config job.Data, t *job.Training) (*cluster.PackedSizes, error) {
 	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.GlobalBatch), 1
 	config.Synthetic = &spec
@@ -137,7 +137,7 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 }
 
 // expect returns the workload and schema of generated data.
-func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Schema, error) {
+func expect(data *job.Data, t *job.Training) (cluster.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
 	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(), PrefixBits: batch.MaxPrefixBits}
 	for i := range schema.Dense {
@@ -147,15 +147,15 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
 	}
 	w := cluster.Workload{Labels: len(schema.Labels)}
-	if err := data.SetSlots(schema); err != nil {
+	if err := datasets.ApplySlots(data.Slots, schema); err != nil {
 		return w, nil, fmt.Errorf("data.%w", err)
 	}
 	groups := groupsOf(schema, spec.Columns)
 	for _, g := range groups {
 		w.Rows += g.rows(g.cardinality)
 		for _, column := range g.columns {
-			w.Occurrences += column.Pooling()
-			w.RowOccurrences += column.Pooling() * float64(max(g.stack.Rounds, 1))
+			w.Occurrences += column.MeanIDs()
+			w.RowOccurrences += column.MeanIDs() * float64(max(g.stack.Rounds, 1))
 		}
 	}
 	known := map[int]float64{}
@@ -165,7 +165,7 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 			for _, g := range groups {
 				ids := 0.0
 				for i, law := range g.laws {
-					ids += law.ExpectedDistinct(float64(samples) * g.columns[i].Pooling())
+					ids += law.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
 				}
 				sum += g.rows(ids)
 			}
@@ -178,14 +178,14 @@ func expect(data *datasets.Config, t *job.Training) (cluster.Workload, *batch.Sc
 
 // group is the generated columns that share rows. No id is in two of them.
 type group struct {
-	columns     []synth.Column
+	columns     []job.SyntheticColumn
 	laws        []*synth.Zipf
 	cardinality float64
 	stack       batch.HashStack
 }
 
 // groupsOf returns the feature groups of a schema, whose slots are the columns.
-func groupsOf(schema *batch.Schema, columns []synth.Column) []*group {
+func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn) []*group {
 	var groups []*group
 	byName := map[string]*group{}
 	for s, slot := range schema.Slots {

@@ -12,23 +12,22 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/datasets"
-	"tandem/datasets/synth"
 )
 
 type jobOf struct {
-	Data     datasets.Config
+	Data     job.Data
 	Training job.Training
 }
 
 // What follows from the law of generated data is what counting finds in them.
 func TestExpectedAgreesWithCounted(t *testing.T) {
-	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
+	j := jobOf{Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 40_000, TestRows: 10, Numeric: 3,
-		Columns: []synth.Column{
+		Columns: []job.SyntheticColumn{
 			{Name: "user", Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20, Exponent: 0.5},
 			{Name: "tags", Cardinality: 5000, Exponent: 0.8, IDsPerRow: 2.5},
 		},
-	}, Slots: []datasets.SlotSetting{
+	}, Slots: []job.SlotSetting{
 		{Slot: "user", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 		{Slot: "tags", Group: "hashed", HashStack: batch.HashStack{Rounds: 2, Rows: 1000}},
 	}}, Training: job.Default()}
@@ -70,8 +69,8 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 // Generated data give the simulator the sizes of compressed ids and signs that a
 // run of the same job finds in its first batches.
 func TestPackedSizesOfGeneratedRows(t *testing.T) {
-	j := jobOf{Data: datasets.Config{Kind: datasets.Synthetic, Synthetic: &synth.Spec{
-		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []synth.Column{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
+	j := jobOf{Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
 	}}, Training: job.Default()}
 	j.Training.Index = job.IndexCompressed
 	expected, _, err := Simulated(&j.Data, &j.Training, "")
@@ -124,7 +123,9 @@ func mustOpen(t *testing.T, j *jobOf) (batch.Source, *datasets.Dataset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := datasets.NewSource(datasets.WithDim(data.Schema, j.Training.Model.Dim()), data.Train, j.Training.GlobalBatch, 1, nil)
+	training := j.Training
+	training.Shuffle = false
+	source, err := datasets.TrainingSource(data, &training)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func mustOpen(t *testing.T, j *jobOf) (batch.Source, *datasets.Dataset) {
 // Equal ids in two slots are two rows, so a sample has as many rows as slots; more
 // samples than there are count as all of them.
 func TestDistinctCountsSigns(t *testing.T) {
-	j := jobOf{Data: datasets.Config{Kind: datasets.AdultIncome}, Training: job.Default()}
+	j := jobOf{Data: job.Data{Kind: job.KindAdultIncome}, Training: job.Default()}
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
 		t.Fatal(err)

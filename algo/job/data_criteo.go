@@ -1,8 +1,8 @@
-package synth
+package job
 
-// Criteo returns the columns of the Criteo Kaggle click log (Display
-// Advertising Challenge 2014), with its positive rate of 0.2562 and 13 numeric
-// columns; rows and seed are left to the caller. A blank counts as an id.
+// SyntheticCriteo returns columns distributed like those of the Criteo Kaggle click log
+// (Display Advertising Challenge 2014), with its positive rate of 0.2562 and its 13 numeric
+// columns. The caller sets the numbers of rows and the seed. A blank counts as an id.
 //
 // Sources: cardinalities from facebookresearch/dlrm, tools/visualize.py, blanks
 // included, 33.76 million ids in all; positive rate over the 45,840,617 rows
@@ -13,17 +13,17 @@ package synth
 //     cardinality, Top the share of rank 1.
 //   - head: the first 10,000 rows of train.txt. Zipf is the least-squares slope
 //     of log count on log rank, Top the share of the most frequent value.
-//   - tiny: the same rows, but too few ids for a slope. Zipf is the exponent that
-//     gives the most frequent value its share; Top is left out.
+//   - tiny: the same rows, but too few ids for a slope. Zipf is the exponent under
+//     which the most frequent value has its measured share; Top is 0.
 //
-// One power law and a head describe the tables of more than 200,000 ids to 0.1
-// in the share of look-ups that the top 10, 100, … 10⁶ ids get, and the smaller
-// ones to 0.25: their real tails fall faster than a power.
+// The share of lookups of the top 10, 100, … 10⁶ ids deviates from the measured one by at
+// most 0.1 in tables of more than 200,000 ids, and by at most 0.25 in smaller ones, whose
+// real tails fall faster than a power law.
 //
-// The real columns depend on each other (C3, C12, C16 and C21 most), which this
-// spec does not copy: it overstates the number of distinct row patterns.
-func Criteo() Spec {
-	spec := Spec{PositiveRate: 0.2562, Numeric: 13}
+// The real columns depend on each other (C3, C12, C16 and C21 most). The generated ones do
+// not, so they have more distinct row patterns.
+func SyntheticCriteo() Synthetic {
+	spec := Synthetic{PositiveRate: 0.2562, Numeric: 13}
 	for _, c := range []struct {
 		name        string
 		cardinality int64
@@ -56,7 +56,7 @@ func Criteo() Spec {
 		{"C25", 105, 1.91, 0.4496},    // head: the blank
 		{"C26", 142572, 1.24, 0.418},  // rank: the blank
 	} {
-		spec.Columns = append(spec.Columns, Column{Name: c.name, Cardinality: c.cardinality, Exponent: c.zipf, Top: c.top})
+		spec.Columns = append(spec.Columns, SyntheticColumn{Name: c.name, Cardinality: c.cardinality, Exponent: c.zipf, Top: c.top})
 	}
 	return spec
 }

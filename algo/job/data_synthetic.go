@@ -1,23 +1,4 @@
-// Package synth generates click-log-like data whose best reachable AUC and log
-// loss are known.
-//
-// Ids of a column follow a bounded Zipf law and are drawn independently of the
-// other columns. Labels come from a planted teacher, a hidden factorization
-// machine (Rendle, ICDM 2010) over ids and numbers:
-//
-//	score = a·Σ_c w_c + b·Σ_{c<d} ⟨v_c, v_d⟩ + e·Σ_j u_j x_j
-//	p     = sigmoid(scale · (score − mean) / deviation + bias)
-//	label ~ Bernoulli(p)
-//
-// where w and v of a column are sums over the ids of a row, divided by the root of
-// their mean number. The hidden values of an id are hashes of (seed, column, rank), so a column of
-// 10⁹ ids costs no memory. Mean, deviation and bias come from a pilot sample of
-// the same law; they depend on the seed and not on the number of rows, so more
-// rows are more rows of the same task: the first rows stay the same.
-//
-// The same spec gives the same bits on one architecture. Others may round exp
-// and log differently.
-package synth
+package job
 
 import (
 	"cmp"
@@ -28,45 +9,45 @@ import (
 	"strconv"
 )
 
-// Limits of a spec.
+// Limits of the fields of Synthetic.
 const (
-	CardinalityMax = int64(1) << 40
-	ExponentMax    = 10.0
-	RowsMax        = math.MaxInt32 - 1
-	IDsPerRowMax   = 1000.0
-	ColumnsMax     = 10_000 // of ids, and of numbers
+	CardinalityMax   = int64(1) << 40
+	ExponentMax      = 10.0
+	SyntheticRowsMax = math.MaxInt32 - 1
+	IDsPerRowMax     = 1000.0
 )
 
-// PresetCriteo is the Spec.Preset that stands for Criteo.
+// PresetCriteo is the Synthetic.Preset of the columns that SyntheticCriteo returns.
 const PresetCriteo = "criteo"
 
-// Column is the distribution of one id column.
-type Column struct {
+// SyntheticColumn is the distribution of one id column.
+type SyntheticColumn struct {
 	// Name of the slot; empty means "c" and the position from 1.
 	Name string `yaml:"name,omitempty"`
 	// Cardinality is the number of different ids, 1 to CardinalityMax.
 	Cardinality int64 `yaml:"cardinality"`
 	// Exponent is the s of p(rank) ∝ rank^−s, 0 (uniform) to ExponentMax.
 	Exponent float64 `yaml:"zipf"`
-	// Top sets the share of rows with the most frequent id, from 1/Cardinality
-	// to below 1; 0 means the share that Zipf gives it. A larger share takes from
-	// all other ids in proportion, a smaller one cuts the head flat: see Zipf.
+	// Top is the share of rows that hold the most frequent id, from 1/Cardinality to
+	// below 1; 0 means the share under the Zipf distribution. A larger share lowers the
+	// shares of all other ids in proportion, a smaller one flattens the head: see
+	// synth.Zipf.
 	Top float64 `yaml:"top,omitempty"`
-	// IDsPerRow is the mean number of ids of a row, drawn independently, up to
-	// IDsPerRowMax; 0 means 1. A row has one of the two whole numbers beside it.
+	// IDsPerRow is the mean number of ids of a row, drawn independently, at most
+	// IDsPerRowMax; 0 means 1. A row has this number of ids, rounded down or up.
 	IDsPerRow float64 `yaml:"ids-per-row,omitempty"`
 }
 
-// Pooling returns the mean number of ids of a row.
-func (c Column) Pooling() float64 {
+// MeanIDs returns IDsPerRow, or its default.
+func (c SyntheticColumn) MeanIDs() float64 {
 	if c.IDsPerRow == 0 {
 		return 1
 	}
 	return c.IDsPerRow
 }
 
-// Validate names the field at fault.
-func (c Column) Validate() error {
+// Validate names the first invalid field.
+func (c SyntheticColumn) Validate() error {
 	switch {
 	case c.Cardinality < 1 || c.Cardinality > CardinalityMax:
 		return fmt.Errorf("cardinality: %d: must be 1 to %d", c.Cardinality, CardinalityMax)
@@ -84,75 +65,74 @@ func (c Column) Validate() error {
 	return nil
 }
 
-// Teacher is the hidden model that labels come from. The weights set the parts
-// in proportion to each other; Scale sets how much signal there is.
-type Teacher struct {
+// SyntheticTeacher is the hidden model that draws the labels. The weights set the proportions
+// of its parts; Scale sets the strength of the signal.
+type SyntheticTeacher struct {
 	// Rank is the length of the hidden vectors v; 0 means 4.
 	Rank int `yaml:"rank,omitempty"`
-	// Linear, Interaction and Numeric weigh the three sums of the score, each of
-	// which has variance of about 1 before; all 0 means 1 each.
+	// Linear, Interaction and Numeric are the weights of the three sums of the score,
+	// whose variances are about 1 before weighting; all 0 means 1 each.
 	Linear      float64 `yaml:"linear,omitempty"`
 	Interaction float64 `yaml:"interaction,omitempty"`
 	Numeric     float64 `yaml:"numeric,omitempty"`
-	// Scale is the standard deviation of the logit over rows; 0 means 2. Larger
-	// makes labels more certain and the best reachable AUC higher.
+	// Scale is the standard deviation of the logit over rows; 0 means 2. A larger scale
+	// makes labels more certain and raises the best reachable AUC.
 	Scale float64 `yaml:"scale,omitempty"`
 }
 
-// Spec says what to generate.
-type Spec struct {
+// Synthetic describes generated data; package datasets/synth generates them.
+type Synthetic struct {
 	Seed      uint64 `yaml:"seed"`
-	TrainRows int    `yaml:"train-rows"` // 1 to RowsMax
-	TestRows  int    `yaml:"test-rows"`  // 1 to RowsMax
-	// Preset fills Columns, Numeric and PositiveRate where they are left out:
-	// "criteo", or empty for none.
-	Preset  string   `yaml:"preset,omitempty"`
-	Columns []Column `yaml:"columns,omitempty"`
-	// Alpha is the probability that a row holds the most frequent id of a large
-	// table (the α of Persia's analysis of hybrid training), in (0, 1); it
-	// replaces Top of AlphaColumns. 0 leaves the columns as they are.
+	TrainRows int    `yaml:"train-rows"` // 1 to SyntheticRowsMax
+	TestRows  int    `yaml:"test-rows"`  // 1 to SyntheticRowsMax
+	// Preset is "criteo", or empty for none. A preset supplies Columns, Numeric and
+	// PositiveRate if they are absent.
+	Preset  string            `yaml:"preset,omitempty"`
+	Columns []SyntheticColumn `yaml:"columns,omitempty"`
+	// Alpha is the probability that a row holds the most frequent id of a large table
+	// (the α of Persia's analysis of hybrid training), in (0, 1). It replaces Top of the
+	// columns that AlphaColumns names. 0 changes no column.
 	Alpha float64 `yaml:"alpha,omitempty"`
-	// AlphaColumns names the columns that Alpha is for; empty means the column
-	// of the largest cardinality, the first of equals.
+	// AlphaColumns names the columns that Alpha applies to; empty means the column with
+	// the largest cardinality, the first of equals.
 	AlphaColumns []string `yaml:"alpha-columns,omitempty"`
-	// Numeric is the number of numeric columns, 0 to ColumnsMax, each standard normal.
+	// Numeric is the number of numeric columns, 0 to 10,000, each standard normal.
 	Numeric int `yaml:"numeric,omitempty"`
 	// PositiveRate is the expected share of label 1, in (0, 1); 0 means 0.5.
-	PositiveRate float64 `yaml:"positive-rate,omitempty"`
-	Teacher      Teacher `yaml:"teacher,omitempty"`
-	// Conversion adds a second label, of what may follow a click; nil: none.
-	Conversion *Conversion `yaml:"conversion,omitempty"`
+	PositiveRate float64          `yaml:"positive-rate,omitempty"`
+	Teacher      SyntheticTeacher `yaml:"teacher,omitempty"`
+	// Conversion adds a second label, which can be 1 only after a click; nil adds none.
+	Conversion *SyntheticConversion `yaml:"conversion,omitempty"`
 }
 
-// Conversion describes the label "conversion" of a row whose label "click" is 1;
-// it is 0 where there is no click. A teacher of its own, of the same weights,
-// decides it:
+// SyntheticConversion describes the label "conversion" of a row whose label "click" is 1;
+// without a click it is 0. A second teacher with the same weights draws it:
 //
 //	score = shared · click + √(1 − shared²) · own,   both standardised
 //	p     = p(click) · sigmoid(scale · score + bias)
 //
 // Source: the two labels of Ali-CCP, and the factoring of Ma and others (ESMM),
 // SIGIR 2018, equation 1.
-type Conversion struct {
+type SyntheticConversion struct {
 	// Rate is the mean of the sigmoid over all rows, in (0, 1).
 	Rate float64 `yaml:"rate"`
 	// Shared is the correlation of the scores of click and conversion, in [0, 1].
 	Shared float64 `yaml:"shared"`
 }
 
-// Labels returns the names of the labels.
-func (s Spec) Labels() []string {
+// Labels returns the names of the label columns.
+func (s Synthetic) Labels() []string {
 	if s.Conversion == nil {
 		return []string{"label"}
 	}
 	return []string{"click", "conversion"}
 }
 
-// Resolve returns the spec with preset, defaults, names and Alpha filled in:
-// what Generate goes by. Resolving twice changes nothing more.
-func (s Spec) Resolve() Spec {
+// Resolve returns s with preset, defaults, column names and Alpha applied, which is what
+// synth.Generate uses. Resolving a second time changes nothing.
+func (s Synthetic) Resolve() Synthetic {
 	if s.Preset == PresetCriteo {
-		criteo := Criteo()
+		criteo := SyntheticCriteo()
 		if len(s.Columns) == 0 {
 			s.Columns = criteo.Columns
 		}
@@ -175,7 +155,7 @@ func (s Spec) Resolve() Spec {
 		}
 	}
 	if s.Alpha > 0 && len(s.AlphaColumns) == 0 && len(s.Columns) > 0 {
-		s.AlphaColumns = []string{slices.MaxFunc(s.Columns, func(a, b Column) int {
+		s.AlphaColumns = []string{slices.MaxFunc(s.Columns, func(a, b SyntheticColumn) int {
 			return cmp.Compare(a.Cardinality, b.Cardinality)
 		}).Name}
 	}
@@ -187,7 +167,7 @@ func (s Spec) Resolve() Spec {
 	return s
 }
 
-func (t Teacher) resolve() Teacher {
+func (t SyntheticTeacher) resolve() SyntheticTeacher {
 	if t.Rank == 0 {
 		t.Rank = 4
 	}
@@ -200,28 +180,28 @@ func (t Teacher) resolve() Teacher {
 	return t
 }
 
-// Validate checks every field and names the path of the one at fault.
-func (s Spec) Validate() error {
+// Validate checks every field and names the path of the first invalid one.
+func (s Synthetic) Validate() error {
 	if s.Preset != "" && s.Preset != PresetCriteo {
 		return fmt.Errorf("preset: %q: must be %q or left out", s.Preset, PresetCriteo)
 	}
 	names := s.AlphaColumns
 	s = s.Resolve()
 	switch {
-	case s.TrainRows < 1 || s.TrainRows > RowsMax:
-		return fmt.Errorf("train-rows: %d: must be 1 to %d", s.TrainRows, RowsMax)
-	case s.TestRows < 1 || s.TestRows > RowsMax:
-		return fmt.Errorf("test-rows: %d: must be 1 to %d", s.TestRows, RowsMax)
+	case s.TrainRows < 1 || s.TrainRows > SyntheticRowsMax:
+		return fmt.Errorf("train-rows: %d: must be 1 to %d", s.TrainRows, SyntheticRowsMax)
+	case s.TestRows < 1 || s.TestRows > SyntheticRowsMax:
+		return fmt.Errorf("test-rows: %d: must be 1 to %d", s.TestRows, SyntheticRowsMax)
 	case len(s.Columns) == 0:
 		return errors.New("columns: empty: give at least one, or a preset")
 	case !(s.Alpha >= 0 && s.Alpha < 1):
 		return fmt.Errorf("alpha: %v: must lie in [0, 1)", s.Alpha)
 	case s.Alpha == 0 && len(names) > 0:
 		return errors.New("alpha-columns: only used with alpha")
-	case len(s.Columns) > ColumnsMax:
-		return fmt.Errorf("columns: %d: must be at most %d", len(s.Columns), ColumnsMax)
-	case s.Numeric < 0 || s.Numeric > ColumnsMax:
-		return fmt.Errorf("numeric: %d: must be 0 to %d", s.Numeric, ColumnsMax)
+	case len(s.Columns) > columnsMax:
+		return fmt.Errorf("columns: %d: must be at most %d", len(s.Columns), columnsMax)
+	case s.Numeric < 0 || s.Numeric > columnsMax:
+		return fmt.Errorf("numeric: %d: must be 0 to %d", s.Numeric, columnsMax)
 	case !(s.PositiveRate > 0 && s.PositiveRate < 1):
 		return fmt.Errorf("positive-rate: %v: must lie in (0, 1)", s.PositiveRate)
 	}
@@ -240,7 +220,7 @@ func (s Spec) Validate() error {
 		if err := c.Validate(); err != nil {
 			return fmt.Errorf("columns[%d].%w", i, err)
 		}
-		if most := math.Ceil(c.Pooling()) * float64(max(s.TrainRows, s.TestRows)); most > math.MaxInt32 {
+		if most := math.Ceil(c.MeanIDs()) * float64(max(s.TrainRows, s.TestRows)); most > math.MaxInt32 {
 			return fmt.Errorf("columns[%d].ids-per-row: %v: up to %.0f ids in all, want at most %d", i, c.IDsPerRow, most, math.MaxInt32)
 		}
 	}
@@ -252,7 +232,7 @@ func (s Spec) Validate() error {
 	return s.Teacher.validate()
 }
 
-func (t Teacher) validate() error {
+func (t SyntheticTeacher) validate() error {
 	if t.Rank < 1 || t.Rank > 256 {
 		return fmt.Errorf("teacher.rank: %d: must be 1 to 256", t.Rank)
 	}

@@ -1,0 +1,159 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// DataKind names a data set or a file format.
+type DataKind string
+
+// The kinds of data, which package datasets opens.
+const (
+	KindAdultIncome DataKind = "adult-income" // UCI Adult, part of package datasets
+	KindCriteo      DataKind = "criteo"       // Criteo click logs: see Data.Path
+	KindLibFM       DataKind = "libfm"        // sparse lines of libfm or libsvm
+	KindCSV         DataKind = "csv"          // delimited text, described by Data.CSV
+	KindParquet     DataKind = "parquet"      // Parquet files, described by Data.Parquet
+	KindSynthetic   DataKind = "synthetic"    // generated from Data.Synthetic
+
+	KindAvazu             DataKind = "avazu"              // Avazu click log, with or without date and device_ip
+	KindTaobaoAd          DataKind = "taobao-ad"          // Taobao display ads with behaviour sequences, DMR's layout
+	KindIJCAI18           DataKind = "ijcai18"            // search-ad conversions of the IJCAI-18 contest
+	KindMovieLens         DataKind = "movielens"          // ratings of MovieLens 100K: u.data, with u.user and u.item beside it
+	KindMovieLensImplicit DataKind = "movielens-implicit" // interactions of MovieLens 1M: see Data.Negatives
+)
+
+// DataKinds returns all kinds of data.
+func DataKinds() []DataKind {
+	return []DataKind{
+		KindAdultIncome, KindCriteo, KindLibFM, KindCSV, KindParquet, KindSynthetic, KindAvazu, KindTaobaoAd, KindIJCAI18,
+		KindMovieLens, KindMovieLensImplicit,
+	}
+}
+
+// CacheOff is the Data.Cache that caches nothing.
+const CacheOff = "off"
+
+// columnsMax bounds the columns of one use: ids, numbers, labels.
+const columnsMax = 10_000
+
+// Data is the section data of a job file: the data set to train on. The zero value is
+// invalid; the smallest valid one is Data{Kind: KindAdultIncome}.
+type Data struct {
+	Kind DataKind `yaml:"kind"`
+	// Path is a single file; Split chooses its test rows. A file may be plain text or
+	// compressed with gzip or zstd: its first bytes decide, not its name.
+	Path string `yaml:"path,omitempty"`
+	// Train and Test are two files and replace Path.
+	Train string `yaml:"train,omitempty"`
+	Test  string `yaml:"test,omitempty"`
+	// Split chooses the test rows of Path; default: the last fifth of the file.
+	Split Split `yaml:"split,omitempty"`
+	// OnBadRow is "fail", the default, or a number of rows to skip, as "skip:100".
+	OnBadRow OnBadRow `yaml:"on-bad-row,omitempty"`
+	// Cache is the folder in which the decoded columns of files are cached, so that a
+	// file is parsed only once; "off" disables the cache. Empty: datasets.CacheFolder,
+	// for files of at least 8 MiB.
+	Cache string `yaml:"cache,omitempty"`
+	// CSV describes the columns; for kind csv only.
+	CSV *Table `yaml:"csv,omitempty"`
+	// Parquet describes the columns; for kind parquet only. Delimiter, comment, columns
+	// and separators must be empty, because a Parquet file defines them itself. An id
+	// column holds text, whole numbers, booleans, or lists of these. Numeric and label
+	// columns hold one value a row of any type except decimals. Dates and times are read
+	// as the whole numbers that the file stores. A null is read as an empty field of
+	// text.
+	Parquet *Table `yaml:"parquet,omitempty"`
+	// Synthetic describes the rows to generate; for kind synthetic only.
+	Synthetic *Synthetic `yaml:"synthetic,omitempty"`
+	// Slots holds settings of single slots. A slot without settings sums one row per id
+	// and shares its rows with no other slot.
+	Slots []SlotSetting `yaml:"slots,omitempty"`
+	// Negatives describes the rows of label 0 to draw; for kind movielens-implicit only,
+	// whose files have none.
+	Negatives NegativeSampling `yaml:"negatives,omitempty"`
+}
+
+// Validate checks every field and returns an error that names the path of the first invalid
+// one. It does not access files.
+func (d *Data) Validate() error {
+	if !slices.Contains(DataKinds(), d.Kind) {
+		return fmt.Errorf("kind: %q: must be one of %q", d.Kind, DataKinds())
+	}
+	if d.OnBadRow.Skip < 0 {
+		return fmt.Errorf("on-bad-row: skip:%d: must not be negative", d.OnBadRow.Skip)
+	}
+	if d.Cache != "" && d.Cache != CacheOff && !filepath.IsAbs(d.Cache) {
+		return fmt.Errorf("cache: %q: must be %q or an absolute folder", d.Cache, CacheOff)
+	}
+	if err := d.validateFiles(); err != nil {
+		return err
+	}
+	if err := d.validateDescriptions(); err != nil {
+		return err
+	}
+	if err := validateSlots(d.Slots); err != nil {
+		return err
+	}
+	if d.Kind != KindMovieLensImplicit && d.Negatives != (NegativeSampling{}) {
+		return fmt.Errorf("negatives: only used with kind %q, here %q", KindMovieLensImplicit, d.Kind)
+	}
+	if err := d.Negatives.Validate(); err != nil {
+		return fmt.Errorf("negatives.%w", err)
+	}
+	return nil
+}
+
+// validateDescriptions checks the fields that describe the columns of single kinds.
+func (d *Data) validateDescriptions() error {
+	for _, c := range []struct {
+		key      string
+		kind     DataKind
+		isGiven  bool
+		validate func() error
+	}{
+		{"csv", KindCSV, d.CSV != nil, func() error { return d.CSV.Validate() }},
+		{"parquet", KindParquet, d.Parquet != nil, func() error { return d.Parquet.validateParquet() }},
+		{"synthetic", KindSynthetic, d.Synthetic != nil, func() error { return d.Synthetic.Validate() }},
+	} {
+		if c.isGiven != (d.Kind == c.kind) {
+			return fmt.Errorf("%s: must be given for kind %q and for no other, here %q", c.key, c.kind, d.Kind)
+		}
+		if !c.isGiven {
+			continue
+		}
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("%s.%w", c.key, err)
+		}
+	}
+	return nil
+}
+
+func (d *Data) validateFiles() error {
+	isFile := d.Kind != KindAdultIncome && d.Kind != KindSynthetic
+	switch {
+	case !isFile && (d.Path != "" || d.Train != "" || d.Test != ""):
+		return fmt.Errorf("path, train, test: kind %q reads no files: leave them out", d.Kind)
+	case !isFile && d.Split != (Split{}):
+		return fmt.Errorf("split: kind %q has test rows of its own: leave it out", d.Kind)
+	case !isFile:
+		return nil
+	case d.Path != "" && d.Kind == KindMovieLensImplicit:
+		return fmt.Errorf("path: kind %q needs train and test: its negatives depend on which is which", d.Kind)
+	case d.Path != "" && (d.Train != "" || d.Test != ""):
+		return errors.New("path: give either path, or train and test")
+	case d.Path != "":
+		if err := d.Split.Validate(); err != nil {
+			return fmt.Errorf("split.%w", err)
+		}
+		return nil
+	case d.Train == "" || d.Test == "":
+		return fmt.Errorf("path: empty: kind %q needs path, or both train and test", d.Kind)
+	case d.Split != (Split{}):
+		return errors.New("split: only used with path, which has no test rows of its own")
+	}
+	return nil
+}

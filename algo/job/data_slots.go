@@ -1,0 +1,47 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/algo/numeric/batch"
+)
+
+// SlotSetting decides how the ids of one slot become embedding rows and model input.
+type SlotSetting struct {
+	Slot string `yaml:"slot"` // its name
+	// Group names the feature group of the slot: the slots of a group share rows, so an
+	// id has the same rows in all of them. Empty: the slot has rows of its own.
+	Group string `yaml:"group,omitempty"`
+	// HashStack makes the embedding of an id the sum of one row from each of several
+	// rounds, in a table of a fixed size; all slots of a group have the same.
+	HashStack batch.HashStack `yaml:"hash-stack,omitempty"`
+	// SqrtScaling divides sums of n rows, and their gradients, by √n.
+	SqrtScaling bool `yaml:"sqrt-scaling,omitempty"`
+	// Raw is the number of ids per sample whose embeddings are concatenated, at most
+	// 10,000; 0 means that they are summed. Only feed-forward and dcn-v2 support it.
+	Raw int `yaml:"raw,omitempty"`
+}
+
+// rawMax bounds the concatenated embeddings of one slot and sample.
+const rawMax = 10_000
+
+func validateSlots(settings []SlotSetting) error {
+	if len(settings) > columnsMax {
+		return fmt.Errorf("slots: %d: must be at most %d", len(settings), columnsMax)
+	}
+	for i, s := range settings {
+		switch {
+		case s.Slot == "":
+			return fmt.Errorf("slots[%d].slot: empty: name a slot", i)
+		case slices.ContainsFunc(settings[:i], func(other SlotSetting) bool { return other.Slot == s.Slot }):
+			return fmt.Errorf("slots[%d].slot: %q is there twice", i, s.Slot)
+		case s.Raw < 0 || s.Raw > rawMax:
+			return fmt.Errorf("slots[%d].raw: %d: must be 1 to %d, or 0 for a sum", i, s.Raw, rawMax)
+		}
+		if err := s.HashStack.Validate(); err != nil {
+			return fmt.Errorf("slots[%d].hash-stack: %w", i, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// Table describes the columns of a delimited text file or a Parquet file. Columns that no
+// field names are ignored.
+type Table struct {
+	// Delimiter is the character between fields; empty means a comma.
+	Delimiter string `yaml:"delimiter,omitempty"`
+	// Comment is one character: lines that begin with it are ignored. Empty: every line
+	// counts.
+	Comment string `yaml:"comment,omitempty"`
+	// Columns are the names of the columns of a file without a header. Empty: the first
+	// line of every file holds the names.
+	Columns []string `yaml:"columns,omitempty"`
+	// Slots are the id columns, in the order of the schema.
+	Slots []IDColumn `yaml:"slots"`
+	// Numeric names the numeric columns.
+	Numeric []string `yaml:"numeric,omitempty"`
+	// EmptyNumeric is the value of an empty numeric field, before standardisation;
+	// without it, an empty field makes its row a bad row.
+	EmptyNumeric *float64 `yaml:"empty-numeric,omitempty"`
+	// Label names the label column.
+	Label string `yaml:"label"`
+	// FurtherLabels names further label columns. The model needs a head for each.
+	FurtherLabels []string `yaml:"further-labels,omitempty"`
+	// Positive and Negative list the texts that mean label 1 and label 0; any other text
+	// makes its row a bad row. Both empty: "1" and "0".
+	Positive []string `yaml:"positive,omitempty"`
+	Negative []string `yaml:"negative,omitempty"`
+}
+
+// IDColumn is one id column of a table.
+type IDColumn struct {
+	Column string `yaml:"column"`
+	// Separator splits a field into several ids, for example "|"; then an empty field has
+	// no ids. Empty: every field is one id, the empty field too.
+	Separator string `yaml:"separator,omitempty"`
+}
+
+// LabelTexts returns the texts that mean label 1 and label 0.
+func (t *Table) LabelTexts() (positive, negative []string) {
+	if len(t.Positive) == 0 {
+		return []string{"1"}, []string{"0"}
+	}
+	return t.Positive, t.Negative
+}
+
+// LabelNames returns the names of the label columns.
+func (t *Table) LabelNames() []string { return append([]string{t.Label}, t.FurtherLabels...) }
+
+// SlotNames returns the names of the id columns.
+func (t *Table) SlotNames() []string {
+	names := make([]string, len(t.Slots))
+	for i, slot := range t.Slots {
+		names[i] = slot.Column
+	}
+	return names
+}
+
+// FieldDelimiter returns Delimiter, or its default.
+func (t *Table) FieldDelimiter() string { return cmp.Or(t.Delimiter, ",") }
+
+// Validate checks every field and names the first invalid one.
+func (t *Table) Validate() error {
+	if t.Delimiter != "" && !isDelimiter(t.Delimiter) {
+		return fmt.Errorf("delimiter: %q: must be one character, not a quote or line end", t.Delimiter)
+	}
+	if t.Comment != "" && (!isDelimiter(t.Comment) || t.Comment == t.FieldDelimiter()) {
+		return fmt.Errorf("comment: %q: must be one character other than delimiter, quote and line end", t.Comment)
+	}
+	if len(t.Slots) == 0 {
+		return errors.New("slots: empty: name at least one id column")
+	}
+	if t.Label == "" {
+		return errors.New("label: empty: name the label column")
+	}
+	if (len(t.Positive) == 0) != (len(t.Negative) == 0) {
+		return errors.New("positive, negative: list the label texts of both, or of neither for 1 and 0")
+	}
+	if e := t.EmptyNumeric; e != nil && !(math.Abs(*e) <= math.MaxFloat32) {
+		return fmt.Errorf("empty-numeric: %v: must be finite", *e)
+	}
+	for i, text := range t.Positive {
+		if slices.Contains(t.Negative, text) {
+			return fmt.Errorf("positive[%d]: %q is in negative too", i, text)
+		}
+	}
+	return t.validateNames()
+}
+
+// validateParquet is Validate for a Parquet file, which defines some of the fields itself.
+func (t *Table) validateParquet() error {
+	if t.Delimiter != "" || t.Comment != "" || len(t.Columns) > 0 {
+		return errors.New("delimiter, comment, columns: a Parquet file says itself what its columns are: leave them out")
+	}
+	for i, slot := range t.Slots {
+		if slot.Separator != "" {
+			return fmt.Errorf("slots[%d].separator: a column of lists has several ids: leave it out", i)
+		}
+	}
+	return t.Validate()
+}
+
+func isDelimiter(s string) bool {
+	r, size := utf8.DecodeRuneInString(s)
+	return size == len(s) && r != utf8.RuneError && r != '"' && r != '\r' && r != '\n' && r != 0
+}
+
+// validateNames checks that every column has one use and exists.
+func (t *Table) validateNames() error {
+	for _, f := range []struct {
+		field string
+		count int
+	}{
+		{"columns", len(t.Columns)}, {"slots", len(t.Slots)}, {"numeric", len(t.Numeric)},
+		{"further-labels", len(t.FurtherLabels)},
+	} {
+		if f.count > columnsMax {
+			return fmt.Errorf("%s: %d columns: must be at most %d", f.field, f.count, columnsMax)
+		}
+	}
+	for i, name := range t.Columns {
+		if slices.Contains(t.Columns[:i], name) {
+			return fmt.Errorf("columns[%d]: %q is there twice", i, name)
+		}
+	}
+	used := []string{t.Label}
+	check := func(field, name string) error {
+		switch {
+		case name == "":
+			return fmt.Errorf("%s: empty: name a column", field)
+		case slices.Contains(used, name):
+			return fmt.Errorf("%s: column %q has another use already", field, name)
+		case len(t.Columns) > 0 && !slices.Contains(t.Columns, name):
+			return fmt.Errorf("%s: %q is not in columns", field, name)
+		}
+		used = append(used, name)
+		return nil
+	}
+	if len(t.Columns) > 0 && !slices.Contains(t.Columns, t.Label) {
+		return fmt.Errorf("label: %q is not in columns", t.Label)
+	}
+	for i, slot := range t.Slots {
+		if err := check(fmt.Sprintf("slots[%d].column", i), slot.Column); err != nil {
+			return err
+		}
+	}
+	for i, name := range t.FurtherLabels {
+		if err := check(fmt.Sprintf("further-labels[%d]", i), name); err != nil {
+			return err
+		}
+	}
+	for i, name := range t.Numeric {
+		if err := check(fmt.Sprintf("numeric[%d]", i), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
