@@ -16,9 +16,9 @@ import (
 	"tandem/sim/cluster"
 )
 
-// result is what all trainings on one world have shown.
+// result is what all trainings on one data set have shown.
 type result struct {
-	World    string        `json:"data"`
+	DataSet  string        `json:"data"`
 	TestRows int           `json:"test_rows"`
 	Modes    []*modeResult `json:"modes"`
 }
@@ -30,7 +30,7 @@ type modeResult struct {
 	Simulated []*paired.Run `json:"simulated,omitempty"` // sequential has no cluster
 }
 
-// measure trains in every mode under every seed on every world.
+// measure trains in every mode under every seed on every data set.
 func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
 	log, err := report.NewLog(filepath.Join(o.Folder, "modes.csv"), header()...)
 	if err != nil {
@@ -41,9 +41,9 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 			err = closed
 		}
 	}()
-	meter := &report.Meter{Total: len(p.Worlds) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
-	for _, w := range p.Worlds {
-		r := &result{World: w.Name}
+	meter := &report.Meter{Total: len(p.DataSets) * p.Seeds * (2*len(p.Modes) - 1), Report: o.Progress}
+	for _, w := range p.DataSets {
+		r := &result{DataSet: w.Name}
 		for _, mode := range p.Modes {
 			r.Modes = append(r.Modes, &modeResult{Mode: mode})
 		}
@@ -60,7 +60,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 
 // measureSeed trains in every mode under one seed. Real trainings begin with
 // another mode every time, so that a drift of the machine favours none.
-func (p *plan) measureSeed(ctx context.Context, w report.World, round int, machine exec.Machine, r *result, log *report.Log, m *report.Meter) error {
+func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, machine exec.Machine, r *result, log *report.Log, m *report.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
@@ -132,12 +132,12 @@ func (r *result) difference(runs []*paired.Run) metric.Interval {
 
 // header names the columns of modes.csv.
 func header() []string {
-	return []string{"data", "mode", "world", "seed", "auc", "log_loss_nats", "samples_per_s", "step_s",
+	return []string{"data", "mode", "cluster", "seed", "auc", "log_loss_nats", "samples_per_s", "step_s",
 		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps", "dense_mean_updates", "dense_max_updates"}
 }
 
-func line(data, mode, world string, seed uint64, r *paired.Run) []string {
-	line := []string{data, mode, world, strconv.FormatUint(seed, 10), report.Number(r.AUC), report.Number(r.LogLoss),
+func line(data, mode, cluster string, seed uint64, r *paired.Run) []string {
+	line := []string{data, mode, cluster, strconv.FormatUint(seed, 10), report.Number(r.AUC), report.Number(r.LogLoss),
 		report.Number(r.Throughput), report.Number(r.StepSeconds)}
 	for _, h := range []*histogram.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
 		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Max()))

@@ -18,9 +18,9 @@ import (
 // every mode learns, the report can be drawn.
 func TestAllModes(t *testing.T) {
 	p := newPlan(6_000, 2_000)
-	p.Worlds = p.Worlds[:1]
+	p.DataSets = p.DataSets[:1]
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestAllModes(t *testing.T) {
 		}
 	}
 	for _, m := range r.Modes {
-		for _, w := range m.worlds() {
+		for _, w := range m.clusters() {
 			for _, run := range w.runs {
 				if run.AUC < 0.52 || run.Throughput <= 0 {
 					t.Errorf("%s, %s: AUC %v, %v samples/s", m.Mode, w.name, run.AUC, run.Throughput)
@@ -81,8 +81,8 @@ func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := newPlan(1_000, 500)
-	p.Worlds = p.Worlds[:1]
-	if _, err := follow(ctx, p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
+	p.DataSets = p.DataSets[:1]
+	if _, err := execute(ctx, p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

@@ -7,11 +7,11 @@ import (
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed     uint64         `yaml:"seed"` // the first
-	Seeds    int            `yaml:"seeds"`
-	Training job.Training   `yaml:"training"` // what all modes share
-	Worlds   []report.World `yaml:"data"`
-	Modes    []string       `yaml:"modes"`
+	Seed     uint64           `yaml:"seed"` // the first
+	Seeds    int              `yaml:"seeds"`
+	Training job.Training     `yaml:"training"` // what all modes share
+	DataSets []report.DataSet `yaml:"data"`
+	Modes    []string         `yaml:"modes"`
 	// ModeSettings are the values that single modes have of settings of their own.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
@@ -25,7 +25,7 @@ func newPlan(trainRows, testRows int) plan {
 	t.GlobalBatch, t.Prefetch = 256, 4
 	p := plan{
 		Training: t, Modes: job.Modes(),
-		Worlds: []report.World{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
+		DataSets: []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
 	p.ModeSettings = report.ModeSettings(t, p.Modes)
 	return p

@@ -25,16 +25,16 @@ func (p *plan) report(results []*result) *report.Report {
 }
 
 // world is one of the two that a mode ran in.
-type world struct {
+type clusterRuns struct {
 	name string
 	runs []*paired.Run
 }
 
-// worlds returns those that the mode ran in.
-func (m *modeResult) worlds() []world {
-	list := []world{{"this machine", m.Real}}
+// clusters returns those that the mode ran in.
+func (m *modeResult) clusters() []clusterRuns {
+	list := []clusterRuns{{"this machine", m.Real}}
 	if m.Simulated != nil {
-		list = append(list, world{"Persia's cluster", m.Simulated})
+		list = append(list, clusterRuns{"Persia's cluster", m.Simulated})
 	}
 	return list
 }
@@ -42,12 +42,12 @@ func (m *modeResult) worlds() []world {
 func qualityTable(results []*result) cli.Table {
 	t := cli.Table{
 		Caption: "Quality on the test rows, mean over seeds; the difference is to sync, paired by seed",
-		Header:  []string{"data", "mode", "world", "verdict on AUC", "AUC ± 95 %", "ΔAUC ± 95 %", "log loss ± 95 % (nats)"},
+		Header:  []string{"data", "mode", "cluster", "verdict on AUC", "AUC ± 95 %", "ΔAUC ± 95 %", "log loss ± 95 % (nats)"},
 		Words:   4,
 	}
 	for _, r := range results {
 		for _, m := range r.Modes {
-			for _, w := range m.worlds() {
+			for _, w := range m.clusters() {
 				verdict, difference := "–", "–"
 				if m.Mode != job.Sync || w.name != "this machine" {
 					d := r.difference(w.runs)
@@ -57,7 +57,7 @@ func qualityTable(results []*result) cli.Table {
 						verdict = short(metric.Explain(d, metric.EquivalenceMargin, r.TestRows))
 					}
 				}
-				t.Rows = append(t.Rows, []string{r.World, m.Mode, w.name, verdict, report.Level(of(w.runs, auc)), difference,
+				t.Rows = append(t.Rows, []string{r.DataSet, m.Mode, w.name, verdict, report.Level(of(w.runs, auc)), difference,
 					report.Level(of(w.runs, logLoss))})
 			}
 		}
@@ -80,7 +80,7 @@ func speedTable(results []*result) cli.Table {
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, m := range r.Modes {
-			row := []string{r.World, m.Mode}
+			row := []string{r.DataSet, m.Mode}
 			for i, w := range []struct{ runs, reference []*paired.Run }{{m.Real, sync.Real}, {m.Simulated, sync.Simulated}} {
 				if i == 1 && w.runs == nil {
 					row = append(row, "–", "–")
@@ -98,7 +98,7 @@ func speedTable(results []*result) cli.Table {
 func stalenessTable(results []*result) cli.Table {
 	t := cli.Table{
 		Caption: "Staleness, all seeds, as mean/max: own and cross in steps by read, dense in updates by push",
-		Header:  []string{"data", "mode", "world", "own", "cross", "dense"},
+		Header:  []string{"data", "mode", "cluster", "own", "cross", "dense"},
 		Words:   3,
 	}
 	for _, r := range results {
@@ -106,14 +106,14 @@ func stalenessTable(results []*result) cli.Table {
 			if m.Mode == job.Sequential {
 				continue
 			}
-			for _, w := range m.worlds() {
+			for _, w := range m.clusters() {
 				var own, cross, dense histogram.Histogram
 				for _, run := range w.runs {
 					own.Merge(&run.Staleness.Own)
 					cross.Merge(&run.Staleness.Cross)
 					dense.Merge(&run.Staleness.Dense)
 				}
-				t.Rows = append(t.Rows, []string{r.World, m.Mode, w.name, meanMax(&own), meanMax(&cross), meanMax(&dense)})
+				t.Rows = append(t.Rows, []string{r.DataSet, m.Mode, w.name, meanMax(&own), meanMax(&cross), meanMax(&dense)})
 			}
 		}
 	}
@@ -144,9 +144,9 @@ func aucFigure(results []*result) report.Figure {
 	color := 0
 	for _, r := range results {
 		for _, name := range []string{"this machine", "Persia's cluster"} {
-			l := report.Line{Name: r.World + ", " + legend(name), Color: color, Apart: true}
+			l := report.Line{Name: r.DataSet + ", " + legend(name), Color: color, Scatter: true}
 			for i, m := range r.Modes {
-				for _, w := range m.worlds() {
+				for _, w := range m.clusters() {
 					if w.name == name {
 						d := r.difference(w.runs)
 						x := float64(i) + 0.06*(float64(color)-1.5) // beside each other
@@ -179,10 +179,10 @@ func speedFigure(results []*result) report.Figure {
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, real := range []bool{true, false} {
-			l := report.Line{Name: r.World + ", here", Color: color, Apart: true}
+			l := report.Line{Name: r.DataSet + ", here", Color: color, Scatter: true}
 			base := metric.MeanInterval(of(sync.Real, throughput)).Estimate
 			if !real {
-				l.Name = r.World + ", Persia"
+				l.Name = r.DataSet + ", Persia"
 				base = metric.MeanInterval(of(sync.Simulated, throughput)).Estimate
 			}
 			for i, m := range r.Modes {
@@ -228,8 +228,8 @@ func findings(results []*result) []string {
 			speeds = append(speeds, fmt.Sprintf("%s ×%.2f here and ×%.2f there", m.Mode,
 				ratio(m.Real, sync.Real), ratio(m.Simulated, sync.Simulated)))
 		}
-		sentences = append(sentences, fmt.Sprintf("%s, AUC against sync, on this machine: %s.", r.World, strings.Join(changes, ", ")),
-			fmt.Sprintf("%s, throughput against sync, here and on Persia's cluster: %s.", r.World, strings.Join(speeds, ", ")))
+		sentences = append(sentences, fmt.Sprintf("%s, AUC against sync, on this machine: %s.", r.DataSet, strings.Join(changes, ", ")),
+			fmt.Sprintf("%s, throughput against sync, here and on Persia's cluster: %s.", r.DataSet, strings.Join(speeds, ", ")))
 	}
 	return sentences
 }

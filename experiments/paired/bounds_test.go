@@ -43,9 +43,9 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	j.Training.Model = model.Spec{
 		Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{4}, Activation: model.ReLU,
 	}
-	check := func(world string, err error) {
+	check := func(kind string, err error) {
 		if err == nil || !strings.Contains(err.Error(), " staleness reached 1, and hasty with ranks = 1 promises at most 0: ") {
-			t.Errorf("%s: error %v; want one that names mode, kind of staleness, value and bound", world, err)
+			t.Errorf("%s: error %v; want one that names mode, kind of staleness, value and bound", kind, err)
 		}
 	}
 	_, err = j.Real(t.Context(), nil, nil)

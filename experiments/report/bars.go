@@ -16,7 +16,7 @@ type Bar struct {
 	Color     int    // bars that belong together share it; 0 is the first colour
 	Value     float64
 	Low, High float64 // ends of the error bar
-	Wanted    float64 // a mark across the bar; 0: none
+	Target    float64 // a mark across the bar; 0: none
 }
 
 // barRow is the height that a bar takes of a figure.
@@ -50,8 +50,8 @@ func (b barPlotter) DataRange() (xLow, xHigh, yLow, yHigh float64) {
 	xLow, xHigh = 0.5, 2
 	for _, bar := range b {
 		xLow, xHigh = min(xLow, bar.Low), max(xHigh, bar.High)
-		if bar.Wanted > 0 {
-			xLow, xHigh = min(xLow, bar.Wanted), max(xHigh, bar.Wanted)
+		if bar.Target > 0 {
+			xLow, xHigh = min(xLow, bar.Target), max(xHigh, bar.Target)
 		}
 	}
 	return math.Log(xLow / 1.1), math.Log(xHigh * 1.1), 0, float64(len(b) - 1)
@@ -71,8 +71,8 @@ func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 		if bar.Low < bar.High {
 			c.StrokeLine2(black, x(bar.Low), at, x(bar.High), at)
 		}
-		if bar.Wanted > 0 {
-			c.StrokeLine2(draw.LineStyle{Color: color.Black, Width: vg.Points(2)}, x(bar.Wanted), at-1.3*thick, x(bar.Wanted), at+1.3*thick)
+		if bar.Target > 0 {
+			c.StrokeLine2(draw.LineStyle{Color: color.Black, Width: vg.Points(2)}, x(bar.Target), at-1.3*thick, x(bar.Target), at+1.3*thick)
 		}
 	}
 	c.StrokeLine2(black, x(1), y(p.Y.Min), x(1), y(p.Y.Max))

@@ -49,11 +49,11 @@ type Axis struct {
 
 // Line is a series of a Figure.
 type Line struct {
-	Name   string // in the legend; empty for a line that it leaves out
-	Color  int    // lines that belong together share it; 0 is the first colour
-	Guide  bool   // no measurement but a limit: thin, dashed, without marks
-	Apart  bool   // points are of different things: nothing joins them
-	Points []Point
+	Name    string // in the legend; empty for a line that it leaves out
+	Color   int    // lines that belong together share it; 0 is the first colour
+	Guide   bool   // no measurement but a limit: thin, dashed, without marks
+	Scatter bool   // points are of different things: nothing joins them
+	Points  []Point
 }
 
 // Point is a value with the ends of its error bar; there is no bar if both ends

@@ -41,7 +41,7 @@ func (l Line) add(p *plot.Plot) error {
 	if l.Guide {
 		line.Width, line.Dashes = vg.Points(1.1), []vg.Length{vg.Points(5), vg.Points(4)}
 		p.Add(line)
-		l.explain(p, line)
+		l.addToLegend(p, line)
 		return nil
 	}
 	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(3)
@@ -54,12 +54,12 @@ func (l Line) add(p *plot.Plot) error {
 		p.Add(bars)
 	}
 	p.Add(marks)
-	if l.Apart {
-		l.explain(p, marks)
+	if l.Scatter {
+		l.addToLegend(p, marks)
 		return nil
 	}
 	p.Add(line)
-	l.explain(p, line, marks)
+	l.addToLegend(p, line, marks)
 	return nil
 }
 
@@ -68,8 +68,8 @@ func (l Line) uncertain() bool {
 	return slices.ContainsFunc(l.Points, func(p Point) bool { return p.Low != p.High })
 }
 
-// explain adds the line to the legend.
-func (l Line) explain(p *plot.Plot, thumbs ...plot.Thumbnailer) {
+// addToLegend adds the line to the legend.
+func (l Line) addToLegend(p *plot.Plot, thumbs ...plot.Thumbnailer) {
 	if l.Name != "" {
 		p.Legend.Add(l.Name, thumbs...)
 	}

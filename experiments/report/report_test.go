@@ -200,7 +200,7 @@ func TestOutline(t *testing.T) {
 func TestBars(t *testing.T) {
 	f := Figure{Name: "ratios", Title: "Ratios", X: Axis{Label: "rate ÷ rate"}}
 	for i := range 40 {
-		f.Bars = append(f.Bars, Bar{Name: fmt.Sprintf("case %d", i), Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Wanted: 5})
+		f.Bars = append(f.Bars, Bar{Name: fmt.Sprintf("case %d", i), Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Target: 5})
 	}
 	got := labels(t, f)
 	for _, want := range []string{"case 0", "case 39", "×1", "×10", "rate ÷ rate"} {

@@ -14,15 +14,15 @@ import (
 	"tandem/runtime/train"
 )
 
-// result is what all trainings on one world have shown.
+// result is what all trainings on one data set have shown.
 type result struct {
-	World string       `json:"data"`
-	Arms  []*armResult `json:"arms"` // in the order of plan.arms
+	DataSet  string           `json:"data"`
+	Variants []*variantResult `json:"variants"` // in the order of plan.variants
 }
 
-// armResult is what one arm has shown.
-type armResult struct {
-	Arm     arm       `json:"arm"`
+// variantResult is what one variant has shown.
+type variantResult struct {
+	Variant variant   `json:"variant"`
 	Trials  []float64 `json:"trial_auc"`  // on the last tenth of train, by plan.Trials; 0 if it diverged
 	Best    int       `json:"best_trial"` // log₂ of rate ÷ nominal
 	Nominal quality   `json:"nominal"`
@@ -43,7 +43,7 @@ type run struct {
 	meter   *report.Meter
 }
 
-// measure tunes and trains every arm on every world.
+// measure tunes and trains every variant on every data set.
 func (p *plan) measure(ctx context.Context, o report.Options) (results []*result, err error) {
 	log, err := report.NewLog(filepath.Join(o.Folder, "semantics.csv"),
 		"data", "optimizer", "ranks", "merge", "scale", "rows", "seed", "rate", "auc", "log_loss_nats")
@@ -55,14 +55,14 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 			err = closed
 		}
 	}()
-	total := len(p.Worlds) * len(p.arms()) * (len(p.Trials) + 2*p.Seeds)
+	total := len(p.DataSets) * len(p.variants()) * (len(p.Trials) + 2*p.Seeds)
 	r := run{p, o.Machine, log, &report.Meter{Total: total, Report: o.Progress}}
-	for _, w := range p.Worlds {
-		result := &result{World: w.Name}
-		for _, a := range p.arms() {
-			result.Arms = append(result.Arms, &armResult{Arm: a})
+	for _, w := range p.DataSets {
+		result := &result{DataSet: w.Name}
+		for _, a := range p.variants() {
+			result.Variants = append(result.Variants, &variantResult{Variant: a})
 		}
-		if err := r.world(ctx, w, result); err != nil {
+		if err := r.dataSet(ctx, w, result); err != nil {
 			return nil, fmt.Errorf("semantics: %s, after %d of %d trainings: %w", w.Name, r.meter.Done, total, err)
 		}
 		results = append(results, result)
@@ -70,16 +70,16 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 	return results, nil
 }
 
-// world tunes under the first seed, without a look at test rows, and then trains
+// dataSet tunes under the first seed, without a look at test rows, and then trains
 // under every seed.
-func (r *run) world(ctx context.Context, w report.World, result *result) error {
+func (r *run) dataSet(ctx context.Context, w report.DataSet, result *result) error {
 	for i := range r.Seeds {
 		seed := r.Seed + uint64(i)
 		data, err := datasets.Open(w.WithSeed(seed), "")
 		if err != nil {
 			return err
 		}
-		for _, a := range result.Arms {
+		for _, a := range result.Variants {
 			if i == 0 {
 				if err := r.tune(ctx, w.Name, data, a); err != nil {
 					return err
@@ -89,7 +89,7 @@ func (r *run) world(ctx context.Context, w report.World, result *result) error {
 				trial int
 				to    *quality
 			}{{0, &a.Nominal}, {a.Best, &a.Tuned}} {
-				shown, err := r.train(ctx, w.Name, data, data.Train, data.Test, a.Arm, at.trial, seed)
+				shown, err := r.train(ctx, w.Name, data, data.Train, data.Test, a.Variant, at.trial, seed)
 				if err != nil {
 					return err
 				}
@@ -102,12 +102,12 @@ func (r *run) world(ctx context.Context, w report.World, result *result) error {
 }
 
 // tune finds the best trial on the last tenth of the training rows.
-func (r *run) tune(ctx context.Context, world string, data *datasets.Dataset, a *armResult) error {
+func (r *run) tune(ctx context.Context, name string, data *datasets.Dataset, a *variantResult) error {
 	n := data.Train.Samples
 	first, last := batch.Slice(data.Train, 0, n-n/10), batch.Slice(data.Train, n-n/10, n)
 	most := -1.0
 	for _, trial := range r.Trials {
-		shown, err := r.train(ctx, world, data, first, last, a.Arm, trial, r.Seed)
+		shown, err := r.train(ctx, name, data, first, last, a.Variant, trial, r.Seed)
 		if err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func (r *run) tune(ctx context.Context, world string, data *datasets.Dataset, a 
 	return nil
 }
 
-// train trains an arm once.
-func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, rows, test *batch.Batch, a arm, trial int, seed uint64) (*train.Result, error) {
+// train trains a variant once.
+func (r *run) train(ctx context.Context, name string, data *datasets.Dataset, rows, test *batch.Batch, a variant, trial int, seed uint64) (*train.Result, error) {
 	t := r.training(a, trial, seed)
 	part := *data
 	part.Train = rows
@@ -132,11 +132,11 @@ func (r *run) train(ctx context.Context, world string, data *datasets.Dataset, r
 	if err != nil {
 		return nil, err
 	}
-	shown, err := train.Run(ctx, t, source, test, train.Options{Machine: r.machine, Progress: func(done, steps int) { r.meter.Show(done, steps, world+", "+a.String()) }})
+	shown, err := train.Run(ctx, t, source, test, train.Options{Machine: r.machine, Progress: func(done, steps int) { r.meter.Show(done, steps, name+", "+a.String()) }})
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", a, err)
 	}
 	r.meter.Done++
-	return shown, r.log.Add(world, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
+	return shown, r.log.Add(name, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
 		strconv.FormatUint(seed, 10), report.Number(t.Rows.Rate), report.Number(shown.AUC), report.Number(shown.LogLoss))
 }

@@ -11,13 +11,13 @@ import (
 
 // plan is everything that is fixed before the first training.
 type plan struct {
-	Seed       uint64         `yaml:"seed"` // the first
-	Seeds      int            `yaml:"seeds"`
-	Training   job.Training   `yaml:"training"` // what all arms share
-	Optimizers []optimizer    `yaml:"optimizers"`
-	Ranks      []int          `yaml:"ranks"`  // ascending, from 1
-	Trials     []int          `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
-	Worlds     []report.World `yaml:"data"`
+	Seed       uint64           `yaml:"seed"` // the first
+	Seeds      int              `yaml:"seeds"`
+	Training   job.Training     `yaml:"training"` // what all variants share
+	Optimizers []optimizer      `yaml:"optimizers"`
+	Ranks      []int            `yaml:"ranks"`  // ascending, from 1
+	Trials     []int            `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
+	DataSets   []report.DataSet `yaml:"data"`
 }
 
 // optimizer is one of rows, with a nominal rate: the order of magnitude that suits
@@ -27,8 +27,8 @@ type optimizer struct {
 	Rate float64 `yaml:"nominal-rate"`
 }
 
-// arm is one way of training.
-type arm struct {
+// variant is one way of training.
+type variant struct {
 	Optimizer string `json:"optimizer"`
 	Ranks     int    `json:"ranks"`
 	Merge     string `json:"merge"`
@@ -36,35 +36,35 @@ type arm struct {
 	nominal   float64
 }
 
-func (a arm) String() string {
+func (a variant) String() string {
 	if a.Ranks == 1 {
 		return a.Optimizer + ", 1 rank"
 	}
 	return fmt.Sprintf("%s, %d ranks, merge:%s scale:%s", a.Optimizer, a.Ranks, a.Merge, a.Scale)
 }
 
-// arms lists the ways of training: for one rank there is nothing to merge, and
+// variants lists the ways of training: for one rank there is nothing to merge, and
 // both scales are one.
-func (p *plan) arms() []arm {
-	var arms []arm
+func (p *plan) variants() []variant {
+	var variants []variant
 	for _, o := range p.Optimizers {
 		for _, ranks := range p.Ranks {
 			if ranks == 1 {
-				arms = append(arms, arm{o.Kind, 1, job.MergeStep, job.ScaleGlobal, o.Rate})
+				variants = append(variants, variant{o.Kind, 1, job.MergeStep, job.ScaleGlobal, o.Rate})
 				continue
 			}
 			for _, merge := range []string{job.MergeStep, job.MergeRank} {
 				for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
-					arms = append(arms, arm{o.Kind, ranks, merge, scale, o.Rate})
+					variants = append(variants, variant{o.Kind, ranks, merge, scale, o.Rate})
 				}
 			}
 		}
 	}
-	return arms
+	return variants
 }
 
-// training returns the job of an arm at 2^trial times the nominal rate.
-func (p *plan) training(a arm, trial int, seed uint64) job.Training {
+// training returns the job of a variant at 2^trial times the nominal rate.
+func (p *plan) training(a variant, trial int, seed uint64) job.Training {
 	t := p.Training
 	t.Rows.Kind, t.Rows.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
 	t.Ranks, t.Merge, t.Scale, t.Seed = a.Ranks, a.Merge, a.Scale, seed
@@ -80,6 +80,6 @@ func newPlan(trainRows, testRows int, ranks, trials []int) plan {
 	return plan{
 		Training: t, Ranks: ranks, Trials: trials,
 		Optimizers: []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01}},
-		Worlds:     []report.World{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
+		DataSets:   []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
 }

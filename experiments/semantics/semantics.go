@@ -37,7 +37,7 @@ func (Experiment) Question() string {
 func (Experiment) Help() string {
 	return `It trains in sync mode with every way to merge (step, rank) and scale (global,
 rank) row gradients, with SGD, Adagrad, row-wise Adagrad and Adam for rows, on
-several numbers of ranks. Every arm gets the same trials of the rate, judged on
+several numbers of ranks. Every variant gets the same trials of the rate, judged on
 the last tenth of the training rows; it is then trained under every seed at its
 optimizer's nominal rate and at its best. The rate of the dense network is fixed.
 
@@ -49,24 +49,24 @@ It writes into a new folder:
 
   report.html               everything on one page
   semantics.csv             a line per training, written as soon as it is done
-  semantics.json            all arms with their trials
+  semantics.json            all variants with their trials
   settings.yaml             the resolved settings
-  <optimizer>.png, .svg     AUC by rate, a line per arm`
+  <optimizer>.png, .svg     AUC by rate, a line per variant`
 }
 
 // QuickTime is about how long the quick version takes on two slow cores.
 func (Experiment) QuickTime() time.Duration { return 150 * time.Second }
 
-// Run tunes and trains every arm.
+// Run tunes and trains every variant.
 func (Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	if o.Quick {
-		return follow(ctx, newPlan(20_000, 20_000, []int{1, 4}, []int{-6, -4, -2, 0, 2, 4, 6}), o)
+		return execute(ctx, newPlan(20_000, 20_000, []int{1, 4}, []int{-6, -4, -2, 0, 2, 4, 6}), o)
 	}
-	return follow(ctx, newPlan(200_000, 200_000, []int{1, 4, 8}, []int{-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6}), o)
+	return execute(ctx, newPlan(200_000, 200_000, []int{1, 4, 8}, []int{-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6}), o)
 }
 
-// follow runs a plan.
-func follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
+// execute runs a plan.
+func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	results, err := p.measure(ctx, o)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func digests(t *testing.T, change func(j *job.Training)) [2]uint64 {
 	t.Helper()
 	p := newPlan(2_048, 500, []int{1, 4}, []int{0, 2})
-	data, err := datasets.Open(p.Worlds[0].WithSeed(1), "")
+	data, err := datasets.Open(p.DataSets[0].WithSeed(1), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestForAdaptiveOptimizersItIsNot(t *testing.T) {
 }
 
 // One rank has nothing to merge, and both scales are one.
-func TestOneRankIsOneArm(t *testing.T) {
+func TestOneRankIsOneVariant(t *testing.T) {
 	want := digests(t, func(j *job.Training) { j.Ranks, j.Merge, j.Scale = 1, job.MergeStep, job.ScaleGlobal })
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
@@ -77,24 +77,24 @@ func TestOneRankIsOneArm(t *testing.T) {
 	}
 }
 
-// A small comparison: every arm is tuned and trained; the two SGD arms of one
+// A small comparison: every variant is tuned and trained; the two SGD variants of one
 // merging have equal trials, shifted by N.
 func TestSmallPlan(t *testing.T) {
 	p := newPlan(2_560, 1_000, []int{1, 4}, []int{-2, 0, 2})
-	p.Worlds, p.Optimizers = p.Worlds[:1], p.Optimizers[:2]
+	p.DataSets, p.Optimizers = p.DataSets[:1], p.Optimizers[:2]
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := report.Data.([]*result)[0]
-	if len(r.Arms) != 2*5 || len(r.moves()) != 2 {
-		t.Fatalf("%d arms, %d moves", len(r.Arms), len(r.moves()))
+	if len(r.Variants) != 2*5 || len(r.moves()) != 2 {
+		t.Fatalf("%d variants, %d moves", len(r.Variants), len(r.moves()))
 	}
-	// Arms 1 and 2 are merge:step at scale:global and at scale:rank. 2,304 rows are
+	// Variants 1 and 2 are merge:step at scale:global and at scale:rank. 2,304 rows are
 	// whole batches of 256.
 	for i := range p.Trials[1:] {
-		if global, rank := r.Arms[1].Trials[i+1], r.Arms[2].Trials[i]; global != rank {
+		if global, rank := r.Variants[1].Trials[i+1], r.Variants[2].Trials[i]; global != rank {
 			t.Errorf("SGD, trial %d: AUC %v at scale:global, %v at scale:rank with a quarter of the rate", i, global, rank)
 		}
 	}

@@ -69,7 +69,7 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 	if err != nil {
 		return err
 	}
-	data, err := datasets.Open(p.World.WithSeed(seed), "")
+	data, err := datasets.Open(p.DataSet.WithSeed(seed), "")
 	if err != nil {
 		return err
 	}
@@ -130,12 +130,12 @@ func workTimes(r *cluster.Recorded) []workTime {
 
 // header names the columns of simvsreal.csv.
 func header() []string {
-	return []string{"mode", "world", "seed", "step_s", "samples_per_s", "ge_s", "fc_s", "bc_s", "ds_s", "peg_s",
+	return []string{"mode", "run", "seed", "step_s", "samples_per_s", "ge_s", "fc_s", "bc_s", "ds_s", "peg_s",
 		"own_mean_steps", "cross_mean_steps", "dense_mean_updates", "auc", "log_loss_nats"}
 }
 
-func line(mode, world string, seed uint64, r *paired.Run) []string {
-	line := []string{mode, world, strconv.FormatUint(seed, 10), report.Number(r.StepSeconds), report.Number(r.Throughput)}
+func line(mode, kind string, seed uint64, r *paired.Run) []string {
+	line := []string{mode, kind, strconv.FormatUint(seed, 10), report.Number(r.StepSeconds), report.Number(r.Throughput)}
 	for _, s := range r.Stages.All() {
 		line = append(line, report.Number(s))
 	}

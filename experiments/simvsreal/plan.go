@@ -9,11 +9,11 @@ import (
 
 // plan is everything that is fixed before the first run.
 type plan struct {
-	Seed     uint64       `yaml:"seed"` // of the first round
-	Rounds   int          `yaml:"rounds"`
-	Training job.Training `yaml:"training"` // what all modes share
-	World    report.World `yaml:"data"`
-	Modes    []string     `yaml:"modes"`
+	Seed     uint64         `yaml:"seed"` // of the first round
+	Rounds   int            `yaml:"rounds"`
+	Training job.Training   `yaml:"training"` // what all modes share
+	DataSet  report.DataSet `yaml:"data"`
+	Modes    []string       `yaml:"modes"`
 	// ModeSettings are the values that single modes have of settings of their own.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
@@ -24,7 +24,7 @@ func newPlan(trainRows, testRows int) plan {
 	t.Dense.Rate, t.Rows.Rate = 0.003, 0.1
 	t.Prefetch = 4
 	p := plan{
-		Training: t, World: report.Generated(0.1, trainRows, testRows),
+		Training: t, DataSet: report.Generated(0.1, trainRows, testRows),
 		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
 	}
 	p.ModeSettings = report.ModeSettings(t, p.Modes)

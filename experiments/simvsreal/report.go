@@ -55,17 +55,17 @@ func (r *results) timeTable() cli.Table {
 func (r *results) stageTable() cli.Table {
 	t := cli.Table{
 		Caption: "Stages in ms: medians of batches, then over rounds; – where a mode has none",
-		Header:  []string{"mode", "world", "GE", "FC", "BC", "DS", "PEG"},
+		Header:  []string{"mode", "run", "GE", "FC", "BC", "DS", "PEG"},
 		Words:   2,
 	}
 	for _, m := range r.Modes {
-		for _, world := range []struct {
+		for _, kind := range []struct {
 			name string
 			runs []*paired.Run
 		}{{"real", m.Real}, {"simulated", m.Simulated}} {
-			row := []string{m.Mode, world.name}
+			row := []string{m.Mode, kind.name}
 			for stage := range 5 {
-				v := median(of(world.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] }))
+				v := median(of(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] }))
 				if v == 0 {
 					row = append(row, "–")
 					continue

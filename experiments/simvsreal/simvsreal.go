@@ -67,11 +67,11 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	if err := p.set(&e.ModeSet); err != nil {
 		return nil, err
 	}
-	return follow(ctx, p, o)
+	return execute(ctx, p, o)
 }
 
-// follow runs a plan.
-func follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
+// execute runs a plan.
+func execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Rounds = o.Seed, o.Seeds
 	r, err := p.measure(ctx, o)
 	if err != nil {

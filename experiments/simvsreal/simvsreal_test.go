@@ -19,7 +19,7 @@ func TestBothWorlds(t *testing.T) {
 	p := newPlan(3_000, 1_000)
 	p.Training.GlobalBatch = 128
 	folder := t.TempDir()
-	report, err := follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
+	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := follow(ctx, newPlan(1_000, 500), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
+	if _, err := execute(ctx, newPlan(1_000, 500), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

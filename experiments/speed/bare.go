@@ -147,7 +147,7 @@ func newBareRows(p *prepared) (side, error) {
 }
 
 // open implements side.
-func (*bareRows) open(context.Context, *prepared) (opening, error) { return opening{}, nil }
+func (*bareRows) open(context.Context, *prepared) (warmState, error) { return warmState{}, nil }
 
 // run implements side.
 func (s *bareRows) run(ctx context.Context, steps int) (time.Duration, error) {

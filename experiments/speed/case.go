@@ -36,7 +36,7 @@ type testCase struct {
 	Corpus  *corpus `json:"corpus,omitempty" yaml:"corpus,omitempty"`
 	// Wanted is the least ratio of rates, Tandem's to PyTorch's, that is called ok;
 	// 0: it is only reported.
-	Wanted float64 `json:"wanted,omitempty" yaml:"wanted,omitempty"`
+	Target float64 `json:"target,omitempty" yaml:"target,omitempty"`
 }
 
 // net is a network, in the words of both sides.
@@ -59,7 +59,7 @@ func (n *net) spec() model.Spec {
 func (c *testCase) String() string {
 	if c.Rows != nil {
 		what := map[string]string{kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update"}[c.Kind]
-		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Law)
+		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Distribution)
 	}
 	return map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 }

@@ -26,7 +26,7 @@ func newArithmetic(p *prepared) (side, error) {
 }
 
 // open implements side.
-func (*arithmetic) open(context.Context, *prepared) (opening, error) { return opening{}, nil }
+func (*arithmetic) open(context.Context, *prepared) (warmState, error) { return warmState{}, nil }
 
 // bareTurns take some milliseconds.
 const bareTurns = 1_000_000

@@ -43,8 +43,8 @@ func (p *prepared) fill() error {
 	panic("speed: case of kind " + p.Kind)
 }
 
-// stepper builds what Tandem does.
-func (p *prepared) stepper() (stepper, error) {
+// newStepper builds what Tandem does.
+func (p *prepared) newStepper() (stepper, error) {
 	switch p.Kind {
 	case kindDense:
 		return newDenseStep(p)
@@ -72,27 +72,27 @@ func (p *prepared) limit() (side, error) {
 }
 
 // local is Tandem, in this process.
-type local struct{ at stepper }
+type local struct{ stepper stepper }
 
 // open implements side.
-func (l *local) open(ctx context.Context, p *prepared) (opening, error) {
+func (l *local) open(ctx context.Context, p *prepared) (warmState, error) {
 	var err error
-	if l.at, err = p.stepper(); err != nil {
-		return opening{}, err
+	if l.stepper, err = p.newStepper(); err != nil {
+		return warmState{}, err
 	}
 	if _, err = l.run(ctx, p.warmUps()); err != nil {
-		return opening{}, err
+		return warmState{}, err
 	}
-	return opening{l.at.check()}, nil
+	return warmState{l.stepper.check()}, nil
 }
 
 // run implements side.
 func (l *local) run(ctx context.Context, steps int) (time.Duration, error) {
-	return l.at.run(ctx, steps)
+	return l.stepper.run(ctx, steps)
 }
 
 // close implements side.
 func (l *local) close(context.Context) error {
-	l.at = nil
+	l.stepper = nil
 	return nil
 }

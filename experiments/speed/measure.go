@@ -18,7 +18,7 @@ import (
 // side is Tandem or PyTorch, with one case open at a time.
 type side interface {
 	// open builds what a case trains and runs it until it is warm.
-	open(ctx context.Context, p *prepared) (opening, error)
+	open(ctx context.Context, p *prepared) (warmState, error)
 	// run does a number of steps and returns the time that they took.
 	run(ctx context.Context, steps int) (time.Duration, error)
 	// close lets go of the case.
@@ -27,7 +27,7 @@ type side interface {
 
 // opening is what a side has computed when it is warm, by which is seen that both
 // do the same.
-type opening struct {
+type warmState struct {
 	// Check is the loss of the last step, or the mean size of what its lookup gave,
 	// which depend on the updates before; of a training the loss on test rows.
 	Check float64 `json:"check"`
@@ -113,12 +113,12 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 		m.meter.Show(round, m.Rounds, c.String())
 		for i := range turns {
 			t := turns[(i+round)%len(turns)]
-			if err := m.take(ctx, t, &c, round); err != nil {
+			if err := m.measureTurn(ctx, t, &c, round); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if rows, ok := tandem.at.(*rowStep); ok {
+	if rows, ok := tandem.stepper.(*rowStep); ok {
 		r.RowOverhead = rows.overhead
 	}
 	for _, t := range turns {
@@ -139,7 +139,7 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 type turn struct {
 	side
 	name    string
-	opening opening
+	warm    warmState
 	steps   int        // of a round
 	seconds *[]float64 // a step, by round
 }
@@ -147,7 +147,7 @@ type turn struct {
 // begin opens the case and finds out how many steps fill the window.
 func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) error {
 	var err error
-	if t.opening, err = t.open(ctx, p); err != nil {
+	if t.warm, err = t.open(ctx, p); err != nil {
 		return err
 	}
 	took, err := t.run(ctx, 1)
@@ -161,7 +161,7 @@ func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) err
 // agree checks that both sides have computed the same.
 func agree(turns []*turn, c *testCase) error {
 	for _, t := range turns[1:] {
-		ours, theirs := turns[0].opening.Check, t.opening.Check
+		ours, theirs := turns[0].warm.Check, t.warm.Check
 		if !(math.Abs(ours-theirs) <= c.tolerance()*math.Abs(ours)) {
 			return fmt.Errorf("the sides do not compute the same: after %d steps Tandem has %v, PyTorch %v", c.warmUps(), ours, theirs)
 		}
@@ -171,12 +171,12 @@ func agree(turns []*turn, c *testCase) error {
 
 // rest lets goroutines, collectors and spinning threads of the last turn come to
 // rest.
-const rest = 20 * time.Millisecond
+const settleTime = 20 * time.Millisecond
 
-// take measures one side's part of a round.
-func (m *measurement) take(ctx context.Context, t *turn, c *testCase, round int) error {
+// measureTurn measures one side's part of a round.
+func (m *measurement) measureTurn(ctx context.Context, t *turn, c *testCase, round int) error {
 	runtime.GC()
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	took, err := t.run(ctx, t.steps)
 	if err != nil {
 		return err

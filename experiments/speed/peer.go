@@ -23,13 +23,13 @@ var peerScript string
 // peer is PyTorch in a process of its own, which trains what it is told and says
 // how long that took. Requests and answers are lines of JSON: see peer.py.
 type peer struct {
-	about    about
-	command  *exec.Cmd
-	requests io.WriteCloser
-	answers  chan []byte // closed when the process gives no more
-	words    *lastWords
-	patience time.Duration // that an answer may take
-	farewell time.Duration // that the process may take to end
+	about       about
+	command     *exec.Cmd
+	requests    io.WriteCloser
+	responses   chan []byte // closed when the process gives no more
+	stderr      *stderrTail
+	timeout     time.Duration // that an answer may take
+	exitTimeout time.Duration // that the process may take to end
 }
 
 // about is what a peer says of itself.
@@ -55,27 +55,27 @@ func (a about) String() string {
 // How long a peer may take to import PyTorch and to answer; ten times what the
 // slowest machine at hand needed.
 const (
-	patienceHello  = 3 * time.Minute
-	patienceAnswer = 10 * time.Minute
+	helloTimeout    = 3 * time.Minute
+	responseTimeout = 10 * time.Minute
 )
 
 // startPeer starts a peer under a Python interpreter, which ends with ctx or
 // Close. An error says in one line why there is none.
 func startPeer(ctx context.Context, python string) (*peer, error) {
-	p, err := startScript(ctx, patienceHello, python, "-c", peerScript)
+	p, err := startScript(ctx, helloTimeout, python, "-c", peerScript)
 	if err == nil {
-		p.patience = patienceAnswer
+		p.timeout = responseTimeout
 	}
 	return p, err
 }
 
 // startScript starts a program that speaks the protocol.
-func startScript(ctx context.Context, patience time.Duration, program string, args ...string) (*peer, error) {
+func startScript(ctx context.Context, timeout time.Duration, program string, args ...string) (*peer, error) {
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("there is no Python interpreter %q", program)
 	}
-	p := &peer{command: exec.CommandContext(ctx, program, args...), words: &lastWords{}, answers: make(chan []byte), patience: patience, farewell: 5 * time.Second}
-	p.command.Env, p.command.Stderr, p.command.WaitDelay = peerEnvironment(), p.words, time.Second
+	p := &peer{command: exec.CommandContext(ctx, program, args...), stderr: &stderrTail{}, responses: make(chan []byte), timeout: timeout, exitTimeout: 5 * time.Second}
+	p.command.Env, p.command.Stderr, p.command.WaitDelay = peerEnvironment(), p.stderr, time.Second
 	var err error
 	if p.requests, err = p.command.StdinPipe(); err != nil {
 		return nil, err
@@ -89,13 +89,13 @@ func startScript(ctx context.Context, patience time.Duration, program string, ar
 	}
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			p.answers <- append([]byte(nil), lines.Bytes()...)
+			p.responses <- append([]byte(nil), lines.Bytes()...)
 		}
-		close(p.answers)
+		close(p.responses)
 	}()
-	if err := p.ask(ctx, "hello", nil, &p.about); err != nil {
+	if err := p.request(ctx, "hello", nil, &p.about); err != nil {
 		p.Close()
-		if module := p.words.missingModule(); module != "" {
+		if module := p.stderr.missingModule(); module != "" {
 			return nil, fmt.Errorf("%s has no module %s", program, module)
 		}
 		return nil, err
@@ -120,8 +120,8 @@ func peerEnvironment() []string {
 	return env
 }
 
-// ask sends a request with further fields and reads its answer.
-func (p *peer) ask(ctx context.Context, do string, fields map[string]any, answer any) error {
+// request sends a request with further fields and reads its answer.
+func (p *peer) request(ctx context.Context, do string, fields map[string]any, response any) error {
 	request := map[string]any{"do": do}
 	for name, v := range fields {
 		request[name] = v
@@ -131,51 +131,51 @@ func (p *peer) ask(ctx context.Context, do string, fields map[string]any, answer
 		return err
 	}
 	if _, err := p.requests.Write(append(line, '\n')); err != nil {
-		return p.died(do)
+		return p.exitError(do)
 	}
-	late := time.NewTimer(p.patience)
+	late := time.NewTimer(p.timeout)
 	defer late.Stop()
 	select {
-	case line, alive := <-p.answers:
+	case line, alive := <-p.responses:
 		if !alive {
-			return p.died(do)
+			return p.exitError(do)
 		}
-		return read(line, do, answer)
+		return read(line, do, response)
 	case <-late.C:
 		_ = p.command.Process.Kill() // it may have ended just now
-		return fmt.Errorf("PyTorch has not answered %q within %v, and was stopped%s", do, p.patience, p.words)
+		return fmt.Errorf("PyTorch has not answered %q within %v, and was stopped%s", do, p.timeout, p.stderr)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
 // read parses an answer, which may be an error of the peer.
-func read(line []byte, do string, answer any) error {
+func read(line []byte, do string, response any) error {
 	var failed struct{ Error string }
 	if err := json.Unmarshal(line, &failed); err != nil {
-		return fmt.Errorf("PyTorch's answer to %q is no JSON object: %q", do, line)
+		return fmt.Errorf("PyTorch's response to %q is no JSON object: %q", do, line)
 	}
 	if failed.Error != "" {
 		return fmt.Errorf("PyTorch cannot %q: %s", do, failed.Error)
 	}
-	return json.Unmarshal(line, answer)
+	return json.Unmarshal(line, response)
 }
 
-// died says how the process ended.
-func (p *peer) died(do string) error {
+// exitError says how the process ended.
+func (p *peer) exitError(do string) error {
 	err := p.end()
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("PyTorch's process ended (%w) before it answered %q%s", err, do, p.words)
+	return fmt.Errorf("PyTorch's process ended (%w) before it answered %q%s", err, do, p.stderr)
 }
 
 // end waits for the end of the process, whatever it still says, and brings it
 // about if it takes long.
 func (p *peer) end() error {
-	stop := time.AfterFunc(p.farewell, func() { _ = p.command.Process.Kill() })
+	stop := time.AfterFunc(p.exitTimeout, func() { _ = p.command.Process.Kill() })
 	defer stop.Stop()
-	for range p.answers {
+	for range p.responses {
 	}
 	return p.command.Wait()
 }
@@ -190,30 +190,30 @@ func (p *peer) Close() {
 }
 
 // open implements side.
-func (p *peer) open(ctx context.Context, c *prepared) (opening, error) {
-	var o opening
-	err := p.ask(ctx, "open", map[string]any{"case": c.forPeer(), "warm_ups": c.warmUps()}, &o)
+func (p *peer) open(ctx context.Context, c *prepared) (warmState, error) {
+	var o warmState
+	err := p.request(ctx, "open", map[string]any{"case": c.forPeer(), "warm_ups": c.warmUps()}, &o)
 	return o, err
 }
 
 // run implements side.
 func (p *peer) run(ctx context.Context, steps int) (time.Duration, error) {
 	var took struct{ Seconds float64 }
-	err := p.ask(ctx, "run", map[string]any{"steps": steps}, &took)
+	err := p.request(ctx, "run", map[string]any{"steps": steps}, &took)
 	return time.Duration(took.Seconds * float64(time.Second)), err
 }
 
 // close implements side.
-func (p *peer) close(ctx context.Context) error { return p.ask(ctx, "close", nil, &struct{}{}) }
+func (p *peer) close(ctx context.Context) error { return p.request(ctx, "close", nil, &struct{}{}) }
 
-// lastWords keeps the end of what a process has said on its standard error.
-type lastWords struct {
+// stderrTail keeps the end of what a process has said on its standard error.
+type stderrTail struct {
 	mu   sync.Mutex // the process speaks while others read
 	text []byte
 }
 
 // Write implements io.Writer.
-func (w *lastWords) Write(p []byte) (int, error) {
+func (w *stderrTail) Write(p []byte) (int, error) {
 	const most = 4096
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +223,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 }
 
 // line returns the last line; Python's tracebacks end with what matters.
-func (w *lastWords) line() string {
+func (w *stderrTail) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
@@ -231,7 +231,7 @@ func (w *lastWords) line() string {
 }
 
 // String returns the last line as the end of a sentence, "" if there is none.
-func (w *lastWords) String() string {
+func (w *stderrTail) String() string {
 	if line := w.line(); line != "" {
 		return "; its last words: " + line
 	}
@@ -239,7 +239,7 @@ func (w *lastWords) String() string {
 }
 
 // missingModule returns the module that Python did not find, or "".
-func (w *lastWords) missingModule() string {
+func (w *stderrTail) missingModule() string {
 	_, rest, _ := strings.Cut(w.line(), "ModuleNotFoundError: No module named '")
 	module, _, _ := strings.Cut(rest, "'")
 	return module

@@ -95,7 +95,7 @@ func TestFaultsOfPeers(t *testing.T) {
 	for kind, want := range map[string]string{
 		"dies":    `PyTorch's process ended (exit status 9) before it answered "run"; its last words: Killed`,
 		"hangs":   `PyTorch has not answered "run" within 100ms, and was stopped`,
-		"babbles": `PyTorch's answer to "run" is no JSON object: "Hello, world"`,
+		"babbles": `PyTorch's response to "run" is no JSON object: "Hello, world"`,
 		"fails":   `PyTorch cannot "run": RuntimeError: no`,
 	} {
 		p, err := startFake(t, kind)
@@ -103,12 +103,12 @@ func TestFaultsOfPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kind == "hangs" {
-			p.patience = 100 * time.Millisecond
+			p.timeout = 100 * time.Millisecond
 		}
 		if _, err := p.run(t.Context(), 1); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v\nwant %s", kind, err, want)
 		}
-		p.farewell = 0 // the hanging one does not mind its input
+		p.exitTimeout = 0 // the hanging one does not mind its input
 		p.Close()
 	}
 }

@@ -24,14 +24,14 @@ type plan struct {
 // Source: the budgets of the design, and the goals set for this comparison before
 // it was first run.
 const (
-	wantedTower      = 0.9
-	wantedSparse     = 5
-	wantedTrainTower = 0.9
-	wantedTrainSmall = 2
-	wantedLookup     = 0.45
-	wantedUpdate     = 0.55
-	wantedOverhead   = 24.0 // bytes a row, at most
-	wantedShare      = 0.85 // of what the pieces of a training allow
+	targetTower      = 0.9
+	targetSparse     = 5
+	targetTrainTower = 0.9
+	targetTrainSmall = 2
+	targetLookup     = 0.45
+	targetUpdate     = 0.55
+	targetOverhead   = 24.0 // bytes a row, at most
+	targetShare      = 0.85 // of what the pieces of a training allow
 )
 
 // tower is the network of Persia's evaluation on data of Criteo's shape, and dlrm
@@ -68,13 +68,13 @@ func denseCases(quick bool) (cases []testCase) {
 		batches = batches[:1]
 	}
 	for _, n := range []*net{tower(), dlrm()} {
-		wanted := 0.0
+		target := 0.0
 		if n.Name == tower().Name {
-			wanted = wantedTower
+			target = targetTower
 		}
 		for _, samples := range batches {
 			for _, threads := range []int{1, 2} {
-				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n, Wanted: wanted})
+				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n, Target: target})
 			}
 		}
 	}
@@ -99,14 +99,14 @@ func rowCount(dim int, quick bool) int {
 func sparseCases(quick bool) (cases []testCase) {
 	const slots = 26
 	for _, dim := range []int{16, 32, 64, 128} {
-		for _, law := range []string{uniform, zipf} {
+		for _, distribution := range []string{uniform, zipf} {
 			for _, samples := range []int{256, 4096} {
 				for _, threads := range []int{1, 2} {
 					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
 						continue
 					}
-					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Wanted: wantedSparse,
-						Rows: &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Law: law}})
+					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Target: targetSparse,
+						Rows: &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Distribution: distribution}})
 				}
 			}
 		}
@@ -117,14 +117,14 @@ func sparseCases(quick bool) (cases []testCase) {
 // rowCases are of one core, and of two for the dimension that the budgets are for.
 func rowCases(quick bool) (cases []testCase) {
 	for _, dim := range []int{16, 32, 64, 128} {
-		for _, law := range []string{uniform, zipf} {
+		for _, distribution := range []string{uniform, zipf} {
 			for _, threads := range []int{1, 2} {
 				for _, kind := range []string{kindLookup, kindUpdate} {
-					if dim != 32 && (quick || threads > 1) || quick && law == zipf {
+					if dim != 32 && (quick || threads > 1) || quick && distribution == zipf {
 						continue
 					}
 					cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads,
-						Rows: &rows{Dim: dim, Slots: 26, Each: rowCount(dim, quick) / 26, Law: law}})
+						Rows: &rows{Dim: dim, Slots: 26, Each: rowCount(dim, quick) / 26, Distribution: distribution}})
 				}
 			}
 		}
@@ -140,7 +140,7 @@ func trainCases(quick bool) []testCase {
 		smallRows, towerRows, towerBatch = &corpus{Train: 100_000, Test: 4096, Epochs: 1}, &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
 	}
 	return []testCase{
-		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Wanted: wantedTrainSmall},
-		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows, Wanted: wantedTrainTower},
+		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Target: targetTrainSmall},
+		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows, Target: targetTrainTower},
 	}
 }

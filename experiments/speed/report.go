@@ -22,13 +22,13 @@ func (p *plan) report(results []*result) *report.Report {
 // figures has a bar for every case that has two sides.
 func figures(results []*result) []report.Figure {
 	f := report.Figure{Name: "ratios", Title: "Rates of Tandem ÷ rates of PyTorch",
-		X: report.Axis{Label: "ratio (thick mark: wanted; thin line: smallest to largest of a round)"}}
+		X: report.Axis{Label: "ratio (thick mark: target; thin line: smallest to largest of a round)"}}
 	for _, r := range results {
 		if r.compared() {
 			s := r.ratio()
 			f.Bars = append(f.Bars, report.Bar{
 				Name: fmt.Sprintf("%s, batch %d, %s", r, r.Batch, cores(r.Threads)), Color: slices.Index(kinds(), r.Kind),
-				Value: s.Median, Low: s.Low, High: s.High, Wanted: r.Wanted,
+				Value: s.Median, Low: s.Low, High: s.High, Target: r.Target,
 			})
 		}
 	}
@@ -72,7 +72,7 @@ func (p *plan) peerTable(results []*result) cli.Table {
 		theirs, ratio, judged := "–", "–", ""
 		if r.compared() {
 			theirs, ratio = rates(r.PyTorch, aStep).String(), three(r.ratio().Median)
-			judged = verdict(r.ratio().Median, r.Wanted)
+			judged = verdict(r.ratio().Median, r.Target)
 		}
 		t.Rows = append(t.Rows, []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads),
 			rates(r.Tandem, aStep).String(), theirs, unit, ratio, judged})
@@ -95,10 +95,10 @@ func (p *plan) limitTable(results []*result) cli.Table {
 		case r.Limit != nil:
 			row = append(row, three(rates(r.Tandem, aStep).Median), three(rates(r.Limit, aStep).Median), unit,
 				percent(r.limitShare()), map[string]string{kindDense: "registers", kindLookup: "bare loop", kindUpdate: "bare loop"}[r.Kind],
-				verdict(r.limitShare(), r.wantedShare()))
+				verdict(r.limitShare(), r.targetShare()))
 		case r.Share != nil:
 			s := r.Share
-			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, percent(s.Share()), "own work", verdict(s.Share(), wantedShare))
+			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, percent(s.Share()), "own work", verdict(s.Share(), targetShare))
 		default:
 			continue
 		}
@@ -106,35 +106,35 @@ func (p *plan) limitTable(results []*result) cli.Table {
 	}
 	for _, r := range results {
 		if r.judgesOverhead() {
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Law), "–", "1", three(r.RowOverhead),
-				short(wantedOverhead), "bytes a row", "–", "design", verdictMost(r.RowOverhead, wantedOverhead)})
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Distribution), "–", "1", three(r.RowOverhead),
+				short(targetOverhead), "bytes a row", "–", "design", verdictMost(r.RowOverhead, targetOverhead)})
 		}
 	}
 	return t
 }
 
-// goal is what was wanted of a case, and what it has reached.
+// goal is the target of a case, and what it has reached.
 type goal struct {
 	text            string // with the figure
-	reached, wanted float64
+	reached, target float64
 }
 
 // goals lists those of a result that can be judged.
 func (r *result) goals() (list []goal) {
 	name := fmt.Sprintf("%s, batch %d, %s: ", r, r.Batch, cores(r.Threads))
-	if r.compared() && r.Wanted > 0 {
+	if r.compared() && r.Target > 0 {
 		ratio := r.ratio()
-		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, wanted %s", name, ratio, short(r.Wanted)), ratio.Median, r.Wanted})
+		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, target %s", name, ratio, short(r.Target)), ratio.Median, r.Target})
 	}
-	if r.Limit != nil && r.wantedShare() > 0 {
-		list = append(list, goal{fmt.Sprintf("%s%s of the bare loop, wanted %s", name, percent(r.limitShare()), percent(r.wantedShare())), r.limitShare(), r.wantedShare()})
+	if r.Limit != nil && r.targetShare() > 0 {
+		list = append(list, goal{fmt.Sprintf("%s%s of the bare loop, target %s", name, percent(r.limitShare()), percent(r.targetShare())), r.limitShare(), r.targetShare()})
 	}
 	if r.judgesOverhead() {
-		list = append(list, goal{fmt.Sprintf("row overhead, dim %d: %s bytes, wanted at most %s", r.Rows.Dim, three(r.RowOverhead), short(wantedOverhead)), -r.RowOverhead, -wantedOverhead})
+		list = append(list, goal{fmt.Sprintf("row overhead, dim %d: %s bytes, target at most %s", r.Rows.Dim, three(r.RowOverhead), short(targetOverhead)), -r.RowOverhead, -targetOverhead})
 	}
 	if r.Share != nil {
 		share := r.Share.Share()
-		list = append(list, goal{fmt.Sprintf("%s%s of what its work allows, wanted %s", name, percent(share), percent(wantedShare)), share, wantedShare})
+		list = append(list, goal{fmt.Sprintf("%s%s of what its work allows, target %s", name, percent(share), percent(targetShare)), share, targetShare})
 	}
 	return list
 }
@@ -145,7 +145,7 @@ func (p *plan) findings(results []*result) []string {
 	all := 0
 	for _, r := range results {
 		for _, g := range r.goals() {
-			if all++; !(g.reached >= g.wanted) {
+			if all++; !(g.reached >= g.target) {
 				missed = append(missed, "Short: "+g.text+".")
 			}
 		}

@@ -28,10 +28,10 @@ const (
 // rows are embedding rows, in the words of both sides. A sample has one id in each
 // slot, and each slot rows of its own.
 type rows struct {
-	Dim   int    `json:"dim" yaml:"dim"`
-	Slots int    `json:"slots" yaml:"slots"`
-	Each  int    `json:"each" yaml:"each"` // rows of a slot
-	Law   string `json:"law" yaml:"law"`
+	Dim          int    `json:"dim" yaml:"dim"`
+	Slots        int    `json:"slots" yaml:"slots"`
+	Each         int    `json:"each" yaml:"each"` // rows of a slot
+	Distribution string `json:"distribution" yaml:"distribution"`
 }
 
 // batches is how many batches of ids there are, which both sides take in turns: so
@@ -50,15 +50,15 @@ func adagrad() opt.RowSpec {
 // and gradients of the pooled rows.
 func (p *prepared) fillSparse() error {
 	exponent := 0.0
-	if p.Rows.Law == zipf {
+	if p.Rows.Distribution == zipf {
 		exponent = 1.05
 	}
-	law := synth.NewZipf(job.SyntheticColumn{Cardinality: int64(p.Rows.Each), Exponent: exponent})
+	distribution := synth.NewZipf(job.SyntheticColumn{Cardinality: int64(p.Rows.Each), Exponent: exponent})
 	random := rng.New(1, "speed/sparse")
 	ids := make([]int64, batches*p.Rows.Slots*p.Batch)
 	for i := range ids {
 		// A prime factor scatters frequent ids over the rows.
-		ids[i] = (law.Rank(random) - 1) * 2_654_435_761 % int64(p.Rows.Each)
+		ids[i] = (distribution.Rank(random) - 1) * 2_654_435_761 % int64(p.Rows.Each)
 	}
 	p.ids = ids
 	if err := p.write("ids", ids); err != nil {

@@ -92,17 +92,17 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	if err == nil {
 		defer peer.Close()
 		p.PyTorch = &peer.about
-		return p.follow(ctx, o, peer)
+		return p.execute(ctx, o, peer)
 	}
 	if named != "" || ctx.Err() != nil {
 		return nil, err
 	}
 	p.NoPyTorch = err.Error()
-	return p.follow(ctx, o, nil)
+	return p.execute(ctx, o, nil)
 }
 
-// follow measures a plan with a peer, or with none.
-func (p *plan) follow(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
+// execute measures a plan with a peer, or with none.
+func (p *plan) execute(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
 	p.Engine = o.Machine.Multiplier(&job.Training{}).Name()
 	results, err := p.measure(ctx, o, peer)
 	if err != nil {

@@ -21,13 +21,13 @@ func smallPlan() *plan {
 	factors := &net{Name: "small DLRM", Kind: model.DLRM, Dim: 4, Slots: 3, Numeric: 2, Bottom: []int{6}, Top: []int{8}}
 	ffCriteo := &net{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13, Top: []int{4}}
 	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
-		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Wanted: 1e9},
-		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Wanted: 1e-9},
+		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Target: 1e9},
+		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Target: 1e-9},
 		{Kind: kindDense, Batch: 16, Threads: 2, Net: factors},
-		{Kind: kindSparse, Batch: 32, Threads: 1, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Law: uniform}},
-		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Law: zipf}},
-		{Kind: kindLookup, Batch: 16, Threads: 2, Rows: &rows{Dim: 16, Slots: 3, Each: 100, Law: zipf}},
-		{Kind: kindUpdate, Batch: 16, Threads: 1, Rows: &rows{Dim: 32, Slots: 3, Each: 100, Law: uniform}},
+		{Kind: kindSparse, Batch: 32, Threads: 1, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Distribution: uniform}},
+		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Distribution: zipf}},
+		{Kind: kindLookup, Batch: 16, Threads: 2, Rows: &rows{Dim: 16, Slots: 3, Each: 100, Distribution: zipf}},
+		{Kind: kindUpdate, Batch: 16, Threads: 1, Rows: &rows{Dim: 32, Slots: 3, Each: 100, Distribution: uniform}},
 		{Kind: kindTrain, Batch: 64, Threads: 2, Net: ffCriteo, Corpus: &corpus{Train: 1000, Test: 500, Epochs: 1}},
 	}}
 }
@@ -36,7 +36,7 @@ func smallPlan() *plan {
 func TestTandemAlone(t *testing.T) {
 	p, folder := smallPlan(), t.TempDir()
 	p.NoPyTorch = "there is no Python interpreter"
-	report, err := p.follow(t.Context(), report.Options{Folder: folder}, nil)
+	report, err := p.execute(t.Context(), report.Options{Folder: folder}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestBesidePyTorch(t *testing.T) {
 	defer peer.Close()
 	p, folder := smallPlan(), t.TempDir()
 	p.PyTorch = &peer.about
-	report, err := p.follow(t.Context(), report.Options{Folder: folder}, peer)
+	report, err := p.execute(t.Context(), report.Options{Folder: folder}, peer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,11 @@ func TestSidesMustAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer peer.Close()
-	_, err = smallPlan().follow(t.Context(), report.Options{Folder: t.TempDir()}, peer)
+	_, err = smallPlan().execute(t.Context(), report.Options{Folder: t.TempDir()}, peer)
 	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
-	if err := agree([]*turn{{opening: opening{1}}, {opening: opening{math.NaN()}}}, &testCase{}); err == nil {
+	if err := agree([]*turn{{warm: warmState{1}}, {warm: warmState{math.NaN()}}}, &testCase{}); err == nil {
 		t.Error("NaN agrees")
 	}
 }
@@ -108,7 +108,7 @@ func TestSidesMustAgree(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := smallPlan().follow(ctx, report.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -127,11 +127,11 @@ func TestRatio(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
-		reached, wanted float64
+		reached, target float64
 		want            string
 	}{{0.9, 0.9, "ok (≥ 0.9)"}, {0.89, 0.9, "short of 0.9"}, {7, 0, ""}, {math.NaN(), 1, "short of 1"}} {
-		if got := verdict(c.reached, c.wanted); got != c.want {
-			t.Errorf("verdict(%v, %v) = %q, want %q", c.reached, c.wanted, got, c.want)
+		if got := verdict(c.reached, c.target); got != c.want {
+			t.Errorf("verdict(%v, %v) = %q, want %q", c.reached, c.target, got, c.want)
 		}
 	}
 }

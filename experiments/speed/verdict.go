@@ -41,31 +41,31 @@ func ratio(a, b []float64) spread {
 // compared reports whether there are two sides.
 func (r *result) compared() bool { return len(r.PyTorch) > 0 }
 
-// verdict judges a share or a ratio by what is wanted of it, 0 for nothing.
-func verdict(reached, wanted float64) string {
+// verdict judges a share or a ratio by its target, 0 for none.
+func verdict(reached, target float64) string {
 	switch {
-	case wanted == 0:
+	case target == 0:
 		return ""
-	case reached >= wanted:
-		return fmt.Sprintf("ok (≥ %s)", short(wanted))
+	case reached >= target:
+		return fmt.Sprintf("ok (≥ %s)", short(target))
 	}
-	return fmt.Sprintf("short of %s", short(wanted))
+	return fmt.Sprintf("short of %s", short(target))
 }
 
-// verdictMost judges what shall be no more than is wanted.
-func verdictMost(reached, wanted float64) string {
-	if reached <= wanted {
-		return fmt.Sprintf("ok (≤ %s)", short(wanted))
+// verdictMost judges a value that should be at most its target.
+func verdictMost(reached, target float64) string {
+	if reached <= target {
+		return fmt.Sprintf("ok (≤ %s)", short(target))
 	}
-	return fmt.Sprintf("above %s", short(wanted))
+	return fmt.Sprintf("above %s", short(target))
 }
 
 // limitShare is the part of the limit's rate that Tandem reaches.
 func (r *result) limitShare() float64 { return ratio(r.Limit, r.Tandem).Median }
 
-// wantedShare is what is wanted of limitShare, 0 for nothing.
-func (r *result) wantedShare() float64 {
-	return map[string]float64{kindLookup: wantedLookup, kindUpdate: wantedUpdate}[r.Kind]
+// targetShare is the target of limitShare, 0 for none.
+func (r *result) targetShare() float64 {
+	return map[string]float64{kindLookup: targetLookup, kindUpdate: targetUpdate}[r.Kind]
 }
 
 // judgesOverhead picks one of the cases that have the same rows.

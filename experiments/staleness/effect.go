@@ -13,7 +13,7 @@ const (
 	stalenessEffect = "staleness"
 )
 
-// effect is the difference of two arms, treated − reference.
+// effect is the difference of two variants, treated − reference.
 type effect struct {
 	Name      string `json:"effect"`
 	Tau       *int   `json:"tau,omitempty"` // of the staleness effect
@@ -26,20 +26,20 @@ type effect struct {
 	LogLoss   metric.Interval `json:"log_loss"`
 	Verdict   string          `json:"verdict"`
 
-	treated, reference *armResult
+	treated, reference *variantResult
 }
 
-// effects pairs the arms; all numbers are still to be filled in.
-func (r *worldResult) effects() []effect {
-	pair := func(name string, treated, reference *armResult) effect {
+// effects pairs the variants; all numbers are still to be filled in.
+func (r *dataSetResult) effects() []effect {
+	pair := func(name string, treated, reference *variantResult) effect {
 		return effect{
-			Name: name, Tau: treated.Arm.Tau, Treated: treated.Arm.String(), Reference: reference.Arm.String(),
+			Name: name, Tau: treated.Variant.Tau, Treated: treated.Variant.String(), Reference: reference.Variant.String(),
 			treated: treated, reference: reference,
 		}
 	}
-	effects := []effect{pair(mergingEffect, r.Arms[syncRank], r.Arms[syncStep])}
-	for _, hybrid := range r.Arms[firstHybrid:] {
-		effects = append(effects, pair(stalenessEffect, hybrid, r.Arms[syncRank]))
+	effects := []effect{pair(mergingEffect, r.Variants[syncRank], r.Variants[syncStep])}
+	for _, hybrid := range r.Variants[firstHybrid:] {
+		effects = append(effects, pair(stalenessEffect, hybrid, r.Variants[syncRank]))
 	}
 	return effects
 }
@@ -47,7 +47,7 @@ func (r *worldResult) effects() []effect {
 // bootstrap sets up the effects with their intervals from the test rows of the
 // first seed, then lets go of the predictions. It looks at ctx between effects,
 // each of which takes some seconds for a million rows.
-func (r *worldResult) bootstrap(ctx context.Context, labels []float32, resamples int, seed uint64) error {
+func (r *dataSetResult) bootstrap(ctx context.Context, labels []float32, resamples int, seed uint64) error {
 	r.Effects = r.effects()
 	for i := range r.Effects {
 		if ctx.Err() != nil {
@@ -56,14 +56,14 @@ func (r *worldResult) bootstrap(ctx context.Context, labels []float32, resamples
 		e := &r.Effects[i]
 		e.Bootstrap = metric.AUCDifference(e.treated.probabilities, e.reference.probabilities, labels, resamples, seed)
 	}
-	for _, a := range r.Arms {
+	for _, a := range r.Variants {
 		a.probabilities = nil
 	}
 	return nil
 }
 
 // compare fills in the intervals from seeds and the verdicts.
-func (r *worldResult) compare() {
+func (r *dataSetResult) compare() {
 	for i := range r.Effects {
 		e := &r.Effects[i]
 		e.AUC = metric.MeanInterval(report.Differences(e.treated.AUC, e.reference.AUC))

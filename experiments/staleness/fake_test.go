@@ -14,11 +14,11 @@ import (
 	"tandem/runtime/train"
 )
 
-// tinyPlan is a plan of one small generated world and two τ.
+// tinyPlan is a plan of one small generated data set and two τ.
 func tinyPlan() plan {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500, 50)
-	p.Worlds = p.Worlds[:1]
-	p.Worlds[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+	p.DataSets = p.DataSets[:1]
+	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
 	}}
 	p.Training.GlobalBatch = 100
@@ -77,11 +77,11 @@ func (f *fakeRunner) run(_ context.Context, t job.Training, source batch.Source,
 	return r, nil
 }
 
-// follow runs a tiny plan under two seeds on a fake runner.
-func follow(t *testing.T, f *fakeRunner) (r *report.Report, folder string, err error) {
+// executeTiny runs a tiny plan under two seeds on a fake runner.
+func executeTiny(t *testing.T, f *fakeRunner) (r *report.Report, folder string, err error) {
 	t.Helper()
 	folder = t.TempDir()
-	r, err = Experiment{f.run}.follow(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
+	r, err = Experiment{f.run}.execute(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
 	return r, folder, err
 }
 

@@ -9,13 +9,13 @@ import (
 	"tandem/experiments/report"
 )
 
-// bounds returns what the mode of a hybrid arm promises about staleness.
-func (p plan) bounds(a arm) pace.Bounds {
+// bounds returns what the mode of a hybrid variant promises about staleness.
+func (p plan) bounds(a variant) pace.Bounds {
 	return pace.Hybrid{Staleness: *a.Tau, Overlap: pace.HybridDS}.Bounds(p.Training.Ranks)
 }
 
-// effectFigure shows the staleness effect against τ, a line per world.
-func (p plan) effectFigure(results []*worldResult) report.Figure {
+// effectFigure shows the staleness effect against τ, a line per data set.
+func (p plan) effectFigure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "auc-difference",
 		Title: "Staleness effect: AUC of hybrid(τ) − AUC of sync, both merging per rank",
@@ -31,7 +31,7 @@ func (p plan) effectFigure(results []*worldResult) report.Figure {
 			Points: []report.Point{report.Exact(first, limit.y), report.Exact(last, limit.y)}})
 	}
 	for i, r := range results {
-		line := report.Line{Name: r.World, Color: i}
+		line := report.Line{Name: r.DataSet, Color: i}
 		for _, e := range r.Effects {
 			if e.Name == stalenessEffect {
 				line.Points = append(line.Points, report.Point{
@@ -51,9 +51,9 @@ func dodge(tau, i, n int) float64 {
 	return float64(tau) + share*(float64(i)-float64(n-1)/2)*float64(1+tau)
 }
 
-// stalenessFigure shows measured staleness against τ over all worlds, with the
+// stalenessFigure shows measured staleness against τ over all data sets, with the
 // bounds.
-func (p plan) stalenessFigure(results []*worldResult) report.Figure {
+func (p plan) stalenessFigure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "staleness",
 		Title: "Measured staleness of reads in hybrid mode, all data and seeds",
@@ -64,11 +64,11 @@ func (p plan) stalenessFigure(results []*worldResult) report.Figure {
 		{Name: "own, mean", Color: 0}, {Name: "own, max", Color: 2}, {Name: "own, bound τ", Color: 0, Guide: true},
 		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3}, {Name: "cross, bound 2τ+1", Color: 1, Guide: true},
 	}
-	for i, a := range p.arms()[firstHybrid:] {
+	for i, a := range p.variants()[firstHybrid:] {
 		var own, cross histogram.Histogram
 		for _, r := range results {
-			own.Merge(&r.Arms[firstHybrid+i].Own)
-			cross.Merge(&r.Arms[firstHybrid+i].Cross)
+			own.Merge(&r.Variants[firstHybrid+i].Own)
+			cross.Merge(&r.Variants[firstHybrid+i].Cross)
 		}
 		bound := p.bounds(a)
 		for j, y := range []float64{

@@ -18,7 +18,7 @@ func header() []string {
 }
 
 // line is one training in these columns.
-func line(w report.World, a arm, seed uint64, shown *train.Result) []string {
+func line(w report.DataSet, a variant, seed uint64, shown *train.Result) []string {
 	alpha, tau := "", ""
 	if w.Alpha > 0 {
 		alpha = report.Number(w.Alpha)

@@ -14,15 +14,15 @@ import (
 	"tandem/runtime/train"
 )
 
-// worldResult is what all trainings on one world have shown.
-type worldResult struct {
-	World     string       `json:"data"`
-	Alpha     float64      `json:"alpha,omitempty"`
-	TrainRows int          `json:"train_rows"`
-	TestRows  int          `json:"test_rows"`
-	Oracle    *oracle      `json:"oracle,omitempty"` // nil for real data
-	Arms      []*armResult `json:"arms"`             // in the order of plan.arms
-	Effects   []effect     `json:"effects"`
+// dataSetResult is what all trainings on one data set have shown.
+type dataSetResult struct {
+	DataSet   string           `json:"data"`
+	Alpha     float64          `json:"alpha,omitempty"`
+	TrainRows int              `json:"train_rows"`
+	TestRows  int              `json:"test_rows"`
+	Oracle    *oracle          `json:"oracle,omitempty"` // nil for real data
+	Variants  []*variantResult `json:"variants"`         // in the order of plan.variants
+	Effects   []effect         `json:"effects"`
 }
 
 // oracle is the best that any model can reach: the scores are the probabilities
@@ -32,9 +32,9 @@ type oracle struct {
 	LogLoss []float64 `json:"log_loss"`
 }
 
-// armResult is what one arm has shown under all seeds.
-type armResult struct {
-	Arm      arm                 `json:"arm"`
+// variantResult is what one variant has shown under all seeds.
+type variantResult struct {
+	Variant  variant             `json:"variant"`
 	AUC      []float64           `json:"auc"`      // by seed
 	LogLoss  []float64           `json:"log_loss"` // by seed, nats
 	Own      histogram.Histogram `json:"own_staleness"`
@@ -44,8 +44,8 @@ type armResult struct {
 	probabilities []float32
 }
 
-// measure runs every arm under every seed on every world.
-func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (results []*worldResult, err error) {
+// measure runs every variant under every seed on every data set.
+func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (results []*dataSetResult, err error) {
 	log, err := report.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
 	if err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (resu
 			err = closed
 		}
 	}()
-	meter := &report.Meter{Total: len(p.Worlds) * p.Seeds * len(p.arms()), Report: o.Progress}
-	for _, w := range p.Worlds {
-		result := &worldResult{World: w.Name, Alpha: w.Alpha}
-		for _, a := range p.arms() {
-			result.Arms = append(result.Arms, &armResult{Arm: a})
+	meter := &report.Meter{Total: len(p.DataSets) * p.Seeds * len(p.variants()), Report: o.Progress}
+	for _, w := range p.DataSets {
+		result := &dataSetResult{DataSet: w.Name, Alpha: w.Alpha}
+		for _, a := range p.variants() {
+			result.Variants = append(result.Variants, &variantResult{Variant: a})
 		}
 		for i := range p.Seeds {
 			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), o.Machine, result, log, meter); err != nil {
@@ -73,10 +73,10 @@ func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (resu
 	return results, nil
 }
 
-// measureSeed runs every arm under one seed, all on the same rows in the same
+// measureSeed runs every variant under one seed, all on the same rows in the same
 // order, and after the first seed makes the bootstrap comparisons, which need
 // the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w report.World, seed uint64, machine exec.Machine, result *worldResult, log *report.Log, m *report.Meter) error {
+func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, seed uint64, machine exec.Machine, result *dataSetResult, log *report.Log, m *report.Meter) error {
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {
@@ -90,7 +90,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.World, see
 	}
 	result.TrainRows, result.TestRows = data.Train.Samples, data.Test.Samples
 	result.addOracle(data)
-	for i, a := range p.arms() {
+	for i, a := range p.variants() {
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
 		t := p.training(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
@@ -107,7 +107,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.World, see
 			return err
 		}
 		m.Done++
-		result.Arms[i].add(shown, seed == p.Seed)
+		result.Variants[i].add(shown, seed == p.Seed)
 	}
 	if seed == p.Seed {
 		return result.bootstrap(ctx, data.Test.Labels, p.Resamples, seed)
@@ -124,7 +124,7 @@ func check(shown *train.Result) error {
 }
 
 // addOracle scores the true probabilities, if they are known.
-func (r *worldResult) addOracle(data *datasets.Dataset) {
+func (r *dataSetResult) addOracle(data *datasets.Dataset) {
 	if data.TestProbability == nil {
 		return
 	}
@@ -140,7 +140,7 @@ func (r *worldResult) addOracle(data *datasets.Dataset) {
 }
 
 // add takes up one training.
-func (r *armResult) add(shown *train.Result, keepPredictions bool) {
+func (r *variantResult) add(shown *train.Result, keepPredictions bool) {
 	r.AUC = append(r.AUC, shown.AUC)
 	r.LogLoss = append(r.LogLoss, shown.LogLoss)
 	r.Own.Merge(&shown.Staleness.Own)

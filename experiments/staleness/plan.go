@@ -13,48 +13,48 @@ import (
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
-	// Training is what all arms share; an arm sets mode, merge and staleness.
-	Training job.Training   `yaml:"training"`
-	Taus     []int          `yaml:"taus"` // ascending
-	Worlds   []report.World `yaml:"data"`
+	// Training is what all variants share; a variant sets mode, merge and staleness.
+	Training job.Training     `yaml:"training"`
+	Taus     []int            `yaml:"taus"` // ascending
+	DataSets []report.DataSet `yaml:"data"`
 	// Resamples is the number of draws of the paired bootstrap.
 	Resamples int `yaml:"bootstrap-resamples"`
 }
 
-// arm is one way of training.
-type arm struct {
+// variant is one way of training.
+type variant struct {
 	Mode  string `json:"mode"`
 	Merge string `json:"merge"`
 	Tau   *int   `json:"tau,omitempty"` // hybrid only
 }
 
-// arms lists the ways of training: the two synchronous ones, then hybrid by
+// variants lists the ways of training: the two synchronous ones, then hybrid by
 // ascending τ.
-func (p plan) arms() []arm {
-	arms := []arm{{job.Sync, job.MergeStep, nil}, {job.Sync, job.MergeRank, nil}}
+func (p plan) variants() []variant {
+	variants := []variant{{job.Sync, job.MergeStep, nil}, {job.Sync, job.MergeRank, nil}}
 	for _, tau := range p.Taus {
-		arms = append(arms, arm{job.Hybrid, job.MergeRank, &tau})
+		variants = append(variants, variant{job.Hybrid, job.MergeRank, &tau})
 	}
-	return arms
+	return variants
 }
 
-// The places in plan.arms.
+// The places in plan.variants.
 const (
 	syncStep = iota
 	syncRank
 	firstHybrid
 )
 
-// String names an arm in tables and messages.
-func (a arm) String() string {
+// String names a variant in tables and messages.
+func (a variant) String() string {
 	if a.Tau != nil {
 		return fmt.Sprintf("hybrid τ=%d", *a.Tau)
 	}
 	return a.Mode + " merge:" + a.Merge
 }
 
-// training returns the job of an arm under a seed.
-func (p plan) training(a arm, seed uint64) job.Training {
+// training returns the job of a variant under a seed.
+func (p plan) training(a variant, seed uint64) job.Training {
 	t := p.Training
 	t.Mode, t.Merge, t.Staleness, t.Seed = a.Mode, a.Merge, a.Tau, seed
 	return t
@@ -74,15 +74,15 @@ func fullPlan() plan {
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
 	p := plan{Training: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
 	for _, alpha := range alphas {
-		p.Worlds = append(p.Worlds, report.Generated(alpha, trainRows, testRows))
+		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}
-	p.Worlds = append(p.Worlds, report.AdultIncome())
+	p.DataSets = append(p.DataSets, report.AdultIncome())
 	return p
 }
 
-// commonTraining returns what all arms share.
+// commonTraining returns what all variants share.
 //
-// The rates were chosen before any arm was run, by sequential training alone, on
+// The rates were chosen before any variant was run, by sequential training alone, on
 // generated data of the quick plan's size with α = 0.1 and seed 1000, which are
 // in no quick report: of dense rates 0.003, 0.01, 0.03 and row rates 0.03, 0.1,
 // 0.3 the pair with the highest AUC, 0.7095 against 0.7043 to 0.7088.

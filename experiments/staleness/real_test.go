@@ -12,17 +12,17 @@ import (
 // (measure checks them) and draws its report.
 func TestOnTheRuntime(t *testing.T) {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 6_000, 2_000, 50)
-	p.Worlds = p.Worlds[:1]
+	p.DataSets = p.DataSets[:1]
 	p.Training.GlobalBatch = 64
-	report, err := New().follow(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	report, err := New().execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Data.([]*worldResult)[0]
-	for _, a := range r.Arms {
+	r := report.Data.([]*dataSetResult)[0]
+	for _, a := range r.Variants {
 		for i, auc := range a.AUC {
 			if auc < 0.55 || auc >= r.Oracle.AUC[i] {
-				t.Errorf("%v: AUC %.4f, want above chance and below the oracle's %.4f", a.Arm, auc, r.Oracle.AUC[i])
+				t.Errorf("%v: AUC %.4f, want above chance and below the oracle's %.4f", a.Variant, auc, r.Oracle.AUC[i])
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func TestOnTheRuntime(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := New().follow(ctx, tinyPlan(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	_, err := New().execute(ctx, tinyPlan(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}

@@ -13,17 +13,17 @@ import (
 	"tandem/experiments/report"
 )
 
-// handMade is a world of two hybrid arms with AUCs by three seeds.
-func handMade(testRows int) *worldResult {
-	r := &worldResult{World: "made", TestRows: testRows}
-	for i, a := range tinyPlan().arms() {
+// handMade is a data set with two hybrid variants with AUCs by three seeds.
+func handMade(testRows int) *dataSetResult {
+	r := &dataSetResult{DataSet: "made", TestRows: testRows}
+	for i, a := range tinyPlan().variants() {
 		auc := [][]float64{{0.70, 0.72, 0.74}, {0.71, 0.73, 0.75}, {0.711, 0.729, 0.75}, {0.70, 0.71, 0.72}}[i]
-		arm := &armResult{Arm: a, AUC: auc, LogLoss: []float64{0.5, 0.5, 0.5}}
+		variant := &variantResult{Variant: a, AUC: auc, LogLoss: []float64{0.5, 0.5, 0.5}}
 		if a.Tau != nil {
-			arm.Own.AddCount(0, 3)
-			arm.Own.Add(*a.Tau)
+			variant.Own.AddCount(0, 3)
+			variant.Own.Add(*a.Tau)
 		}
-		r.Arms = append(r.Arms, arm)
+		r.Variants = append(r.Variants, variant)
 	}
 	r.Effects = r.effects()
 	r.compare()
@@ -39,7 +39,7 @@ func TestEffectsAreMeansOfPairedDifferences(t *testing.T) {
 		estimate, half float64
 		verdict        string
 	}{
-		// 0.01 under every seed, although the arms spread over 0.04.
+		// 0.01 under every seed, although the variants spread over 0.04.
 		{mergingEffect, 0.01, 0, "different"},
 		// Differences 0.001, −0.001, 0: deviation 0.001, half 4.302653·0.001/√3.
 		{stalenessEffect, 0, 4.302653 * 0.001 / math.Sqrt(3), few},
@@ -61,9 +61,9 @@ func TestVerdictsOfTestRows(t *testing.T) {
 		999_999:   "merging per rank instead of per step: +0.00050 ± 0.00000 (different, by less than 0.001).",
 	} {
 		r := handMade(rows)
-		r.Arms[syncRank].AUC = []float64{0.7005, 0.7205, 0.7405} // 0.0005 above merge: step
+		r.Variants[syncRank].AUC = []float64{0.7005, 0.7205, 0.7405} // 0.0005 above merge: step
 		r.compare()
-		report := tinyPlan().report([]*worldResult{r})
+		report := tinyPlan().report([]*dataSetResult{r})
 		if got := texts(report.Findings); !strings.Contains(got, want) {
 			t.Errorf("%d rows: findings %s, want %q", rows, got, want)
 		}
@@ -78,11 +78,11 @@ func TestVerdictsOfTestRows(t *testing.T) {
 // On the fake runner, which errs on 20 % of the rows at τ = 0 and on 30 % at
 // τ = 2, the staleness effect at τ = 2 is clear, and merging has none.
 func TestReportOfFakeRuns(t *testing.T) {
-	report, _, err := follow(t, &fakeRunner{})
+	report, _, err := executeTiny(t, &fakeRunner{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.Data.([]*worldResult)[0]
+	r := report.Data.([]*dataSetResult)[0]
 	if e := r.Effects[0]; e.AUC != (metric.Interval{}) || e.Bootstrap != (metric.Interval{}) {
 		t.Errorf("merging effect %+v, want exactly none", e)
 	}
@@ -94,7 +94,7 @@ func TestReportOfFakeRuns(t *testing.T) {
 	if n := len(r.Oracle.AUC); n != 2 || r.Oracle.AUC[0] < 0.7 || r.Oracle.AUC[0] > 1 {
 		t.Errorf("oracle %+v, want two values of AUC", r.Oracle)
 	}
-	if !strings.Contains(texts(report.Findings), "own staleness reached τ in every hybrid arm") {
+	if !strings.Contains(texts(report.Findings), "own staleness reached τ in every hybrid variant") {
 		t.Errorf("findings %s", texts(report.Findings))
 	}
 	if !strings.Contains(texts(report.Notes), "Only 2 seeds") {
@@ -116,7 +116,7 @@ func TestReportOfFakeRuns(t *testing.T) {
 func TestReportIsDeterministic(t *testing.T) {
 	var texts [2]bytes.Buffer
 	for i := range texts {
-		report, _, err := follow(t, &fakeRunner{})
+		report, _, err := executeTiny(t, &fakeRunner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,13 +135,13 @@ func TestReportIsDeterministic(t *testing.T) {
 // A τ that reads never reached is named.
 func TestUnreachedStalenessIsSaid(t *testing.T) {
 	p, r := tinyPlan(), handMade(10)
-	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "reached τ in every") {
+	if s := p.reachedSentence([]*dataSetResult{r}); !strings.Contains(s, "reached τ in every") {
 		t.Errorf("%q", s)
 	}
 	var short histogram.Histogram
 	short.Add(1)
-	r.Arms[3].Own = short
-	if s := p.reachedSentence([]*worldResult{r}); !strings.Contains(s, "made at τ = 2 (at most 1)") {
+	r.Variants[3].Own = short
+	if s := p.reachedSentence([]*dataSetResult{r}); !strings.Contains(s, "made at τ = 2 (at most 1)") {
 		t.Errorf("%q", s)
 	}
 }
@@ -149,7 +149,7 @@ func TestUnreachedStalenessIsSaid(t *testing.T) {
 // Figure lines run through the estimates, with the interval as bar.
 func TestEffectFigure(t *testing.T) {
 	r := handMade(10)
-	f := tinyPlan().effectFigure([]*worldResult{r})
+	f := tinyPlan().effectFigure([]*dataSetResult{r})
 	want := make([]report.Point, 0, 2)
 	for i, tau := range []float64{0, 2} {
 		v := r.Effects[i+1].AUC

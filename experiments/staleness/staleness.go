@@ -66,7 +66,7 @@ It writes into a new folder:
 
   report.html               everything on one page
   staleness.csv             a line per training, written as soon as it is done
-  staleness.json            effects, arms and histograms of staleness
+  staleness.json            effects, variants and histograms of staleness
   settings.yaml             the resolved settings
   auc-difference.png, .svg  the effect of staleness by τ
   staleness.png, .svg       how stale reads were, by τ`
@@ -75,17 +75,17 @@ It writes into a new folder:
 // QuickTime is about how long the quick version takes on two slow cores.
 func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
-// Run trains all arms under all seeds and compares them. Every training that is
+// Run trains all variants under all seeds and compares them. Every training that is
 // done is a line of staleness.csv in o.Folder at once.
 func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	if o.Quick {
-		return e.follow(ctx, quickPlan(), o)
+		return e.execute(ctx, quickPlan(), o)
 	}
-	return e.follow(ctx, fullPlan(), o)
+	return e.execute(ctx, fullPlan(), o)
 }
 
-// follow runs a plan.
-func (e Experiment) follow(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
+// execute runs a plan.
+func (e Experiment) execute(ctx context.Context, p plan, o report.Options) (*report.Report, error) {
 	p.Seed, p.Seeds = o.Seed, o.Seeds
 	results, err := e.measure(ctx, p, o)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"tandem/runtime/train"
 )
 
-// All arms of a seed see the same rows in the same order, and differ in nothing
+// All variants of a seed see the same rows in the same order, and differ in nothing
 // but mode, merging and τ; seeds differ in their rows.
 func TestArmsArePaired(t *testing.T) {
 	f := &fakeRunner{}
-	if _, _, err := follow(t, f); err != nil {
+	if _, _, err := executeTiny(t, f); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.calls) != 8 { // 2 seeds × (2 sync + 2 hybrid)
@@ -33,7 +33,7 @@ func TestArmsArePaired(t *testing.T) {
 		same := c.training
 		same.Mode, same.Merge, same.Staleness = first.training.Mode, first.training.Merge, first.training.Staleness
 		if !reflect.DeepEqual(same, first.training) {
-			t.Errorf("training %d differs from %d by more than its arm: %+v, %+v", i, i/4*4, same, first.training)
+			t.Errorf("training %d differs from %d by more than its variant: %+v, %+v", i, i/4*4, same, first.training)
 		}
 		if err := c.training.Validate(); err != nil {
 			t.Errorf("training %d: %v", i, err)
@@ -50,7 +50,7 @@ func TestArmsArePaired(t *testing.T) {
 // τ and not the queue bounds staleness, in both published plans.
 func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
-		for _, a := range p.arms() {
+		for _, a := range p.variants() {
 			training := p.training(a, 1)
 			if err := training.Validate(); err != nil {
 				t.Errorf("%s, %v: %v", name, a, err)
@@ -59,7 +59,7 @@ func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 				t.Errorf("%s, %v: prefetch %d", name, a, training.Prefetch)
 			}
 		}
-		for _, w := range p.Worlds {
+		for _, w := range p.DataSets {
 			config := w.WithSeed(3)
 			if err := config.Validate(); err != nil {
 				t.Errorf("%s, %s: %v", name, w.Name, err)
@@ -72,7 +72,7 @@ func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 }
 
 func TestEveryTrainingIsALineOfCSV(t *testing.T) {
-	_, folder, err := follow(t, &fakeRunner{})
+	_, folder, err := executeTiny(t, &fakeRunner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestStoppedRunKeepsWhatIsDone(t *testing.T) {
 		}
 		return nil
 	}}
-	_, folder, err := follow(t, f)
+	_, folder, err := executeTiny(t, f)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "seed 8, after 5 of 8 trainings: sync merge:rank") {
 		t.Errorf("error %v", err)
 	}
@@ -125,7 +125,7 @@ func TestMeaninglessResultsAreRefused(t *testing.T) {
 				}
 				return nil
 			}}
-			if _, _, err := follow(t, f); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, _, err := executeTiny(t, f); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
@@ -141,7 +141,7 @@ func TestProgress(t *testing.T) {
 		}
 		at, whole = done, total
 	}}
-	if _, err := (Experiment{(&fakeRunner{}).run}).follow(context.Background(), tinyPlan(), o); err != nil {
+	if _, err := (Experiment{(&fakeRunner{}).run}).execute(context.Background(), tinyPlan(), o); err != nil {
 		t.Fatal(err)
 	}
 	if at != whole || whole == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // effectTable has a line per comparison.
-func effectTable(results []*worldResult) cli.Table {
+func effectTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
 		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − sync merge:rank",
 		Header:  []string{"data", "effect", "verdict on AUC", "ΔAUC ± 95 %", "first seed, 95 % bootstrap", "Δlog loss ± 95 % (nats)"},
@@ -21,36 +21,36 @@ func effectTable(results []*worldResult) cli.Table {
 			if e.Tau != nil {
 				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
 			}
-			t.Rows = append(t.Rows, []string{r.World, name, e.Verdict, report.PlusMinus(e.AUC),
+			t.Rows = append(t.Rows, []string{r.DataSet, name, e.Verdict, report.PlusMinus(e.AUC),
 				fmt.Sprintf("[%s, %s]", report.Signed(e.Bootstrap.Low), report.Signed(e.Bootstrap.High)), report.PlusMinus(e.LogLoss)})
 		}
 	}
 	return t
 }
 
-// armTable has a line per way of training and one for the oracle.
-func armTable(results []*worldResult) cli.Table {
+// variantTable has a line per way of training and one for the oracle.
+func variantTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
 		Caption: "AUC and log loss on the test rows, mean over seeds; the oracle is the ceiling",
-		Header:  []string{"data", "arm", "AUC ± 95 %", "log loss ± 95 % (nats)", "training rows", "test rows"},
+		Header:  []string{"data", "variant", "AUC ± 95 %", "log loss ± 95 % (nats)", "training rows", "test rows"},
 		Words:   2,
 	}
-	line := func(r *worldResult, name string, auc, logLoss []float64) {
-		t.Rows = append(t.Rows, []string{r.World, name, report.Level(auc), report.Level(logLoss), report.Thousands(r.TrainRows), report.Thousands(r.TestRows)})
+	line := func(r *dataSetResult, name string, auc, logLoss []float64) {
+		t.Rows = append(t.Rows, []string{r.DataSet, name, report.Level(auc), report.Level(logLoss), report.Thousands(r.TrainRows), report.Thousands(r.TestRows)})
 	}
 	for _, r := range results {
 		if r.Oracle != nil {
 			line(r, "oracle", r.Oracle.AUC, r.Oracle.LogLoss)
 		}
-		for _, a := range r.Arms {
-			line(r, a.Arm.String(), a.AUC, a.LogLoss)
+		for _, a := range r.Variants {
+			line(r, a.Variant.String(), a.AUC, a.LogLoss)
 		}
 	}
 	return t
 }
 
-// stalenessTable has a line per hybrid arm: what reads had missed.
-func (p plan) stalenessTable(results []*worldResult) cli.Table {
+// stalenessTable has a line per hybrid variant: what reads had missed.
+func (p plan) stalenessTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
 		Caption: "Staleness of reads in steps, all seeds: own = earlier steps of the rank itself, cross = of another rank",
 		Header: []string{"data", "τ", "own mean", "own p99", "own max/bound",
@@ -58,13 +58,13 @@ func (p plan) stalenessTable(results []*worldResult) cli.Table {
 		Words: 1,
 	}
 	for _, r := range results {
-		for _, a := range r.Arms[firstHybrid:] {
-			bound := p.bounds(a.Arm)
+		for _, a := range r.Variants[firstHybrid:] {
+			bound := p.bounds(a.Variant)
 			yes := "yes"
 			if !reached(a) {
 				yes = "no"
 			}
-			t.Rows = append(t.Rows, []string{r.World, strconv.Itoa(*a.Arm.Tau),
+			t.Rows = append(t.Rows, []string{r.DataSet, strconv.Itoa(*a.Variant.Tau),
 				fmt.Sprintf("%.2f", a.Own.Mean()), strconv.Itoa(a.Own.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own),
 				fmt.Sprintf("%.2f", a.Cross.Mean()), strconv.Itoa(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross), yes})
 		}
