@@ -38,3 +38,6 @@ type FLOPs float64
 
 // FLOPsPerSec is a rate of floating-point work.
 type FLOPsPerSec float64
+
+// Dollars is a price.
+type Dollars float64

@@ -80,12 +80,16 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					spec := cluster.Persia()
+					spec := job.PersiaCluster()
 					spec.Fold = false
 					spec.EmbeddingWorkers.Count, spec.ParameterServers.Count = workers, 2
+					hardware, err := cluster.Load(&spec)
+					if err != nil {
+						t.Fatal(err)
+					}
 					// A run keeps its depth in steps behind those it measures.
 					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - training.Depth(), Observer: simulated}
-					if _, err := cluster.Run(spec, training, layout, w, o); err != nil {
+					if _, err := cluster.Run(hardware, training, layout, w, o); err != nil {
 						t.Fatal(err)
 					}
 					compareStories(t, real, simulated, 1+workers+2+ranks)

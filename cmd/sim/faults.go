@@ -45,7 +45,7 @@ func (q *question) checkFaults(given func(string) bool) error {
 	for _, mode := range q.modes {
 		for _, position := range at {
 			t := q.training(mode, q.gpus[0])
-			if err := cluster.CheckFaults(q.job.Cluster, t, position, q.numerics); err != nil {
+			if err := cluster.CheckFaults(q.hardware, t, position, q.numerics); err != nil {
 				return cli.Misuse("crash a role that every mode and every end of the ranges has, or choose modes with --modes",
 					"%s: %s: %v", what, mode, err)
 			}

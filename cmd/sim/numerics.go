@@ -153,7 +153,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 		return numbers, nil
 	}
 	r := &training{position: position, every: t.EvaluateEvery}
-	if r.answer, err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, o); err != nil {
+	if r.answer, err = cluster.Run(q.hardware, t, q.layout, q.workload, o); err != nil {
 		return nil, err
 	}
 	if r.points, err = w.evaluator.Points(r.answer.Elapsed); err != nil {

@@ -22,7 +22,7 @@ import (
 // lessonOn is a small question about generated rows, on two EWs, PSs and dense PSs.
 func lessonOn(t *testing.T) *question {
 	t.Helper()
-	q := &question{job: jobfile.Job{Name: "small", Training: job.Default(), Cluster: cluster.Persia()}}
+	q := &question{job: jobfile.Job{Name: "small", Training: job.Default(), Cluster: job.PersiaCluster()}}
 	q.batch, q.workers = 16, 1
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
 	j := &q.job.Training
@@ -33,6 +33,9 @@ func lessonOn(t *testing.T) *question {
 		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
 	}}
 	var err error
+	if q.hardware, err = cluster.Load(&q.job.Cluster); err != nil {
+		t.Fatal(err)
+	}
 	if q.data, err = datasets.Open(q.job.Data, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 type question struct {
 	flags
 	job      jobfile.Job
+	hardware *cluster.Hardware // of the job's cluster, or of this machine
 	workload cluster.Workload
 	layout   *model.Layout
 	data     *datasets.Dataset // to train on; nil without numerics
@@ -47,7 +48,7 @@ func criteo() jobfile.Job {
 			Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
 		}},
 		Training: t,
-		Cluster:  cluster.Persia(),
+		Cluster:  job.PersiaCluster(),
 	}
 }
 
@@ -119,7 +120,7 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	case given("dense-servers"):
 		q.job.Training.DenseServers = q.dense
 	case !given("file"):
-		q.job.Training.DenseServers = min(denseServersDefault, q.job.Cluster.ParameterServers.Count)
+		q.job.Training.DenseServers = min(denseServersDefault, q.hardware.ParameterServerHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
@@ -306,19 +307,20 @@ func (p *program) place(q *question, given bool) error {
 	s := &q.job.Cluster
 	switch {
 	case given && q.cluster == "persia":
-		*s = cluster.Persia()
+		*s = job.PersiaCluster()
 	case q.cluster == "gcp":
-		*s = cluster.GoogleCloud()
+		*s = job.GoogleCloudCluster()
 	case q.cluster == "this-machine":
 		r, err := p.probe()
 		if err != nil {
 			return err
 		}
-		*s = cluster.ThisMachine(cluster.Machine{
+		q.hardware = cluster.ThisMachine(cluster.Machine{
 			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
 			// One time for both; an update is a look-up and more.
 			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
 		})
+		return nil // it has no profiles
 	}
 	if q.accelerator != "" {
 		s.Accelerator = q.accelerator
@@ -326,15 +328,16 @@ func (p *program) place(q *question, given bool) error {
 	if q.inside != "" {
 		s.Inside = q.inside
 	}
-	if q.network == "" {
-		return nil
+	if q.network != "" {
+		rate, err := unit.ParseBytesPerSec(q.network)
+		if err != nil || rate <= 0 {
+			return cli.Misuse("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
+		}
+		s.NetworkRate = rate
 	}
-	rate, err := unit.ParseBytesPerSec(q.network)
-	if err != nil || rate <= 0 {
-		return cli.Misuse("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
-	}
-	s.NetworkRate = rate
-	return nil
+	var err error
+	q.hardware, err = cluster.Load(s)
+	return err
 }
 
 // commandLine is the command with the flags that were given, in the order of

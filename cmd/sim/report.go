@@ -11,9 +11,8 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/protocol/pace"
+	"tandem/algo/quantity"
 	"tandem/internal/cli"
-	"tandem/sim/cluster"
-	"tandem/sim/device"
 )
 
 // reply simulates, or trains, and writes once all of it is known.
@@ -110,7 +109,7 @@ func (q *question) where() string {
 }
 
 // instances tells the number of a role's instances, and how they share hosts.
-func instances(h *cluster.Hosts, role string) string {
+func instances(h *job.Hosts, role string) string {
 	text := fmt.Sprintf("%d %s", h.Count*h.PerHost, role)
 	if h.PerHost > 1 {
 		text += fmt.Sprintf(" (%d a host)", h.PerHost)
@@ -326,8 +325,8 @@ func (q *question) writeAssumptions(w io.Writer, r *result) error {
 }
 
 // kinds lists where numbers come from, the surest first.
-func kinds() []device.Kind {
-	return []device.Kind{device.Measured, device.Calibrated, device.Default, device.Guessed}
+func kinds() []quantity.Kind {
+	return []quantity.Kind{quantity.Measured, quantity.Calibrated, quantity.Default, quantity.Guessed}
 }
 
 // reference is a prediction beside a published figure.

@@ -61,7 +61,7 @@ func (q *question) simulate(t job.Training, ran func()) (cluster.Answer, error) 
 	for i, position := range positions {
 		ran()
 		var err error
-		if answers[i], err = cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(position)); err != nil {
+		if answers[i], err = cluster.Run(q.hardware, t, q.layout, q.workload, q.options(position)); err != nil {
 			return cluster.Answer{}, err
 		}
 	}
@@ -100,7 +100,7 @@ func (q *question) run(progress *cli.Progress) (*result, error) {
 			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
 			t.Overlap = "none"
 			show("sync without overlap")
-			a, err := cluster.Run(q.job.Cluster, t, q.layout, q.workload, q.options(0))
+			a, err := cluster.Run(q.hardware, t, q.layout, q.workload, q.options(0))
 			if err != nil {
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func (q *question) run(progress *cli.Progress) (*result, error) {
 	}
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = cluster.Sensitivities(q.job.Cluster, q.training(last.mode, last.gpus), q.layout, q.workload,
+	r.sensitivities, err = cluster.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout, q.workload,
 		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
 	return r, err
 }

@@ -34,12 +34,16 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
+	hardware, err := cluster.Load(&j.Cluster)
+	if err != nil {
+		return fmt.Errorf("simulated: %w", err)
+	}
 	for _, t := range inModes(j.Training, modes) {
 		if t.Mode == job.Sequential {
 			continue
 		}
 		t.Faults, t.Retry = fault.Plan{}, 0
-		a, err := cluster.Predict(j.Cluster, t, layout, w)
+		a, err := cluster.Predict(hardware, t, layout, w)
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Mode, err)
 		}
@@ -52,9 +56,9 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 }
 
 // describe names a cluster by what matters most for its speed.
-func describe(s cluster.Spec) string {
+func describe(s job.Cluster) string {
 	name := "the job's cluster"
-	if s == cluster.Persia() {
+	if s == job.PersiaCluster() {
 		name = "Persia's cluster"
 	}
 	return fmt.Sprintf("%s (%d × %s a server, %s)", name, s.AcceleratorsPerServer, s.Accelerator, s.Network)

@@ -81,13 +81,18 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 			return err
 		}
 	}
+	persia := job.PersiaCluster()
+	hardware, err := cluster.Load(&persia)
+	if err != nil {
+		return err
+	}
 	for _, mode := range r.Modes {
 		if mode.Mode == job.Sequential {
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
 		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
-		run, err := one.Simulated(ctx, cluster.Persia())
+		run, err := one.Simulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
 		}

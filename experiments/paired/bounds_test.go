@@ -50,6 +50,11 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	}
 	_, err = j.Real(t.Context(), nil, nil)
 	check("real", err)
-	_, err = j.Simulated(t.Context(), cluster.Persia())
+	persia := job.PersiaCluster()
+	hardware, err := cluster.Load(&persia)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.Simulated(t.Context(), hardware)
 	check("simulated", err)
 }

@@ -92,7 +92,7 @@ func (c *Calibration) usual(kind role.WorkKind) (samples int32, times []unit.Tic
 
 // Cluster returns this machine as a cluster on which work takes what Recorded
 // says, and messages what the probe has measured.
-func (c *Calibration) Cluster(t *job.Training, p *probe.Result) cluster.Spec {
+func (c *Calibration) Cluster(t *job.Training, p *probe.Result) *cluster.Hardware {
 	return cluster.ThisMachine(cluster.Machine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy, RowTime: (p.Lookup + p.Update) / 2,
 		MessageTime: p.Message, Date: p.Date,

@@ -60,7 +60,7 @@ func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatc
 }
 
 // Simulated trains on a simulated cluster, with numbers.
-func (j *Job) Simulated(ctx context.Context, spec cluster.Spec) (*Run, error) {
+func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -80,7 +80,7 @@ func (j *Job) Simulated(ctx context.Context, spec cluster.Spec) (*Run, error) {
 	}()
 	c := newClock()
 	watch := &watch{clock: c}
-	a, err := cluster.Run(spec, j.Training, layout, load, cluster.Options{
+	a, err := cluster.Run(hardware, j.Training, layout, load, cluster.Options{
 		Observer: watch,
 		Numbers: func(t job.Training) (cluster.Numbers, error) {
 			var err error

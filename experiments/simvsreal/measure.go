@@ -73,7 +73,7 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 	if err != nil {
 		return err
 	}
-	var spec cluster.Spec
+	var hardware *cluster.Hardware
 	others := 0
 	for i := range p.Modes {
 		at := i
@@ -89,7 +89,7 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 			return err
 		}
 		if one.Training.Mode == job.Sync {
-			spec = calibration.Cluster(&one.Training, &machine)
+			hardware = calibration.Cluster(&one.Training, &machine)
 			if round == 0 {
 				r.Work = workTimes(calibration.Recorded(&one.Training))
 			}
@@ -103,7 +103,7 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 	for _, mode := range r.Modes {
 		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: computed}
 		m.Show(0, 1, mode.Mode+", simulated")
-		run, err := one.Simulated(ctx, spec)
+		run, err := one.Simulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
 		}

@@ -14,7 +14,6 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/delay"
-	"tandem/sim/cluster"
 )
 
 // Job is a whole job file. A file must name its data; of the training it holds
@@ -24,7 +23,7 @@ type Job struct {
 	Data     job.Data     `yaml:"data"`
 	Training job.Training `yaml:"training"`
 	// Cluster is the one that the simulator puts the job on.
-	Cluster cluster.Spec `yaml:"cluster"`
+	Cluster job.Cluster `yaml:"cluster"`
 }
 
 // AdultIncome is Persia's own example: its data, net, optimizers and settings
@@ -39,7 +38,7 @@ func AdultIncome() Job {
 	t.Rows = opt.DefaultRow()
 	t.GlobalBatch, t.Ranks, t.Staleness = 128, 4, &staleness
 	t.Shuffle = false // it reads its files in order
-	return Job{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}, Training: t, Cluster: cluster.Persia()}
+	return Job{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}, Training: t, Cluster: job.PersiaCluster()}
 }
 
 // Load reads a job file. Unknown keys are errors. A job without a name is
@@ -88,7 +87,7 @@ func readUpTo(path string, most int64) ([]byte, error) {
 // the files that it names.
 func Parse(text []byte, path string) (Job, error) {
 	name := filepath.Base(path)
-	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: cluster.Persia()}
+	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: job.PersiaCluster()}
 	if err := job.Decode(text, path, &j); err != nil {
 		return j, err
 	}

@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"slices"
 
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
 
 // Assumption is a quantity that an answer rests on, with its unit, as text.
 type Assumption struct {
-	Name   string      `json:"name"`
-	Low    string      `json:"low"`
-	Mid    string      `json:"mid"`
-	High   string      `json:"high"`
-	Kind   device.Kind `json:"kind"`
-	Source string      `json:"source"`
+	Name   string        `json:"name"`
+	Low    string        `json:"low"`
+	Mid    string        `json:"mid"`
+	High   string        `json:"high"`
+	Kind   quantity.Kind `json:"kind"`
+	Source string        `json:"source"`
 }
 
 // parameter is a quantity of some hardware that can be told and changed.
@@ -46,13 +47,13 @@ const (
 )
 
 // describe describes a quantity.
-func describe[U device.Number](group, name string, q *device.Quantity[U]) parameter {
+func describe[U quantity.Number](group, name string, q *quantity.Value[U]) parameter {
 	low, high := q.Range()
 	return parameter{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, q.Improve}
 }
 
 // text prints a value in the unit that its whole range is easily compared in.
-func text[U device.Number](value U) string {
+func text[U quantity.Number](value U) string {
 	switch v := any(value).(type) {
 	case unit.BytesPerSec:
 		return fmt.Sprintf("%.4g GB/s", float64(v)/1e9)
@@ -63,7 +64,7 @@ func text[U device.Number](value U) string {
 }
 
 // curve describes the shares of peak that work of a size reaches.
-func curve[U device.Number](group, name string, c *device.CurveProfile[U]) parameter {
+func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) parameter {
 	times := func(factor float64) string { return fmt.Sprintf("×%.3g", factor) }
 	return parameter{group, Assumption{name, times(1 - c.Spread), times(1), times(1 + c.Spread), c.Kind, c.Source},
 		func(factor float64) {
@@ -74,7 +75,7 @@ func curve[U device.Number](group, name string, c *device.CurveProfile[U]) param
 }
 
 // parameters lists every quantity that a prediction uses.
-func (h *hardware) parameters() []parameter {
+func (h *Hardware) parameters() []parameter {
 	a := h.accelerator
 	peak := &a.PeakFP32
 	switch {
@@ -121,7 +122,7 @@ func (h *hardware) parameters() []parameter {
 	return slices.DeleteFunc(list, func(p parameter) bool { return p.assumption.Kind == "" })
 }
 
-func (h *hardware) wireParameters() []parameter {
+func (h *Hardware) wireParameters() []parameter {
 	groupInside := groupInside
 	if h.colocated() {
 		groupInside = groupMemory
@@ -142,29 +143,36 @@ func (h *hardware) wireParameters() []parameter {
 		describe(groupLatency, "network.latency", &h.network.Latency))
 }
 
-// assumptions lists what an answer about a spec with some dense PSs rests on.
-func assumptions(s *Spec, h *hardware, dense int) []Assumption {
+// assumptions lists what an answer about hardware with some dense PSs rests on.
+func (h *Hardware) assumptions(dense int) []Assumption {
 	var list []Assumption
 	for _, p := range h.parameters() {
 		list = append(list, p.assumption)
 	}
-	if s.machine != nil {
+	if h.machine != nil {
 		return list
 	}
 	for _, x := range []struct {
-		name  string
-		hosts Hosts
-	}{{"embedding-workers", s.EmbeddingWorkers}, {"parameter-servers", s.ParameterServers}, {"loaders", s.Loaders}} {
-		q := x.hosts.count(s.Source)
-		a := describe("", x.name+".count", &q).assumption
+		name    string
+		hosts   *quantity.Value[int]
+		perHost int
+	}{
+		{"embedding-workers", &h.workerHosts, h.workersPerHost},
+		{"parameter-servers", &h.serverHosts, h.serversPerHost},
+		{"loaders", &h.loaderHosts, 1},
+	} {
+		a := describe("", x.name+".count", x.hosts).assumption
 		for _, n := range []*string{&a.Low, &a.Mid, &a.High} {
-			*n = x.hosts.describe(*n)
+			*n += " hosts"
+			if x.perHost > 1 {
+				*n += fmt.Sprintf(" of %d", x.perHost)
+			}
 		}
 		list = append(list, a)
 	}
 	if dense > 0 {
 		n := fmt.Sprint(dense, " hosts")
-		list = append(list, Assumption{"dense-servers.count", n, n, n, device.Default,
+		list = append(list, Assumption{"dense-servers.count", n, n, n, quantity.Default,
 			"a modelling choice: each dense PS has a host of its own, like those of the PSs and beside them"})
 	}
 	return list

@@ -10,9 +10,9 @@ import (
 func BenchmarkPersia64(b *testing.B) {
 	for _, mode := range []string{job.Sync, job.Hybrid} {
 		b.Run(mode, func(b *testing.B) {
-			layout, w, s := tower(b), clicks(), GoogleCloud()
+			layout, w, s := tower(b), clicks(), job.GoogleCloudCluster()
 			for b.Loop() {
-				if _, err := Run(s, training(mode, 64), layout, w, Options{WarmUp: 20, Measured: 30}); err != nil {
+				if _, err := Run(hardwareOf(b, s), training(mode, 64), layout, w, Options{WarmUp: 20, Measured: 30}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -12,13 +12,9 @@ import (
 )
 
 // pricesOf returns what the work of a run costs.
-func pricesOf(t *testing.T, s Spec, j *job.Training, layout *model.Layout, w *Workload) *prices {
+func pricesOf(t *testing.T, s job.Cluster, j *job.Training, layout *model.Layout, w *Workload) *prices {
 	t.Helper()
-	h, err := load(&s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newPrices(h.resolve(0), j, layout, w, s.Fold)
+	return newPrices(hardwareOf(t, s).resolve(0), j, layout, w, s.Fold)
 }
 
 // alone is the time of host work that nothing else shares the host with.
@@ -123,7 +119,7 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	for _, k := range layout.Buckets {
 		want += device.HierarchicalAllReduce(4, 8, unit.Bytes(4*(k.Hi-k.Lo)), p.insideWire, across)
 	}
-	a, err := Run(small(), j, layout, w, Options{audit: true})
+	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{audit: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +171,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	push := link + transit(p, shard, true) + alone(p.applyPush(shard, 1), p.threads) + transit(p, 0, false)
 	b := p.batch(512)
 	want := pull + b.forward + b.backward + push
-	a, err := Run(small(), j, layout, w, Options{WarmUp: 8, Measured: 8, audit: true})
+	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{WarmUp: 8, Measured: 8, audit: true})
 	if err != nil {
 		t.Fatal(err)
 	}

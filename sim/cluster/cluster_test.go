@@ -19,11 +19,11 @@ import (
 )
 
 // small is a cluster of a few hosts of each kind, of which nothing is a guess.
-func small() Spec {
-	s := Persia()
-	s.EmbeddingWorkers = Hosts{Profile: "xeon-52-core-480gb", Count: 3, PerHost: 2}
-	s.ParameterServers = Hosts{Profile: "xeon-52-core-480gb", Count: 4, PerHost: 3}
-	s.Loaders = Hosts{Profile: "xeon-52-core-480gb", Count: 1, PerHost: 1}
+func small() job.Cluster {
+	s := job.PersiaCluster()
+	s.EmbeddingWorkers = job.Hosts{Profile: "xeon-52-core-480gb", Count: 3, PerHost: 2}
+	s.ParameterServers = job.Hosts{Profile: "xeon-52-core-480gb", Count: 4, PerHost: 3}
+	s.Loaders = job.Hosts{Profile: "xeon-52-core-480gb", Count: 1, PerHost: 1}
 	return s
 }
 
@@ -111,7 +111,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
 			WarmUp: 2, Measured: 4, audit: true,
 		}
-		a, err := Run(s, j, layout, w, o)
+		a, err := Run(hardwareOf(t, s), j, layout, w, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestHybridIsNotSlowerThanSync(t *testing.T) {
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "log2 ranks")
 		var throughput [2]float64
 		for i, mode := range []string{job.Sync, job.Hybrid} {
-			a, err := Run(s, training(mode, ranks), layout, w, Options{WarmUp: 12, Measured: 6})
+			a, err := Run(hardwareOf(t, s), training(mode, ranks), layout, w, Options{WarmUp: 12, Measured: 6})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,24 +173,27 @@ func TestLognormalHasMeanOne(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	with := func(change func(*Spec, *job.Training)) error {
+	with := func(change func(*job.Cluster, *job.Training)) error {
 		s, j := small(), training(job.Hybrid, 2)
 		change(&s, &j)
-		_, err := Run(s, j, tower(t), clicks(), Options{})
+		h, err := Load(&s)
+		if err == nil {
+			_, err = Run(h, j, tower(t), clicks(), Options{})
+		}
 		return err
 	}
 	for name, test := range map[string]struct {
-		change func(*Spec, *job.Training)
+		change func(*job.Cluster, *job.Training)
 		is     error
 		text   string
 	}{
-		"profile":    {func(s *Spec, _ *job.Training) { s.Accelerator = "V1000" }, device.ErrUnknown, "cluster: accelerator: device: unknown profile"},
-		"host":       {func(s *Spec, _ *job.Training) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
-		"sequential": {func(_ *Spec, j *job.Training) { j.Mode = job.Sequential }, ErrSequential, ""},
-		"memory":     {func(s *Spec, j *job.Training) { j.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
-		"none":       {func(s *Spec, _ *job.Training) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
-		"precision":  {func(s *Spec, _ *job.Training) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
-		"training":   {func(_ *Spec, j *job.Training) { j.Prefetch = -1 }, nil, "prefetch = -1"},
+		"profile":    {func(s *job.Cluster, _ *job.Training) { s.Accelerator = "V1000" }, device.ErrUnknown, `cluster: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+		"host":       {func(s *job.Cluster, _ *job.Training) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
+		"sequential": {func(_ *job.Cluster, j *job.Training) { j.Mode = job.Sequential }, ErrSequential, ""},
+		"memory":     {func(s *job.Cluster, j *job.Training) { j.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
+		"none":       {func(s *job.Cluster, _ *job.Training) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
+		"precision":  {func(s *job.Cluster, _ *job.Training) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
+		"training":   {func(_ *job.Cluster, j *job.Training) { j.Prefetch = -1 }, nil, "prefetch = -1"},
 	} {
 		err := with(test.change)
 		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {
@@ -206,12 +209,12 @@ func TestDenseShardMustFit(t *testing.T) {
 	layout.Params = 2e11
 	j := training(job.AsyncPS, 2)
 	j.Dense.Kind, j.DenseServers = "adam", 1
-	_, err := Run(small(), j, &layout, clicks(), Options{})
+	_, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
 		t.Errorf("one dense PS: error %v, want ErrMemory of it", err)
 	}
 	j.DenseServers = 6
-	_, err = Run(small(), j, &layout, clicks(), Options{})
+	_, err = Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
 		t.Errorf("six dense PSs: error %v, want ErrMemory of an accelerator", err)
 	}
@@ -225,7 +228,7 @@ func TestAveragedReplicaMustFit(t *testing.T) {
 	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory, "backup-workers": nil} {
 		j := training(mode, 2)
 		j.Dense.Kind = "adam"
-		if _, err := Run(small(), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
+		if _, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", mode, err, want)
 		}
 	}
@@ -237,7 +240,7 @@ func TestTableMustFit(t *testing.T) {
 	for rows, want := range map[float64]error{12.6e9: nil, 12.7e9: ErrMemory} {
 		w := clicks()
 		w.Rows = rows
-		if _, err := Run(small(), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, want) {
+		if _, err := Run(hardwareOf(t, small()), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, want) {
 			t.Errorf("%.3g rows: error %v, want %v", rows, err, want)
 		}
 	}
@@ -258,7 +261,7 @@ func TestUpdatesTouchTheStateOfRows(t *testing.T) {
 }
 
 func TestPredictSpansTheRanges(t *testing.T) {
-	a, err := Predict(Persia(), training(job.Hybrid, 8), tower(t), clicks())
+	a, err := Predict(hardwareOf(t, job.PersiaCluster()), training(job.Hybrid, 8), tower(t), clicks())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +276,7 @@ func TestPredictSpansTheRanges(t *testing.T) {
 }
 
 func TestPresetsRun(t *testing.T) {
-	for _, s := range []Spec{Persia(), GoogleCloud()} {
+	for _, s := range []job.Cluster{job.PersiaCluster(), job.GoogleCloudCluster()} {
 		if a := run(t, s, training(job.Hybrid, 2), Options{audit: true}); a.Throughput <= 0 {
 			t.Errorf("%+v: %v samples/s", s, a.Throughput)
 		}
@@ -285,7 +288,7 @@ func TestPresetsRun(t *testing.T) {
 func TestThisMachineSharesItsCores(t *testing.T) {
 	m := Machine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
 	j := training(job.Hybrid, 1)
-	one := run(t, ThisMachine(m), j, Options{audit: true})
+	one := runOn(t, ThisMachine(m), j, Options{audit: true})
 	// 3 passes of 2·params FLOPs a sample and more.
 	if least := 3 * 2 * 12.8e6 * 512 / 50e9; one.StepTime.Seconds() < least {
 		t.Errorf("a step takes %v, the products alone %v s", one.StepTime, least)
@@ -294,7 +297,7 @@ func TestThisMachineSharesItsCores(t *testing.T) {
 		t.Errorf("bottleneck %q", one.Bottleneck)
 	}
 	j = training(job.Hybrid, 4)
-	four := run(t, ThisMachine(m), j, Options{audit: true})
+	four := runOn(t, ThisMachine(m), j, Options{audit: true})
 	// One replica serves all ranks, and so one update: 7 passes over the parameters,
 	// of which a copy makes 2. Nothing else is saved; messages are more.
 	update := 7 * 4 * 12.8e6 / (2 * 5e9)

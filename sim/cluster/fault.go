@@ -20,15 +20,12 @@ const (
 
 // CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
 // at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
-func CheckFaults(spec Spec, t job.Training, position float64, numbers bool) error {
+func CheckFaults(h *Hardware, t job.Training, position float64, numbers bool) error {
 	rule, err := t.Rule()
 	if err != nil {
 		return err
 	}
-	cfg := &role.Config{EmbeddingWorkers: int32(spec.EmbeddingWorkers.count("").At(position) * spec.EmbeddingWorkers.PerHost), Rule: rule}
-	if spec.machine != nil {
-		cfg.EmbeddingWorkers = int32(max(1, spec.machine.EmbeddingWorkers))
-	}
+	cfg := &role.Config{EmbeddingWorkers: int32(h.workerHosts.At(position) * h.workersPerHost), Rule: rule}
 	if err := t.Faults.ValidateRoles(cfg); err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func TestFaultsThatCannotBe(t *testing.T) {
 		if j.Faults, err = fault.Parse(faults); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(small(), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", faults, err, want)
 		}
 	}

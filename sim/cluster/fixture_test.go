@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -41,10 +43,26 @@ func training(mode string, ranks int) job.Training {
 	return t
 }
 
-// run simulates and fails the test on an error.
-func run(t testing.TB, s Spec, j job.Training, o Options) Answer {
+// hardwareOf loads the profiles of a cluster.
+func hardwareOf(t rapid.TB, c job.Cluster) *Hardware {
 	t.Helper()
-	a, err := Run(s, j, tower(t), clicks(), o)
+	h, err := Load(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// run simulates on a cluster and fails the test on an error.
+func run(t testing.TB, c job.Cluster, j job.Training, o Options) Answer {
+	t.Helper()
+	return runOn(t, hardwareOf(t, c), j, o)
+}
+
+// runOn simulates on hardware and fails the test on an error.
+func runOn(t testing.TB, h *Hardware, j job.Training, o Options) Answer {
+	t.Helper()
+	a, err := Run(h, j, tower(t), clicks(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,67 +2,76 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
+	"tandem/algo/job"
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
 
-// hardware is a spec with its profiles read: quantities with ranges, not yet
-// numbers. The profiles belong to it alone and may be changed.
-type hardware struct {
+// Hardware is a cluster with the profiles of its devices: quantities with ranges, not yet numbers. It is made
+// by Load or ThisMachine and not changed afterwards.
+type Hardware struct {
 	accelerator                       *device.AcceleratorProfile
 	server, worker, parameter, loader *device.HostProfile
 	inside                            *device.WireProfile
-	hostLink, network                 *device.WireProfile // nil: one machine, without either
-	software                          Software
+	hostLink, network                 *device.WireProfile // nil on one machine, which has neither
+	software                          job.Software
 	precision                         device.Precision
 
-	workers, servers, loaders      int // hosts
-	workersPerHost, serversPerHost int
-	perServer                      int      // accelerators
-	machine                        *Machine // if it is the cluster
+	workerHosts, serverHosts, loaderHosts quantity.Value[int]
+	workersPerHost, serversPerHost        int
+	perServer                             int  // accelerators
+	fold                                  bool // one state machine stands for all embedding PSs
+	machine                               *Machine
 }
 
-// load reads the profiles of a spec at the numbers of hosts of a position.
-func load(s *Spec, position float64) (*hardware, error) {
-	if err := s.Validate(); err != nil {
+// Load returns the cluster of a job with the profiles that it names. The error about a profile that does not
+// exist wraps device.ErrUnknown and names the nearest.
+func Load(c *job.Cluster) (*Hardware, error) {
+	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	if s.machine != nil {
-		return s.machine.profiles(), nil
+	h := &Hardware{
+		software: c.Software, perServer: c.AcceleratorsPerServer, fold: c.Fold,
+		workerHosts: c.EmbeddingWorkers.CountRange(c.Source), workersPerHost: c.EmbeddingWorkers.PerHost,
+		serverHosts: c.ParameterServers.CountRange(c.Source), serversPerHost: c.ParameterServers.PerHost,
+		loaderHosts: c.Loaders.CountRange(c.Source),
 	}
-	h := &hardware{
-		software: s.Software, perServer: s.AcceleratorsPerServer,
-		workers: s.EmbeddingWorkers.count(s.Source).At(position), workersPerHost: s.EmbeddingWorkers.PerHost,
-		servers: s.ParameterServers.count(s.Source).At(position), serversPerHost: s.ParameterServers.PerHost,
-		loaders: s.Loaders.count(s.Source).At(position),
+	switch c.Precision {
+	case job.PrecisionFP32:
+		h.precision = device.FP32
+	case job.PrecisionTF32:
+		h.precision = device.TF32
+	case job.PrecisionHalf:
+		h.precision = device.Half
 	}
-	h.precision, _ = precision(s.Precision) // Validate has read it
 	var err error
-	if h.accelerator, err = device.LoadAccelerator(s.Accelerator); err != nil {
+	if h.accelerator, err = device.LoadAccelerator(c.Accelerator); err != nil {
 		return nil, fmt.Errorf("cluster: accelerator: %w", err)
 	}
 	for _, x := range []struct {
 		path, name string
 		to         **device.HostProfile
 	}{
-		{"server", s.Server, &h.server},
-		{"embedding-workers.profile", s.EmbeddingWorkers.Profile, &h.worker},
-		{"parameter-servers.profile", s.ParameterServers.Profile, &h.parameter},
-		{"loaders.profile", s.Loaders.Profile, &h.loader},
+		{"server", c.Server, &h.server},
+		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, &h.worker},
+		{"parameter-servers.profile", c.ParameterServers.Profile, &h.parameter},
+		{"loaders.profile", c.Loaders.Profile, &h.loader},
 	} {
 		if *x.to, err = device.LoadHost(x.name); err != nil {
 			return nil, fmt.Errorf("cluster: %s: %w", x.path, err)
 		}
-		if s.NetworkRate > 0 {
-			(*x.to).Network = given(s.NetworkRate, "network-rate of the job")
+		if c.NetworkRate > 0 {
+			(*x.to).Network = given(c.NetworkRate, "network-rate of the job")
 		}
 	}
 	for _, x := range []struct {
 		path, name string
 		to         **device.WireProfile
 	}{
-		{"inside", s.Inside, &h.inside}, {"host-link", s.HostLink, &h.hostLink}, {"network", s.Network, &h.network},
+		{"inside", c.Inside, &h.inside}, {"host-link", c.HostLink, &h.hostLink}, {"network", c.Network, &h.network},
 	} {
 		if *x.to, err = device.LoadWire(x.name); err != nil {
 			return nil, fmt.Errorf("cluster: %s: %w", x.path, err)
@@ -71,30 +80,61 @@ func load(s *Spec, position float64) (*hardware, error) {
 	return h, nil
 }
 
-// given is a quantity that the user has set.
-func given[U device.Number](value U, source string) device.Quantity[U] {
-	return device.Quantity[U]{Mid: value, Kind: device.Default, Source: source}
+// given returns a quantity that the user has set.
+func given[U quantity.Number](value U, source string) quantity.Value[U] {
+	return quantity.Value[U]{Mid: value, Kind: quantity.Default, Source: source}
 }
 
-// resolved is hardware at one point of its ranges.
+// ParameterServerHosts returns the number of hosts of embedding PSs at the middle of its range.
+func (h *Hardware) ParameterServerHosts() int { return h.serverHosts.Mid }
+
+// colocated reports whether all roles share one machine.
+func (h *Hardware) colocated() bool { return h.network == nil }
+
+// clone returns hardware that can be changed without an effect on h.
+func (h *Hardware) clone() *Hardware {
+	c := *h
+	accelerator := *h.accelerator
+	accelerator.ComputeShare.Points = slices.Clone(accelerator.ComputeShare.Points)
+	accelerator.MemoryShare.Points = slices.Clone(accelerator.MemoryShare.Points)
+	c.accelerator = &accelerator
+	hosts := map[*device.HostProfile]*device.HostProfile{} // roles on one machine have one host
+	for _, p := range []**device.HostProfile{&c.server, &c.worker, &c.parameter, &c.loader} {
+		if hosts[*p] == nil {
+			host := **p
+			hosts[*p] = &host
+		}
+		*p = hosts[*p]
+	}
+	for _, p := range []**device.WireProfile{&c.inside, &c.hostLink, &c.network} {
+		if *p != nil {
+			wire := **p
+			*p = &wire
+		}
+	}
+	return &c
+}
+
+// resolved is hardware at one position of its ranges.
 type resolved struct {
-	*hardware
+	*Hardware
 	device                        *device.Accelerator
 	serverHost, workerHost        *device.Host
 	parameterHost, loaderHost     *device.Host
+	workers, servers, loaders     int // hosts
 	insideWire, linkWire, netWire device.Wire
 	netShare                      unit.BytesPerSec // of a card's rate that flows reach
 	messageTime, idTime           unit.Tick
 	threads                       int
 }
 
-// resolve takes every quantity at a position: −1 is the worst for throughput,
-// 0 the middle, 1 the best.
-func (h *hardware) resolve(position float64) *resolved {
+// resolve takes every quantity at a position: −1 is the worst for throughput, 0 the middle, 1 the best.
+func (h *Hardware) resolve(position float64) *resolved {
 	r := &resolved{
-		hardware: h, device: h.accelerator.Resolve(position),
+		Hardware: h, device: h.accelerator.Resolve(position),
 		serverHost: h.server.Resolve(position), workerHost: h.worker.Resolve(position),
 		parameterHost: h.parameter.Resolve(position), loaderHost: h.loader.Resolve(position),
+		workers: h.workerHosts.At(position), servers: h.serverHosts.At(position), loaders: h.loaderHosts.At(position),
 		insideWire:  h.inside.Resolve(position),
 		messageTime: h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
 		threads: h.software.Threads.At(position),
@@ -105,6 +145,3 @@ func (h *hardware) resolve(position float64) *resolved {
 	}
 	return r
 }
-
-// colocated reports whether all roles share one machine.
-func (h *hardware) colocated() bool { return h.network == nil }

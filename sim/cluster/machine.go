@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"tandem/algo/job"
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 	"tandem/sim/device"
 )
@@ -20,24 +22,15 @@ type Machine struct {
 	Recorded                           *Recorded // nil: all work is priced by the rates above
 }
 
-// ThisMachine returns the cluster that is one measured machine: EWs and PSs
-// beside the ranks, all sharing its cores, the dense network included.
-// Messages pass pointers.
-func ThisMachine(m Machine) Spec {
-	one := Hosts{Profile: "this-machine", Count: 1, PerHost: 1}
-	return Spec{
-		Accelerator: "this-machine", AcceleratorsPerServer: 1, Precision: "fp32", Server: "this-machine",
-		EmbeddingWorkers: one, ParameterServers: one, Loaders: one,
-		Source: "measured on this machine", machine: &m,
-	}
-}
-
-// profiles returns the machine in the form of hardware. What the probe does not
-// measure follows from what it does: the memory serves all cores at their copy
-// speed, read and write, and random rows as fast as all cores ask for them; a
-// message is half the sender's work and half the receiver's.
-func (m *Machine) profiles() *hardware {
+// ThisMachine returns the cluster that is one measured machine. EWs, PSs and ranks share its cores, and the
+// dense network runs on the cores too. Messages pass pointers.
+//
+// The probe does not measure everything. The memory is assumed to serve all cores at their copy speed, for
+// reads and writes, and to deliver random rows as fast as all cores ask for them. Half of a message's time is
+// the sender's work, half the receiver's.
+func ThisMachine(m Machine) *Hardware {
 	const source = "probe of this machine"
+	one := given(1, "measured on this machine")
 	host := &device.HostProfile{
 		Name:       "this-machine",
 		Cores:      measured(m.Cores, source, m.Date),
@@ -48,9 +41,9 @@ func (m *Machine) profiles() *hardware {
 		CopySpeed:  measured(m.CopySpeed, source, m.Date),
 	}
 	whole := device.CurveProfile[unit.Bytes]{
-		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: device.Measured, Source: source, Date: m.Date,
+		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source, Date: m.Date,
 	}
-	return &hardware{
+	return &Hardware{
 		accelerator: &device.AcceleratorProfile{
 			Name:            "this-machine",
 			Memory:          measured(m.Memory, source, m.Date),
@@ -58,7 +51,7 @@ func (m *Machine) profiles() *hardware {
 			PeakFP32:        measured(m.Multiply, source, m.Date),
 			PeakHalf:        measured(m.Multiply, source, m.Date),
 			ComputeShare: device.CurveProfile[unit.FLOPs]{
-				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: device.Measured, Source: source, Date: m.Date,
+				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source, Date: m.Date,
 			},
 			MemoryShare: whole,
 		},
@@ -69,16 +62,16 @@ func (m *Machine) profiles() *hardware {
 			Share:     measured(1.0, source, m.Date),
 			Latency:   measured(m.MessageTime, source, m.Date),
 		},
-		software: Software{
+		software: job.Software{
 			MessageTime: measured(m.MessageTime/2, source, m.Date),
-			IDTime:      DefaultSoftware().IDTime,
+			IDTime:      job.DefaultSoftware().IDTime,
 			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
 		},
-		workers: 1, servers: 1, loaders: 1, perServer: 1,
-		workersPerHost: max(1, m.EmbeddingWorkers), serversPerHost: max(1, m.ParameterServers), machine: m,
+		workerHosts: one, serverHosts: one, loaderHosts: one, perServer: 1,
+		workersPerHost: max(1, m.EmbeddingWorkers), serversPerHost: max(1, m.ParameterServers), machine: &m,
 	}
 }
 
-func measured[U device.Number](value U, source, date string) device.Quantity[U] {
-	return device.Quantity[U]{Mid: value, Kind: device.Measured, Source: source, Date: date}
+func measured[U quantity.Number](value U, source, date string) quantity.Value[U] {
+	return quantity.Value[U]{Mid: value, Kind: quantity.Measured, Source: source, Date: date}
 }

@@ -151,7 +151,7 @@ func counted() Workload {
 }
 
 // hosts is a cluster of so many EWs and PSs, which asks to fold.
-func hosts(workers, servers int) Spec {
+func hosts(workers, servers int) job.Cluster {
 	s := small()
 	s.Fold = true
 	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = workers, 1
@@ -160,7 +160,7 @@ func hosts(workers, servers int) Spec {
 }
 
 // simulate trains with numbers that prepare may change.
-func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
+func simulate(t testing.TB, s job.Cluster, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
 	engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 	if err != nil {
@@ -173,7 +173,7 @@ func simulate(t testing.TB, s Spec, j job.Training, source batch.Source, o Optio
 		prepare(n)
 		return n, err
 	}
-	a, err := Run(s, j, engine.Layout(), counted(), o)
+	a, err := Run(hardwareOf(t, s), j, engine.Layout(), counted(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestBitsOfEveryModeDoNotDependOnTheMachine(t *testing.T) {
 }
 
 // checkAnyTime trains with numbers done as early as may be, as late, and at random.
-func checkAnyTime(r rapid.TB, t testing.TB, s Spec, j job.Training, source batch.Source, seed uint64) {
+func checkAnyTime(r rapid.TB, t testing.TB, s job.Cluster, j job.Training, source batch.Source, seed uint64) {
 	o := Options{Jitter: 0.5, Seed: 1}
 	train := func(late func() bool) (bits, unit.Tick) {
 		a, n := simulate(t, s, j, source, o, func(n *serial) { n.late = late })
@@ -366,7 +366,7 @@ func TestNumbersFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Run(hosts(1, 1), j, engine.Layout(), counted(), Options{Numbers: func(j job.Training) (Numbers, error) {
+		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numbers: func(j job.Training) (Numbers, error) {
 			return newSerial(j, c.source)
 		}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -408,12 +408,12 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{audit: true, WarmUp: 5, Measured: 8}
-		want, err := Run(hosts(1, 1), j, engine.Layout(), w, o)
+		want, err := Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), w, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Numbers = func(j job.Training) (Numbers, error) { return newSerial(j, source) }
-		got, err := Run(hosts(1, 1), j, engine.Layout(), w, o)
+		got, err := Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), w, o)
 		if err != nil {
 			t.Fatal(err)
 		}

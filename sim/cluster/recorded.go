@@ -40,7 +40,7 @@ func (r *Recorded) time(work role.Work) (takes unit.Tick, known bool) {
 }
 
 // recorded returns the times that were recorded on the cluster's machine, or nil.
-func (h *hardware) recorded() *Recorded {
+func (h *Hardware) recorded() *Recorded {
 	if h.machine == nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 		r.Reduce[i] = 10 * unit.Microsecond
 	}
 	m := Machine{Cores: 1, Multiply: 1, CopySpeed: 1, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
-	a := run(t, ThisMachine(m), j, Options{audit: true})
+	a := runOn(t, ThisMachine(m), j, Options{audit: true})
 	want := sum.Seconds() + 10e-6*float64(len(tower(t).Buckets))
 	if got := a.StepTime.Seconds(); got < want || got > want*1.001 {
 		t.Errorf("a step takes %v s, the work recorded %v s", got, want)
@@ -46,7 +46,7 @@ func TestRecordedUpdateOfSharedReplica(t *testing.T) {
 	m := Machine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
 	for mode, updates := range map[string]float64{job.Hybrid: 1, job.AsyncAverage: 4} {
 		j := training(mode, 4)
-		a := run(t, ThisMachine(m), j, Options{audit: true})
+		a := runOn(t, ThisMachine(m), j, Options{audit: true})
 		if got := a.StepTime.Seconds(); got < updates || got > updates*1.05 {
 			t.Errorf("%s: a step takes %v s, want %v updates of 1 s", mode, got, updates)
 		}

@@ -33,8 +33,7 @@ type Options struct {
 	// ignored.
 	Numbers func(job.Training) (Numbers, error)
 
-	hardware *hardware // replaces that of the spec
-	audit    bool      // check credit, handles and conservation
+	audit bool // check credit, handles and conservation
 }
 
 // Steps of a run whose options leave them open: the pipeline's depth and
@@ -52,9 +51,8 @@ const (
 // of EWs and PSs are the cluster's.
 //
 // It returns ErrSequential for sequential training, and an error that wraps
-// device.ErrUnknown for a profile that does not exist or ErrMemory for a job
-// that does not fit. Cost: about 50 µs for each rank and step.
-func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options) (Answer, error) {
+// ErrMemory for a job that does not fit. Cost: about 50 µs for each rank and step.
+func Run(h *Hardware, t job.Training, layout *model.Layout, w Workload, o Options) (Answer, error) {
 	if t.Mode == job.Sequential {
 		return Answer{}, fmt.Errorf("cluster: %w", ErrSequential)
 	}
@@ -67,25 +65,18 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 	if t.Index == job.IndexCompressed && w.Packed == nil {
 		return Answer{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
 	}
-	if err := CheckFaults(spec, t, o.Position, o.Numbers != nil); err != nil {
+	if err := CheckFaults(h, t, o.Position, o.Numbers != nil); err != nil {
 		return Answer{}, fmt.Errorf("cluster: faults.%w", err)
-	}
-	h := o.hardware
-	if h == nil {
-		var err error
-		if h, err = load(&spec, o.Position); err != nil {
-			return Answer{}, err
-		}
 	}
 	r := h.resolve(o.Position)
 	if err := checkMemory(r, &t, layout, &w); err != nil {
 		return Answer{}, err
 	}
 	faulty := t.Faults.Any()
-	p := newPrices(r, &t, layout, &w, spec.Fold && o.Numbers == nil && !faulty)
+	p := newPrices(r, &t, layout, &w, h.fold && o.Numbers == nil && !faulty)
 	if o.Numbers != nil {
 		a, err := train(p, o)
-		a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
+		a.Assumptions = h.assumptions(len(t.DenseShards(layout)))
 		return a, err
 	}
 	warmUp, measured := t.Depth()+settleSteps, measureSteps
@@ -103,7 +94,7 @@ func Run(spec Spec, t job.Training, layout *model.Layout, w Workload, o Options)
 		a, err := runOnce(p, o, nil, steps)
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
-			a.Assumptions = assumptions(&spec, h, len(t.DenseShards(layout)))
+			a.Assumptions = h.assumptions(len(t.DenseShards(layout)))
 			return a, err
 		}
 		warmUp, measured = 2*warmUp, 2*measured
@@ -162,16 +153,16 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 
 // Predict simulates a training at the middle of every range, and at the worst
 // and best ends of all of them together for Low and High.
-func Predict(spec Spec, t job.Training, layout *model.Layout, w Workload) (Answer, error) {
-	a, err := Run(spec, t, layout, w, Options{})
+func Predict(h *Hardware, t job.Training, layout *model.Layout, w Workload) (Answer, error) {
+	a, err := Run(h, t, layout, w, Options{})
 	if err != nil {
 		return Answer{}, err
 	}
-	worst, err := Run(spec, t, layout, w, Options{Position: -1})
+	worst, err := Run(h, t, layout, w, Options{Position: -1})
 	if err != nil {
 		return Answer{}, err
 	}
-	best, err := Run(spec, t, layout, w, Options{Position: 1})
+	best, err := Run(h, t, layout, w, Options{Position: 1})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -25,13 +25,9 @@ const tenth = 1.1
 // largest first. What is more-is-better is multiplied by 1.1, what is
 // less-is-better divided by it. Before each run, ran is told how many of how many
 // groups are done. The runs are without faults. Cost: about ten runs.
-func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
+func Sensitivities(h *Hardware, t job.Training, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
 	t.Faults = fault.Plan{}
-	base, err := Run(spec, t, layout, w, Options{})
-	if err != nil {
-		return nil, err
-	}
-	h, err := load(&spec, 0)
+	base, err := Run(h, t, layout, w, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -44,15 +40,13 @@ func Sensitivities(spec Spec, t job.Training, layout *model.Layout, w Workload, 
 	var list []Sensitivity
 	for i, group := range groups {
 		ran(i, len(groups))
-		if h, err = load(&spec, 0); err != nil {
-			return nil, err
-		}
-		for _, p := range h.parameters() {
+		improved := h.clone()
+		for _, p := range improved.parameters() {
 			if p.group == group {
 				p.improve(tenth)
 			}
 		}
-		a, err := Run(spec, t, layout, w, Options{hardware: h})
+		a, err := Run(improved, t, layout, w, Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func TestTimers(t *testing.T) {
 func TestFloodEnds(t *testing.T) {
 	j := training(job.AsyncPS, 4)
 	j.Retry = 5 * unit.Millisecond
-	_, err := Run(small(), j, tower(t), clicks(), Options{})
+	_, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{})
 	if err == nil || !strings.Contains(err.Error(), "roles ask again every 5ms; set a longer retry") {
 		t.Error(err)
 	}

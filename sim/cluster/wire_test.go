@@ -26,7 +26,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 		j := training(job.Sync, 1)
 		j.Prefetch = 2 // so that batches are dealt throughout, one a step
 		change(&j)
-		a, err := Run(s, j, tower(t), w, Options{WarmUp: 8, Measured: 8, audit: true})
+		a, err := Run(hardwareOf(t, s), j, tower(t), w, Options{WarmUp: 8, Measured: 8, audit: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 func TestCompressedIndexNeedsItsSizes(t *testing.T) {
 	j := training(job.Sync, 1)
 	j.Index = job.IndexCompressed
-	if _, err := Run(small(), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), "no sizes of compressed ids") {
+	if _, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), "no sizes of compressed ids") {
 		t.Error(err)
 	}
 }

@@ -1,12 +1,13 @@
 package device
 
 import (
-	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 )
 
@@ -97,10 +98,10 @@ func TestCurveThatRewardsWorkIsRefused(t *testing.T) {
 	p := CurveProfile[unit.Bytes]{
 		// Ten times the bytes at eleven times the speed.
 		Points: []CurvePoint[unit.Bytes]{{1000, 0.05}, {10_000, 0.55}},
-		Kind:   Default, Source: "test", Date: "2020",
+		Kind:   quantity.Default, Source: "test", Date: "2020",
 	}
-	if err := p.Validate(); !errors.Is(err, ErrInvalid) {
-		t.Errorf("Validate = %v, want ErrInvalid", err)
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "share rises faster than size") {
+		t.Errorf("Validate = %v, want an error about the share", err)
 	}
 	p.Points[1].Share = 0.5
 	if err := p.Validate(); err != nil {

@@ -7,15 +7,15 @@ import (
 	"tandem/algo/unit"
 )
 
-// CPU is a pool of cores that all jobs on a host share at once (processor
-// sharing). A job of width w runs as w threads; every thread gets the same part
+// CPU is a pool of cores that all activities on a host share at once (processor
+// sharing). An activity of width w runs as w threads; every thread gets the same part
 // of a core, at most a whole one:
 //
 //	part = speed · min(1, cores / Σ width)
 //
 // Since all threads advance alike, one virtual clock that ticks at part counts
-// for all: a job started at virtual time v ends at v + work/width, whatever
-// comes and goes meanwhile. A change of load so costs O(1), not O(jobs).
+// for all: an activity started at virtual time v ends at v + work/width, whatever
+// comes and goes meanwhile. A change of load so costs O(1), not O(activities).
 //
 // One core of a CPU serves as well as any resource that is shared in equal
 // parts, as a memory bus is.
@@ -27,35 +27,35 @@ type CPU struct {
 	speed   float64
 	now     unit.Tick // instant of the last change
 	virtual float64   // nanoseconds of a thread's progress up to now
-	width   int       // Σ width of the running jobs
+	width   int       // Σ width of the running activities
 	busy    float64   // core-nanoseconds used up to now
 	started uint64
-	slots   []job
+	slots   []activity
 	idle    []uint32
-	queue   []ending // binary heap; may hold cancelled jobs
+	queue   []ending // binary heap; may hold cancelled activities
 }
 
-// JobID names a running job. The zero JobID names none.
-type JobID struct{ slot, generation uint32 }
+// ActivityID names a running activity. The zero ActivityID names none.
+type ActivityID struct{ slot, generation uint32 }
 
-// Done is a finished job with the tag given at its start.
+// Done is a finished activity with the tag given at its start.
 type Done struct {
-	ID  JobID
+	ID  ActivityID
 	Tag int64
 }
 
-// job is a slot for a running job; its generation is odd while it runs.
-type job struct {
+// activity is a slot for a running activity; its generation is odd while it runs.
+type activity struct {
 	generation uint32
 	width      int
 	tag        int64
 }
 
-// ending says at which virtual time a job ends.
+// ending says at which virtual time an activity ends.
 type ending struct {
 	virtual float64
-	order   uint64 // jobs of one instant end in the order of their starts
-	id      JobID
+	order   uint64 // activities of one instant end in the order of their starts
+	id      ActivityID
 }
 
 // NewCPU returns an idle CPU. It panics if cores is not at least 1.
@@ -66,11 +66,11 @@ func NewCPU(cores int) *CPU {
 	return &CPU{cores: float64(cores), speed: 1}
 }
 
-// Start begins a job of some core time that can use up to width cores at once.
+// Start begins an activity of some core time that can use up to width cores at once.
 // Work is at least 0 and width at least 1, or it panics.
-func (c *CPU) Start(now, work unit.Tick, width int, tag int64) JobID {
+func (c *CPU) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 	if work < 0 || width < 1 {
-		panic(fmt.Sprintf("device: job of %d core-ns and width %d, want at least 0 and 1", work, width))
+		panic(fmt.Sprintf("device: activity of %d core-ns and width %d, want at least 0 and 1", work, width))
 	}
 	c.advance(now)
 	var i uint32
@@ -78,19 +78,19 @@ func (c *CPU) Start(now, work unit.Tick, width int, tag int64) JobID {
 		i, c.idle = c.idle[n-1], c.idle[:n-1]
 	} else {
 		i = uint32(len(c.slots))
-		c.slots = append(c.slots, job{})
+		c.slots = append(c.slots, activity{})
 	}
-	j := &c.slots[i]
-	*j = job{j.generation + 1, width, tag}
-	id := JobID{i, j.generation}
+	a := &c.slots[i]
+	*a = activity{a.generation + 1, width, tag}
+	id := ActivityID{i, a.generation}
 	c.width += width
 	c.push(ending{c.virtual + float64(work)/float64(width), c.started, id})
 	c.started++
 	return id
 }
 
-// Cancel ends a job early and reports whether it was running.
-func (c *CPU) Cancel(now unit.Tick, id JobID) bool {
+// Cancel ends an activity early and reports whether it was running.
+func (c *CPU) Cancel(now unit.Tick, id ActivityID) bool {
 	c.advance(now)
 	if !c.running(id) {
 		return false
@@ -110,7 +110,7 @@ func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
 }
 
 // NextFinish returns the instant of the earliest end if nothing changes, and
-// false if no job will end. Ends are rounded up to a nanosecond.
+// false if no activity will end. Ends are rounded up to a nanosecond.
 func (c *CPU) NextFinish() (unit.Tick, bool) {
 	c.purge()
 	if len(c.queue) == 0 {
@@ -123,13 +123,13 @@ func (c *CPU) NextFinish() (unit.Tick, bool) {
 	return c.now + unit.Tick(max(wait, 0)), true
 }
 
-// Finished removes the jobs that have ended by now and appends them to dst in
+// Finished removes the activities that have ended by now and appends them to dst in
 // the order of their ends, and of their starts where those are equal. It panics
 // if now is later than NextFinish: the cores would have gone unused in between.
 func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
 	at, ok := c.NextFinish()
 	if ok && now > at {
-		panic(fmt.Sprintf("device: Finished at %d ns, want at %d ns, when a job ended", now, at))
+		panic(fmt.Sprintf("device: Finished at %d ns, want at %d ns, when an activity ended", now, at))
 	}
 	c.advance(now)
 	if !ok || now < at {
@@ -174,15 +174,15 @@ func (c *CPU) advance(now unit.Tick) {
 	}
 }
 
-// running reports whether id names a running job.
-func (c *CPU) running(id JobID) bool {
+// running reports whether id names a running activity.
+func (c *CPU) running(id ActivityID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(c.slots) && c.slots[id.slot].generation == id.generation
 }
 
-// release frees a job's slot; its ending in the queue becomes void.
-func (c *CPU) release(id JobID) {
-	j := &c.slots[id.slot]
-	c.width -= j.width
-	j.generation++
+// release frees an activity's slot; its ending in the queue becomes void.
+func (c *CPU) release(id ActivityID) {
+	a := &c.slots[id.slot]
+	c.width -= a.width
+	a.generation++
 	c.idle = append(c.idle, id.slot)
 }

@@ -23,7 +23,7 @@ func (c *CPU) push(x ending) {
 	c.queue[i] = x
 }
 
-// purge drops void endings until the first one is of a running job.
+// purge drops void endings until the first one is of a running activity.
 func (c *CPU) purge() {
 	for len(c.queue) > 0 && !c.running(c.queue[0].id) {
 		last := len(c.queue) - 1

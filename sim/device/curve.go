@@ -1,8 +1,11 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"sort"
+
+	"tandem/algo/quantity"
 )
 
 // Curve gives the share of peak speed that work of a size reaches, linear
@@ -28,20 +31,20 @@ func (c Curve) At(size float64) float64 {
 }
 
 // CurvePoint is the share of peak speed at one size.
-type CurvePoint[U Number] struct {
+type CurvePoint[U quantity.Number] struct {
 	Size  U       `yaml:"size"`
 	Share float64 `yaml:"share"`
 }
 
 // CurveProfile is a curve with its range and origin.
-type CurveProfile[U Number] struct {
+type CurveProfile[U quantity.Number] struct {
 	Points []CurvePoint[U] `yaml:"points"`
 	// Spread is the relative half-width of the range of every share: 0.2 means
 	// from 0.8 to 1.2 times the point's, at most 1.
-	Spread float64 `yaml:"spread"`
-	Kind   Kind    `yaml:"kind"`
-	Source string  `yaml:"source"`
-	Date   string  `yaml:"date"`
+	Spread float64       `yaml:"spread"`
+	Kind   quantity.Kind `yaml:"kind"`
+	Source string        `yaml:"source"`
+	Date   string        `yaml:"date"`
 }
 
 // At returns the curve at a position of its range, from −1 to 1.
@@ -59,25 +62,25 @@ func (p CurveProfile[U]) At(position float64) Curve {
 // size.
 func (p CurveProfile[U]) Validate() error {
 	if len(p.Points) == 0 {
-		return fmt.Errorf("%w: no points", ErrInvalid)
+		return errors.New("no points; want at least one")
 	}
 	for i, point := range p.Points {
 		if !(point.Share > 0 && point.Share <= 1) {
-			return fmt.Errorf("%w: point %d: share %v, want in (0, 1]", ErrInvalid, i, point.Share)
+			return fmt.Errorf("point %d: share = %v; want more than 0 and at most 1", i, point.Share)
 		}
 		if i == 0 {
 			continue
 		}
 		before := p.Points[i-1]
 		if !(point.Size > before.Size) {
-			return fmt.Errorf("%w: point %d: size %v after %v, want ascending sizes", ErrInvalid, i, point.Size, before.Size)
+			return fmt.Errorf("point %d: size = %v after %v; want ascending sizes", i, point.Size, before.Size)
 		}
 		if before.Share*float64(point.Size) < point.Share*float64(before.Size) {
-			return fmt.Errorf("%w: point %d: share rises faster than size, so that more work would take less time", ErrInvalid, i)
+			return fmt.Errorf("point %d: share rises faster than size, so that more work would take less time", i)
 		}
 	}
-	if !(p.Spread >= 0 && p.Spread < 1) || p.Kind == Guessed && p.Spread == 0 {
-		return fmt.Errorf("%w: spread %v, want in [0, 1), and more than 0 for a guess", ErrInvalid, p.Spread)
+	if !(p.Spread >= 0 && p.Spread < 1) || p.Kind == quantity.Guessed && p.Spread == 0 {
+		return fmt.Errorf("spread = %v; want 0 or more and less than 1, and more than 0 for a guess", p.Spread)
 	}
-	return checkOrigin(p.Kind, p.Source, p.Date)
+	return quantity.ValidateOrigin(p.Kind, p.Source, p.Date)
 }

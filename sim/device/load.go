@@ -9,14 +9,21 @@ import (
 	"io/fs"
 	"strings"
 
+	"tandem/algo/job"
+
 	"go.yaml.in/yaml/v3"
 )
 
 //go:embed profiles
 var profiles embed.FS
 
-// ErrUnknown is wrapped by the error about a name that no built-in profile has.
-var ErrUnknown = errors.New("unknown profile")
+// Errors that callers can test for.
+var (
+	// ErrUnknown is wrapped by the error about a name that no built-in profile has.
+	ErrUnknown = errors.New("unknown profile")
+	// ErrInvalid is wrapped by every error about the content of a profile.
+	ErrInvalid = errors.New("invalid profile")
+)
 
 // The folders of the built-in profiles.
 const (
@@ -82,10 +89,31 @@ func load[P any](folder, name string, parse func([]byte) (P, error)) (P, error) 
 	text, err := profiles.ReadFile("profiles/" + folder + "/" + name + ".yaml")
 	if err != nil {
 		var none P
-		return none, fmt.Errorf("device: %w %q in %s: use one of %s", ErrUnknown, name, folder, strings.Join(names(folder), ", "))
+		return none, fmt.Errorf("device: %w %s", ErrUnknown, suggestion(name, names(folder)))
 	}
 	return parse(text)
 }
+
+// suggestion quotes an unknown name and adds the nearest known one, or else all of them. Names of profiles are
+// long, so a known name with the same first letters counts as near.
+func suggestion(name string, known []string) string {
+	nearest := job.Nearest(name, known)
+	for letters := len(name); nearest == "" && letters >= sameLettersMin; letters-- {
+		for _, k := range known {
+			if len(k) >= letters && strings.EqualFold(k[:letters], name[:letters]) {
+				nearest = k
+				break
+			}
+		}
+	}
+	if nearest != "" {
+		return fmt.Sprintf("%q; the nearest is %q", name, nearest)
+	}
+	return fmt.Sprintf("%q; known are %s", name, strings.Join(known, ", "))
+}
+
+// sameLettersMin is the number of equal first letters that makes two names similar.
+const sameLettersMin = 4
 
 // read decodes one YAML document strictly and validates the result.
 func read(text []byte, profile interface{ Validate() error }) error {

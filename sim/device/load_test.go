@@ -65,10 +65,16 @@ func TestResolvedProfiles(t *testing.T) {
 	}
 }
 
-func TestUnknownProfileNamesTheKnown(t *testing.T) {
-	_, err := LoadHost("cray-1")
-	if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "c2-standard-30") {
-		t.Errorf("error %v, want ErrUnknown with the known names", err)
+func TestUnknownProfileSuggestsANearOne(t *testing.T) {
+	for name, want := range map[string]string{
+		"cray-1":        `"cray-1"; known are a2-highgpu-8g, c2-standard-30, `,
+		"c2-standard-3": `"c2-standard-3"; the nearest is "c2-standard-30"`,
+		"Xeon-64-core":  `"Xeon-64-core"; the nearest is "xeon-52-core-480gb"`,
+	} {
+		_, err := LoadHost(name)
+		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want ErrUnknown with %s", err, want)
+		}
 	}
 }
 
@@ -86,16 +92,16 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 		{"unknown field", "share:", "sharing:", "sharing"},
 		{"no unit", "10Gbps", "10", "no unit"},
 		{"wrong unit", "10Gbps", "10GB", "unknown unit"},
-		{"unknown kind", "kind: default", "kind: sure", `kind "sure"`},
-		{"no source", "source: standard", "source: ''", "source is missing"},
-		{"bad date", "2018-03-04", "March 2018", `date "March 2018"`},
+		{"unknown kind", "kind: default", "kind: sure", `kind = "sure"`},
+		{"no source", "source: standard", "source: ''", "no source"},
+		{"bad date", "2018-03-04", "March 2018", `date = "March 2018"`},
 		{"guess without range", "low: 0.7, mid: 0.8, high: 0.9", "mid: 0.8", "guessed as exactly"},
 		{"low above mid", "low: 0.7", "low: 0.85", "low ≤ mid"},
 		{"share above 1", "high: 0.9", "high: 1.5", "at most 1"},
 		{"no latency", "latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}", "", "latency"},
-		{"zero", "mid: 2us", "mid: 0us", "low = 0, want more"},
+		{"zero", "mid: 2us", "mid: 0us", "low = 0; want more"},
 		{"negative", "mid: 2us", "mid: -2us", "0 ≤ low"},
-		{"no name", "name: test", "", "name is missing"},
+		{"no name", "name: test", "", "no name"},
 		{"two documents", "name: test", "name: test\n---\nname: test", ""},
 	}
 	for _, test := range tests {
@@ -109,39 +115,5 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 				t.Errorf("error %v, want ErrInvalid with %q", err, test.want)
 			}
 		})
-	}
-}
-
-// Of a rate the high end is the better one, of a time or a price the low end.
-func TestQuantityAt(t *testing.T) {
-	rate := Quantity[unit.BytesPerSec]{Low: 10, Mid: 20, High: 40}
-	time := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
-	price := Quantity[Dollars]{Low: 10, Mid: 20, High: 40}
-	for _, c := range []struct {
-		position, rate float64
-		time           unit.Tick
-	}{
-		{-1, 10, 40}, {-0.5, 15, 30}, {-0.03, 19.7, 21}, {0, 20, 20}, {0.01, 20.2, 20}, {0.5, 30, 15}, {1, 40, 10},
-	} {
-		if got := rate.At(c.position); !near(float64(got), c.rate) {
-			t.Errorf("rate at %v = %v, want %v", c.position, float64(got), c.rate)
-		}
-		if got := time.At(c.position); got != c.time {
-			t.Errorf("time at %v = %d, want %d", c.position, got, c.time)
-		}
-	}
-	if price.At(1) != 10 {
-		t.Errorf("the best price is %v", price.At(1))
-	}
-}
-
-func TestQuantityImproves(t *testing.T) {
-	rate := Quantity[unit.FLOPsPerSec]{Low: 10, Mid: 20, High: 40}
-	time := Quantity[unit.Tick]{Low: 10, Mid: 20, High: 40}
-	rate.Improve(2)
-	time.Improve(2)
-	if rate != (Quantity[unit.FLOPsPerSec]{Low: 20, Mid: 40, High: 80}) ||
-		time != (Quantity[unit.Tick]{Low: 5, Mid: 10, High: 20}) {
-		t.Errorf("twice as good: %+v, %+v", rate, time)
 	}
 }

@@ -28,7 +28,7 @@ type Host struct {
 	CopySpeed unit.BytesPerSec
 	Network   unit.BytesPerSec // of the network card, one direction
 	// DollarsPerHour is the list price, or 0 where there is none.
-	DollarsPerHour Dollars
+	DollarsPerHour unit.Dollars
 }
 
 // Rows is a number of accesses to embedding rows at random addresses.

@@ -1,25 +1,27 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 
+	"tandem/algo/quantity"
 	"tandem/algo/unit"
 )
 
 // AcceleratorProfile describes an accelerator.
 type AcceleratorProfile struct {
-	Name            string                     `yaml:"name"`
-	Memory          Quantity[unit.Bytes]       `yaml:"memory"`
-	MemoryBandwidth Quantity[unit.BytesPerSec] `yaml:"memory_bandwidth"`
-	PeakFP32        Quantity[unit.FLOPsPerSec] `yaml:"peak_fp32"`
-	PeakTF32        Quantity[unit.FLOPsPerSec] `yaml:"peak_tf32"` // absent: the hardware has none, and runs at PeakFP32
-	PeakHalf        Quantity[unit.FLOPsPerSec] `yaml:"peak_half"`
-	Launch          Quantity[unit.Tick]        `yaml:"launch"`
-	ComputeShare    CurveProfile[unit.FLOPs]   `yaml:"compute_share"` // of peak, by FLOPs of a launch
-	MemoryShare     CurveProfile[unit.Bytes]   `yaml:"memory_share"`  // of bandwidth, by bytes of a launch
+	Name            string                           `yaml:"name"`
+	Memory          quantity.Value[unit.Bytes]       `yaml:"memory"`
+	MemoryBandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory_bandwidth"`
+	PeakFP32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_fp32"`
+	PeakTF32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_tf32"` // absent: the hardware has none, and runs at PeakFP32
+	PeakHalf        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_half"`
+	Launch          quantity.Value[unit.Tick]        `yaml:"launch"`
+	ComputeShare    CurveProfile[unit.FLOPs]         `yaml:"compute_share"` // of peak, by FLOPs of a launch
+	MemoryShare     CurveProfile[unit.Bytes]         `yaml:"memory_share"`  // of bandwidth, by bytes of a launch
 }
 
-// Resolve returns the accelerator at a position of all ranges: see Quantity.At.
+// Resolve returns the accelerator at a position of all ranges: see quantity.Value.At.
 func (p *AcceleratorProfile) Resolve(position float64) *Accelerator {
 	a := &Accelerator{
 		Name:         p.Name,
@@ -55,18 +57,18 @@ func (p *AcceleratorProfile) Validate() error {
 
 // HostProfile describes a host.
 type HostProfile struct {
-	Name           string                     `yaml:"name"`
-	Cores          Quantity[int]              `yaml:"cores"` // as its system counts them
-	Memory         Quantity[unit.Bytes]       `yaml:"memory"`
-	Bandwidth      Quantity[unit.BytesPerSec] `yaml:"memory_bandwidth"`
-	RowsPerSec     Quantity[float64]          `yaml:"random_rows_per_second"`
-	RowTime        Quantity[unit.Tick]        `yaml:"row_time"`
-	CopySpeed      Quantity[unit.BytesPerSec] `yaml:"copy_speed"` // of one core
-	Network        Quantity[unit.BytesPerSec] `yaml:"network"`    // one direction
-	DollarsPerHour Quantity[Dollars]          `yaml:"dollars_per_hour"`
+	Name           string                           `yaml:"name"`
+	Cores          quantity.Value[int]              `yaml:"cores"` // as its system counts them
+	Memory         quantity.Value[unit.Bytes]       `yaml:"memory"`
+	Bandwidth      quantity.Value[unit.BytesPerSec] `yaml:"memory_bandwidth"`
+	RowsPerSec     quantity.Value[float64]          `yaml:"random_rows_per_second"`
+	RowTime        quantity.Value[unit.Tick]        `yaml:"row_time"`
+	CopySpeed      quantity.Value[unit.BytesPerSec] `yaml:"copy_speed"` // of one core
+	Network        quantity.Value[unit.BytesPerSec] `yaml:"network"`    // one direction
+	DollarsPerHour quantity.Value[unit.Dollars]     `yaml:"dollars_per_hour"`
 }
 
-// Resolve returns the host at a position of all ranges: see Quantity.At.
+// Resolve returns the host at a position of all ranges: see quantity.Value.At.
 func (p *HostProfile) Resolve(position float64) *Host {
 	return &Host{
 		Name:           p.Name,
@@ -98,13 +100,13 @@ func (p *HostProfile) Validate() error {
 
 // WireProfile describes one direction of a link.
 type WireProfile struct {
-	Name      string                     `yaml:"name"`
-	Bandwidth Quantity[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
-	Share     Quantity[float64]          `yaml:"share"`     // of the nominal bandwidth that large transfers reach
-	Latency   Quantity[unit.Tick]        `yaml:"latency"`   // of one message
+	Name      string                           `yaml:"name"`
+	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
+	Share     quantity.Value[float64]          `yaml:"share"`     // of the nominal bandwidth that large transfers reach
+	Latency   quantity.Value[unit.Tick]        `yaml:"latency"`   // of one message
 }
 
-// Resolve returns the wire at a position of all ranges: see Quantity.At.
+// Resolve returns the wire at a position of all ranges: see quantity.Value.At.
 func (p *WireProfile) Resolve(position float64) Wire {
 	share := unit.BytesPerSec(p.Share.At(position))
 	return Wire{p.Bandwidth.At(position) * share, p.Latency.At(position)}
@@ -113,7 +115,7 @@ func (p *WireProfile) Resolve(position float64) Wire {
 // Validate checks every number of the profile.
 func (p *WireProfile) Validate() error {
 	if _, high := p.Share.Range(); high > 1 {
-		return fmt.Errorf("profile %s: share: %w: high = %v, want at most 1", p.Name, ErrInvalid, high)
+		return fmt.Errorf("%w %s: share: high = %v; want at most 1", ErrInvalid, p.Name, high)
 	}
 	fields := []field{
 		required("bandwidth", &p.Bandwidth),
@@ -130,18 +132,18 @@ type field struct {
 }
 
 // required checks a quantity that must be present and more than 0.
-func required[U Number](name string, q *Quantity[U]) field {
+func required[U quantity.Number](name string, q *quantity.Value[U]) field {
 	return field{name, func() error {
 		if low, _ := q.Range(); q.Given() && low == 0 {
-			return fmt.Errorf("%w: low = 0, want more", ErrInvalid)
+			return errors.New("low = 0; want more than 0")
 		}
 		return q.Validate()
 	}}
 }
 
 // optional checks a quantity if it is present.
-func optional[U Number](name string, q *Quantity[U]) field {
-	if *q == (Quantity[U]{}) {
+func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
+	if *q == (quantity.Value[U]{}) {
 		return field{name, func() error { return nil }}
 	}
 	return required(name, q)
@@ -150,11 +152,11 @@ func optional[U Number](name string, q *Quantity[U]) field {
 // validate checks a profile's name and fields and names the first that is wrong.
 func validate(name string, fields []field) error {
 	if name == "" {
-		return fmt.Errorf("%w: name is missing", ErrInvalid)
+		return fmt.Errorf("%w: no name; name it after its file", ErrInvalid)
 	}
 	for _, f := range fields {
 		if err := f.check(); err != nil {
-			return fmt.Errorf("profile %s: %s: %w", name, f.name, err)
+			return fmt.Errorf("%w %s: %s: %w", ErrInvalid, name, f.name, err)
 		}
 	}
 	return nil
