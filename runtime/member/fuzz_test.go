@@ -9,8 +9,8 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 // sink is the stream of a member that reads nothing.
@@ -45,7 +45,7 @@ func FuzzHost(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer close(h.over)
-		h.watch = Watch{ClusterWatch: train.ClusterWatch{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
+		h.watch = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
 		var members []*member
 		for _, s := range h.seats {
 			m := newMember(s, "x:1")

@@ -17,8 +17,8 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 // Plan is what a run consists of.
@@ -52,9 +52,9 @@ func (p *Plan) canRestart(r msg.Role) bool {
 	return p.Restartable(r)
 }
 
-// Watch has what the Host calls during a run, from one goroutine.
-type Watch struct {
-	train.ClusterWatch
+// Callbacks has what the Host calls during a run, from one goroutine.
+type Callbacks struct {
+	driver.Callbacks
 	Gathering func(missing []job.Process) // processes that have yet to join, whenever that changes; not nil
 	// Died, if not nil, returns why a process has ended, or "" if it has not ended or that is
 	// not known. It may wait for half a second.
@@ -81,7 +81,7 @@ type Host struct {
 	run    [16]byte
 	build  string // that processes must be of, where both are known
 	schema []byte
-	watch  Watch
+	watch  Callbacks
 	server *grpc.Server
 	events chan func() error // for the host's goroutine; an error ends the run
 	over   chan struct{}     // closed when no event is handled any more
@@ -149,7 +149,7 @@ func (h *Host) Run() [16]byte { return h.run }
 // Train gathers the processes, has them train, and returns when every step is
 // trained and every process has reported what it holds. The error says which
 // process is at fault.
-func (h *Host) Train(ctx context.Context, watch Watch) error {
+func (h *Host) Train(ctx context.Context, watch Callbacks) error {
 	h.watch = watch
 	for len(h.missing()) > 0 {
 		h.watch.Gathering(h.missing())
@@ -238,8 +238,8 @@ func (h *Host) post(handle func() error) bool {
 func (h *Host) Wall() time.Duration { return h.wall }
 
 // Reports returns what the processes have reported: nothing those that died after the last step.
-func (h *Host) Reports() []train.Report {
-	all := make([]train.Report, len(h.seats))
+func (h *Host) Reports() []driver.Report {
+	all := make([]driver.Report, len(h.seats))
 	for i, s := range h.seats {
 		if s.report != nil {
 			all[i] = *s.report

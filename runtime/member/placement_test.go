@@ -12,7 +12,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
-	"tandem/runtime/train"
+	"tandem/runtime/driver"
 )
 
 // shared are two processes of two roles each.
@@ -93,7 +93,7 @@ func (r *run) playProcess(p job.Process, number int64) (err error) {
 		return err
 	}
 	digests := map[msg.Address]uint64{p[0]: uint64(10 * number), p[1]: uint64(10*number + 1)}
-	return m.Report(train.Report{Digests: digests, Rows: int(number)}, named{})
+	return m.Report(driver.Report{Digests: digests, Rows: int(number)}, named{})
 }
 
 // A process with other roles than the placement has is refused, with what to start instead.

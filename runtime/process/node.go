@@ -1,5 +1,3 @@
-// Package process is one process of a run, with one role or several: it joins the run,
-// reaches the other processes, trains, shows what it holds, and leaves.
 package process
 
 import (
@@ -22,7 +20,6 @@ import (
 	"tandem/runtime/allreduce"
 	"tandem/runtime/driver"
 	"tandem/runtime/member"
-	"tandem/runtime/train"
 	"tandem/runtime/transport"
 )
 
@@ -126,16 +123,7 @@ func (n *node) play() error {
 	if err = cmp.Or(err, n.journal.close()); err != nil {
 		return err
 	}
-	report := train.Report{
-		Digests: map[msg.Address]uint64{}, Missed: n.executor.Model().Missed(), Faults: n.part.Injected(),
-	}
-	for _, at := range n.Process {
-		report.Digests[at] = n.executor.Model().Digest(at)
-	}
-	for _, t := range n.executor.Model().Tables() {
-		report.Rows += t.Len()
-	}
-	return n.member.Report(report, atRest{n})
+	return n.member.Report(n.part.Report(), atRest{n})
 }
 
 // named puts the name of the process before an error that was made here.

@@ -7,21 +7,20 @@ import (
 	"time"
 
 	"tandem/algo/exec"
-	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
-	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 )
 
 // Cluster has the roles of one run in processes of their own.
 type Cluster interface {
 	// Train has every step trained. When it returns nil, the roles are at rest and
 	// can be looked at until Close.
-	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, watch ClusterWatch) error
+	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error
 	// Records returns the records of all roles, in an order as an event.Observer
 	// wants it.
 	Records() []event.Record
@@ -31,28 +30,12 @@ type Cluster interface {
 	// exec.ModelState.DenseHolders.
 	PeekDensePart(ctx context.Context, at msg.Address) (exec.DenseValues, error)
 	// Reports returns what the processes have reported, a report each.
-	Reports() []Report
+	Reports() []driver.Report
 	// Wall returns the time that training took.
 	Wall() time.Duration
 	// Close ends the processes, and waits for them. If the run has failed, they are
 	// told why.
 	Close(failed error)
-}
-
-// ClusterWatch is what looks on at a Cluster. Its functions are called by one
-// goroutine; none is nil.
-type ClusterWatch struct {
-	Started    func()               // training begins
-	Progress   func(steps int)      // trained by nn-worker 0
-	BeforeStep func(step int) error // nn-worker 0 waits with a step; if the training asks for evaluation
-}
-
-// Report is what the roles of one process have at the end of a run.
-type Report struct {
-	Digests map[msg.Address]uint64 // by role, of the parameters that it holds: see exec.ModelState.Digest
-	Rows    int                    // of its embedding PSs
-	Missed  histogram.Histogram    // of its embedding PSs, as Result.MissedUpdates
-	Faults  fault.Counts           // injected into its roles' messages, and their crashes
 }
 
 // runCluster trains as runRoles does, but in other processes.
@@ -72,7 +55,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	evaluation, state := none.NewEvaluation(test), apart{ctx, o.Cluster, none}
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	err = o.Cluster.Train(ctx, cfg, source.Schema(), ClusterWatch{
+	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
 		Started:    func() { e.start = time.Now() },
 		Progress:   func(steps int) { o.Progress(steps, result.Steps) },
 		BeforeStep: func(step int) error { return e.beforeStep(step, state) },
@@ -95,7 +78,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 }
 
 // gather notes what the processes have reported.
-func (r *Result) gather(reports []Report, model *exec.ModelState) error {
+func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 	r.Processes = len(reports)
 	all := map[msg.Address]uint64{}
 	for _, report := range reports {

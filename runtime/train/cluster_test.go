@@ -12,12 +12,13 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 )
 
 // recordedCluster is a Cluster that has trained at once and hands out these records.
 type recordedCluster []event.Record
 
-func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, ClusterWatch) error {
+func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, driver.Callbacks) error {
 	return nil
 }
 
@@ -29,7 +30,7 @@ func (recordedCluster) PeekDensePart(context.Context, msg.Address) (exec.DenseVa
 	return exec.DenseValues{}, nil
 }
 
-func (recordedCluster) Reports() []Report { return nil }
+func (recordedCluster) Reports() []driver.Report { return nil }
 
 func (recordedCluster) Wall() time.Duration { return time.Second }
 

@@ -1,6 +1,3 @@
-// Package process has a training run in processes of their own: it hosts the run
-// and, on one machine, starts the processes of the job's placement, restarts those
-// that can restart when they die, and stops all at the end.
 package process
 
 import (
@@ -18,8 +15,8 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 	"tandem/runtime/member"
-	"tandem/runtime/train"
 )
 
 // Options describe a run in processes.
@@ -78,7 +75,7 @@ type Start struct {
 	Run     [16]byte    // id of the run
 }
 
-// Cluster is a train.Cluster. It is for one run.
+// Cluster has the roles of one run in processes. It is for one run.
 type Cluster struct {
 	*member.Host
 	options   Options
@@ -97,7 +94,7 @@ func New(o Options) *Cluster {
 }
 
 // Train implements train.Cluster.
-func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, watch train.ClusterWatch) error {
+func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error {
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
 	}
@@ -116,7 +113,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if c.Host, err = member.NewHost(listener, plan); err != nil {
 		return cmp.Or(err, listener.Close())
 	}
-	all := member.Watch{ClusterWatch: watch, Gathering: func(missing []job.Process) {
+	all := member.Callbacks{Callbacks: callbacks, Gathering: func(missing []job.Process) {
 		if c.options.Gathering != nil {
 			c.options.Gathering(c.address, c.Host.Run(), missing)
 		}
@@ -169,7 +166,7 @@ func (c *Cluster) running(roles job.Process) *process {
 	return c.processes[roles[0]]
 }
 
-// died returns why a process has ended: see member.Watch.
+// died returns why a process has ended: see member.Callbacks.
 func (c *Cluster) died(roles job.Process, incarnation uint32) string {
 	if p := c.running(roles); p.incarnation == incarnation {
 		return p.reason()
@@ -213,8 +210,6 @@ func (c *Cluster) Close(failed error) {
 	}
 	leaving.Wait()
 }
-
-var _ train.Cluster = (*Cluster)(nil)
 
 // Waiting returns a Gathering that writes, once and a line each, what a person
 // who starts the processes by hand needs to know.

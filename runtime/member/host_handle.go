@@ -11,8 +11,8 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 const (
@@ -183,7 +183,7 @@ func (h *Host) take(s *seat, r *control.Report) error {
 		return err
 	}
 	f := r.GetFaults()
-	report := train.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows), Faults: fault.Counts{
+	report := driver.Report{Digests: map[msg.Address]uint64{}, Rows: int(r.Rows), Faults: fault.Counts{
 		Sent: f.GetSent(), Dropped: f.GetDropped(), Duplicated: f.GetDuplicated(),
 		Delayed: f.GetDelayed(), Held: f.GetHeld(), Crashes: f.GetCrashes(),
 	}}

@@ -19,8 +19,8 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 var (
@@ -37,7 +37,7 @@ type run struct {
 	t       *testing.T
 	host    *Host
 	address string
-	watched chan string // calls of Watch
+	watched chan string // calls of Callbacks
 	ended   chan error
 }
 
@@ -59,8 +59,8 @@ func start(t *testing.T, change func(*Plan)) *run {
 	}
 	r := &run{t, host, listener.Addr().String(), make(chan string, 100), make(chan error, 1)}
 	go func() {
-		err := r.host.Train(context.Background(), Watch{
-			ClusterWatch: train.ClusterWatch{
+		err := r.host.Train(context.Background(), Callbacks{
+			Callbacks: driver.Callbacks{
 				Started:  func() { r.watched <- "started" },
 				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
 				BeforeStep: func(step int) error {
@@ -206,7 +206,7 @@ func finish(at msg.Address, m *Member) (err error) {
 			return err
 		}
 	}
-	return m.Report(train.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9, Missed: missed}, numbers{})
+	return m.Report(driver.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9, Missed: missed}, numbers{})
 }
 
 // A role that does not belong learns why, and the others wait for the right one.

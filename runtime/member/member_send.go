@@ -10,8 +10,8 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 // wait returns what comes, or why the run has failed.
@@ -130,7 +130,7 @@ func (m *Member) Records(records []event.Record) error {
 
 // Report sends what the process has done and holds, after its last records, and waits until
 // the run is over. From now on the host looks at n.
-func (m *Member) Report(r train.Report, n Numbers) error {
+func (m *Member) Report(r driver.Report, n Numbers) error {
 	<-m.numbers
 	m.numbers <- n
 	missed, err := r.Missed.MarshalBinary()

@@ -11,8 +11,8 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
+	"tandem/runtime/driver"
 	"tandem/runtime/member/control"
-	"tandem/runtime/train"
 )
 
 // seat is one process of the plan: who has its roles now, and what all its incarnations
@@ -26,7 +26,7 @@ type seat struct {
 
 	due     int              // the last step that nn-worker 0 has asked for
 	records [][]event.Record // by role of the process
-	report  *train.Report
+	report  *driver.Report
 
 	asked   int               // values that PeekRows waits for
 	values  []float32         // answer to PeekRows; nil before

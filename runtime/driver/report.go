@@ -1,0 +1,44 @@
+package driver
+
+import (
+	"tandem/algo/histogram"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/msg"
+)
+
+// Report says what the roles of one process hold, and what happened to them, at the end of a run.
+type Report struct {
+	// Digests holds, for each role, the digest of its parameters: see exec.ModelState.Digest.
+	Digests map[msg.Address]uint64
+	// Rows is the number of embedding rows of the process.
+	Rows int
+	// Missed counts, for every row gradient that was applied, the updates of its row since the row was read.
+	Missed histogram.Histogram
+	// Faults counts the faults that were injected.
+	Faults fault.Counts
+}
+
+// Report returns the report of this process, once Run has returned.
+func (p *Part) Report() Report {
+	model := p.run.executor.Model()
+	report := Report{Digests: map[msg.Address]uint64{}, Missed: model.Missed(), Faults: p.Injected()}
+	for _, n := range p.run.local {
+		report.Digests[n.at] = model.Digest(n.at)
+	}
+	for _, t := range model.Tables() {
+		report.Rows += t.Len()
+	}
+	return report
+}
+
+// Callbacks are the functions that a run in several processes calls while it trains, from one goroutine. None
+// is nil.
+type Callbacks struct {
+	// Started is called when training begins.
+	Started func()
+	// Progress is called with the number of steps that nn-worker 0 has trained.
+	Progress func(steps int)
+	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only if
+	// the job asks for evaluation during training. An error ends the run.
+	BeforeStep func(step int) error
+}
