@@ -102,7 +102,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	}
 	cluster := process.New(process.Options{
 		Listen: f.listen, Training: j.Training, Job: fingerprint, Data: content,
-		Gathering: process.Waiting(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
+		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
 	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)

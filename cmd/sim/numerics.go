@@ -135,7 +135,7 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 	if !t.EvaluateEvery.Any() {
 		t.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
 	}
-	var numbers *numerics.Numbers
+	var numbers *numerics.Numerics
 	defer func() {
 		if numbers != nil {
 			numbers.Close()

@@ -72,7 +72,7 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 	if err != nil {
 		return nil, err
 	}
-	var numbers *numerics.Numbers
+	var numbers *numerics.Numerics
 	defer func() {
 		if numbers != nil {
 			numbers.Close()

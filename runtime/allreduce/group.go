@@ -49,7 +49,7 @@ type Config struct {
 	// Self is the position of this member in Members.
 	Self int
 	// Send carries a chunk to another member, in the end to its Deliver, as
-	// transport.Node.Send does: without waiting, in order, into memory of the
+	// transport.Endpoint.Send does: without waiting, in order, into memory of the
 	// receiver's own.
 	Send func(m msg.Message, payload exec.Payload) error
 	// Done is called when a bucket that was fed holds the sum over all members.
@@ -82,7 +82,7 @@ type Group struct {
 	Config
 
 	mu     sync.Mutex
-	rounds map[round]*state
+	rounds map[round]*roundState
 	over   []int32 // by bucket: rounds of steps below it are over
 }
 
@@ -90,24 +90,24 @@ type Group struct {
 type round struct{ step, bucket int32 }
 
 // state is what this member knows of one all-reduce.
-type state struct {
-	fed    bool
-	values []float32   // what was fed
-	parts  [][]float32 // of the chunk that this member owns, by member
-	stats  [][]float32 // by member
-	here   tally       // whose parts are there
-	summed tally       // whose chunk's sum has come
-	copied int         // sums that are in values
+type roundState struct {
+	fed      bool
+	values   []float32   // what was fed
+	parts    [][]float32 // of the chunk that this member owns, by member
+	stats    [][]float32 // by member
+	received memberSet   // whose parts are there
+	summed   memberSet   // whose chunk's sum has come
+	copied   int         // sums that are in values
 }
 
 // tally is a set of members.
-type tally struct {
+type memberSet struct {
 	in    []bool
 	count int
 }
 
 // add puts a member in that is not in.
-func (t *tally) add(member int) {
+func (t *memberSet) add(member int) {
 	t.in[member] = true
 	t.count++
 }
@@ -118,7 +118,7 @@ func New(c Config) (*Group, error) {
 	if c.Self < 0 || c.Self >= n {
 		return nil, fmt.Errorf("allreduce: member %d of %d", c.Self, n)
 	}
-	return &Group{Config: c, rounds: map[round]*state{}, over: make([]int32, c.Buckets)}, nil
+	return &Group{Config: c, rounds: map[round]*roundState{}, over: make([]int32, c.Buckets)}, nil
 }
 
 // FrameMax returns the largest size of the frame of a chunk.
@@ -146,7 +146,7 @@ func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 	s.fed, s.values = true, values
 	own := g.chunk(values, g.Self)
 	for member, part := range s.parts {
-		if s.here.in[member] && len(part) != len(own) {
+		if s.received.in[member] && len(part) != len(own) {
 			g.mu.Unlock()
 			return g.refuse(member, at, "length: a part of %d values, want %d", len(part), len(own))
 		}
@@ -161,7 +161,7 @@ func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 			return err
 		}
 	}
-	return g.take(at, g.Self, wire.Chunk{Values: own, Stats: stats})
+	return g.addPart(at, g.Self, wire.Chunk{Values: own, Stats: stats})
 }
 
 // Deliver takes a chunk that another member has sent. Its memory is the group's
@@ -181,19 +181,19 @@ func (g *Group) Deliver(m msg.Message, c wire.Chunk) error {
 		return g.refuse(from, at, "bucket: want 0 to %d", g.Buckets-1)
 	}
 	if c.Sum {
-		return g.finish(at, from, c.Values)
+		return g.addSum(at, from, c.Values)
 	}
-	return g.take(at, from, c)
+	return g.addPart(at, from, c)
 }
 
 // state returns what is known of a round. The caller holds g.mu.
-func (g *Group) state(at round) *state {
+func (g *Group) state(at round) *roundState {
 	s := g.rounds[at]
 	if s == nil {
 		n := len(g.Members)
-		s = &state{
+		s = &roundState{
 			parts: make([][]float32, n), stats: make([][]float32, n),
-			here: tally{in: make([]bool, n)}, summed: tally{in: make([]bool, n)},
+			received: memberSet{in: make([]bool, n)}, summed: memberSet{in: make([]bool, n)},
 		}
 		g.rounds[at] = s
 	}
@@ -211,18 +211,18 @@ func (g *Group) send(at round, member int, c wire.Chunk) error {
 	return g.Send(msg.Message{From: g.Members[g.Self], To: g.Members[member], Step: at.step}, c)
 }
 
-// take keeps a member's part of the chunk that this member owns, and sums the
+// addPart keeps a member's part of the chunk that this member owns, and sums the
 // parts when it was the last.
-func (g *Group) take(at round, from int, c wire.Chunk) error {
+func (g *Group) addPart(at round, from int, c wire.Chunk) error {
 	g.mu.Lock()
 	if err := g.checkPart(at, from, c); err != nil {
 		g.mu.Unlock()
 		return err
 	}
 	s := g.state(at)
-	s.here.add(from)
+	s.received.add(from)
 	s.parts[from], s.stats[from] = c.Values, c.Stats
-	last := s.here.count == len(g.Members)
+	last := s.received.count == len(g.Members)
 	g.mu.Unlock()
 	if !last {
 		return nil
@@ -243,7 +243,7 @@ func (g *Group) take(at round, from int, c wire.Chunk) error {
 			return err
 		}
 	}
-	return g.finish(at, g.Self, sum)
+	return g.addSum(at, g.Self, sum)
 }
 
 // checkPart returns why a part is refused; nil if it is not. The caller holds g.mu.
@@ -253,7 +253,7 @@ func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 	switch {
 	case at.step < g.over[at.bucket]:
 		return g.refuse(from, at, "step: a part, but the round is over")
-	case s != nil && s.here.in[from]:
+	case s != nil && s.received.in[from]:
 		return g.refuse(from, at, "step: a part comes twice")
 	case len(c.Stats) > g.Stats:
 		return g.refuse(from, at, "length: %d statistics, want at most %d", len(c.Stats), g.Stats)
@@ -267,7 +267,7 @@ func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 	}
 	ahead := 1
 	for _, s := range g.rounds {
-		if !s.fed && s.here.in[from] {
+		if !s.fed && s.received.in[from] {
 			ahead++
 		}
 	}
@@ -277,9 +277,9 @@ func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 	return nil
 }
 
-// finish puts the sum of a chunk into the values, and ends the round when it was
+// addSum puts the sum of a chunk into the values, and ends the round when it was
 // the last.
-func (g *Group) finish(at round, owner int, sum []float32) error {
+func (g *Group) addSum(at round, owner int, sum []float32) error {
 	g.mu.Lock()
 	s := g.rounds[at]
 	if s == nil || !s.fed || s.summed.in[owner] {

@@ -22,7 +22,7 @@ import (
 // member is one process of a group: a node, and what its all-reduces are done
 // with.
 type member struct {
-	node  *transport.Node
+	node  *transport.Endpoint
 	group *allreduce.Group
 	fail  func(error)
 	done  chan result

@@ -42,7 +42,7 @@ func NewOrdered(ctx context.Context, c Config, here []int) (*Ordered, error) {
 		if o.member(m.To) == nil {
 			return away(m, payload)
 		}
-		return o.hand(m, payload.(wire.Chunk))
+		return o.deliverLocal(m, payload.(wire.Chunk))
 	}
 	for _, i := range here {
 		done := make(chan [][]float32, 1)
@@ -68,26 +68,26 @@ func (o *Ordered) member(at msg.Address) *member {
 	return o.members[i]
 }
 
-// hand delivers a chunk within this process. It is copied, because its memory is the sender's.
-func (o *Ordered) hand(m msg.Message, c wire.Chunk) error {
+// deliverLocal delivers a chunk within this process. It is copied, because its memory is the sender's.
+func (o *Ordered) deliverLocal(m msg.Message, c wire.Chunk) error {
 	c.Values, c.Stats = slices.Clone(c.Values), slices.Clone(c.Stats)
 	return o.member(m.To).group.Deliver(m, c)
 }
 
 // Sum replaces what each member here gives, in their order, by the sum over all members, along the tree.
 func (o *Ordered) Sum(given [][]float32) error {
-	_, err := o.call(given, nil)
+	_, err := o.allReduce(given, nil)
 	return err
 }
 
 // Gather returns the values of all members, in their order.
 func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
-	all, err := o.call(nil, given)
+	all, err := o.allReduce(nil, given)
 	return slices.Concat(all...), err
 }
 
-// call is one all-reduce; the calls' numbers stand for steps.
-func (o *Ordered) call(values, stats [][]float32) (all [][]float32, err error) {
+// allReduce is one all-reduce; the calls' numbers stand for steps.
+func (o *Ordered) allReduce(values, stats [][]float32) (all [][]float32, err error) {
 	o.calls++
 	of := func(given [][]float32, i int) []float32 {
 		if given == nil {

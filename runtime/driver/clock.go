@@ -24,8 +24,8 @@ func newClock(now func() unit.Tick) *clock {
 	return &clock{now: now, changed: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// at has ring called at a time, or as soon as possible after it. It may be called from ring.
-func (c *clock) at(at unit.Tick, ring func()) {
+// schedule has ring called at a time, or as soon as possible after it. It may be called from ring.
+func (c *clock) schedule(at unit.Tick, ring func()) {
 	c.mu.Lock()
 	heap.Push(&c.alarms, alarm{at, c.number, ring})
 	c.number++
@@ -41,7 +41,7 @@ func (c *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if next, ok := c.ring(); ok {
+		if next, ok := c.fireDue(); ok {
 			timer.Reset(time.Duration(next - c.now()))
 		}
 		select {
@@ -53,8 +53,8 @@ func (c *clock) run() {
 	}
 }
 
-// ring calls what is due. It returns the time of the next alarm, if there is one.
-func (c *clock) ring() (next unit.Tick, ok bool) {
+// fireDue calls what is due. It returns the time of the next alarm, if there is one.
+func (c *clock) fireDue() (next unit.Tick, ok bool) {
 	for {
 		c.mu.Lock()
 		if len(c.alarms) == 0 || c.alarms[0].at > c.now() {
@@ -66,7 +66,7 @@ func (c *clock) ring() (next unit.Tick, ok bool) {
 		}
 		due := heap.Pop(&c.alarms).(alarm)
 		c.mu.Unlock()
-		due.ring()
+		due.fire()
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *clock) close() { close(c.closed) }
 type alarm struct {
 	at     unit.Tick
 	number uint64
-	ring   func()
+	fire   func()
 }
 
 // alarms is a heap, earliest first.

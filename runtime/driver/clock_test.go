@@ -17,7 +17,7 @@ func TestClockRingsInOrder(t *testing.T) {
 		c := newClock(func() unit.Tick { return unit.Tick(time.Since(start)) })
 		var rung []unit.Tick
 		set := func(at unit.Tick, more func()) {
-			c.at(at, func() {
+			c.schedule(at, func() {
 				if now := c.now(); now != max(at, 0) {
 					t.Errorf("the alarm of %v rings at %v", at, now)
 				}

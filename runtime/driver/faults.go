@@ -60,7 +60,7 @@ func (o *outbox) deliver() error {
 	}
 	if due, held := o.injector.Next(); held && !o.waiting {
 		o.waiting = true
-		o.run.clock.at(due, o.flush)
+		o.run.clock.schedule(due, o.flush)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (o *outbox) close() fault.Counts {
 
 // deliverLater delivers a delayed message.
 func (r *run) deliverLater(p fault.Parcel[exec.Payload]) {
-	r.clock.at(r.now()+p.Delay, func() {
+	r.clock.schedule(r.now()+p.Delay, func() {
 		if err := r.deliver(p.Message, p.Payload); err != nil {
 			r.fail(err)
 		}
@@ -84,18 +84,18 @@ func (r *run) deliverLater(p fault.Parcel[exec.Payload]) {
 
 // crash takes away all that the role has. The role starts again after a while; what arrives until then, what
 // is in the inbox, and what comes of its work in flight are lost.
-func (n *node) crash(away unit.Tick) {
+func (n *instance) crash(away unit.Tick) {
 	n.injected = n.injected.Add(n.outbox.close())
 	n.injected.Crashes++
 	n.away = true
 	n.timer++
 	incarnation := n.incarnation.Add(1)
-	n.outbox = newOutbox(n.run, n.at, incarnation)
+	n.outbox = newOutbox(n.run, n.address, incarnation)
 	n.store, n.credit, n.working = exec.NewStore(), role.NewCredit(n.run.cfg), 0
-	n.run.clock.at(n.run.now()+away, func() { n.inbox.push(delivery{input: n.startInput()}) })
+	n.run.clock.schedule(n.run.now()+away, func() { n.inbox.push(delivery{input: n.startInput()}) })
 }
 
 // startInput returns the first input of the current incarnation.
-func (n *node) startInput() role.Input {
+func (n *instance) startInput() role.Input {
 	return role.Input{Kind: role.Start, Incarnation: n.incarnation.Load()}
 }

@@ -38,7 +38,7 @@ type outside struct {
 	over chan struct{} // closed when all ranks have finished
 }
 
-// Handled implements Elsewhere.
+// Handled implements Remote.
 func (o *outside) Handled(_ msg.Message, refused error) {
 	if refused != nil {
 		panic(refused)
@@ -69,7 +69,7 @@ func (o *outside) Finished(context.Context) error {
 
 // solo is a data loader alone in its process, with faults, in a bubble.
 type solo struct {
-	*Part
+	*Local
 	outside *outside
 	page    *page
 	gate    chan struct{}
@@ -88,7 +88,7 @@ func startSolo(t *testing.T, faults string) *solo {
 	n := &notebook{pages: map[msg.Address]*page{}}
 	loader := msg.Address{Role: msg.DataLoader}
 	here := func(at msg.Address) bool { return at == loader }
-	if s.Part, err = NewPart(cfg, p, Options{Faults: &plan, Recorder: n}, here, s.outside); err != nil {
+	if s.Local, err = NewLocal(cfg, p, Options{Faults: &plan, Recorder: n}, here, s.outside); err != nil {
 		t.Fatal(err)
 	}
 	s.page = n.pages[loader]

@@ -117,7 +117,7 @@ func attack(t *testing.T, cfg *role.Config, training *job.Training, at msg.Addre
 		t.Fatal(err)
 	}
 	enemy := adversary{make(chan error)}
-	part, err := NewPart(cfg, p, Options{}, here, enemy)
+	part, err := NewLocal(cfg, p, Options{}, here, enemy)
 	if err != nil {
 		t.Fatal(err)
 	}

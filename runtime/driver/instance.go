@@ -14,9 +14,9 @@ import (
 
 // node is one role instance with its goroutines: loop owns the state machine and what belongs to it; one
 // more for each lane performs its work.
-type node struct {
+type instance struct {
 	run     *run
-	at      msg.Address
+	address msg.Address
 	rank    int // NN worker: its place among the ranks here
 	inbox   *queue[delivery]
 	lanes   [role.Lanes]*queue[task]
@@ -41,28 +41,28 @@ type node struct {
 type delivery struct {
 	input   role.Input
 	payload exec.Payload
-	of      uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
-	far     bool   // the message comes from another process
+	issue   uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
+	remote  bool   // the message comes from another process
 }
 
 // task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
 // numbers.
 type task struct {
-	work     role.Work
-	operands role.Operands
-	store    *exec.Store
-	of       uint32 // the incarnation that asked for the work
-	look     func() // nil for work
+	work        role.Work
+	operands    role.Operands
+	store       *exec.Store
+	incarnation uint32 // the incarnation that asked for the work
+	read        func() // nil for work
 }
 
-func newNode(r *run, state role.Role) *node {
-	n := &node{
-		run: r, at: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
+func newInstance(r *run, state role.Role) *instance {
+	n := &instance{
+		run: r, address: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
 		store: exec.NewStore(), credit: role.NewCredit(r.cfg), away: true,
 	}
 	n.incarnation.Store(r.options.Incarnation)
 	if f := r.options.Faults; f != nil && f.Any() {
-		n.crashes, n.outbox = f.Schedule(n.at), newOutbox(r, n.at, r.options.Incarnation)
+		n.crashes, n.outbox = f.Schedule(n.address), newOutbox(r, n.address, r.options.Incarnation)
 	}
 	for i := range n.lanes {
 		n.lanes[i] = newQueue[task]()
@@ -71,14 +71,14 @@ func newNode(r *run, state role.Role) *node {
 	return n
 }
 
-func (n *node) start(goroutines *sync.WaitGroup) {
+func (n *instance) start(goroutines *sync.WaitGroup) {
 	goroutines.Go(n.loop)
 	for _, q := range n.lanes {
-		goroutines.Go(func() { n.perform(q) })
+		goroutines.Go(func() { n.runLane(q) })
 	}
 }
 
-func (n *node) close() {
+func (n *instance) close() {
 	n.inbox.close()
 	for _, q := range n.lanes {
 		q.close()
@@ -86,7 +86,7 @@ func (n *node) close() {
 }
 
 // loop is the goroutine that owns the state machine.
-func (n *node) loop() {
+func (n *instance) loop() {
 	var d delivery // here, because steps refer to it
 	var out role.Outputs
 	ended := false
@@ -110,9 +110,9 @@ func (n *node) loop() {
 }
 
 // handle hands a delivery to the role, unless it comes too late or the role crashes instead.
-func (n *node) handle(d *delivery, out *role.Outputs) error {
+func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	switch {
-	case d.far && !n.accept(d):
+	case d.remote && !n.acceptRemote(d):
 		return nil
 	case d.input.Kind == role.Stop:
 		n.stopping = true
@@ -120,7 +120,7 @@ func (n *node) handle(d *delivery, out *role.Outputs) error {
 			return nil
 		}
 		d.input = n.startInput() // so that a recording shows the crash
-	case n.late(d):
+	case n.isLate(d):
 		return nil
 	case !n.stopping:
 		if away, due := n.crashes.Due(d.input.Step()); due {
@@ -137,37 +137,37 @@ func (n *node) handle(d *delivery, out *role.Outputs) error {
 	return n.step(d, out)
 }
 
-// late reports whether a delivery comes too late: for a role that is away, about what a crash or a later
+// isLate reports whether a delivery comes too late: for a role that is away, about what a crash or a later
 // timer has made void, or when every rank has finished.
-func (n *node) late(d *delivery) bool {
+func (n *instance) isLate(d *delivery) bool {
 	switch d.input.Kind {
 	case role.Start:
 		return !n.away
 	case role.Received:
 		return n.away || n.stopping
 	case role.TimerFired:
-		return n.stopping || d.of != n.timer
+		return n.stopping || d.issue != n.timer
 	case role.WorkPart, role.WorkDone, role.WorkFailed:
-		return d.of != uint64(n.incarnation.Load())
+		return d.issue != uint64(n.incarnation.Load())
 	}
 	return n.away
 }
 
-// accept reports whether a message from another process may be handled, and tells the others.
-func (n *node) accept(d *delivery) bool {
+// acceptRemote reports whether a message from another process may be handled, and tells the others.
+func (n *instance) acceptRemote(d *delivery) bool {
 	m := d.input.Message
 	var refused error
-	if !n.late(d) {
+	if !n.isLate(d) {
 		if refused = role.CheckCredit(n.run.cfg, n.state, m); refused == nil {
 			refused = n.run.executor.Admission().CheckHeld(n.store, m, d.payload)
 		}
 	}
-	n.run.elsewhere.Handled(m, refused)
+	n.run.remote.Handled(m, refused)
 	return refused == nil
 }
 
 // step hands one input to the role and performs what it asks for.
-func (n *node) step(d *delivery, out *role.Outputs) error {
+func (n *instance) step(d *delivery, out *role.Outputs) error {
 	if d.input.Kind == role.Received {
 		n.credit.Received(d.input.Message)
 	}
@@ -183,49 +183,49 @@ func (n *node) step(d *delivery, out *role.Outputs) error {
 	return role.Dispatch(&d.input, out, n)
 }
 
-// perform is the goroutine of one lane.
-func (n *node) perform(lane *queue[task]) {
+// runLane is the goroutine of one lane.
+func (n *instance) runLane(lane *queue[task]) {
 	for {
 		t, ok := lane.pop()
 		if !ok {
 			return
 		}
-		if t.look != nil {
-			t.look()
+		if t.read != nil {
+			t.read()
 			continue
 		}
-		if t.of != n.incarnation.Load() {
+		if t.incarnation != n.incarnation.Load() {
 			continue // the role has crashed since
 		}
-		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, of: uint64(t.of)}
-		if d.input.Result, d.input.Reason = n.do(t); d.input.Reason != nil {
+		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, issue: uint64(t.incarnation)}
+		if d.input.Result, d.input.Reason = n.execute(t); d.input.Reason != nil {
 			d.input.Kind = role.WorkFailed
 		}
 		n.inbox.push(d)
 	}
 }
 
-// do performs one piece of work.
-func (n *node) do(t task) (role.Result, error) {
+// execute performs one piece of work.
+func (n *instance) execute(t task) (role.Result, error) {
 	w := t.work
 	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
-		if err := before(int(w.Step), lanes{n.run}); err != nil {
+		if err := before(int(w.Step), liveState{n.run}); err != nil {
 			return role.Result{}, err
 		}
 	}
 	part := func(bucket int32) {
-		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}, of: uint64(t.of)})
+		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}, issue: uint64(t.incarnation)})
 	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.executor.Do(n.at, t.store, w, t.operands, part) },
+	n.run.timed(func() { result, err = n.run.executor.Do(n.address, t.store, w, t.operands, part) },
 		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
 }
 
-// fire fires the timer with a number, at a time.
-func (n *node) fire(at unit.Tick, number uint64) {
-	n.run.clock.at(at, func() {
-		n.inbox.push(delivery{input: role.Input{Kind: role.TimerFired}, of: number})
+// scheduleTimer fires the timer with a number, at a time.
+func (n *instance) scheduleTimer(at unit.Tick, number uint64) {
+	n.run.clock.schedule(at, func() {
+		n.inbox.push(delivery{input: role.Input{Kind: role.TimerFired}, issue: number})
 	})
 }

@@ -29,8 +29,8 @@ func (g rogue) HandleInput(_ unit.Tick, in role.Input, out *role.Outputs) {
 func runRogue(t *testing.T, outputs ...role.Output) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(10))
-		r := newRun(cfg, p, Options{}, Everywhere, nil)
-		worker := r.node(msg.Address{Role: msg.NNWorker})
+		r := newRun(cfg, p, Options{}, AllLocal, nil)
+		worker := r.instance(msg.Address{Role: msg.NNWorker})
 		worker.state = rogue{worker.state, outputs}
 		defer r.fail(nil)
 		err = r.drive()
@@ -61,12 +61,12 @@ func TestHaltGivesItsReason(t *testing.T) {
 // A handle that nobody releases is found when the run is over.
 func TestLeakIsReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
-	r := newRun(cfg, p, Options{}, Everywhere, nil)
+	r := newRun(cfg, p, Options{}, AllLocal, nil)
 	defer r.fail(nil)
 	if err := r.checkLeaks(); err != nil {
 		t.Fatal(err)
 	}
-	loader := r.node(msg.Address{Role: msg.DataLoader})
+	loader := r.instance(msg.Address{Role: msg.DataLoader})
 	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 		t.Fatal(err)
 	}

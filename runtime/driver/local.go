@@ -12,15 +12,15 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Part is those roles of a run that are in this process.
-type Part struct{ run *run }
+// Local is those roles of a run that are in this process.
+type Local struct{ run *run }
 
-// Everywhere says that all roles are in this process.
-func Everywhere(msg.Address) bool { return true }
+// AllLocal says that all roles are in this process.
+func AllLocal(msg.Address) bool { return true }
 
-// Elsewhere is the roles of a run that are in other processes. The context of
+// Remote is the roles of a run that are in other processes. The context of
 // its methods ends when the run fails; then they return soon.
-type Elsewhere interface {
+type Remote interface {
 	// Send delivers a message to one of them. Messages between two roles need
 	// keep no order, but none may be lost if Retry of the configuration is 0. The
 	// goroutine of the sending role calls it and waits for it; an error ends the run.
@@ -36,10 +36,10 @@ type Elsewhere interface {
 	Finished(ctx context.Context) error
 }
 
-// NewPart makes the roles that are here. An executor, which must be new, computes
-// their work. Elsewhere is nil if all roles are here. From now on messages can be
+// NewLocal makes the roles that are here. An executor, which must be new, computes
+// their work. Remote is nil if all roles are here. From now on messages can be
 // delivered; Run handles them.
-func NewPart(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) (*Part, error) {
+func NewLocal(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Remote) (*Local, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func NewPart(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Addres
 		return nil, errors.New("driver: faults lose messages; set retry above 0")
 	}
 	r := newRun(cfg, e, o, here, elsewhere)
-	return &Part{r}, r.record(o.Recorder)
+	return &Local{r}, r.record(o.Recorder)
 }
 
 // Run does as the function Run does, for the roles that are here; ticks count
 // from start. It is called once.
-func (p *Part) Run(ctx context.Context, start time.Time) error {
+func (p *Local) Run(ctx context.Context, start time.Time) error {
 	p.run.start = start
 	defer context.AfterFunc(ctx, func() { p.run.fail(context.Cause(ctx)) })()
 	defer p.run.fail(nil)
@@ -63,8 +63,8 @@ func (p *Part) Run(ctx context.Context, start time.Time) error {
 }
 
 // Injected returns what Options.Faults has done in this process, once Run has returned.
-func (p *Part) Injected() (sum fault.Counts) {
-	for _, n := range p.run.local {
+func (p *Local) Injected() (sum fault.Counts) {
+	for _, n := range p.run.instances {
 		sum = sum.Add(n.injected)
 		if n.outbox != nil {
 			sum = sum.Add(n.outbox.close())
@@ -74,26 +74,26 @@ func (p *Part) Injected() (sum fault.Counts) {
 }
 
 // Deliver hands a message from elsewhere to its receiver, which must be here.
-func (p *Part) Deliver(m msg.Message, payload exec.Payload) error {
-	n := p.run.node(m.To)
+func (p *Local) Deliver(m msg.Message, payload exec.Payload) error {
+	n := p.run.instance(m.To)
 	if n == nil {
 		return fmt.Errorf("driver: %v is not here", m.To)
 	}
-	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, far: true}) {
-		p.run.elsewhere.Handled(m, nil) // the run is over
+	if !n.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload, remote: true}) {
+		p.run.remote.Handled(m, nil) // the run is over
 	}
 	return nil
 }
 
-// PeekRows copies rows of a PS that is here, in the midst of Run, between two
+// ReadRows copies rows of a PS that is here, in the midst of Run, between two
 // pieces of its work: see exec.State.
-func (p *Part) PeekRows(server int, signs []uint64, dst []float32) error {
-	return lanes{p.run}.PeekRows(server, signs, dst)
+func (p *Local) ReadRows(server int, signs []uint64, dst []float32) error {
+	return liveState{p.run}.PeekRows(server, signs, dst)
 }
 
-// PeekDensePart copies what a holder that is here has of the dense network, at the
+// ReadDense copies what a holder that is here has of the dense network, at the
 // times at which PeekRows does; of rank 0 only while rank 0 waits in BeforeStep. See
 // exec.ModelState.DenseHolders.
-func (p *Part) PeekDensePart(at msg.Address) (exec.DenseValues, error) {
-	return lanes{p.run}.densePart(at)
+func (p *Local) ReadDense(at msg.Address) (exec.DenseValues, error) {
+	return liveState{p.run}.readDense(at)
 }

@@ -22,7 +22,7 @@ import (
 
 // exchange joins parts of one role each, as a network would.
 type exchange struct {
-	parts    map[msg.Address]*Part
+	parts    map[msg.Address]*Local
 	finished sync.WaitGroup // ranks
 
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ type exchange struct {
 }
 
 func newExchange(ranks int32) *exchange {
-	x := &exchange{parts: map[msg.Address]*Part{}, given: make([][]float32, ranks)}
+	x := &exchange{parts: map[msg.Address]*Local{}, given: make([][]float32, ranks)}
 	x.joined = sync.NewCond(&x.mu)
 	x.finished.Add(int(ranks))
 	return x
@@ -116,12 +116,12 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, err := NewPart(cfg, p, Options{Faults: faults}, here, seat{x, at, p})
+		part, err := NewLocal(cfg, p, Options{Faults: faults}, here, seat{x, at, p})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if rogue, ok := fail[at]; ok {
-			part.run.node(at).state = rogue
+			part.run.instance(at).state = rogue
 		}
 		x.parts[at], executors[at] = part, p
 	}
@@ -209,7 +209,7 @@ func mustConfig(t *testing.T) *role.Config {
 // What is for a role that is not here, or for none, is refused.
 func TestDeliverRefusesStrangers(t *testing.T) {
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
-	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
+	part, err := NewLocal(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestRefusalsAreReported(t *testing.T) {
 	at := msg.Address{Role: msg.EmbeddingPS}
 	j := judge{seat{x: newExchange(1), at: at}, make(chan error)}
 	defer j.x.finished.Done()
-	part, err := NewPart(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)
+	part, err := NewLocal(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestRefusalsAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if held := part.run.node(at).store.Len(); taken == 0 || taken > 100 || held != taken {
+	if held := part.run.instance(at).store.Len(); taken == 0 || taken > 100 || held != taken {
 		t.Errorf("%d of %d lookups are taken, %d held", taken, cfg.Steps, held)
 	}
 	cancel(errDisk)

@@ -8,7 +8,7 @@ import (
 )
 
 // Send implements role.Driver.
-func (n *node) Send(m msg.Message, h role.Handle) error {
+func (n *instance) Send(m msg.Message, h role.Handle) error {
 	if err := n.credit.Sent(m); err != nil {
 		return err
 	}
@@ -20,14 +20,14 @@ func (n *node) Send(m msg.Message, h role.Handle) error {
 }
 
 // QueueWork implements role.Driver.
-func (n *node) QueueWork(w role.Work, o role.Operands) error {
+func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 	n.working++
-	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, of: n.incarnation.Load()})
+	n.lanes[w.Kind.Lane()].push(task{work: w, operands: o, store: n.store, incarnation: n.incarnation.Load()})
 	return nil
 }
 
 // Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
-func (n *node) Feed(c role.Contribution) error {
+func (n *instance) Feed(c role.Contribution) error {
 	r := n.run
 	r.executor.Feed(n.store, c)
 	r.fedMu.Lock()
@@ -40,15 +40,15 @@ func (n *node) Feed(c role.Contribution) error {
 }
 
 // Keep implements role.Driver.
-func (n *node) Keep(m msg.Message, h role.Handle) error {
+func (n *instance) Keep(m msg.Message, h role.Handle) error {
 	n.run.executor.Keep(n.store, m, h, n.payload)
 	return nil
 }
 
 // Release implements role.Driver. The memory of a payload is used again where each message is delivered
 // once, in this process.
-func (n *node) Release(h role.Handle) error {
-	if n.run.elsewhere == nil && n.run.cfg.Retry == 0 {
+func (n *instance) Release(h role.Handle) error {
+	if n.run.remote == nil && n.run.cfg.Retry == 0 {
 		n.run.executor.Recycle(n.store, h)
 	} else {
 		n.store.Release(h)
@@ -57,23 +57,23 @@ func (n *node) Release(h role.Handle) error {
 }
 
 // SetTimer implements role.Driver.
-func (n *node) SetTimer(at unit.Tick) error {
+func (n *instance) SetTimer(at unit.Tick) error {
 	n.timer++
-	n.fire(at, n.timer)
+	n.scheduleTimer(at, n.timer)
 	return nil
 }
 
 // Observe implements role.Driver.
-func (n *node) Observe(e event.Record) error {
+func (n *instance) Observe(e event.Record) error {
 	n.run.observe(e)
 	return nil
 }
 
 // Finish implements role.Driver.
-func (n *node) Finish() error {
+func (n *instance) Finish() error {
 	n.run.finished <- struct{}{}
 	return nil
 }
 
 // Halt implements role.Driver.
-func (n *node) Halt(reason error) error { return reason }
+func (n *instance) Halt(reason error) error { return reason }

@@ -11,23 +11,23 @@ import (
 
 // lanes is the state of a run at work: rows are read in the lane of their PS,
 // which alone touches them. It is for use in the lane of rank 0.
-type lanes struct{ run *run }
+type liveState struct{ run *run }
 
 // PeekRows implements exec.State.
-func (l lanes) PeekRows(server int, signs []uint64, dst []float32) error {
+func (l liveState) PeekRows(server int, signs []uint64, dst []float32) error {
 	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
-	return l.in(at, role.ReadRows, func() error { return l.run.executor.Model().PeekRows(server, signs, dst) })
+	return l.inLane(at, role.ReadRows, func() error { return l.run.executor.Model().PeekRows(server, signs, dst) })
 }
 
 // changes names the work by which a holder of dense parameters changes them.
-var changes = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DensePS: role.ApplyPush}
+var changedBy = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DensePS: role.ApplyPush}
 
 // PeekDense implements exec.State.
-func (l lanes) PeekDense() (exec.DenseValues, error) {
+func (l liveState) PeekDense() (exec.DenseValues, error) {
 	p := l.run.executor.Model()
 	var parts []exec.DenseValues
 	for _, at := range p.DenseHolders() {
-		part, err := l.densePart(at)
+		part, err := l.readDense(at)
 		if err != nil {
 			return exec.DenseValues{}, err
 		}
@@ -36,8 +36,8 @@ func (l lanes) PeekDense() (exec.DenseValues, error) {
 	return p.JoinDense(parts), nil
 }
 
-// densePart copies what one holder has of the dense network.
-func (l lanes) densePart(at msg.Address) (part exec.DenseValues, err error) {
+// readDense copies what one holder has of the dense network.
+func (l liveState) readDense(at msg.Address) (part exec.DenseValues, err error) {
 	look := func() error {
 		part = l.run.executor.Model().Weights(at).Snapshot()
 		return nil
@@ -45,17 +45,17 @@ func (l lanes) densePart(at msg.Address) (part exec.DenseValues, err error) {
 	if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in
 		err = look()
 	} else {
-		err = l.in(at, changes[at.Role], look)
+		err = l.inLane(at, changedBy[at.Role], look)
 	}
 	return part, err
 }
 
-// in looks at what work of a kind changes, in that work's lane, and waits for it.
+// inLane looks at what work of a kind changes, in that work's lane, and waits for it.
 // When it has returned, the look has ended or will never begin.
-func (l lanes) in(at msg.Address, kind role.WorkKind, look func() error) error {
+func (l liveState) inLane(at msg.Address, kind role.WorkKind, look func() error) error {
 	var settled atomic.Bool // whether the look takes place
 	looked := make(chan error, 1)
-	l.run.node(at).lanes[kind.Lane()].push(task{look: func() {
+	l.run.instance(at).lanes[kind.Lane()].push(task{read: func() {
 		if settled.CompareAndSwap(false, true) {
 			looked <- look()
 		}

@@ -31,9 +31,9 @@ func (r *run) record(recorder Recorder) error {
 	if recorder == nil {
 		return nil
 	}
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		var err error
-		if n.log, err = recorder.Open(n.at, r.options.Incarnation, r.cfg); err != nil {
+		if n.log, err = recorder.Open(n.address, r.options.Incarnation, r.cfg); err != nil {
 			return err
 		}
 	}
@@ -42,11 +42,11 @@ func (r *run) record(recorder Recorder) error {
 
 // endRecord ends the logs of a run that went well.
 func (r *run) endRecord() error {
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		if n.log == nil {
 			continue
 		}
-		if err := n.log.Finish(r.executor.Model().Digest(n.at)); err != nil {
+		if err := n.log.Finish(r.executor.Model().Digest(n.address)); err != nil {
 			return err
 		}
 	}

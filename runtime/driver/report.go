@@ -19,11 +19,11 @@ type Report struct {
 }
 
 // Report returns the report of this process, once Run has returned.
-func (p *Part) Report() Report {
+func (p *Local) Report() Report {
 	model := p.run.executor.Model()
 	report := Report{Digests: map[msg.Address]uint64{}, Missed: model.Missed(), Faults: p.Injected()}
-	for _, n := range p.run.local {
-		report.Digests[n.at] = model.Digest(n.at)
+	for _, n := range p.run.instances {
+		report.Digests[n.address] = model.Digest(n.address)
 	}
 	for _, t := range model.Tables() {
 		report.Rows += t.Len()

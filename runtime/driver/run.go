@@ -2,7 +2,7 @@
 // role instance, which alone touches its state machine, one for every lane
 // of its work, and one for the timers of all. Inside a process messages are direct
 // calls and payloads travel by pointer. Run drives a whole cluster in one process;
-// a Part drives the roles of one process of several.
+// a Local drives the roles of one process of several.
 package driver
 
 import (
@@ -47,7 +47,7 @@ type Options struct {
 // way every goroutine has stopped by then. When it returns nil, every rank has
 // trained every step, every put is applied, and no role holds data.
 func Run(ctx context.Context, cfg *role.Config, e *exec.Executor, o Options) error {
-	part, err := NewPart(cfg, e, o, Everywhere, nil)
+	part, err := NewLocal(cfg, e, o, AllLocal, nil)
 	if err != nil {
 		return err
 	}
@@ -56,21 +56,21 @@ func Run(ctx context.Context, cfg *role.Config, e *exec.Executor, o Options) err
 
 // run is one run of the roles of a process.
 type run struct {
-	cfg       *role.Config
-	executor  *exec.Executor
-	elsewhere Elsewhere // nil if all roles are here
-	options   Options
-	start     time.Time
-	ended     context.Context    // of the run
-	sending   context.Context    // ends before
-	hush      context.CancelFunc // ends sending
-	fail      context.CancelCauseFunc
-	turn      *sync.Mutex // held while work is done; nil: no turns
-	roster    role.Roster
-	nodes     []*node // by number in the roster; nil where the role is not here
-	local     []*node // those that are here
-	ranks     []*node // the NN workers here
-	clock     *clock
+	cfg         *role.Config
+	executor    *exec.Executor
+	remote      Remote // nil if all roles are here
+	options     Options
+	start       time.Time
+	ended       context.Context    // of the run
+	sending     context.Context    // ends before
+	stopSending context.CancelFunc // ends sending
+	fail        context.CancelCauseFunc
+	turns       *sync.Mutex // held while work is done; nil: no turns
+	roster      role.Roster
+	byNumber    []*instance // by number in the roster; nil where the role is not here
+	instances   []*instance // those that are here
+	ranks       []*instance // the NN workers here
+	clock       *clock
 
 	buckets *queue[bucket] // to be reduced
 	fedMu   sync.Mutex
@@ -81,26 +81,26 @@ type run struct {
 }
 
 // newRun makes those roles of a run that are here, and their nodes.
-func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Elsewhere) *run {
+func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Remote) *run {
 	r := &run{
-		cfg: cfg, executor: e, elsewhere: elsewhere, options: o, roster: cfg.Roster(),
+		cfg: cfg, executor: e, remote: elsewhere, options: o, roster: cfg.Roster(),
 		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
-	r.sending, r.hush = context.WithCancel(r.ended)
+	r.sending, r.stopSending = context.WithCancel(r.ended)
 	r.clock = newClock(r.now)
 	if o.InTurn {
-		r.turn = new(sync.Mutex)
+		r.turns = new(sync.Mutex)
 	}
-	r.nodes = make([]*node, r.roster.Len())
+	r.byNumber = make([]*instance, r.roster.Len())
 	for i, state := range role.New(cfg) {
 		if !here(state.Address()) {
 			continue
 		}
-		n := newNode(r, state)
-		r.nodes[i] = n
-		r.local = append(r.local, n)
-		if n.at.Role == msg.NNWorker {
+		n := newInstance(r, state)
+		r.byNumber[i] = n
+		r.instances = append(r.instances, n)
+		if n.address.Role == msg.NNWorker {
 			n.rank = len(r.ranks)
 			r.ranks = append(r.ranks, n)
 		}
@@ -109,21 +109,21 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address
 	return r
 }
 
-// node returns the node of a role; nil if the role is not here.
-func (r *run) node(at msg.Address) *node {
+// instance returns the node of a role; nil if the role is not here.
+func (r *run) instance(at msg.Address) *instance {
 	if i, ok := r.roster.Index(at); ok {
-		return r.nodes[i]
+		return r.byNumber[i]
 	}
 	return nil
 }
 
 // deliver hands a message to its receiver, here or elsewhere.
 func (r *run) deliver(m msg.Message, payload exec.Payload) error {
-	if to := r.node(m.To); to != nil {
+	if to := r.instance(m.To); to != nil {
 		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
 		return nil
 	}
-	return r.elsewhere.Send(r.sending, m, payload)
+	return r.remote.Send(r.sending, m, payload)
 }
 
 // bucket is one all-reduce.
@@ -137,13 +137,13 @@ func (r *run) drive() error {
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)
 	goroutines.Go(r.clock.run)
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		n.start(&goroutines)
 	}
 	err := r.await()
 	r.clock.close()
-	r.hush() // a delayed message may be under way
-	for _, n := range r.local {
+	r.stopSending() // a delayed message may be under way
+	for _, n := range r.instances {
 		n.close()
 	}
 	r.buckets.close()
@@ -163,16 +163,16 @@ func (r *run) await() error {
 			return context.Cause(r.ended)
 		}
 	}
-	if r.elsewhere != nil {
-		if err := r.elsewhere.Finished(r.ended); err != nil {
+	if r.remote != nil {
+		if err := r.remote.Finished(r.ended); err != nil {
 			return err
 		}
 	}
 	// The inboxes hold what the roles have sent so far, before this.
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		n.inbox.push(delivery{input: role.Input{Kind: role.Stop}})
 	}
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		select {
 		case <-n.stopped:
 		case <-r.ended.Done():
@@ -183,9 +183,9 @@ func (r *run) await() error {
 }
 
 func (r *run) checkLeaks() error {
-	for _, n := range r.local {
+	for _, n := range r.instances {
 		if held := n.store.Len(); held > 0 {
-			return fmt.Errorf("%w: %v, %d handles", errLeak, n.at, held)
+			return fmt.Errorf("%w: %v, %d handles", errLeak, n.address, held)
 		}
 	}
 	return nil
@@ -209,16 +209,16 @@ func (r *run) reduce() {
 		if !ok {
 			return
 		}
-		if r.elsewhere == nil {
+		if r.remote == nil {
 			r.timed(func() { r.executor.Reduce(b.step, b.index) },
 				func(took time.Duration) { r.options.Stopwatch.Reduced(b.index, took) })
-		} else if err := r.elsewhere.Reduce(r.ended, b.step, b.index); err != nil {
+		} else if err := r.remote.Reduce(r.ended, b.step, b.index); err != nil {
 			r.fail(err)
 			return
 		}
 		for _, n := range r.ranks {
 			n.inbox.push(delivery{input: role.Input{
-				Kind: role.BucketReduced, Work: role.Work{Rank: n.at.Index, Step: b.step}, Bucket: b.index,
+				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step}, Bucket: b.index,
 			}})
 		}
 	}

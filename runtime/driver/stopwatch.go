@@ -19,9 +19,9 @@ type Stopwatch interface {
 // timed does work, when it is its turn if work is done in turn, and tells the
 // stopwatch, if there is one.
 func (r *run) timed(do func(), tell func(took time.Duration)) {
-	if r.turn != nil {
-		r.turn.Lock()
-		defer r.turn.Unlock()
+	if r.turns != nil {
+		r.turns.Lock()
+		defer r.turns.Unlock()
 	}
 	begin := time.Now()
 	do()

@@ -67,11 +67,11 @@ func (r *refusals) summarize() {
 // oneBuild is what to do about processes that do not understand each other.
 const oneBuild = "start all roles from one build"
 
-// textMax is the longest text of a Hello, in bytes.
-const textMax = 1 << 10
+// addressMax is the longest text of a Hello, in bytes.
+const addressMax = 1 << 10
 
-// introduction returns the member that a stream introduces, or why it cannot be one.
-func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
+// parseHello returns the member that a stream introduces, or why it cannot be one.
+func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	values := md.Get(helloKey)
 	if len(values) != 1 {
@@ -92,22 +92,22 @@ func (h *Host) introduction(ctx context.Context) (*member, *refusal) {
 	if len(roles) == 0 {
 		return nil, refuse("introduction", "a process has no role: %s", oneBuild)
 	}
-	if why := h.refusal(roles, &hello); why != nil {
+	if why := h.checkHello(roles, &hello); why != nil {
 		return nil, why
 	}
 	host, port, err := net.SplitHostPort(hello.Address)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || len(hello.Address) > textMax {
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || len(hello.Address) > addressMax {
 		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
 	}
-	m := newMember(h.of[roles[0]], hello.Address)
+	m := newMember(h.byRole[roles[0]], hello.Address)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		m.address = net.JoinHostPort(remoteHost(ctx), port)
 	}
 	return m, nil
 }
 
-// refusal returns why a process cannot be one of this run, nil if it can.
-func (h *Host) refusal(at job.Process, hello *control.Hello) *refusal {
+// checkHello returns why a process cannot be one of this run, nil if it can.
+func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 	switch {
 	case hello.Protocol != protocol:
 		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: %s",
@@ -121,12 +121,12 @@ func (h *Host) refusal(at job.Process, hello *control.Hello) *refusal {
 			"two runs share an address, give each its own", at, hello.Run, h.run)
 	}
 	for _, r := range at {
-		if h.of[r] == nil {
+		if h.byRole[r] == nil {
 			return refuse("role", "%v has no part in this job: "+
 				"see its ranks, embedding-workers and parameter-servers", r)
 		}
 	}
-	own := h.of[at[0]].process
+	own := h.byRole[at[0]].roles
 	switch {
 	case !slices.Equal(at, own):
 		return refuse("placement", "%v is none of this job: its placement has %v; start that, with node process",

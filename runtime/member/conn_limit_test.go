@@ -12,7 +12,7 @@ func TestDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	d := newDoor(listener, 2)
+	d := limitConnections(listener, 2)
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -33,7 +33,7 @@ func TestDoor(t *testing.T) {
 		return conn
 	}
 	var inside net.Conn
-	for range strangersMax + 2 {
+	for range extraConnections + 2 {
 		dial()
 		inside = <-accepted
 	}

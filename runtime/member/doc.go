@@ -31,9 +31,9 @@ const (
 	// messageMax is the size in bytes of a message that is accepted from a member:
 	// the dense network at the end of a run is one message.
 	messageMax = 1 << 30
-	// introductionMax is the number of bytes that are read from a stream before its
+	// helloMax is the number of bytes that are read from a stream before its
 	// process is admitted: headers with its Hello, and as much of what follows.
-	introductionMax = 64 << 10
+	helloMax = 64 << 10
 )
 
 // The headers of a stream. A process opens it with its Hello; the host answers with the

@@ -45,19 +45,19 @@ func FuzzHost(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer close(h.over)
-		h.watch = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
+		h.callbacks = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
 		var members []*member
-		for _, s := range h.seats {
+		for _, s := range h.processes {
 			m := newMember(s, "x:1")
 			m.stream = sink{}
-			if why := h.sit(m); why != nil {
+			if why := h.assign(m); why != nil {
 				t.Fatal(why)
 			}
 			members = append(members, m)
 		}
 		h.phase = connecting
 		for _, m := range members {
-			h.ready(m.seat)
+			h.ready(m.process)
 		}
 		h.phase = training
 		for len(data) >= 3 {
@@ -72,12 +72,12 @@ func FuzzHost(f *testing.F) {
 			if err != nil {
 				return
 			}
-			for _, s := range h.seats {
-				if s.member == nil && !role.CanRestart(s.process[0].Role) {
-					t.Fatalf("%v is gone, and the run goes on", s.process)
+			for _, s := range h.processes {
+				if s.member == nil && !role.CanRestart(s.roles[0].Role) {
+					t.Fatalf("%v is gone, and the run goes on", s.roles)
 				}
 			}
-			if m.seat.process.Has(rank0) && m.finished {
+			if m.process.roles.Has(rank0) && m.finished {
 				h.phase = stopped
 			}
 		}

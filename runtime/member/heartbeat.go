@@ -16,13 +16,13 @@ const (
 // listener notices that the other side of a stream is silent. It counts ticks of
 // its own and compares no times: a pause of this process, in which nothing could be
 // read, counts as one tick and not as silence of the other side.
-type listener struct {
+type silenceDetector struct {
 	received atomic.Bool // since the last tick
 	busy     atomic.Bool // what was received is being handled, and nothing else is read
 }
 
 // watch calls silent when nothing was received for limit. It ends then, or with gone.
-func (l *listener) watch(limit time.Duration, gone <-chan struct{}, silent func()) {
+func (l *silenceDetector) watch(limit time.Duration, gone <-chan struct{}, silent func()) {
 	ticker := time.NewTicker(limit / ticksPerLimit)
 	defer ticker.Stop()
 	for missed := 0; missed < ticksPerLimit; {

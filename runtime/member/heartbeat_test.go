@@ -9,7 +9,7 @@ import (
 // Silence is noticed after the limit, and before one and a half of it.
 func TestSilenceIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l listener
+		var l silenceDetector
 		silent := make(chan struct{})
 		start := time.Now()
 		go l.watch(time.Second, nil, func() { close(silent) })
@@ -28,7 +28,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 // While a message is being handled nothing is read, and that is no silence.
 func TestHandlingIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l listener
+		var l silenceDetector
 		l.busy.Store(true)
 		gone := make(chan struct{})
 		go l.watch(time.Second, gone, func() { t.Error("silent") })

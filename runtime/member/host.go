@@ -77,22 +77,22 @@ const (
 // Host is the centre of a run. Its methods are for one goroutine, except for Run and
 // Ended.
 type Host struct {
-	plan   Plan
-	run    [16]byte
-	build  string // that processes must be of, where both are known
-	schema []byte
-	watch  Callbacks
-	server *grpc.Server
-	events chan func() error // for the host's goroutine; an error ends the run
-	over   chan struct{}     // closed when no event is handled any more
+	plan      Plan
+	run       [16]byte
+	build     string // that processes must be of, where both are known
+	schema    []byte
+	callbacks Callbacks
+	server    *grpc.Server
+	events    chan func() error // for the host's goroutine; an error ends the run
+	over      chan struct{}     // closed when no event is handled any more
 	refusals
 
-	seats []*seat // by process of the plan
-	of    map[msg.Address]*seat
-	view  uint32
-	phase phase
-	begun time.Time // training
-	wall  time.Duration
+	processes []*process // by process of the plan
+	byRole    map[msg.Address]*process
+	view      uint32
+	phase     phase
+	begun     time.Time // training
+	wall      time.Duration
 }
 
 // NewHost serves a run at a listener, which it takes over, until Close.
@@ -104,14 +104,14 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	limit := h.plan.HangLimit
 	h.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageMax), grpc.MaxSendMsgSize(messageMax),
-		grpc.MaxHeaderListSize(introductionMax),
-		grpc.StaticStreamWindowSize(introductionMax), grpc.StaticConnWindowSize(introductionMax),
+		grpc.MaxHeaderListSize(helloMax),
+		grpc.StaticStreamWindowSize(helloMax), grpc.StaticConnWindowSize(helloMax),
 		grpc.MaxConcurrentStreams(1), grpc.ConnectionTimeout(limit),
 		// Connections of strangers end. gRPC's own way to notice silence reads the wall clock, and is off.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64, MaxConnectionIdle: limit}),
 	)
 	h.server.RegisterService(&service, h)
-	go func() { _ = h.server.Serve(newDoor(l, len(plan.Processes))) }() // it ends with Close
+	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // it ends with Close
 	return h, nil
 }
 
@@ -128,16 +128,16 @@ func newHost(plan Plan) (*Host, error) {
 	}
 	h := &Host{
 		plan: plan, build: Build(), schema: schema, events: make(chan func() error), over: make(chan struct{}),
-		refusals: refusals{log: plan.Log, counts: map[refusalKey]int{}}, of: map[msg.Address]*seat{},
+		refusals: refusals{log: plan.Log, counts: map[refusalKey]int{}}, byRole: map[msg.Address]*process{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {
 		return nil, err
 	}
 	for _, p := range plan.Processes {
-		s := &seat{process: p, due: -1, records: make([][]event.Record, len(p))}
-		h.seats = append(h.seats, s)
+		s := &process{roles: p, due: -1, records: make([][]event.Record, len(p))}
+		h.processes = append(h.processes, s)
 		for _, at := range p {
-			h.of[at] = s
+			h.byRole[at] = s
 		}
 	}
 	return h, nil
@@ -150,39 +150,39 @@ func (h *Host) Run() [16]byte { return h.run }
 // trained and every process has reported what it holds. The error says which
 // process is at fault.
 func (h *Host) Train(ctx context.Context, watch Callbacks) error {
-	h.watch = watch
+	h.callbacks = watch
 	for len(h.missing()) > 0 {
-		h.watch.Gathering(h.missing())
-		if err := h.next(ctx); err != nil {
+		h.callbacks.Gathering(h.missing())
+		if err := h.handleNext(ctx); err != nil {
 			return err
 		}
 	}
 	h.phase = connecting
-	for _, s := range h.seats {
+	for _, s := range h.processes {
 		s.member.send(h.welcome(s))
 	}
-	if err := h.await(ctx, func(s *seat) bool { return s.member.ready }); err != nil {
+	if err := h.await(ctx, func(s *process) bool { return s.member.ready }); err != nil {
 		return err
 	}
-	h.watch.Started()
+	h.callbacks.Started()
 	h.phase = training
 	h.begun = time.Now()
 	h.broadcast(h.goMessage())
-	finished := func(s *seat) bool { return !s.hasRank() || s.member.finished }
+	finished := func(s *process) bool { return !s.hasRank() || s.member.finished }
 	if err := h.await(ctx, finished); err != nil {
 		return err
 	}
 	h.wall = time.Since(h.begun)
 	h.phase = stopped
 	h.broadcast(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
-	return h.await(ctx, func(s *seat) bool { return s.member == nil || s.report != nil })
+	return h.await(ctx, func(s *process) bool { return s.member == nil || s.report != nil })
 }
 
 // missing returns the processes that have not joined, or are away.
 func (h *Host) missing() (all []job.Process) {
-	for _, s := range h.seats {
+	for _, s := range h.processes {
 		if s.member == nil {
-			all = append(all, s.process)
+			all = append(all, s.roles)
 		}
 	}
 	return all
@@ -190,7 +190,7 @@ func (h *Host) missing() (all []job.Process) {
 
 // broadcast sends a message to every member.
 func (h *Host) broadcast(message *control.ToRole) {
-	for _, s := range h.seats {
+	for _, s := range h.processes {
 		if s.member != nil {
 			s.member.send(message)
 		}
@@ -198,23 +198,23 @@ func (h *Host) broadcast(message *control.ToRole) {
 }
 
 // await handles events until a condition holds for every seat.
-func (h *Host) await(ctx context.Context, holds func(*seat) bool) error {
+func (h *Host) await(ctx context.Context, holds func(*process) bool) error {
 	for {
 		all := true
-		for _, s := range h.seats {
+		for _, s := range h.processes {
 			all = all && holds(s)
 		}
 		if all {
 			return nil
 		}
-		if err := h.next(ctx); err != nil {
+		if err := h.handleNext(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// next waits for an event and handles it. An error ends the run.
-func (h *Host) next(ctx context.Context) error {
+// handleNext waits for an event and handles it. An error ends the run.
+func (h *Host) handleNext(ctx context.Context) error {
 	select {
 	case handle := <-h.events:
 		return handle()
@@ -239,8 +239,8 @@ func (h *Host) Wall() time.Duration { return h.wall }
 
 // Reports returns what the processes have reported: nothing those that died after the last step.
 func (h *Host) Reports() []driver.Report {
-	all := make([]driver.Report, len(h.seats))
-	for i, s := range h.seats {
+	all := make([]driver.Report, len(h.processes))
+	for i, s := range h.processes {
 		if s.report != nil {
 			all[i] = *s.report
 		}
@@ -249,13 +249,13 @@ func (h *Host) Reports() []driver.Report {
 }
 
 // Records returns the events of all roles in an order that respects causality: see
-// inOrder. Memory: all of them, some 64 bytes each.
+// mergeRecords. Memory: all of them, some 64 bytes each.
 func (h *Host) Records() []event.Record {
 	var all [][]event.Record
-	for _, s := range h.seats {
+	for _, s := range h.processes {
 		all = append(all, s.records...)
 	}
-	return inOrder(all, h.servers())
+	return mergeRecords(all, h.servers())
 }
 
 // closeMax is how long members have to leave.

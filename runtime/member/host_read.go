@@ -8,24 +8,24 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// peekMax is the number of rows that are asked for at a time.
-const peekMax = 1 << 14
+// readRowsMax is the number of rows that are asked for at a time.
+const readRowsMax = 1 << 14
 
-// PeekRows copies rows of a PS, during training from within BeforeStep, or after
+// ReadRows copies rows of a PS, during training from within BeforeStep, or after
 // it and before Close: see exec.State.
-func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
+func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
 	if len(signs) == 0 {
 		return nil
 	}
-	s := h.of[msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}]
+	s := h.byRole[msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}]
 	dim := len(dst) / len(signs)
 	for len(signs) > 0 {
-		n := min(len(signs), peekMax)
-		s.asked, s.values = n*dim, nil
+		n := min(len(signs), readRowsMax)
+		s.pendingValues, s.values = n*dim, nil
 		peek := &control.PeekRows{Server: int32(server), Signs: signs[:n]}
 		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: peek}})
 		for s.values == nil {
-			if err := h.next(ctx); err != nil {
+			if err := h.handleNext(ctx); err != nil {
 				return err
 			}
 		}
@@ -35,17 +35,17 @@ func (h *Host) PeekRows(ctx context.Context, server int, signs []uint64, dst []f
 	return nil
 }
 
-// PeekDensePart copies what a holder has of the dense network, at the times at which
+// ReadDense copies what a holder has of the dense network, at the times at which
 // PeekRows does: see exec.ModelState.DenseHolders.
-func (h *Host) PeekDensePart(ctx context.Context, at msg.Address) (exec.DenseValues, error) {
-	s := h.of[at]
-	s.looking, s.network = true, nil
+func (h *Host) ReadDense(ctx context.Context, at msg.Address) (exec.DenseValues, error) {
+	s := h.byRole[at]
+	s.pendingDense, s.dense = true, nil
 	peek := &control.PeekNetwork{Role: toRole(at)}
 	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: peek}})
-	for s.network == nil {
-		if err := h.next(ctx); err != nil {
+	for s.dense == nil {
+		if err := h.handleNext(ctx); err != nil {
 			return exec.DenseValues{}, err
 		}
 	}
-	return *s.network, nil
+	return *s.dense, nil
 }

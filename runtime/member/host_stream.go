@@ -15,14 +15,14 @@ import (
 
 // member is one stream of a process as the host has it.
 type member struct {
-	seat        *seat
+	process     *process
 	address     string // where its data listener is reached
 	incarnation uint32 // from its admission on
 
 	// The host's goroutine owns these.
 	ready, finished bool
 
-	listener
+	silenceDetector
 	sending sync.Mutex
 	stream  interface{ Send(*control.ToRole) error }
 	expel   func()        // ends the stream
@@ -30,9 +30,9 @@ type member struct {
 	hung    atomic.Bool   // why it was expelled
 }
 
-func newMember(s *seat, address string) *member {
+func newMember(s *process, address string) *member {
 	gone := make(chan struct{})
-	return &member{seat: s, address: address, gone: gone, expel: sync.OnceFunc(func() { close(gone) })}
+	return &member{process: s, address: address, gone: gone, expel: sync.OnceFunc(func() { close(gone) })}
 }
 
 // send sends a message. If the member is gone, the end of its stream says so.
@@ -43,7 +43,7 @@ func (m *member) send(message *control.ToRole) {
 }
 
 func abort(reason string) *control.ToRole {
-	return &control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: clip(reason)}}}
+	return &control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: truncate(reason)}}}
 }
 
 // join is the goroutine of one stream. The stream ends when it returns.
@@ -54,7 +54,7 @@ func join(server any, stream grpc.ServerStream) error {
 	if err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey, limit.String())); err != nil {
 		return nil // it is gone
 	}
-	m, why := h.introduction(stream.Context())
+	m, why := h.parseHello(stream.Context())
 	if why == nil {
 		m.stream = typed
 		why = h.admit(m)
@@ -74,7 +74,7 @@ func join(server any, stream grpc.ServerStream) error {
 	go h.read(m, typed)
 	<-m.gone
 	if m.hung.Load() {
-		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.seat.process, limit)
+		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.process.roles, limit)
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func join(server any, stream grpc.ServerStream) error {
 // admit has the host's goroutine decide on a member.
 func (h *Host) admit(m *member) *refusal {
 	decided := make(chan *refusal, 1)
-	if !h.post(func() error { decided <- h.sit(m); return nil }) {
-		return refuse("late", "%v comes too late: the run is over", m.seat.process)
+	if !h.post(func() error { decided <- h.assign(m); return nil }) {
+		return refuse("late", "%v comes too late: the run is over", m.process.roles)
 	}
 	return <-decided
 }

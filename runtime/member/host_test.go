@@ -65,7 +65,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 				Progress: func(steps int) { r.watched <- "progress " + string(rune('0'+steps)) },
 				BeforeStep: func(step int) error {
 					values := make([]float32, 4)
-					err := r.host.PeekRows(context.Background(), 0, []uint64{10, 20}, values)
+					err := r.host.ReadRows(context.Background(), 0, []uint64{10, 20}, values)
 					r.watched <- "looked " + string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
 					return err
 				},
@@ -117,14 +117,14 @@ func (r *run) all() map[msg.Address]*Member {
 // numbers has rows whose values are their signs.
 type numbers struct{}
 
-func (numbers) Rows(_ int, signs []uint64) (values []float32, err error) {
+func (numbers) ReadRows(_ int, signs []uint64) (values []float32, err error) {
 	for _, s := range signs {
 		values = append(values, float32(s), float32(s))
 	}
 	return values, nil
 }
 
-func (numbers) Network(msg.Address) (exec.DenseValues, error) {
+func (numbers) ReadDense(msg.Address) (exec.DenseValues, error) {
 	return exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
@@ -155,7 +155,7 @@ func TestRun(t *testing.T) {
 	}, order); diff != "" {
 		t.Error(diff)
 	}
-	dense, err := r.host.PeekDensePart(t.Context(), trainer)
+	dense, err := r.host.ReadDense(t.Context(), trainer)
 	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
 		t.Error(dense, err)
 	}

@@ -138,7 +138,7 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	}
-	if got := r.stranger(metadata.Pairs(helloKey, strings.Repeat("x", introductionMax))); !strings.Contains(got, "header list") {
+	if got := r.stranger(metadata.Pairs(helloKey, strings.Repeat("x", helloMax))); !strings.Contains(got, "header list") {
 		t.Errorf("large headers are answered with %q", got)
 	}
 	r.throwGarbage()

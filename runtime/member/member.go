@@ -52,12 +52,12 @@ type Change struct {
 	View uint32
 }
 
-// Numbers is what a process can be asked for by the host.
-type Numbers interface {
+// ModelReader is what a process can be asked for by the host.
+type ModelReader interface {
 	// Rows returns the values of rows of an embedding PS, one after another.
-	Rows(server int, signs []uint64) ([]float32, error)
+	ReadRows(server int, signs []uint64) ([]float32, error)
 	// Network returns what an NN worker or dense PS has of the dense network.
-	Network(at msg.Address) (exec.DenseValues, error)
+	ReadDense(at msg.Address) (exec.DenseValues, error)
 }
 
 // Member is one process's end of its stream to the host. Its methods may be called
@@ -68,21 +68,21 @@ type Member struct {
 	limit   time.Duration
 	conn    *grpc.ClientConn
 	stream  *grpc.GenericClientStream[control.FromRole, control.ToRole]
-	listener
+	silenceDetector
 
-	sending sync.Mutex
-	ctx     context.Context // of the run; its cause is why it failed
-	end     context.CancelCauseFunc
-	hangUp  context.CancelFunc // breaks the stream, and ends a send that the host does not take
-	dead    chan struct{}      // closed when nothing more comes from the host
-	reason  error              // of the host, once dead is closed; nil if it gave none
-	welcome chan *control.Welcome
-	started chan time.Time
-	proceed chan struct{}
-	changes chan Change
-	stop    chan struct{} // closed when every rank has finished
-	exit    chan struct{} // closed when the run is over
-	numbers chan Numbers  // one, once the process is ready
+	sending     sync.Mutex
+	ctx         context.Context // of the run; its cause is why it failed
+	fail        context.CancelCauseFunc
+	closeStream context.CancelFunc // breaks the stream, and ends a send that the host does not take
+	closed      chan struct{}      // closed when nothing more comes from the host
+	reason      error              // of the host, once dead is closed; nil if it gave none
+	welcome     chan *control.Welcome
+	started     chan time.Time
+	proceed     chan struct{}
+	changes     chan Change
+	stop        chan struct{}    // closed when every rank has finished
+	exit        chan struct{}    // closed when the run is over
+	model       chan ModelReader // one, once the process is ready
 }
 
 // changesMax is how many processes that came back may wait to be handled.
@@ -109,24 +109,24 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, timeout t
 		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
 	}
 	m := &Member{
-		host: address, conn: conn, dead: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
+		host: address, conn: conn, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
 		started: make(chan time.Time, 1), proceed: make(chan struct{}, 1), changes: make(chan Change, changesMax),
-		stop: make(chan struct{}), exit: make(chan struct{}), numbers: make(chan Numbers, 1),
+		stop: make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),
 	}
-	m.ctx, m.end = context.WithCancelCause(ctx)
+	m.ctx, m.fail = context.WithCancelCause(ctx)
 	// The stream outlives a failure, to report it.
 	life, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	m.hangUp = hangUp
+	m.closeStream = hangUp
 	if err := m.open(ctx, life, hello, timeout); err != nil {
 		hangUp()
 		conn.Close()
 		return nil, err
 	}
 	gone := m.ctx.Done()
-	go m.listen()
+	go m.receive()
 	go m.watch(m.limit, gone, func() {
-		m.end(fmt.Errorf("the host at %s hangs: it has not answered for %v", m.host, m.limit))
-		m.hangUp()
+		m.fail(fmt.Errorf("the host at %s hangs: it has not answered for %v", m.host, m.limit))
+		m.closeStream()
 	})
 	go heartbeat(m.limit, gone, func() {
 		// listen notices a host that is gone.
@@ -144,8 +144,8 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout t
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, m.hangUp)()
-	defer time.AfterFunc(max(timeout, DefaultHangLimit), m.hangUp).Stop()
+	defer context.AfterFunc(ctx, m.closeStream)()
+	defer time.AfterFunc(max(timeout, DefaultHangLimit), m.closeStream).Stop()
 	life = metadata.AppendToOutgoingContext(life, helloKey, string(text))
 	stream, err := m.conn.NewStream(life, &joinStream, joinName)
 	if err != nil {
@@ -205,19 +205,19 @@ func (m *Member) HangLimit() time.Duration { return m.limit }
 func (m *Member) Changes() <-chan Change { return m.changes }
 
 // Fail fails the run for a reason that this process has found, unless it has failed.
-func (m *Member) Fail(reason error) { m.end(reason) }
+func (m *Member) Fail(reason error) { m.fail(reason) }
 
 func (m *Member) send(message *control.FromRole) error {
 	m.sending.Lock()
 	defer m.sending.Unlock()
 	if err := m.stream.Send(message); err != nil {
-		return cause(m.ctx, m.broken())
+		return cause(m.ctx, m.errHostGone())
 	}
 	return nil
 }
 
-// broken is why a process leaves by itself.
-func (m *Member) broken() error {
+// errHostGone is why a process leaves by itself.
+func (m *Member) errHostGone() error {
 	return fmt.Errorf("the host at %s is gone: its connection broke", m.host)
 }
 
@@ -235,10 +235,10 @@ const leaveTimeout = time.Second / 2
 // Leave ends the membership, with the reason if the run has failed. It returns
 // the reason, in the words of the host if the host has one: it knows of all roles.
 func (m *Member) Leave(failed error) error {
-	defer m.hangUp()
-	defer time.AfterFunc(2*leaveTimeout, m.hangUp).Stop() // a host that takes nothing holds up no process
+	defer m.closeStream()
+	defer time.AfterFunc(2*leaveTimeout, m.closeStream).Stop() // a host that takes nothing holds up no process
 	select {
-	case <-m.dead: // the host is why
+	case <-m.closed: // the host is why
 	default:
 		if failed != nil {
 			m.reportFailure(failed)
@@ -249,7 +249,7 @@ func (m *Member) Leave(failed error) error {
 	m.sending.Unlock()
 	// The last word of the host, or the end of its side.
 	select {
-	case <-m.dead:
+	case <-m.closed:
 		if failed != nil && m.reason != nil {
 			failed = m.reason
 		}
@@ -261,10 +261,10 @@ func (m *Member) Leave(failed error) error {
 
 // reportFailure sends the host why the run fails here, and waits for its answer.
 func (m *Member) reportFailure(reason error) {
-	failure := &control.Failure{Reason: clip(reason.Error())}
+	failure := &control.Failure{Reason: truncate(reason.Error())}
 	if m.send(&control.FromRole{What: &control.FromRole_Failure{Failure: failure}}) == nil {
 		select {
-		case <-m.dead:
+		case <-m.closed:
 		case <-time.After(leaveTimeout):
 		}
 	}

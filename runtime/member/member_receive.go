@@ -11,15 +11,15 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// listen is the goroutine that reads what the host sends.
-func (m *Member) listen() {
+// receive is the goroutine that reads what the host sends.
+func (m *Member) receive() {
 	stop, exit := sync.OnceFunc(func() { close(m.stop) }), sync.OnceFunc(func() { close(m.exit) })
 	for {
 		message, err := m.stream.Recv()
 		if err != nil {
-			err = m.ending(err)
-			close(m.dead)
-			m.end(err)
+			err = m.streamError(err)
+			close(m.closed)
+			m.fail(err)
 			return
 		}
 		m.received.Store(true)
@@ -27,32 +27,32 @@ func (m *Member) listen() {
 		case *control.ToRole_Welcome:
 			offer(m.welcome, what.Welcome)
 		case *control.ToRole_Go:
-			offer(m.started, tickZero(what.Go.GetStart()))
+			offer(m.started, toMonotonic(what.Go.GetStart()))
 		case *control.ToRole_Proceed:
 			offer(m.proceed, struct{}{})
 		case *control.ToRole_PeerChanged:
-			m.changed(what.PeerChanged)
+			m.peerChanged(what.PeerChanged)
 		case *control.ToRole_Stop:
 			stop()
 		case *control.ToRole_PeekRows:
-			go m.answer(func(n Numbers) (*control.FromRole, error) { return peekRows(n, what.PeekRows) })
+			go m.answerRead(func(n ModelReader) (*control.FromRole, error) { return readRows(n, what.PeekRows) })
 		case *control.ToRole_PeekNetwork:
-			go m.answer(func(n Numbers) (*control.FromRole, error) { return peekNetwork(n, what.PeekNetwork) })
+			go m.answerRead(func(n ModelReader) (*control.FromRole, error) { return readDense(n, what.PeekNetwork) })
 		case *control.ToRole_Exit:
 			exit()
 		case *control.ToRole_Abort:
 			m.reason = errors.New(what.Abort.Reason)
-			close(m.dead)
-			m.end(m.reason)
+			close(m.closed)
+			m.fail(m.reason)
 			return
 		}
 	}
 }
 
-// ending returns why the stream has ended. The host may have said it.
-func (m *Member) ending(err error) error {
+// streamError returns why the stream has ended. The host may have said it.
+func (m *Member) streamError(err error) error {
 	if status.Code(err) != codes.Aborted {
-		return m.broken()
+		return m.errHostGone()
 	}
 	m.reason = errors.New(status.Convert(err).Message())
 	return m.reason
@@ -66,19 +66,19 @@ func offer[T any](to chan<- T, value T) {
 	}
 }
 
-// tickZero returns the time of tick 0, which another process gives in ns of Unix time. It
+// toMonotonic returns the time of tick 0, which another process gives in ns of Unix time. It
 // is converted to this process's monotonic clock once, so that setting the clock of the
 // machine moves no tick.
-func tickZero(unixNano int64) time.Time {
+func toMonotonic(unixNano int64) time.Time {
 	now := time.Now()
 	return now.Add(-now.Sub(time.Unix(0, unixNano)))
 }
 
-// changed hands on a process that has come back.
-func (m *Member) changed(c *control.PeerChanged) {
+// peerChanged hands on a process that has come back.
+func (m *Member) peerChanged(c *control.PeerChanged) {
 	peer, err := toPeer(c.Peer)
 	if err != nil {
-		m.end(err)
+		m.fail(err)
 		return
 	}
 	select {
@@ -87,31 +87,31 @@ func (m *Member) changed(c *control.PeerChanged) {
 	}
 }
 
-// answer looks at the numbers for the host. It must not hold up what the host
+// answerRead looks at the numbers for the host. It must not hold up what the host
 // says next, because a look may wait for the work at hand.
-func (m *Member) answer(look func(Numbers) (*control.FromRole, error)) {
-	n, err := wait(m, m.numbers)
+func (m *Member) answerRead(look func(ModelReader) (*control.FromRole, error)) {
+	n, err := wait(m, m.model)
 	if err != nil {
 		return // the run has failed
 	}
-	m.numbers <- n
+	m.model <- n
 	message, err := look(n)
 	if err == nil {
 		err = m.send(message)
 	}
 	if err != nil {
-		m.end(err)
+		m.fail(err)
 	}
 }
 
-func peekRows(n Numbers, p *control.PeekRows) (*control.FromRole, error) {
-	values, err := n.Rows(int(p.Server), p.Signs)
+func readRows(n ModelReader, p *control.PeekRows) (*control.FromRole, error) {
+	values, err := n.ReadRows(int(p.Server), p.Signs)
 	return &control.FromRole{What: &control.FromRole_Values{Values: &control.Values{Values: values}}}, err
 }
 
-func peekNetwork(n Numbers, p *control.PeekNetwork) (*control.FromRole, error) {
+func readDense(n ModelReader, p *control.PeekNetwork) (*control.FromRole, error) {
 	at, _ := fromRole(p.Role)
-	d, err := n.Network(at)
+	d, err := n.ReadDense(at)
 	network := &control.Network{Params: d.Params, Running: d.Running}
 	return &control.FromRole{What: &control.FromRole_Network{Network: network}}, err
 }

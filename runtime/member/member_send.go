@@ -68,8 +68,8 @@ func toPeer(p *control.Peer) (Peer, error) {
 
 // Ready says that the process can begin and gives its numbers, for the host to look
 // at. It returns when training begins, with the time of tick 0.
-func (m *Member) Ready(n Numbers) (time.Time, error) {
-	m.numbers <- n
+func (m *Member) Ready(n ModelReader) (time.Time, error) {
+	m.model <- n
 	if err := m.send(&control.FromRole{What: &control.FromRole_Ready{Ready: &control.Ready{}}}); err != nil {
 		return time.Time{}, err
 	}
@@ -86,7 +86,7 @@ func (m *Member) Progress(steps int) error {
 // because it misbehaves. The host decides what becomes of the two.
 func (m *Member) Lost(peer msg.Address, incarnation uint32, reason error) error {
 	return m.send(&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{
-		Role: toRole(peer), Incarnation: incarnation, Reason: clip(reason.Error()),
+		Role: toRole(peer), Incarnation: incarnation, Reason: truncate(reason.Error()),
 	}}})
 }
 
@@ -130,9 +130,9 @@ func (m *Member) Records(records []event.Record) error {
 
 // Report sends what the process has done and holds, after its last records, and waits until
 // the run is over. From now on the host looks at n.
-func (m *Member) Report(r driver.Report, n Numbers) error {
-	<-m.numbers
-	m.numbers <- n
+func (m *Member) Report(r driver.Report, n ModelReader) error {
+	<-m.model
+	m.model <- n
 	missed, err := r.Missed.MarshalBinary()
 	if err != nil {
 		return err

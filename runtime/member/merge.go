@@ -7,10 +7,10 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// batchName names a batch.
-type batchName struct{ rank, step int32 }
+// batchID names a batch.
+type batchID struct{ rank, step int32 }
 
-// inOrder merges the records of roles, each in its own order, into one order that
+// mergeRecords merges the records of roles, each in its own order, into one order that
 // observers of staleness can rely on: by time, except that no PS reads or updates rows
 // of a batch before the batch is routed and its lookup issued. Times alone do not give
 // that: the clocks of machines differ.
@@ -18,8 +18,8 @@ type batchName struct{ rank, step int32 }
 // A batch that was routed by an embedding worker which died may have no record of it,
 // or two. It is in the result once; where its record is missing, it follows from the
 // PSs that have read or updated rows of it.
-func inOrder(roles [][]event.Record, servers int) []event.Record {
-	m := merger{routes: routes(roles, servers), issued: map[batchName]bool{}}
+func mergeRecords(roles [][]event.Record, servers int) []event.Record {
+	m := merger{routes: routes(roles, servers), issued: map[batchID]bool{}}
 	next := make([]int, len(roles))
 	for {
 		best, held := -1, true
@@ -28,7 +28,7 @@ func inOrder(roles [][]event.Record, servers int) []event.Record {
 				continue
 			}
 			r := &records[next[i]]
-			holds := m.holds(r)
+			holds := m.mustWait(r)
 			if best < 0 || held && !holds || held == holds && r.At < roles[best][next[best]].At {
 				best, held = i, holds
 			}
@@ -44,17 +44,17 @@ func inOrder(roles [][]event.Record, servers int) []event.Record {
 // merger is a merge of records under way.
 type merger struct {
 	all    []event.Record
-	issued map[batchName]bool
-	routes map[batchName]event.Record // of batches that are not in all yet
+	issued map[batchID]bool
+	routes map[batchID]event.Record // of batches that are not in all yet
 }
 
-// holds reports whether a record waits for an earlier one of another role.
-func (m *merger) holds(r *event.Record) bool {
-	return r.Kind == event.LookupServed && !m.issued[batchName{r.Rank, r.Step}]
+// mustWait reports whether a record waits for an earlier one of another role.
+func (m *merger) mustWait(r *event.Record) bool {
+	return r.Kind == event.LookupServed && !m.issued[batchID{r.Rank, r.Step}]
 }
 
 func (m *merger) add(r event.Record) {
-	name := batchName{r.Rank, r.Step}
+	name := batchID{r.Rank, r.Step}
 	switch r.Kind {
 	case event.LookupIssued:
 		m.issued[name] = true
@@ -72,18 +72,18 @@ func (m *merger) add(r event.Record) {
 }
 
 // routes returns the BatchRouted of every batch that was routed.
-func routes(roles [][]event.Record, servers int) map[batchName]event.Record {
-	recorded, derived := map[batchName]event.Record{}, map[batchName]event.Record{}
+func routes(roles [][]event.Record, servers int) map[batchID]event.Record {
+	recorded, derived := map[batchID]event.Record{}, map[batchID]event.Record{}
 	for _, records := range roles {
 		for _, r := range records {
 			if r.Kind == event.BatchRouted {
-				recorded[batchName{r.Rank, r.Step}] = r
+				recorded[batchID{r.Rank, r.Step}] = r
 			}
 		}
 	}
 	for _, records := range roles {
 		for _, r := range records {
-			name := batchName{r.Rank, r.Step}
+			name := batchID{r.Rank, r.Step}
 			if r.Role.Role != msg.EmbeddingPS || r.Kind != event.LookupServed && r.Kind != event.PutApplied ||
 				recorded[name].Rows != nil {
 				continue

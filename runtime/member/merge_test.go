@@ -40,7 +40,7 @@ func texts(records []event.Record) (all []string) {
 // Records come by time, and yet a batch is routed and issued before a PS reads for it,
 // though the PS's clock is behind.
 func TestOrderRespectsCausality(t *testing.T) {
-	got := inOrder([][]event.Record{
+	got := mergeRecords([][]event.Record{
 		story(worker, 20, event.BatchRouted, 1),
 		story(server, 5, event.LookupServed, 1, 6, event.PutApplied, 1),
 		story(trainer, 10, event.LookupIssued, 1, 50, event.BatchDone, 1),
@@ -66,7 +66,7 @@ func TestLostRecordsAreMadeGood(t *testing.T) {
 			50, event.BatchDone, 1, 130, event.BatchDone, 2),
 	}
 	meter := pace.NewMeter(1, 2)
-	for _, r := range inOrder(roles, 2) {
+	for _, r := range mergeRecords(roles, 2) {
 		meter.Observe(r)
 	}
 	s := meter.Staleness()
@@ -74,7 +74,7 @@ func TestLostRecordsAreMadeGood(t *testing.T) {
 	if s.Own.Count() != 4 || s.Own.Max() != 1 || s.Own.Summary().Mean != 0.25 {
 		t.Errorf("%+v, want 4 reads, one of which misses one batch", s.Own.Summary())
 	}
-	if left := texts(inOrder(nil, 2)); len(left) != 0 {
+	if left := texts(mergeRecords(nil, 2)); len(left) != 0 {
 		t.Error(left)
 	}
 }

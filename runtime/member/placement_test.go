@@ -23,7 +23,7 @@ func share(p *Plan) { p.Processes = shared }
 // named has a network that tells of whom it is.
 type named struct{ numbers }
 
-func (named) Network(at msg.Address) (exec.DenseValues, error) {
+func (named) ReadDense(at msg.Address) (exec.DenseValues, error) {
 	return exec.DenseValues{Params: []float32{float32(at.Role)}}, nil
 }
 
@@ -58,7 +58,7 @@ func TestRolesOfOneProcess(t *testing.T) {
 	}, order); diff != "" {
 		t.Error(diff)
 	}
-	dense, err := r.host.PeekDensePart(t.Context(), trainer)
+	dense, err := r.host.ReadDense(t.Context(), trainer)
 	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{float32(trainer.Role)}}, dense) != "" {
 		t.Error(dense, err)
 	}

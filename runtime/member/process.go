@@ -17,64 +17,64 @@ import (
 
 // seat is one process of the plan: who has its roles now, and what all its incarnations
 // have sent. The host's goroutine owns it.
-type seat struct {
-	process     job.Process
+type process struct {
+	roles       job.Process
 	member      *member // nil: not here yet, or away
 	incarnation uint32  // of the member or, if the process is away, of the one that is awaited
 	deaths      int
-	late        *time.Timer // fires if the process does not come back
+	returnTimer *time.Timer // fires if the process does not come back
 
 	due     int              // the last step that nn-worker 0 has asked for
 	records [][]event.Record // by role of the process
 	report  *driver.Report
 
-	asked   int               // values that PeekRows waits for
-	values  []float32         // answer to PeekRows; nil before
-	looking bool              // PeekDensePart waits for the network
-	network *exec.DenseValues // answer to it; nil before
+	pendingValues int               // values that PeekRows waits for
+	values        []float32         // answer to PeekRows; nil before
+	pendingDense  bool              // PeekDensePart waits for the network
+	dense         *exec.DenseValues // answer to it; nil before
 }
 
 // hasRank reports whether an NN worker is in the process.
-func (s *seat) hasRank() bool {
-	return slices.ContainsFunc(s.process, func(at msg.Address) bool { return at.Role == msg.NNWorker })
+func (s *process) hasRank() bool {
+	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
 // welcome says all that the member of a seat must know of the run.
-func (h *Host) welcome(s *seat) *control.ToRole {
+func (h *Host) welcome(s *process) *control.ToRole {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 	}
-	for _, other := range h.seats {
+	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())
 	}
 	return &control.ToRole{What: &control.ToRole_Welcome{Welcome: w}}
 }
 
 // peer says where a process is reached.
-func (s *seat) peer() *control.Peer {
-	p := &control.Peer{Roles: toRoles(s.process), Incarnation: s.incarnation}
+func (s *process) peer() *control.Peer {
+	p := &control.Peer{Roles: toRoles(s.roles), Incarnation: s.incarnation}
 	if s.member != nil {
 		p.Address = s.member.address
 	}
 	return p
 }
 
-// sit gives a member the seat of its process, or says why it may not have it.
-func (h *Host) sit(m *member) *refusal {
-	s := m.seat
+// assign gives a member the seat of its process, or says why it may not have it.
+func (h *Host) assign(m *member) *refusal {
+	s := m.process
 	switch {
 	case s.member != nil:
 		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index",
-			s.process, s.member.address)
+			s.roles, s.member.address)
 	case h.phase == stopped:
-		return refuse("late", "%v comes too late: the run is over", s.process)
+		return refuse("late", "%v comes too late: the run is over", s.roles)
 	}
 	s.member, m.incarnation = m, s.incarnation
 	if h.phase == training { // it was away
 		h.view++
 		peer := &control.PeerChanged{Peer: s.peer(), View: h.view}
 		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: peer}}
-		for _, other := range h.seats {
+		for _, other := range h.processes {
 			if other != s && other.member != nil {
 				other.member.send(changed)
 			}
@@ -85,13 +85,13 @@ func (h *Host) sit(m *member) *refusal {
 }
 
 // ready notes that a member can begin. One that came back begins at once.
-func (h *Host) ready(s *seat) {
+func (h *Host) ready(s *process) {
 	s.member.ready = true
-	if s.late == nil {
+	if s.returnTimer == nil {
 		return
 	}
-	s.late.Stop()
-	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.process, s.member.address, s.incarnation))
+	s.returnTimer.Stop()
+	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.roles, s.member.address, s.incarnation))
 	s.member.send(h.goMessage())
 	if h.phase == stopped {
 		s.member.send(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
@@ -104,15 +104,15 @@ func (h *Host) goMessage() *control.ToRole {
 
 // ended handles the end of a member's stream.
 func (h *Host) ended(m *member) error {
-	if m.seat.member != m {
+	if m.process.member != m {
 		return nil // it is known to be gone
 	}
 	if m.hung.Load() {
 		return h.died(m, fmt.Sprintf("hangs: it has not answered for %v", h.plan.HangLimit))
 	}
 	why := ""
-	if h.watch.Died != nil && h.phase != gathering {
-		why = h.watch.Died(m.seat.process, m.incarnation)
+	if h.callbacks.Died != nil && h.phase != gathering {
+		why = h.callbacks.Died(m.process.roles, m.incarnation)
 	}
 	if why == "" {
 		why = "its connection broke"
@@ -123,13 +123,13 @@ func (h *Host) ended(m *member) error {
 // died handles the death of a member. Why follows its name in a sentence. The run
 // goes on if the role may come back.
 func (h *Host) died(m *member, why string) error {
-	s := m.seat
+	s := m.process
 	if s.member != m {
 		return nil
 	}
 	s.member = nil
 	m.expel()
-	why = fmt.Sprintf("%v at %s %s", s.process, m.address, why)
+	why = fmt.Sprintf("%v at %s %s", s.roles, m.address, why)
 	switch {
 	case h.phase == gathering:
 		return nil // it may join again
@@ -140,15 +140,15 @@ func (h *Host) died(m *member, why string) error {
 }
 
 // mayReturn reports whether the run survives the death of a process.
-func (h *Host) mayReturn(s *seat) bool {
-	_, lasting := s.process.Lasting(h.plan.canRestart)
+func (h *Host) mayReturn(s *process) bool {
+	_, lasting := s.roles.Lasting(h.plan.canRestart)
 	return !lasting && h.plan.DeathsMax > 0
 }
 
 // noReturn says why a process does not come back though some of its roles could, or can in other modes.
-func (h *Host) noReturn(s *seat) string {
-	at, lasting := s.process.Lasting(h.plan.canRestart)
-	if !lasting || !slices.ContainsFunc(s.process, func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
+func (h *Host) noReturn(s *process) string {
+	at, lasting := s.roles.Lasting(h.plan.canRestart)
+	if !lasting || !slices.ContainsFunc(s.roles, func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
 		return ""
 	}
 	return fmt.Sprintf("; it cannot come back, because %v cannot restart", at)
@@ -156,12 +156,12 @@ func (h *Host) noReturn(s *seat) string {
 
 // drop ends the membership of a member that misbehaves.
 func (h *Host) drop(m *member, reason string) error {
-	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.seat.process, reason)))
+	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.process.roles, reason)))
 	return h.died(m, "was dropped: "+reason)
 }
 
 // awaitReturn has a process that died come back as its next incarnation.
-func (h *Host) awaitReturn(s *seat, why string) error {
+func (h *Host) awaitReturn(s *process, why string) error {
 	if h.phase == stopped {
 		return nil // every put is applied: it is not needed any more
 	}
@@ -173,10 +173,10 @@ func (h *Host) awaitReturn(s *seat, why string) error {
 	h.plan.Log(fmt.Sprintf("%s; it may come back as incarnation %d within %v",
 		why, s.incarnation, h.plan.ReturnLimit))
 	awaited := s.incarnation
-	if s.late != nil {
-		s.late.Stop()
+	if s.returnTimer != nil {
+		s.returnTimer.Stop()
 	}
-	s.late = time.AfterFunc(h.plan.ReturnLimit, func() {
+	s.returnTimer = time.AfterFunc(h.plan.ReturnLimit, func() {
 		h.post(func() error {
 			if h.phase == stopped || s.incarnation != awaited || s.member != nil && s.member.ready {
 				return nil
@@ -184,10 +184,10 @@ func (h *Host) awaitReturn(s *seat, why string) error {
 			return fmt.Errorf("%s; it has not come back within %v", why, h.plan.ReturnLimit)
 		})
 	})
-	if h.watch.Restart == nil {
+	if h.callbacks.Restart == nil {
 		return nil
 	}
-	if err := h.watch.Restart(s.process, s.incarnation); err != nil {
+	if err := h.callbacks.Restart(s.roles, s.incarnation); err != nil {
 		return fmt.Errorf("%s; cannot restart it: %w", why, err)
 	}
 	return nil
@@ -197,7 +197,7 @@ func (h *Host) awaitReturn(s *seat, why string) error {
 // goroutine. It matters for processes that end before they join.
 func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 	h.post(func() error {
-		s := h.of[p[0]]
+		s := h.byRole[p[0]]
 		switch {
 		case s.incarnation != incarnation:
 			return nil // it is known
@@ -217,7 +217,7 @@ const confirmTimeout = 300 * time.Millisecond
 // lost handles that a member has lost another process, or has dropped it. If that is
 // dead, its own end will tell. If neither is, one of the two that can restart does: with
 // the stream between them, messages were lost that nothing else makes good.
-func (h *Host) lost(by *member, s *seat, incarnation uint32, reason string) {
+func (h *Host) lost(by *member, s *process, incarnation uint32, reason string) {
 	other := s.member
 	if other == nil || s.incarnation != incarnation {
 		return // it is known
@@ -225,11 +225,11 @@ func (h *Host) lost(by *member, s *seat, incarnation uint32, reason string) {
 	time.AfterFunc(confirmTimeout, func() {
 		h.post(func() error {
 			switch {
-			case s.member != other || by.seat.member != by || h.phase == stopped:
+			case s.member != other || by.process.member != by || h.phase == stopped:
 				return nil
 			case h.mayReturn(s):
 				return h.drop(other, reason)
-			case h.mayReturn(by.seat):
+			case h.mayReturn(by.process):
 				return h.drop(by, reason)
 			}
 			return errors.New(reason)

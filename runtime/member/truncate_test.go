@@ -9,11 +9,11 @@ import (
 // A reason that quotes a file's bytes, or is cut within a letter, can still travel.
 func TestReasonsAreText(t *testing.T) {
 	for _, reason := range []string{"a path: \xff\xfe", strings.Repeat("ü", reasonMax)} {
-		if got := clip(reason); !utf8.ValidString(got) || len(got) > reasonMax+len("\ufffd") || len(got) == 0 {
+		if got := truncate(reason); !utf8.ValidString(got) || len(got) > reasonMax+len("\ufffd") || len(got) == 0 {
 			t.Errorf("%d bytes, valid: %v", len(got), utf8.ValidString(got))
 		}
 	}
-	if got := clip("disk full"); got != "disk full" {
+	if got := truncate("disk full"); got != "disk full" {
 		t.Errorf("a reason becomes %q", got)
 	}
 }

@@ -18,11 +18,11 @@ import (
 //
 // Where the system has no such memory, it comes from Go's heap.
 type Arena struct {
-	mu      sync.Mutex
-	regions [][]byte
-	rest    []byte // of the last region
-	given   int
-	closed  bool
+	mu        sync.Mutex
+	regions   [][]byte
+	rest      []byte // of the last region
+	allocated int
+	closed    bool
 }
 
 var _ table.Arena = (*Arena)(nil)
@@ -61,7 +61,7 @@ func (a *Arena) Slab(bytes int) ([]byte, error) {
 	}
 	slab := a.rest[:bytes:bytes]
 	a.rest = a.rest[size:]
-	a.given += size
+	a.allocated += size
 	return slab, nil
 }
 
@@ -74,15 +74,15 @@ func (a *Arena) Close() error {
 	for _, r := range a.regions {
 		errs = append(errs, release(r))
 	}
-	a.regions, a.rest, a.given, a.closed = nil, nil, 0, true
+	a.regions, a.rest, a.allocated, a.closed = nil, nil, 0, true
 	return errors.Join(errs...)
 }
 
 // Use is where the memory of an arena is.
 type Use struct {
-	Given    unit.Bytes // handed out as slabs
-	Resident unit.Bytes // in memory
-	Huge     unit.Bytes // of that, in huge pages
+	Allocated unit.Bytes // handed out as slabs
+	Resident  unit.Bytes // in memory
+	Huge      unit.Bytes // of that, in huge pages
 }
 
 // Use returns the use of now. Resident and Huge are 0 where the system does not
@@ -91,5 +91,5 @@ func (a *Arena) Use() (Use, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	resident, huge, err := measure(a.regions)
-	return Use{unit.Bytes(a.given), resident, huge}, err
+	return Use{unit.Bytes(a.allocated), resident, huge}, err
 }

@@ -63,8 +63,8 @@ func TestUseIsWhatIsTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if use.Given != size || use.Resident < size/2 || use.Resident > size/2+(4<<20) || use.Huge > use.Resident || use.Huge%(2<<20) != 0 {
-		t.Errorf("given %v, resident %v, huge %v; want %d given, half of it touched", use.Given, use.Resident, use.Huge, size)
+	if use.Allocated != size || use.Resident < size/2 || use.Resident > size/2+(4<<20) || use.Huge > use.Resident || use.Huge%(2<<20) != 0 {
+		t.Errorf("given %v, resident %v, huge %v; want %d given, half of it touched", use.Allocated, use.Resident, use.Huge, size)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // no simulated time; the prediction from the copy is one more piece of work for
 // the goroutines.
 type Evaluator struct {
-	numbers    *Numbers
+	numerics   *Numerics
 	every      job.Every
 	test       *batch.Batch
 	evaluation *exec.Evaluation
@@ -26,8 +26,8 @@ type Evaluator struct {
 
 // NewEvaluator returns an evaluator of test rows, of one label, that copies the
 // model after so many steps, or so much simulated time.
-func (n *Numbers) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
-	return &Evaluator{numbers: n, every: every, test: test, evaluation: n.executor.Model().NewEvaluation(test)}
+func (n *Numerics) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
+	return &Evaluator{numerics: n, every: every, test: test, evaluation: n.executor.Model().NewEvaluation(test)}
 }
 
 // Observe implements event.Observer.
@@ -37,23 +37,23 @@ func (e *Evaluator) Observe(r event.Record) {
 	}
 	if e.every.Steps > 0 && int(r.Step)%e.every.Steps == 0 || e.every.Time > 0 && r.At-e.latest >= e.every.Time {
 		e.latest = r.At
-		e.take(int(r.Step), r.At)
+		e.addPoint(int(r.Step), r.At)
 	}
 }
 
-// take copies the model, which has trained so many steps, and has it evaluated.
-func (e *Evaluator) take(steps int, at unit.Tick) {
-	shot, err := e.evaluation.Snapshot(e.numbers.executor.Model())
+// addPoint copies the model, which has trained so many steps, and has it evaluated.
+func (e *Evaluator) addPoint(steps int, at unit.Tick) {
+	shot, err := e.evaluation.Snapshot(e.numerics.executor.Model())
 	if err != nil {
 		e.err = err
 		return
 	}
 	p := exec.Point{Step: steps, Seconds: at.Seconds()}
 	for step := range steps {
-		p.Samples += e.numbers.source.Samples(step)
+		p.Samples += e.numerics.source.Samples(step)
 	}
 	done := make(chan struct{})
-	e.numbers.pool.queue <- func() {
+	e.numerics.pool.tasks <- func() {
 		p = p.Measured(e.evaluation.Predict(shot), e.test)
 		close(done)
 	}
@@ -66,7 +66,7 @@ func (e *Evaluator) take(steps int, at unit.Tick) {
 // Points evaluates the trained model, too, and returns all points in their order.
 // The training must have ended, at the instant that is given.
 func (e *Evaluator) Points(end unit.Tick) ([]exec.Point, error) {
-	e.take(e.numbers.Steps(), end)
+	e.addPoint(e.numerics.Steps(), end)
 	if e.err != nil {
 		return nil, e.err
 	}

@@ -1,5 +1,5 @@
 // Package numerics does the numbers of a simulated run on the cores at hand. It is
-// what the simulator calls cluster.Numbers, and lies here because neither algo
+// what the simulator calls cluster.Numerics, and lies here because neither algo
 // nor sim may start a goroutine.
 //
 // The simulator decides what happens before what, on one goroutine; only work
@@ -19,9 +19,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Numbers holds the samples, rows, parameters and gradients of a run. Its
+// Numerics holds the samples, rows, parameters and gradients of a run. Its
 // methods are called by one goroutine.
-type Numbers struct {
+type Numerics struct {
 	source   batch.Source
 	executor *exec.Executor
 	stores   map[msg.Address]*exec.Store
@@ -31,7 +31,7 @@ type Numbers struct {
 // New returns the numbers of a run before its first step, computed on a machine,
 // and starts as many goroutines as workers says. Close ends them. The errors are
 // those of the training's parts.
-func New(t job.Training, source batch.Source, m exec.Machine, workers int) (*Numbers, error) {
+func New(t job.Training, source batch.Source, m exec.Machine, workers int) (*Numerics, error) {
 	if workers < 1 {
 		return nil, fmt.Errorf("numerics: %d workers; want at least 1", workers)
 	}
@@ -39,15 +39,15 @@ func New(t job.Training, source batch.Source, m exec.Machine, workers int) (*Num
 	if err != nil {
 		return nil, err
 	}
-	return &Numbers{source: source, executor: e, stores: map[msg.Address]*exec.Store{}, pool: newPool(workers)}, nil
+	return &Numerics{source: source, executor: e, stores: map[msg.Address]*exec.Store{}, pool: newPool(workers)}, nil
 }
 
 // Close waits for the work under way and ends the goroutines. Nothing but
 // results may be asked for afterwards.
-func (n *Numbers) Close() { n.pool.close() }
+func (n *Numerics) Close() { n.pool.close() }
 
 // store returns what a role holds.
-func (n *Numbers) store(at msg.Address) *exec.Store {
+func (n *Numerics) store(at msg.Address) *exec.Store {
 	s := n.stores[at]
 	if s == nil {
 		s = exec.NewStore()
@@ -57,24 +57,24 @@ func (n *Numbers) store(at msg.Address) *exec.Store {
 }
 
 // Steps returns the number of global batches of the run.
-func (n *Numbers) Steps() int { return n.source.Steps() }
+func (n *Numerics) Steps() int { return n.source.Steps() }
 
 // Samples returns the size of a global batch.
-func (n *Numbers) Samples(step int) int { return n.source.Samples(step) }
+func (n *Numerics) Samples(step int) int { return n.source.Samples(step) }
 
 // Do performs work of a role.
-func (n *Numbers) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
+func (n *Numerics) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
 	return n.executor.Do(at, n.store(at), w, o, func(int32) {})
 }
 
 // Start has a goroutine perform work of a role, and returns a function that waits
 // for it.
-func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error)) {
+func (n *Numerics) Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error)) {
 	var result role.Result
 	var err error
 	done := make(chan struct{})
 	store := n.store(at)
-	n.pool.queue <- func() {
+	n.pool.tasks <- func() {
 		result, err = n.executor.Do(at, store, w, o, func(int32) {})
 		close(done)
 	}
@@ -85,30 +85,30 @@ func (n *Numbers) Start(at msg.Address, w role.Work, o role.Operands) (wait func
 }
 
 // Payload returns the data of a message.
-func (n *Numbers) Payload(m msg.Message, h role.Handle) exec.Payload {
+func (n *Numerics) Payload(m msg.Message, h role.Handle) exec.Payload {
 	return n.executor.Payload(n.store(m.From), m, h)
 }
 
 // Keep has the receiver of a message hold its data.
-func (n *Numbers) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
+func (n *Numerics) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
 	n.executor.Keep(n.store(m.To), m, h, payload)
 }
 
 // Feed notes what a rank hands to the all-reduce.
-func (n *Numbers) Feed(at msg.Address, c role.Contribution) { n.executor.Feed(n.store(at), c) }
+func (n *Numerics) Feed(at msg.Address, c role.Contribution) { n.executor.Feed(n.store(at), c) }
 
 // Release lets go of what a role holds.
-func (n *Numbers) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }
+func (n *Numerics) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }
 
 // Crash lets go of all that a role holds. Work of the role that a goroutine has in hand ends on what was let
 // go of.
-func (n *Numbers) Crash(at msg.Address) { delete(n.stores, at) }
+func (n *Numerics) Crash(at msg.Address) { delete(n.stores, at) }
 
 // Reduce sums a bucket of a step over all ranks.
-func (n *Numbers) Reduce(step, bucket int32) { n.executor.Reduce(step, bucket) }
+func (n *Numerics) Reduce(step, bucket int32) { n.executor.Reduce(step, bucket) }
 
 // Held returns the number of handles that roles hold; 0 after a whole run.
-func (n *Numbers) Held() int {
+func (n *Numerics) Held() int {
 	held := 0
 	for _, s := range n.stores {
 		held += s.Len()
@@ -132,7 +132,7 @@ var errHeld = errors.New("numerics: data is held after the run")
 
 // Trained returns what the run has left behind, or an error if a role still
 // holds data.
-func (n *Numbers) Trained() (Trained, error) {
+func (n *Numerics) Trained() (Trained, error) {
 	if held := n.Held(); held > 0 {
 		return Trained{}, fmt.Errorf("%w: %d handles", errHeld, held)
 	}

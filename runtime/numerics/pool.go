@@ -7,21 +7,21 @@ import (
 
 // waiting is how many pieces of work may wait for a goroutine; more make
 // whoever hands one over wait, which bounds the memory in flight.
-const waiting = 256
+const tasksMax = 256
 
 // pool is a number of goroutines that do pieces of work, the first handed over
 // first.
 type pool struct {
-	queue      chan func()
+	tasks      chan func()
 	goroutines sync.WaitGroup
 	closed     atomic.Bool
 }
 
 func newPool(workers int) *pool {
-	p := &pool{queue: make(chan func(), waiting)}
+	p := &pool{tasks: make(chan func(), tasksMax)}
 	for range workers {
 		p.goroutines.Go(func() {
-			for piece := range p.queue {
+			for piece := range p.tasks {
 				if !p.closed.Load() {
 					piece()
 				}
@@ -34,6 +34,6 @@ func newPool(workers int) *pool {
 // close ends every goroutine after the piece in its hands and drops the others.
 func (p *pool) close() {
 	p.closed.Store(true)
-	close(p.queue)
+	close(p.tasks)
 	p.goroutines.Wait()
 }

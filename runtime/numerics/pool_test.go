@@ -14,7 +14,7 @@ func TestPoolRunsInOrder(t *testing.T) {
 			began := make(chan int, 10)
 			free := make(chan bool)
 			for i := range 10 {
-				p.queue <- func() {
+				p.tasks <- func() {
 					began <- i
 					<-free
 				}
@@ -48,7 +48,7 @@ func TestPoolCloses(t *testing.T) {
 		free := make(chan bool)
 		var done atomic.Int32
 		for range 5 {
-			p.queue <- func() {
+			p.tasks <- func() {
 				<-free
 				done.Add(1)
 			}

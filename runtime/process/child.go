@@ -11,44 +11,44 @@ import (
 )
 
 // process is one incarnation of a process of the run.
-type process struct {
+type child struct {
 	roles       job.Process
 	incarnation uint32
 	cmd         *exec.Cmd
-	words       words
+	stderr      stderrParser
 	ended       chan struct{} // closed when it has ended; then:
 	why         string        // in one line
-	ending      chan struct{} // closed when it may end
-	mayEnd      func()        // closes ending
+	endAllowed  chan struct{} // closed when it may end
+	allowEnd    func()        // closes ending
 }
 
 // reader is what a process reports to.
-type reader struct {
-	refused  func(p *process, line string)  // it has refused something
-	panicked func(p *process, stack string) // it has ended so
+type childEvents struct {
+	refused  func(p *child, line string)  // it has refused something
+	panicked func(p *child, stack string) // it has ended so
 	// ended is called if it ends, after its last words have had time to reach the host,
 	// unless it may end by then.
-	ended func(*process)
+	ended func(*child)
 }
 
-// startProcess starts a process with some roles.
-func startProcess(roles job.Process, incarnation uint32, command, environment []string, to reader) (*process, error) {
-	p := &process{
+// startChild starts a process with some roles.
+func startChild(roles job.Process, incarnation uint32, command, environment []string, to childEvents) (*child, error) {
+	p := &child{
 		roles: roles, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
-		ended: make(chan struct{}), ending: make(chan struct{}),
+		ended: make(chan struct{}), endAllowed: make(chan struct{}),
 	}
-	p.words.refused = func(line string) { to.refused(p, line) }
-	p.mayEnd = sync.OnceFunc(func() { close(p.ending) })
+	p.stderr.refused = func(line string) { to.refused(p, line) }
+	p.allowEnd = sync.OnceFunc(func() { close(p.endAllowed) })
 	p.cmd.Env = append(os.Environ(), environment...)
-	p.cmd.Stderr = &p.words
-	apart(p.cmd)
+	p.cmd.Stderr = &p.stderr
+	setProcessGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		p.wait(to.panicked)
 		select {
-		case <-p.ending:
+		case <-p.endAllowed:
 		case <-time.After(reportTimeout):
 			to.ended(p)
 		}
@@ -61,10 +61,10 @@ func startProcess(roles job.Process, incarnation uint32, command, environment []
 const reportTimeout = 500 * time.Millisecond
 
 // wait waits for the end of the process.
-func (p *process) wait(panicked func(p *process, stack string)) {
+func (p *child) wait(panicked func(p *child, stack string)) {
 	err := p.cmd.Wait()
 	var stack string
-	p.why, stack = p.words.end()
+	p.why, stack = p.stderr.summary()
 	switch {
 	case p.why != "":
 	case err != nil:
@@ -79,7 +79,7 @@ func (p *process) wait(panicked func(p *process, stack string)) {
 }
 
 // reason returns why the process has ended, "" if it does not end soon.
-func (p *process) reason() string {
+func (p *child) reason() string {
 	select {
 	case <-p.ended:
 		return p.why
@@ -88,28 +88,28 @@ func (p *process) reason() string {
 	}
 }
 
-// leaveMax is how long a process may take to leave when the host is closed.
-const leaveMax = 3 * time.Second
+// leaveTimeout is how long a process may take to leave when the host is closed.
+const leaveTimeout = 3 * time.Second
 
-// end waits for the process to leave by itself, and kills it if it does not.
-func (p *process) end() {
-	p.mayEnd()
+// waitOrKill waits for the process to leave by itself, and kills it if it does not.
+func (p *child) waitOrKill() {
+	p.allowEnd()
 	select {
 	case <-p.ended:
-	case <-time.After(leaveMax):
+	case <-time.After(leaveTimeout):
 		p.kill()
 	}
 }
 
 // kill ends the process at once.
-func (p *process) kill() {
-	p.mayEnd()
+func (p *child) kill() {
+	p.allowEnd()
 	_ = p.cmd.Process.Kill() // an error says that it has ended by itself
 	<-p.ended
 }
 
 // String names the process in lines for people.
-func (p *process) String() string {
+func (p *child) String() string {
 	if p.incarnation == 0 {
 		return p.roles.String()
 	}

@@ -82,7 +82,7 @@ type Cluster struct {
 	address   string // of the host
 	stderr    sync.Mutex
 	mu        sync.Mutex
-	processes map[msg.Address]*process // by first role: the last that was started
+	processes map[msg.Address]*child // by first role: the last that was started
 }
 
 // New returns the processes of a run, before their start.
@@ -90,7 +90,7 @@ func New(o Options) *Cluster {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	return &Cluster{options: o, processes: map[msg.Address]*process{}}
+	return &Cluster{options: o, processes: map[msg.Address]*child{}}
 }
 
 // Train implements train.Cluster.
@@ -145,10 +145,10 @@ func Listen(address string) (net.Listener, error) {
 // start starts an incarnation of a process.
 func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 	command := c.options.Command(Start{roles, c.address, c.Host.Run()})
-	p, err := startProcess(roles, incarnation, command, c.options.Environment, reader{
-		refused:  func(p *process, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
+	p, err := startChild(roles, incarnation, command, c.options.Environment, childEvents{
+		refused:  func(p *child, line string) { c.log(fmt.Sprintf("%v: %s", p, line)) },
 		panicked: c.panicked,
-		ended:    func(p *process) { c.Host.Ended(p.roles, p.incarnation, p.why) },
+		ended:    func(p *child) { c.Host.Ended(p.roles, p.incarnation, p.why) },
 	})
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 }
 
 // running returns the process with some roles that was started last.
-func (c *Cluster) running(roles job.Process) *process {
+func (c *Cluster) running(roles job.Process) *child {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.processes[roles[0]]
@@ -191,7 +191,7 @@ func (c *Cluster) log(line string) {
 }
 
 // panicked shows the stack of a process.
-func (c *Cluster) panicked(p *process, stack string) {
+func (c *Cluster) panicked(p *child, stack string) {
 	c.stderr.Lock()
 	defer c.stderr.Unlock()
 	fmt.Fprintf(c.options.Stderr, "%s%v has ended with a panic:\n%s", c.options.Prefix, p, stack)
@@ -206,14 +206,14 @@ func (c *Cluster) Close(failed error) {
 		leaving.Go(func() { c.Host.Close(failed) })
 	}
 	for _, p := range c.processes {
-		leaving.Go(p.end)
+		leaving.Go(p.waitOrKill)
 	}
 	leaving.Wait()
 }
 
-// Waiting returns a Gathering that writes, once and a line each, what a person
+// PrintMissing returns a Gathering that writes, once and a line each, what a person
 // who starts the processes by hand needs to know.
-func Waiting(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
+func PrintMissing(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
 	before := 0
 	return func(host string, run [16]byte, missing []job.Process) {
 		if before == 0 {

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// sendEvery is how long a record may wait to be sent to the host: what waits is lost
+	// sendInterval is how long a record may wait to be sent to the host: what waits is lost
 	// if the process dies.
-	sendEvery = 100 * time.Millisecond
-	// sendAt is the number of waiting records that are sent at once.
-	sendAt = 1024
+	sendInterval = 100 * time.Millisecond
+	// sendCount is the number of waiting records that are sent at once.
+	sendCount = 1024
 )
 
 // journal keeps the records of a role that the host does not have yet.
-type journal struct {
+type eventLog struct {
 	send func([]event.Record) error
 
 	mu      sync.Mutex
 	records []event.Record
-	full    chan struct{} // has an item when there are sendAt records
+	full    chan struct{} // has an item when there are sendCount records
 	end     chan struct{}
 	ended   sync.WaitGroup
 }
 
-// startJournal returns a journal that sends records on the way until close.
-func startJournal(send func([]event.Record) error) *journal {
-	j := &journal{send: send, full: make(chan struct{}, 1), end: make(chan struct{})}
+// startEventLog returns a journal that sends records on the way until close.
+func startEventLog(send func([]event.Record) error) *eventLog {
+	j := &eventLog{send: send, full: make(chan struct{}, 1), end: make(chan struct{})}
 	j.ended.Go(func() {
-		ticker := time.NewTicker(sendEvery)
+		ticker := time.NewTicker(sendInterval)
 		defer ticker.Stop()
 		for {
 			select {
@@ -46,11 +46,11 @@ func startJournal(send func([]event.Record) error) *journal {
 	return j
 }
 
-func (j *journal) add(r event.Record) {
+func (j *eventLog) add(r event.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.records = append(j.records, r)
-	if len(j.records) >= sendAt {
+	if len(j.records) >= sendCount {
 		select {
 		case j.full <- struct{}{}:
 		default:
@@ -59,7 +59,7 @@ func (j *journal) add(r event.Record) {
 }
 
 // flush sends what waits. One goroutine does at a time.
-func (j *journal) flush() error {
+func (j *eventLog) flush() error {
 	j.mu.Lock()
 	waiting := j.records
 	j.records = nil
@@ -68,7 +68,7 @@ func (j *journal) flush() error {
 }
 
 // close ends the sending on the way, and sends what is left.
-func (j *journal) close() error {
+func (j *eventLog) close() error {
 	close(j.end)
 	j.ended.Wait()
 	return j.flush()

@@ -63,63 +63,63 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload) {
 		return
 	}
 	if chunk, ok := payload.(wire.Chunk); ok {
-		if err := n.refused(n.sums.Deliver(m, chunk)); err != nil {
+		if err := n.dropRefused(n.sums.Deliver(m, chunk)); err != nil {
 			n.member.Fail(n.named(err))
 		}
 		return
 	}
-	if err := n.part.Deliver(m, payload); err != nil {
+	if err := n.local.Deliver(m, payload); err != nil {
 		n.member.Fail(err)
 	}
 }
 
-// refused drops the sender of a chunk that err refuses, and returns nil. It returns any other error.
-func (n *node) refused(err error) error {
+// dropRefused drops the sender of a chunk that err refuses, and returns nil. It returns any other error.
+func (n *node) dropRefused(err error) error {
 	refused := new(allreduce.Refused)
 	if !errors.As(err, &refused) {
 		return err
 	}
-	n.data.Drop(refused.From, refused.Refusal)
+	n.endpoint.Drop(refused.From, refused.Refusal)
 	return nil
 }
 
 // Lost implements transport.Handler.
 func (n *node) Lost(peer string, err error) {
 	if at, known := n.peers.named(peer); known {
-		n.lost(at, n.peers.incarnation(at), err)
+		n.reportLost(at, n.peers.incarnation(at), err)
 	}
 }
 
 // Dropped implements transport.Handler.
 func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
-	n.lost(roles[0], n.peers.incarnation(roles[0]), reason)
+	n.reportLost(roles[0], n.peers.incarnation(roles[0]), reason)
 }
 
-// Send implements driver.Elsewhere. A process that is gone is reported as lost, and the host
+// Send implements driver.Remote. A process that is gone is reported as lost, and the host
 // ends the run if it must: what becomes of the message does not matter then.
 func (n *node) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
-	err := n.data.Send(m, payload)
+	err := n.endpoint.Send(m, payload)
 	if errors.Is(err, transport.ErrGone) {
 		return nil
 	}
 	return err
 }
 
-// Handled implements driver.Elsewhere.
+// Handled implements driver.Remote.
 func (n *node) Handled(m msg.Message, refused error) {
-	n.data.Handled(m)
+	n.endpoint.Handled(m)
 	if refused != nil {
-		n.data.Drop(m.From, refused)
+		n.endpoint.Drop(m.From, refused)
 	}
 }
 
-// inboxOf returns what one role elsewhere may have delivered and not handled: of every rank, several times the
+// inboxLimit returns what one role elsewhere may have delivered and not handled: of every rank, several times the
 // messages of the batches that a role may hold (see role.CheckCredit).
-func inboxOf(t *job.Training) transport.Credit {
+func inboxLimit(t *job.Training) transport.Credit {
 	return transport.Credit{Messages: 32 * t.Ranks * (t.Window() + 4), Bytes: 16 << 20}
 }
 
-// Reduce implements driver.Elsewhere.
+// Reduce implements driver.Remote.
 func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	if n.sums == nil { // all ranks are here
 		n.executor.Reduce(step, bucket)
@@ -127,14 +127,14 @@ func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	}
 	defer context.AfterFunc(ctx, func() { n.endSums(context.Cause(ctx)) })()
 	err := n.executor.ReduceAcross(step, bucket, n.sums)
-	if err != nil && n.refused(err) == nil {
+	if err != nil && n.dropRefused(err) == nil {
 		<-ctx.Done() // the host ends the run
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// Finished implements driver.Elsewhere. A process without ranks waits here all the time,
+// Finished implements driver.Remote. A process without ranks waits here all the time,
 // so this is where its own failure must end the wait.
 func (n *node) Finished(ctx context.Context) error {
 	finished := make(chan error, 1)
@@ -147,45 +147,47 @@ func (n *node) Finished(ctx context.Context) error {
 	}
 }
 
-// progressEvery is how often progress is reported to the host.
-const progressEvery = 100 * time.Millisecond
+// progressInterval is how often progress is reported to the host.
+const progressInterval = 100 * time.Millisecond
 
 // Observe implements event.Observer. It keeps the records for the host, to which
 // nn-worker 0 reports its progress on the way.
 func (n *node) Observe(e event.Record) {
-	n.journal.add(e)
+	n.events.add(e)
 	if e.Kind != event.DenseApplied || e.Role != (msg.Address{Role: msg.NNWorker}) {
 		return
 	}
-	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressEvery {
+	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressInterval {
 		n.reported = time.Now()
 		// A host that does not receive it is gone, which is noticed elsewhere.
 		_ = n.member.Progress(done)
 	}
 }
 
-// atWork is the numbers of a process in training.
-type atWork struct{ n *node }
+// trainingModel is the numbers of a process in training.
+type trainingModel struct{ n *node }
 
-// Rows implements member.Numbers.
-func (a atWork) Rows(server int, signs []uint64) ([]float32, error) {
+// ReadRows implements member.Numbers.
+func (a trainingModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
-	return values, a.n.part.PeekRows(server, signs, values)
+	return values, a.n.local.ReadRows(server, signs, values)
 }
 
-// Network implements member.Numbers.
-func (a atWork) Network(at msg.Address) (exec.DenseValues, error) { return a.n.part.PeekDensePart(at) }
+// ReadDense implements member.Numbers.
+func (a trainingModel) ReadDense(at msg.Address) (exec.DenseValues, error) {
+	return a.n.local.ReadDense(at)
+}
 
-// atRest is the numbers of a process after training.
-type atRest struct{ n *node }
+// finalModel is the numbers of a process after training.
+type finalModel struct{ n *node }
 
-// Rows implements member.Numbers.
-func (a atRest) Rows(server int, signs []uint64) ([]float32, error) {
+// ReadRows implements member.Numbers.
+func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
 	return values, a.n.executor.Model().PeekRows(server, signs, values)
 }
 
-// Network implements member.Numbers.
-func (a atRest) Network(at msg.Address) (exec.DenseValues, error) {
+// ReadDense implements member.Numbers.
+func (a finalModel) ReadDense(at msg.Address) (exec.DenseValues, error) {
 	return a.n.executor.Model().Weights(at).Snapshot(), nil
 }

@@ -45,8 +45,8 @@ type Config struct {
 // process that would have answered may have died.
 const processRetry = unit.Second
 
-// stopMax is how long the work in hand may hold up the end of a failed run.
-const stopMax = time.Second
+// stopTimeout is how long the work in hand may hold up the end of a failed run.
+const stopTimeout = time.Second
 
 // Run plays the roles until the run is over. The error says why it failed, here or
 // elsewhere. It returns within 5 seconds of the end of ctx or of the host.
@@ -55,13 +55,13 @@ func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
 		Roles: c.Process, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
-		Admit: n.admit, Limit: n.limit, Inbox: inboxOf(&c.Training),
+		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Training),
 		Restartable: n.peers.mayReturn,
 	})
 	if err != nil {
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
-	n.data = data
+	n.endpoint = data
 	n.member, err = member.Join(ctx, c.Host,
 		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.JoinTimeout)
 	if err != nil {
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
 	played := make(chan error, 1)
-	go func() { played <- n.play() }()
+	go func() { played <- n.run() }()
 	select {
 	case err = <-played:
 	case <-n.member.Context().Done():
@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) error {
 		}
 		select {
 		case <-played:
-		case <-time.After(stopMax): // the process ends, and this work with it
+		case <-time.After(stopTimeout): // the process ends, and this work with it
 		}
 	}
 	if err = n.member.Leave(err); err != nil {
@@ -92,38 +92,38 @@ func Run(ctx context.Context, c Config) error {
 // node is a process at work.
 type node struct {
 	Config
-	data   *transport.Node
-	member *member.Member
+	endpoint *transport.Endpoint
+	member   *member.Member
 
 	built    chan struct{} // closed when what follows is set
 	cfg      *role.Config
 	executor *exec.Executor
-	part     *driver.Part
+	local    *driver.Local
 	sums     *allreduce.Ordered // nil unless some ranks are here, and others are not
 	endSums  context.CancelCauseFunc
 
 	peers    peers
-	journal  *journal
+	events   *eventLog
 	reported time.Time // when progress was reported
 	steps    int
 }
 
-// play is the process from its welcome to its end.
-func (n *node) play() error {
+// run is the process from its welcome to its end.
+func (n *node) run() error {
 	if err := n.prepare(); err != nil {
 		return n.named(err)
 	}
-	start, err := n.member.Ready(atWork{n})
+	start, err := n.member.Ready(trainingModel{n})
 	if err != nil {
 		return err
 	}
-	go n.follow()
-	n.journal = startJournal(n.member.Records)
-	err = n.part.Run(n.member.Context(), start)
-	if err = cmp.Or(err, n.journal.close()); err != nil {
+	go n.handleChanges()
+	n.events = startEventLog(n.member.Records)
+	err = n.local.Run(n.member.Context(), start)
+	if err = cmp.Or(err, n.events.close()); err != nil {
 		return err
 	}
-	return n.member.Report(n.part.Report(), atRest{n})
+	return n.member.Report(n.local.Report(), finalModel{n})
 }
 
 // named puts the name of the process before an error that was made here.
@@ -144,8 +144,8 @@ func (n *node) prepare() error {
 	if welcome.Incarnation > 0 {
 		n.Training.Faults.Crashes = nil // they are past, or have taken place
 	}
-	n.data.SetSilence(2 * n.member.HangLimit()) // the host notices first
-	if err := n.data.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
+	n.endpoint.SetSilence(2 * n.member.HangLimit()) // the host notices first
+	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
 	}
 	source, err := n.source(welcome)
@@ -166,19 +166,19 @@ func (n *node) prepare() error {
 	if n.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ exec.State) error { return n.member.BeforeStep(step) }
 	}
-	if n.part, err = driver.NewPart(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
+	if n.local, err = driver.NewLocal(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
 		return err
 	}
-	if err := n.join(welcome.View); err != nil {
+	if err := n.joinAllReduce(welcome.View); err != nil {
 		return err
 	}
 	close(n.built)
-	return n.reach(welcome)
+	return n.connect(welcome)
 }
 
-// join makes the end of the ranks here of what all ranks compute together, in the view of their welcome, if
+// joinAllReduce makes the end of the ranks here of what all ranks compute together, in the view of their welcome, if
 // ranks are in several processes.
-func (n *node) join(view uint32) (err error) {
+func (n *node) joinAllReduce(view uint32) (err error) {
 	var here []int
 	for i := range n.cfg.Ranks {
 		if n.Process.Has(msg.Address{Role: msg.NNWorker, Index: i}) {
@@ -207,7 +207,7 @@ func (n *node) join(view uint32) (err error) {
 // know of them.
 func (n *node) source(w *member.Welcome) (batch.Source, error) {
 	if !n.Process.Has(msg.Address{Role: msg.DataLoader}) {
-		return described{w.Schema, w.Steps}, nil
+		return remoteSource{w.Schema, w.Steps}, nil
 	}
 	source, err := n.Open()
 	if err != nil {
@@ -221,14 +221,14 @@ func (n *node) source(w *member.Welcome) (batch.Source, error) {
 }
 
 // described is a source of which only the form is known.
-type described struct {
+type remoteSource struct {
 	schema *batch.Schema
 	steps  int
 }
 
-func (d described) Schema() *batch.Schema { return d.schema }
-func (d described) Steps() int            { return d.steps }
-func (d described) Samples(int) int       { panic("process: only the data loader has samples") }
-func (d described) Read(int) (*batch.Batch, error) {
+func (d remoteSource) Schema() *batch.Schema { return d.schema }
+func (d remoteSource) Steps() int            { return d.steps }
+func (d remoteSource) Samples(int) int       { panic("process: only the data loader has samples") }
+func (d remoteSource) Read(int) (*batch.Batch, error) {
 	return nil, errors.New("process: only the data loader has samples")
 }

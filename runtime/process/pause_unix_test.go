@@ -23,7 +23,7 @@ func TestPauseAndHang(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			paused := make(chan *process, 1)
+			paused := make(chan *child, 1)
 			var c *Cluster
 			once := func(int, int) {
 				select {
@@ -60,7 +60,7 @@ func TestPauseAndHang(t *testing.T) {
 				!strings.HasSuffix(err.Error(), " hangs: it has not answered for 1s") {
 				t.Error(err)
 			}
-			// Noticed within 1.5 limits; then the process has leaveMax to leave.
+			// Noticed within 1.5 limits; then the process has leaveTimeout to leave.
 			if took := time.Since(start); took > 15*time.Second {
 				t.Errorf("after %v", took)
 			}

@@ -22,8 +22,8 @@ var neighbours = map[msg.Role][]msg.Role{
 	msg.Coordinator:     {msg.NNWorker},
 }
 
-// isNear reports whether some role here talks to some role of another process.
-func (n *node) isNear(p job.Process) bool {
+// isNeighbour reports whether some role here talks to some role of another process.
+func (n *node) isNeighbour(p job.Process) bool {
 	return !n.Process.Has(p[0]) && slices.ContainsFunc(n.Process, func(own msg.Address) bool {
 		return slices.ContainsFunc(p, func(at msg.Address) bool { return slices.Contains(neighbours[own.Role], at.Role) })
 	})
@@ -73,15 +73,15 @@ func (p *peers) named(name string) (at msg.Address, known bool) {
 	return at, false
 }
 
-// reach connects to the processes that this one talks to. Those that can restart may be
+// connect connects to the processes that this one talks to. Those that can restart may be
 // away, or leave meanwhile, if the run has begun; the host says when they are back.
-func (n *node) reach(w *member.Welcome) error {
+func (n *node) connect(w *member.Welcome) error {
 	near := map[msg.Address]string{}
 	var away []member.Peer
 	for _, peer := range w.Peers {
 		n.peers.set(peer)
 		switch {
-		case !n.isNear(peer.Process):
+		case !n.isNeighbour(peer.Process):
 		case w.View > 0 && n.peers.mayReturn(peer.Process[0]):
 			away = append(away, peer)
 		default:
@@ -92,46 +92,46 @@ func (n *node) reach(w *member.Welcome) error {
 	}
 	ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
 	defer cancel()
-	if err := n.data.Connect(ctx, near); err != nil {
+	if err := n.endpoint.Connect(ctx, near); err != nil {
 		return err
 	}
 	for _, peer := range away {
-		n.replace(member.Change{Peer: peer, View: w.View})
+		n.reconnect(member.Change{Peer: peer, View: w.View})
 	}
 	return nil
 }
 
-// follow reaches processes that come back until the run ends.
-func (n *node) follow() {
+// handleChanges reaches processes that come back until the run ends.
+func (n *node) handleChanges() {
 	for {
 		select {
 		case c := <-n.member.Changes():
-			n.replace(c)
+			n.reconnect(c)
 		case <-n.member.Context().Done():
 			return
 		}
 	}
 }
 
-// replace reaches a process that has come back.
-func (n *node) replace(c member.Change) {
+// reconnect reaches a process that has come back.
+func (n *node) reconnect(c member.Change) {
 	n.peers.set(c.Peer)
-	if !n.isNear(c.Process) {
+	if !n.isNeighbour(c.Process) {
 		return
 	}
-	err := n.data.Fence(c.Process, c.Incarnation, c.View)
+	err := n.endpoint.Fence(c.Process, c.Incarnation, c.View)
 	if err == nil && c.Address != "" {
 		ctx, cancel := context.WithTimeout(n.member.Context(), n.member.HangLimit())
-		err = n.data.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View)
+		err = n.endpoint.Replace(ctx, c.Process, c.Address, c.Incarnation, c.View)
 		cancel()
 	}
 	if err != nil {
-		n.lost(c.Process[0], c.Incarnation, err)
+		n.reportLost(c.Process[0], c.Incarnation, err)
 	}
 }
 
-// lost reports that this process has lost that of a role. The host decides what becomes of both, and a
+// reportLost reports that this process has lost that of a role. The host decides what becomes of both, and a
 // host that does not receive it is gone, which is noticed elsewhere.
-func (n *node) lost(at msg.Address, incarnation uint32, err error) {
+func (n *node) reportLost(at msg.Address, incarnation uint32, err error) {
 	_ = n.member.Lost(at, incarnation, fmt.Errorf("%v: %w", n.Process, err))
 }

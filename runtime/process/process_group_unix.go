@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// apart keeps the terminal's interrupt from a process: the host tells it to stop.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// setProcessGroup keeps the terminal's interrupt from a process: the host tells it to stop.
+func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -8,7 +8,7 @@ import (
 
 // words keeps what a process says of its end: its panic with the stack, the line with
 // its error, or its last line. Lines about refusals go on to the launcher's user.
-type words struct {
+type stderrParser struct {
 	refused func(line string)
 
 	mu        sync.Mutex
@@ -29,7 +29,7 @@ const (
 )
 
 // Write implements io.Writer.
-func (w *words) Write(text []byte) (int, error) {
+func (w *stderrParser) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for rest := text; len(rest) > 0; {
@@ -37,14 +37,14 @@ func (w *words) Write(text []byte) (int, error) {
 		w.line = append(w.line, line[:min(len(line), max(0, lineMax-len(w.line)))]...)
 		rest = after
 		if ended {
-			w.add()
+			w.endLine()
 		}
 	}
 	return len(text), nil
 }
 
-// add takes a line that has ended.
-func (w *words) add() {
+// endLine takes a line that has ended.
+func (w *stderrParser) endLine() {
 	line := string(w.line)
 	w.line = w.line[:0]
 	switch {
@@ -61,13 +61,13 @@ func (w *words) add() {
 	}
 }
 
-// end returns the line that says best why the process has ended, "" if it said nothing,
+// summary returns the line that says best why the process has ended, "" if it said nothing,
 // and its panic with the stack, if there was one.
-func (w *words) end() (line, panicked string) {
+func (w *stderrParser) summary() (line, panicked string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.line) > 0 {
-		w.add()
+		w.endLine()
 	}
 	if len(w.panicked) > 0 {
 		panicked = string(w.panicked)

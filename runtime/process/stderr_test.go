@@ -23,13 +23,13 @@ func TestWords(t *testing.T) {
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
 			var refused []string
-			w := words{refused: func(line string) { refused = append(refused, line) }}
+			w := stderrParser{refused: func(line string) { refused = append(refused, line) }}
 			for rest := c.said; rest != ""; {
 				n := min(size, len(rest))
 				fmt.Fprint(&w, rest[:n])
 				rest = rest[n:]
 			}
-			if line, stack := w.end(); line != c.line || stack != c.stack {
+			if line, stack := w.summary(); line != c.line || stack != c.stack {
 				t.Errorf("%.40q in pieces of %d: %.80q and %.80q, want %.80q and %.80q", c.said, size, line, stack, c.line, c.stack)
 			}
 			if got, want := len(refused), strings.Count(c.said, "refused"); got != want {

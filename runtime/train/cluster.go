@@ -25,10 +25,10 @@ type Cluster interface {
 	// wants it.
 	Records() []event.Record
 	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see exec.State.
-	PeekRows(ctx context.Context, server int, signs []uint64, dst []float32) error
+	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// PeekDensePart copies what a holder has of the dense network, likewise: see
 	// exec.ModelState.DenseHolders.
-	PeekDensePart(ctx context.Context, at msg.Address) (exec.DenseValues, error)
+	ReadDense(ctx context.Context, at msg.Address) (exec.DenseValues, error)
 	// Reports returns what the processes have reported, a report each.
 	Reports() []driver.Report
 	// Wall returns the time that training took.
@@ -52,7 +52,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	if err != nil {
 		return nil, err
 	}
-	evaluation, state := none.NewEvaluation(test), apart{ctx, o.Cluster, none}
+	evaluation, state := none.NewEvaluation(test), clusterState{ctx, o.Cluster, none}
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
@@ -116,22 +116,22 @@ func checkReplicas(digests map[msg.Address]uint64, ranks int) error {
 
 // apart is a Cluster as a exec.State. The model has no part of itself here and knows how
 // parts are joined.
-type apart struct {
+type clusterState struct {
 	ctx     context.Context
 	cluster Cluster
 	model   *exec.ModelState
 }
 
 // PeekRows implements exec.State.
-func (a apart) PeekRows(server int, signs []uint64, dst []float32) error {
-	return a.cluster.PeekRows(a.ctx, server, signs, dst)
+func (a clusterState) PeekRows(server int, signs []uint64, dst []float32) error {
+	return a.cluster.ReadRows(a.ctx, server, signs, dst)
 }
 
 // PeekDense implements exec.State.
-func (a apart) PeekDense() (exec.DenseValues, error) {
+func (a clusterState) PeekDense() (exec.DenseValues, error) {
 	var parts []exec.DenseValues
 	for _, at := range a.model.DenseHolders() {
-		part, err := a.cluster.PeekDensePart(a.ctx, at)
+		part, err := a.cluster.ReadDense(a.ctx, at)
 		if err != nil {
 			return exec.DenseValues{}, err
 		}

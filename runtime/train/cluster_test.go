@@ -24,9 +24,9 @@ func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, drive
 
 func (c recordedCluster) Records() []event.Record { return c }
 
-func (recordedCluster) PeekRows(context.Context, int, []uint64, []float32) error { return nil }
+func (recordedCluster) ReadRows(context.Context, int, []uint64, []float32) error { return nil }
 
-func (recordedCluster) PeekDensePart(context.Context, msg.Address) (exec.DenseValues, error) {
+func (recordedCluster) ReadDense(context.Context, msg.Address) (exec.DenseValues, error) {
 	return exec.DenseValues{}, nil
 }
 

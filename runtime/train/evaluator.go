@@ -26,12 +26,12 @@ type evaluator struct {
 	step, samples int           // up to which samples are counted
 	last          time.Duration // of the latest point, since start
 	predicting    atomic.Bool   // a moment is in hand
-	moments       chan moment
+	pending       chan pendingPoint
 	points        chan []exec.Point // one item, once moments is closed
 }
 
 // moment is a point before its prediction.
-type moment struct {
+type pendingPoint struct {
 	point exec.Point
 	shot  *exec.Snapshot
 }
@@ -40,7 +40,7 @@ type moment struct {
 func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evaluation *exec.Evaluation) *evaluator {
 	e := &evaluator{
 		every: t.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.EvaluateEvery.Steps,
-		moments: make(chan moment), points: make(chan []exec.Point, 1),
+		pending: make(chan pendingPoint), points: make(chan []exec.Point, 1),
 	}
 	go e.predict()
 	return e
@@ -63,13 +63,13 @@ func (e *evaluator) beforeStep(steps int, state exec.State) error {
 		return err
 	}
 	e.predicting.Store(true)
-	e.moments <- moment{e.at(steps, now), shot}
+	e.pending <- pendingPoint{e.newPoint(steps, now), shot}
 	return nil
 }
 
-// at returns a point that is not yet predicted. Copying what it needs is part of
+// newPoint returns a point that is not yet predicted. Copying what it needs is part of
 // its seconds; predicting goes on beside the training and takes cores from it.
-func (e *evaluator) at(steps int, now time.Duration) exec.Point {
+func (e *evaluator) newPoint(steps int, now time.Duration) exec.Point {
 	for ; e.step < steps; e.step++ {
 		e.samples += e.source.Samples(e.step)
 	}
@@ -79,7 +79,7 @@ func (e *evaluator) at(steps int, now time.Duration) exec.Point {
 // predict is the goroutine beside the training.
 func (e *evaluator) predict() {
 	points := []exec.Point{}
-	for m := range e.moments {
+	for m := range e.pending {
 		points = append(points, m.point.Measured(e.evaluation.Predict(m.shot), e.test))
 		e.predicting.Store(false)
 	}
@@ -88,6 +88,6 @@ func (e *evaluator) predict() {
 
 // close waits for the predictions in hand and returns all points, in order.
 func (e *evaluator) close() []exec.Point {
-	close(e.moments)
+	close(e.pending)
 	return <-e.points
 }

@@ -194,9 +194,9 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	evaluation := executor.Model().NewEvaluation(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
-	part, err := driver.NewPart(cfg, executor, driver.Options{
+	part, err := driver.NewLocal(cfg, executor, driver.Options{
 		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep, Faults: &t.Faults,
-	}, driver.Everywhere, nil)
+	}, driver.AllLocal, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -216,13 +216,13 @@ func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
 
 // progress counts the steps that rank 0 has trained.
 type progress struct {
-	tell  func(done, steps int)
-	steps int
+	report func(done, steps int)
+	steps  int
 }
 
 // Observe implements event.Observer.
 func (p progress) Observe(e event.Record) {
 	if e.Kind == event.DenseApplied && e.Rank == 0 {
-		p.tell(int(e.Step)+1, p.steps)
+		p.report(int(e.Step)+1, p.steps)
 	}
 }

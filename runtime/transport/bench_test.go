@@ -22,7 +22,7 @@ const inFlight = 16
 
 // answering is a handler that answers what is asked and counts answers.
 type answering struct {
-	node    *Node
+	node    *Endpoint
 	answers chan struct{}
 }
 
@@ -186,11 +186,11 @@ func BenchmarkOutbox(b *testing.B) {
 			for b.Loop() {
 				for range count {
 					f, err := wire.Encode(wire.Identity{}, rows(0, 1, 0), nil)
-					if err != nil || !box.put(f) {
+					if err != nil || !box.add(f) {
 						b.Fatal(err)
 					}
 				}
-				box.take()
+				box.next()
 			}
 		})
 	}

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// drainMax is how long Close waits for the other processes to take what was
+	// drainTimeout is how long Close waits for the other processes to take what was
 	// sent.
-	drainMax = 10 * time.Second
-	// partingMax is how long Close lets others finish their own Close, which may
+	drainTimeout = 10 * time.Second
+	// leaveTimeout is how long Close lets others finish their own Close, which may
 	// be waiting for this node's word.
-	partingMax = 2 * time.Second
+	leaveTimeout = 2 * time.Second
 )
 
 // Close lets everything that was sent arrive, then ends all streams. Other
@@ -20,16 +20,16 @@ const (
 //
 // It returns an error that names a process which did not take everything within
 // 10 seconds. Calling it again, or after Abort, does nothing.
-func (n *Node) Close() error {
+func (n *Endpoint) Close() error {
 	links, first := n.end()
 	if !first {
 		return nil
 	}
 	n.refusals.logCounts()
 	for _, l := range links {
-		l.box.close()
+		l.outbox.close()
 	}
-	late := time.AfterFunc(drainMax, func() {
+	late := time.AfterFunc(drainTimeout, func() {
 		for _, l := range links {
 			l.cancel()
 		}
@@ -37,12 +37,12 @@ func (n *Node) Close() error {
 	var failed []error
 	for _, l := range links {
 		<-l.ended
-		if l.err != nil && !l.told {
-			failed = append(failed, fmt.Errorf("transport: %s has not taken everything: %w", l.name, plain(l.err)))
+		if l.err != nil && !l.reported {
+			failed = append(failed, fmt.Errorf("transport: %s has not taken everything: %w", l.name, plainError(l.err)))
 		}
 	}
 	late.Stop()
-	parting := time.AfterFunc(partingMax, n.server.Stop)
+	parting := time.AfterFunc(leaveTimeout, n.server.Stop)
 	n.server.GracefulStop()
 	parting.Stop()
 	n.release(links)
@@ -50,7 +50,7 @@ func (n *Node) Close() error {
 }
 
 // Abort ends all streams at once. Other processes lose this one.
-func (n *Node) Abort() {
+func (n *Endpoint) Abort() {
 	links, first := n.end()
 	if !first {
 		return
@@ -64,15 +64,15 @@ func (n *Node) Abort() {
 }
 
 // end starts the end, once; it returns the link to every process.
-func (n *Node) end() (links []*link, first bool) {
+func (n *Endpoint) end() (links []*outStream, first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	first = !n.ending()
-	n.die()
-	n.gates.close()
+	n.stop()
+	n.admission.close()
 	n.inbox.close()
-	seen := map[*link]bool{}
-	for _, l := range n.links {
+	seen := map[*outStream]bool{}
+	for _, l := range n.out {
 		if !seen[l] {
 			seen[l] = true
 			links = append(links, l)
@@ -83,9 +83,9 @@ func (n *Node) end() (links []*link, first bool) {
 
 // release closes connections, whose streams have ended, and waits for every
 // goroutine.
-func (n *Node) release(links []*link) {
+func (n *Endpoint) release(links []*outStream) {
 	for _, l := range links {
-		l.hangUp()
+		l.close()
 	}
 	n.goroutines.Wait()
 }

@@ -27,7 +27,7 @@ import (
 // The error names the first role of a process that cannot be reached, that has
 // other roles, or that works on another job, build or run. Nothing is connected then,
 // and processes that had let this one in lose it. Connect is called once.
-func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error {
+func (n *Endpoint) Connect(ctx context.Context, peers map[msg.Address]string) error {
 	n.mu.Lock()
 	begun := n.begun
 	n.mu.Unlock()
@@ -37,7 +37,7 @@ func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
-		link *link
+		link *outStream
 		err  error
 	}
 	processes := n.processes(peers)
@@ -48,7 +48,7 @@ func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error 
 			results <- result{l, err}
 		}()
 	}
-	var links []*link
+	var links []*outStream
 	var failed error
 	for range processes {
 		r := <-results
@@ -60,18 +60,18 @@ func (n *Node) Connect(ctx context.Context, peers map[msg.Address]string) error 
 		}
 	}
 	if failed == nil {
-		failed = n.adopt(links)
+		failed = n.addStreams(links)
 	}
 	if failed != nil {
 		for _, l := range links {
-			l.hangUp()
+			l.close()
 		}
 	}
 	return failed
 }
 
 // processes returns the roles elsewhere, in order, by host:port.
-func (n *Node) processes(peers map[msg.Address]string) map[string][]msg.Address {
+func (n *Endpoint) processes(peers map[msg.Address]string) map[string][]msg.Address {
 	processes := map[string][]msg.Address{}
 	for role, address := range peers {
 		if !slices.Contains(n.options.Roles, role) {
@@ -84,8 +84,8 @@ func (n *Node) processes(peers map[msg.Address]string) map[string][]msg.Address 
 	return processes
 }
 
-// adopt puts links into use.
-func (n *Node) adopt(links []*link) error {
+// addStreams puts links into use.
+func (n *Endpoint) addStreams(links []*outStream) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ending() {
@@ -93,14 +93,14 @@ func (n *Node) adopt(links []*link) error {
 	}
 	for _, l := range links {
 		for _, role := range l.roles {
-			if n.standing(role).fence.Incarnation != l.incarnation {
+			if n.peer(role).fence.Incarnation != l.incarnation {
 				return fmt.Errorf("transport: %v has been replaced while it was being reached", role)
 			}
 		}
 	}
 	for _, l := range links {
 		for _, role := range l.roles {
-			n.links[role] = l
+			n.out[role] = l
 		}
 		n.goroutines.Go(l.send)
 		n.goroutines.Go(l.watch)
@@ -112,10 +112,10 @@ var errClosed = errors.New("transport: connecting a node that is closed")
 
 // dial opens a stream to the process at an address, which is to have some
 // roles.
-func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*link, error) {
+func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(n.life, cancel)()
+	defer context.AfterFunc(n.running, cancel)()
 	for {
 		l, err := n.dialOnce(ctx, address, roles)
 		if err == nil || status.Code(errors.Unwrap(err)) != codes.Unavailable || ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (n *Node) dial(ctx context.Context, address string, roles []msg.Address) (*
 	}
 }
 
-func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address) (*link, error) {
+func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
 	var refusal atomic.Pointer[error] // the last one of the network
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -148,9 +148,9 @@ func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address
 	if err != nil {
 		return nil, fmt.Errorf("transport: %v at %q: %w", roles[0], address, err)
 	}
-	l := &link{node: n, conn: conn, roles: roles, box: newOutbox(), ended: make(chan struct{})}
+	l := &outStream{node: n, conn: conn, roles: roles, outbox: newOutbox(), ended: make(chan struct{})}
 	if err := l.open(ctx); err != nil {
-		l.hangUp()
+		l.close()
 		if n.ending() {
 			return nil, errClosed
 		}
@@ -162,7 +162,7 @@ func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address
 			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0], address, reason)
 		}
 		if status.Code(err) != codes.Unavailable {
-			err = plain(err)
+			err = plainError(err)
 		}
 		return nil, fmt.Errorf("transport: %v at %s: %w", roles[0], address, err)
 	}
@@ -173,15 +173,15 @@ func (n *Node) dialOnce(ctx context.Context, address string, roles []msg.Address
 var retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 500 * time.Millisecond}
 
 // dialer finds out that a machine is gone as soon as a hang would be noticed.
-func (n *Node) dialer() *net.Dialer {
+func (n *Endpoint) dialer() *net.Dialer {
 	interval := max(n.options.Silence/3, time.Second)
 	return &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * interval, Interval: interval, Count: 2}}
 }
 
 // open starts the stream and waits until the other end lets this one in. ctx
 // bounds the wait, not the stream.
-func (l *link) open(ctx context.Context) error {
-	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), l.node.introduction()))
+func (l *outStream) open(ctx context.Context) error {
+	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), l.node.introduce()))
 	l.cancel = cancel
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -201,9 +201,9 @@ func (l *link) open(ctx context.Context) error {
 		}
 		return errors.New("what answers there is no role of ours")
 	}
-	there, err := parseHello(header)
+	there, err := parseIntroduction(header)
 	if err == nil {
-		err = l.node.expects(there, l.roles)
+		err = l.node.checkPeer(there, l.roles)
 	}
 	if err != nil {
 		return err
@@ -212,15 +212,15 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// expects checks that a process that was reached is that of some roles.
-func (n *Node) expects(there *hello, roles []msg.Address) error {
+// checkPeer checks that a process that was reached is that of some roles.
+func (n *Endpoint) checkPeer(there *introduction, roles []msg.Address) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range roles {
 		if !slices.Contains(there.roles, r) {
 			return fmt.Errorf("that process has %s, not %v; check the addresses", names(there.roles), r)
 		}
-		fence := n.standing(r).fence
+		fence := n.peer(r).fence
 		fence.Run = n.identity.Run
 		if err := fence.Check(&there.Identity); err != nil {
 			return err

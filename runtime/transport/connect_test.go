@@ -30,7 +30,7 @@ func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
 	if err := <-connected; err != nil {
 		t.Error(err)
 	}
-	closeAll(t, []*Node{first, second})
+	closeAll(t, []*Endpoint{first, second})
 }
 
 func TestConnectNamesTheRole(t *testing.T) {
@@ -93,7 +93,7 @@ func TestConnectToAStranger(t *testing.T) {
 func TestConnectAfterClose(t *testing.T) {
 	mustLeaveNothing(t)
 	a, b := listen(t, 0, newMailbox()), listen(t, 1, newMailbox())
-	closeAll(t, []*Node{a})
+	closeAll(t, []*Endpoint{a})
 	if err := a.Connect(t.Context(), map[msg.Address]string{worker(1): b.Address()}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Error(err)
 	}

@@ -1,7 +1,7 @@
 // Package transport answers one question: how do messages of roles reach roles
 // of other processes?
 //
-// Every process has one Node. It listens, and it opens one gRPC stream to every
+// Every process has one Endpoint. It listens, and it opens one gRPC stream to every
 // process that it sends to: a stream has one direction, so two processes that
 // talk have two. The frames of runtime/wire travel on it, without passing
 // through protobuf.
@@ -30,7 +30,7 @@
 //  3. A process that is killed is noticed at once, one that hangs or whose machine is gone within
 //     1.5 × Options.Silence, if it has connected to this one. A process that pauses for less than
 //     Options.Silence is not lost. Handler.Lost receives the name of its first role, once. A process that has
-//     connected to this one and closes its Node is not lost: it has left.
+//     connected to this one and closes its Endpoint is not lost: it has left.
 //  4. After Close has returned nil, everything that was sent has been delivered,
 //     except to processes that had left, or that Handler.Lost or Handler.Dropped has named.
 //  5. Close and Abort leave no goroutine behind.
@@ -73,7 +73,7 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Handler is what a Node reports to. Calls for messages of one
+// Handler is what a Endpoint reports to. Calls for messages of one
 // process come one at a time, in order; those for several come at once.
 // No method may call Close or Abort.
 type Handler interface {
@@ -88,7 +88,7 @@ type Handler interface {
 	Dropped(peer string, roles []msg.Address, reason error)
 }
 
-// Options say who a Node is and what it lets in.
+// Options say who a Endpoint is and what it lets in.
 type Options struct {
 	// Roles are those of this process, at least one. The first gives the process
 	// its name.
@@ -104,7 +104,7 @@ type Options struct {
 	// Nil allows wire.MaxFrame.
 	Limit func(h wire.Header) unit.Bytes
 	// Inbox is what one role elsewhere may have delivered here and not yet handled, chunks of an all-reduce
-	// aside. If it is not zero, Node.Handled must be called for each delivered message.
+	// aside. If it is not zero, Endpoint.Handled must be called for each delivered message.
 	Inbox Credit
 	// Restartable reports whether a role may come back after a crash of its process. What is sent to it while it
 	// is away is discarded. Nil: no role does.
@@ -118,34 +118,34 @@ type Options struct {
 // DefaultSilence is how long a process may pause unless Options say otherwise.
 const DefaultSilence = 3 * time.Second
 
-// Node is this process among the others. Its methods may be called from any
+// Endpoint is this process among the others. Its methods may be called from any
 // goroutine.
-type Node struct {
+type Endpoint struct {
 	options    Options
 	listener   net.Listener
 	server     *grpc.Server
-	gates      *gates
+	admission  *admission
 	refusals   refusals
 	inbox      inbox
 	goroutines sync.WaitGroup
-	life       context.Context // ends with Close or Abort
-	die        context.CancelFunc
+	running    context.Context // ends with Close or Abort
+	stop       context.CancelFunc
 
-	mu        sync.Mutex
-	identity  wire.Identity
-	begun     bool
-	changed   chan struct{}             // closed and made again when begun or a standing changes
-	standings map[msg.Address]*standing // of roles elsewhere
-	claims    map[*claim]bool           // streams that have been let in and have not ended
-	links     map[msg.Address]*link     // to the process of every role elsewhere
-	gone      map[string]bool           // processes that have left, are lost or dropped
+	mu       sync.Mutex
+	identity wire.Identity
+	begun    bool
+	changed  chan struct{}              // closed and made again when begun or a standing changes
+	peers    map[msg.Address]*peer      // of roles elsewhere
+	streams  map[*inStream]bool         // streams that have been let in and have not ended
+	out      map[msg.Address]*outStream // to the process of every role elsewhere
+	gone     map[string]bool            // processes that have left, are lost or dropped
 }
 
-// Listen makes a Node that takes streams at address, host:port; port 0 is any
+// Listen makes a Endpoint that takes streams at address, host:port; port 0 is any
 // free one.
 //
 // The error names the address, and what to do if its port is in use.
-func Listen(address string, o Options) (*Node, error) {
+func Listen(address string, o Options) (*Endpoint, error) {
 	if len(o.Roles) == 0 || o.Handler == nil {
 		return nil, errors.New("transport: a node needs roles and a handler")
 	}
@@ -160,14 +160,14 @@ func Listen(address string, o Options) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("transport: cannot listen on %s: %w", address, err)
 	}
-	n := &Node{
-		options: o, listener: listener, changed: make(chan struct{}), standings: map[msg.Address]*standing{},
-		claims: map[*claim]bool{}, links: map[msg.Address]*link{}, gone: map[string]bool{},
+	n := &Endpoint{
+		options: o, listener: listener, changed: make(chan struct{}), peers: map[msg.Address]*peer{},
+		streams: map[*inStream]bool{}, out: map[msg.Address]*outStream{}, gone: map[string]bool{},
 	}
-	n.life, n.die = context.WithCancel(context.Background())
+	n.running, n.stop = context.WithCancel(context.Background())
 	n.refusals.log = o.Log
 	n.inbox.limit = o.Inbox
-	n.gates = newGates(&n.refusals)
+	n.admission = newAdmission(&n.refusals)
 	n.server = newServer(n)
 	n.goroutines.Go(func() {
 		// Whatever ends it, the streams' own ends tell of it.
@@ -177,26 +177,26 @@ func Listen(address string, o Options) (*Node, error) {
 }
 
 // Address returns where the node listens, as host:port.
-func (n *Node) Address() string { return n.listener.Addr().String() }
+func (n *Endpoint) Address() string { return n.listener.Addr().String() }
 
 // Begin sets the run, the incarnation of this process and the view in which it joined. Messages may be delivered
 // from now on. It returns an error if it was called before.
-func (n *Node) Begin(run wire.RunID, incarnation, view uint32) error {
+func (n *Endpoint) Begin(run wire.RunID, incarnation, view uint32) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.begun {
 		return errors.New("transport: Begin was called before")
 	}
 	n.identity, n.begun = wire.Identity{Run: run, Incarnation: incarnation, View: max(view, n.identity.View)}, true
-	n.announce()
+	n.wakeWaiting()
 	if !n.ending() {
-		n.goroutines.Go(n.beat)
+		n.goroutines.Go(n.monitor)
 	}
 	return nil
 }
 
 // SetSilence replaces Options.Silence. It must not be called after Begin.
-func (n *Node) SetSilence(silence time.Duration) {
+func (n *Endpoint) SetSilence(silence time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.begun {
@@ -205,14 +205,14 @@ func (n *Node) SetSilence(silence time.Duration) {
 	n.options.Silence = silence
 }
 
-// announce wakes the streams that wait for Begin or Fence. The caller holds n.mu.
-func (n *Node) announce() {
+// wakeWaiting wakes the streams that wait for Begin or Fence. The caller holds n.mu.
+func (n *Endpoint) wakeWaiting() {
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
 
 // ending reports whether Close or Abort was called.
-func (n *Node) ending() bool { return n.life.Err() != nil }
+func (n *Endpoint) ending() bool { return n.running.Err() != nil }
 
 // ErrGone says that the process which a message is for has left, or is gone.
 var ErrGone = errors.New("is gone")
@@ -223,9 +223,9 @@ var ErrGone = errors.New("is gone")
 //
 // It returns an error if no process with that role is connected, if it has
 // left or is gone and cannot come back (ErrGone), or if the payload cannot travel (see wire.Encode).
-func (n *Node) Send(m msg.Message, payload exec.Payload) error {
+func (n *Endpoint) Send(m msg.Message, payload exec.Payload) error {
 	n.mu.Lock()
-	l, id := n.links[m.To], n.identity
+	l, id := n.out[m.To], n.identity
 	n.mu.Unlock()
 	if l == nil {
 		if n.mayReturn(m.To) {
@@ -237,22 +237,22 @@ func (n *Node) Send(m msg.Message, payload exec.Payload) error {
 	if err != nil {
 		return err
 	}
-	if !l.box.put(frame) && !n.mayReturn(m.To) {
+	if !l.outbox.add(frame) && !n.mayReturn(m.To) {
 		return fmt.Errorf("transport: %v: %s %w", m, l.name, ErrGone)
 	}
 	return nil
 }
 
 // mayReturn reports whether a role may come back after a crash of its process.
-func (n *Node) mayReturn(role msg.Address) bool {
+func (n *Endpoint) mayReturn(role msg.Address) bool {
 	return n.options.Restartable != nil && n.options.Restartable(role)
 }
 
 // name returns what others call this process.
-func (n *Node) name() string { return n.options.Roles[0].String() }
+func (n *Endpoint) name() string { return n.options.Roles[0].String() }
 
 // left notes that a process has closed its node.
-func (n *Node) left(name string) {
+func (n *Endpoint) left(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gone[name] = true
@@ -260,23 +260,23 @@ func (n *Node) left(name string) {
 
 // lost tells the handler that a process is gone, unless that is known or this
 // node is going as well. It returns false if Close has yet to tell.
-func (n *Node) lost(name string, err error) bool {
+func (n *Endpoint) lost(name string, err error) bool {
 	n.mu.Lock()
 	ending, known := n.ending(), n.gone[name]
 	n.gone[name] = true
 	n.mu.Unlock()
 	if !ending && !known {
-		n.options.Handler.Lost(name, fmt.Errorf("transport: lost %s: %w", name, plain(err)))
+		n.options.Handler.Lost(name, fmt.Errorf("transport: lost %s: %w", name, plainError(err)))
 	}
 	return known || !ending
 }
 
 // Drop closes the streams to and from the process with a role, because what it sent is refused.
-func (n *Node) Drop(role msg.Address, reason error) {
+func (n *Endpoint) Drop(role msg.Address, reason error) {
 	n.mu.Lock()
-	c := (*claim)(nil)
-	if s := n.standings[role]; s != nil {
-		c = s.claim
+	c := (*inStream)(nil)
+	if s := n.peers[role]; s != nil {
+		c = s.stream
 	}
 	n.mu.Unlock()
 	if c == nil {
@@ -284,24 +284,24 @@ func (n *Node) Drop(role msg.Address, reason error) {
 		return
 	}
 	n.drop(c.name(), c.roles, reason)
-	c.hangUp()
+	c.close()
 }
 
 // drop closes the streams to a process and reports it.
-func (n *Node) drop(name string, roles []msg.Address, reason error) {
+func (n *Endpoint) drop(name string, roles []msg.Address, reason error) {
 	n.mu.Lock()
 	ending, known := n.ending(), n.gone[name]
 	n.gone[name] = true
-	var links []*link
+	var links []*outStream
 	for _, r := range roles {
-		if l := n.links[r]; l != nil {
+		if l := n.out[r]; l != nil {
 			links = append(links, l)
 		}
 	}
 	n.mu.Unlock()
 	n.refusals.add(name, reason)
 	for _, l := range links {
-		l.hangUp()
+		l.close()
 	}
 	if !ending && !known {
 		n.options.Handler.Dropped(name, roles, fmt.Errorf("transport: dropped %s: %w", name, reason))

@@ -124,7 +124,7 @@ func TestFullStreamsDoNotDeadlock(t *testing.T) {
 // echo answers every message from within Deliver.
 type echo struct {
 	*mailbox
-	node chan *Node
+	node chan *Endpoint
 }
 
 func (e echo) Deliver(m msg.Message, payload exec.Payload) {
@@ -138,7 +138,7 @@ func (e echo) Deliver(m msg.Message, payload exec.Payload) {
 
 // A handler may send: it never waits for the stream.
 func TestHandlerMaySend(t *testing.T) {
-	in, e := newMailbox(), echo{newMailbox(), make(chan *Node, 1)}
+	in, e := newMailbox(), echo{newMailbox(), make(chan *Endpoint, 1)}
 	nodes := cluster(t, in, e)
 	e.node <- nodes[1]
 	payload := make(exec.Numbers, 1<<18)
@@ -256,7 +256,7 @@ func TestMessageForAnotherProcess(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
 	nodes[1].mu.Lock()
-	nodes[1].links[worker(9)] = nodes[1].links[worker(0)]
+	nodes[1].out[worker(9)] = nodes[1].out[worker(0)]
 	nodes[1].mu.Unlock()
 	if err := nodes[1].Send(rows(1, 9, 0), nil); err != nil {
 		t.Fatal(err)

@@ -90,13 +90,13 @@ func worker(i int) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i
 var run = wire.RunID{1, 2, 3}
 
 // listen makes a node of one NN worker, which has begun.
-func listen(t testing.TB, i int, h Handler) *Node {
+func listen(t testing.TB, i int, h Handler) *Endpoint {
 	t.Helper()
 	return listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: h}, 0)
 }
 
 // listenAs makes a node, which has begun as an incarnation.
-func listenAs(t testing.TB, o Options, incarnation uint32) *Node {
+func listenAs(t testing.TB, o Options, incarnation uint32) *Endpoint {
 	t.Helper()
 	o.Job = "a job"
 	n, err := Listen("127.0.0.1:0", o)
@@ -110,9 +110,9 @@ func listenAs(t testing.TB, o Options, incarnation uint32) *Node {
 }
 
 // cluster makes nodes of one NN worker each, all connected with each other.
-func cluster(t testing.TB, mailboxes ...Handler) []*Node {
+func cluster(t testing.TB, mailboxes ...Handler) []*Endpoint {
 	t.Helper()
-	nodes := make([]*Node, len(mailboxes))
+	nodes := make([]*Endpoint, len(mailboxes))
 	for i, h := range mailboxes {
 		nodes[i] = listen(t, i, h)
 	}
@@ -121,7 +121,7 @@ func cluster(t testing.TB, mailboxes ...Handler) []*Node {
 }
 
 // connect connects nodes of one NN worker each with each other.
-func connect(t testing.TB, nodes []*Node) {
+func connect(t testing.TB, nodes []*Endpoint) {
 	t.Helper()
 	addresses := map[msg.Address]string{}
 	for i, n := range nodes {
@@ -135,7 +135,7 @@ func connect(t testing.TB, nodes []*Node) {
 }
 
 // closeAll closes nodes at the same time, as the processes of a job do.
-func closeAll(t testing.TB, nodes []*Node) {
+func closeAll(t testing.TB, nodes []*Endpoint) {
 	t.Helper()
 	var wait sync.WaitGroup
 	for _, n := range nodes {

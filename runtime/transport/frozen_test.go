@@ -77,7 +77,7 @@ func (p *proxy) carry(from, to net.Conn) {
 }
 
 // apart returns two connected nodes of a limit of silence, with a proxy on each way.
-func apart(t *testing.T, silence time.Duration) (nodes []*Node, mailboxes []*mailbox, ways []*proxy) {
+func apart(t *testing.T, silence time.Duration) (nodes []*Endpoint, mailboxes []*mailbox, ways []*proxy) {
 	for i := range 2 {
 		in := newMailbox()
 		n := listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: in, Silence: silence}, 0)
@@ -156,23 +156,23 @@ func TestPauseIsSurvived(t *testing.T) {
 
 // A pause of this process is none of the others, however long it is: one tick counts it.
 func TestOwnPauseIsNoSilence(t *testing.T) {
-	c := &claim{gate: &gate{}}
+	c := &inStream{conn: &conn{}}
 	c.waiting.Store(true)
-	for range quietMax {
-		if c.isQuiet() {
+	for range silentTicksMax {
+		if c.countSilence() {
 			t.Fatal("too early")
 		}
 	}
-	if !c.isQuiet() {
+	if !c.countSilence() {
 		t.Error("it says nothing, and is not noticed")
 	}
-	c.gate.reads.Add(1)
-	if c.isQuiet() || c.quiet != 0 {
+	c.conn.reads.Add(1)
+	if c.countSilence() || c.silentTicks != 0 {
 		t.Error("what it says does not count")
 	}
 	c.waiting.Store(false)
-	for range 2 * quietMax {
-		if c.isQuiet() {
+	for range 2 * silentTicksMax {
+		if c.countSilence() {
 			t.Fatal("it may not be heard")
 		}
 	}

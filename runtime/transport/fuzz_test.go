@@ -33,8 +33,8 @@ func FuzzStream(f *testing.F) {
 	f.Add(slices.Concat([]byte{0, 9}, small, small))
 	f.Add(slices.Concat([]byte{4, 0}, large[:997<<10], []byte{4, 0}, large[997<<10:]))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := &Node{options: Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox()}}
-		c := &claim{hello: hello{Identity: id, roles: []msg.Address{worker(1)}}}
+		n := &Endpoint{options: Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox()}}
+		c := &inStream{introduction: introduction{Identity: id, roles: []msg.Address{worker(1)}}}
 		a := &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}
 		come := 0
 		for _, p := range packets(data) {
@@ -62,12 +62,12 @@ func TestFramesTravelInPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		box.put(frame)
-		box.put(frame)
+		box.add(frame)
+		box.add(frame)
 		a := &assembler{check: func(*wire.Header) error { return nil }}
 		var got []byte
 		for want := 2 * frame.Size; len(got) < want; {
-			p, ok := box.take()
+			p, ok := box.next()
 			size := 0
 			for _, s := range p.segments {
 				size += len(s)
@@ -86,7 +86,7 @@ func TestFramesTravelInPieces(t *testing.T) {
 			got = append(got, a.complete...)
 		}
 		one := slices.Concat(frame.Segments...)
-		if !bytes.Equal(got, slices.Concat(one, one)) || a.end() != nil {
+		if !bytes.Equal(got, slices.Concat(one, one)) || a.checkEnd() != nil {
 			t.Errorf("%d values: other bytes arrive", values)
 		}
 	}
@@ -100,8 +100,8 @@ func TestPiecesAreChecked(t *testing.T) {
 		binary.LittleEndian.PutUint32(first[8:], size)
 		a := &assembler{check: func(*wire.Header) error { return nil }}
 		a.add(mem.BufferSlice{mem.SliceBuffer(first)})
-		if a.err != nil || cap(a.partial) > reserveMax+packetMax || a.end() == nil {
-			t.Errorf("%v, %d bytes are kept, %v", a.err, cap(a.partial), a.end())
+		if a.err != nil || cap(a.partial) > reserveMax+packetMax || a.checkEnd() == nil {
+			t.Errorf("%v, %d bytes are kept, %v", a.err, cap(a.partial), a.checkEnd())
 		}
 		if a.add(mem.BufferSlice{mem.SliceBuffer(make([]byte, bad))}); (a.err == nil) != (bad == 0) {
 			t.Errorf("%d bytes behind a piece: %v", bad, a.err)

@@ -31,17 +31,17 @@ const (
 const rolesMax = 1024
 
 // hello is an introduction.
-type hello struct {
+type introduction struct {
 	wire.Identity
 	job   string
 	roles []msg.Address
 }
 
 // name returns the name of the process.
-func (h *hello) name() string { return h.roles[0].String() }
+func (h *introduction) name() string { return h.roles[0].String() }
 
-// introduction says who this node is.
-func (n *Node) introduction() metadata.MD {
+// introduce says who this node is.
+func (n *Endpoint) introduce() metadata.MD {
 	n.mu.Lock()
 	id := n.identity
 	n.mu.Unlock()
@@ -55,25 +55,25 @@ func (n *Node) introduction() metadata.MD {
 	return md
 }
 
-// parseHello reads an introduction. The error names the field.
-func parseHello(md metadata.MD) (*hello, error) {
-	h := &hello{}
+// parseIntroduction reads an introduction. The error names the field.
+func parseIntroduction(md metadata.MD) (*introduction, error) {
+	h := &introduction{}
 	var err error
 	if h.roles, err = parseRoles(md.Get(roleKey)); err != nil {
 		return nil, err
 	}
-	if version := one(md, versionKey); version != strconv.Itoa(wire.Version) {
+	if version := onlyValue(md, versionKey); version != strconv.Itoa(wire.Version) {
 		return nil, fmt.Errorf("version: %s speaks version %.20q of the frames, this process %d; run the same build everywhere",
 			h.name(), version, wire.Version)
 	}
-	h.job = one(md, jobKey)
-	run, err := hex.DecodeString(one(md, runKey))
+	h.job = onlyValue(md, jobKey)
+	run, err := hex.DecodeString(onlyValue(md, runKey))
 	if err != nil || len(run) != len(h.Run) {
 		return nil, fmt.Errorf("run: want %d bytes in hexadecimal", len(h.Run))
 	}
 	copy(h.Run[:], run)
 	for key, number := range map[string]*uint32{incarnationKey: &h.Incarnation, viewKey: &h.View} {
-		v, err := strconv.ParseUint(one(md, key), 10, 32)
+		v, err := strconv.ParseUint(onlyValue(md, key), 10, 32)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(key, "tandem-"), err)
 		}
@@ -82,8 +82,8 @@ func parseHello(md metadata.MD) (*hello, error) {
 	return h, nil
 }
 
-// one returns the only value of a key, else "".
-func one(md metadata.MD, key string) string {
+// onlyValue returns the only value of a key, else "".
+func onlyValue(md metadata.MD, key string) string {
 	if values := md.Get(key); len(values) == 1 {
 		return values[0]
 	}
@@ -111,21 +111,21 @@ func parseRoles(texts []string) ([]msg.Address, error) {
 
 // admit lets in the process that has opened a stream, or returns why it may not.
 // It waits for Begin, and for the Fence that announces a later incarnation.
-func (n *Node) admit(ctx context.Context) (*claim, error) {
-	g := gateOf(ctx)
+func (n *Endpoint) admit(ctx context.Context) (*inStream, error) {
+	g := connOf(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)
-	h, err := parseHello(md)
+	h, err := parseIntroduction(md)
 	if err != nil {
 		n.refusals.add(g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, "introduction, "+err.Error())
 	}
-	if err := n.known(h); err != nil {
+	if err := n.checkIntroduction(h); err != nil {
 		n.refusals.add(h.name()+" at "+g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	g.introduce()
 	for {
-		c, changed, err := n.claim(h, g)
+		c, changed, err := n.claimRoles(h, g)
 		if err != nil {
 			n.refusals.add(h.name()+" at "+g.host(), err)
 			return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -137,14 +137,14 @@ func (n *Node) admit(ctx context.Context) (*claim, error) {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-n.life.Done():
+		case <-n.running.Done():
 			return nil, status.Error(codes.Unavailable, n.name()+" is leaving")
 		}
 	}
 }
 
-// known checks what an introduction says of job and roles.
-func (n *Node) known(h *hello) error {
+// checkIntroduction checks what an introduction says of job and roles.
+func (n *Endpoint) checkIntroduction(h *introduction) error {
 	if h.job != n.options.Job {
 		return fmt.Errorf("it works on job %s, %s on job %.80s; run the same build with the same job file everywhere",
 			n.options.Job, h.name(), h.job)
@@ -157,8 +157,8 @@ func (n *Node) known(h *hello) error {
 	return nil
 }
 
-// plain returns an error without gRPC's wrapping, in words for people.
-func plain(err error) error {
+// plainError returns an error without gRPC's wrapping, in words for people.
+func plainError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {
 		return err

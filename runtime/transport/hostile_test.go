@@ -78,7 +78,7 @@ func mustStayBounded(t *testing.T) (stop func()) {
 
 // undisturbed has worker 1 send to worker 0 all the time, until stop is called; then every message must have come
 // in order.
-func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
+func undisturbed(t *testing.T, from *Endpoint, in *mailbox) (stop func()) {
 	done := make(chan struct{})
 	sent := 0
 	var wait sync.WaitGroup
@@ -111,7 +111,7 @@ func undisturbed(t *testing.T, from *Node, in *mailbox) (stop func()) {
 }
 
 // hostile makes a process that is let in as incarnation 2, and returns how to send bytes to worker 0 from it.
-func hostile(t *testing.T, i int, to *Node) (n *Node, send func(frame []byte)) {
+func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []byte)) {
 	n = listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: newMailbox()}, 2)
 	if err := to.Fence([]msg.Address{worker(i)}, 2, 2); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func hostile(t *testing.T, i int, to *Node) (n *Node, send func(frame []byte)) {
 	}
 	t.Cleanup(n.Abort)
 	return n, func(frame []byte) {
-		n.links[worker(0)].box.put(wire.Frame{Segments: [][]byte{frame}, Size: len(frame)})
+		n.out[worker(0)].outbox.add(wire.Frame{Segments: [][]byte{frame}, Size: len(frame)})
 	}
 }
 
@@ -139,7 +139,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		Limit: func(wire.Header) unit.Bytes { return 4 << 20 },
 	}, 0)
 	friend := listen(t, 1, newMailbox())
-	connect(t, []*Node{victim, friend})
+	connect(t, []*Endpoint{victim, friend})
 	bounded, good := mustStayBounded(t), undisturbed(t, friend, in)
 	number := func(at int, v uint32) func(b []byte) {
 		return func(b []byte) { binary.LittleEndian.PutUint32(b[at:], v) }
@@ -184,7 +184,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 	}
 	good()
 	bounded()
-	closeAll(t, []*Node{victim, friend})
+	closeAll(t, []*Endpoint{victim, friend})
 }
 
 // A frame that says it has 1 GiB costs no memory if it may not be so large, and no more than has come if it may.
@@ -225,12 +225,12 @@ func TestRepeatedMessagesAreDiscarded(t *testing.T) {
 	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Inbox: Credit{Messages: 2}}, 0)
 	defer n.Abort()
 	for i, want := range []bool{true, false, false} {
-		if kept, err := n.inbox.put(rows(1, 0, 5), 100); kept != want || err != nil {
+		if kept, err := n.inbox.add(rows(1, 0, 5), 100); kept != want || err != nil {
 			t.Errorf("%d: %t, %v", i, kept, err)
 		}
 	}
 	n.Handled(rows(1, 0, 5))
-	if kept, err := n.inbox.put(rows(1, 0, 5), 100); !kept || err != nil {
+	if kept, err := n.inbox.add(rows(1, 0, 5), 100); !kept || err != nil {
 		t.Errorf("%t, %v", kept, err)
 	}
 }
@@ -286,7 +286,7 @@ func TestOversizedPacket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx := metadata.NewOutgoingContext(t.Context(), n.introduction())
+	ctx := metadata.NewOutgoingContext(t.Context(), n.introduce())
 	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+serviceName+"/"+methodName)
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestCloseWithAFullInbox(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Bytes: 1 << 20}}, 0)
 	n := listen(t, 1, newMailbox())
-	connect(t, []*Node{victim, n})
+	connect(t, []*Endpoint{victim, n})
 	payload := exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 200<<10))}
 	for step := range 10 {
 		if err := n.Send(rows(1, 0, step), payload); err != nil {
@@ -316,7 +316,7 @@ func TestCloseWithAFullInbox(t *testing.T) {
 		}
 	}
 	in.next(t) // and it is never handled
-	closeAll(t, []*Node{n, victim})
+	closeAll(t, []*Endpoint{n, victim})
 }
 
 // The first refusal of a peer and reason is logged, and the count at the end.

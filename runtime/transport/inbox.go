@@ -31,22 +31,22 @@ type inbox struct {
 type account struct {
 	count   int
 	bytes   unit.Bytes
-	held    map[batchMessage]unit.Bytes // messages with a payload
-	handled chan struct{}               // has an item when something was handled
+	held    map[payloadID]unit.Bytes // messages with a payload
+	handled chan struct{}            // has an item when something was handled
 }
 
-// batchMessage names a message with a payload. A second one of a name repeats the first.
-type batchMessage struct {
+// payloadID names a message with a payload. A second one of a name repeats the first.
+type payloadID struct {
 	kind       msg.Kind
 	to         msg.Address
 	rank, step int32
 }
 
-func nameOf(m msg.Message) batchMessage { return batchMessage{m.Kind, m.To, m.Rank, m.Step} }
+func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Rank, m.Step} }
 
-// put notes a message of some size that is about to be delivered. kept is false if it must not be, because it
+// add notes a message of some size that is about to be delivered. kept is false if it must not be, because it
 // repeats one that waits or the node is closing. The error is a *wire.Refusal of kind Flood.
-func (b *inbox) put(m msg.Message, size int) (kept bool, err error) {
+func (b *inbox) add(m msg.Message, size int) (kept bool, err error) {
 	if b.limit == (Credit{}) {
 		return true, nil
 	}
@@ -55,7 +55,7 @@ func (b *inbox) put(m msg.Message, size int) (kept bool, err error) {
 	defer b.mu.Unlock()
 	for {
 		a := b.account(m.From)
-		if _, again := a.held[nameOf(m)]; again || b.closed {
+		if _, again := a.held[idOf(m)]; again || b.closed {
 			return false, nil
 		}
 		if b.limit.Messages > 0 && a.count >= b.limit.Messages {
@@ -70,7 +70,7 @@ func (b *inbox) put(m msg.Message, size int) (kept bool, err error) {
 		}
 		a.count++
 		if m.Kind.HasPayload() {
-			a.held[nameOf(m)] = bytes
+			a.held[idOf(m)] = bytes
 			a.bytes += bytes
 		}
 		return true, nil
@@ -81,7 +81,7 @@ func (b *inbox) put(m msg.Message, size int) (kept bool, err error) {
 func (b *inbox) account(role msg.Address) *account {
 	a := b.accounts[role]
 	if a == nil {
-		a = &account{held: map[batchMessage]unit.Bytes{}, handled: make(chan struct{}, 1)}
+		a = &account{held: map[payloadID]unit.Bytes{}, handled: make(chan struct{}, 1)}
 		if b.accounts == nil {
 			b.accounts = map[msg.Address]*account{}
 		}
@@ -91,15 +91,15 @@ func (b *inbox) account(role msg.Address) *account {
 }
 
 // Handled notes that the receiver has handled a message that Handler.Deliver was called with.
-func (n *Node) Handled(m msg.Message) {
+func (n *Endpoint) Handled(m msg.Message) {
 	b := &n.inbox
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.account(m.From)
 	a.count = max(a.count-1, 0) // 0: it came from an incarnation that has been replaced
 	if m.Kind.HasPayload() {
-		a.bytes -= a.held[nameOf(m)]
-		delete(a.held, nameOf(m))
+		a.bytes -= a.held[idOf(m)]
+		delete(a.held, idOf(m))
 	}
 	a.wake()
 }

@@ -91,7 +91,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("noticed after %v", took)
 	}
-	closeAll(t, []*Node{n})
+	closeAll(t, []*Endpoint{n})
 	_ = hold.Close()
 	if err := child.Wait(); err == nil {
 		t.Error("the process ended well, though it was killed")

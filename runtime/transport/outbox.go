@@ -8,12 +8,12 @@ import (
 
 // outbox holds the frames that wait for a stream, first in, first out.
 type outbox struct {
-	mu     sync.Mutex
-	filled sync.Cond
-	frames []wire.Frame
-	sent   int  // bytes of the first frame that have been taken, if it travels in pieces
-	due    bool // a sign of life, if there is nothing else
-	closed bool
+	mu           sync.Mutex
+	filled       sync.Cond
+	frames       []wire.Frame
+	sent         int  // bytes of the first frame that have been taken, if it travels in pieces
+	heartbeatDue bool // a sign of life, if there is nothing else
+	closed       bool
 }
 
 func newOutbox() *outbox {
@@ -22,8 +22,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame; false says that the box is closed.
-func (b *outbox) put(f wire.Frame) bool {
+// add adds a frame; false says that the box is closed.
+func (b *outbox) add(f wire.Frame) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -34,24 +34,24 @@ func (b *outbox) put(f wire.Frame) bool {
 	return true
 }
 
-// beat has an empty packet sent, unless frames wait.
-func (b *outbox) beat() {
+// addHeartbeat has an empty packet sent, unless frames wait.
+func (b *outbox) addHeartbeat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.due = true
+	b.heartbeatDue = true
 	b.filled.Signal()
 }
 
-// take waits for frames and removes some, or a piece of one: a frame of more than packetMax bytes travels in
+// next waits for frames and removes some, or a piece of one: a frame of more than packetMax bytes travels in
 // pieces of that size, and others share a packet while they fit into packetSize bytes together. The packet is
 // empty if a sign of life is due and nothing else. ok is false once the box is closed and empty.
-func (b *outbox) take() (p *packet, ok bool) {
+func (b *outbox) next() (p *packet, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames) == 0 && !b.closed && !b.due {
+	for len(b.frames) == 0 && !b.closed && !b.heartbeatDue {
 		b.filled.Wait()
 	}
-	b.due = false
+	b.heartbeatDue = false
 	if len(b.frames) == 0 {
 		return &packet{}, !b.closed
 	}
@@ -67,7 +67,7 @@ func (b *outbox) take() (p *packet, ok bool) {
 	for _, f := range b.frames[:count] {
 		p.segments = append(p.segments, f.Segments...)
 	}
-	b.pop(count)
+	b.remove(count)
 	return p, true
 }
 
@@ -90,13 +90,13 @@ func (b *outbox) piece() *packet {
 	b.sent += packetMax - room
 	if b.sent == frame.Size {
 		b.sent = 0
-		b.pop(1)
+		b.remove(1)
 	}
 	return p
 }
 
-// pop forgets the first frames.
-func (b *outbox) pop(count int) {
+// remove forgets the first frames.
+func (b *outbox) remove(count int) {
 	clear(b.frames[:count]) // and the payloads with them
 	b.frames = b.frames[count:]
 }
@@ -109,8 +109,8 @@ func (b *outbox) close() {
 	b.filled.Broadcast()
 }
 
-// drop is close, and forgets the frames.
-func (b *outbox) drop() {
+// closeNow is close, and forgets the frames.
+func (b *outbox) closeNow() {
 	b.close()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -74,7 +74,7 @@ func (a *assembler) add(data mem.BufferSlice) {
 	a.complete = nil
 	length := data.Len()
 	if a.size == 0 {
-		if length <= packetSize || !a.begins(data, length) {
+		if length <= packetSize || !a.startFrame(data, length) {
 			a.complete = data.Materialize()
 			return
 		}
@@ -95,8 +95,8 @@ func (a *assembler) add(data mem.BufferSlice) {
 	}
 }
 
-// begins reports whether a packet of some length is the first piece of a frame, and prepares for the others.
-func (a *assembler) begins(data mem.BufferSlice, length int) bool {
+// startFrame reports whether a packet of some length is the first piece of a frame, and prepares for the others.
+func (a *assembler) startFrame(data mem.BufferSlice, length int) bool {
 	var header [wire.HeaderSize]byte
 	n := 0
 	for _, b := range data {
@@ -113,8 +113,8 @@ func (a *assembler) begins(data mem.BufferSlice, length int) bool {
 	return true
 }
 
-// end returns why a stream may not end here; nil if it may.
-func (a *assembler) end() error {
+// checkEnd returns why a stream may not end here; nil if it may.
+func (a *assembler) checkEnd() error {
 	if a.size > 0 {
 		return wire.Refusef(wire.Malformed, "the stream ends within a frame")
 	}

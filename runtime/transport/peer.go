@@ -10,39 +10,39 @@ import (
 )
 
 // standing is what a node knows of a role elsewhere.
-type standing struct {
-	fence wire.Fence // its incarnation, and the view in which that joined; not the run
-	claim *claim     // the stream that this incarnation has opened, even if that has ended; may be nil
+type peer struct {
+	fence  wire.Fence // its incarnation, and the view in which that joined; not the run
+	stream *inStream  // the stream that this incarnation has opened, even if that has ended; may be nil
 }
 
 // claim is a stream that has been let in.
-type claim struct {
-	hello
-	gate *gate
+type inStream struct {
+	introduction
+	conn *conn
 
-	stale   atomic.Bool // a later incarnation has been announced
-	hung    atomic.Bool // the process hangs
-	waiting atomic.Bool // for the stream to bring something
-	quiet   int         // ticks without a byte meanwhile; the heart's own, as what follows
-	reads   int64       // of the gate, at the last tick
+	stale       atomic.Bool // a later incarnation has been announced
+	hung        atomic.Bool // the process hangs
+	waiting     atomic.Bool // for the stream to bring something
+	silentTicks int         // ticks without a byte meanwhile; the heart's own, as what follows
+	reads       int64       // of the gate, at the last tick
 }
 
-// hangUp closes the connection.
-func (c *claim) hangUp() { _ = c.gate.Close() } // it can only be closed already
+// close closes the connection.
+func (c *inStream) close() { _ = c.conn.Close() } // it can only be closed already
 
-// standing returns what is known of a role. The caller holds n.mu.
-func (n *Node) standing(role msg.Address) *standing {
-	s := n.standings[role]
+// peer returns what is known of a role. The caller holds n.mu.
+func (n *Endpoint) peer(role msg.Address) *peer {
+	s := n.peers[role]
 	if s == nil {
-		s = &standing{}
-		n.standings[role] = s
+		s = &peer{}
+		n.peers[role] = s
 	}
 	return s
 }
 
-// claim gives a stream the roles that it introduces. It returns a channel instead if the stream must wait, until
+// claimRoles gives a stream the roles that it introduces. It returns a channel instead if the stream must wait, until
 // that is closed, and an error if it is refused.
-func (n *Node) claim(h *hello, g *gate) (c *claim, changed <-chan struct{}, err error) {
+func (n *Endpoint) claimRoles(h *introduction, g *conn) (c *inStream, changed <-chan struct{}, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.begun {
@@ -50,9 +50,9 @@ func (n *Node) claim(h *hello, g *gate) (c *claim, changed <-chan struct{}, err 
 	}
 	wait := false
 	for _, r := range h.roles {
-		fence, owner := wire.Fence{Run: n.identity.Run}, (*claim)(nil)
-		if s := n.standings[r]; s != nil {
-			fence.Incarnation, fence.View, owner = s.fence.Incarnation, s.fence.View, s.claim
+		fence, owner := wire.Fence{Run: n.identity.Run}, (*inStream)(nil)
+		if s := n.peers[r]; s != nil {
+			fence.Incarnation, fence.View, owner = s.fence.Incarnation, s.fence.View, s.stream
 		}
 		err := fence.Check(&h.Identity)
 		if refusal, ok := err.(*wire.Refusal); ok && refusal.Reason == wire.Unannounced {
@@ -64,28 +64,28 @@ func (n *Node) claim(h *hello, g *gate) (c *claim, changed <-chan struct{}, err 
 		}
 		if owner != nil {
 			return nil, nil, wire.Refusef(wire.Claimed,
-				"role: %v is connected, or was, as incarnation %d from %v", r, owner.Incarnation, owner.gate.RemoteAddr())
+				"role: %v is connected, or was, as incarnation %d from %v", r, owner.Incarnation, owner.conn.RemoteAddr())
 		}
 	}
 	if wait {
 		return nil, n.changed, nil
 	}
-	if n.ending() || !g.letIn() {
+	if n.ending() || !g.admit() {
 		return nil, nil, wire.Refusef(wire.Introduced, "it is closed")
 	}
-	c = &claim{hello: *h, gate: g}
+	c = &inStream{introduction: *h, conn: g}
 	for _, r := range h.roles {
-		n.standing(r).claim = c
+		n.peer(r).stream = c
 	}
-	n.claims[c] = true
+	n.streams[c] = true
 	return c, nil, nil
 }
 
-// forget takes a stream that has ended from those that are watched. Its roles stay claimed.
-func (n *Node) forget(c *claim) {
+// removeStream takes a stream that has ended from those that are watched. Its roles stay claimed.
+func (n *Endpoint) removeStream(c *inStream) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.claims, c)
+	delete(n.streams, c)
 }
 
 // Fence sets, on the word of the host, the incarnation of a process elsewhere, which has joined in a view with
@@ -94,51 +94,51 @@ func (n *Node) forget(c *claim) {
 // incarnation 0.
 //
 // It returns an error if a later incarnation or view has been set.
-func (n *Node) Fence(roles []msg.Address, incarnation, view uint32) error {
+func (n *Endpoint) Fence(roles []msg.Address, incarnation, view uint32) error {
 	n.mu.Lock()
 	for _, r := range roles {
-		if was := n.standing(r).fence; incarnation < was.Incarnation || view < was.View {
+		if was := n.peer(r).fence; incarnation < was.Incarnation || view < was.View {
 			n.mu.Unlock()
 			return fmt.Errorf("transport: incarnation %d of %v in view %d, after incarnation %d in view %d",
 				incarnation, r, view, was.Incarnation, was.View)
 		}
 	}
 	n.identity.View = max(n.identity.View, view)
-	var old []interface{ hangUp() }
+	var old []interface{ close() }
 	var replaced []msg.Address
 	for _, r := range roles {
-		s := n.standing(r)
+		s := n.peer(r)
 		if incarnation > s.fence.Incarnation {
-			old = append(old, n.retire(r)...)
+			old = append(old, n.retireStreams(r)...)
 			replaced = append(replaced, r)
 		}
 		s.fence = wire.Fence{Incarnation: incarnation, View: view}
 	}
-	n.announce()
+	n.wakeWaiting()
 	n.mu.Unlock()
 	for _, r := range replaced {
 		n.inbox.reset(r)
 	}
 	for _, stream := range old {
-		stream.hangUp()
+		stream.close()
 	}
 	return nil
 }
 
-// retire takes a role's streams, which it returns, out of use: its process has been replaced. The caller holds n.mu.
-func (n *Node) retire(role msg.Address) (old []interface{ hangUp() }) {
-	s := n.standing(role)
-	if c := s.claim; c != nil {
+// retireStreams takes a role's streams, which it returns, out of use: its process has been replaced. The caller holds n.mu.
+func (n *Endpoint) retireStreams(role msg.Address) (old []interface{ close() }) {
+	s := n.peer(role)
+	if c := s.stream; c != nil {
 		c.stale.Store(true)
 		old = append(old, c)
 		delete(n.gone, c.name())
 	}
-	if l := n.links[role]; l != nil {
+	if l := n.out[role]; l != nil {
 		l.replaced.Store(true)
 		old = append(old, l)
 		delete(n.gone, l.name)
 	}
-	s.claim = nil
+	s.stream = nil
 	return old
 }
 
@@ -146,7 +146,7 @@ func (n *Node) retire(role msg.Address) (old []interface{ hangUp() }) {
 // sent to its roles before Replace has returned may be discarded.
 //
 // It returns an error if Fence does, or if the new incarnation is not reached before ctx ends.
-func (n *Node) Replace(ctx context.Context, roles []msg.Address, address string, incarnation, view uint32) error {
+func (n *Endpoint) Replace(ctx context.Context, roles []msg.Address, address string, incarnation, view uint32) error {
 	if err := n.Fence(roles, incarnation, view); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (n *Node) Replace(ctx context.Context, roles []msg.Address, address string,
 	if err != nil {
 		return err
 	}
-	if err := n.adopt([]*link{l}); err != nil {
-		l.hangUp()
+	if err := n.addStreams([]*outStream{l}); err != nil {
+		l.close()
 		return err
 	}
 	return nil

@@ -31,10 +31,10 @@ const (
 // newServer makes the gRPC server of a node. Its one method takes a stream of
 // packets and answers once, when it has taken all of them. Its own way to notice silence, which reads the wall
 // clock, is turned off.
-func newServer(n *Node) *grpc.Server {
+func newServer(n *Endpoint) *grpc.Server {
 	s := grpc.NewServer(
-		grpc.Creds(n.gates),
-		grpc.ConnectionTimeout(introductionMax),
+		grpc.Creds(n.admission),
+		grpc.ConnectionTimeout(introductionTimeout),
 		grpc.MaxHeaderListSize(headerMax),
 		grpc.MaxConcurrentStreams(1),
 		grpc.ForceServerCodecV2(codec{}),
@@ -55,19 +55,19 @@ func newServer(n *Node) *grpc.Server {
 }
 
 // receive lets a stream in and delivers what comes on it.
-func (n *Node) receive(stream grpc.ServerStream) error {
+func (n *Endpoint) receive(stream grpc.ServerStream) error {
 	c, err := n.admit(stream.Context())
 	if err != nil {
 		return err
 	}
-	defer n.forget(c)
+	defer n.removeStream(c)
 	// What follows the end of the stream on its connection is read, but not kept.
-	defer time.AfterFunc(partingMax, c.hangUp)
-	if err := stream.SendHeader(n.introduction()); err != nil {
+	defer time.AfterFunc(leaveTimeout, c.close)
+	if err := stream.SendHeader(n.introduce()); err != nil {
 		n.ended(c, err)
 		return err
 	}
-	err = n.take(stream, c)
+	err = n.receiveFrames(stream, c)
 	refusal := (*wire.Refusal)(nil)
 	switch {
 	case err == io.EOF:
@@ -78,11 +78,11 @@ func (n *Node) receive(stream grpc.ServerStream) error {
 		return status.Error(codes.PermissionDenied, refusal.Error())
 	}
 	n.ended(c, err)
-	return status.Error(codes.Aborted, plain(err).Error())
+	return status.Error(codes.Aborted, plainError(err).Error())
 }
 
 // ended reports a stream that has broken.
-func (n *Node) ended(c *claim, err error) {
+func (n *Endpoint) ended(c *inStream, err error) {
 	switch {
 	case c.stale.Load():
 	case c.hung.Load():
@@ -92,22 +92,22 @@ func (n *Node) ended(c *claim, err error) {
 	}
 }
 
-// take delivers what comes on a stream until that ends. The error is io.EOF if the other end has ended it, a
+// receiveFrames delivers what comes on a stream until that ends. The error is io.EOF if the other end has ended it, a
 // *wire.Refusal if something on it is refused, or what broke it.
-func (n *Node) take(stream grpc.ServerStream, c *claim) error {
+func (n *Endpoint) receiveFrames(stream grpc.ServerStream, c *inStream) error {
 	p := packet{frames: &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}}
 	for {
 		c.waiting.Store(true)
 		err := stream.RecvMsg(&p)
 		c.waiting.Store(false)
 		if err == io.EOF {
-			return cmpOr(p.frames.end(), io.EOF)
+			return firstError(p.frames.checkEnd(), io.EOF)
 		}
 		if status.Code(err) == codes.ResourceExhausted { // a packet that is too large
-			return wire.Refusef(wire.Malformed, "%w", plain(err))
+			return wire.Refusef(wire.Malformed, "%w", plainError(err))
 		}
 		if err == nil {
-			err = cmpOr(p.frames.err, n.deliver(c, p.frames.complete))
+			err = firstError(p.frames.err, n.deliver(c, p.frames.complete))
 		}
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func (n *Node) take(stream grpc.ServerStream, c *claim) error {
 	}
 }
 
-// cmpOr returns the first error, if there is one.
-func cmpOr(a, b error) error {
+// firstError returns the first error, if there is one.
+func firstError(a, b error) error {
 	if a != nil {
 		return a
 	}
@@ -124,7 +124,7 @@ func cmpOr(a, b error) error {
 }
 
 // check returns why the frame with a header is refused; nil if it is not.
-func (n *Node) check(c *claim, h *wire.Header) error {
+func (n *Endpoint) check(c *inStream, h *wire.Header) error {
 	m, fence := h.Message, wire.Fence(c.Identity)
 	if err := fence.Check(&h.Identity); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (n *Node) check(c *claim, h *wire.Header) error {
 }
 
 // deliver hands over the messages of frames that follow each other.
-func (n *Node) deliver(c *claim, data []byte) error {
+func (n *Endpoint) deliver(c *inStream, data []byte) error {
 	for len(data) > 0 {
 		h, err := wire.ParseHeader(data)
 		if err != nil {
@@ -169,7 +169,7 @@ func (n *Node) deliver(c *claim, data []byte) error {
 }
 
 // discards reports, and counts, that a frame comes from an incarnation that has been replaced.
-func (n *Node) discards(c *claim) bool {
+func (n *Endpoint) discards(c *inStream) bool {
 	if !c.stale.Load() {
 		return false
 	}
@@ -178,14 +178,14 @@ func (n *Node) discards(c *claim) bool {
 }
 
 // admitMessage delivers a message if it may be.
-func (n *Node) admitMessage(c *claim, h *wire.Header, payload exec.Payload) error {
+func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payload) error {
 	if n.options.Admit != nil {
 		if err := n.options.Admit(h.Message, payload); err != nil {
 			return wire.Refusef(wire.Inadmissible, "%w", err)
 		}
 	}
 	if !h.Chunk() {
-		if kept, err := n.inbox.put(h.Message, h.Size); err != nil || !kept {
+		if kept, err := n.inbox.add(h.Message, h.Size); err != nil || !kept {
 			return err
 		}
 		if n.discards(c) { // it may have waited for a place while the role was replaced

@@ -48,14 +48,14 @@ func TestStreamsWaitForBegin(t *testing.T) {
 	if err := late.Begin(run, 0, 0); err == nil {
 		t.Error("a node begins twice")
 	}
-	closeAll(t, []*Node{n, late})
+	closeAll(t, []*Endpoint{n, late})
 }
 
 // hasIntroduced reports whether a stream waits to be let in.
-func hasIntroduced(n *Node) bool {
-	n.gates.mu.Lock()
-	defer n.gates.mu.Unlock()
-	return len(n.gates.pending) > 0 && n.gates.pending[0].introduced
+func hasIntroduced(n *Endpoint) bool {
+	n.admission.mu.Lock()
+	defer n.admission.mu.Unlock()
+	return len(n.admission.pending) > 0 && n.admission.pending[0].introduced
 }
 
 func TestConnectNeedsBegin(t *testing.T) {
@@ -120,7 +120,7 @@ func TestReplace(t *testing.T) {
 	in, first, second := newMailbox(), newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
 	old := listen(t, 1, first)
-	connect(t, []*Node{n, old})
+	connect(t, []*Endpoint{n, old})
 	old.Abort()
 	in.loss(t, 5*time.Second)
 	if err := n.Send(rows(0, 1, 1), nil); err != nil {
@@ -155,7 +155,7 @@ func TestReplace(t *testing.T) {
 	}
 	fresh.Abort() // a role that dies twice is lost twice
 	in.loss(t, 5*time.Second)
-	closeAll(t, []*Node{n})
+	closeAll(t, []*Endpoint{n})
 }
 
 // A process of several roles comes back with all of them at once: no role waits for a fence of its own, and one
@@ -198,7 +198,7 @@ func TestReplaceOfSeveralRoles(t *testing.T) {
 	if err := n.Fence(roles[1:], 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 2 in view 1, after incarnation 1") {
 		t.Error(err)
 	}
-	closeAll(t, []*Node{n, fresh})
+	closeAll(t, []*Endpoint{n, fresh})
 }
 
 // An old incarnation that still lives is cut off by the fence, and its end is no loss.
@@ -207,7 +207,7 @@ func TestFenceCutsTheOldOff(t *testing.T) {
 	in, alive := newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
 	old := listen(t, 1, alive)
-	connect(t, []*Node{n, old})
+	connect(t, []*Endpoint{n, old})
 	if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestFenceCutsTheOldOff(t *testing.T) {
 		t.Error(err)
 	}
 	old.Abort()
-	closeAll(t, []*Node{n}) // without waiting for a role that is away
+	closeAll(t, []*Endpoint{n}) // without waiting for a role that is away
 	if len(in.losses) > 0 {
 		t.Error(<-in.losses)
 	}
@@ -228,7 +228,7 @@ func TestStaleFramesAreDiscarded(t *testing.T) {
 	in := newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
 	defer n.Abort()
-	c := &claim{hello: hello{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
 	frame := encoded(t, wire.Identity{Run: run}, rows(1, 0, 1), nil)
 	if err := n.deliver(c, frame); err != nil || len(in.messages) != 1 {
 		t.Fatalf("%v, %d messages", err, len(in.messages))
@@ -246,9 +246,9 @@ func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
 	o.Inbox = Credit{Messages: 10, Bytes: 100}
 	n := listenAs(t, o, 0)
 	defer n.Abort()
-	c := &claim{hello: hello{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
 	h := wire.Header{Message: rows(1, 0, 1), Size: 80}
-	if kept, err := n.inbox.put(rows(1, 0, 0), 80); !kept || err != nil {
+	if kept, err := n.inbox.add(rows(1, 0, 0), 80); !kept || err != nil {
 		t.Fatal(kept, err)
 	}
 	ended := make(chan error, 1)
@@ -258,7 +258,7 @@ func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
 	if err := <-ended; err != nil || len(in.messages) != 0 || n.refusals.count(wire.Stale) != 1 {
 		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), n.refusals.count(wire.Stale))
 	}
-	if kept, err := n.inbox.put(rows(1, 0, 1), 80); !kept || err != nil {
+	if kept, err := n.inbox.add(rows(1, 0, 1), 80); !kept || err != nil {
 		t.Errorf("the place is not free: %t, %v", kept, err)
 	}
 }
@@ -274,14 +274,14 @@ func TestFenceOfTheSameIncarnationKeepsTheCount(t *testing.T) {
 		if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := n.inbox.put(rows(1, 0, step), 80); !kept || err != nil {
+		if kept, err := n.inbox.add(rows(1, 0, step), 80); !kept || err != nil {
 			t.Fatal(kept, err)
 		}
 	}
 	if err := n.Fence([]msg.Address{worker(1)}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.inbox.put(rows(1, 0, 2), 80); err == nil {
+	if _, err := n.inbox.add(rows(1, 0, 2), 80); err == nil {
 		t.Error("a third message is kept, and the inbox holds two")
 	}
 }
@@ -301,7 +301,7 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 	replaced := make(chan error, 1)
 	go func() { replaced <- n.Replace(t.Context(), []msg.Address{worker(1)}, away, 4, 4) }()
-	closeAll(t, []*Node{n})
+	closeAll(t, []*Endpoint{n})
 	if err := <-replaced; err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Error(err)
 	}
@@ -328,5 +328,5 @@ func TestConnectToAnIncarnation(t *testing.T) {
 	if err := n.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(1): third.Address()}); err != nil {
 		t.Error(err)
 	}
-	closeAll(t, []*Node{n, third})
+	closeAll(t, []*Endpoint{n, third})
 }

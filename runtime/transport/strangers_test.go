@@ -15,7 +15,7 @@ import (
 )
 
 // dialRaw opens a connection to a node.
-func dialRaw(t testing.TB, n *Node) net.Conn {
+func dialRaw(t testing.TB, n *Endpoint) net.Conn {
 	c, err := net.Dial("tcp", n.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ const (
 type stream struct{ net.Conn }
 
 // opened begins HTTP/2 on a connection.
-func opened(t testing.TB, n *Node) stream {
+func opened(t testing.TB, n *Endpoint) stream {
 	s := stream{dialRaw(t, n)}
 	if _, err := io.WriteString(s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -154,15 +154,15 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 		t.Error(err)
 	}
 	in.next(t)
-	n.gates.mu.Lock()
-	if pending := len(n.gates.pending); pending > pendingMax {
+	n.admission.mu.Lock()
+	if pending := len(n.admission.pending); pending > pendingMax {
 		t.Errorf("%d connections wait", pending)
 	}
-	n.gates.mu.Unlock()
+	n.admission.mu.Unlock()
 	bounded()
 	start := time.Now()
-	closeAll(t, []*Node{n, peer})
-	if took := time.Since(start); took > partingMax {
+	closeAll(t, []*Endpoint{n, peer})
+	if took := time.Since(start); took > leaveTimeout {
 		t.Errorf("closing took %v", took)
 	}
 }
@@ -174,9 +174,9 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Abort()
-	n.gates.mu.Lock()
-	n.gates.wait = 50 * time.Millisecond
-	n.gates.mu.Unlock()
+	n.admission.mu.Lock()
+	n.admission.wait = 50 * time.Millisecond
+	n.admission.mu.Unlock()
 	s := opened(t, n)
 	if err := s.write(headersFrame, endHeaders, said()); err != nil {
 		t.Fatal(err)

@@ -38,10 +38,10 @@ func encodeIDs(w *writer, ids *exec.IDs) {
 	encodeGroups(w, ids.Samples, ids.FirstGroup, ids.Bounds)
 	w.number(len(ids.Columns))
 	for _, slot := range ids.Columns {
-		section(w, slot.Offsets)
-		section(w, slot.IDs)
+		writeArray(w, slot.Offsets)
+		writeArray(w, slot.IDs)
 	}
-	section(w, ids.Packed)
+	writeArray(w, ids.Packed)
 }
 
 func decodeIDs(r *reader) exec.Payload {
@@ -50,12 +50,12 @@ func decodeIDs(r *reader) exec.Payload {
 	ids.Columns = make([]batch.Jagged, r.count(16)) // two lengths at least
 	for s := range ids.Columns {
 		slot := &ids.Columns[s]
-		slot.Offsets, slot.IDs = array[int32](r), array[uint64](r)
+		slot.Offsets, slot.IDs = readArray[int32](r), readArray[uint64](r)
 		if r.err == nil && !jagged(slot, ids.Samples) {
 			r.fail("slot %d: offsets do not cut %d ids into %d samples", s, len(slot.IDs), ids.Samples)
 		}
 	}
-	ids.Packed = array[byte](r)
+	ids.Packed = readArray[byte](r)
 	if len(ids.Columns) > 0 && len(ids.Packed) > 0 {
 		r.fail("id features both raw and compressed")
 	}
@@ -77,14 +77,14 @@ func jagged(slot *batch.Jagged, samples int) bool {
 
 func encodeSamples(w *writer, p exec.Samples) {
 	encodeGroups(w, p.Samples, p.FirstGroup, p.Bounds)
-	section(w, p.Dense)
-	section(w, p.Labels)
+	writeArray(w, p.Dense)
+	writeArray(w, p.Labels)
 }
 
 func decodeSamples(r *reader) exec.Payload {
 	p := &batch.Part{Batch: &batch.Batch{}}
 	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
-	p.Dense, p.Labels = array[float32](r), array[float32](r)
+	p.Dense, p.Labels = readArray[float32](r), readArray[float32](r)
 	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
 		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels), p.Samples)
 	}

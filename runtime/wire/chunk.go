@@ -30,8 +30,8 @@ func encodeChunk(w *writer, c Chunk) {
 		sum = 1
 	}
 	w.uint64(sum)
-	section(w, c.Values)
-	section(w, c.Stats)
+	writeArray(w, c.Values)
+	writeArray(w, c.Stats)
 }
 
 func decodeChunk(r *reader) exec.Payload {
@@ -45,6 +45,6 @@ func decodeChunk(r *reader) exec.Payload {
 		r.fail("%d is neither a sum nor a part", sum)
 	}
 	c.Sum = sum == 1
-	c.Values, c.Stats = array[float32](r), array[float32](r)
+	c.Values, c.Stats = readArray[float32](r), readArray[float32](r)
 	return c
 }

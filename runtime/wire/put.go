@@ -8,12 +8,12 @@ import (
 )
 
 func encodeSigns(w *writer, s compress.Signs) {
-	section(w, s.Plain)
-	section(w, s.Packed)
+	writeArray(w, s.Plain)
+	writeArray(w, s.Packed)
 }
 
 func decodeSigns(r *reader) compress.Signs {
-	s := compress.Signs{Plain: array[uint64](r), Packed: array[byte](r)}
+	s := compress.Signs{Plain: readArray[uint64](r), Packed: readArray[byte](r)}
 	if len(s.Plain) > 0 && len(s.Packed) > 0 {
 		r.fail("signs both plain and packed")
 	}
@@ -24,13 +24,13 @@ func decodeSigns(r *reader) compress.Signs {
 // 1; 0 stands for no values at all.
 func encodeValues(w *writer, v compress.Values) {
 	w.number(slices.Index(compress.Forms(), v.Form) + 1)
-	section(w, v.Floats)
-	section(w, v.Packed)
+	writeArray(w, v.Floats)
+	writeArray(w, v.Packed)
 }
 
 func decodeValues(r *reader) compress.Values {
 	form := r.number()
-	v := compress.Values{Floats: array[float32](r), Packed: array[byte](r)}
+	v := compress.Values{Floats: readArray[float32](r), Packed: readArray[byte](r)}
 	if form > len(compress.Forms()) {
 		r.fail("values of form %d, want at most %d", form, len(compress.Forms()))
 		return v

@@ -52,8 +52,8 @@ func (r *reader) count(size int) int {
 	return n
 }
 
-// array reads what section wrote. The result may alias the frame.
-func array[T element](r *reader) []T {
+// readArray reads what section wrote. The result may alias the frame.
+func readArray[T element](r *reader) []T {
 	size := r.count(sizeOf[T]()) * sizeOf[T]()
 	padded := size + padding(size) // ≤ len(r.rest), as both are multiples of 8
 	b := r.rest[:size]

@@ -21,9 +21,9 @@ func (w *writer) uint64(v uint64) { w.tail = binary.LittleEndian.AppendUint64(w.
 // number writes a count or an index.
 func (w *writer) number(v int) { w.uint64(uint64(v)) }
 
-// section writes an array: its length, its elements, zeros up to a multiple
+// writeArray writes an array: its length, its elements, zeros up to a multiple
 // of 8 bytes.
-func section[T element](w *writer, values []T) {
+func writeArray[T element](w *writer, values []T) {
 	w.number(len(values))
 	b := bytesOf(values)
 	if len(b) < aliasMin {
