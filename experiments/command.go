@@ -60,7 +60,7 @@ type settings struct {
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.command()
 	root.SetArgs(args)
-	return cli.Explain(p.stderr, "experiments", root.ExecuteContext(ctx))
+	return cli.PrintError(p.stderr, "experiments", root.ExecuteContext(ctx))
 }
 
 // command builds the tree of commands.
@@ -88,7 +88,7 @@ func (p *program) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Misuse("see "+invocation+" --help", "%w", err)
+		return cli.UsageError("see "+invocation+" --help", "%w", err)
 	})
 	all := &cobra.Command{
 		Use:     "all",
@@ -150,7 +150,7 @@ func addFlags(cmd *cobra.Command, s *settings) {
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Misuse("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
+		return cli.UsageError("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }
@@ -171,15 +171,15 @@ func (p *program) find(names []string) ([]experiment, error) {
 		at := slices.Index(p.names(), name)
 		switch {
 		case at < 0 && strings.TrimSpace(name) == "":
-			return nil, cli.Misuse(listHint, "experiment %d has no name", i+1)
+			return nil, cli.UsageError(listHint, "experiment %d has no name", i+1)
 		case at < 0:
 			hint := listHint
 			if nearest := job.Nearest(name, append(p.names(), "list", "all")); nearest != "" {
 				hint = "did you mean " + nearest + "? " + hint
 			}
-			return nil, cli.Misuse(hint, "unknown experiment %q", name)
+			return nil, cli.UsageError(hint, "unknown experiment %q", name)
 		case slices.Contains(names[:i], name):
-			return nil, cli.Misuse("name it once", "experiment %q is named twice", name)
+			return nil, cli.UsageError("name it once", "experiment %q is named twice", name)
 		}
 		found = append(found, p.experiments[at])
 	}

@@ -21,7 +21,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 		return err
 	}
 	if s.seeds < report.SeedsMin {
-		return cli.Misuse(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
+		return cli.UsageError(fmt.Sprintf("write --seeds %d or more", report.SeedsWanted),
 			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)
 	}
 	if s.out != "" {
@@ -93,8 +93,8 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 // abandon keeps what a failed run has written, and says where.
 func abandon(folder *cli.Folder, err error) error {
 	kept, problem := folder.Abandon()
-	f := &cli.Fault{Err: err}
-	var cause *cli.Fault
+	f := &cli.Error{Err: err}
+	var cause *cli.Error
 	if errors.As(err, &cause) {
 		f.Hint, f.Usage = cause.Hint, cause.Usage
 	}

@@ -28,12 +28,12 @@ func (p *program) cacheCommand() *cobra.Command {
 	var clear bool
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return cli.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.UsageError("everything is a flag; see --help", "unexpected argument %q", args[0])
 		}
 		if folder == "" {
 			var err error
 			if folder, err = datasets.CacheFolder(); err != nil {
-				return &cli.Fault{Err: err, Hint: "name one with --folder"}
+				return &cli.Error{Err: err, Hint: "name one with --folder"}
 			}
 		}
 		if clear {

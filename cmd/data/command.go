@@ -55,14 +55,14 @@ func (p *program) command() *cobra.Command {
 			}
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
-				return cli.Misuse(hint, "no command")
+				return cli.UsageError(hint, "no command")
 			}
-			return cli.Misuse(hint, "command %s", job.Unknown(args[0], names))
+			return cli.UsageError(hint, "command %s", job.Unknown(args[0], names))
 		},
 		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
 	}
 	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(), p.cacheCommand())
-	cli.Manners(c, p.stdout, p.stderr)
+	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
 	return c
 }
@@ -84,16 +84,16 @@ func (f *flags) check(args []string) (string, error) {
 	const hint = "give one FILE, or --file with a job; see --help"
 	switch {
 	case len(args) > 1:
-		return "", cli.Misuse(hint, "unexpected argument %q", args[1])
+		return "", cli.UsageError(hint, "unexpected argument %q", args[1])
 	case len(args) == 1 && f.job != "":
-		return "", cli.Misuse(hint, "both %s and --file %s", args[0], f.job)
+		return "", cli.UsageError(hint, "both %s and --file %s", args[0], f.job)
 	case len(args) == 0 && f.job == "":
-		return "", cli.Misuse(hint, "nothing to read")
+		return "", cli.UsageError(hint, "nothing to read")
 	case f.job != "" && (f.kind != "" || f.label != ""):
-		return "", cli.Misuse("the job file says what its data are", "--kind and --label do not go with --file")
+		return "", cli.UsageError("the job file says what its data are", "--kind and --label do not go with --file")
 	}
 	if f.kind != "" && !slices.Contains(fileKinds(), f.kind) {
-		return "", cli.Misuse("kinds are "+strings.Join(fileKinds(), ", "),
+		return "", cli.UsageError("kinds are "+strings.Join(fileKinds(), ", "),
 			"--kind: %s", job.Unknown(f.kind, fileKinds()))
 	}
 	if len(args) == 0 {
@@ -106,7 +106,7 @@ func (f *flags) check(args []string) (string, error) {
 func (f *flags) policy() (job.OnBadRow, error) {
 	var policy job.OnBadRow
 	if err := policy.UnmarshalText([]byte(f.onBadRow)); err != nil {
-		return policy, cli.Misuse("see --help", "--%v", err)
+		return policy, cli.UsageError("see --help", "--%v", err)
 	}
 	return policy, nil
 }

@@ -29,7 +29,7 @@ func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
 	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *jobfile.Job) error {
 		if j.Data.Kind != job.KindSynthetic {
-			return cli.Misuse("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
+			return cli.UsageError("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
 		}
 		return nil
 	})
@@ -55,10 +55,10 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 	f := &flags{}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return cli.Misuse("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.UsageError("everything is a flag; see --help", "unexpected argument %q", args[0])
 		}
 		if f.job == "" || f.out == "" {
-			return cli.Misuse("see --help", "--file and --out are needed")
+			return cli.UsageError("see --help", "--file and --out are needed")
 		}
 		j, err := jobfile.Load(f.job)
 		if err != nil {
@@ -71,7 +71,7 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 		if err != nil {
 			return err
 		}
-		cli.Notes(p.stderr, "data", data.Notes)
+		cli.PrintNotes(p.stderr, "data", data.Notes)
 		return p.writeFolder(data, f.out)
 	}
 	c.Flags().SortFlags = false

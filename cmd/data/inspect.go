@@ -29,7 +29,7 @@ func (p *program) inspectCommand() *cobra.Command {
 		Use: "inspect [FILE]", Short: "Say what a data set is", Long: inspectUsage, Example: inspectExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.rows < 0 || f.rows >= linesOfHead {
-				return cli.Misuse("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
+				return cli.UsageError("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
 			}
 			s, err := p.open(f, args, job.OnBadRow{Skip: math.MaxInt32})
 			if err != nil {

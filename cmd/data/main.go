@@ -17,5 +17,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	p := &program{stdout: stdout, stderr: stderr, dataDir: os.Getenv("TANDEM_DATA")}
 	command := p.command()
 	command.SetArgs(args)
-	return cli.Explain(stderr, "data", command.Execute())
+	return cli.PrintError(stderr, "data", command.Execute())
 }

@@ -44,7 +44,7 @@ func (p *program) profileCommand() *cobra.Command {
 		Use: "profile [FILE]", Short: "Say how the ids of each column are spread", Long: profileUsage, Example: profileExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.json && f.yaml {
-				return cli.Misuse("choose one", "--json and --yaml do not go together")
+				return cli.UsageError("choose one", "--json and --yaml do not go together")
 			}
 			policy, err := f.policy()
 			if err != nil {

@@ -55,7 +55,7 @@ func (p *program) open(f *flags, args []string, policy job.OnBadRow) (*subject, 
 	if err != nil {
 		return nil, err
 	}
-	cli.Notes(p.stderr, "data", rows.Notes)
+	cli.PrintNotes(p.stderr, "data", rows.Notes)
 	return &subject{
 		Name: file, Config: cfg, Schema: rows.Schema, Parts: []part{{"all", rows.Batch}},
 		Dropped: rows.DroppedRows, BadRows: rows.BadRows, Head: head,
@@ -68,16 +68,16 @@ func configOf(file string, head *datasets.Head, f *flags) (job.Data, error) {
 	if f.kind == "" {
 		var ok bool
 		if cfg.Kind, ok = head.Kind(); !ok {
-			return cfg, &cli.Fault{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
+			return cfg, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "say it with --kind"}
 		}
 	}
 	if cfg.Kind != job.KindCSV && f.label != "" {
-		return cfg, cli.Misuse("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
+		return cfg, cli.UsageError("other kinds know their label", "--label is for kind csv, and %s is %s", file, cfg.Kind)
 	}
 	if cfg.Kind == job.KindCSV {
 		var err error
 		if cfg.CSV, err = head.GuessCSV(f.label); err != nil {
-			return cfg, &cli.Fault{
+			return cfg, &cli.Error{
 				Err:  fmt.Errorf("%s: %w", file, err),
 				Hint: "name the label with --label, or describe the columns in a job file (--file)",
 			}
@@ -100,7 +100,7 @@ func (p *program) openJob(path string, policy job.OnBadRow) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	cli.Notes(p.stderr, "data", data.Notes)
+	cli.PrintNotes(p.stderr, "data", data.Notes)
 	s := &subject{
 		Name: path, Config: j.Data, Schema: data.Schema, Parts: []part{{"train", data.Train}, {"test", data.Test}},
 		Dropped: data.DroppedRows, BadRows: data.BadRows,

@@ -108,12 +108,12 @@ func (p *program) command() *cobra.Command {
 			}
 			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
 			if len(args) == 0 {
-				return cli.Misuse(hint, "no role")
+				return cli.UsageError(hint, "no role")
 			}
-			return cli.Misuse(hint, "unknown role %q", args[0])
+			return cli.UsageError(hint, "unknown role %q", args[0])
 		},
 	}
-	cli.Manners(c, p.stdout, p.stderr)
+	cli.Configure(c, p.stdout, p.stderr)
 	c.AddCommand(p.hostCommand(), p.processCommand())
 	for _, r := range msg.Roles() {
 		c.AddCommand(p.roleCommand(r))
@@ -158,10 +158,10 @@ func (p *program) processCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			roles, err := job.ParseProcess(args)
 			if err != nil {
-				return cli.Misuse("write roles as embedding-worker 0 nn-worker 0", "%v", err)
+				return cli.UsageError("write roles as embedding-worker 0 nn-worker 0", "%v", err)
 			}
 			if len(roles) == 0 {
-				return cli.Misuse("write roles as embedding-worker 0 nn-worker 0", "no role")
+				return cli.UsageError("write roles as embedding-worker 0 nn-worker 0", "no role")
 			}
 			j, fingerprint, err := f.load()
 			if err != nil {
@@ -205,15 +205,15 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 	}
 	if f.faults != "" {
 		if j.Training.Faults, err = fault.Parse(f.faults); err != nil {
-			return j, nil, cli.Misuse("see --help", "--faults: %v", err)
+			return j, nil, cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
 	if f.placed != "" {
 		if j.Training.Placement, err = job.ParsePlacement(f.placed); err != nil {
-			return j, nil, cli.Misuse("see --help", "--placement: %v", err)
+			return j, nil, cli.UsageError("see --help", "--placement: %v", err)
 		}
 		if _, err = j.Training.Processes(); err != nil { // the error names the setting
-			return j, nil, cli.Misuse("see --help", "--%v", err)
+			return j, nil, cli.UsageError("see --help", "--%v", err)
 		}
 	}
 	if err := j.Training.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
@@ -227,7 +227,7 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 	data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
 	if err == nil {
-		cli.Notes(p.stderr, "node", data.Notes)
+		cli.PrintNotes(p.stderr, "node", data.Notes)
 	}
 	return data, err
 }
@@ -236,7 +236,7 @@ func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fingerprint []byte, f flags) error {
 	run, err := hex.DecodeString(f.run)
 	if err != nil || len(run) != 0 && len(run) != 16 {
-		return cli.Misuse("give the id that the host prints", "--run %q is no id of a run", f.run)
+		return cli.UsageError("give the id that the host prints", "--run %q is no id of a run", f.run)
 	}
 	var data []byte
 	if roles.Has(msg.Address{Role: msg.DataLoader}) {

@@ -48,7 +48,7 @@ func (p *program) hostCommand() *cobra.Command {
 				return err
 			}
 			if err := f.limits.Validate(); err != nil {
-				return cli.Misuse("see --help", "%v", err)
+				return cli.UsageError("see --help", "%v", err)
 			}
 			return p.host(c.Context(), j, fingerprint, f)
 		},
@@ -68,7 +68,7 @@ func (p *program) hostCommand() *cobra.Command {
 func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte, f flags) error {
 	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
 		if c.Flags().Changed(name) {
-			return cli.Misuse("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
+			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
 		}
 	}
 	f.limits = process.Limits{Deaths: member.DefaultDeathsMax}
@@ -82,7 +82,7 @@ func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte
 // host hosts a run whose processes others start.
 func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f flags) error {
 	if j.Training.Mode == job.Sequential {
-		return &cli.Fault{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
+		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
 	}
 	data, err := p.open(j, f)
 	if err != nil {

@@ -26,5 +26,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil && ctx.Err() != nil {
 		err = errors.New("interrupted; every role of the run stops")
 	}
-	return cli.Explain(stderr, "node", err)
+	return cli.PrintError(stderr, "node", err)
 }

@@ -13,7 +13,7 @@ import (
 // advise adds what the user can do about an error, if it is of a kind that has
 // something to be done and does not say it yet.
 func advise(err error) error {
-	var known *cli.Fault
+	var known *cli.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
@@ -29,8 +29,8 @@ func advise(err error) error {
 		{fs.ErrNotExist, "check --file, and TANDEM_DATA for the data that it names"},
 	} {
 		if errors.Is(err, a.of) {
-			return &cli.Fault{Err: err, Hint: a.hint}
+			return &cli.Error{Err: err, Hint: a.hint}
 		}
 	}
-	return &cli.Fault{Err: err, Hint: "see --help, and the job file"}
+	return &cli.Error{Err: err, Hint: "see --help, and the job file"}
 }

@@ -96,7 +96,7 @@ func (p *program) command() *cobra.Command {
 	}
 	c.AddCommand(p.replayCommand())
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
-	cli.Manners(c, p.stdout, p.stderr)
+	cli.Configure(c, p.stdout, p.stderr)
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: Persia's net on Criteo's shape)")

@@ -15,7 +15,7 @@ func (q *question) setFaults(given func(string) bool) (err error) {
 	t := &q.job.Training
 	if given("faults") {
 		if t.Faults, err = fault.Parse(q.faults); err != nil {
-			return cli.Misuse("see --help", "--faults: %v", err)
+			return cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
 	if !given("retry") {
@@ -23,10 +23,10 @@ func (q *question) setFaults(given func(string) bool) (err error) {
 	}
 	bounds := job.Default()
 	if err := bounds.Retry.UnmarshalText([]byte(q.retry)); err != nil {
-		return cli.Misuse("write a time as 100ms or 2s", "--retry: %v", err)
+		return cli.UsageError("write a time as 100ms or 2s", "--retry: %v", err)
 	}
 	if err := bounds.Validate(); err != nil {
-		return cli.Misuse("see --help", "--retry: %v", err)
+		return cli.UsageError("see --help", "--retry: %v", err)
 	}
 	t.Retry = bounds.Retry
 	return nil
@@ -46,7 +46,7 @@ func (q *question) checkFaults(given func(string) bool) error {
 		for _, position := range at {
 			t := q.training(mode, q.gpus[0])
 			if err := cluster.CheckFaults(q.hardware, t, position, q.numerics); err != nil {
-				return cli.Misuse("crash a role that every mode and every end of the ranges has, or choose modes with --modes",
+				return cli.UsageError("crash a role that every mode and every end of the ranges has, or choose modes with --modes",
 					"%s: %s: %v", what, mode, err)
 			}
 		}

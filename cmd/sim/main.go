@@ -23,5 +23,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	command := p.command()
 	command.SetArgs(args)
-	return cli.Explain(stderr, "sim", command.Execute())
+	return cli.PrintError(stderr, "sim", command.Execute())
 }

@@ -94,7 +94,7 @@ func ask(t *testing.T, args string) document {
 	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: slow}
 	c := p.command()
 	c.SetArgs(append(strings.Fields(args), "--json"))
-	if code := cli.Explain(&stderr, "sim", c.Execute()); code != 0 {
+	if code := cli.PrintError(&stderr, "sim", c.Execute()); code != 0 {
 		t.Fatalf("sim %s: exit %d: %s", args, code, stderr.String())
 	}
 	var d document

@@ -189,7 +189,7 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	if !q.numerics {
 		for _, name := range []string{"target-auc", "evaluate-every", "workers", "spread"} {
 			if given(name) {
-				return cli.Misuse("add --numerics, which trains the job's data for real under simulated time",
+				return cli.UsageError("add --numerics, which trains the job's data for real under simulated time",
 					"--%s: without --numerics nothing is trained", name)
 			}
 		}
@@ -197,12 +197,12 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	}
 	switch {
 	case q.workers < 1:
-		return cli.Misuse("see --help", "--workers: %d; want at least 1", q.workers)
+		return cli.UsageError("see --help", "--workers: %d; want at least 1", q.workers)
 	case given("target-auc") && !(q.target > 0 && q.target < 1):
-		return cli.Misuse("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
+		return cli.UsageError("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
 	case given("evaluate-every"):
 		if err := q.job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
-			return cli.Misuse("see --help", "--evaluate-every: %v", err)
+			return cli.UsageError("see --help", "--evaluate-every: %v", err)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func (q *question) load(folder string, say io.Writer) (err error) {
 		// Not in the report, which is the same on any machine.
 		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), gemm.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
-			cli.Notes(say, "sim", q.data.Notes)
+			cli.PrintNotes(say, "sim", q.data.Notes)
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
 		}
 		return err
@@ -177,7 +177,7 @@ func (q *question) check(given func(string) bool) error {
 			return unknown("modes", mode, known)
 		}
 		if slices.Contains(q.modes[:i], mode) {
-			return cli.Misuse("name each mode once", "--modes: %q is named twice", mode)
+			return cli.UsageError("name each mode once", "--modes: %q is named twice", mode)
 		}
 	}
 	if !slices.Contains(clusters(), q.cluster) {
@@ -185,7 +185,7 @@ func (q *question) check(given func(string) bool) error {
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > gpusMax {
-			return cli.Misuse("the data loader's work grows with the square of their number", "--gpus: %d; want 1 to %d", n, gpusMax)
+			return cli.UsageError("the data loader's work grows with the square of their number", "--gpus: %d; want 1 to %d", n, gpusMax)
 		}
 	}
 	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
@@ -196,17 +196,17 @@ func (q *question) check(given func(string) bool) error {
 	}
 	switch {
 	case len(q.modes) == 0 || len(q.gpus) == 0:
-		return cli.Misuse("see --help", "--modes and --gpus need at least one value")
+		return cli.UsageError("see --help", "--modes and --gpus need at least one value")
 	case q.batch < 1:
-		return cli.Misuse("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
+		return cli.UsageError("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
 	case given("dense-servers") && (q.dense < 1 || q.dense > denseServersMax):
-		return cli.Misuse("every rank talks to all of them in every step", "--dense-servers: %d; want 1 to %d", q.dense, denseServersMax)
+		return cli.UsageError("every rank talks to all of them in every step", "--dense-servers: %d; want 1 to %d", q.dense, denseServersMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
-		return cli.Misuse("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
+		return cli.UsageError("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):
-		return cli.Misuse("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
+		return cli.UsageError("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
 	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != "" || q.inside != ""):
-		return cli.Misuse("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator nor wire")
+		return cli.UsageError("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator nor wire")
 	}
 	slices.Sort(q.gpus)
 	q.gpus = slices.Compact(q.gpus)
@@ -224,13 +224,13 @@ func (q *question) setDepth(given func(string) bool) error {
 		t.Prefetch = q.prefetch
 	}
 	if err := t.ValidateShared(); err != nil {
-		return cli.Misuse("see --staleness and --prefetch in --help", "job %s: training.%w", q.job.Name, err)
+		return cli.UsageError("see --staleness and --prefetch in --help", "job %s: training.%w", q.job.Name, err)
 	}
 	for _, mode := range q.modes {
 		one := t.InMode(mode)
 		if depth := one.Depth(); depth > stalenessMax+1 {
 			const hint = "the pipeline must fill before anything is measured: a rank trains more batches than this first"
-			return cli.Misuse(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
+			return cli.UsageError(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
 	return nil
@@ -245,10 +245,10 @@ func (q *question) setModeSettings() error {
 		t := q.job.Training
 		t.Ranks = n
 		if err := t.AddModeSettings(q.modeSet, q.modes); err != nil {
-			return cli.Misuse(hint, "--mode-set: %v", err)
+			return cli.UsageError(hint, "--mode-set: %v", err)
 		}
 		if err := t.ValidateModeSettings(q.modes); err != nil {
-			return cli.Misuse(hint, "job %s: training.%w", q.job.Name, err)
+			return cli.UsageError(hint, "job %s: training.%w", q.job.Name, err)
 		}
 		settings = t.ModeSettings
 	}
@@ -267,13 +267,13 @@ func (q *question) suitModes(chosen bool, say io.Writer) error {
 		case err == nil:
 			suited = append(suited, mode)
 		case chosen:
-			return cli.Misuse("leave "+mode+" out of --modes, or choose other --gpus", "--modes %s: %v", mode, err)
+			return cli.UsageError("leave "+mode+" out of --modes, or choose other --gpus", "--modes %s: %v", mode, err)
 		default:
 			notes = append(notes, fmt.Sprintf("%s is left out: %v", mode, err))
 		}
 	}
 	q.modes = suited
-	cli.Notes(say, "sim", notes)
+	cli.PrintNotes(say, "sim", notes)
 	return nil
 }
 
@@ -299,7 +299,7 @@ func unknown(flag, word string, known []string) error {
 	if near != "" {
 		text += fmt.Sprintf("; the nearest is %q", near)
 	}
-	return cli.Misuse("known are "+strings.Join(known, ", "), "%s", text)
+	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
 }
 
 // place puts the job on its cluster.
@@ -331,7 +331,7 @@ func (p *program) place(q *question, given bool) error {
 	if q.network != "" {
 		rate, err := unit.ParseBytesPerSec(q.network)
 		if err != nil || rate <= 0 {
-			return cli.Misuse("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
+			return cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
 		}
 		s.NetworkRate = rate
 	}

@@ -72,7 +72,7 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: replayUsage, Example: replayExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.Misuse("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
+				return cli.UsageError("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
 			}
 			return nil
 		},
@@ -104,7 +104,7 @@ func adviseReplay(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "TANDEM_DATA must be the folder of the run's data, as it was then"
 	}
-	return &cli.Fault{Err: err, Hint: hint}
+	return &cli.Error{Err: err, Hint: hint}
 }
 
 // replay replays all recordings at and below a folder.
@@ -192,7 +192,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	cli.Notes(p.stderr, "sim", data.Notes)
+	cli.PrintNotes(p.stderr, "sim", data.Notes)
 	source, err := datasets.TrainingSource(data, &j.Training)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func (q *question) checkTrace() error {
 		return nil
 	}
 	if _, err := os.Stat(q.trace); !errors.Is(err, fs.ErrNotExist) {
-		return cli.Misuse("choose another name", "--staleness-trace: %s exists already", q.trace)
+		return cli.UsageError("choose another name", "--staleness-trace: %s exists already", q.trace)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 	}
 	violations, err := checkAsAsked(root, args)
 	if err != nil {
-		return cli.Explain(stderr, "tidy", err)
+		return cli.PrintError(stderr, "tidy", err)
 	}
 	for _, v := range violations {
 		fmt.Fprintln(stdout, v)
@@ -60,24 +60,24 @@ func tidy(root string, args []string, stdout, stderr io.Writer) int {
 // exits with 2.
 func checkAsAsked(root string, args []string) ([]Violation, error) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		return nil, cli.Misuse("", "no go.mod in this folder: run tidy from the root of the repository")
+		return nil, cli.UsageError("", "no go.mod in this folder: run tidy from the root of the repository")
 	}
 	var folders []string
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
-			return nil, cli.Misuse("see go run ./cmd/tidy --help", "unknown flag %s", arg)
+			return nil, cli.UsageError("see go run ./cmd/tidy --help", "unknown flag %s", arg)
 		}
 		folder := filepath.Clean(arg)
 		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() ||
 			!filepath.IsLocal(folder) {
-			return nil, cli.Misuse("name folders from the root of the repository",
+			return nil, cli.UsageError("name folders from the root of the repository",
 				"%s is not a folder of the repository", arg)
 		}
 		folders = append(folders, filepath.ToSlash(folder))
 	}
 	violations, err := check(root, folders...)
 	if err != nil {
-		return nil, &cli.Fault{Err: err, Usage: true}
+		return nil, &cli.Error{Err: err, Usage: true}
 	}
 	return violations, nil
 }

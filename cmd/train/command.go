@@ -107,11 +107,11 @@ func (p *program) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cli.Notes(p.stderr, "train", f.notes)
+			cli.PrintNotes(p.stderr, "train", f.notes)
 			return profiled(f.cpuProfile, func() error { return p.train(c.Context(), j, f) })
 		},
 	}
-	cli.Manners(c, p.stdout, p.stderr)
+	cli.Configure(c, p.stdout, p.stderr)
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: the census income job)")
@@ -155,11 +155,11 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	}
 	for i, mode := range f.modes {
 		if !slices.Contains(job.Modes(), mode) {
-			return j, cli.Misuse("modes are "+strings.Join(job.Modes(), ", "),
+			return j, cli.UsageError("modes are "+strings.Join(job.Modes(), ", "),
 				"--mode: %s", job.Unknown(mode, job.Modes()))
 		}
 		if slices.Contains(f.modes[:i], mode) {
-			return j, cli.Misuse("name each mode once", "--mode: %q is named twice", mode)
+			return j, cli.UsageError("name each mode once", "--mode: %q is named twice", mode)
 		}
 	}
 	if err := f.check(c.Flags()); err != nil {
@@ -169,7 +169,7 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 		return j, err
 	}
 	if err := j.Training.AddModeSettings(f.modeSet, f.modes); err != nil {
-		return j, cli.Misuse("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
+		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
 	}
 	if err := f.checkPlacement(&j.Training); err != nil {
 		return j, err
@@ -195,13 +195,13 @@ func (f *flags) check(given *pflag.FlagSet) error {
 		return err
 	}
 	if f.delayDense && len(f.delays) == 0 {
-		return cli.Misuse(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
+		return cli.UsageError(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
 	}
 	if f.seeds < 1 {
-		return cli.Misuse("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
+		return cli.UsageError("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
 	}
 	if f.record && !slices.ContainsFunc(f.modes, func(mode string) bool { return mode != job.Sequential }) {
-		return cli.Misuse("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
+		return cli.UsageError("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 			continue
 		}
 		if err := set(); err != nil {
-			return cli.Misuse("see --help", "--%s: %v", name, err)
+			return cli.UsageError("see --help", "--%s: %v", name, err)
 		}
 	}
 	return nil
@@ -264,13 +264,13 @@ func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
 		case !errors.As(err, &unsuited):
 			suited = append(suited, one.Mode)
 		case chosen:
-			return cli.Misuse("leave "+one.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Mode, err)
+			return cli.UsageError("leave "+one.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Mode, err)
 		default:
 			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Mode, err))
 		}
 	}
 	if len(suited) == 0 {
-		return cli.Misuse("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
+		return cli.UsageError("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
 	}
 	f.modes = suited
 	if !slices.Contains(suited, j.Training.Mode) {
@@ -302,7 +302,7 @@ func checkCrashes(t *job.Training, modes []string) error {
 		}
 		cfg := role.Config{Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), Rule: rule}
 		if err := t.Faults.ValidateRoles(&cfg); err != nil {
-			return cli.Misuse("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Mode, err)
+			return cli.UsageError("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Mode, err)
 		}
 	}
 	return nil

@@ -29,10 +29,10 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 			err = spec.Load(jobfile.ReadTrace)
 		}
 		if err != nil {
-			return nil, cli.Misuse("see --help", "--delay: %v", err)
+			return nil, cli.UsageError("see --help", "--delay: %v", err)
 		}
 		if spec.IsZero() {
-			return nil, cli.Misuse("--mode sequential trains without delay", "--delay: %q delays nothing", text)
+			return nil, cli.UsageError("--mode sequential trains without delay", "--delay: %q delays nothing", text)
 		}
 		one := t.InMode(job.Sequential)
 		one.Delay, one.DelayDense = spec, delay.Spec{}
@@ -41,7 +41,7 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 		}
 		name := nameOf(one)
 		if seen[name] {
-			return nil, cli.Misuse("name each delay once", "--delay: %q is named twice", text)
+			return nil, cli.UsageError("name each delay once", "--delay: %q is named twice", text)
 		}
 		seen[name] = true
 		all = append(all, contender{name: name, training: one})

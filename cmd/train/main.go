@@ -28,5 +28,5 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	command := p.command()
 	command.SetArgs(args)
-	return cli.Explain(stderr, "train", command.ExecuteContext(ctx))
+	return cli.PrintError(stderr, "train", command.ExecuteContext(ctx))
 }

@@ -34,11 +34,11 @@ func (f *flags) processFlags(fs *pflag.FlagSet) {
 func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	for _, name := range []string{"placement", "hang-limit", "return-limit", "deaths"} {
 		if fs.Changed(name) && !f.processes {
-			return cli.Misuse("add --processes", "--%s: the roles have no processes of their own", name)
+			return cli.UsageError("add --processes", "--%s: the roles have no processes of their own", name)
 		}
 	}
 	if err := f.limits.Validate(); err != nil {
-		return cli.Misuse("see --help", "%v", err)
+		return cli.UsageError("see --help", "%v", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (f *flags) checkPlacement(t *job.Training) error {
 	for _, one := range inModes(*t, f.modes) {
 		one.Placement = t.Placement
 		if _, err := one.Processes(); err != nil {
-			return cli.Misuse("see --help for what a placement is; modes that have other roles need one of their own",
+			return cli.UsageError("see --help for what a placement is; modes that have other roles need one of their own",
 				"%s: %v", one.Mode, err)
 		}
 	}

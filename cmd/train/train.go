@@ -78,7 +78,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	cli.Notes(p.stderr, "train", data.Notes)
+	cli.PrintNotes(p.stderr, "train", data.Notes)
 	machine := exec.Machine{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j.Training))
 	r.processes = f.processes

@@ -29,7 +29,7 @@ func (m *ModeSet) Arguments() []string {
 // is one of the command line.
 func (m *ModeSet) Apply(t *job.Training, modes []string) error {
 	if err := t.AddModeSettings(m.texts, modes); err != nil {
-		return cli.Misuse("see --help for the settings of each mode", "--mode-set: %v", err)
+		return cli.UsageError("see --help for the settings of each mode", "--mode-set: %v", err)
 	}
 	return nil
 }

@@ -5,19 +5,20 @@ import (
 	"runtime/debug"
 )
 
-// Environment is where an experiment ran.
+// Environment describes the machine and the build of a run.
 type Environment struct {
 	GoVersion string `json:"go"`
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
-	CPUs      int    `json:"cpus"`   // that the process may use
-	Commit    string `json:"commit"` // "unknown" if the program was built without it
+	CPUs      int    `json:"cpus"`   // GOMAXPROCS
+	Commit    string `json:"commit"` // "unknown" if the build has no version control information
 }
 
 // CurrentEnvironment describes this process.
 func CurrentEnvironment() Environment {
 	e := Environment{
-		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Commit: "unknown",
+		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
+		Commit: "unknown",
 	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -14,16 +14,15 @@ import (
 // ErrNotEmpty says that a results folder holds files already.
 var ErrNotEmpty = errors.New("folder is not empty")
 
-// Folder is a results folder in the making. Its files are written beside their
-// place, and get there all at once, so that a folder under its final name is
-// always whole.
+// Folder is a results folder that is being written. It has a temporary name until it is
+// finished, so that a folder under its final name is always complete.
 type Folder struct {
 	target  string
 	working string
 }
 
-// DefaultFolder names the results folder of a run for which the user named none:
-// results/<time>-<name>, with -2, -3, … behind it if another run has that name.
+// DefaultFolder returns the name of a run's results folder if the user gave none:
+// results/<time>-<name>, followed by -2, -3, … if another run has that name.
 func DefaultFolder(now time.Time, name string) string {
 	first := filepath.Join("results", now.Format("20060102-150405")+"-"+name)
 	target := first
@@ -33,25 +32,27 @@ func DefaultFolder(now time.Time, name string) string {
 	return target
 }
 
-// taken tells whether target exists or is in the making.
+// taken reports whether target exists or is being written.
 func taken(target string) bool {
 	if exists(target) {
 		return true
 	}
-	siblings, _ := os.ReadDir(filepath.Dir(target)) // none, if it cannot be read
-	return slices.ContainsFunc(siblings, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), workingPrefix(target)) })
+	siblings, _ := os.ReadDir(filepath.Dir(target)) // none if the folder cannot be read
+	return slices.ContainsFunc(siblings, func(e fs.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), workingPrefix(target))
+	})
 }
 
-// workingPrefix is how the hidden folder begins that will become target.
+// workingPrefix returns how the name of the temporary folder of target begins.
 func workingPrefix(target string) string { return "." + filepath.Base(target) + "-" }
 
-// CheckNew returns an error unless target is empty or does not exist: a *Fault
-// that wraps ErrNotEmpty if there are files.
+// CheckNew returns an [*Error] unless target is empty or does not exist. The error wraps
+// ErrNotEmpty if there are files.
 func CheckNew(target string) error {
 	entries, err := os.ReadDir(target)
 	switch {
 	case len(entries) > 0:
-		return &Fault{
+		return &Error{
 			Err:  fmt.Errorf("%s: %w", target, ErrNotEmpty),
 			Hint: "results are never overwritten: give --out a new folder",
 		}
@@ -61,18 +62,18 @@ func CheckNew(target string) error {
 	return nil
 }
 
-// unusable returns a fault for a folder that files cannot get into. Of a system
-// call's error it gives the reason alone, as the path may be a hidden one.
+// unusable returns the error for a folder that cannot be written. It gives only the reason
+// of a failed system call, because the path may be a temporary one.
 func unusable(what string, err error) error {
 	var call *fs.PathError
 	if errors.As(err, &call) {
 		err = call.Err
 	}
-	return &Fault{Err: fmt.Errorf("%s: %w", what, err), Hint: "give --out a folder that can be written"}
+	return &Error{Err: fmt.Errorf("%s: %w", what, err), Hint: "give --out a folder that can be written"}
 }
 
-// NewFolder prepares a folder that will be named target, for which CheckNew must
-// hold. Errors are a *Fault.
+// NewFolder creates a folder that Finish will name target. CheckNew must accept target. Its
+// errors are of type [*Error].
 func NewFolder(target string) (*Folder, error) {
 	target = filepath.Clean(target)
 	if err := CheckNew(target); err != nil {
@@ -86,7 +87,7 @@ func NewFolder(target string) (*Folder, error) {
 	return &Folder{target: target, working: working}, nil
 }
 
-// makeWorking makes a folder of a new name in parent, and parent if need be.
+// makeWorking creates a folder with a new name in parent, and parent if it does not exist.
 func makeWorking(parent, prefix string) (string, error) {
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return "", err
@@ -95,10 +96,10 @@ func makeWorking(parent, prefix string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return working, os.Chmod(working, 0o755) // as a folder made by hand
+	return working, os.Chmod(working, 0o755) // as mkdir does
 }
 
-// Path returns where to write.
+// Path returns the folder to write to.
 func (f *Folder) Path() string { return f.working }
 
 // Finish gives the folder its name and returns it.
@@ -106,9 +107,8 @@ func (f *Folder) Finish() (string, error) {
 	return f.target, f.rename(f.target)
 }
 
-// Abandon keeps what has been written, under the name with "-partial" behind
-// it, or with a number behind that if there is such a folder, and returns the
-// name. Of an empty folder nothing is left and the name is "".
+// Abandon keeps what has been written under the name TARGET-partial, or TARGET-partial-N if
+// that exists, and returns the name. It removes an empty folder and returns "".
 func (f *Folder) Abandon() (string, error) {
 	entries, err := os.ReadDir(f.working)
 	if err != nil {
@@ -124,13 +124,15 @@ func (f *Folder) Abandon() (string, error) {
 	return name, f.rename(name)
 }
 
+// exists reports whether there is a file or folder of a name.
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
+// rename gives the folder its final name, and replaces an empty folder of that name.
 func (f *Folder) rename(name string) error {
-	// Not every system renames onto an empty folder; Remove leaves a full one.
+	// Not every system renames onto an empty folder. Remove fails on a folder with files.
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -140,6 +142,6 @@ func (f *Folder) rename(name string) error {
 // Discard removes what has been written, unless the folder was finished or
 // abandoned.
 func (f *Folder) Discard() {
-	// What cannot be removed is a hidden folder, and no reason to fail.
+	// A hidden folder that cannot be removed is not a reason to fail.
 	_ = os.RemoveAll(f.working)
 }

@@ -29,8 +29,8 @@ func names(t *testing.T, folder string) []string {
 	return found
 }
 
-// Until it is finished, nothing is under the folder's name; then all is.
-func TestFolderAppearsWhole(t *testing.T) {
+// A folder has its final name only once it is finished.
+func TestFolderAppearsWhenFinished(t *testing.T) {
 	parent := t.TempDir()
 	for _, target := range []string{"new", "empty", "deep/er"} {
 		path := filepath.Join(parent, target)
@@ -45,7 +45,7 @@ func TestFolderAppearsWhole(t *testing.T) {
 		}
 		write(t, f.Path(), "a")
 		if entries, _ := os.ReadDir(path); len(entries) != 0 {
-			t.Errorf("%s: there before it is finished", target)
+			t.Errorf("%s: exists before it is finished", target)
 		}
 		if place, err := f.Finish(); err != nil || place != path {
 			t.Errorf("%s: finished as %s, error %v", target, place, err)
@@ -62,8 +62,7 @@ func TestFolderAppearsWhole(t *testing.T) {
 	}
 }
 
-// What has been written is kept under another name each time; nothing is kept
-// of nothing.
+// An abandoned folder keeps its files under a new name; an empty one is removed.
 func TestAbandonedFolder(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "x")
 	for _, want := range []string{"x-partial", "x-partial-2", "x-partial-3", ""} {
@@ -104,8 +103,8 @@ func TestFinishDoesNotOverwrite(t *testing.T) {
 	}
 }
 
-// Runs that begin in the same second get folders of their own, whether the
-// earlier one is done or still at work.
+// Runs that begin in the same second get different folders, whether or not the earlier run
+// has finished.
 func TestDefaultFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -129,26 +128,29 @@ func TestDefaultFolder(t *testing.T) {
 	}
 }
 
-// Errors name what the user named, and say what to do.
-func TestFaultsOfFolders(t *testing.T) {
+// Errors name the folder as the user wrote it, and say what to do.
+func TestFolderErrors(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "file")
 	file := filepath.Join(folder, "file")
-	for _, c := range []struct{ target, says, hint string }{
+	for _, c := range []struct{ target, message, hint string }{
 		{folder, folder + ": folder is not empty", "results are never overwritten: give --out a new folder"},
 		{file, "cannot use " + file + " as a folder: ", "give --out a folder that can be written"},
-		{filepath.Join(file, "x"), "cannot use " + filepath.Join(file, "x") + " as a folder: ", "give --out a folder that can be written"},
+		{filepath.Join(file, "x"), "cannot use " + filepath.Join(file, "x") + " as a folder: ",
+			"give --out a folder that can be written"},
 	} {
 		_, err := NewFolder(c.target)
-		var f *Fault
-		if !errors.As(err, &f) || !strings.HasPrefix(err.Error(), c.says) || f.Hint != c.hint || f.Usage {
-			t.Errorf("%s: %#v, want %q and the hint %q", c.target, err, c.says, c.hint)
+		var e *Error
+		if !errors.As(err, &e) || !strings.HasPrefix(err.Error(), c.message) || e.Hint != c.hint || e.Usage {
+			t.Errorf("%s: %#v, want %q and the hint %q", c.target, err, c.message, c.hint)
 		}
 	}
-	// Such an error of a call is what a folder without permission gives, which
-	// a test run by root cannot make.
-	err := unusable("cannot create a folder in "+folder, &os.PathError{Op: "mkdir", Path: folder + "/.x-441304881", Err: os.ErrPermission})
-	if got, want := err.Error(), "cannot create a folder in "+folder+": "+os.ErrPermission.Error(); got != want || !errors.Is(err, os.ErrPermission) {
+	// This is the error of a folder without permission, which a test that runs as root cannot
+	// provoke.
+	err := unusable("cannot create a folder in "+folder,
+		&os.PathError{Op: "mkdir", Path: folder + "/.x-441304881", Err: os.ErrPermission})
+	if got, want := err.Error(), "cannot create a folder in "+folder+": "+
+		os.ErrPermission.Error(); got != want || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Notes writes what a user should know of, one line each.
-func Notes(w io.Writer, program string, notes []string) {
+// PrintNotes writes facts that the user should know, one a line.
+func PrintNotes(w io.Writer, program string, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(w, "%s: %s\n", program, note)
 	}

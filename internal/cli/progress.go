@@ -7,17 +7,17 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress is a bar on a terminal, and nothing elsewhere.
+// Progress is a progress bar on a terminal; it writes nothing if the output is not a terminal.
 type Progress struct {
 	w        io.Writer
 	terminal bool
 	bar      *progressbar.ProgressBar // nil until the total is known
 }
 
-// NewProgress returns a bar that writes to w if that is a terminal.
+// NewProgress returns a bar that writes to w if w is a terminal.
 func NewProgress(w io.Writer, terminal bool) *Progress { return &Progress{w: w, terminal: terminal} }
 
-// Show moves the bar. What describes the work at hand.
+// Show sets the bar to done of total. What describes the current work.
 func (p *Progress) Show(done, total int, what string) {
 	if !p.terminal {
 		return
@@ -33,7 +33,7 @@ func (p *Progress) Show(done, total int, what string) {
 		)
 	}
 	p.bar.Describe(what)
-	// A bar that cannot be drawn is no reason to stop the work.
+	// A bar that cannot be drawn is not a reason to stop the work.
 	_ = p.bar.Set(done)
 }
 

@@ -7,17 +7,17 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Table is a table of text. Headers carry the units.
+// Table is a table of text. Its headers name the units.
 type Table struct {
 	Caption string
 	Header  []string
 	Rows    [][]string // each as long as Header
-	// Words is the number of columns, from the left, that hold words and are
-	// set flush left; numbers are set flush right.
+	// Words is the number of columns on the left that hold words. They are aligned left, the
+	// other columns right.
 	Words int
 }
 
-// WriteText writes the table with a frame of box-drawing characters.
+// WriteText writes the table in a frame of box-drawing characters.
 func (t Table) WriteText(w io.Writer) error {
 	alignment := make([]tw.Align, len(t.Header))
 	for i := range alignment {

@@ -1,4 +1,4 @@
-// Package clitest holds what the tests of Tandem's command lines share.
+// Package clitest holds what the tests of Tandem's commands share.
 package clitest
 
 import (
@@ -9,8 +9,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Status is a command for scripts. It runs a program and demands its exit
-// status, which testscript's own exec cannot: status 2 train --mode hybird
+// Status implements the script command "status CODE PROGRAM [ARGUMENT...]". It runs a program
+// and fails unless the exit status is CODE, which testscript's exec cannot check:
+//
+//	status 2 train --mode hybird
 func Status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status code program [argument…]")
