@@ -1,8 +1,6 @@
-// Package notebooks keeps the Jupyter notebooks, written in Go for the gonb
-// kernel. They call public packages and read result files; they hold no
-// algorithm of their own.
+// Package notebooks holds the Jupyter notebooks, which are written in Go for the gonb kernel. They call
+// public packages and read result files; they contain no algorithms.
 //
-// The package has no code beside its test, which builds and runs every
-// notebook as an ordinary program, so that a change of an API that breaks one
-// is seen at once.
+// The package has no code except its test, which builds and runs every notebook as an ordinary program, so
+// that an API change that breaks a notebook fails the build.
 package notebooks

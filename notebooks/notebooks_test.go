@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// notebook is what we need of an .ipynb file.
+// notebook holds the fields of an .ipynb file that the test reads.
 type notebook struct {
 	Cells []struct {
 		Type   string   `json:"cell_type"`
@@ -22,15 +22,15 @@ type notebook struct {
 	} `json:"cells"`
 }
 
-// program collects the Go of a notebook. As in gonb, declarations and imports
-// of all cells belong together, and what follows a line %% is a main function.
+// program collects the Go code of a notebook. As in gonb, all cells share their declarations and
+// imports, and the code after a line %% is a main function.
 type program struct {
 	imports      []string // specs, in order
 	declarations strings.Builder
 	mains        int
 }
 
-// add takes in one cell. Lines of shell and kernel commands are left out.
+// add appends one cell without its lines of shell and kernel commands.
 func (p *program) add(number int, source string) error {
 	var declared, body strings.Builder
 	part := &declared
@@ -40,7 +40,7 @@ func (p *program) add(number int, source string) error {
 			part = &body
 			line = "\n"
 		case strings.HasPrefix(word, "!") || strings.HasPrefix(word, "%"):
-			line = "\n" // keeps the numbers of lines
+			line = "\n" // keeps line numbers
 		}
 		part.WriteString(line)
 	}
@@ -51,13 +51,14 @@ func (p *program) add(number int, source string) error {
 	fmt.Fprintf(&p.declarations, "\n//line cell_%d.go:1\n%s\n", number, rest)
 	if body.Len() > 0 {
 		above := strings.Count(declared.String(), "\n")
-		fmt.Fprintf(&p.declarations, "\nfunc main%d() {\n//line cell_%d.go:%d\n%s\n}\n", p.mains, number, above+1, body.String())
+		const function = "\nfunc main%d() {\n//line cell_%d.go:%d\n%s\n}\n"
+		fmt.Fprintf(&p.declarations, function, p.mains, number, above+1, body.String())
 		p.mains++
 	}
 	return nil
 }
 
-// takeImports moves the imports of a cell into p and returns the other lines.
+// takeImports moves the imports of a cell into p and returns the rest of the cell.
 func (p *program) takeImports(name, source string) (string, error) {
 	const clause = "package main;"
 	set := token.NewFileSet()
@@ -92,7 +93,8 @@ func (p *program) takeImports(name, source string) (string, error) {
 // text returns the source of the program, which runs the cells in order.
 func (p *program) text() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "// Command notebook is a notebook as a program.\npackage main\n\nimport (\n%s\n)\n", strings.Join(p.imports, "\n"))
+	text.WriteString("// Command notebook is a notebook as a program.\npackage main\n")
+	fmt.Fprintf(&text, "\nimport (\n%s\n)\n", strings.Join(p.imports, "\n"))
 	text.WriteString("\nfunc main() {\n")
 	for i := range p.mains {
 		fmt.Fprintf(&text, "main%d()\n", i)
@@ -102,7 +104,7 @@ func (p *program) text() string {
 	return text.String()
 }
 
-// Every notebook is correct Go that runs to its end.
+// Every notebook is correct Go code that runs to its end and reports no error.
 func TestNotebooksRun(t *testing.T) {
 	names, err := filepath.Glob("*.ipynb")
 	if err != nil || len(names) == 0 {
@@ -110,9 +112,9 @@ func TestNotebooksRun(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			output := run(t, extract(t, name))
-			if strings.Contains(output, "error:") || strings.Contains(output, "MORE THAN PROMISED") {
-				t.Errorf("it shows an error:\n%s", output)
+			output := runProgram(t, extract(t, name))
+			if strings.Contains(output, "error:") || strings.Contains(output, "ABOVE THE BOUND") {
+				t.Errorf("the notebook reports an error:\n%s", output)
 			}
 		})
 	}
@@ -139,9 +141,9 @@ func extract(t *testing.T, name string) string {
 	return p.text()
 }
 
-// run vets and runs a program. The go command takes a file from anywhere and
-// finds its imports from the folder where it was started: in this module.
-func run(t *testing.T, source string) string {
+// runProgram vets and runs a program. The go command resolves the imports of a file in any folder by the
+// module of the working directory, which is this module.
+func runProgram(t *testing.T, source string) string {
 	temporary := t.TempDir()
 	file := filepath.Join(temporary, "main.go")
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
@@ -159,15 +161,15 @@ func run(t *testing.T, source string) string {
 	return string(output)
 }
 
-// A broken cell is found, and named.
-func TestBrokenCellsAreFound(t *testing.T) {
+// The error of a broken cell names the cell.
+func TestBrokenCellIsNamed(t *testing.T) {
 	var p program
 	if err := p.add(7, "func broken( {"); err == nil || !strings.Contains(err.Error(), "cell 7:1") {
 		t.Errorf("error %v, want one that names cell 7", err)
 	}
 }
 
-// Imports are merged, commands left out, and lines keep their numbers.
+// Imports are merged, commands are left out, and lines keep their numbers.
 func TestProgram(t *testing.T) {
 	var p program
 	for i, source := range []string{
