@@ -9,7 +9,7 @@ import (
 // RoleCount is the number of roles.
 const RoleCount = int(roles)
 
-// Roles returns all roles, in their order.
+// Roles returns all roles in ascending order.
 func Roles() []Role {
 	all := make([]Role, roles)
 	for i := range all {
@@ -18,7 +18,7 @@ func Roles() []Role {
 	return all
 }
 
-// ParseRole returns the role with a name. The error lists the names.
+// ParseRole returns the role that String names so. The error lists all names.
 func ParseRole(name string) (Role, error) {
 	i := slices.Index(roleNames[:], name)
 	if i < 0 {
@@ -27,7 +27,7 @@ func ParseRole(name string) (Role, error) {
 	return Role(i), nil
 }
 
-// UnmarshalText sets r to the role with a name.
+// UnmarshalText sets r to the role that ParseRole returns.
 func (r *Role) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseRole(string(text))
 	return err

@@ -2,11 +2,11 @@ package pace
 
 import "fmt"
 
-// BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016): a step
-// closes with the gradients of the first WaitFor ranks that have computed theirs. Those of the others, for rows and
-// for the dense network, are dropped; the mean is over those that count. A rank that comes too late continues with
-// the open step. In all else it is Sync. Which ranks are first depends on time, so the values are those of
-// sequential training only if WaitFor is the number of ranks.
+// BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016): a
+// step closes with the gradients of the first WaitFor ranks that have computed theirs. Those of the others,
+// for rows and for the dense network, are dropped; the mean is over those that count. A rank that comes too
+// late continues with the open step. In all else it is Sync. Which ranks are first depends on time, so the
+// values are those of sequential training only if WaitFor is the number of ranks.
 type BackupWorkers struct {
 	WaitFor int // K ≥ 1
 	Overlap SyncOverlap
@@ -52,8 +52,8 @@ func (BackupWorkers) InStep() bool { return true }
 // Exact implements Rule.
 func (BackupWorkers) Exact() bool { return false }
 
-// Dense implements Rule. A late rank still reads the parameters of its step when other ranks have stepped theirs, so
-// every rank has a replica of its own.
+// Dense implements Rule. A late rank still reads the parameters of its step when other ranks have stepped
+// theirs, so every rank has a replica of its own.
 func (b BackupWorkers) Dense() DenseSync {
 	return DenseSync{Strategy: FirstRanks, Own: true, Coordinator: true, Quorum: int32(b.WaitFor)}
 }

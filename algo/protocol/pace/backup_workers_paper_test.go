@@ -8,8 +8,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Chen and others, 2016: training with backup workers is synchronous. In every order of events no read misses a
-// gradient that counts, and every step closes, whichever ranks are late.
+// Chen and others, 2016: training with backup workers is synchronous. In every order of events no read misses
+// a gradient that counts, and every step closes, whichever ranks are late.
 func TestBackupWorkersMissNothingThatCounts(t *testing.T) {
 	for _, c := range []struct {
 		ranks, steps int32

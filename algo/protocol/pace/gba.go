@@ -4,12 +4,13 @@ import "fmt"
 
 // GBA is global batch aggregation (Su and others, NeurIPS 2022): asynchronous training whose gradients take
 // effect in global batches, as large as those of synchronous training, so that its settings carry over.
-// Parameters and rows are on servers, and no rank waits for another, as in AsyncPS. A server holds the gradients
-// that reach it until it has those of Batches local batches, and applies them as one: that is a global step.
+// Parameters and rows are on servers, and no rank waits for another, as in AsyncPS. A server holds the
+// gradients that reach it until it has those of Batches local batches, and applies them as one: that is a
+// global step.
 //
-// Local batch i, counted over all ranks in the order in which they are dealt, has token ⌊i/Batches⌋, the global
-// step that it would belong to in synchronous training. Its gradient is dropped if the server's global step is more
-// than Tolerance beyond the token.
+// Local batch i, counted over all ranks in the order in which they are dealt, has token ⌊i/Batches⌋, the
+// global step that it would belong to in synchronous training. Its gradient is dropped if the server's global
+// step is more than Tolerance beyond the token.
 type GBA struct {
 	AsyncPS
 	Batches   int // M ≥ 1: local batches in a global one
@@ -65,8 +66,9 @@ func (g GBA) Token(ranks, rank, step int32) int64 {
 // Counts reports whether a gradient with a token counts at a global step.
 func (g GBA) Counts(token, globalStep int64) bool { return globalStep-token <= int64(g.Tolerance) }
 
-// Bounds implements Rule. A PS acknowledges a put on arrival. So a read misses those of the rank's earlier batches
-// that are outstanding, and those that wait at the PS for the rest of their global batch: at most Batches − 1.
+// Bounds implements Rule. A PS acknowledges a put on arrival. So a read misses those of the rank's earlier
+// batches that are outstanding, and those that wait at the PS for the rest of their global batch: at most
+// Batches − 1.
 func (g GBA) Bounds(ranks int) Bounds {
 	b := g.AsyncPS.Bounds(ranks)
 	b.Own = min(b.Own+g.Batches-1, Unbounded)

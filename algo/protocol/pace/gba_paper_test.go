@@ -8,8 +8,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Su and others, NeurIPS 2022: local batch i, in the order of dealing, has token ⌊i/M⌋, the global step that it
-// would belong to in synchronous training.
+// Su and others, NeurIPS 2022: local batch i, in the order of dealing, has token ⌊i/M⌋, the global step that
+// it would belong to in synchronous training.
 func TestGBATokensAreGlobalStepsOfSynchronousTraining(t *testing.T) {
 	for _, c := range []struct {
 		batches    int
@@ -41,8 +41,8 @@ func TestGBAToleranceIsHowFarBehindATokenMayBe(t *testing.T) {
 	}
 }
 
-// In every order of events of 2 ranks: reads miss at most τ + M − 1 batches of their own rank, and as many; all
-// that is pushed is applied or dropped.
+// In every order of events of 2 ranks: reads miss at most τ + M − 1 batches of their own rank, and as many;
+// all that is pushed is applied or dropped.
 func TestGBAMissesAtMostABufferMoreThanTau(t *testing.T) {
 	for _, batches := range []int{1, 2, 3} {
 		rule := pace.GBA{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Batches: batches, Tolerance: 1}

@@ -3,8 +3,8 @@ package pace
 import "fmt"
 
 // LocalSGD trains a replica of the dense network on every rank with an optimizer of its own, and makes all
-// replicas their mean after every so many steps: a rank waits for the mean before it goes on (local SGD, as Stich,
-// ICLR 2019, has it). Between two averages a rank goes on by itself. Embeddings are those of Hybrid.
+// replicas their mean after every so many steps: a rank waits for the mean before it goes on (local SGD, as
+// Stich, ICLR 2019, has it). Between two averages a rank goes on by itself. Embeddings are those of Hybrid.
 type LocalSGD struct {
 	Staleness int // τ ≥ 0 of the embeddings
 	Every     int // H ≥ 1: steps of a rank between two averages
@@ -59,8 +59,8 @@ func (LocalSGD) Lead() int { return Unbounded }
 // Bounds implements Rule.
 //
 // Cross: when rank r reads for step k, it has finished a step j ≥ k−τ−1, before whose FC it took part in the
-// average after step H⌊j/H⌋−1 ≥ j−H, as did every rank q, which had then read for that step: of q's steps before
-// it at most τ were missing, and at most τ+1+H lie between it and k.
+// average after step H⌊j/H⌋−1 ≥ j−H, as did every rank q, which had then read for that step: of q's steps
+// before it at most τ were missing, and at most τ+1+H lie between it and k.
 func (l LocalSGD) Bounds(ranks int) Bounds {
 	return asynchronousBounds(l.Staleness, ranks, min(2*l.Staleness+l.Every+1, Unbounded))
 }

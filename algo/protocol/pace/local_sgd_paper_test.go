@@ -8,8 +8,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Between two averages a rank waits for nobody, and no rank goes beyond an average without the others: what a read
-// misses of another rank is at most 2τ + H + 1 batches, in every order of events, and reaches that.
+// Between two averages a rank waits for nobody, and no rank goes beyond an average without the others: what a
+// read misses of another rank is at most 2τ + H + 1 batches, in every order of events, and reaches that.
 func TestLocalSGDBoundsWhatReadsMissByItsPeriod(t *testing.T) {
 	for _, c := range []struct {
 		rule  pace.LocalSGD

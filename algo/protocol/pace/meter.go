@@ -17,8 +17,8 @@ type Staleness struct {
 	// Dense has, where dense PSs hold the network, a value for each push: updates
 	// of the shard between the pull that the gradient was computed from and it.
 	Dense histogram.Histogram `json:"dense"`
-	// Dropped is the number of gradients that the mode has not let count: of whole batches, or of the part of a batch
-	// that one server has.
+	// Dropped is the number of gradients that the mode has not let count: of whole batches, or of the part of
+	// a batch that one server has.
 	Dropped uint64 `json:"dropped,omitempty"`
 }
 

@@ -95,8 +95,8 @@ func (l *ledger) count(server, rank, limit int32) int {
 	return n
 }
 
-// route enters a batch, and returns its rows by PS: none where the step is closed, as the batch is dropped there. It
-// returns false if the batch was entered before.
+// route enters a batch, and returns its rows by PS: none where the step is closed, as the batch is dropped
+// there. It returns false if the batch was entered before.
 func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first bool) {
 	s := &l.spans[rank]
 	if step < s.first || l.holds(rank, step) {

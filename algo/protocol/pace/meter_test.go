@@ -188,9 +188,9 @@ func BenchmarkMeterRead(b *testing.B) {
 	}
 }
 
-// A gradient that does not count is missed by nobody once its PS has closed its step, or dropped it, whether its
-// batch is routed by then or not, and is counted. The read of a batch that is dropped is a read like any other, in
-// whatever order it and the verdict are told.
+// A gradient that does not count is missed by nobody once its PS has closed its step, or dropped it, whether
+// its batch is routed by then or not, and is counted. The read of a batch that is dropped is a read like any
+// other, in whatever order it and the verdict are told.
 func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
 	verdict := func(s story) { s.tell(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
 	closed := func(s story) { s.tell(event.StepClosed, msg.EmbeddingPS, 0, event.NoRank, 0) }

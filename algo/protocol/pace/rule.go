@@ -60,23 +60,24 @@ type Weigher interface {
 	Weight(missed int) float32
 }
 
-// DenseSync says how the replicas of the dense network are kept together. Packages role and work have one type each
-// for a strategy, which does it; drivers and reports ask the other fields only.
+// DenseSync says how the replicas of the dense network are kept together. Packages role and work have one
+// type each for a strategy, which does it; drivers and reports ask the other fields only.
 type DenseSync struct {
 	Strategy Strategy
 	// Servers says that dense PSs hold the parameters. Otherwise the ranks hold replicas.
 	DensePSs bool
-	// Own says that every rank steps a replica of its own. If neither Own nor Servers is set, replicas are always
-	// equal, and the ranks of one process may share one.
+	// Own says that every rank steps a replica of its own. If neither Own nor Servers is set, replicas are
+	// always equal, and the ranks of one process may share one.
 	Own bool
 	// Coordinator says that the run has a coordinator.
 	Coordinator bool
-	// Quorum is the number of ranks whose gradients make a step; those of the other ranks are dropped. 0: all ranks.
+	// Quorum is the number of ranks whose gradients make a step; those of the other ranks are dropped. 0: all
+	// ranks.
 	Quorum int32
 	// Buffered says that servers acknowledge gradients on arrival, and apply them later.
 	Buffered bool
-	// Batches is the number of local batches whose gradients are one, and Tolerance how many global steps they may
-	// be late (see GBA); 0 elsewhere.
+	// Batches is the number of local batches whose gradients are one, and Tolerance how many global steps
+	// they may be late (see GBA); 0 elsewhere.
 	Batches, Tolerance int32
 	// Every is the number of steps of a rank between two averages, ≥ 1; 0 where replicas are not averaged.
 	Every int32

@@ -39,7 +39,8 @@ func explore(t *testing.T, set search.Setting) search.Seen {
 	return r.Seen
 }
 
-// walk tries random ways through random clusters of a rule, with faults, in which the meter keeps to the bounds.
+// walk tries random ways through random clusters of a rule, with faults, in which the meter keeps to the
+// bounds.
 func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }

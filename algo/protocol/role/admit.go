@@ -176,8 +176,8 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-// countRank counts the requests of a rank that are not answered; of those that were answered on arrival, the ones
-// being applied, as how many wait follows from how many are applied together.
+// countRank counts the requests of a rank that are not answered; of those that were answered on arrival, the
+// ones being applied, as how many wait follows from how many are applied together.
 func countRank(rs []request, rank int32, answered bool) (n int) {
 	for _, r := range rs {
 		if r.rank == rank && (!answered || r.working()) {

@@ -164,7 +164,8 @@ func TestDataLoaderResumes(t *testing.T) {
 	}
 }
 
-// At the bound, messages about batches that an embedding worker holds are let in, and those that open others are not.
+// At the bound, messages about batches that an embedding worker holds are let in, and those that open others
+// are not.
 func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
 	cfg := admissionConfig()
 	cfg.Steps = 1000

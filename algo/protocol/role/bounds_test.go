@@ -9,8 +9,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// A rank that pulls early hands over pushes that dense PSs have not acknowledged. There are at most as many of
-// them as batches in flight, so the memory of rank and dense PSs is bounded.
+// A rank that pulls early hands over pushes that dense PSs have not acknowledged. There are at most as many
+// of them as batches in flight, so the memory of rank and dense PSs is bounded.
 func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 	for prefetch := int32(1); prefetch <= 3; prefetch++ {
 		cfg := smallConfig()
@@ -33,8 +33,8 @@ func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 	}
 }
 
-// Batches go to the embedding workers in turn, in the order in which they are dealt out, so all workers have the
-// same number of them, whatever the numbers of ranks and workers.
+// Batches go to the embedding workers in turn, in the order in which they are dealt out, so all workers have
+// the same number of them, whatever the numbers of ranks and workers.
 func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 	for _, workers := range []int32{1, 2, 3, 4, 5} {
 		cfg := smallConfig()
@@ -64,8 +64,9 @@ func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 	}
 }
 
-// A rank's puts and pushes say below which step everything is finished (Message.Floor), so what a PS remembers of
-// finished steps does not grow with the run, though it never hears of the steps that concern other PSs only.
+// A rank's puts and pushes say below which step everything is finished (Message.Floor), so what a PS
+// remembers of finished steps does not grow with the run, though it never hears of the steps that concern
+// other PSs only.
 func TestServersForgetStepsBelowTheFloor(t *testing.T) {
 	for kind, at := range map[msg.Kind]msg.Address{
 		msg.Put:  {Role: msg.EmbeddingPS},

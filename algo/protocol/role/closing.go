@@ -7,13 +7,14 @@ import (
 	"tandem/algo/protocol/event"
 )
 
-// closing decides when a server applies the gradients that it holds, and which of them together: an embedding PS
-// its puts, a dense PS its pushes. It is a state machine inside that of its server.
+// closing decides when a server applies the gradients that it holds, and which of them together: an embedding
+// PS its puts, a dense PS its pushes. It is a state machine inside that of its server.
 type closing interface {
-	// buffers reports whether a server acknowledges gradients when they arrive rather than when they are applied.
+	// buffers reports whether a server acknowledges gradients when they arrive rather than when they are
+	// applied.
 	buffers() bool
-	// next returns the next group to apply now; ok is false if there is none. held is what the server has, ordered
-	// by step and rank. The server calls next until there is none.
+	// next returns the next group to apply now; ok is false if there is none. held is what the server has,
+	// ordered by step and rank. The server calls next until there is none.
 	nextGroup(held []request) (g group, ok bool)
 	// mayServe reports whether a lookup may be served now.
 	mayServe(lookup *request) bool
@@ -25,20 +26,21 @@ type closing interface {
 
 // group is gradients that are applied by one piece of work.
 type group struct {
-	// work has all but its kind: rank and step of the batch, or NoRank and the latest step of several batches.
+	// work has all but its kind: rank and step of the batch, or NoRank and the latest step of several
+	// batches.
 	work Work
 	// closes is the step that is closed with the group where a PS works step by step, else −1.
 	closes int32
-	// apply has the positions in held of what is applied, in the order of work's operands; drop has those of what
-	// does not count.
+	// apply has the positions in held of what is applied, in the order of work's operands; drop has those of
+	// what does not count.
 	apply, drop []int
 	// absent has the ranks whose puts of step closes will not come.
 	absent []int32
 }
 
-// finishOldest returns the requests that remain when the work on the oldest group has ended: groups are applied in
-// the order of their numbers. It releases the gradients of the group, held under handles of a kind, and calls
-// finished for each.
+// finishOldest returns the requests that remain when the work on the oldest group has ended: groups are
+// applied in the order of their numbers. It releases the gradients of the group, held under handles of a
+// kind, and calls finished for each.
 func finishOldest(rs []request, kind HandleKind, out *Outputs, finished func(rank, step int32)) []request {
 	oldest := oldestGroup(rs)
 	return slices.DeleteFunc(rs, func(r request) bool {
@@ -82,9 +84,9 @@ func (atOnce) outdated(*request) bool        { return false }
 func (atOnce) clone() closing                { return atOnce{} }
 func (atOnce) appendState(dst []byte) []byte { return dst }
 
-// inStep applies the puts of a step together, when those of every rank are here. It holds the lookups of a step
-// back until the step before is closed, and serves them in rank order, so that even the order in which rows are
-// created is the same in every run. A rank that asks again is served again.
+// inStep applies the puts of a step together, when those of every rank are here. It holds the lookups of a
+// step back until the step before is closed, and serves them in rank order, so that even the order in which
+// rows are created is the same in every run. A rank that asks again is served again.
 type inStep struct {
 	ranks  int32
 	closed int32 // steps closed; step closed is the open one

@@ -62,9 +62,9 @@ type Role interface {
 	AppendState(dst []byte) []byte
 }
 
-// CanRestart reports whether a role recovers from a crash: other roles hold all that it needs. An
-// embedding PS, an NN worker and a dense PS hold parameters that exist nowhere else. In some modes the coordinator
-// does not recover either: Config.CanRestart.
+// CanRestart reports whether a role recovers from a crash: other roles hold all that it needs. An embedding
+// PS, an NN worker and a dense PS hold parameters that exist nowhere else. In some modes the coordinator does
+// not recover either: Config.CanRestart.
 func CanRestart(r msg.Role) bool {
 	switch r {
 	case msg.DataLoader, msg.EmbeddingWorker, msg.Coordinator:

@@ -11,13 +11,15 @@ import (
 // Driver performs or prices the outputs of one role: a method for every kind of output, called in the order
 // of the outputs. An error ends the run.
 type Driver interface {
-	// Send delivers m to m.To, with the part that is for it of what the role holds as payload, which may be NoData.
+	// Send delivers m to m.To, with the part that is for it of what the role holds as payload, which may be
+	// NoData.
 	Send(m msg.Message, payload Handle) error
 	// Perform queues w on the lane of its kind; its result comes back as WorkDone or WorkFailed.
 	QueueWork(w Work, o Operands) error
 	// Feed hands a dense gradient bucket of a rank to the all-reduce.
 	Feed(c Contribution) error
-	// Keep holds the payload of m, the message being handled, as h. Payloads from several senders may share a handle.
+	// Keep holds the payload of m, the message being handled, as h. Payloads from several senders may share a
+	// handle.
 	Keep(m msg.Message, h Handle) error
 	// Release frees what h names.
 	Release(h Handle) error

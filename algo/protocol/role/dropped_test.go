@@ -8,8 +8,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// A batch whose gradients do not count ends as soon as its rank says so: the embedding worker releases what it holds
-// of the batch, and the batch's unanswered lookups no longer hold back those of the next one, which the window had.
+// A batch whose gradients do not count ends as soon as its rank says so: the embedding worker releases what
+// it holds of the batch, and the batch's unanswered lookups no longer hold back those of the next one, which
+// the window had.
 func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 	cfg := smallConfig()
 	cfg.ParameterServers, cfg.Window = 1, 1
@@ -54,8 +55,8 @@ func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 	}
 }
 
-// An echo may open a batch that its rank has finished. It ends with the work on it that is in flight: nothing is
-// sent, and what it holds is released then, not at the end of the run.
+// An echo may open a batch that its rank has finished. It ends with the work on it that is in flight: nothing
+// is sent, and what it holds is released then, not at the end of the run.
 func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
 	for last, holds := range map[role.WorkKind][]role.HandleKind{
 		role.Split: {role.RoutedIDs},

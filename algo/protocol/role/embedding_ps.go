@@ -130,7 +130,8 @@ func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 	}
 }
 
-// dropPuts marks the puts of a group that do not count. It returns their handles, and those of puts that will not come.
+// dropPuts marks the puts of a group that do not count. It returns their handles, and those of puts that will
+// not come.
 func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Handle) {
 	for _, i := range g.drop {
 		r := &p.puts[i]
@@ -145,7 +146,8 @@ func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Ha
 	return drops
 }
 
-// serveLookups answers every lookup that may be answered, and forgets those whose answer is not needed any more.
+// serveLookups answers every lookup that may be answered, and forgets those whose answer is not needed any
+// more.
 func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
 		outdated := !r.working() && p.closing.outdated(&r)

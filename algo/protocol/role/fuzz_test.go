@@ -130,8 +130,8 @@ var fuzzRules = []pace.Rule{
 	pace.AsyncAverage{Staleness: 1, Every: 2},
 }
 
-// Whatever is admitted, in whatever order: a role never panics, never releases or sends what it does not hold,
-// and never sends what its peers would refuse.
+// Whatever is admitted, in whatever order: a role never panics, never releases or sends what it does not
+// hold, and never sends what its peers would refuse.
 func FuzzRoles(f *testing.F) {
 	f.Add([]byte{0, 0})
 	f.Add([]byte{1, 1, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0})

@@ -13,8 +13,8 @@ import (
 type strategy struct {
 	// worker returns what an NN worker does.
 	worker func(cfg *Config) denseSync
-	// puts says when an embedding PS applies puts; nil: in step or at once, as the rule's InStep says. pushes says
-	// when a dense PS applies pushes; nil: at once.
+	// puts says when an embedding PS applies puts; nil: in step or at once, as the rule's InStep says. pushes
+	// says when a dense PS applies pushes; nil: at once.
 	puts, pushes func(cfg *Config) closing
 	// coordinator returns the coordinator of a run, where the mode has one.
 	coordinator func(cfg *Config) Role
@@ -42,14 +42,14 @@ func (c *Config) validateStrategy() error {
 	return nil
 }
 
-// CanRestart is the function CanRestart for the roles of this run: it also excludes a coordinator whose decisions
-// no other role knows.
+// CanRestart is the function CanRestart for the roles of this run: it also excludes a coordinator whose
+// decisions no other role knows.
 func (c *Config) CanRestart(r msg.Role) bool {
 	return CanRestart(r) && !(r == msg.Coordinator && c.strategy().irreplaceable)
 }
 
-// denseSync is how one NN worker keeps its dense parameters together with those of the other ranks. Its methods
-// are called in the course of the worker's steps.
+// denseSync is how one NN worker keeps its dense parameters together with those of the other ranks. Its
+// methods are called in the course of the worker's steps.
 type denseSync interface {
 	// received takes a message of a kind that the worker does not handle itself.
 	receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
@@ -59,7 +59,8 @@ type denseSync interface {
 	workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
 	// advance is called after each input, and starts what can start.
 	advance(w *NNWorker, now unit.Tick, out *Outputs)
-	// ready reports whether FC of b may start as far as the parameters are concerned, and asks for them if need be.
+	// ready reports whether FC of b may start as far as the parameters are concerned, and asks for them if
+	// need be.
 	ready(w *NNWorker, b *trainingBatch, out *Outputs) bool
 	// reads returns what FC of a step reads beside samples and embeddings. It is released when BC has ended.
 	forwardReads(w *NNWorker, step int32) []Handle

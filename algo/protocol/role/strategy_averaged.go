@@ -7,8 +7,9 @@ import (
 
 var averagedStrategy = strategy{worker: func(*Config) denseSync { return &averaged{} }}
 
-// averaged is dense synchronisation by averages: every rank trains a replica of its own, and every DenseSync.Every
-// steps all replicas are averaged in the background. Every rank takes part in every round once, in order.
+// averaged is dense synchronisation by averages: every rank trains a replica of its own, and every
+// DenseSync.Every steps all replicas are averaged in the background. Every rank takes part in every round
+// once, in order.
 type averaged struct {
 	noMessages
 	rounds   int32         // finished
@@ -18,8 +19,9 @@ type averaged struct {
 
 func (a *averaged) bucketReduced(*Input) { a.gathered++ }
 
-// advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the averaging round.
-// Work of a round goes into the lane of the batches, which orders the two, so that no batch waits for a result.
+// advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the
+// averaging round. Work of a round goes into the lane of the batches, which orders the two, so that no batch
+// waits for a result.
 func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase == backward && w.computed {
 		b := w.find(w.nextTrain)

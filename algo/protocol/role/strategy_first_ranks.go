@@ -16,10 +16,10 @@ var firstRanksStrategy = strategy{
 	irreplaceable: true,
 }
 
-// firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks of a
-// step, as the coordinator decides (chooser). A rank reports to the coordinator when it has computed its gradients.
-// When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count: at once, even while
-// it computes, because the other ranks wait.
+// firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks
+// of a step, as the coordinator decides (chooser). A rank reports to the coordinator when it has computed its
+// gradients. When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count:
+// at once, even while it computes, because the other ranks wait.
 type firstRanks struct {
 	noMessages
 	decided   int32      // steps whose verdict has arrived
@@ -59,8 +59,9 @@ func (f *firstRanks) computed(w *NNWorker, step int32) bool {
 
 func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
 
-// advance reports computed gradients. When a step is summed it starts the dense optimizer, and PEG if the rank's
-// gradients count. Of a step that closed before this rank began it, the rank takes the optimizer step only.
+// advance reports computed gradients. When a step is summed it starts the dense optimizer, and PEG if the
+// rank's gradients count. Of a step that closed before this rank began it, the rank takes the optimizer step
+// only.
 func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if f.computed(w, w.nextTrain) && !f.reported {
 		f.reported = true
@@ -129,9 +130,9 @@ func (f *firstRanks) appendState(dst []byte) []byte {
 	return appendFlags(dst, f.reported)
 }
 
-// chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that report
-// them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's contribution, which waits
-// for the verdict, and no rank computes the next step before that sum.
+// chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that
+// report them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's
+// contribution, which waits for the verdict, and no rank computes the next step before that sum.
 type quorumCoordinator struct {
 	cfg     *Config
 	open    int32   // the step to decide on; all before are decided
@@ -216,8 +217,9 @@ func (c *quorumCoordinator) AppendState(dst []byte) []byte {
 	return appendFlags(dst, c.counted...)
 }
 
-// firstPuts applies the puts of a step together when those of the ranks that count are here; the others send none.
-// It holds the lookups of a step back until the step before is closed, and forgets those of closed steps.
+// firstPuts applies the puts of a step together when those of the ranks that count are here; the others send
+// none. It holds the lookups of a step back until the step before is closed, and forgets those of closed
+// steps.
 type firstPuts struct{ ranks, quorum, closed int32 }
 
 func (*firstPuts) buffers() bool { return false }

@@ -10,9 +10,9 @@ var globalBatchesStrategy = strategy{
 	puts:   newGlobalBatches, pushes: newGlobalBatches,
 }
 
-// globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the last
-// global batch, those that are left. The server acknowledges gradients when they arrive. Those that are too late are
-// in a global batch too, but dropped.
+// globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the
+// last global batch, those that are left. The server acknowledges gradients when they arrive. Those that are
+// too late are in a global batch too, but dropped.
 type globalBatches struct {
 	rule   pace.GBA
 	ranks  int32

@@ -7,7 +7,8 @@ import (
 
 var reducedStrategy = strategy{worker: func(*Config) denseSync { return &reduced{} }}
 
-// reduced is dense synchronisation by all-reduce: every rank's gradients are summed in every step, in lock step.
+// reduced is dense synchronisation by all-reduce: every rank's gradients are summed in every step, in lock
+// step.
 type reduced struct {
 	noMessages
 	fed   int32 // buckets of the step in training that are handed to the all-reduce
@@ -16,7 +17,8 @@ type reduced struct {
 
 func (r *reduced) bucketReduced(*Input) { r.ended++ }
 
-// advance feeds buckets that are ready to the all-reduce, and once all are back starts PEG and the dense optimizer.
+// advance feeds buckets that are ready to the all-reduce, and once all are back starts PEG and the dense
+// optimizer.
 func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase != backward || !w.computed && !w.cfg.Rule.OverlapSync() {
 		return

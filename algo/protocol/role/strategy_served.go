@@ -13,8 +13,8 @@ var servedStrategy = strategy{
 	coordinator: func(cfg *Config) Role { return NewCoordinator(cfg) },
 }
 
-// served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls them before FC and pushes
-// its gradients after BC.
+// served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls them before FC and
+// pushes its gradients after BC.
 type served struct {
 	pulled  []requestStatus // by dense PS, of the step in training; nil before it is asked for
 	pushes  []pendingPush   // not acknowledged by every dense PS, in step order

@@ -24,9 +24,10 @@ type Setting struct {
 	Config role.Config
 	// Touches reports whether a rank's batch has rows on a PS; nil: always.
 	Touches func(rank, step, shard int32) bool
-	// Faults is how many messages may be lost or repeated and how many roles, other than NN workers, may crash
-	// and come back at any later time, in all. Of a PS and a dense PS, what is applied survives; they do not crash
-	// where they acknowledge what they have not applied yet, nor a coordinator that cannot restart.
+	// Faults is how many messages may be lost or repeated and how many roles, other than NN workers, may
+	// crash and come back at any later time, in all. Of a PS and a dense PS, what is applied survives; they
+	// do not crash where they acknowledge what they have not applied yet, nor a coordinator that cannot
+	// restart.
 	Faults int
 	// EarlyTimers lets timers fire while other things can still happen, each
 	// time as one of the Faults. Without it they fire when nothing else can.
@@ -298,8 +299,8 @@ func (s *State) unshare(i int) {
 	s.credit[i] = s.credit[i].Clone()
 }
 
-// fingerprint returns a fingerprint of the state. Held handles and credit are part of it: they follow from the
-// states of correct roles, not from those of roles that leak.
+// fingerprint returns a fingerprint of the state. Held handles and credit are part of it: they follow from
+// the states of correct roles, not from those of roles that leak.
 func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 	buf = buf[:0]
 	for i, r := range s.roles {
