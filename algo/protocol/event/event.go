@@ -18,22 +18,22 @@ const (
 	BatchRead         Kind = iota // the data loader has read the global batch of Step (no rank)
 	BatchDispatched               // the data loader has sent a rank its part
 	BatchRouted                   // the EW has routed the ids to the PSs; Rows is the number of rows by PS
-	LookupIssued                  // the NN worker has requested the embeddings; the batch is outstanding from now on
+	LookupIssued                  // the NN worker has requested the embeddings: the batch is outstanding
 	LookupServed                  // a PS reads the rows, after all puts that it recorded as applied before
 	Pooled                        // the EW has pooled the embeddings
 	EmbeddingsArrived             // the NN worker has received the embeddings; end of stage GE
 	ForwardStarted                // the NN worker starts stage FC
 	BackwardStarted               // the NN worker starts stage BC
 	BackwardDone                  // the NN worker has computed all gradients of the batch; end of stage BC
-	SyncStarted                   // the NN worker starts stage DS: it feeds the first bucket, or pushes its gradients
-	SyncDone                      // every bucket of the step is reduced, or every push acknowledged; end of stage DS
+	SyncStarted                   // the NN worker starts stage DS: it feeds a bucket, or pushes gradients
+	SyncDone                      // every bucket is reduced, or every push acknowledged; end of stage DS
 	GradientsSent                 // the NN worker sends the embedding gradients to the EW; start of stage PEG
 	DenseApplied                  // the dense optimizer has made its step, on the rank or on the dense PSs
 	PutApplied                    // a PS applies the row gradients
-	StepClosed                    // a PS that works step by step has all puts of Step (no rank) and applies them
+	StepClosed                    // a PS has all puts of Step (no rank) and applies them together
 	PutRepeated                   // a PS has received row gradients that it had applied before
-	BatchDone                     // the NN worker has heard from every PS; the batch is no longer outstanding; end of stage PEG
-	PullServed                    // a dense PS reads its shard, after all pushes that it recorded as applied before
+	BatchDone                     // every PS has applied the batch: it is not outstanding; end of stage PEG
+	PullServed                    // a dense PS reads its shard, after all pushes recorded as applied before
 	PushApplied                   // a dense PS applies the gradients of its shard
 	PushRepeated                  // a dense PS has received gradients that it had applied before
 	ClockAdvanced                 // the coordinator knows that every rank's clock has reached Step (no rank)
@@ -48,7 +48,8 @@ const (
 var kindNames = [kinds]string{
 	"batch-read", "batch-dispatched", "batch-routed", "lookup-issued", "lookup-served", "pooled",
 	"embeddings-arrived", "forward-started", "backward-started", "backward-done", "sync-started", "sync-done",
-	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done", "pull-served",
+	"gradients-sent", "dense-applied", "put-applied", "step-closed", "put-repeated", "batch-done",
+	"pull-served",
 	"push-applied", "push-repeated", "clock-advanced", "snapshot-taken", "averaged",
 	"put-dropped", "push-dropped", "batch-dropped",
 }

@@ -13,15 +13,17 @@ type Role uint8
 // The roles, with Persia's names where Persia has them.
 const (
 	DataLoader      Role = iota // reads global batches and sends each rank its part
-	EmbeddingWorker             // pools the embeddings of a batch, and merges their gradients into row gradients
+	EmbeddingWorker             // pools embeddings, and merges their gradients into row gradients
 	EmbeddingPS                 // holds a shard of the embedding tables
 	NNWorker                    // a rank: trains a replica of the dense network
-	DensePS                     // holds a shard of the dense network's parameters, in modes that train with parameter servers
-	Coordinator                 // knows the progress of all ranks, in modes that need it
+	DensePS                     // holds a shard of the dense network's parameters; not in every mode
+	Coordinator                 // knows the progress of all ranks; not in every mode
 	roles
 )
 
-var roleNames = [roles]string{"data-loader", "embedding-worker", "embedding-ps", "nn-worker", "dense-ps", "coordinator"}
+var roleNames = [roles]string{
+	"data-loader", "embedding-worker", "embedding-ps", "nn-worker", "dense-ps", "coordinator",
+}
 
 // String returns the name of the role in job files, command lines and logs, such as "embedding-worker".
 func (r Role) String() string { return roleNames[r] }
@@ -70,11 +72,11 @@ const (
 	PushAck                      // dense PS → NN worker: the gradients are applied, now or earlier
 	ReportClock                  // NN worker → coordinator: the rank has finished all steps below Step
 	SlowestClock                 // coordinator → NN worker: every rank has finished all steps below Step
-	AskProgress                  // data loader → NN worker: request for Progress after a restart of the loader
+	AskProgress                  // data loader → NN worker: request for Progress after a restart
 	Progress                     // NN worker → data loader: the rank has finished all steps below Floor
-	GradientsCount               // coordinator → NN worker: the gradients of Step count; StepSamples is the sample count of all that do
+	GradientsCount               // coordinator → NN worker: the gradients of Step count
 	GradientsDropped             // coordinator → NN worker: the gradients of Step do not count
-	DropBatch                    // NN worker → EW: request to forget a batch whose gradients do not count; PutDone answers
+	DropBatch                    // NN worker → EW: request to forget a batch; PutDone answers it
 	kinds
 )
 
@@ -116,8 +118,9 @@ type Message struct {
 	// Floor is the first step of Rank that some PS of the receiver's kind has not acknowledged. All earlier
 	// steps are finished: the receiver may forget them, and a message about one of them is a late duplicate.
 	Floor int32
-	// Samples is the number of samples in the rank's part of the step, and StepSamples the number in the
-	// whole step. A mean over samples divides by one of them.
+	// Samples is the number of samples in the rank's part of the step, and StepSamples the number
+	// in the whole step. A mean over samples divides by one of them. In a GradientsCount message
+	// StepSamples is the number of samples of all gradients that count.
 	Samples     int32
 	StepSamples int32
 	// Bytes is the size on the network, including HeaderBytes.

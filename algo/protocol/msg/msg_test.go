@@ -30,7 +30,8 @@ func TestKindNamesAreUnique(t *testing.T) {
 
 // Requests without data, and acknowledgements, fit into a header.
 func TestHasPayload(t *testing.T) {
-	without := []msg.Kind{msg.SamplesAck, msg.StepDone, msg.GetEmbeddings, msg.PutAck, msg.PutDone, msg.ResendIDs}
+	without := []msg.Kind{msg.SamplesAck, msg.StepDone, msg.GetEmbeddings, msg.PutAck, msg.PutDone,
+		msg.ResendIDs}
 	for _, k := range kinds {
 		if got, want := k.HasPayload(), !slices.Contains(without, k); got != want {
 			t.Errorf("%v.HasPayload() = %t, want %t", k, got, want)
@@ -58,14 +59,16 @@ func TestParseRoleReadsEveryName(t *testing.T) {
 			t.Errorf("ParseRole(%q) = %v, error %v; want %v", r.String(), got, err, r)
 		}
 	}
-	if r, err := msg.ParseRole("trainer"); err == nil || !strings.Contains(err.Error(), `unknown role "trainer"; use one of data-loader, `) {
+	if r, err := msg.ParseRole("trainer"); err == nil ||
+		!strings.Contains(err.Error(), `unknown role "trainer"; use one of data-loader, `) {
 		t.Errorf("ParseRole(\"trainer\") = %v, error %v; want an error that lists the names", r, err)
 	}
 }
 
 func TestMessageString(t *testing.T) {
 	m := msg.Message{
-		Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: msg.Address{Role: msg.EmbeddingPS, Index: 3},
+		Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker},
+		To:   msg.Address{Role: msg.EmbeddingPS, Index: 3},
 		Rank: 2, Step: 7,
 	}
 	if got, want := m.String(), "Lookup rank 2 step 7, embedding-worker 0 → embedding-ps 3"; got != want {
