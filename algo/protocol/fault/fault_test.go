@@ -17,19 +17,19 @@ var (
 	to   = msg.Address{Role: msg.EmbeddingPS, Index: 2}
 )
 
-// arrival is a parcel with the time at which it travels.
+// arrival is a parcel with the time at which the injector releases it.
 type arrival struct {
 	step  int32
 	at    unit.Tick
 	delay unit.Tick
 }
 
-// send sends n messages, one every gap, and returns what travels, in order.
+// send sends n messages, one every gap, and returns the parcels in the order of their release.
 func send(p *fault.Plan, n int, gap unit.Tick) ([]arrival, fault.Counts) {
 	in := fault.NewInjector[any](p, from, 0)
 	var all []arrival
 	now := unit.Tick(0)
-	take := func(parcels []fault.Parcel[any]) {
+	collect := func(parcels []fault.Parcel[any]) {
 		for _, q := range parcels {
 			all = append(all, arrival{q.Message.Step, now, q.Delay})
 		}
@@ -37,23 +37,24 @@ func send(p *fault.Plan, n int, gap unit.Tick) ([]arrival, fault.Counts) {
 	flush := func(until unit.Tick) {
 		for due, ok := in.Next(); ok && due <= until; due, ok = in.Next() {
 			now = due
-			take(in.Flush(nil, now))
+			collect(in.Flush(nil, now))
 		}
 		now = until
 	}
 	for i := range n {
 		flush(unit.Tick(i) * gap)
-		take(in.Send(nil, now, msg.Message{From: from, To: to, Step: int32(i)}, nil))
+		collect(in.Send(nil, now, msg.Message{From: from, To: to, Step: int32(i)}, nil))
 	}
 	flush(now + unit.Second)
 	return all, in.Counts()
 }
 
-// The rates of a plan are the rates that are seen: a binomial count of n draws lies within 5 standard
-// deviations of its mean.
-func TestRatesAreKept(t *testing.T) {
+// Faults occur at the rates of the plan: a binomial count of n draws lies within 5 standard deviations of
+// its mean.
+func TestFaultsOccurAtTheirRates(t *testing.T) {
 	const n = 200_000
-	p := fault.Plan{Seed: 7, Drop: 0.01, Duplicate: 0.02, Delay: fault.Delay{Rate: 0.03, Max: 50 * unit.Millisecond}}
+	p := fault.Plan{Seed: 7, Drop: 0.01, Duplicate: 0.02,
+		Delay: fault.Delay{Rate: 0.03, Max: 50 * unit.Millisecond}}
 	all, counts := send(&p, n, unit.Microsecond)
 	within := func(what string, got int64, rate float64) {
 		t.Helper()
@@ -70,7 +71,7 @@ func TestRatesAreKept(t *testing.T) {
 	for _, a := range all {
 		copies[a.step]++
 		if a.delay < 0 || a.delay > p.Delay.Max {
-			t.Fatalf("delay %v", a.delay)
+			t.Fatalf("delay %v, want 0 to %v", a.delay, p.Delay.Max)
 		}
 		if a.delay > 0 {
 			sum += a.delay
@@ -78,23 +79,24 @@ func TestRatesAreKept(t *testing.T) {
 		}
 	}
 	if got := n - len(copies); int64(got) != counts.Dropped {
-		t.Errorf("%d messages never travel, %d are counted", got, counts.Dropped)
+		t.Errorf("%d messages are never released, but Counts has %d", got, counts.Dropped)
 	}
 	if mean := float64(sum) / float64(delayed) / float64(p.Delay.Max); mean < 0.48 || mean > 0.52 {
 		t.Errorf("the mean delay is %.3f of the longest, want half", mean)
 	}
 }
 
-// No message is overtaken by more than Reorder later ones, none waits longer than HoldMax, and some are
-// overtaken by exactly Reorder.
+// At most Reorder later messages overtake a message, no message waits longer than HoldMax, and some
+// messages are overtaken.
 func TestReorderIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := fault.Plan{Seed: rapid.Uint64().Draw(t, "seed"), Reorder: rapid.IntRange(0, 20).Draw(t, "reorder")}
+		p := fault.Plan{Seed: rapid.Uint64().Draw(t, "seed"),
+			Reorder: rapid.IntRange(0, 20).Draw(t, "reorder")}
 		gap := rapid.SampledFrom([]unit.Tick{1, 10 * unit.Microsecond, unit.Millisecond / 4}).Draw(t, "gap")
 		const n = 300
 		all, _ := send(&p, n, gap)
 		if len(all) != n {
-			t.Fatalf("%d messages arrive of %d", len(all), n)
+			t.Fatalf("%d of %d messages are released", len(all), n)
 		}
 		most := 0
 		for i, a := range all {
@@ -105,20 +107,22 @@ func TestReorderIsBounded(t *testing.T) {
 				}
 			}
 			if most = max(most, overtakers); overtakers > p.Reorder {
-				t.Fatalf("message %d is overtaken by %d, at most %d", a.step, overtakers, p.Reorder)
+				t.Fatalf("message %d is overtaken by %d messages, want at most %d", a.step, overtakers,
+					p.Reorder)
 			}
 			if waited := a.at - unit.Tick(a.step)*gap; waited > fault.HoldMax {
-				t.Fatalf("message %d waits %v", a.step, waited)
+				t.Fatalf("message %d waits %v, want at most %v", a.step, waited, fault.HoldMax)
 			}
 		}
 		if gap == 1 && p.Reorder > 0 && most == 0 {
-			t.Fatal("nothing is reordered")
+			t.Fatal("no message is overtaken, want some")
 		}
 	})
 }
 
-// A fate follows from seed, edge, incarnation and number alone: not from what else is sent in between.
-func TestFatesAreAFunctionOfTheName(t *testing.T) {
+// The fate of a message depends on the seed, sender, receiver, incarnation and number of the
+// message only, not on messages to other roles in between.
+func TestFatesDependOnTheNameOfAMessageOnly(t *testing.T) {
 	p := fault.Plan{Seed: 3, Drop: 0.3, Duplicate: 0.3, Delay: fault.Delay{Rate: 0.5, Max: unit.Second}}
 	fates := func(p fault.Plan, incarnation uint32, others int) (sent []fault.Parcel[any]) {
 		in := fault.NewInjector[any](&p, from, incarnation)
@@ -148,11 +152,11 @@ func TestFatesAreAFunctionOfTheName(t *testing.T) {
 	other := p
 	other.Seed++
 	if equal(base, fates(other, 0, 0)) || equal(base, fates(p, 1, 0)) {
-		t.Error("another seed or incarnation has the same fates")
+		t.Error("another seed or incarnation gives the same fates")
 	}
 }
 
-func TestTextIsReadBack(t *testing.T) {
+func TestParseReadsString(t *testing.T) {
 	for _, text := range []string{"none", fault.Syntax, "crash=coordinator/0@0+0", "delay=1:10s,seed=9"} {
 		p, err := fault.Parse(text)
 		if err != nil {
@@ -161,14 +165,14 @@ func TestTextIsReadBack(t *testing.T) {
 		}
 		again, err := fault.Parse(p.String())
 		if err != nil || again.String() != p.String() {
-			t.Errorf("%s becomes %s, then %s, %v", text, p, again, err)
+			t.Errorf("%s: String() = %s, which Parse reads as %s, error %v", text, p, again, err)
 		}
 	}
 }
 
-func TestErrorsNameTheKeyAndWhatIsPossible(t *testing.T) {
+func TestParseErrorsNameTheKeyAndThePossibleValues(t *testing.T) {
 	for text, want := range map[string]string{
-		"loss=0.1":                   `unknown fault "loss"; use drop, duplicate, reorder, delay, crash or seed`,
+		"loss=0.1":                   `unknown fault "loss"; use drop, duplicate, reorder,`,
 		"drop":                       `"drop" is not KEY=VALUE`,
 		"drop=1.5":                   "drop = 1.5; want a probability, 0 to 1",
 		"drop=1":                     "drop = 1 loses every message",
@@ -181,7 +185,7 @@ func TestErrorsNameTheKeyAndWhatIsPossible(t *testing.T) {
 		"delay=0.5:0":                "delay.rate = 0.5 needs delay.max",
 		"delay=0.5:1h":               "delay.max = 1h; want 0 to 10s",
 		"crash=embedding-worker/0":   "want ROLE/INDEX@STEP+AWAY",
-		"crash=embedding-ps/0@3":     "crashes[0].role = embedding-ps cannot restart yet; embedding-worker, data-loader and coordinator can",
+		"crash=embedding-ps/0@3":     "crashes[0].role = embedding-ps cannot restart yet; embedding-worker,",
 		"crash=nn-worker/0@3":        "nn-worker cannot restart yet",
 		"crash=gpu/0@3":              `unknown role "gpu"; use one of data-loader`,
 		"crash=data-loader/-1@3":     "crashes[0].index = -1",
@@ -194,9 +198,10 @@ func TestErrorsNameTheKeyAndWhatIsPossible(t *testing.T) {
 	}
 }
 
-// Crashes come in the order of their steps, each once, at the first input that reaches the step.
+// Crashes are due in the order of their steps, each once, at the first input about its step or a later one.
 func TestSchedule(t *testing.T) {
-	p, err := fault.Parse("crash=embedding-worker/1@9+1s,crash=embedding-worker/1@4+2s,crash=embedding-worker/0@1+3s")
+	const text = "crash=embedding-worker/1@9+1s,crash=embedding-worker/1@4+2s,crash=embedding-worker/0@1+3s"
+	p, err := fault.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +213,6 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 	if len(got) != 2 || got[0] != 2*unit.Second || got[1] != unit.Second {
-		t.Errorf("crashes %v", got)
+		t.Errorf("Due returned %v, want 2s and 1s", got)
 	}
 }

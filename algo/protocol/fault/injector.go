@@ -8,32 +8,33 @@ import (
 	"tandem/algo/unit"
 )
 
-// Injector applies a plan to the messages that one incarnation of a role sends. It is not safe for
-// concurrent use. Memory: the messages held back and a counter for every receiver.
+// Injector applies a plan to the messages that one incarnation of a role sends. P is the type of
+// payloads, which an Injector passes on unread. It is not safe for concurrent use. Memory: the
+// messages that it holds back, and a counter for every receiver.
 type Injector[P any] struct {
 	plan        *Plan
 	from        msg.Address
 	incarnation uint32
-	sent        map[msg.Address]uint64 // messages so far, by receiver
-	held        []heldMessage[P]       // in the order of sending
+	sent        map[msg.Address]uint64 // number of messages so far, by receiver
+	held        []heldMessage[P]       // in the order in which they were sent
 	counts      Counts
 }
 
-// held is a message that waits for later ones to overtake it.
+// heldMessage is a message that waits until later messages have overtaken it.
 type heldMessage[P any] struct {
 	parcel Parcel[P]
-	until  uint64    // the number of the message to the same receiver that releases it
-	due    unit.Tick // when it is released at the latest
+	until  uint64    // number of the message to the same receiver that releases this one
+	due    unit.Tick // time at which it is released at the latest
 }
 
-// Parcel is one copy of a message that travels, with its payload.
+// Parcel is one copy of a message, with its payload, that the driver delivers.
 type Parcel[P any] struct {
 	Message msg.Message
 	Payload P
-	Delay   unit.Tick // before it enters the network, beyond whatever the driver takes to deliver
+	Delay   unit.Tick // before the parcel enters the network
 }
 
-// Counts is what a plan has done to a run: numbers of messages, and of crashes.
+// Counts are the numbers of messages and of crashes that a plan has affected.
 type Counts struct {
 	Sent       int64 `json:"sent"` // by the roles, before any fault
 	Dropped    int64 `json:"dropped"`
@@ -46,8 +47,8 @@ type Counts struct {
 // Add returns the sum of two counts.
 func (c Counts) Add(o Counts) Counts {
 	return Counts{
-		c.Sent + o.Sent, c.Dropped + o.Dropped, c.Duplicated + o.Duplicated, c.Delayed + o.Delayed, c.Held + o.Held,
-		c.Crashes + o.Crashes,
+		c.Sent + o.Sent, c.Dropped + o.Dropped, c.Duplicated + o.Duplicated, c.Delayed + o.Delayed,
+		c.Held + o.Held, c.Crashes + o.Crashes,
 	}
 }
 
@@ -62,8 +63,9 @@ func NewInjector[P any](p *Plan, from msg.Address, incarnation uint32) *Injector
 	return &Injector[P]{plan: p, from: from, incarnation: incarnation, sent: map[msg.Address]uint64{}}
 }
 
-// Send decides on a message and appends to dst the parcels that travel now, in order: copies of this
-// message and of earlier ones that have waited for it.
+// Send decides the fate of a message. It appends to dst the parcels to deliver now, in order:
+// copies of this message, and of earlier messages that have waited for it. now is the time of
+// sending.
 func (in *Injector[P]) Send(dst []Parcel[P], now unit.Tick, m msg.Message, payload P) []Parcel[P] {
 	n := in.sent[m.To]
 	in.sent[m.To] = n + 1
@@ -89,23 +91,25 @@ func (in *Injector[P]) Send(dst []Parcel[P], now unit.Tick, m msg.Message, paylo
 			dst = append(dst, p)
 		}
 	}
-	return in.release(dst, func(h *heldMessage[P]) bool { return h.parcel.Message.To == m.To && h.until <= n })
+	overtaken := func(h *heldMessage[P]) bool { return h.parcel.Message.To == m.To && h.until <= n }
+	return in.release(dst, overtaken)
 }
 
-// Flush appends the parcels that have waited for HoldMax.
+// Flush appends to dst the parcels that have waited for HoldMax at the time now.
 func (in *Injector[P]) Flush(dst []Parcel[P], now unit.Tick) []Parcel[P] {
 	return in.release(dst, func(h *heldMessage[P]) bool { return h.due <= now })
 }
 
-// Next returns the time at which Flush has something to do, if it has.
+// Next returns the time at which the next parcel has waited for HoldMax; ok is false if no message
+// is held back.
 func (in *Injector[P]) Next() (at unit.Tick, ok bool) {
 	if len(in.held) == 0 {
 		return 0, false
 	}
-	return in.held[0].due, true // all wait equally long
+	return in.held[0].due, true // all wait for the same time
 }
 
-// Counts returns what has been decided so far.
+// Counts returns the faults so far.
 func (in *Injector[P]) Counts() Counts { return in.counts }
 
 func (in *Injector[P]) release(dst []Parcel[P], free func(*heldMessage[P]) bool) []Parcel[P] {
@@ -119,10 +123,10 @@ func (in *Injector[P]) release(dst []Parcel[P], free func(*heldMessage[P]) bool)
 	return dst
 }
 
-// Schedule tells when a role instance crashes. The zero value says never.
+// Schedule is the list of crashes of one role instance. The zero value has none.
 type Schedule struct{ crashes []Crash }
 
-// Schedule returns the crashes of one role instance, in the order of the plan's steps.
+// Schedule returns the crashes of the role instance at an address, in ascending order of their steps.
 func (p *Plan) Schedule(at msg.Address) Schedule {
 	var s Schedule
 	for _, c := range p.Crashes {
@@ -134,8 +138,8 @@ func (p *Plan) Schedule(at msg.Address) Schedule {
 	return s
 }
 
-// Due reports whether the role crashes instead of taking an input about a step, and for how long it is away
-// then. A crash is due once. Inputs that are about no step have step −1.
+// Due reports whether the role crashes at an input about a step, and how long the role then stays
+// away. Each crash is due once. Inputs that are not about a step have step −1.
 func (s *Schedule) Due(step int32) (away unit.Tick, due bool) {
 	if len(s.crashes) == 0 || step < s.crashes[0].Step {
 		return 0, false

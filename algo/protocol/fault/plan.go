@@ -1,9 +1,3 @@
-// Package fault decides which messages of a run are lost, repeated, delayed or reordered, and when a role
-// crashes.
-//
-// Every decision is a pure function of the plan's seed and of a name: the n-th message from one role to
-// another has the same fate in every run and under every driver. A driver passes the messages that a role
-// sends through an Injector, and asks a Schedule before every input whether the role crashes.
 package fault
 
 import (
@@ -16,32 +10,33 @@ import (
 	"tandem/algo/unit"
 )
 
-// Plan is the section `faults:` of a job. The zero value injects nothing.
+// Plan describes the faults of a run: the section `faults:` of a job. The zero value injects no fault.
 type Plan struct {
 	Seed      uint64  `yaml:"seed"`      // of all draws
 	Drop      float64 `yaml:"drop"`      // probability that a message is lost; 0 ≤ drop < 1
 	Duplicate float64 `yaml:"duplicate"` // probability that a message arrives twice; 0 … 1
-	// Reorder is the number of later messages, from the same sender to the same receiver, that may overtake
-	// a message; 0 … ReorderMax. A message draws its number uniformly from 0 … Reorder and waits for that
-	// many, but never longer than HoldMax.
+	// Reorder is the largest number of later messages, from the same sender to the same receiver, that may
+	// overtake a message; 0 … ReorderMax. Each message draws a number uniformly from 0 … Reorder and waits
+	// until that many later messages have been sent, but at most for HoldMax.
 	Reorder int     `yaml:"reorder"`
 	Delay   Delay   `yaml:"delay"`
 	Crashes []Crash `yaml:"crashes"`
 }
 
-// Delay holds some messages back.
+// Delay describes random delays of messages.
 type Delay struct {
 	Rate float64   `yaml:"rate"` // probability that a message is delayed; 0 … 1
 	Max  unit.Tick `yaml:"max"`  // delays are uniform in (0, Max]; at most DelayMax
 }
 
 // Crash is the crash of one role instance. The role loses its state, its unfinished work and all messages
-// that arrive while it is away, and then starts as its next incarnation.
+// that arrive before it starts again, as its next incarnation.
 type Crash struct {
-	Role  msg.Role  `yaml:"role"`
-	Index int32     `yaml:"index"`
-	Step  int32     `yaml:"step"` // the role crashes instead of taking its first input about this step or a later one
-	Away  unit.Tick `yaml:"away"` // time until it starts again; 0 … AwayMax
+	Role  msg.Role `yaml:"role"`
+	Index int32    `yaml:"index"`
+	// Step is the training step of the crash: the first input about this step or a later one is lost.
+	Step int32     `yaml:"step"`
+	Away unit.Tick `yaml:"away"` // time until it starts again; 0 … AwayMax
 }
 
 // Limits of a plan.
@@ -54,12 +49,12 @@ const (
 	crashesMax = 1000
 )
 
-// Any reports whether the plan injects anything.
+// Any reports whether the plan injects any fault.
 func (p *Plan) Any() bool {
 	return p.Drop > 0 || p.Duplicate > 0 || p.Reorder > 0 || p.Delay.Rate > 0 || len(p.Crashes) > 0
 }
 
-// Validate reports the first setting that is out of range, by its key.
+// Validate returns an error that names the key of the first setting out of range.
 func (p *Plan) Validate() error {
 	for _, rate := range []struct {
 		key string
@@ -79,7 +74,7 @@ func (p *Plan) Validate() error {
 	case p.Delay.Rate > 0 && p.Delay.Max == 0:
 		return fmt.Errorf("delay.rate = %g needs delay.max, the longest delay, such as 50ms", p.Delay.Rate)
 	case len(p.Crashes) > crashesMax:
-		return fmt.Errorf("crashes: %d of them; want at most %d", len(p.Crashes), crashesMax)
+		return fmt.Errorf("%d crashes; want at most %d", len(p.Crashes), crashesMax)
 	}
 	for i, c := range p.Crashes {
 		if err := c.validate(); err != nil {
@@ -92,7 +87,8 @@ func (p *Plan) Validate() error {
 func (c *Crash) validate() error {
 	switch {
 	case !role.CanRestart(c.Role):
-		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can", c.Role)
+		return fmt.Errorf(".role = %s cannot restart yet; embedding-worker, data-loader and coordinator can",
+			c.Role)
 	case c.Index < 0:
 		return fmt.Errorf(".index = %d; want 0 or more", c.Index)
 	case c.Step < 0:
@@ -103,7 +99,8 @@ func (c *Crash) validate() error {
 	return nil
 }
 
-// ValidateRoles reports the first crash of a role instance that a run does not have.
+// ValidateRoles returns an error that names the first crash of a role instance that the run does
+// not have or that cannot restart.
 func (p *Plan) ValidateRoles(cfg *role.Config) error {
 	for i, c := range p.Crashes {
 		n := cfg.Count(c.Role)
@@ -111,19 +108,21 @@ func (p *Plan) ValidateRoles(cfg *role.Config) error {
 		case n == 0:
 			return fmt.Errorf("crashes[%d].role = %s: the mode has no such role", i, c.Role)
 		case !cfg.CanRestart(c.Role):
-			return fmt.Errorf("crashes[%d].role = %s cannot restart in mode %s: nobody else knows what it has decided", i, c.Role, cfg.Rule.Name())
+			return fmt.Errorf("crashes[%d].role = %s cannot restart in mode %s: no other role knows its "+
+				"decisions", i, c.Role, cfg.Rule.Name())
 		case c.Index >= n:
-			return fmt.Errorf("crashes[%d].index = %d; the job has %d of %s, counted from 0", i, c.Index, n, c.Role)
+			return fmt.Errorf("crashes[%d].index = %d; the job has %d instances of %s, counted from 0", i,
+				c.Index, n, c.Role)
 		}
 	}
 	return nil
 }
 
-// fate is what happens to one message.
+// fate is the set of faults of one message.
 type fate struct {
 	drop, duplicate bool
 	delay           unit.Tick
-	behind          uint64 // later messages that it waits for
+	behind          uint64 // number of later messages that the message waits for
 }
 
 // fateOf returns the fate of the n-th message that an incarnation of a role sends to another role.

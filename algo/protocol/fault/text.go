@@ -10,13 +10,14 @@ import (
 	"tandem/algo/unit"
 )
 
-// Syntax is the text form of a plan, for help texts.
+// Syntax is an example of the text form of a plan, for help texts.
 const Syntax = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,crash=embedding-worker/0@40+2s,seed=1"
 
 const none = "none"
 
-// Parse reads the text form of a plan: KEY=VALUE, separated by commas, as Syntax shows; crash may come more
-// than once. "none" and "" are the plan without faults. The error names the key and what is possible.
+// Parse reads the text form of a plan: items KEY=VALUE, separated by commas, as in Syntax. Each key
+// is given at most once, except crash. "none" and "" are the plan without faults. The error names
+// the key and the possible values.
 func Parse(text string) (Plan, error) {
 	var p Plan
 	if text = strings.TrimSpace(text); text == "" || text == none {
@@ -39,7 +40,7 @@ func Parse(text string) (Plan, error) {
 	return p, p.Validate()
 }
 
-// set reads the value of one key.
+// set sets the field that a key names.
 func (p *Plan) set(key, value string) (err error) {
 	switch key {
 	case "seed":
@@ -65,7 +66,8 @@ func (p *Plan) set(key, value string) (err error) {
 		}
 		return err
 	default:
-		return fmt.Errorf("unknown fault %q; use drop, duplicate, reorder, delay, crash or seed, as in %s", key, Syntax)
+		return fmt.Errorf("unknown fault %q; use drop, duplicate, reorder, delay, crash or seed, as in %s",
+			key, Syntax)
 	}
 	if err != nil {
 		return fmt.Errorf("%s=%s: %w", key, value, plain(err))
@@ -73,7 +75,7 @@ func (p *Plan) set(key, value string) (err error) {
 	return nil
 }
 
-// plain returns the reason of an error of package strconv in plain words.
+// plain translates an error of package strconv.
 func plain(err error) error {
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
@@ -84,7 +86,7 @@ func plain(err error) error {
 	return err
 }
 
-// parseCrash reads ROLE/INDEX@STEP+AWAY; "+AWAY" may be left out.
+// parseCrash reads ROLE/INDEX@STEP+AWAY; "+AWAY" is optional.
 func parseCrash(text string) (c Crash, err error) {
 	who, when, ok := strings.Cut(text, "@")
 	name, index, named := strings.Cut(who, "/")

@@ -1,0 +1,23 @@
+// Package fault injects faults into a run: messages that are lost, repeated, delayed or reordered, and roles
+// that crash.
+//
+// A Plan describes the faults. It is the section `faults:` of a job, and has a text form for command lines
+// (Parse, Syntax). The zero Plan injects no fault.
+//
+// # Determinism
+//
+// The fate of a message is a pure function of the plan's seed, the sender, the sender's incarnation, the
+// receiver, and the number of the message from this sender to this receiver. Two runs in which a role sends
+// the same messages therefore suffer the same faults, under every driver.
+//
+// # What a driver does
+//
+//  1. It makes an Injector for every incarnation of every role, and passes each message that the role sends
+//     through Injector.Send. It delivers the parcels that Send returns, each after its Delay.
+//  2. At the time that Injector.Next returns, it calls Injector.Flush and delivers those parcels too.
+//  3. It makes a Schedule for every role instance and calls Schedule.Due with the step of every input. If a
+//     crash is due, the role loses its state, its handles, its work in flight and the input. After the time
+//     that Due returns the driver starts the role as its next incarnation.
+//
+// Faults are not injected into all-reduces. Only roles that recover can crash: role.CanRestart.
+package fault
