@@ -69,7 +69,7 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Training) { t.Mode, t.Delay = job.Sequential, three }, ""},
 		{func(t *job.Training) { t.Delay = three }, "delay = exactly 3 needs mode sequential: the staleness of hybrid is"},
 		{func(t *job.Training) { t.Mode, t.DelayDense = job.Sync, three }, "delay-dense = exactly 3 needs mode sequential"},
-		{func(t *job.Training) { t.DelayDense.Kind = "some" }, `delay-dense: "some" is no delay`},
+		{func(t *job.Training) { t.DelayDense.Kind = "some" }, `delay-dense: "some" is not a delay`},
 	} {
 		training := job.Default()
 		c.change(&training)

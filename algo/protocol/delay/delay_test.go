@@ -14,33 +14,34 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{
-		"none", "at-most 0", "at-most 5", "exactly 3", "geometric 2.5", "poisson 4", "distribution 5 3 2", "trace runs/my staleness.txt",
+		"none", "at-most 0", "at-most 5", "exactly 3", "geometric 2.5", "poisson 4", "distribution 5 3 2",
+		"trace runs/my staleness.txt",
 	} {
 		s, err := delay.Parse(text)
 		if err != nil || s.String() != text {
-			t.Errorf("%q became %q, %v", text, s, err)
+			t.Errorf("Parse(%q) = %q, %v", text, s, err)
 		}
 		if s.IsZero() != (text == "none") {
-			t.Errorf("%q is zero: %t", text, s.IsZero())
+			t.Errorf("%q: IsZero() = %t", text, s.IsZero())
 		}
 	}
 	for text, want := range map[string]string{
-		"":                       "is no delay: write",
-		"3":                      `"3" is no delay: write "at-most 5"`,
-		"exactly":                "is no delay",
-		"exactly 1.5":            "is no delay",
-		"none 3":                 "is no delay",
-		"poisson few":            "is no delay",
-		"distribution 1 x":       "is no delay",
+		"":                       "is not a delay: write",
+		"3":                      `"3" is not a delay: write "at-most 5"`,
+		"exactly":                "is not a delay",
+		"exactly 1.5":            "is not a delay",
+		"none 3":                 "is not a delay",
+		"poisson few":            "is not a delay",
+		"distribution 1 x":       "is not a delay",
 		"at-most -1":             "at-most -1; want 0 to 1000000 steps",
 		"geometric -0.5":         "want a mean of 0 to 1000000",
 		"geometric NaN":          "want a mean",
 		"poisson 501":            "want a mean of 0 to 500",
-		"distribution":           "of sum 0",
-		"distribution 0 0":       "of sum 0",
+		"distribution":           "with sum 0",
+		"distribution 0 0":       "with sum 0",
 		"distribution 1 -1":      "the weight of delay 1 is -1",
-		"distribution 1e308 Inf": "of sum +Inf",
-		"trace":                  "names no file",
+		"distribution 1e308 Inf": "with sum +Inf",
+		"trace":                  "without a file",
 	} {
 		if s, err := delay.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v; want %q", text, s, err, want)
@@ -61,9 +62,9 @@ func mustModel(t testing.TB, text string, seed uint64) *delay.Model {
 	return m
 }
 
-// Delays occur as often as their distribution says: over n draws, within five
-// standard deviations of a share, √(p(1−p)/n).
-func TestShares(t *testing.T) {
+// The delays follow their distribution: over n draws, the share of each delay is within five standard
+// deviations, √(p(1−p)/n), of its probability.
+func TestDelaysFollowTheirDistribution(t *testing.T) {
 	const n = 20_000
 	poisson := func(d int) float64 {
 		gamma, _ := math.Lgamma(float64(d + 1))
@@ -86,7 +87,8 @@ func TestShares(t *testing.T) {
 		}
 		for d, count := range counts {
 			p := share(d)
-			if off := math.Abs(float64(count)/n - p); off > 5*math.Sqrt(p*(1-p)/n)+1e-9 && p > 1e-6 || p == 0 && count > 0 {
+			if off := math.Abs(float64(count)/n - p); off > 5*math.Sqrt(p*(1-p)/n)+1e-9 && p > 1e-6 ||
+				p == 0 && count > 0 {
 				t.Errorf("%s: delay %d occurs %d times of %d, want a share of %.4f", text, d, count, n, p)
 			}
 		}
@@ -100,8 +102,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// at-most τ never exceeds τ and reaches it; draws depend on seed and step, and
-// on nothing else.
+// Delays of at-most τ never exceed τ and reach it. They depend on the seed and the step only.
 func TestAtMostNeverExceeds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, seed := rapid.IntRange(0, 20).Draw(t, "τ"), rapid.Uint64().Draw(t, "seed")
@@ -120,19 +121,20 @@ func TestAtMostNeverExceeds(t *testing.T) {
 			reached = reached || d == most
 		}
 		if !reached {
-			t.Fatalf("%d was never drawn", most)
+			t.Fatalf("delay %d never occurs", most)
 		}
 	})
 	differ := 0
 	for step := range 100 {
-		differ += b2i(mustModel(t, "at-most 9", 1).DelayOf(step) != mustModel(t, "at-most 9", 2).DelayOf(step))
+		one, two := mustModel(t, "at-most 9", 1), mustModel(t, "at-most 9", 2)
+		differ += b2i(one.DelayOf(step) != two.DelayOf(step))
 	}
 	if differ < 50 {
-		t.Errorf("of 100 delays of two seeds %d differ", differ)
+		t.Errorf("%d of 100 delays differ between two seeds, want at least 50", differ)
 	}
 }
 
-// loaded returns the model of a trace with this text.
+// loaded returns the model of a trace with a text.
 func loaded(text string) (*delay.Model, error) {
 	s, err := delay.Parse("trace some file")
 	if err != nil {
@@ -156,8 +158,8 @@ func TestTraceOfSteps(t *testing.T) {
 	}
 }
 
-// What a run has measured, written and read, is drawn with its shares: of 4000
-// draws, each share within 0.04, five standard deviations of a half.
+// Delays drawn from written and parsed counts have the shares of the counts: over 4000 draws, each share is
+// within 0.04, five standard deviations of a share of one half.
 func TestTraceOfCounts(t *testing.T) {
 	var h histogram.Histogram
 	h.AddCount(2, 300)
@@ -167,7 +169,7 @@ func TestTraceOfCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "# own staleness\nstaleness count\n2 300\n5 100\n"; text.String() != want {
-		t.Errorf("wrote %q, want %q", text.String(), want)
+		t.Errorf("WriteCounts wrote %q, want %q", text.String(), want)
 	}
 	m, err := loaded(text.String())
 	if err != nil {
@@ -178,15 +180,15 @@ func TestTraceOfCounts(t *testing.T) {
 		counts[m.DelayOf(step)] += 1. / 4000
 	}
 	if len(counts) != 2 || math.Abs(counts[2]-0.75) > 0.04 || math.Abs(counts[5]-0.25) > 0.04 {
-		t.Errorf("shares %v", counts)
+		t.Errorf("shares %v, want 0.75 of delay 2 and 0.25 of delay 5", counts)
 	}
 }
 
 func TestTraceErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                     "trace some file:1: nothing was counted",
-		"delay\n":                              ":2: nothing was counted",
-		"staleness count\n3 0\n":               ":3: nothing was counted",
+		"":                                     "trace some file:1: no entries",
+		"delay\n":                              ":2: no entries",
+		"staleness count\n3 0\n":               ":3: no entries",
 		"1 2\n":                                `:1: "1 2"; want the header "staleness count" or "delay"`,
 		"delay\n3\nx\n":                        `:3: "x"; want a number of steps`,
 		"delay\n-1\n":                          `:2: "-1"; want a number of steps from 0`,
@@ -200,8 +202,9 @@ func TestTraceErrors(t *testing.T) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := delay.NewModel(delay.Spec{Kind: delay.Traced, File: "x"}, 1); !errors.Is(err, delay.ErrNotLoaded) {
-		t.Error(err)
+	trace := delay.Spec{Kind: delay.Traced, File: "x"}
+	if _, err := delay.NewModel(trace, 1); !errors.Is(err, delay.ErrNotLoaded) {
+		t.Errorf("a model of a trace that is not loaded: error %v, want ErrNotLoaded", err)
 	}
 }
 

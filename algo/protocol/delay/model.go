@@ -8,19 +8,19 @@ import (
 	"tandem/algo/rng"
 )
 
-// Model gives every step its delay. It is immutable.
+// Model is a delay for every step. It is immutable and safe for concurrent use.
 type Model struct {
 	spec       Spec
 	seed       uint64
-	cumulative []float64 // shares of the delays up to 0, 1, 2 …, for kinds that have a list
+	cumulative []float64 // share of the delays ≤ 0, ≤ 1, ≤ 2 …, for kinds with a list of weights
 }
 
-// ErrNotLoaded says that a trace has no content; see Spec.Load.
+// ErrNotLoaded is the error of NewModel for a trace that Spec.Load has not loaded.
 var ErrNotLoaded = errors.New("delay: the trace is not loaded")
 
-// NewModel returns the delays that a spec describes. Draws are keyed by the
-// seed and the step, so that models of one spec and seed agree, whoever asks
-// and in whatever order. An error is that of Validate, or ErrNotLoaded.
+// NewModel returns the delays that a Spec describes. Random delays depend on the seed and the step only, so
+// all models of one Spec and seed agree, in any order of calls. It returns an error if Spec.Validate does,
+// and ErrNotLoaded.
 func NewModel(s Spec, seed uint64) (*Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (m *Model) DelayOf(step int) int {
 	case AtMost:
 		return draw.IntN(m.spec.Steps + 1)
 	case Geometric:
-		// P(d ≥ n) = (1−p)ⁿ with p = 1/(1+mean): the inverse of the distribution.
+		// P(d ≥ n) = (1−p)ⁿ with p = 1/(1+mean): inversion of the distribution function.
 		n := math.Log1p(-draw.Float64()) / math.Log(m.spec.Mean/(1+m.spec.Mean))
 		return int(min(n, stepsMax))
 	}
@@ -63,9 +63,9 @@ func (m *Model) DelayOf(step int) int {
 	return sort.Search(len(m.cumulative), func(d int) bool { return m.cumulative[d] > u })
 }
 
-// cumulate returns the shares of the first weights in the sum of all. Weights of
-// 0 at the end are left out, and the last share is 1: a number below 1 always
-// falls on a delay of weight above 0.
+// cumulate returns, for each weight, the share of this and all earlier weights in the sum of all. It omits
+// weights of 0 at the end, so the last share is 1, and every number below 1 selects a delay with a weight
+// above 0.
 func cumulate(weights []float64) []float64 {
 	for len(weights) > 0 && weights[len(weights)-1] == 0 {
 		weights = weights[:len(weights)-1]
@@ -82,8 +82,7 @@ func cumulate(weights []float64) []float64 {
 	return shares
 }
 
-// poisson returns the probabilities of 0, 1, 2 … up to where the rest is lost in
-// rounding.
+// poisson returns the probabilities of 0, 1, 2 … until the remaining ones are below the rounding error.
 func poisson(mean float64) []float64 {
 	p := math.Exp(-mean)
 	weights := []float64{p}

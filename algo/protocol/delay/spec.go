@@ -7,51 +7,51 @@ import (
 	"strings"
 )
 
-// Kind is a family of delays.
+// Kind is a kind of delay: a distribution, a constant or a trace.
 type Kind string
 
-// The kinds of delay. The zero value, "", is no delay at all.
+// The kinds of delay. The zero value, "", means that there is no delay.
 const (
-	AtMost       Kind = "at-most"      // uniform over 0 to Steps
-	Exactly      Kind = "exactly"      // Steps, always
-	Geometric    Kind = "geometric"    // P(d) = p(1−p)^d, of mean Mean
-	Poisson      Kind = "poisson"      // of mean Mean
+	AtMost       Kind = "at-most"      // uniform over 0 … Steps
+	Exactly      Kind = "exactly"      // always Steps
+	Geometric    Kind = "geometric"    // P(d) = p(1−p)^d with mean Mean
+	Poisson      Kind = "poisson"      // the Poisson distribution with mean Mean
 	Distribution Kind = "distribution" // P(d) ∝ Weights[d]
-	Traced       Kind = "trace"        // as File says
+	Traced       Kind = "trace"        // the delays in File
 )
 
-// Limits keep what a run has in flight within its memory: the gradients of a
-// step wait as long as its delay.
+// Limits bound the memory of a run: the gradient of a step is held for as many steps as its delay.
 const (
 	stepsMax = 1_000_000
-	meanMax  = 500 // of poisson, whose probabilities are summed from e^−mean
+	meanMax  = 500 // of the Poisson distribution, whose probabilities are computed from e^−mean
 )
 
 // none is the text form of the zero Spec.
 const none = "none"
 
-// Spec describes delays. Fields that its kind does not use are 0.
+// Spec describes delays. Fields that Kind does not use are 0. The zero value means no delay.
 type Spec struct {
 	Kind    Kind
 	Steps   int
 	Mean    float64   // steps
 	Weights []float64 // of the delays 0, 1, 2 …; any scale
-	// File is where a trace lies; Load gives it its content.
+	// File is the path of a trace, which Load reads.
 	File  string
 	trace *Trace
 }
 
-// forms is what a text may look like, for messages.
-const forms = `write "at-most 5", "exactly 3", "geometric 2.5", "poisson 4", "distribution 5 3 2", "trace FILE" or "none"`
+// forms lists the text forms, for error messages.
+const forms = `write "at-most 5", "exactly 3", "geometric 2.5", "poisson 4", ` +
+	`"distribution 5 3 2", "trace FILE" or "none"`
 
 // Parse reads the text form of delays:
 //
 //	at-most τ            uniform over 0, 1 … τ, drawn for every step
 //	exactly k            always k
 //	geometric m          drawn for every step, of mean m
-//	poisson m            likewise, m up to 500
+//	poisson m            drawn for every step, of mean m ≤ 500
 //	distribution w0 w1…  delay d with probability w_d / Σw
-//	trace FILE           as a file says; see ParseTrace
+//	trace FILE           the delays in a file; see ParseTrace
 //	none                 no delay
 func Parse(text string) (Spec, error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -62,7 +62,7 @@ func Parse(text string) (Spec, error) {
 	case none:
 		s.Kind = ""
 		if rest != "" {
-			err = fmt.Errorf("%q follows", rest)
+			err = fmt.Errorf("unexpected %q", rest)
 		}
 	case AtMost, Exactly:
 		s.Steps, err = strconv.Atoi(rest)
@@ -82,13 +82,13 @@ func Parse(text string) (Spec, error) {
 		err = fmt.Errorf("unknown kind")
 	}
 	if err != nil {
-		return Spec{}, fmt.Errorf("%q is no delay: %s", text, forms)
+		return Spec{}, fmt.Errorf("%q is not a delay: %s", text, forms)
 	}
 	return s, s.Validate()
 }
 
-// Validate reports the first value out of range. That a trace has been loaded
-// is not its concern.
+// Validate returns an error that names the first value out of range. It does not check that a trace is
+// loaded.
 func (s Spec) Validate() error {
 	switch s.Kind {
 	case "":
@@ -112,11 +112,11 @@ func (s Spec) Validate() error {
 		return checkWeights(s.Weights)
 	case Traced:
 		if s.File == "" {
-			return fmt.Errorf("trace names no file; write trace FILE")
+			return fmt.Errorf("trace without a file; write trace FILE")
 		}
 		return nil
 	}
-	return fmt.Errorf("%q is no delay: %s", s.Kind, forms)
+	return fmt.Errorf("%q is not a delay: %s", s.Kind, forms)
 }
 
 func checkWeights(weights []float64) error {
@@ -128,15 +128,16 @@ func checkWeights(weights []float64) error {
 		sum += w
 	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
-		return fmt.Errorf("%s of sum %v; want weights of the delays 0, 1, 2 … with a finite sum above 0", Distribution, sum)
+		return fmt.Errorf("%s with sum %v; want weights of the delays 0, 1, 2 … with a finite sum above 0",
+			Distribution, sum)
 	}
 	return nil
 }
 
-// IsZero reports whether there is no delay to speak of.
+// IsZero reports whether s is the zero value, no delay.
 func (s Spec) IsZero() bool { return s.Kind == "" }
 
-// String returns the text that Parse reads.
+// String returns the text form, which Parse reads.
 func (s Spec) String() string {
 	switch s.Kind {
 	case "":
@@ -151,16 +152,16 @@ func (s Spec) String() string {
 	return fmt.Sprintf("%s %s", s.Kind, s.File)
 }
 
-// MarshalText returns the text that UnmarshalText reads. The error is always nil.
+// MarshalText returns String. The error is always nil.
 func (s Spec) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText sets s as Parse reads it.
+// UnmarshalText sets s to the Spec that Parse returns.
 func (s *Spec) UnmarshalText(text []byte) (err error) {
 	*s, err = Parse(string(text))
 	return err
 }
 
-// Load gives a trace the content of its file; other kinds stay as they are.
+// Load reads the file of a trace with read and parses it. It does nothing for other kinds.
 func (s *Spec) Load(read func(file string) ([]byte, error)) error {
 	if s.Kind != Traced {
 		return nil

@@ -10,35 +10,34 @@ import (
 	"strings"
 )
 
-// Trace is delays that somebody measured or made up: how often each occurs, or
-// one for each step.
+// Trace is a list of measured or made-up delays: either the count of each delay, or the delay of each step.
 type Trace struct {
 	weights []float64 // of the delays 0, 1, 2 …
-	steps   []int     // of the steps 0, 1, 2 …; begins again where it ends
+	steps   []int     // of the steps 0, 1, 2 …; repeated from the start after its end
 }
 
-// The first lines of the two sorts of trace.
+// The headers of the two forms of trace.
 const (
 	countsHeader = "staleness count"
 	stepsHeader  = "delay"
 )
 
-// ParseTrace reads a trace. It is text, a header and one line for each entry;
-// empty lines and lines that begin with # are passed over:
+// ParseTrace reads a trace: text with a header and one line for each entry. It ignores empty lines and lines
+// that begin with #. There are two forms:
 //
-//	staleness count     how often each staleness occurred: delays are drawn
-//	0 120               from that distribution
+//	staleness count     the number of occurrences of each staleness:
+//	0 120               delays are drawn from this distribution
 //	1 75
 //
-//	delay               the delay of step 0, of step 1 …; when they are used
-//	3                   up they begin again
+//	delay               the delays of step 0, step 1 …,
+//	3                   repeated from the start after the last
 //	0
 //
-// The first is what commands write of the own staleness that a run has shown
-// (WriteCounts). Drawing delays from the staleness of reads keeps the mean and
-// not the whole distribution; see the package.
+// Commands write the first form for the own staleness that they measure in a run (WriteCounts). Delays drawn
+// from the measured staleness of reads have the same mean staleness, but not the same distribution: see the
+// package comment.
 //
-// The error begins with the line, as ":3: …".
+// The error begins with the number of the line, such as ":3: …".
 func ParseTrace(text []byte) (*Trace, error) {
 	t, header := &Trace{}, ""
 	lines, number := bufio.NewScanner(bytes.NewReader(text)), 0
@@ -51,7 +50,8 @@ func ParseTrace(text []byte) (*Trace, error) {
 		case header == "":
 			header = strings.Join(fields, " ")
 			if header != countsHeader && header != stepsHeader {
-				return nil, fmt.Errorf(":%d: %q; want the header %q or %q", number, header, countsHeader, stepsHeader)
+				return nil, fmt.Errorf(":%d: %q; want the header %q or %q", number, header, countsHeader,
+					stepsHeader)
 			}
 			continue
 		}
@@ -63,12 +63,13 @@ func ParseTrace(text []byte) (*Trace, error) {
 		return nil, fmt.Errorf(":%d: %w", number+1, err)
 	}
 	if len(t.steps) == 0 && checkWeights(t.weights) != nil {
-		return nil, fmt.Errorf(":%d: nothing was counted; want %q or %q and a line for each entry", number+1, countsHeader, stepsHeader)
+		return nil, fmt.Errorf(":%d: no entries; want %q or %q and a line for each entry", number+1,
+			countsHeader, stepsHeader)
 	}
 	return t, nil
 }
 
-// add takes one line.
+// add adds the entry of one line.
 func (t *Trace) add(fields []string, counts bool) error {
 	delay, err := strconv.Atoi(fields[0])
 	if err != nil || delay < 0 || delay > stepsMax {
@@ -76,13 +77,13 @@ func (t *Trace) add(fields []string, counts bool) error {
 	}
 	if !counts {
 		if len(fields) != 1 {
-			return fmt.Errorf("%d values; want one, the delay of a step", len(fields))
+			return fmt.Errorf("%d values; want one: the delay of a step", len(fields))
 		}
 		t.steps = append(t.steps, delay)
 		return nil
 	}
 	if len(fields) != 2 {
-		return fmt.Errorf("%d values; want two, a staleness and its count", len(fields))
+		return fmt.Errorf("%d values; want two: a staleness and its count", len(fields))
 	}
 	count, err := strconv.ParseUint(fields[1], 10, 64)
 	if err != nil {
@@ -95,8 +96,8 @@ func (t *Trace) add(fields []string, counts bool) error {
 	return nil
 }
 
-// WriteCounts writes a trace of how often each staleness occurred, as
-// histogram.Histogram.All lists it, with a comment of one line.
+// WriteCounts writes a trace with the count of each staleness, as histogram.Histogram.All yields them, after
+// a comment of one line.
 func WriteCounts(w io.Writer, comment string, counts iter.Seq2[int, uint64]) error {
 	if _, err := fmt.Fprintf(w, "# %s\n%s\n", comment, countsHeader); err != nil {
 		return err
