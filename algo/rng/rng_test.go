@@ -12,12 +12,13 @@ import (
 
 const gamma = 0x9e3779b97f4a7c15
 
-// The i-th output of SplitMix64 is Mix(seed + i·γ). The numbers are those that
-// Rosetta Code gives for seed 1234567, "Pseudo-random numbers/Splitmix64".
+// The i-th output of SplitMix64 is Mix(seed + i·γ). Rosetta Code, "Pseudo-random numbers/Splitmix64",
+// lists these numbers for seed 1234567.
 func TestMixIsTheFinalizerOfSplitMix64(t *testing.T) {
 	state := uint64(1234567)
 	for i, want := range []uint64{
-		6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
+		6457827717110365317, 3203168211198807973, 9817491932198370423,
+		4593380528125082431, 16408922859458223821,
 	} {
 		state += gamma
 		if got := rng.Mix(state); got != want {
@@ -26,9 +27,9 @@ func TestMixIsTheFinalizerOfSplitMix64(t *testing.T) {
 	}
 }
 
-// A flipped input bit flips each output bit in half of the cases. Over n words,
-// the number of flips has standard deviation √n/2; 6 of them are passed by one of
-// the 64·64 counts with a chance below 64·64·2e-9 < 1e-5.
+// A flipped input bit flips each output bit in half of the cases. Over n words, the number of flips has a
+// standard deviation of √n/2. One of the 64·64 counts deviates by more than 6 of them with a probability
+// below 64·64·2e-9 < 1e-5.
 func TestMixFlipsEveryBitHalfTheTime(t *testing.T) {
 	const n = 4096
 	for in := range 64 {
@@ -47,8 +48,8 @@ func TestMixFlipsEveryBitHalfTheTime(t *testing.T) {
 	}
 }
 
-// Key is what names a stream, so what differs in any part has another key. A
-// chance collision of these few has probability 2⁻⁵⁷.
+// Streams that differ in any part of their name have different keys. A chance collision of the keys below
+// has a probability of 2⁻⁵⁷.
 func TestKeysOfDifferentStreamsDiffer(t *testing.T) {
 	keys := map[uint64]string{}
 	for _, c := range []struct {
@@ -94,8 +95,8 @@ func TestSameStreamSameNumbers(t *testing.T) {
 	})
 }
 
-// Two streams are no more alike than chance has it: the correlation of n pairs of
-// independent values has standard deviation 1/√n.
+// Two streams are uncorrelated. The correlation of n pairs of independent values has a standard deviation
+// of 1/√n.
 func TestStreamsAreUncorrelated(t *testing.T) {
 	const n = 100_000
 	for _, c := range []struct {
@@ -104,7 +105,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 	}{
 		{"neighbouring ids", rng.Key(1, "row", 5), rng.Key(1, "row", 6)},
 		{"neighbouring seeds", rng.Key(1, "row", 5), rng.Key(2, "row", 5)},
-		{"other purposes", rng.Key(1, "row"), rng.Key(1, "drop")},
+		{"different purposes", rng.Key(1, "row"), rng.Key(1, "drop")},
 	} {
 		sum := 0.0
 		for i := range n {
@@ -127,8 +128,8 @@ func TestUnitIsBelowOne(t *testing.T) {
 	})
 }
 
-// The mean of n uniform values is 1/2 ± 1/√(12n), their mean square 1/3 ± √(4/45n).
-// Five standard deviations are passed once in a million.
+// The mean of n uniform values is 1/2 ± 1/√(12n), their mean square 1/3 ± √(4/45n). A value deviates by
+// more than five standard deviations once in a million.
 func TestUnitIsUniform(t *testing.T) {
 	const n = 200_000
 	key := rng.Key(1, "uniform")

@@ -1,8 +1,6 @@
 package unit
 
-import "strconv"
-
-// bandwidths are the unit names of BytesPerSec. A lower-case b is a bit.
+// bandwidths returns the units of BytesPerSec. A lower-case b is a bit.
 func bandwidths() *quantity {
 	return &quantity{name: "bandwidth", scales: []scale{
 		{"B/s", 1, always},
@@ -23,38 +21,26 @@ func bandwidths() *quantity {
 	}}
 }
 
-// ParseBytesPerSec reads a bandwidth in bits ("25Gbps") or bytes ("900GB/s") per
-// second, or a bare "0". The error of a missing or unknown unit names the
-// accepted ones.
+// ParseBytesPerSec reads a bandwidth in bits ("25Gbps") or bytes ("900GB/s") per second, or a bare "0". The
+// error of a missing or unknown unit lists the accepted ones.
 func ParseBytesPerSec(text string) (BytesPerSec, error) {
 	value, err := bandwidths().parseFloat(text)
 	return BytesPerSec(value), err
 }
 
-// exact returns the number and unit of the shortest text that reads back as b.
-func (b BytesPerSec) exact() (number, unit string) {
-	return bandwidths().exact(float64(b), strconv.FormatFloat(float64(b), 'f', -1, 64), func(text string) bool {
-		back, err := ParseBytesPerSec(text)
-		return err == nil && back == b
-	})
-}
-
-// String returns b for people, as "25Gbps" or "900GB/s": exact if that takes at
-// most five characters and a unit, otherwise rounded to four significant
-// digits.
+// String returns a text for people, such as "25Gbps" or "900GB/s": exact if the number has at most five
+// characters, otherwise rounded to four significant digits.
 func (b BytesPerSec) String() string {
-	number, unit := b.exact()
-	return bandwidths().short(float64(b), number, unit)
+	return bandwidths().shortFloat(float64(b))
 }
 
-// MarshalText returns the shortest text that UnmarshalText reads back as b
-// exactly. The error is always nil.
+// MarshalText returns the shortest text that UnmarshalText reads back as b exactly. The error is always nil.
 func (b BytesPerSec) MarshalText() ([]byte, error) {
-	number, unit := b.exact()
+	number, unit := bandwidths().exactFloat(float64(b))
 	return []byte(number + unit), nil
 }
 
-// UnmarshalText sets b as ParseBytesPerSec reads it.
+// UnmarshalText sets b to the value that ParseBytesPerSec returns.
 func (b *BytesPerSec) UnmarshalText(text []byte) (err error) {
 	*b, err = ParseBytesPerSec(string(text))
 	return err

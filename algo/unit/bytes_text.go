@@ -1,8 +1,6 @@
 package unit
 
-import "strconv"
-
-// sizes are the unit names of Bytes.
+// sizes returns the units of Bytes.
 func sizes() *quantity {
 	return &quantity{name: "size", scales: []scale{
 		{"B", 1, always},
@@ -20,38 +18,26 @@ func sizes() *quantity {
 	}}
 }
 
-// ParseBytes reads a size such as "12TB" (12e12), "480GiB" (480·2³⁰), "64KiB"
-// or a bare "0". A fraction of a byte is rounded to the nearest. The error of a
-// missing or unknown unit names the accepted ones.
+// ParseBytes reads a size such as "12TB" (12e12), "480GiB" (480·2³⁰), "64KiB" or a bare "0". It rounds to
+// whole bytes. The error of a missing or unknown unit lists the accepted ones.
 func ParseBytes(text string) (Bytes, error) {
 	value, err := sizes().parseInt(text)
 	return Bytes(value), err
 }
 
-// exact returns the number and unit of the shortest text that reads back as b.
-func (b Bytes) exact() (number, unit string) {
-	return sizes().exact(float64(b), strconv.FormatInt(int64(b), 10), func(text string) bool {
-		back, err := ParseBytes(text)
-		return err == nil && back == b
-	})
-}
-
-// String returns b for people, as "64KiB" or "123.5GB": exact if that takes at
-// most five characters and a unit, otherwise rounded to four significant
-// digits of a decimal unit.
+// String returns a text for people, such as "64KiB" or "123.5GB": exact if the number has at most five
+// characters, otherwise rounded to four significant digits of a decimal unit.
 func (b Bytes) String() string {
-	number, unit := b.exact()
-	return sizes().short(float64(b), number, unit)
+	return sizes().shortInt(int64(b))
 }
 
-// MarshalText returns the shortest text that UnmarshalText reads back as b
-// exactly. The error is always nil.
+// MarshalText returns the shortest text that UnmarshalText reads back as b exactly. The error is always nil.
 func (b Bytes) MarshalText() ([]byte, error) {
-	number, unit := b.exact()
+	number, unit := sizes().exactInt(int64(b))
 	return []byte(number + unit), nil
 }
 
-// UnmarshalText sets b as ParseBytes reads it.
+// UnmarshalText sets b to the value that ParseBytes returns.
 func (b *Bytes) UnmarshalText(text []byte) (err error) {
 	*b, err = ParseBytes(string(text))
 	return err

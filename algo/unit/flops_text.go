@@ -1,8 +1,6 @@
 package unit
 
-import "strconv"
-
-// works are the unit names of FLOPs.
+// works returns the units of FLOPs.
 func works() *quantity {
 	return &quantity{name: "amount of work", scales: []scale{
 		{"FLOP", 1, always},
@@ -15,7 +13,7 @@ func works() *quantity {
 	}}
 }
 
-// rates are the unit names of FLOPsPerSec.
+// rates returns the units of FLOPsPerSec.
 func rates() *quantity {
 	q := works()
 	q.name = "rate of work"
@@ -25,71 +23,51 @@ func rates() *quantity {
 	return q
 }
 
-// ParseFLOPs reads an amount of work such as "77MFLOP" or a bare "0". The error
-// of a missing or unknown unit names the accepted ones.
+// ParseFLOPs reads an amount of work such as "77MFLOP" or a bare "0". The error of a missing or unknown unit
+// lists the accepted ones.
 func ParseFLOPs(text string) (FLOPs, error) {
 	value, err := works().parseFloat(text)
 	return FLOPs(value), err
 }
 
-// exact returns the number and unit of the shortest text that reads back as f.
-func (f FLOPs) exact() (number, unit string) {
-	return works().exact(float64(f), strconv.FormatFloat(float64(f), 'f', -1, 64), func(text string) bool {
-		back, err := ParseFLOPs(text)
-		return err == nil && back == f
-	})
-}
-
-// String returns f for people, as "77MFLOP": exact if that takes at most five
-// characters and a unit, otherwise rounded to four significant digits.
+// String returns a text for people, such as "77MFLOP": exact if the number has at most five characters,
+// otherwise rounded to four significant digits.
 func (f FLOPs) String() string {
-	number, unit := f.exact()
-	return works().short(float64(f), number, unit)
+	return works().shortFloat(float64(f))
 }
 
-// MarshalText returns the shortest text that UnmarshalText reads back as f
-// exactly. The error is always nil.
+// MarshalText returns the shortest text that UnmarshalText reads back as f exactly. The error is always nil.
 func (f FLOPs) MarshalText() ([]byte, error) {
-	number, unit := f.exact()
+	number, unit := works().exactFloat(float64(f))
 	return []byte(number + unit), nil
 }
 
-// UnmarshalText sets f as ParseFLOPs reads it.
+// UnmarshalText sets f to the value that ParseFLOPs returns.
 func (f *FLOPs) UnmarshalText(text []byte) (err error) {
 	*f, err = ParseFLOPs(string(text))
 	return err
 }
 
-// ParseFLOPsPerSec reads a rate of work such as "15.7TFLOP/s" or a bare "0". The
-// error of a missing or unknown unit names the accepted ones.
+// ParseFLOPsPerSec reads a rate of work such as "15.7TFLOP/s" or a bare "0". The error of a missing or
+// unknown unit lists the accepted ones.
 func ParseFLOPsPerSec(text string) (FLOPsPerSec, error) {
 	value, err := rates().parseFloat(text)
 	return FLOPsPerSec(value), err
 }
 
-// exact returns the number and unit of the shortest text that reads back as r.
-func (r FLOPsPerSec) exact() (number, unit string) {
-	return rates().exact(float64(r), strconv.FormatFloat(float64(r), 'f', -1, 64), func(text string) bool {
-		back, err := ParseFLOPsPerSec(text)
-		return err == nil && back == r
-	})
-}
-
-// String returns r for people, as "15.7TFLOP/s": exact if that takes at most five
-// characters and a unit, otherwise rounded to four significant digits.
+// String returns a text for people, such as "15.7TFLOP/s": exact if the number has at most five characters,
+// otherwise rounded to four significant digits.
 func (r FLOPsPerSec) String() string {
-	number, unit := r.exact()
-	return rates().short(float64(r), number, unit)
+	return rates().shortFloat(float64(r))
 }
 
-// MarshalText returns the shortest text that UnmarshalText reads back as r
-// exactly. The error is always nil.
+// MarshalText returns the shortest text that UnmarshalText reads back as r exactly. The error is always nil.
 func (r FLOPsPerSec) MarshalText() ([]byte, error) {
-	number, unit := r.exact()
+	number, unit := rates().exactFloat(float64(r))
 	return []byte(number + unit), nil
 }
 
-// UnmarshalText sets r as ParseFLOPsPerSec reads it.
+// UnmarshalText sets r to the value that ParseFLOPsPerSec returns.
 func (r *FLOPsPerSec) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseFLOPsPerSec(string(text))
 	return err

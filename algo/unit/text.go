@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// use says which texts a unit name may appear in.
+// use says in which texts a unit name may appear.
 type use uint8
 
 const (
@@ -23,14 +23,14 @@ type scale struct {
 	use    use
 }
 
-// quantity is what the text forms of one type have in common. Its scales that
-// are always written ascend and begin with the base unit, whose factor is 1.
+// quantity describes the text forms of one type. Its scales of use always ascend and begin with the base
+// unit, whose factor is 1.
 type quantity struct {
-	name   string // for messages, as "bandwidth"
+	name   string // in errors, such as "bandwidth"
 	scales []scale
 }
 
-// split cuts "1.5ms" into its number and its unit.
+// split cuts a text such as "1.5ms" into its number and its unit.
 func split(text string) (number, name string) {
 	text = strings.TrimSpace(text)
 	end := len(text)
@@ -38,8 +38,9 @@ func split(text string) (number, name string) {
 		if strings.ContainsRune("+-.0123456789", r) {
 			continue
 		}
-		// An exponent belongs to the number, the E of EFLOP/s does not.
-		if (r == 'e' || r == 'E') && i+1 < len(text) && strings.ContainsRune("+-0123456789", rune(text[i+1])) {
+		// An exponent belongs to the number; the E of EFLOP/s does not.
+		exponent := i+1 < len(text) && strings.ContainsRune("+-0123456789", rune(text[i+1]))
+		if (r == 'e' || r == 'E') && exponent {
 			continue
 		}
 		end = i
@@ -48,7 +49,7 @@ func split(text string) (number, name string) {
 	return text[:end], strings.TrimSpace(text[end:])
 }
 
-// find returns the size of the named unit.
+// find returns the factor of the named unit.
 func (q *quantity) find(name string) (factor float64, ok bool) {
 	for _, s := range q.scales {
 		if s.name == name {
@@ -67,12 +68,12 @@ func (q *quantity) accepted() string {
 	return strings.Join(names, ", ")
 }
 
-// locate returns the number of text and the size of its unit. The factor of a
-// bare 0 is 1.
+// locate returns the number of a text and the factor of its unit, which is 1 for a bare 0.
 func (q *quantity) locate(text string) (number string, factor float64, err error) {
 	number, name := split(text)
 	if _, err := strconv.ParseFloat(number, 64); err != nil {
-		return "", 0, fmt.Errorf("unit: %q is not a %s: want a number and one of %s", text, q.name, q.accepted())
+		return "", 0, fmt.Errorf("unit: %q is not a %s: want a number and one of %s",
+			text, q.name, q.accepted())
 	}
 	if name == "" {
 		if value, _ := strconv.ParseFloat(number, 64); value == 0 {
@@ -82,7 +83,8 @@ func (q *quantity) locate(text string) (number string, factor float64, err error
 	}
 	factor, ok := q.find(name)
 	if !ok {
-		return "", 0, fmt.Errorf("unit: %s %q has the unknown unit %q: use one of %s", q.name, text, name, q.accepted())
+		return "", 0, fmt.Errorf("unit: %s %q has the unknown unit %q: use one of %s",
+			q.name, text, name, q.accepted())
 	}
 	return number, factor, nil
 }
@@ -101,8 +103,8 @@ func (q *quantity) parseFloat(text string) (float64, error) {
 	return value, nil
 }
 
-// parseInt reads a quantity of whole numbers. A whole number of any unit is
-// read exactly, a fraction is rounded to the nearest base unit.
+// parseInt reads a quantity of whole numbers. A whole number of any unit is read exactly; a fraction is
+// rounded to the nearest base unit.
 func (q *quantity) parseInt(text string) (int64, error) {
 	number, factor, err := q.locate(text)
 	if err != nil {
@@ -124,9 +126,9 @@ func (q *quantity) parseInt(text string) (int64, error) {
 	return int64(value), nil
 }
 
-// exact writes a value, whose digits in the base unit are given, in the unit
-// that makes the shortest number; among equally short ones the later unit wins.
-// Same tells whether a text reads back as the very same value.
+// exact returns the number and unit of the shortest text that reads back as a value; among equally short
+// texts, the later unit wins. digits is the value in the base unit, and same reports whether a text reads
+// back as the value.
 func (q *quantity) exact(value float64, digits string, same func(text string) bool) (number, unit string) {
 	if value == 0 {
 		return "0", q.scales[0].name
@@ -146,12 +148,39 @@ func (q *quantity) exact(value float64, digits string, same func(text string) bo
 	return number, unit
 }
 
+// exactFloat returns the number and unit of the shortest text that parseFloat reads back as a value.
+func (q *quantity) exactFloat(value float64) (number, unit string) {
+	return q.exact(value, strconv.FormatFloat(value, 'f', -1, 64), func(text string) bool {
+		back, err := q.parseFloat(text)
+		return err == nil && back == value
+	})
+}
+
+// exactInt returns the number and unit of the shortest text that parseInt reads back as a value.
+func (q *quantity) exactInt(value int64) (number, unit string) {
+	return q.exact(float64(value), strconv.FormatInt(value, 10), func(text string) bool {
+		back, err := q.parseInt(text)
+		return err == nil && back == value
+	})
+}
+
 // exactDigits is the length of the longest number that String does not round.
 const exactDigits = 5
 
-// short writes a value for people: the exact text if its number is no longer
-// than exactDigits, otherwise four significant digits in the largest unit that
-// is not above the value.
+// shortFloat returns the text for people of a real number.
+func (q *quantity) shortFloat(value float64) string {
+	number, unit := q.exactFloat(value)
+	return q.short(value, number, unit)
+}
+
+// shortInt returns the text for people of a whole number.
+func (q *quantity) shortInt(value int64) string {
+	number, unit := q.exactInt(value)
+	return q.short(float64(value), number, unit)
+}
+
+// short returns a text for people: number and unit if the number has at most exactDigits characters,
+// otherwise four significant digits in the largest unit that is not above the value.
 func (q *quantity) short(value float64, number, unit string) string {
 	if len(number) <= exactDigits {
 		return number + unit

@@ -13,18 +13,24 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	// want is in the base unit of the quantity.
+	// The parsers return values in the base unit of the quantity.
 	parsers := map[string]func(string) (float64, error){
-		"tick":      func(s string) (float64, error) { v, err := unit.ParseTick(s); return float64(v), err },
-		"bytes":     func(s string) (float64, error) { v, err := unit.ParseBytes(s); return float64(v), err },
-		"bandwidth": func(s string) (float64, error) { v, err := unit.ParseBytesPerSec(s); return float64(v), err },
-		"work":      func(s string) (float64, error) { v, err := unit.ParseFLOPs(s); return float64(v), err },
-		"rate":      func(s string) (float64, error) { v, err := unit.ParseFLOPsPerSec(s); return float64(v), err },
+		"tick":  func(s string) (float64, error) { v, err := unit.ParseTick(s); return float64(v), err },
+		"bytes": func(s string) (float64, error) { v, err := unit.ParseBytes(s); return float64(v), err },
+		"bandwidth": func(s string) (float64, error) {
+			v, err := unit.ParseBytesPerSec(s)
+			return float64(v), err
+		},
+		"work": func(s string) (float64, error) { v, err := unit.ParseFLOPs(s); return float64(v), err },
+		"rate": func(s string) (float64, error) {
+			v, err := unit.ParseFLOPsPerSec(s)
+			return float64(v), err
+		},
 	}
 	for _, c := range []struct {
 		quantity, text string
 		want           float64
-		errorNames     string // part of the error, "" for none
+		wantError      string // part of the error, "" for none
 	}{
 		{"tick", "936ns", 936, ""},
 		{"tick", "1.5ms", 1.5e6, ""},
@@ -57,10 +63,10 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := parsers[c.quantity](c.text)
 		switch {
-		case c.errorNames == "" && (err != nil || got != c.want):
+		case c.wantError == "" && (err != nil || got != c.want):
 			t.Errorf("%s %q = %v, %v, want %v", c.quantity, c.text, got, err, c.want)
-		case c.errorNames != "" && (err == nil || !strings.Contains(err.Error(), c.errorNames)):
-			t.Errorf("%s %q: error %v, want one with %q", c.quantity, c.text, err, c.errorNames)
+		case c.wantError != "" && (err == nil || !strings.Contains(err.Error(), c.wantError)):
+			t.Errorf("%s %q: error %v, want one with %q", c.quantity, c.text, err, c.wantError)
 		}
 	}
 }
@@ -80,7 +86,7 @@ func TestString(t *testing.T) {
 		{unit.Bytes(12e12), "12TB"},
 		{unit.Bytes(123_456_789_012), "123.5GB"},
 		{unit.BytesPerSec(25e9 / 8), "25Gbps"},
-		{unit.BytesPerSec(1.935e12), "1935GB/s"}, // four characters beat the five of 1.935,
+		{unit.BytesPerSec(1.935e12), "1935GB/s"}, // shorter than 1.935TB/s
 		{unit.FLOPs(77e6), "77MFLOP"},
 		{unit.FLOPsPerSec(15.7e12), "15.7TFLOP/s"},
 		{unit.FLOPsPerSec(math.Pi * 1e12), "3.142TFLOP/s"},
@@ -91,12 +97,12 @@ func TestString(t *testing.T) {
 	}
 }
 
-// whole draws values of every magnitude.
+// whole draws whole numbers of every magnitude.
 func whole(t *rapid.T) int64 {
 	return rapid.Int64().Draw(t, "value") >> rapid.IntRange(0, 63).Draw(t, "shift")
 }
 
-// real draws finite values between the smallest and largest that a job names.
+// real draws finite values of the magnitudes that jobs contain.
 func real(t *rapid.T) float64 { return rapid.Float64Range(-1e20, 1e20).Draw(t, "value") }
 
 func TestMarshalTextIsLossless(t *testing.T) {
@@ -121,7 +127,7 @@ func lossless[T interface {
 		t.Fatal(err)
 	}
 	if err := back.UnmarshalText(text); err != nil || *back != value {
-		t.Fatalf("%T %v is written as %q, which reads as %v, %v", value, value, text, *back, err)
+		t.Fatalf("%T %v is written as %q, which reads back as %v, %v", value, value, text, *back, err)
 	}
 }
 
@@ -130,15 +136,18 @@ func TestStringReadsBackToFourDigits(t *testing.T) {
 		value := whole(t)
 		back, err := unit.ParseBytes(unit.Bytes(value).String())
 		// Half a unit of the fourth digit is 5e-4 of the smallest leading digit.
-		if limit := 5e-4*math.Abs(float64(value)) + 0.5; err != nil || math.Abs(float64(back)-float64(value)) > limit {
+		limit := 5e-4*math.Abs(float64(value)) + 0.5
+		if err != nil || math.Abs(float64(back)-float64(value)) > limit {
 			if math.Abs(float64(value)) < 9.2e18 { // rounding up may leave int64
-				t.Fatalf("%d is written as %q, which reads as %d, %v", value, unit.Bytes(value), back, err)
+				t.Fatalf("%d is written as %q, which reads back as %d, %v",
+					value, unit.Bytes(value), back, err)
 			}
 		}
 		rate := real(t)
 		backRate, err := unit.ParseFLOPsPerSec(unit.FLOPsPerSec(rate).String())
 		if err != nil || math.Abs(float64(backRate)-rate) > 5e-4*math.Abs(rate) {
-			t.Fatalf("%g is written as %q, which reads as %g, %v", rate, unit.FLOPsPerSec(rate), float64(backRate), err)
+			t.Fatalf("%g is written as %q, which reads back as %g, %v",
+				rate, unit.FLOPsPerSec(rate), float64(backRate), err)
 		}
 	})
 }

@@ -1,17 +1,17 @@
-// Package unit gives every physical quantity a type of its own, so that bytes
-// are never added to nanoseconds and a number is never printed without its
-// unit.
+// Package unit has a type for each physical quantity of a training cluster: time (Tick), memory (Bytes),
+// bandwidth (BytesPerSec), work (FLOPs) and rate of work (FLOPsPerSec). The compiler therefore refuses to
+// add bytes to nanoseconds, and a number is never printed without its unit.
 //
-// Text forms carry units ("25Gbps", "936ns", "12TB", "15.7TFLOP/s") and are
-// parsed by the types themselves, so a job file needs no second convention.
+// The text forms carry units: "936ns", "12TB", "25Gbps", "77MFLOP", "15.7TFLOP/s". Each type implements
+// encoding.TextMarshaler and encoding.TextUnmarshaler, so that job files, device profiles and flags share
+// one notation. MarshalText loses nothing; String rounds to what people read.
 package unit
 
-// Tick is a point on, or a distance along, a driver's time axis, in
-// nanoseconds. The simulator counts from the start of the simulated run, the
-// runtime from the start of the process's run.
+// Tick is an instant or a duration in nanoseconds. Instants count from the start of the run: in the
+// simulator from the start of simulated time, in the runtime from the start of the process.
 type Tick int64
 
-// Ticks of common length.
+// Common durations.
 const (
 	Nanosecond  Tick = 1
 	Microsecond      = 1000 * Nanosecond
@@ -21,7 +21,7 @@ const (
 	Hour             = 60 * Minute
 )
 
-// Forever is later than any instant that a run reaches.
+// Forever is later than any instant of a run.
 const Forever Tick = 1<<63 - 1
 
 // Seconds converts t to seconds.
