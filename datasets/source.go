@@ -25,17 +25,17 @@ const stepsAhead = 4
 
 // TrainingSource returns the rows of data.Train as the global batches of a job: in the order
 // and for the epochs that the job sets, read ahead.
-func TrainingSource(data *Dataset, t *job.Training) (*ReadAhead, error) {
+func TrainingSource(data *Dataset, t *job.Job) (*ReadAhead, error) {
 	schema := WithDim(data.Schema, t.Model.Dim())
 	var source *Source
 	var err error
 	switch {
-	case !t.Shuffle:
-		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
-	case t.ShuffleWindow > 0:
-		source, err = NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
+	case !t.Training.Shuffle:
+		source, err = NewSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, nil)
+	case t.Training.ShuffleWindow > 0:
+		source, err = NewWindowedSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, t.Training.Seed, t.Training.ShuffleWindow)
 	default:
-		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
+		source, err = NewSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, &t.Training.Seed)
 	}
 	if err != nil {
 		return nil, err

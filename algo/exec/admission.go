@@ -38,8 +38,8 @@ func newAdmission(n *numerics, shards []*rowShard, dense denseStrategy, layout *
 // The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
 // blocks and, of compressed ids, over counts and positions.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
-	if m.Rank < 0 || int(m.Rank) >= a.training.Ranks {
-		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.training.Ranks-1)
+	if m.Rank < 0 || int(m.Rank) >= a.training.Roles.Ranks {
+		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.training.Roles.Ranks-1)
 	}
 	if err := a.checkSamples(m); err != nil {
 		return fmt.Errorf("%v: %w", m, err)
@@ -61,8 +61,8 @@ func (a *Admission) checkSamples(m msg.Message) error {
 	default:
 		return nil
 	}
-	if m.StepSamples < 1 || int(m.StepSamples) > a.training.GlobalBatch {
-		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, a.training.GlobalBatch)
+	if m.StepSamples < 1 || int(m.StepSamples) > a.training.Training.GlobalBatch {
+		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, a.training.Training.GlobalBatch)
 	}
 	if a.quorum && (m.Kind == msg.PutGradients || m.Kind == msg.Put) {
 		return nil // StepSamples are those of the ranks that count
@@ -120,7 +120,7 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 		return err
 	}
 	slots, count := len(a.schema.Slots), 0
-	if a.training.Index == job.IndexCompressed && slots > 0 {
+	if a.training.Wire.Index == job.IndexCompressed && slots > 0 {
 		var err error
 		if count, err = compress.CountIDs(ids.Packed, slots, ids.Samples); err != nil {
 			return fmt.Errorf("ids: %w", err)
@@ -161,7 +161,7 @@ func (a *Admission) checkPart(m msg.Message, part *batch.Part) error {
 
 // checkSigns returns the number of signs.
 func (a *Admission) checkSigns(m msg.Message, signs compress.Signs) (int, error) {
-	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.training.Index != job.IndexCompressed) {
+	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.training.Wire.Index != job.IndexCompressed) {
 		return 0, errors.New("signs: compressed, want them plain")
 	}
 	count, err := signs.Count()
@@ -185,7 +185,7 @@ func (a *Admission) signsMax(m msg.Message) int {
 
 // samplesOf returns the number of samples of a message, within bounds.
 func (a *Admission) samplesOf(m msg.Message) int {
-	return min(max(int(m.Samples), 0), a.training.GlobalBatch)
+	return min(max(int(m.Samples), 0), a.training.Training.GlobalBatch)
 }
 
 func (a *Admission) checkPut(m msg.Message, put *Put) error {
@@ -196,7 +196,7 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	if err != nil {
 		return err
 	}
-	if err := put.Sums.Check(a.training.Wire, signs*a.dim); err != nil {
+	if err := put.Sums.Check(a.training.Wire.Precision, signs*a.dim); err != nil {
 		return fmt.Errorf("sums of %d signs: %w", signs, err)
 	}
 	// It is of as many signs as the lookup of its batch, if that is known.
@@ -236,7 +236,7 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 
 // checkCount checks the number of rows' values, of pooled embeddings or of their gradients.
 func (a *Admission) checkCount(values compress.Values, count int) error {
-	if err := values.Check(a.training.Wire, count); err != nil {
+	if err := values.Check(a.training.Wire.Precision, count); err != nil {
 		return fmt.Errorf("values: %w", err)
 	}
 	return nil

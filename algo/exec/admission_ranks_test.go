@@ -14,7 +14,7 @@ import (
 func TestPartsOfAnyRanksPass(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 6, 16} {
 		settings := training(ranks, 2)
-		settings.Mode, settings.Groups = job.Hybrid, 16
+		settings.Training.Mode, settings.Training.Groups = job.Hybrid, 16
 		source := newColumns(16+5, 16)
 		p := mustNew(t, settings, source)
 		for step := range source.Steps() {

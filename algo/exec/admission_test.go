@@ -22,7 +22,7 @@ type parcel struct {
 
 // exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
 // it is that from or to PS 1.
-func exchange(t *testing.T, settings job.Training) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
+func exchange(t *testing.T, settings job.Job) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
 	s := newScript(t, settings, newColumns(16, 16))
 	all = map[msg.Kind]parcel{}
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -66,7 +66,7 @@ func TestHonestPayloadsPass(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			settings := training(2, 2)
-			settings.Wire, settings.Index = wire, index
+			settings.Wire.Precision, settings.Wire.Index = wire, index
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
 				for other, wrong := range all {
@@ -187,7 +187,7 @@ func many(samples int32) batch.Jagged {
 // Compressed ids and signs are checked like raw ones.
 func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 	settings := training(2, 2)
-	settings.Index = job.IndexCompressed
+	settings.Wire.Index = job.IndexCompressed
 	p, stores, all := exchange(t, settings)
 	honest := all[msg.IDFeatures].payload.(*IDs)
 	cut, raw, signs := *honest, *honest, all[msg.Lookup]
@@ -212,7 +212,7 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 // Shards of the dense network and gradients for them have the lengths of their dense PS.
 func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	settings := training(2, 1)
-	settings.Mode, settings.DenseServers = job.AsyncPS, 2
+	settings.Training.Mode, settings.Roles.DensePS = job.AsyncPS, 2
 	p := mustNew(t, settings, newColumns(16, 16))
 	layout := p.Model().Layout()
 	shard := settings.DenseShards(layout)[0]
@@ -226,7 +226,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		good bool
 	}{
 		{params, length + layout.Running, true}, {params, length, false}, {params, 0, false},
-		{push, length + settings.Groups/settings.Ranks*layout.Stats, true}, {push, length, false},
+		{push, length + settings.Training.Groups/settings.Roles.Ranks*layout.Stats, true}, {push, length, false},
 	} {
 		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
 		if err := p.Admission().CheckPayload(c.m, Numbers(make([]float32, c.n))); (err == nil) != c.good {
@@ -243,7 +243,7 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
 		settings := training(1, 1)
-		settings.Scale = scale
+		settings.Training.Scale = scale
 		s := newScript(t, settings, newColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(0)

@@ -34,12 +34,12 @@ func (d *loaderTasks) read(i item) (role.Result, error) {
 	if b.Samples < 1 {
 		return role.Result{}, errors.New("the batch is empty")
 	}
-	parts := batch.Cut(b, d.training.TotalGroups(), d.training.Ranks)
+	parts := batch.Cut(b, d.training.TotalGroups(), d.training.Roles.Ranks)
 	all := &dealt{parts: parts}
 	var r role.Result
 	for i := range parts {
 		part := &parts[i]
-		ids := newIDs(part, d.training.Index == job.IndexCompressed)
+		ids := newIDs(part, d.training.Wire.Index == job.IndexCompressed)
 		all.ids = append(all.ids, ids)
 		r.Samples = append(r.Samples, int32(part.Samples))
 		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))

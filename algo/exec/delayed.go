@@ -25,17 +25,17 @@ type Delayed struct {
 
 // NewDelayed returns a delayed training before its first step. Without delays
 // it is Sequential, bit for bit.
-func NewDelayed(t job.Training, source batch.Source, m Machine) (*Delayed, error) {
+func NewDelayed(t job.Job, source batch.Source, m Machine) (*Delayed, error) {
 	q, err := NewSequential(t, source, m)
 	if err != nil {
 		return nil, err
 	}
 	d := &Delayed{Sequential: q}
-	if d.rowDelay, err = delay.NewModel(t.Delay, t.Seed); err != nil {
+	if d.rowDelay, err = delay.NewModel(t.Training.Delay, t.Training.Seed); err != nil {
 		return nil, err
 	}
 	// The same seed: equal specs delay the whole gradient of a step by the same.
-	if d.denseDelay, err = delay.NewModel(t.DelayDense, t.Seed); err != nil {
+	if d.denseDelay, err = delay.NewModel(t.Training.DelayDense, t.Training.Seed); err != nil {
 		return nil, err
 	}
 	return d, nil

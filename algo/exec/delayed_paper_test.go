@@ -28,13 +28,13 @@ func oneSlot() batch.Schema {
 }
 
 // convex is logistic regression by gradient descent on rows; the bias rests.
-func convex(rowRate float64, spec delay.Spec) job.Training {
+func convex(rowRate float64, spec delay.Spec) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.Groups, t.GlobalBatch, t.Delay = job.Sequential, 1, 1, 2, spec
-	t.Model = model.Spec{Kind: model.LogisticRegression}
-	t.Rows = opt.RowSpec{Kind: opt.SGD, Rate: rowRate}
-	t.Dense = opt.DenseSpec{Kind: opt.SGD, Rate: 1e-30, Schedule: opt.Schedule{Decay: opt.NoDecay}}
-	t.RowInit = 0.1
+	t.Training.Mode, t.Roles.Ranks, t.Training.Groups, t.Training.GlobalBatch, t.Training.Delay = job.Sequential, 1, 1, 2, spec
+	t.Model.Spec = model.Spec{Kind: model.LogisticRegression}
+	t.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: rowRate}
+	t.Model.Optimizer = opt.DenseSpec{Kind: opt.SGD, Rate: 1e-30, Schedule: opt.Schedule{Decay: opt.NoDecay}}
+	t.Rows.Init = 0.1
 	return t
 }
 

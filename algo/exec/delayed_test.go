@@ -14,9 +14,9 @@ import (
 )
 
 // delayed returns a training with these delays.
-func delayed(rows, dense delay.Spec) job.Training {
+func delayed(rows, dense delay.Spec) job.Job {
 	t := training(2, 1)
-	t.Mode, t.Delay, t.DelayDense = job.Sequential, rows, dense
+	t.Training.Mode, t.Training.Delay, t.Training.DelayDense = job.Sequential, rows, dense
 	return t
 }
 
@@ -30,7 +30,7 @@ func listed(delays []int) delay.Spec {
 	return s
 }
 
-func mustNewDelayed(t testing.TB, training job.Training, source batch.Source) *Delayed {
+func mustNewDelayed(t testing.TB, training job.Job, source batch.Source) *Delayed {
 	t.Helper()
 	d, err := NewDelayed(training, source, Machine{})
 	if err != nil {

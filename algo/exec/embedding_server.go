@@ -43,7 +43,7 @@ func (e *rowTasks) apply(i item) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	byRank := e.training.Scale == job.ScaleRank
+	byRank := e.training.Training.Scale == job.ScaleRank
 	return role.Result{}, e.advise(shard.apply(i.batch(), put, int(i.StepSamples), byRank))
 }
 

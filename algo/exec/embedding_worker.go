@@ -35,13 +35,13 @@ func (w *embeddingTasks) split(i item) (role.Result, error) {
 	for shard := range plan.Servers() {
 		own := routed.Of(shard)
 		signs := compress.Signs{Plain: own}
-		if w.training.Index == job.IndexCompressed {
+		if w.training.Wire.Index == job.IndexCompressed {
 			signs = compress.PackSigns(own, w.schema.PrefixBits)
 		}
 		routed.signs = append(routed.signs, signs)
 		r.Rows = append(r.Rows, int32(len(own)))
 		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
-		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.training.Wire.Size(len(own)*w.dim)))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.training.Wire.Precision.Size(len(own)*w.dim)))
 	}
 	i.store.put(i.Makes[0], routed)
 	return r, nil
@@ -91,7 +91,7 @@ func (w *embeddingTasks) merge(i item) (role.Result, error) {
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
 		puts[shard] = &Put{
-			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.training.Wire, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
+			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.training.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
 		}
 	}
 	w.packedAway(sums)

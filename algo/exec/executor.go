@@ -45,14 +45,14 @@ func (i *item) batch() batchName { return batchName{i.Rank, i.Step} }
 
 // New returns an executor of all roles on a machine. The errors are those of the
 // training's parts.
-func New(t job.Training, source batch.Source, m Machine) (*Executor, error) {
+func New(t job.Job, source batch.Source, m Machine) (*Executor, error) {
 	return NewPart(t, source, m, func(msg.Address) bool { return true })
 }
 
 // NewPart returns an executor of those roles that are here: of others it keeps
 // neither rows nor scratch. Only the data loader's batches are ever read; to
 // others the source is its schema.
-func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Address) bool) (*Executor, error) {
+func NewPart(t job.Job, source batch.Source, m Machine, here func(msg.Address) bool) (*Executor, error) {
 	schema := source.Schema()
 	engine, err := NewEngine(&t, schema, m)
 	if err != nil {
@@ -72,7 +72,7 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 		return nil, err
 	}
 	e := &Executor{
-		numerics: n, work: map[role.WorkKind]task{}, dense: dense, rounds: newRounds(dense, t.Ranks, len(engine.Layout().Buckets)),
+		numerics: n, work: map[role.WorkKind]task{}, dense: dense, rounds: newRounds(dense, t.Roles.Ranks, len(engine.Layout().Buckets)),
 		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: dense},
 		admission: newAdmission(n, shards, dense, engine.Layout(), rule.Dense().Quorum > 0),
 	}
@@ -87,8 +87,8 @@ func NewPart(t job.Training, source batch.Source, m Machine, here func(msg.Addre
 }
 
 // newRowShards returns the embedding rows of the PSs that are here, by PS; nil for others.
-func newRowShards(t *job.Training, rule pace.Rule, m Machine, here func(msg.Address) bool) ([]*rowShard, error) {
-	shards := make([]*rowShard, t.ParameterServers)
+func newRowShards(t *job.Job, rule pace.Rule, m Machine, here func(msg.Address) bool) ([]*rowShard, error) {
+	shards := make([]*rowShard, t.Roles.EmbeddingPS)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue

@@ -31,7 +31,7 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 				for _, servers := range []int{1, 3} {
 					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
 						parallel := training(ranks, servers)
-						parallel.Merge, parallel.Scale = merge, scale
+						parallel.Training.Merge, parallel.Training.Scale = merge, scale
 						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
 						for step := range source.Steps() {
 							if err := q.Step(step); err != nil {
@@ -66,11 +66,11 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 	for i := range source.all.Samples {
 		source.all.Labels = append(source.all.Labels, float32(i%2), float32(i/2%2))
 	}
-	settings := func(ranks, servers int) job.Training {
+	settings := func(ranks, servers int) job.Job {
 		one := training(ranks, servers)
 		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
-		one.RowAdmission = 0.5
-		one.Rows.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
+		one.Rows.Admission = 0.5
+		one.Rows.Optimizer.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
 		return one
 	}
 	q := mustNewSequential(t, settings(1, 1), source)
@@ -102,9 +102,9 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 	source := newColumns(16*4, 16)
 	for _, precision := range []table.Precision{table.BF16, table.FP16} {
-		settings := func(ranks, servers int) job.Training {
+		settings := func(ranks, servers int) job.Job {
 			one := training(ranks, servers)
-			one.RowPrecision = precision.String()
+			one.Rows.Precision = precision.String()
 			return one
 		}
 		q := mustNewSequential(t, settings(1, 1), source)
@@ -119,7 +119,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 				t.Errorf("%v, N=%d: dense network and rows differ from the reference", precision, ranks)
 			}
 			evicting := settings(ranks, 1)
-			evicting.RowCapacity, evicting.RowEviction = rows/2, job.SecondChance
+			evicting.Rows.Capacity, evicting.Rows.Eviction = rows/2, job.SecondChance
 			q := mustNewSequential(t, evicting, source)
 			mustStep(t, q, source.Steps())
 			s = newScript(t, evicting, source)
@@ -139,8 +139,8 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 // A put is applied at the rate of its own step, however late it comes.
 func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 	settings := training(1, 1)
-	settings.Rows = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
-	settings.RowInit = 0
+	settings.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
+	settings.Rows.Init = 0
 	p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
 	row := make([]float32, 3)
 	if err := p.Model().Tables()[0].Lookup([]uint64{1}, row); err != nil {
@@ -283,7 +283,7 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 
 func TestFullServerIsReported(t *testing.T) {
 	small := training(1, 1)
-	small.RowCapacity = 2
+	small.Rows.Capacity = 2
 	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
 	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
 	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
@@ -297,14 +297,14 @@ func TestFullServerIsReported(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*job.Training, *columns)
+		change func(*job.Job, *columns)
 		want   string
 	}{
-		{"two labels", func(_ *job.Training, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
-		{"schema", func(_ *job.Training, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
-		{"model", func(t *job.Training, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
-		{"dense optimizer", func(t *job.Training, _ *columns) { t.Dense.Kind = "lion" }, "lion"},
-		{"row optimizer", func(t *job.Training, _ *columns) { t.Rows.Kind = "lion" }, "lion"},
+		{"two labels", func(_ *job.Job, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
+		{"schema", func(_ *job.Job, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
+		{"model", func(t *job.Job, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
+		{"dense optimizer", func(t *job.Job, _ *columns) { t.Model.Optimizer.Kind = "lion" }, "lion"},
+		{"row optimizer", func(t *job.Job, _ *columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},
 	} {
 		settings, source := training(1, 1), newColumns(16, 16)
 		c.change(&settings, source)
@@ -345,7 +345,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 // as it may come from another process.
 func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	training := training(2, 1)
-	training.Mode, training.Merge, training.DenseServers = job.AsyncPS, "", 2
+	training.Training.Mode, training.Training.Merge, training.Roles.DensePS = job.AsyncPS, "", 2
 	p := mustNew(t, training, newColumns(32, 16))
 	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
 		if err := p.dense.applyPush(1, [][]float32{values}); err == nil {

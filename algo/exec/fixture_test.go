@@ -49,15 +49,15 @@ func newColumns(samples, size int) *columns {
 }
 
 // training is of a small network with batch norm, in two buckets.
-func training(ranks, servers int) job.Training {
+func training(ranks, servers int) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.ParameterServers, t.GlobalBatch = job.Sync, ranks, servers, 16
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate = 0.05
+	t.Training.Mode, t.Roles.Ranks, t.Roles.EmbeddingPS, t.Training.GlobalBatch = job.Sync, ranks, servers, 16
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Optimizer.Rate = 0.05
 	return t
 }
 
-func mustNew(t testing.TB, training job.Training, source batch.Source) *Executor {
+func mustNew(t testing.TB, training job.Job, source batch.Source) *Executor {
 	t.Helper()
 	p, err := New(training, source, Machine{})
 	if err != nil {
@@ -66,7 +66,7 @@ func mustNew(t testing.TB, training job.Training, source batch.Source) *Executor
 	return p
 }
 
-func mustNewSequential(t testing.TB, training job.Training, source batch.Source) *Sequential {
+func mustNewSequential(t testing.TB, training job.Job, source batch.Source) *Sequential {
 	t.Helper()
 	q, err := NewSequential(training, source, Machine{})
 	if err != nil {

@@ -20,12 +20,12 @@ type Machine struct {
 }
 
 // Multiplier returns what multiplies the matrices of a training on this machine.
-func (m Machine) Multiplier(t *job.Training) kernel.Products {
+func (m Machine) Multiplier(t *job.Job) kernel.Products {
 	products := m.Products
 	if products == nil {
 		products = kernel.NewProducts(nil)
 	}
-	if t.DensePrecision == job.BF16 {
+	if t.Model.Precision == job.BF16 {
 		return kernel.BF16Products(products)
 	}
 	return products
@@ -41,12 +41,12 @@ func (m Machine) arena() table.Arena {
 
 // NewEngine checks a schema and returns what runs the dense network for it on a
 // machine: the machine's own engine, or the built-in one (see model.New).
-func NewEngine(t *job.Training, schema *batch.Schema, m Machine) (model.Engine, error) {
+func NewEngine(t *job.Job, schema *batch.Schema, m Machine) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
 	if m.Engine != nil {
 		return m.Engine(schema)
 	}
-	return model.New(t.Model, schema, m.Multiplier(t))
+	return model.New(t.Model.Spec, schema, m.Multiplier(t))
 }

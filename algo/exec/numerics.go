@@ -14,7 +14,7 @@ import (
 
 // numerics is what the work of all roles shares.
 type numerics struct {
-	training job.Training
+	training job.Job
 	schema   *batch.Schema
 	dim      int     // length of an embedding row
 	width    int     // pooled embedding values of a sample
@@ -23,7 +23,7 @@ type numerics struct {
 
 // putValues packs the values that work has made, and has no more use for.
 func (n *numerics) putValues(s *Store, h role.Handle, values []float32) unit.Bytes {
-	packed := compress.Pack(n.training.Wire, values)
+	packed := compress.Pack(n.training.Wire.Precision, values)
 	n.packedAway(values)
 	s.put(h, packed)
 	return unit.Bytes(packed.Size())
@@ -32,7 +32,7 @@ func (n *numerics) putValues(s *Store, h role.Handle, values []float32) unit.Byt
 // packedAway lends values out again that have been packed, unless what they were
 // packed to is these values.
 func (n *numerics) packedAway(values []float32) {
-	if n.training.Wire != compress.FP32 {
+	if n.training.Wire.Precision != compress.FP32 {
 		n.buffers.put(values)
 	}
 }
@@ -40,9 +40,9 @@ func (n *numerics) packedAway(values []float32) {
 // advise adds which settings of the job may help.
 func (n *numerics) advise(err error) error {
 	if errors.Is(err, table.ErrFull) {
-		return fmt.Errorf("%w (in the job: row-capacity, row-memory; row-eviction: second-chance; parameter-servers)", err)
+		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; roles.embedding-ps)", err)
 	}
-	if n.training.Wire == compress.FP16 && errors.Is(err, errGradients) {
+	if n.training.Wire.Precision == compress.FP16 && errors.Is(err, errGradients) {
 		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
 	}
 	return err

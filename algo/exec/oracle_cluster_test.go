@@ -60,26 +60,26 @@ func newSamples(seed uint64) *samples {
 }
 
 // training returns the job of a setting.
-func (s *setting) training() job.Training {
+func (s *setting) training() job.Job {
 	t := job.Default()
-	t.Mode, t.Overlap, t.Ranks, t.DenseServers = s.mode, s.overlap, s.ranks, s.denseServers
-	t.Prefetch, t.Groups, t.GlobalBatch = 3, oracleGroups, 42
+	t.Training.Mode, t.Training.Overlap, t.Roles.Ranks, t.Roles.DensePS = s.mode, s.overlap, s.ranks, s.denseServers
+	t.Training.Prefetch, t.Training.Groups, t.Training.GlobalBatch = 3, oracleGroups, 42
 	switch s.mode {
 	case job.SSP:
-		t.ModeSettings = map[string]int{"slack": s.slack}
+		t.Training.ModeSettings = map[string]int{"slack": s.slack}
 	case job.AsyncAverage:
-		t.ModeSettings = map[string]int{"every": s.every}
+		t.Training.ModeSettings = map[string]int{"every": s.every}
 	}
-	t.Model = model.Spec{
+	t.Model.Spec = model.Spec{
 		Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: s.norm,
 	}
-	t.RowInit = 0.5
-	t.Dense = opt.DenseSpec{
+	t.Rows.Init = 0.5
+	t.Model.Optimizer = opt.DenseSpec{
 		Kind: s.dense.kind, Rate: s.dense.rate, Order: opt.Order(s.dense.order), Epsilon: s.dense.epsilon,
 		InitialAccumulator: s.dense.initial, Beta1: s.dense.mean, Beta2: s.dense.root, ClipNorm: s.clip,
 		Schedule: s.dense.schedule.spec(),
 	}
-	t.Rows = opt.RowSpec{
+	t.Rows.Optimizer = opt.RowSpec{
 		Kind: s.rows.kind, Rate: s.rows.rate, Order: opt.Order(s.rows.order), Epsilon: s.rows.epsilon,
 		InitialAccumulator: s.rows.initial, Schedule: s.rows.schedule.spec(),
 	}
@@ -129,7 +129,7 @@ type node struct {
 func train(t *testing.T, s *setting, seed uint64) *run {
 	t.Helper()
 	training, source := s.training(), newSamples(seed)
-	training.Seed = seed
+	training.Training.Seed = seed
 	if err := training.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 
 // readRows finds out what rows the training has, on which PS, and what they were when they were created: what
 // a training that has not begun creates.
-func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Training) {
+func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
 	fresh, err := exec.New(training, r.source, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)

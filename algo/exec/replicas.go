@@ -22,7 +22,7 @@ type replicas struct {
 // newReplicas returns replicas on the weights that a function makes, which is called once for every rank of this
 // process.
 func newReplicas(c denseConfig, weights func() (*model.Weights, error)) (replicas, error) {
-	r := replicas{denseConfig: c, byRank: make([]*model.Replica, c.training.Ranks)}
+	r := replicas{denseConfig: c, byRank: make([]*model.Replica, c.training.Roles.Ranks)}
 	for i := range r.byRank {
 		if !c.here(nnWorkerAt(int32(i))) {
 			continue
@@ -31,18 +31,18 @@ func newReplicas(c denseConfig, weights func() (*model.Weights, error)) (replica
 		if err != nil {
 			return r, err
 		}
-		r.byRank[i] = model.NewReplica(w, c.training.GroupsPerRank(), (c.training.GlobalBatch-1)/c.training.TotalGroups()+1)
+		r.byRank[i] = model.NewReplica(w, c.training.GroupsPerRank(), (c.training.Training.GlobalBatch-1)/c.training.TotalGroups()+1)
 	}
 	return r, nil
 }
 
 // newWeights returns the initial weights of a training's network.
 func (c *denseConfig) newWeights() (*model.Weights, error) {
-	optimizer, err := opt.NewDense(c.training.Dense)
+	optimizer, err := opt.NewDense(c.training.Model.Optimizer)
 	if err != nil {
 		return nil, err
 	}
-	return model.NewWeights(c.engine, model.InitialValues(c.engine, c.training.Seed), optimizer, c.pool), nil
+	return model.NewWeights(c.engine, model.InitialValues(c.engine, c.training.Training.Seed), optimizer, c.pool), nil
 }
 
 func nnWorkerAt(rank int32) msg.Address      { return msg.Address{Role: msg.NNWorker, Index: rank} }

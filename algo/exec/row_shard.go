@@ -31,18 +31,18 @@ type rowShard struct {
 }
 
 // NewTable returns one empty shard of the embedding rows.
-func NewTable(t *job.Training, arena table.Arena) (*table.Table, error) {
-	optimizer, err := opt.NewRow(t.Rows)
+func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
+	optimizer, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
 		return nil, err
 	}
-	precision, err := table.ParsePrecision(t.RowPrecision)
+	precision, err := table.ParsePrecision(t.Rows.Precision)
 	if err != nil {
-		return nil, fmt.Errorf("row-precision: %w", err)
+		return nil, fmt.Errorf("rows.precision: %w", err)
 	}
 	rows, err := table.New(table.Config{
-		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Seed, InitBound: float32(t.RowInit), Admission: t.RowAdmission, Precision: precision,
-		MaxRows: t.RowCapacity, MaxBytes: t.RowMemory, Evict: t.RowEviction == job.SecondChance,
+		Dim: t.Model.Dim(), Optimizer: optimizer, Seed: t.Training.Seed, InitBound: float32(t.Rows.Init), Admission: t.Rows.Admission, Precision: precision,
+		MaxRows: t.Rows.Capacity, MaxBytes: t.Rows.Memory, Evict: t.Rows.Eviction == job.SecondChance,
 	}, arena)
 	if err != nil {
 		return nil, fmt.Errorf("rows of one PS: %w", err)
@@ -167,8 +167,8 @@ func (s *rowShard) measure(b batchName, put route.Put) error {
 // applyStep gives the rows of all puts of a step, in rank order, their
 // optimizer steps: merged or rank by rank, as the training says. What is merged has
 // missed nothing.
-func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Training, stepSamples int) error {
-	byRank := t.Scale == job.ScaleRank
+func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Job, stepSamples int) error {
+	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
 		for _, put := range puts {
 			if err := s.apply(put.batchName, put.Put, stepSamples, byRank); err != nil {

@@ -29,22 +29,22 @@ type script struct {
 	fed    map[int32]int // by bucket: how often a rank has handed it over
 }
 
-func newScript(t *testing.T, training job.Training, source *columns) *script {
+func newScript(t *testing.T, training job.Job, source *columns) *script {
 	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}, fed: map[int32]int{}}
 	for _, a := range []msg.Address{dataLoader, embeddingWorker} {
 		s.stores[a] = NewStore()
 	}
-	for i := range int32(training.Ranks) {
+	for i := range int32(training.Roles.Ranks) {
 		s.stores[nnWorker(i)] = NewStore()
 	}
-	for i := range int32(training.ParameterServers) {
+	for i := range int32(training.Roles.EmbeddingPS) {
 		s.stores[server(i)] = NewStore()
 	}
 	return s
 }
 
-func (s *script) ranks() int32   { return int32(s.p.numerics.training.Ranks) }
-func (s *script) servers() int32 { return int32(s.p.numerics.training.ParameterServers) }
+func (s *script) ranks() int32   { return int32(s.p.numerics.training.Roles.Ranks) }
+func (s *script) servers() int32 { return int32(s.p.numerics.training.Roles.EmbeddingPS) }
 
 func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 	return role.Handle{Kind: k, Rank: rank, Step: s.step}

@@ -19,7 +19,7 @@ import (
 // table, one network, one batch after another, no roles and no overlap. It
 // shares the kernels of the parallel modes and nothing of their structure.
 type Sequential struct {
-	training job.Training
+	training job.Job
 	source   batch.Source
 	engine   model.Engine
 	rows     *rowShard
@@ -35,7 +35,7 @@ var oneTable = shard.Rows(1)
 // NewSequential returns the reference on a machine before its first step. The training's
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
 // them, and to the order of sums where they do not divide its groups.
-func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential, error) {
+func NewSequential(t job.Job, source batch.Source, m Machine) (*Sequential, error) {
 	engine, err := NewEngine(&t, source.Schema(), m)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func NewSequential(t job.Training, source batch.Source, m Machine) (*Sequential,
 	}
 	q := &Sequential{training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense}
 	for range t.TotalGroups() {
-		q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)/t.TotalGroups()+1))
+		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
 	}
 	return q, nil
@@ -104,7 +104,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 	g := gradients{step: step, samples: global.Samples}
 	q.stats = q.stats[:0]
-	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Ranks) {
+	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed := route.Route(schema, part, oneTable)
 		rows := make([]float32, len(routed.Signs)*dim)
 		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {

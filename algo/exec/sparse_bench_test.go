@@ -54,7 +54,7 @@ type sparseStep struct {
 // newSparseStep creates every row.
 func newSparseStep(b *testing.B, dim int) *sparseStep {
 	t := job.Default()
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8}, Activation: model.ReLU}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8}, Activation: model.ReLU}
 	rows, err := NewTable(&t, Machine{}.arena())
 	if err != nil {
 		b.Fatal(err)

@@ -93,7 +93,7 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
 		one := training(2, 3)
-		one.Wire = wire
+		one.Wire.Precision = wire
 		s := newScript(t, one, newColumns(16*4, 16))
 		s.train(false)
 		s.train(false)
@@ -107,7 +107,7 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 // it came back, not the difference of two rows' counts.
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 	one := training(1, 1)
-	one.RowCapacity, one.RowEviction = 1, job.SecondChance
+	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
 	rows, err := NewTable(&one, table.Heap{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
 func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		settings := training(2, 2)
-		settings.Merge = merge
+		settings.Training.Merge = merge
 		s := newScript(t, settings, newColumns(16*2, 16))
 		for range 2 {
 			s.train(false)

@@ -80,7 +80,7 @@ type holding interface {
 
 // denseConfig is what a strategy is made from.
 type denseConfig struct {
-	training *job.Training
+	training *job.Job
 	rule     pace.Rule
 	engine   model.Engine
 	here     func(msg.Address) bool

@@ -36,7 +36,7 @@ func (d *averaged) snapshot(rank int32) (*model.Vector, error) {
 
 // average adds mean − copy to a rank's replica.
 func (d *averaged) average(rank int32, given, sum *model.Vector) error {
-	d.byRank[rank].Shift(given, sum, d.training.Ranks)
+	d.byRank[rank].Shift(given, sum, d.training.Roles.Ranks)
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (d *globalBatches) applyRows(s *rowShard, w role.Work, puts []batchPut) err
 	if len(puts) == 0 {
 		return nil
 	}
-	byRank, dim, rows := d.training.Scale == job.ScaleRank, s.rows.Dim(), 0
+	byRank, dim, rows := d.training.Training.Scale == job.ScaleRank, s.rows.Dim(), 0
 	all := make([]route.Put, len(puts))
 	for i, put := range puts {
 		if err := s.measure(put.batchName, put.Put); err != nil {

@@ -18,8 +18,8 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 		job.ScaleGlobal: {(8. + 4 + 8) / 8, 6. / 2, (2. + 12) / 6},
 	} {
 		settings := training(2, 1)
-		settings.Mode, settings.Scale, settings.Merge = "gba", scale, ""
-		settings.Rows = opt.RowSpec{Kind: "sgd", Rate: 1}
+		settings.Training.Mode, settings.Training.Scale, settings.Training.Merge = "gba", scale, ""
+		settings.Rows.Optimizer = opt.RowSpec{Kind: "sgd", Rate: 1}
 		p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
 		before, after := make([]float32, 9), make([]float32, 9)
 		if err := p.Model().Tables()[0].Lookup([]uint64{1, 2, 3}, before); err != nil {

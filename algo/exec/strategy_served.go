@@ -14,7 +14,7 @@ import (
 func init() {
 	denseStrategies[pace.Served] = func(c denseConfig) (denseStrategy, error) {
 		// Every rank pushes once a step: its share of the mean gradient, and schedules count steps.
-		return newServed(c, c.training.Ranks, c.training.Ranks)
+		return newServed(c, c.training.Roles.Ranks, c.training.Roles.Ranks)
 	}
 }
 
@@ -50,14 +50,14 @@ func newServed(c denseConfig, share, stepsPerStep int) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	initial := model.InitialValues(c.engine, c.training.Seed)
+	initial := model.InitialValues(c.engine, c.training.Training.Seed)
 	for i, part := range c.training.DenseShards(layout) {
 		s := &denseShard{part: part}
 		d.shards = append(d.shards, s)
 		if !c.here(denseServerAt(int32(i))) {
 			continue
 		}
-		optimizer, err := opt.NewDenseShard(c.training.Dense, stepsPerStep)
+		optimizer, err := opt.NewDenseShard(c.training.Model.Optimizer, stepsPerStep)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (d *served) gradients(w role.Work) *model.Vector {
 	push := append(append(make([]float32, 0, n+len(sums.Stats)), sums.Values...), sums.Stats...)
 	mean := push[:n]
 	kernel.Divide(mean, float32(max(w.Samples, 1)))
-	d.training.Dense.Clip(mean)
+	d.training.Model.Optimizer.Clip(mean)
 	kernel.Divide(mean, float32(d.share))
 	return &model.Vector{Values: mean, Stats: push[n:]}
 }
@@ -154,7 +154,7 @@ func (d *served) applyPush(server int32, pushes [][]float32) error {
 		n := s.Params()
 		s.Step(values[:n])
 		s.stats = append(s.stats, values[n:]...)
-		if s.Steps()%d.training.Ranks == 0 {
+		if s.Steps()%d.training.Roles.Ranks == 0 {
 			s.foldStats()
 		}
 	}

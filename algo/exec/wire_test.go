@@ -36,7 +36,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			t.Run(fmt.Sprintf("%s %s", wire, index), func(t *testing.T) {
 				settings := training(2, 3)
-				settings.Wire, settings.Index = wire, index
+				settings.Wire.Precision, settings.Wire.Index = wire, index
 				s := newScript(t, settings, newColumns(16, 16))
 				s.read = s.do(dataLoader, role.Read, event.NoRank)
 				same := func(k msg.Kind, from, to msg.Address, told unit.Bytes) {
@@ -74,7 +74,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 func TestCompressedIndexChangesNoBits(t *testing.T) {
 	source := newColumns(16*2+5, 16)
 	settings := training(4, 3)
-	settings.Index = job.IndexCompressed
+	settings.Wire.Index = job.IndexCompressed
 	q, s := mustNewSequential(t, settings, source), newScript(t, settings, source)
 	mustStep(t, q, source.Steps())
 	for range source.Steps() {
@@ -93,7 +93,7 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 		want string
 	}{{compress.FP16, "wire fp16-block"}, {compress.FP16Block, ""}} {
 		settings := training(1, 1)
-		settings.Wire = c.wire
+		settings.Wire.Precision = c.wire
 		p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
 		if err := p.Model().Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func BenchmarkSplit(b *testing.B) {
 	for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 		b.Run(index, func(b *testing.B) {
 			settings := training(1, 2)
-			settings.Index, settings.GlobalBatch = index, 1024
+			settings.Wire.Index, settings.Training.GlobalBatch = index, 1024
 			source := newColumns(1024, 1024)
 			p, err := New(settings, source, Machine{})
 			if err != nil {

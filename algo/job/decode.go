@@ -171,7 +171,7 @@ func (d *decoder) structure(node *yaml.Node, path string, target reflect.Value) 
 				return d.value(valueNode, join(path, key), f.value)
 			}
 		}
-		if moved, ok := target.Addr().Interface().(interface{ formerKey(string) string }); ok {
+		if moved, ok := target.Addr().Interface().(formerKeyer); ok {
 			if now := moved.formerKey(key); now != "" {
 				return d.fault(keyNode, path, ErrUnknownKey, "unknown key %q: %[1]s is now %s", key, now)
 			}

@@ -11,20 +11,20 @@ const defaultWindow = 10
 
 // Window returns the number of batches that the data loader deals out to a rank
 // while none of them is done: Prefetch or, where that is not set, τ+1.
-func (t *Training) Window() int {
+func (t *Job) Window() int {
 	switch {
-	case t.Prefetch != 0:
-		return t.Prefetch
-	case t.Staleness != nil:
-		return *t.Staleness + 1
+	case t.Training.Prefetch != 0:
+		return t.Training.Prefetch
+	case t.Training.Staleness != nil:
+		return *t.Training.Staleness + 1
 	}
 	return defaultWindow
 }
 
 // tau returns τ, which fills the window where Staleness is not set.
-func (t *Training) tau() int {
-	if t.Staleness != nil {
-		return *t.Staleness
+func (t *Job) tau() int {
+	if t.Training.Staleness != nil {
+		return *t.Training.Staleness
 	}
 	return t.Window() - 1
 }
@@ -33,7 +33,7 @@ func (t *Training) tau() int {
 // training's mode: min(window, τ+1) where the embeddings are asynchronous, fewer
 // where the mode's rule asks for that, 1 for sequential training. Drivers compute
 // with it, and reports print it as what runs.
-func (t *Training) Depth() int {
+func (t *Job) Depth() int {
 	rule, err := t.Rule()
 	if err != nil {
 		return 1 // without roles
@@ -42,10 +42,10 @@ func (t *Training) Depth() int {
 }
 
 // validateDepth reports a staleness that the window does not let happen.
-func (t *Training) validateDepth() error {
-	if t.Staleness != nil && t.Window() < *t.Staleness+1 {
-		return fmt.Errorf("staleness = %d needs %d batches in flight, and prefetch = %d allows %d;"+
-			" raise prefetch, or leave it out", *t.Staleness, *t.Staleness+1, t.Prefetch, t.Prefetch)
+func (t *Job) validateDepth() error {
+	if t.Training.Staleness != nil && t.Window() < *t.Training.Staleness+1 {
+		return fmt.Errorf("training.staleness = %d needs %d batches in flight, and prefetch = %d allows %d;"+
+			" raise prefetch, or leave it out", *t.Training.Staleness, *t.Training.Staleness+1, t.Training.Prefetch, t.Training.Prefetch)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package job says what a training is (Training), the same for simulator and
+// Package job says what a training is (Job), the same for simulator and
 // runtime, and reads the YAML file that describes a job (Decode) into that and
 // into what others define.
 //

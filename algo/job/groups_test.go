@@ -16,7 +16,7 @@ func TestGroupsOfRanks(t *testing.T) {
 	for _, c := range []struct{ groups, ranks, each int }{
 		{8, 1, 8}, {8, 2, 4}, {8, 8, 1}, {8, 3, 2}, {8, 5, 1}, {8, 6, 1}, {64, 6, 8}, {64, 24, 2}, {8, 24, 1}, {128, 100, 1}, {1, 3, 1},
 	} {
-		training := job.Training{Groups: c.groups, Ranks: c.ranks}
+		training := job.Job{Training: job.Training{Groups: c.groups}, Roles: job.Roles{Ranks: c.ranks}}
 		if each, all := training.GroupsPerRank(), training.TotalGroups(); each != c.each || all != c.each*c.ranks {
 			t.Errorf("%d groups, %d ranks: %d a rank, %d in all; want %d", c.groups, c.ranks, each, all, c.each)
 		}
@@ -27,16 +27,17 @@ func TestGroupsOfRanks(t *testing.T) {
 // order, and no rank of a batch of at least one sample a rank is without any.
 func TestEverySampleIsInOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		training := job.Training{
-			Groups: 1 << rapid.IntRange(0, 7).Draw(t, "levels"), Ranks: rapid.IntRange(1, 130).Draw(t, "ranks"),
+		training := job.Job{
+			Training: job.Training{Groups: 1 << rapid.IntRange(0, 7).Draw(t, "levels")},
+			Roles:    job.Roles{Ranks: rapid.IntRange(1, 130).Draw(t, "ranks")},
 		}
 		b := &batch.Batch{Samples: rapid.IntRange(0, 500).Draw(t, "samples")}
 		for i := range b.Samples {
 			b.Labels = append(b.Labels, float32(i))
 		}
 		next, group := 0, 0
-		for _, part := range batch.Cut(b, training.TotalGroups(), training.Ranks) {
-			if part.FirstGroup != group || part.Groups() != training.GroupsPerRank() || b.Samples >= training.Ranks && part.Samples == 0 {
+		for _, part := range batch.Cut(b, training.TotalGroups(), training.Roles.Ranks) {
+			if part.FirstGroup != group || part.Groups() != training.GroupsPerRank() || b.Samples >= training.Roles.Ranks && part.Samples == 0 {
 				t.Fatalf("%d samples of groups from %d on, %d of them", part.Samples, part.FirstGroup, part.Groups())
 			}
 			for g := range part.Groups() {
@@ -59,7 +60,7 @@ func TestEverySampleIsInOneGroup(t *testing.T) {
 func TestRanksThatDoNotDivideGroups(t *testing.T) {
 	for _, mode := range job.Modes() {
 		training := job.Default().InMode(mode)
-		training.Ranks = 6
+		training.Roles.Ranks = 6
 		err := training.Validate()
 		var refused *job.RanksError
 		if exact := mode == job.Sync; errors.As(err, &refused) != exact || !exact && err != nil {

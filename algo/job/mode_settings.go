@@ -13,12 +13,12 @@ import (
 
 // ModeValues returns the value of every setting that the training's mode declares for
 // itself, defaults included; none in sequential training.
-func (t *Training) ModeValues() map[string]int {
+func (t *Job) ModeValues() map[string]int {
 	values := map[string]int{}
-	for _, s := range pace.SettingsOf(t.Mode) {
-		value, given := t.ModeSettings[s.Name]
+	for _, s := range pace.SettingsOf(t.Training.Mode) {
+		value, given := t.Training.ModeSettings[s.Name]
 		if !given {
-			value = s.DefaultAt(t.Ranks)
+			value = s.DefaultAt(t.Roles.Ranks)
 		}
 		values[s.Name] = value
 	}
@@ -27,37 +27,25 @@ func (t *Training) ModeValues() map[string]int {
 
 // ModeSettingsText writes the mode and the values of its settings, as in "ssp: slack = 3";
 // "" where the mode has none.
-func (t *Training) ModeSettingsText() string {
+func (t *Job) ModeSettingsText() string {
 	var texts []string
 	values := t.ModeValues()
-	for _, s := range pace.SettingsOf(t.Mode) {
+	for _, s := range pace.SettingsOf(t.Training.Mode) {
 		texts = append(texts, fmt.Sprintf("%s = %d", s.Name, values[s.Name]))
 	}
 	if len(texts) == 0 {
 		return ""
 	}
-	return t.Mode + ": " + strings.Join(texts, ", ")
+	return t.Training.Mode + ": " + strings.Join(texts, ", ")
 }
 
-// MarshalYAML writes the training with all values of its mode's settings. Settings of
-// other modes stay as they were given.
-func (t Training) MarshalYAML() (any, error) {
-	type plain Training // without this method
+// Resolved returns the job with the values of all settings of its mode, defaults included, for a file that says
+// what ran. Settings of other modes stay as they were given.
+func (t Job) Resolved() Job {
 	values := t.ModeValues()
-	maps.Copy(values, t.ModeSettings)
-	t.ModeSettings = values
-	return plain(t), nil
-}
-
-// formerKey says where a key that a training once had has gone; "" for any other key.
-func (*Training) formerKey(key string) string {
-	switch key {
-	case "slack":
-		return "mode-settings: {slack: ...}"
-	case "average-every":
-		return "mode-settings: {every: ...}"
-	}
-	return ""
+	maps.Copy(values, t.Training.ModeSettings)
+	t.Training.ModeSettings = values
+	return t
 }
 
 // ownSettings returns those of the mode settings that a mode has.
@@ -75,22 +63,22 @@ func ownSettings(settings map[string]int, mode string) map[string]int {
 // training that InMode then puts into each of some modes, and replaces those of the same
 // names. The error names a text that is malformed, a setting that none of these modes has,
 // or a value out of the range of one of them.
-func (t *Training) AddModeSettings(texts, modes []string) error {
+func (t *Job) AddModeSettings(texts, modes []string) error {
 	added, err := parseModeSettings(texts)
 	if err != nil {
 		return err
 	}
 	if err := eachModeSetting(added, func(name string, value int, owners []string) error {
-		return checkAmong(modes, name, value, owners, t.Ranks)
+		return checkAmong(modes, name, value, owners, t.Roles.Ranks)
 	}); err != nil {
 		return err
 	}
-	all := maps.Clone(t.ModeSettings)
+	all := maps.Clone(t.Training.ModeSettings)
 	if all == nil {
 		all = map[string]int{}
 	}
 	maps.Copy(all, added)
-	t.ModeSettings = all
+	t.Training.ModeSettings = all
 	return nil
 }
 
@@ -98,25 +86,25 @@ func (t *Training) AddModeSettings(texts, modes []string) error {
 // that is out of its range in one of them. It is for a training that InMode then puts
 // into each of these modes. What the training's own mode has is allowed, too: InMode
 // leaves it behind.
-func (t *Training) ValidateModeSettings(modes []string) error {
-	return inModeSettings(eachModeSetting(t.ModeSettings, func(name string, value int, owners []string) error {
+func (t *Job) ValidateModeSettings(modes []string) error {
+	return inModeSettings(eachModeSetting(t.Training.ModeSettings, func(name string, value int, owners []string) error {
 		isRun := func(mode string) bool { return slices.Contains(modes, mode) }
-		if slices.Contains(owners, t.Mode) && !slices.ContainsFunc(owners, isRun) {
+		if slices.Contains(owners, t.Training.Mode) && !slices.ContainsFunc(owners, isRun) {
 			return nil
 		}
-		return checkAmong(modes, name, value, owners, t.Ranks)
+		return checkAmong(modes, name, value, owners, t.Roles.Ranks)
 	}))
 }
 
 // validateElsewhere is ValidateModeSettings for a training that may yet be put into any
 // mode: a setting that its own mode does not have must be in range in some other.
-func (t *Training) validateElsewhere() error {
-	return inModeSettings(eachModeSetting(t.ModeSettings, func(name string, value int, owners []string) (problem error) {
-		if slices.Contains(owners, t.Mode) {
-			owners = []string{t.Mode}
+func (t *Job) validateElsewhere() error {
+	return inModeSettings(eachModeSetting(t.Training.ModeSettings, func(name string, value int, owners []string) (problem error) {
+		if slices.Contains(owners, t.Training.Mode) {
+			owners = []string{t.Training.Mode}
 		}
 		for _, mode := range owners {
-			if problem = checkModeSetting(mode, name, value, t.Ranks); problem == nil {
+			if problem = checkModeSetting(mode, name, value, t.Roles.Ranks); problem == nil {
 				return nil
 			}
 		}
@@ -129,7 +117,7 @@ func inModeSettings(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("mode-settings: %w", err)
+	return fmt.Errorf("training.mode-settings: %w", err)
 }
 
 // eachModeSetting calls check with every setting and the modes that have it, in the order
@@ -242,7 +230,7 @@ func ModeSettingsHelp() string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("Settings of single modes, for --mode-set and in job files for mode-settings:\n")
+	b.WriteString("Settings of single modes: --mode-set, or training.mode-settings in a job file:\n")
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
 			fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", mostMode, mode, mostName, s.Name, s.Doc)

@@ -63,19 +63,19 @@ func TestModeSettingsOfTheOwnMode(t *testing.T) {
 	}{
 		{job.SSP, "slack", 0, ""},
 		{job.AsyncAverage, "every", 1_000_000_000, ""},
-		{job.SSP, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
-		{job.AsyncAverage, "every", 0, "mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
-		{job.Hybrid, "every", 16, "mode-settings: every is a setting of " + modesWith("every") + ", not of hybrid"},
+		{job.SSP, "slack", -1, "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
+		{job.AsyncAverage, "every", 0, "training.mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
+		{job.Hybrid, "every", 16, "training.mode-settings: every is a setting of " + modesWith("every") + ", not of hybrid"},
 		{"quorum", "wait-for", 4, ""},
-		{"quorum", "wait-for", 5, "mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in mode quorum"},
-		{"quorum", "every", 16, "mode-settings: every = 16; want 1 to 9 in mode quorum"},
-		{job.Sequential, "slack", 1, "mode-settings: slack is a setting of ssp, not of sequential"},
-		{job.Hybrid, "slack", -1, "mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
-		{job.SSP, "slak", 1, `mode-settings: "slak" is unknown; the nearest is "slack"`},
-		{job.SSP, "speed-of-light", 1, `mode-settings: "speed-of-light" is unknown; known are ` + strings.Join(settingNames(), ", ")},
+		{"quorum", "wait-for", 5, "training.mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in mode quorum"},
+		{"quorum", "every", 16, "training.mode-settings: every = 16; want 1 to 9 in mode quorum"},
+		{job.Sequential, "slack", 1, "training.mode-settings: slack is a setting of ssp, not of sequential"},
+		{job.Hybrid, "slack", -1, "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
+		{job.SSP, "slak", 1, `training.mode-settings: "slak" is unknown; the nearest is "slack"`},
+		{job.SSP, "speed-of-light", 1, `training.mode-settings: "speed-of-light" is unknown; known are ` + strings.Join(settingNames(), ", ")},
 	} {
 		training := job.Default()
-		training.Mode, training.ModeSettings = c.mode, map[string]int{c.name: c.v}
+		training.Training.Mode, training.Training.ModeSettings = c.mode, map[string]int{c.name: c.v}
 		if err := training.Validate(); err == nil && c.want != "" || err != nil && err.Error() != c.want {
 			t.Errorf("%s, %s = %d: %v, want %q", c.mode, c.name, c.v, err, c.want)
 		}
@@ -86,14 +86,14 @@ func TestModeSettingsOfTheOwnMode(t *testing.T) {
 // is that mode's, and the original keeps all.
 func TestModeSettingsOfSeveralModes(t *testing.T) {
 	training := job.Default()
-	training.ModeSettings = map[string]int{"every": 5, "slack": 2}
+	training.Training.ModeSettings = map[string]int{"every": 5, "slack": 2}
 	if err := training.ValidateShared(); err != nil {
 		t.Errorf("shared: %v", err)
 	}
 	for want, modes := range map[string][]string{
 		"": job.Modes(),
-		"mode-settings: every is a setting of " + modesWith("every") + ", not of sync or ssp": {job.Sync, job.SSP},
-		"mode-settings: slack is a setting of ssp, not of hybrid or async-average":            {job.Hybrid, job.AsyncAverage},
+		"training.mode-settings: every is a setting of " + modesWith("every") + ", not of sync or ssp": {job.Sync, job.SSP},
+		"training.mode-settings: slack is a setting of ssp, not of hybrid or async-average":            {job.Hybrid, job.AsyncAverage},
 	} {
 		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%v: %v, want %q", modes, err, want)
@@ -104,20 +104,20 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 		"quorum": {"every": 5},
 	} {
 		one := training.InMode(mode)
-		if !maps.Equal(one.ModeSettings, want) {
-			t.Errorf("%s: settings %v, want %v", mode, one.ModeSettings, want)
+		if !maps.Equal(one.Training.ModeSettings, want) {
+			t.Errorf("%s: settings %v, want %v", mode, one.Training.ModeSettings, want)
 		}
 		if err := one.Validate(); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}
 	// What the own mode has is left behind by the others.
-	training.Mode = job.SSP
-	training.ModeSettings = map[string]int{"slack": 2}
+	training.Training.Mode = job.SSP
+	training.Training.ModeSettings = map[string]int{"slack": 2}
 	if err := training.ValidateModeSettings([]string{job.Hybrid}); err != nil {
 		t.Errorf("a training of ssp in mode hybrid: %v", err)
 	}
-	training.Mode, training.ModeSettings["slack"] = job.Hybrid, -1
+	training.Training.Mode, training.Training.ModeSettings["slack"] = job.Hybrid, -1
 	if err := training.ValidateShared(); err == nil || !strings.Contains(err.Error(), "in mode ssp") {
 		t.Errorf("slack -1 in a training of hybrid: %v", err)
 	}
@@ -127,18 +127,18 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 // has it; then it must suit all that have it.
 func TestModeSettingsOfModesWithOneName(t *testing.T) {
 	training := job.Default()
-	training.ModeSettings = map[string]int{"every": 16}
+	training.Training.ModeSettings = map[string]int{"every": 16}
 	if err := training.ValidateShared(); err != nil {
 		t.Errorf("shared: %v", err)
 	}
 	if err := training.ValidateModeSettings([]string{job.AsyncAverage}); err != nil {
 		t.Errorf("async-average alone: %v", err)
 	}
-	const want = "mode-settings: every = 16; want 1 to 9 in mode quorum"
+	const want = "training.mode-settings: every = 16; want 1 to 9 in mode quorum"
 	if err := training.ValidateModeSettings([]string{job.AsyncAverage, "quorum"}); err == nil || err.Error() != want {
 		t.Errorf("both: %v, want %s", err, want)
 	}
-	training.Mode = "quorum"
+	training.Training.Mode = "quorum"
 	if err := training.ValidateShared(); err == nil || err.Error() != want {
 		t.Errorf("in mode quorum: %v, want %s", err, want)
 	}
@@ -147,9 +147,9 @@ func TestModeSettingsOfModesWithOneName(t *testing.T) {
 // The values in use follow the number of ranks, and the text of reports has them as declared.
 func TestModeValuesFollowRanks(t *testing.T) {
 	training := job.Default()
-	training.Mode = "quorum"
+	training.Training.Mode = "quorum"
 	for ranks, want := range map[int]string{1: "quorum: wait-for = 1, every = 2", 4: "quorum: wait-for = 3, every = 2"} {
-		training.Ranks = ranks
+		training.Roles.Ranks = ranks
 		if got := training.ModeSettingsText(); got != want {
 			t.Errorf("%d ranks: %s, want %s", ranks, got, want)
 		}
@@ -165,12 +165,12 @@ func TestModeValuesFollowRanks(t *testing.T) {
 // The rule has the settings of its mode, or their defaults.
 func TestRuleHasModeSettings(t *testing.T) {
 	training := job.Default()
-	training.Mode, training.ModeSettings = job.AsyncAverage, map[string]int{"every": 5, "slack": 2}
+	training.Training.Mode, training.Training.ModeSettings = job.AsyncAverage, map[string]int{"every": 5, "slack": 2}
 	for _, want := range []pace.Rule{pace.AsyncAverage{Staleness: 9, Every: 5}, pace.AsyncAverage{Staleness: 9, Every: 16}} {
 		if rule, err := training.Rule(); err != nil || rule != want {
 			t.Errorf("rule %+v, %v; want %+v", rule, err, want)
 		}
-		delete(training.ModeSettings, "every")
+		delete(training.Training.ModeSettings, "every")
 	}
 }
 
@@ -188,8 +188,8 @@ func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
 		{job.Hybrid, nil, map[string]int{}},
 	} {
 		training := job.Default()
-		training.Mode, training.ModeSettings = c.mode, maps.Clone(c.given)
-		text, err := yaml.Marshal(training)
+		training.Training.Mode, training.Training.ModeSettings = c.mode, maps.Clone(c.given)
+		text, err := yaml.Marshal(training.Resolved())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,8 +197,8 @@ func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
 		if err := job.Decode(text, "job.yaml", &again); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(again.ModeSettings, c.want) || !maps.Equal(training.ModeSettings, c.given) {
-			t.Errorf("%+v: written and read back: %v; afterwards %v", c, again.ModeSettings, training.ModeSettings)
+		if !maps.Equal(again.Training.ModeSettings, c.want) || !maps.Equal(training.Training.ModeSettings, c.given) {
+			t.Errorf("%+v: written and read back: %v; afterwards %v", c, again.Training.ModeSettings, training.Training.ModeSettings)
 		}
 	}
 }
@@ -206,12 +206,12 @@ func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
 // What is no whole number, and keys that had other names before, are refused.
 func TestDecodeModeSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"mode-settings: {every: 1.5}":  `job.yaml:1: mode-settings.every: "1.5" where a whole number (int) belongs`,
-		"mode-settings: {every: }":     "job.yaml:1: mode-settings.every: no value: write one, or leave the key out",
-		"mode-settings: [every]":       "job.yaml:1: mode-settings: a list where keys with values belong",
-		"mode: ssp\nslack: 3":          `job.yaml:2: unknown key "slack": slack is now mode-settings: {slack: ...}`,
-		"average-every: 3":             `job.yaml:1: unknown key "average-every": average-every is now mode-settings: {every: ...}`,
-		"mode-settings: {every: 1e19}": `job.yaml:1: mode-settings.every: "1e19" where a whole number (int) belongs`,
+		"training: {mode-settings: {every: 1.5}}":  `job.yaml:1: training.mode-settings.every: "1.5" where a whole number (int) belongs`,
+		"training: {mode-settings: {every: }}":     "job.yaml:1: training.mode-settings.every: no value: write one, or leave the key out",
+		"training: {mode-settings: [every]}":       "job.yaml:1: training.mode-settings: a list where keys with values belong",
+		"training: {mode: ssp,\n  slack: 3}":       `job.yaml:2: training: unknown key "slack": slack is now training.mode-settings: {slack: ...}`,
+		"training: {average-every: 3}":             `job.yaml:1: training: unknown key "average-every": average-every is now training.mode-settings: {every: ...}`,
+		"training: {mode-settings: {every: 1e19}}": `job.yaml:1: training.mode-settings.every: "1e19" where a whole number (int) belongs`,
 	} {
 		training := job.Default()
 		if err := job.Decode([]byte(text), "job.yaml", &training); err == nil || err.Error() != want {
@@ -223,14 +223,14 @@ func TestDecodeModeSettings(t *testing.T) {
 // Settings of a command line replace those of the job; some mode of the run must have them.
 func TestAddModeSettings(t *testing.T) {
 	training := job.Default()
-	training.ModeSettings = map[string]int{"every": 5}
+	training.Training.ModeSettings = map[string]int{"every": 5}
 	before := training
 	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
 	if err := training.AddModeSettings([]string{"every=16", "slack=2"}, modes); err != nil {
 		t.Error(err)
 	}
-	if want := map[string]int{"every": 16, "slack": 2}; !maps.Equal(training.ModeSettings, want) || before.ModeSettings["every"] != 5 {
-		t.Errorf("%v, before %v", training.ModeSettings, before.ModeSettings)
+	if want := map[string]int{"every": 16, "slack": 2}; !maps.Equal(training.Training.ModeSettings, want) || before.Training.ModeSettings["every"] != 5 {
+		t.Errorf("%v, before %v", training.Training.ModeSettings, before.Training.ModeSettings)
 	}
 	for text, want := range map[string]string{
 		"every": `"every": want NAME=VALUE with a whole number, as every=16`,
@@ -244,8 +244,8 @@ func TestAddModeSettings(t *testing.T) {
 		}
 	}
 	err := training.AddModeSettings([]string{"every=1"}, []string{job.Hybrid})
-	if err == nil || err.Error() != "every is a setting of "+modesWith("every")+", not of hybrid" || training.ModeSettings["every"] != 16 {
-		t.Errorf("%v, settings %v", err, training.ModeSettings)
+	if err == nil || err.Error() != "every is a setting of "+modesWith("every")+", not of hybrid" || training.Training.ModeSettings["every"] != 16 {
+		t.Errorf("%v, settings %v", err, training.Training.ModeSettings)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 )
 
 // placed is a training of 2 EWs, 1 PS and 4 ranks with a placement.
-func placed(mode, text string) (Training, error) {
+func placed(mode, text string) (Job, error) {
 	t := Default()
-	t.Mode, t.EmbeddingWorkers, t.ParameterServers, t.Ranks = mode, 2, 1, 4
+	t.Training.Mode, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS, t.Roles.Ranks = mode, 2, 1, 4
 	var err error
-	t.Placement, err = ParsePlacement(text)
+	t.Roles.Placement, err = ParsePlacement(text)
 	return t, err
 }
 
@@ -66,23 +66,23 @@ func TestPlacements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ssp.InMode(SSP).Placement; got.Named() {
+	if got := ssp.InMode(SSP).Roles.Placement; got.Named() {
 		t.Errorf("the mode's own placement becomes %v", got)
 	}
-	if got := ssp.InMode(Sync).Placement; got.String() != Apart {
+	if got := ssp.InMode(Sync).Roles.Placement; got.String() != Apart {
 		t.Errorf("a mode without coordinator has placement %v", got)
 	}
 	crowd := Default()
-	crowd.Mode, crowd.Ranks = Hybrid, 1000
-	if err := crowd.Placement.UnmarshalText([]byte(Together)); err != nil {
+	crowd.Training.Mode, crowd.Roles.Ranks = Hybrid, 1000
+	if err := crowd.Roles.Placement.UnmarshalText([]byte(Together)); err != nil {
 		t.Fatal(err)
 	}
-	const most = "placement: the process of data-loader 0, embedding-worker 0 and 1003 other roles is too large; a process has at most 512 roles"
+	const most = "roles.placement: the process of data-loader 0, embedding-worker 0 and 1003 other roles is too large; a process has at most 512 roles"
 	if _, err := crowd.Processes(); err == nil || err.Error() != most {
 		t.Errorf("%v, want %s", err, most)
 	}
-	var zero Training
-	zero.Mode, zero.Ranks = Sync, 1
+	var zero Job
+	zero.Training.Mode, zero.Roles.Ranks = Sync, 1
 	if got, err := zero.Processes(); err != nil || len(got) != 2 {
 		t.Errorf("the zero value: %v, %v; want every role apart", got, err)
 	}
@@ -99,14 +99,14 @@ func TestPlacementsThatCannotBe(t *testing.T) {
 		"data-loader;":                 `process 2: role "" is unknown; known are data-loader, embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
 		"nn-worker -1":                 `process 1: "-1" is no number; write nn-worker 0`,
 		"nn-worker 0 1":                `process 1: "0 1" is no number; write nn-worker 0`,
-		"nn-worker 4" + rest:           "placement: the job has no nn-worker 4, only nn-worker 0 to 3",
-		"embedding-ps 1" + rest:        "placement: the job has no embedding-ps 1, only embedding-ps 0",
-		"nn-worker 0, dense-ps" + rest: "placement: mode sync has no dense-ps",
-		"nn-worker" + rest:             "placement: nn-worker: which of 4? write nn-worker 0",
-		"nn-worker 1" + rest:           "placement: nn-worker 1 is there twice; a role is in one process",
-		"data-loader, data-loader 0":   "placement: data-loader 0 is there twice; a role is in one process",
-		"nn-worker 0":                  "placement: left out: data-loader 0, embedding-worker 0 and 5 other roles; list every role of the job",
-		strings.TrimPrefix(rest, "; "): "placement: left out: nn-worker 0; list every role of the job",
+		"nn-worker 4" + rest:           "roles.placement: the job has no nn-worker 4, only nn-worker 0 to 3",
+		"embedding-ps 1" + rest:        "roles.placement: the job has no embedding-ps 1, only embedding-ps 0",
+		"nn-worker 0, dense-ps" + rest: "roles.placement: mode sync has no dense-ps",
+		"nn-worker" + rest:             "roles.placement: nn-worker: which of 4? write nn-worker 0",
+		"nn-worker 1" + rest:           "roles.placement: nn-worker 1 is there twice; a role is in one process",
+		"data-loader, data-loader 0":   "roles.placement: data-loader 0 is there twice; a role is in one process",
+		"nn-worker 0":                  "roles.placement: left out: data-loader 0, embedding-worker 0 and 5 other roles; list every role of the job",
+		strings.TrimPrefix(rest, "; "): "roles.placement: left out: nn-worker 0; list every role of the job",
 	} {
 		training, err := placed(Sync, text)
 		if err == nil {
@@ -144,11 +144,11 @@ func TestPlacementsAreWrittenAsTheyAreRead(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"placement: {a: b}":              "job.yaml:1: placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
-		"seed: 1\nplacement: [apart]":    "job.yaml:2: placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
-		"placement: []":                  "job.yaml:1: placement: no process; list them, or write one of apart, together, workers",
-		"placement: [[data-loader], []]": "job.yaml:1: placement: process 2 has no role",
-		"placement: [[data-loder]]":      `job.yaml:1: placement: process 1: role "data-loder" is unknown; the nearest is "data-loader"`,
+		"roles: {placement: {a: b}}":               "job.yaml:1: roles.placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
+		"roles: {ranks: 1,\n  placement: [apart]}": "job.yaml:2: roles.placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
+		"roles: {placement: []}":                   "job.yaml:1: roles.placement: no process; list them, or write one of apart, together, workers",
+		"roles: {placement: [[data-loader], []]}":  "job.yaml:1: roles.placement: process 2 has no role",
+		"roles: {placement: [[data-loder]]}":       `job.yaml:1: roles.placement: process 1: role "data-loder" is unknown; the nearest is "data-loader"`,
 	} {
 		training := Default()
 		err := Decode([]byte(file), "job.yaml", &training)

@@ -14,44 +14,44 @@ const (
 	GroupsMax      = 1 << 16           // groups
 	RolesMax       = role.InstancesMax // ranks, embedding workers, embedding PSs, dense PSs: of each
 	PrefetchMax    = 1 << 16           // batches; of staleness: one less
-	RowsMax        = math.MaxInt32     // row-capacity, shuffle-window
+	RowsMax        = math.MaxInt32     // rows.capacity, shuffle-window
 	RowMemoryMax   = int64(1) << 50    // bytes: 1 PiB
 	RowInitMax     = 1e6               // bound of initial values
 )
 
 // validateRanges reports the first number that is out of range, with key, value and range.
-func (t *Training) validateRanges() error {
+func (t *Job) validateRanges() error {
 	staleness := 0
-	if t.Staleness != nil {
-		staleness = *t.Staleness
+	if t.Training.Staleness != nil {
+		staleness = *t.Training.Staleness
 	}
 	for _, f := range []struct {
 		path           string
 		v, least, most int64
 		note           string
 	}{
-		{"global-batch", int64(t.GlobalBatch), 1, GlobalBatchMax, ""},
-		{"epochs", int64(t.Epochs), 1, EpochsMax, ""},
-		{"groups", int64(t.Groups), 1, GroupsMax, ""},
-		{"ranks", int64(t.Ranks), 1, RolesMax, ""},
-		{"embedding-workers", int64(t.EmbeddingWorkers), 1, RolesMax, ""},
-		{"parameter-servers", int64(t.ParameterServers), 1, RolesMax, ""},
-		{"dense-servers", int64(t.DenseServers), 1, RolesMax, ""},
-		{"staleness", int64(staleness), 0, PrefetchMax - 1, ", or null"},
-		{"prefetch", int64(t.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
-		{"shuffle-window", int64(t.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
-		{"row-capacity", int64(t.RowCapacity), 0, RowsMax, "; 0 is no limit"},
-		{"row-memory", int64(t.RowMemory), 0, RowMemoryMax, " bytes; 0 is no limit"},
+		{"training.global-batch", int64(t.Training.GlobalBatch), 1, GlobalBatchMax, ""},
+		{"training.epochs", int64(t.Training.Epochs), 1, EpochsMax, ""},
+		{"training.groups", int64(t.Training.Groups), 1, GroupsMax, ""},
+		{"roles.ranks", int64(t.Roles.Ranks), 1, RolesMax, ""},
+		{"roles.embedding-workers", int64(t.Roles.EmbeddingWorkers), 1, RolesMax, ""},
+		{"roles.embedding-ps", int64(t.Roles.EmbeddingPS), 1, RolesMax, ""},
+		{"roles.dense-ps", int64(t.Roles.DensePS), 1, RolesMax, ""},
+		{"training.staleness", int64(staleness), 0, PrefetchMax - 1, ", or null"},
+		{"training.prefetch", int64(t.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
+		{"training.shuffle-window", int64(t.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
+		{"rows.capacity", int64(t.Rows.Capacity), 0, RowsMax, "; 0 is no limit"},
+		{"rows.memory", int64(t.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
 	} {
 		if f.v < f.least || f.v > f.most {
 			return fmt.Errorf("%s = %d; want %d to %d%s", f.path, f.v, f.least, f.most, f.note)
 		}
 	}
 	switch {
-	case !(t.RowInit >= 0 && t.RowInit <= RowInitMax):
-		return fmt.Errorf("row-init = %g; want 0 to %g", t.RowInit, RowInitMax)
-	case !(t.RowAdmission >= 0 && t.RowAdmission <= 1):
-		return fmt.Errorf("row-admission = %g; want above 0 and at most 1, or 0 for 1", t.RowAdmission)
+	case !(t.Rows.Init >= 0 && t.Rows.Init <= RowInitMax):
+		return fmt.Errorf("rows.init = %g; want 0 to %g", t.Rows.Init, RowInitMax)
+	case !(t.Rows.Admission >= 0 && t.Rows.Admission <= 1):
+		return fmt.Errorf("rows.admission = %g; want above 0 and at most 1, or 0 for 1", t.Rows.Admission)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rule, err := j.Training.Rule()
+			rule, err := j.Job.Rule()
 			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
 				return p.formerHost(c, j, fingerprint, f)
 			}
@@ -204,20 +204,20 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 		}
 	}
 	if f.faults != "" {
-		if j.Training.Faults, err = fault.Parse(f.faults); err != nil {
+		if j.Job.Faults, err = fault.Parse(f.faults); err != nil {
 			return j, nil, cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
 	if f.placed != "" {
-		if j.Training.Placement, err = job.ParsePlacement(f.placed); err != nil {
+		if j.Job.Roles.Placement, err = job.ParsePlacement(f.placed); err != nil {
 			return j, nil, cli.UsageError("see --help", "--placement: %v", err)
 		}
-		if _, err = j.Training.Processes(); err != nil { // the error names the setting
-			return j, nil, cli.UsageError("see --help", "--%v", err)
+		if _, err = j.Job.Processes(); err != nil {
+			return j, nil, cli.UsageError("see --help", "--placement: %v", err)
 		}
 	}
-	if err := j.Training.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
-		return j, nil, fmt.Errorf("job %s: training.%w", j.Name, err)
+	if err := j.Job.ValidateModeSettings([]string{j.Job.Training.Mode}); err != nil {
+		return j, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	fingerprint, err = j.Fingerprint()
 	return j, fingerprint, err
@@ -254,7 +254,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 	}
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
-		Job: fingerprint, Data: data, Training: j.Training,
+		Fingerprint: fingerprint, Data: data, Job: j.Job,
 		Machine:  exec.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
@@ -263,7 +263,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 			if err != nil {
 				return nil, err
 			}
-			return datasets.TrainingSource(data, &j.Training)
+			return datasets.TrainingSource(data, &j.Job)
 		},
 	})
 	return cmp.Or(err, finish())
@@ -274,7 +274,7 @@ func (f *flags) recorder(j jobfile.Job) (driver.Recorder, func() error, error) {
 	if f.record == "" {
 		return nil, func() error { return nil }, nil
 	}
-	text, err := yaml.Marshal(j)
+	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return nil, nil, err
 	}

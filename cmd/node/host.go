@@ -68,11 +68,11 @@ func (p *program) hostCommand() *cobra.Command {
 func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte, f flags) error {
 	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
 		if c.Flags().Changed(name) {
-			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
+			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Job.Training.Mode)
 		}
 	}
 	f.limits = process.Limits{Deaths: member.DefaultDeathsMax}
-	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
+	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Job.Training.Mode)
 	if !c.Flags().Changed("listen") {
 		f.listen = defaultHost
 	}
@@ -81,7 +81,7 @@ func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte
 
 // host hosts a run whose processes others start.
 func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f flags) error {
-	if j.Training.Mode == job.Sequential {
+	if j.Job.Training.Mode == job.Sequential {
 		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
 	}
 	data, err := p.open(j, f)
@@ -92,7 +92,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	if err != nil {
 		return err
 	}
-	source, err := datasets.TrainingSource(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Job)
 	if err != nil {
 		return err
 	}
@@ -101,10 +101,10 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 		return err
 	}
 	cluster := process.New(process.Options{
-		Listen: f.listen, Training: j.Training, Job: fingerprint, Data: content,
+		Listen: f.listen, Job: j.Job, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j.Training, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
+	result, err := train.Run(ctx, j.Job, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(outcome{
-		Mode: result.Training.Mode, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
-		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Training.Ranks,
+		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Job.Roles.Ranks,
 		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
 		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),
 	})

@@ -57,10 +57,10 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 			for _, workers := range []int{1, 3} {
 				t.Run(fmt.Sprintf("N=%d %s %d EWs", ranks, overlap, workers), func(t *testing.T) {
 					training := job.Default()
-					training.Mode, training.Overlap, training.Ranks = job.Sync, overlap, ranks
-					training.EmbeddingWorkers, training.ParameterServers = workers, 2
-					training.GlobalBatch, training.Prefetch, training.Shuffle = 32, 3, false
-					training.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
+					training.Training.Mode, training.Training.Overlap, training.Roles.Ranks = job.Sync, overlap, ranks
+					training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = workers, 2
+					training.Training.GlobalBatch, training.Training.Prefetch, training.Training.Shuffle = 32, 3, false
+					training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
 					data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
 						Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},

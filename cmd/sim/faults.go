@@ -12,7 +12,7 @@ import (
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
 func (q *question) setFaults(given func(string) bool) (err error) {
-	t := &q.job.Training
+	t := &q.job.Job
 	if given("faults") {
 		if t.Faults, err = fault.Parse(q.faults); err != nil {
 			return cli.UsageError("see --help", "--faults: %v", err)
@@ -22,19 +22,19 @@ func (q *question) setFaults(given func(string) bool) (err error) {
 		return nil
 	}
 	bounds := job.Default()
-	if err := bounds.Retry.UnmarshalText([]byte(q.retry)); err != nil {
+	if err := bounds.Wire.Retry.UnmarshalText([]byte(q.retry)); err != nil {
 		return cli.UsageError("write a time as 100ms or 2s", "--retry: %v", err)
 	}
 	if err := bounds.Validate(); err != nil {
 		return cli.UsageError("see --help", "--retry: %v", err)
 	}
-	t.Retry = bounds.Retry
+	t.Wire.Retry = bounds.Wire.Retry
 	return nil
 }
 
 // checkFaults refuses faults that some run cannot have.
 func (q *question) checkFaults(given func(string) bool) error {
-	what := fmt.Sprintf("job %s: training.faults", q.job.Name)
+	what := fmt.Sprintf("job %s: faults", q.job.Name)
 	if given("faults") {
 		what = "--faults"
 	}
@@ -56,7 +56,7 @@ func (q *question) checkFaults(given func(string) bool) error {
 
 // writeFaults prints what faults have done, in each mode on most GPUs.
 func (q *question) writeFaults(w io.Writer, r *result) error {
-	p := &q.job.Training.Faults
+	p := &q.job.Job.Faults
 	if !p.Any() {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (q *question) writeFaults(w io.Writer, r *result) error {
 
 // counts returns what faults have done to a run; nil if there are none.
 func (q *question) counts(a *cluster.Answer) *fault.Counts {
-	if !q.job.Training.Faults.Any() {
+	if !q.job.Job.Faults.Any() {
 		return nil
 	}
 	return &a.Faults

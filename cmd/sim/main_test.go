@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"--faults crash=coordinator/0@3", 2, "--faults: sync: crashes[0].role = coordinator: the mode has no such role"},
 		{"--faults crash=embedding-worker/40@3", 2, "--faults: sync: crashes[0].index = 40; the job has "},
 		{"--faults crash=data-loader/0@1001", 2, "crashes[0].step = 1001; want at most 1000"},
-		{"--retry 2m", 2, "--retry: retry = 2min; want 0 to 1min"},
+		{"--retry 2m", 2, "--retry: wire.retry = 2min; want 0 to 1min"},
 		{"--modes async-ps --gpus 8 --faults drop=0.01 --retry 5ms", 1, "roles ask again every 5ms; set a longer retry"},
 		{"--nonsense", 2, "unknown flag"},
 		{"now", 2, `unexpected argument "now"`},

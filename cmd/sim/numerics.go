@@ -127,13 +127,13 @@ func (q *question) train(progress *cli.Progress) ([]*lesson, error) {
 var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are not finite")
 
 // trainAt trains once, at a position of the ranges.
-func (q *question) trainAt(t job.Training, position float64, progress func(step, steps int)) (*training, error) {
+func (q *question) trainAt(t job.Job, position float64, progress func(step, steps int)) (*training, error) {
 	source, err := datasets.TrainingSource(q.data, &t)
 	if err != nil {
 		return nil, err
 	}
-	if !t.EvaluateEvery.Any() {
-		t.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
+	if !t.Training.EvaluateEvery.Any() {
+		t.Training.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
 	}
 	var numbers *numerics.Numerics
 	defer func() {
@@ -144,15 +144,15 @@ func (q *question) trainAt(t job.Training, position float64, progress func(step,
 	w := &watch{progress: func(step int) { progress(step, source.Steps()) }}
 	o := q.options(position)
 	o.Observer = w
-	o.Numbers = func(t job.Training) (cluster.Numbers, error) {
+	o.Numbers = func(t job.Job) (cluster.Numbers, error) {
 		var err error
 		if numbers, err = numerics.New(t, source, q.machine, q.workers); err != nil {
 			return nil, err
 		}
-		w.evaluator = numbers.NewEvaluator(t.EvaluateEvery, q.data.Test)
+		w.evaluator = numbers.NewEvaluator(t.Training.EvaluateEvery, q.data.Test)
 		return numbers, nil
 	}
-	r := &training{position: position, every: t.EvaluateEvery}
+	r := &training{position: position, every: t.Training.EvaluateEvery}
 	if r.answer, err = cluster.Run(q.hardware, t, q.layout, q.workload, o); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	case given("target-auc") && !(q.target > 0 && q.target < 1):
 		return cli.UsageError("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
 	case given("evaluate-every"):
-		if err := q.job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
+		if err := q.job.Job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
 			return cli.UsageError("see --help", "--evaluate-every: %v", err)
 		}
 	}

@@ -22,12 +22,12 @@ import (
 // lessonOn is a small question about generated rows, on two EWs, PSs and dense PSs.
 func lessonOn(t *testing.T) *question {
 	t.Helper()
-	q := &question{job: jobfile.Job{Name: "small", Training: job.Default(), Cluster: job.PersiaCluster()}}
+	q := &question{job: jobfile.Job{Name: "small", Job: job.Default(), Cluster: job.PersiaCluster()}}
 	q.batch, q.workers = 16, 1
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
-	j := &q.job.Training
-	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers, j.Prefetch = 2, 2, 2, 4
-	j.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	j := &q.job.Job
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS, j.Roles.DensePS, j.Training.Prefetch = 2, 2, 2, 4
+	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
 	q.job.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
 		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
@@ -99,7 +99,7 @@ func checkSequential(t *testing.T, q *question, got *training) {
 func TestTimeToTarget(t *testing.T) {
 	q := lessonOn(t)
 	q.modes, q.gpus, q.spread, q.dollars = []string{job.Hybrid}, []int{4}, true, 3600
-	q.job.Training.EvaluateEvery.Steps = 1
+	q.job.Job.Training.EvaluateEvery.Steps = 1
 	lessons, err := q.train(cli.NewProgress(io.Discard, false))
 	if err != nil {
 		t.Fatal(err)

@@ -41,14 +41,14 @@ type question struct {
 // and the shape of the data; 80 of 100 rows are for training.
 func criteo() jobfile.Job {
 	t := job.Default()
-	t.Model = model.PersiaTower()
+	t.Model.Spec = model.PersiaTower()
 	return jobfile.Job{
 		Name: "criteo",
 		Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 			Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
 		}},
-		Training: t,
-		Cluster:  job.PersiaCluster(),
+		Job:     t,
+		Cluster: job.PersiaCluster(),
 	}
 }
 
@@ -100,7 +100,7 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.setModeSettings(); err != nil {
 		return nil, err
 	}
-	chosen := given("modes") || f.file != "" && q.job.Training.Mode != job.Sequential
+	chosen := given("modes") || f.file != "" && q.job.Job.Training.Mode != job.Sequential
 	if err := q.suitModes(chosen, p.stderr); err != nil {
 		return nil, err
 	}
@@ -118,9 +118,9 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	}
 	switch {
 	case given("dense-servers"):
-		q.job.Training.DenseServers = q.dense
+		q.job.Job.Roles.DensePS = q.dense
 	case !given("file"):
-		q.job.Training.DenseServers = min(denseServersDefault, q.hardware.ParameterServerHosts())
+		q.job.Job.Roles.DensePS = min(denseServersDefault, q.hardware.ParameterServerHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
@@ -129,12 +129,12 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		return nil, err
 	}
 	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0 &&
-		!q.job.Training.Faults.Any()
+		!q.job.Job.Faults.Any()
 	return q, nil
 }
 
 // multiplier is what multiplies the matrices of a training.
-func (q *question) multiplier() kernel.Products { return q.machine.Multiplier(&q.job.Training) }
+func (q *question) multiplier() kernel.Products { return q.machine.Multiplier(&q.job.Job) }
 
 // load finds out what the simulator needs to know of the data, and reads them if
 // they are trained on.
@@ -147,25 +147,25 @@ func (q *question) load(folder string, say io.Writer) (err error) {
 		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), gemm.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			cli.PrintNotes(say, "sim", q.data.Notes)
-			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Training)
+			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Job)
 		}
 		return err
 	}
-	q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Training, folder)
+	q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Job, folder)
 	return err
 }
 
 // ofFile lets the job file speak where the command line is silent.
 func (q *question) ofFile(given func(string) bool) {
-	t := &q.job.Training
-	if !given("modes") && t.Mode != job.Sequential {
-		q.modes = []string{t.Mode}
+	t := &q.job.Job
+	if !given("modes") && t.Training.Mode != job.Sequential {
+		q.modes = []string{t.Training.Mode}
 	}
 	if !given("gpus") {
-		q.gpus = []int{t.Ranks}
+		q.gpus = []int{t.Roles.Ranks}
 	}
 	if !given("batch-per-gpu") {
-		q.batch = max(1, t.GlobalBatch/t.Ranks)
+		q.batch = max(1, t.Training.GlobalBatch/t.Roles.Ranks)
 	}
 }
 
@@ -216,15 +216,15 @@ func (q *question) check(given func(string) bool) error {
 // setDepth gives the training what the command line says of the batches that a rank
 // may have outstanding, and refuses what no mode can have or what takes too long.
 func (q *question) setDepth(given func(string) bool) error {
-	t, name := &q.job.Training, "training.staleness of the job file"
+	t, name := &q.job.Job, "training.staleness of the job file"
 	if given("staleness") {
-		t.Staleness, name = &q.staleness, "--staleness"
+		t.Training.Staleness, name = &q.staleness, "--staleness"
 	}
 	if given("prefetch") {
-		t.Prefetch = q.prefetch
+		t.Training.Prefetch = q.prefetch
 	}
 	if err := t.ValidateShared(); err != nil {
-		return cli.UsageError("see --staleness and --prefetch in --help", "job %s: training.%w", q.job.Name, err)
+		return cli.UsageError("see --staleness and --prefetch in --help", "job %s: %w", q.job.Name, err)
 	}
 	for _, mode := range q.modes {
 		one := t.InMode(mode)
@@ -242,17 +242,17 @@ func (q *question) setModeSettings() error {
 	const hint = "see --help for the settings of each mode, and choose modes with --modes"
 	var settings map[string]int
 	for _, n := range q.gpus {
-		t := q.job.Training
-		t.Ranks = n
+		t := q.job.Job
+		t.Roles.Ranks = n
 		if err := t.AddModeSettings(q.modeSet, q.modes); err != nil {
 			return cli.UsageError(hint, "--mode-set: %v", err)
 		}
 		if err := t.ValidateModeSettings(q.modes); err != nil {
-			return cli.UsageError(hint, "job %s: training.%w", q.job.Name, err)
+			return cli.UsageError(hint, "job %s: %w", q.job.Name, err)
 		}
-		settings = t.ModeSettings
+		settings = t.Training.ModeSettings
 	}
-	q.job.Training.ModeSettings = settings
+	q.job.Job.Training.ModeSettings = settings
 	return nil
 }
 

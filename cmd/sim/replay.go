@@ -148,7 +148,7 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if err != nil {
 		return nil, err
 	}
-	rule, err := j.Training.Rule()
+	rule, err := j.Job.Rule()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
@@ -156,11 +156,11 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	if err := recording.CheckJob(&j.Training); err != nil {
+	if err := recording.CheckJob(&j.Job); err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	meter := pace.NewMeter(j.Training.Ranks, j.Training.ParameterServers)
-	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
+	meter := pace.NewMeter(j.Job.Roles.Ranks, j.Job.Roles.EmbeddingPS)
+	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Job.Training.Mode, Seed: j.Job.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
 	watch := observer(func(e event.Record) {
 		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
 			progress(int(e.Step)+1, recording.Steps())
@@ -193,7 +193,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 		return err
 	}
 	cli.PrintNotes(p.stderr, "sim", data.Notes)
-	source, err := datasets.TrainingSource(data, &j.Training)
+	source, err := datasets.TrainingSource(data, &j.Job)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	executor, err := exec.New(j.Training, source, exec.Machine{Products: products})
+	executor, err := exec.New(j.Job, source, exec.Machine{Products: products})
 	if err != nil {
 		return err
 	}

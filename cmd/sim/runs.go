@@ -31,11 +31,11 @@ type result struct {
 
 // training returns the job's training for a mode and number of GPUs, with groups
 // for all of them.
-func (q *question) training(mode string, gpus int) job.Training {
-	t := q.job.Training.InMode(mode)
-	t.Ranks, t.GlobalBatch = gpus, gpus*q.batch
-	for t.Groups < gpus {
-		t.Groups *= 2
+func (q *question) training(mode string, gpus int) job.Job {
+	t := q.job.Job.InMode(mode)
+	t.Roles.Ranks, t.Training.GlobalBatch = gpus, gpus*q.batch
+	for t.Training.Groups < gpus {
+		t.Training.Groups *= 2
 	}
 	return t
 }
@@ -56,7 +56,7 @@ func (q *question) options(position float64) cluster.Options {
 var positions = [3]float64{0, -1, 1}
 
 // simulate predicts one case. Before each of its runs, ran is called.
-func (q *question) simulate(t job.Training, ran func()) (cluster.Answer, error) {
+func (q *question) simulate(t job.Job, ran func()) (cluster.Answer, error) {
 	var answers [len(positions)]cluster.Answer
 	for i, position := range positions {
 		ran()
@@ -98,7 +98,7 @@ func (q *question) run(progress *cli.Progress) (*result, error) {
 		}
 		if mode == job.Sync {
 			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
-			t.Overlap = "none"
+			t.Training.Overlap = "none"
 			show("sync without overlap")
 			a, err := cluster.Run(q.hardware, t, q.layout, q.workload, q.options(0))
 			if err != nil {

@@ -150,7 +150,7 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 			return j, err
 		}
 		if !c.Flags().Changed("mode") {
-			f.modes = []string{j.Training.Mode}
+			f.modes = []string{j.Job.Training.Mode}
 		}
 	}
 	for i, mode := range f.modes {
@@ -168,10 +168,10 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := f.change(&j, c.Flags()); err != nil {
 		return j, err
 	}
-	if err := j.Training.AddModeSettings(f.modeSet, f.modes); err != nil {
+	if err := j.Job.AddModeSettings(f.modeSet, f.modes); err != nil {
 		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
 	}
-	if err := f.checkPlacement(&j.Training); err != nil {
+	if err := f.checkPlacement(&j.Job); err != nil {
 		return j, err
 	}
 	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
@@ -180,11 +180,11 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := j.Validate(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	if err := j.Training.ValidateModeSettings(f.modes); err != nil {
-		return j, fmt.Errorf("job %s: training.%w", j.Name, err)
+	if err := j.Job.ValidateModeSettings(f.modes); err != nil {
+		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	if c.Flags().Changed("faults") {
-		return j, checkCrashes(&j.Training, f.modes)
+		return j, checkCrashes(&j.Job, f.modes)
 	}
 	return j, nil
 }
@@ -208,39 +208,39 @@ func (f *flags) check(given *pflag.FlagSet) error {
 
 // change gives the job the settings of the flags that are given.
 func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
-	t := &j.Training
+	t := &j.Job
 	for name, set := range map[string]func() error{
-		"ranks":        func() error { t.Ranks = f.ranks; return nil },
-		"global-batch": func() error { t.GlobalBatch = f.batch; return nil },
-		"epochs":       func() error { t.Epochs = f.epochs; return nil },
-		"seed":         func() error { t.Seed = f.seed; return nil },
-		"staleness":    func() error { t.Staleness = &f.staleness; return nil },
-		"prefetch":     func() error { t.Prefetch = f.prefetch; return nil },
+		"ranks":        func() error { t.Roles.Ranks = f.ranks; return nil },
+		"global-batch": func() error { t.Training.GlobalBatch = f.batch; return nil },
+		"epochs":       func() error { t.Training.Epochs = f.epochs; return nil },
+		"seed":         func() error { t.Training.Seed = f.seed; return nil },
+		"staleness":    func() error { t.Training.Staleness = &f.staleness; return nil },
+		"prefetch":     func() error { t.Training.Prefetch = f.prefetch; return nil },
 		"wire": func() error {
-			if !slices.Contains(job.Wires(), f.wire) {
-				return errors.New(job.Unknown(f.wire, job.Wires()))
+			if !slices.Contains(job.WirePrecisions(), f.wire) {
+				return errors.New(job.Unknown(f.wire, job.WirePrecisions()))
 			}
-			t.Wire = compress.Form(f.wire)
+			t.Wire.Precision = compress.Form(f.wire)
 			return nil
 		},
 		"dense-precision": func() error {
 			if !slices.Contains(job.DensePrecisions(), f.precision) {
 				return errors.New(job.Unknown(f.precision, job.DensePrecisions()))
 			}
-			t.DensePrecision = f.precision
+			t.Model.Precision = f.precision
 			return nil
 		},
 		"faults": func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
 		"retry": func() error {
 			bounds := job.Default()
-			if err := bounds.Retry.UnmarshalText([]byte(f.retry)); err != nil {
+			if err := bounds.Wire.Retry.UnmarshalText([]byte(f.retry)); err != nil {
 				return err
 			}
-			t.Retry = bounds.Retry
+			t.Wire.Retry = bounds.Wire.Retry
 			return bounds.Validate()
 		},
-		"placement":      func() (err error) { t.Placement, err = job.ParsePlacement(f.placement); return err },
-		"evaluate-every": func() error { return t.EvaluateEvery.UnmarshalText([]byte(f.every)) },
+		"placement":      func() (err error) { t.Roles.Placement, err = job.ParsePlacement(f.placement); return err },
+		"evaluate-every": func() error { return t.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
 		if !given.Changed(name) {
@@ -258,28 +258,28 @@ func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 // gets the first that is.
 func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
 	var suited []string
-	for _, one := range inModes(j.Training, f.modes) {
+	for _, one := range inModes(j.Job, f.modes) {
 		var unsuited *job.RanksError
 		switch err := one.Validate(); {
 		case !errors.As(err, &unsuited):
-			suited = append(suited, one.Mode)
+			suited = append(suited, one.Training.Mode)
 		case chosen:
-			return cli.UsageError("leave "+one.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Mode, err)
+			return cli.UsageError("leave "+one.Training.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Training.Mode, err)
 		default:
-			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Mode, err))
+			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Training.Mode, err))
 		}
 	}
 	if len(suited) == 0 {
 		return cli.UsageError("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
 	}
 	f.modes = suited
-	if !slices.Contains(suited, j.Training.Mode) {
-		former := j.Training
-		j.Training = former.InMode(suited[0])
-		j.Training.ModeSettings = map[string]int{}
-		for name, value := range former.ModeSettings { // order-free: those of the former mode alone stay behind
-			if hasSetting(name, suited...) || !hasSetting(name, former.Mode) {
-				j.Training.ModeSettings[name] = value
+	if !slices.Contains(suited, j.Job.Training.Mode) {
+		former := j.Job
+		j.Job = former.InMode(suited[0])
+		j.Job.Training.ModeSettings = map[string]int{}
+		for name, value := range former.Training.ModeSettings { // order-free: those of the former mode alone stay behind
+			if hasSetting(name, suited...) || !hasSetting(name, former.Training.Mode) {
+				j.Job.Training.ModeSettings[name] = value
 			}
 		}
 	}
@@ -294,15 +294,15 @@ func hasSetting(name string, modes ...string) bool {
 }
 
 // checkCrashes reports a crash of a role that a mode does not have.
-func checkCrashes(t *job.Training, modes []string) error {
+func checkCrashes(t *job.Job, modes []string) error {
 	for _, one := range inModes(*t, modes) {
 		rule, err := one.Rule()
 		if err != nil {
 			continue // sequential training has no roles, and no faults
 		}
-		cfg := role.Config{Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), Rule: rule}
+		cfg := role.Config{Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), Rule: rule}
 		if err := t.Faults.ValidateRoles(&cfg); err != nil {
-			return cli.UsageError("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Mode, err)
+			return cli.UsageError("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Training.Mode, err)
 		}
 	}
 	return nil

@@ -11,13 +11,13 @@ import (
 // contender is one training of the report.
 type contender struct {
 	name     string
-	training job.Training
+	training job.Job
 	baseline bool
 }
 
 // contenders lists what is trained, in the order of the report: the job in
 // every mode, delayed, and the baseline.
-func contenders(t job.Training, f flags) ([]contender, error) {
+func contenders(t job.Job, f flags) ([]contender, error) {
 	var all []contender
 	for _, one := range inModes(t, f.modes) {
 		all = append(all, contender{name: nameOf(one), training: one})
@@ -35,9 +35,9 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 			return nil, cli.UsageError("--mode sequential trains without delay", "--delay: %q delays nothing", text)
 		}
 		one := t.InMode(job.Sequential)
-		one.Delay, one.DelayDense = spec, delay.Spec{}
+		one.Training.Delay, one.Training.DelayDense = spec, delay.Spec{}
 		if f.delayDense {
-			one.DelayDense = spec
+			one.Training.DelayDense = spec
 		}
 		name := nameOf(one)
 		if seen[name] {
@@ -50,14 +50,14 @@ func contenders(t job.Training, f flags) ([]contender, error) {
 }
 
 // nameOf is a training's line in the report.
-func nameOf(t job.Training) string {
+func nameOf(t job.Job) string {
 	switch {
 	case !t.Delayed():
-		return t.Mode
-	case t.DelayDense.IsZero():
-		return "delay " + t.Delay.String()
-	case t.Delay.String() == t.DelayDense.String():
-		return "delay " + t.Delay.String() + ", dense too"
+		return t.Training.Mode
+	case t.Training.DelayDense.IsZero():
+		return "delay " + t.Training.Delay.String()
+	case t.Training.Delay.String() == t.Training.DelayDense.String():
+		return "delay " + t.Training.Delay.String() + ", dense too"
 	}
-	return "delay " + t.Delay.String() + ", dense " + t.DelayDense.String()
+	return "delay " + t.Training.Delay.String() + ", dense " + t.Training.DelayDense.String()
 }

@@ -105,11 +105,11 @@ func TestJobFilesTrain(t *testing.T) {
 		if data.Train.Samples != want.rows || data.Test.Samples != want.testRows {
 			t.Errorf("%s: %d and %d rows, want %+v", file, data.Train.Samples, data.Test.Samples, want)
 		}
-		source, err := datasets.TrainingSource(data, &j.Training)
+		source, err := datasets.TrainingSource(data, &j.Job)
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := train.Run(t.Context(), j.Training, source, data.Test, train.Options{})
+		result, err := train.Run(t.Context(), j.Job, source, data.Test, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 		t.Fatal(err)
 	}
 	aucs := map[string]float64{}
-	for _, training := range inModes(j.Training, job.Modes()) {
+	for _, training := range inModes(j.Job, job.Modes()) {
 		source, err := datasets.TrainingSource(data, &training)
 		if err != nil {
 			t.Fatal(err)
@@ -179,11 +179,11 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: AUC %.4f", training.Mode, result.AUC)
+		t.Logf("%s: AUC %.4f", training.Training.Mode, result.AUC)
 		if result.AUC < 0.8928 {
-			t.Errorf("%s: AUC %.4f, want at least 0.8928", training.Mode, result.AUC)
+			t.Errorf("%s: AUC %.4f, want at least 0.8928", training.Training.Mode, result.AUC)
 		}
-		aucs[training.Mode] = result.AUC
+		aucs[training.Training.Mode] = result.AUC
 	}
 	if aucs[job.Sync] != aucs[job.Sequential] {
 		t.Error("sync is not sequential")
@@ -197,12 +197,12 @@ func TestHybridOnThreeRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Training.Ranks = 3
-	source, err := datasets.TrainingSource(data, &j.Training)
+	j.Job.Roles.Ranks = 3
+	source, err := datasets.TrainingSource(data, &j.Job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := train.Run(t.Context(), j.Training, source, data.Test, train.Options{})
+	result, err := train.Run(t.Context(), j.Job, source, data.Test, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,15 +44,15 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 }
 
 // checkPlacement reports a placement that does not suit every mode.
-func (f *flags) checkPlacement(t *job.Training) error {
-	if t.Placement.Named() || !f.processes {
+func (f *flags) checkPlacement(t *job.Job) error {
+	if t.Roles.Placement.Named() || !f.processes {
 		return nil
 	}
 	for _, one := range inModes(*t, f.modes) {
-		one.Placement = t.Placement
+		one.Roles.Placement = t.Roles.Placement
 		if _, err := one.Processes(); err != nil {
 			return cli.UsageError("see --help for what a placement is; modes that have other roles need one of their own",
-				"%s: %v", one.Mode, err)
+				"%s: %v", one.Training.Mode, err)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 		}
 		flags := []string{"--file", file, "--wait", "3s"}
 		options := process.Options{
-			Listen: "127.0.0.1:0", Training: j.Training, Job: fingerprint, Data: data,
+			Listen: "127.0.0.1:0", Job: j.Job, Fingerprint: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s process.Start) []string {
 				command := []string{program, "process"}
@@ -104,7 +104,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 		if err != nil {
 			return nil, err
 		}
-		options.Recorded, flags = true, append(flags, "--record", recordingOf(j.Training, results))
+		options.Recorded, flags = true, append(flags, "--record", recordingOf(j.Job, results))
 		result, err := launched(ctx, options, source, test, o)
 		if err != nil {
 			return nil, err
@@ -117,7 +117,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 func launched(ctx context.Context, options process.Options, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
 	cluster := process.New(options)
 	o.Cluster = cluster
-	result, err := train.Run(ctx, options.Training, source, test, o)
+	result, err := train.Run(ctx, options.Job, source, test, o)
 	cluster.Close(err)
 	return result, err
 }
@@ -125,7 +125,7 @@ func launched(ctx context.Context, options process.Options, source batch.Source,
 // resolve writes a job with all its settings, and returns the file and the
 // fingerprint of what a process reads there.
 func resolve(folder string, j jobfile.Job) (file string, fingerprint []byte, err error) {
-	text, err := yaml.Marshal(j)
+	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return "", nil, err
 	}

@@ -19,18 +19,18 @@ import (
 const recordings = "recording"
 
 // recordingOf is the folder for the recording of a training.
-func recordingOf(t job.Training, results string) string {
-	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Mode, t.Seed))
+func recordingOf(t job.Job, results string) string {
+	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Training.Mode, t.Training.Seed))
 }
 
 // newRecording begins the recording of a job as it is trained here: in one mode,
 // with one seed.
 func newRecording(j jobfile.Job, results string) (*record.Folder, error) {
-	text, err := yaml.Marshal(j)
+	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return nil, err
 	}
-	return record.Create(recordingOf(j.Training, results), text)
+	return record.Create(recordingOf(j.Job, results), text)
 }
 
 // recorded is a runner that records.
@@ -40,7 +40,7 @@ func recorded(ctx context.Context, j jobfile.Job, source batch.Source, test *bat
 		return nil, err
 	}
 	o.Recorder = folder
-	result, err := train.Run(ctx, j.Training, source, test, o)
+	result, err := train.Run(ctx, j.Job, source, test, o)
 	if closed := folder.Close(); err == nil {
 		err = closed
 	}

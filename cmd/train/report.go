@@ -95,15 +95,15 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) 
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Training.Model.Kind, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
+		Model: j.Job.Model.Kind, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), Seed: j.Job.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 
 func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: c.name, ModeSettings: first.Training.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
-		Ranks: first.Training.Ranks, Depth: first.Training.Depth(), Processes: first.Processes,
+	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
+		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed histogram.Histogram
 	var faults fault.Counts
@@ -143,7 +143,7 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 func (r *report) writeText(w io.Writer) error {
-	t := r.job.Training
+	t := r.job.Job
 	fmt.Fprintf(w, "%s: %d training rows, %d test rows", r.Data, r.TrainRows, r.TestRows)
 	if r.DroppedRows > 0 {
 		fmt.Fprintf(w, ", %s dropped", plural(r.DroppedRows, "malformed row"))
@@ -153,17 +153,17 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
-	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Ranks, "rank"), plural(t.EmbeddingWorkers, "embedding worker"),
-		plural(t.ParameterServers, "embedding PS"), r.modeSettings())
+	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Roles.Ranks, "rank"), plural(t.Roles.EmbeddingWorkers, "embedding worker"),
+		plural(t.Roles.EmbeddingPS, "embedding PS"), r.modeSettings())
 	if r.processes {
 		placed := "a process for every role, on this machine"
-		if text := t.Placement.String(); text != job.Apart {
+		if text := t.Roles.Placement.String(); text != job.Apart {
 			placed = "roles in processes of this machine: " + text
 		}
 		fmt.Fprintln(w, placed+", wherever there are roles")
 	}
-	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.GlobalBatch, plural(t.Epochs, "epoch"),
-		t.Seed, r.furtherSeeds())
+	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.Training.GlobalBatch, plural(t.Training.Epochs, "epoch"),
+		t.Training.Seed, r.furtherSeeds())
 	table := cli.Table{
 		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own (batches)", "cross (batches)", "row (updates)", "shard (updates)"}, Words: 1,
 	}
@@ -196,7 +196,7 @@ func (r *report) writeText(w io.Writer) error {
 
 // writeFaults says what was injected into each run.
 func (r *report) writeFaults(w io.Writer) {
-	plan := &r.job.Training.Faults
+	plan := &r.job.Job.Faults
 	if !plan.Any() {
 		return
 	}
@@ -223,7 +223,7 @@ func (l *row) aucText() string {
 
 // modeSettings names the settings that the modes that were run have of their own.
 func (r *report) modeSettings() string {
-	t := r.job.Training
+	t := r.job.Job
 	var settings []string
 	say := func(setting string) {
 		if !slices.Contains(settings, setting) { // modes share them
@@ -240,7 +240,7 @@ func (r *report) modeSettings() string {
 			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
 		if rule.Dense().DensePSs {
-			say(plural(t.DenseServers, "dense PS"))
+			say(plural(t.Roles.DensePS, "dense PS"))
 		}
 		if text := one.ModeSettingsText(); text != "" {
 			say(text)

@@ -30,7 +30,7 @@ type prediction struct {
 // before they ask again says more than the cluster. cmd/sim simulates faults.
 func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
-	w, layout, err := workload.Counted(data, &j.Training)
+	w, layout, err := workload.Counted(data, &j.Job)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
@@ -38,17 +38,17 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	for _, t := range inModes(j.Training, modes) {
-		if t.Mode == job.Sequential {
+	for _, t := range inModes(j.Job, modes) {
+		if t.Training.Mode == job.Sequential {
 			continue
 		}
-		t.Faults, t.Retry = fault.Plan{}, 0
+		t.Faults, t.Wire.Retry = fault.Plan{}, 0
 		a, err := cluster.Predict(hardware, t, layout, w)
 		if err != nil {
-			return fmt.Errorf("simulated %s: %w", t.Mode, err)
+			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}
 		r.Simulated = append(r.Simulated, prediction{
-			Mode: t.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput, SamplesPerSecondLow: a.Low,
+			Mode: t.Training.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput, SamplesPerSecondLow: a.Low,
 			SamplesPerSecondHigh: a.High, StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck,
 		})
 	}
@@ -69,11 +69,11 @@ func (r *report) writeSimulated(w io.Writer) error {
 		return nil
 	}
 	without := ""
-	if r.job.Training.Faults.Any() {
+	if r.job.Job.Faults.Any() {
 		without = ", without faults,"
 	}
 	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
-		without, r.job.Training.Ranks, r.Simulated[0].Cluster)
+		without, r.job.Job.Roles.Ranks, r.Simulated[0].Cluster)
 	table := cli.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
 	for _, s := range r.Simulated {
 		table.Rows = append(table.Rows, []string{

@@ -65,7 +65,7 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 // below folder.
 func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder string) (*report, error) {
 	start := p.now()
-	all, err := contenders(j.Training, f)
+	all, err := contenders(j.Job, f)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	}
 	cli.PrintNotes(p.stderr, "train", data.Notes)
 	machine := exec.Machine{Products: products}
-	r := newReport(j, data, machine.Multiplier(&j.Training))
+	r := newReport(j, data, machine.Multiplier(&j.Job))
 	r.processes = f.processes
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
@@ -88,13 +88,13 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	}
 	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
-	first := j.Training.Seed
+	first := j.Job.Training.Seed
 	for i, c := range all {
 		var results []*train.Result
 		var stores []rowStore
 		for n := range f.seeds {
 			t := c.training
-			t.Seed = first + uint64(n)
+			t.Training.Seed = first + uint64(n)
 			source, err := datasets.TrainingSource(data, &t)
 			if err != nil {
 				return nil, err
@@ -106,13 +106,13 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			}}
 			run := plainly
 			switch {
-			case t.Mode == job.Sequential: // it has no roles to be elsewhere, or to be recorded
+			case t.Training.Mode == job.Sequential: // it has no roles to be elsewhere, or to be recorded
 			case f.processes:
 				run = p.inProcesses(dataDir, f.record, f.limits)
 			case f.record:
 				run = recorded
 			}
-			j.Training = t
+			j.Job = t
 			result, store, err := inArena(arena, func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -142,12 +142,12 @@ func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Res
 type runner func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error)
 
 func plainly(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, _ string) (*train.Result, error) {
-	return train.Run(ctx, j.Training, source, test, o)
+	return train.Run(ctx, j.Job, source, test, o)
 }
 
 // inModes returns a training in each mode.
-func inModes(t job.Training, modes []string) []job.Training {
-	var all []job.Training
+func inModes(t job.Job, modes []string) []job.Job {
+	var all []job.Job
 	for _, mode := range modes {
 		all = append(all, t.InMode(mode))
 	}
@@ -157,22 +157,22 @@ func inModes(t job.Training, modes []string) []job.Training {
 // baseline is logistic regression on the same rows, batches and epochs: what
 // any embedding model must beat. Its rate of 0.1, with Adagrad throughout, was
 // set once and is not tuned to a data set.
-func baseline(t job.Training) job.Training {
+func baseline(t job.Job) job.Job {
 	t = t.InMode(job.Sequential)
-	t.Overlap, t.Merge = "", ""
-	t.Delay, t.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
-	t.Model = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(t.Model.Heads))}
-	t.Dense = opt.DefaultDense()
-	t.Dense.Kind, t.Dense.Rate = opt.Adagrad, 0.1
-	t.Rows = opt.DefaultRow()
-	t.Rows.Order, t.Rows.Rate = opt.After, 0.1
-	t.RowInit = 0
+	t.Training.Overlap, t.Training.Merge = "", ""
+	t.Training.Delay, t.Training.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
+	t.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(t.Model.Heads))}
+	t.Model.Optimizer = opt.DefaultDense()
+	t.Model.Optimizer.Kind, t.Model.Optimizer.Rate = opt.Adagrad, 0.1
+	t.Rows.Optimizer = opt.DefaultRow()
+	t.Rows.Optimizer.Order, t.Rows.Optimizer.Rate = opt.After, 0.1
+	t.Rows.Init = 0
 	return t
 }
 
 // writeResults writes the resolved job, the environment and the numbers.
 func writeResults(folder string, j jobfile.Job, r *report) error {
-	resolved, err := yaml.Marshal(j)
+	resolved, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 	r.TestRows = data.Test.Samples
 	for i := range r.Modes {
 		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Real(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) }, nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
@@ -91,7 +91,7 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: machine}
 		run, err := one.Simulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)

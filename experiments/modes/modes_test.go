@@ -71,8 +71,8 @@ func TestModeSettingsReachTheTrainings(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, other := p.training(job.AsyncAverage, 1), p.training(job.Hybrid, 1)
-	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.ModeSettings["every"] != 5 || len(other.ModeSettings) != 0 {
-		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.ModeSettings, other.ModeSettings)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 || len(other.Training.ModeSettings) != 0 {
+		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings, other.Training.ModeSettings)
 	}
 }
 

@@ -249,7 +249,7 @@ func (p *plan) notes() []string {
 		"Persia's cluster is simulated at the middle of every unknown; its hosts do real arithmetic in simulated time. The network of this comparison is small, so hosts and messages, not GPUs, decide its speed.",
 		"Simulated without jitter no rank falls behind, so there ssp never waits and is async-ps.",
 		"One rate for all modes, chosen by sequential training: a mode that wants another is not shown at its best.",
-		report.ModeSettingsNote(p.Training, p.Modes),
+		report.ModeSettingsNote(p.Job, p.Modes),
 		"All roles share this machine's cores, with whatever else it was doing.",
 	}
 	if p.Seeds < report.SeedsWanted {

@@ -36,11 +36,11 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{Training: job.Default(), Data: data}
+	j := Job{Job: job.Default(), Data: data}
 	tau := 0
-	j.Training.Mode, j.Training.Ranks, j.Training.GlobalBatch = "hasty", 1, 32
-	j.Training.Staleness, j.Training.Prefetch = &tau, 4
-	j.Training.Model = model.Spec{
+	j.Job.Training.Mode, j.Job.Roles.Ranks, j.Job.Training.GlobalBatch = "hasty", 1, 32
+	j.Job.Training.Staleness, j.Job.Training.Prefetch = &tau, 4
+	j.Job.Model.Spec = model.Spec{
 		Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{4}, Activation: model.ReLU,
 	}
 	check := func(kind string, err error) {

@@ -35,28 +35,28 @@ type Run struct {
 
 // Job is a training with its data.
 type Job struct {
-	Training job.Training
-	Data     *datasets.Dataset
-	Machine  exec.Machine // that numbers are computed on
+	Job     job.Job
+	Data    *datasets.Dataset
+	Machine exec.Machine // that numbers are computed on
 }
 
 // Real trains in this process. The stopwatch may be nil.
 func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch) (*Run, error) {
-	source, err := datasets.TrainingSource(j.Data, &j.Training)
+	source, err := datasets.TrainingSource(j.Data, &j.Job)
 	if err != nil {
 		return nil, err
 	}
 	c := newClock()
-	r, err := train.Run(ctx, j.Training, source, j.Data.Test, train.Options{Machine: j.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch})
+	r, err := train.Run(ctx, j.Job, source, j.Data.Test, train.Options{Machine: j.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch})
 	if err != nil {
 		return nil, err
 	}
 	run := &Run{Staleness: r.Staleness, AUC: r.AUC, LogLoss: r.LogLoss, Probabilities: r.Probabilities, Stages: c.medians()}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
-	if j.Training.Mode != job.Sequential { // which records nothing
-		run.StepSeconds = c.stepSeconds(j.Training.Ranks)
+	if j.Job.Training.Mode != job.Sequential { // which records nothing
+		run.StepSeconds = c.stepSeconds(j.Job.Roles.Ranks)
 	}
-	return run.finish(&j.Training)
+	return run.finish(&j.Job)
 }
 
 // Simulated trains on a simulated cluster, with numbers.
@@ -64,11 +64,11 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	source, err := datasets.TrainingSource(j.Data, &j.Training)
+	source, err := datasets.TrainingSource(j.Data, &j.Job)
 	if err != nil {
 		return nil, err
 	}
-	load, layout, err := workload.Counted(j.Data, &j.Training)
+	load, layout, err := workload.Counted(j.Data, &j.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 	}()
 	c := newClock()
 	watch := &watch{clock: c}
-	a, err := cluster.Run(hardware, j.Training, layout, load, cluster.Options{
+	a, err := cluster.Run(hardware, j.Job, layout, load, cluster.Options{
 		Observer: watch,
-		Numbers: func(t job.Training) (cluster.Numbers, error) {
+		Numbers: func(t job.Job) (cluster.Numbers, error) {
 			var err error
 			if numbers, err = numerics.New(t, source, j.Machine, runtime.GOMAXPROCS(0)); err == nil {
 				watch.evaluator = numbers.NewEvaluator(job.Every{}, j.Data.Test)
@@ -98,15 +98,15 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
 	last := points[len(points)-1]
-	run := &Run{StepSeconds: c.stepSeconds(j.Training.Ranks), Stages: c.medians(), Staleness: a.Staleness, AUC: last.AUC, LogLoss: last.LogLoss}
-	return run.finish(&j.Training)
+	run := &Run{StepSeconds: c.stepSeconds(j.Job.Roles.Ranks), Stages: c.medians(), Staleness: a.Staleness, AUC: last.AUC, LogLoss: last.LogLoss}
+	return run.finish(&j.Job)
 }
 
 // finish fills in what follows and refuses a training that diverged.
-func (r *Run) finish(t *job.Training) (*Run, error) {
-	r.Throughput = float64(t.GlobalBatch) / r.StepSeconds
+func (r *Run) finish(t *job.Job) (*Run, error) {
+	r.Throughput = float64(t.Training.GlobalBatch) / r.StepSeconds
 	if r.AUC != r.AUC || r.LogLoss-r.LogLoss != 0 {
-		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Mode, r.AUC, r.LogLoss)
+		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Training.Mode, r.AUC, r.LogLoss)
 	}
 	return r, nil
 }

@@ -27,7 +27,7 @@ func (m *ModeSet) Arguments() []string {
 
 // Apply gives the settings to a training that is put into each of some modes. The error
 // is one of the command line.
-func (m *ModeSet) Apply(t *job.Training, modes []string) error {
+func (m *ModeSet) Apply(t *job.Job, modes []string) error {
 	if err := t.AddModeSettings(m.texts, modes); err != nil {
 		return cli.UsageError("see --help for the settings of each mode", "--mode-set: %v", err)
 	}
@@ -35,7 +35,7 @@ func (m *ModeSet) Apply(t *job.Training, modes []string) error {
 }
 
 // ModeSettings returns what is in use of the settings that single modes have, by mode.
-func ModeSettings(t job.Training, modes []string) map[string]map[string]int {
+func ModeSettings(t job.Job, modes []string) map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for _, mode := range modes {
 		one := t.InMode(mode)
@@ -47,7 +47,7 @@ func ModeSettings(t job.Training, modes []string) map[string]map[string]int {
 }
 
 // ModeSettingsNote is a note on what is in use of the settings that single modes have.
-func ModeSettingsNote(t job.Training, modes []string) string {
+func ModeSettingsNote(t job.Job, modes []string) string {
 	var texts []string
 	for _, mode := range modes {
 		one := t.InMode(mode)

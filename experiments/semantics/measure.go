@@ -138,5 +138,5 @@ func (r *run) train(ctx context.Context, name string, data *datasets.Dataset, ro
 	}
 	r.meter.Done++
 	return shown, r.log.Add(name, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
-		strconv.FormatUint(seed, 10), report.Number(t.Rows.Rate), report.Number(shown.AUC), report.Number(shown.LogLoss))
+		strconv.FormatUint(seed, 10), report.Number(t.Rows.Optimizer.Rate), report.Number(shown.AUC), report.Number(shown.LogLoss))
 }

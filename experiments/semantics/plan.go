@@ -13,7 +13,7 @@ import (
 type plan struct {
 	Seed       uint64           `yaml:"seed"` // the first
 	Seeds      int              `yaml:"seeds"`
-	Training   job.Training     `yaml:"training"` // what all variants share
+	Job        job.Job          `yaml:"job"` // what all variants share
 	Optimizers []optimizer      `yaml:"optimizers"`
 	Ranks      []int            `yaml:"ranks"`  // ascending, from 1
 	Trials     []int            `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
@@ -64,21 +64,21 @@ func (p *plan) variants() []variant {
 }
 
 // training returns the job of a variant at 2^trial times the nominal rate.
-func (p *plan) training(a variant, trial int, seed uint64) job.Training {
-	t := p.Training
-	t.Rows.Kind, t.Rows.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
-	t.Ranks, t.Merge, t.Scale, t.Seed = a.Ranks, a.Merge, a.Scale, seed
+func (p *plan) training(a variant, trial int, seed uint64) job.Job {
+	t := p.Job
+	t.Rows.Optimizer.Kind, t.Rows.Optimizer.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
+	t.Roles.Ranks, t.Training.Merge, t.Training.Scale, t.Training.Seed = a.Ranks, a.Merge, a.Scale, seed
 	return t
 }
 
 func newPlan(trainRows, testRows int, ranks, trials []int) plan {
 	t := job.Default()
-	t.Mode = job.Sync
+	t.Training.Mode = job.Sync
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
-	t.Dense.Rate = 0.01
-	t.GlobalBatch = 256
+	t.Model.Optimizer.Rate = 0.01
+	t.Training.GlobalBatch = 256
 	return plan{
-		Training: t, Ranks: ranks, Trials: trials,
+		Job: t, Ranks: ranks, Trials: trials,
 		Optimizers: []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01}},
 		DataSets:   []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}

@@ -16,16 +16,16 @@ import (
 
 // digests trains on 2,048 generated rows in global batches of 256, which 4 and 8
 // ranks share equally.
-func digests(t *testing.T, change func(j *job.Training)) [2]uint64 {
+func digests(t *testing.T, change func(j *job.Job)) [2]uint64 {
 	t.Helper()
 	p := newPlan(2_048, 500, []int{1, 4}, []int{0, 2})
 	data, err := datasets.Open(p.DataSets[0].WithSeed(1), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := p.Training
+	j := p.Job
 	change(&j)
-	j.Shuffle = false
+	j.Training.Shuffle = false
 	source, err := datasets.TrainingSource(data, &j)
 	if err != nil {
 		t.Fatal(err)
@@ -39,9 +39,11 @@ func digests(t *testing.T, change func(j *job.Training)) [2]uint64 {
 
 // scales trains N ranks at scale:rank, and at scale:global with N times the rate.
 func scales(t *testing.T, kind, merge string, ranks int) (rank, global [2]uint64) {
-	common := func(j *job.Training) { j.Rows.Kind, j.Rows.Rate, j.Merge, j.Ranks = kind, 0.3, merge, ranks }
-	rank = digests(t, func(j *job.Training) { common(j); j.Scale = job.ScaleRank })
-	global = digests(t, func(j *job.Training) { common(j); j.Rows.Rate *= float64(ranks) })
+	common := func(j *job.Job) {
+		j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate, j.Training.Merge, j.Roles.Ranks = kind, 0.3, merge, ranks
+	}
+	rank = digests(t, func(j *job.Job) { common(j); j.Training.Scale = job.ScaleRank })
+	global = digests(t, func(j *job.Job) { common(j); j.Rows.Optimizer.Rate *= float64(ranks) })
 	return rank, global
 }
 
@@ -67,10 +69,12 @@ func TestForAdaptiveOptimizersItIsNot(t *testing.T) {
 
 // One rank has nothing to merge, and both scales are one.
 func TestOneRankIsOneVariant(t *testing.T) {
-	want := digests(t, func(j *job.Training) { j.Ranks, j.Merge, j.Scale = 1, job.MergeStep, job.ScaleGlobal })
+	want := digests(t, func(j *job.Job) {
+		j.Roles.Ranks, j.Training.Merge, j.Training.Scale = 1, job.MergeStep, job.ScaleGlobal
+	})
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
-			if got := digests(t, func(j *job.Training) { j.Ranks, j.Merge, j.Scale = 1, merge, scale }); got != want {
+			if got := digests(t, func(j *job.Job) { j.Roles.Ranks, j.Training.Merge, j.Training.Scale = 1, merge, scale }); got != want {
 				t.Errorf("merge:%s, scale:%s: digests %x, want %x", merge, scale, got, want)
 			}
 		}

@@ -81,17 +81,17 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 			others = len(p.Modes) - 1
 			at = 1 + (i-1+round)%others
 		}
-		one := &paired.Job{Training: p.training(p.Modes[at], seed), Data: data, Machine: computed}
+		one := &paired.Job{Job: p.training(p.Modes[at], seed), Data: data, Machine: computed}
 		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
 		calibration := paired.NewCalibration() // in every run, so that it slows all alike
 		run, err := one.Real(ctx, show, calibration)
 		if err != nil {
 			return err
 		}
-		if one.Training.Mode == job.Sync {
-			hardware = calibration.Cluster(&one.Training, &machine)
+		if one.Job.Training.Mode == job.Sync {
+			hardware = calibration.Cluster(&one.Job, &machine)
 			if round == 0 {
-				r.Work = workTimes(calibration.Recorded(&one.Training))
+				r.Work = workTimes(calibration.Recorded(&one.Job))
 			}
 		}
 		m.Done++
@@ -101,7 +101,7 @@ func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *r
 		}
 	}
 	for _, mode := range r.Modes {
-		one := &paired.Job{Training: p.training(mode.Mode, seed), Data: data, Machine: computed}
+		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: computed}
 		m.Show(0, 1, mode.Mode+", simulated")
 		run, err := one.Simulated(ctx, hardware)
 		if err != nil {

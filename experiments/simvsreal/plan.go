@@ -9,11 +9,11 @@ import (
 
 // plan is everything that is fixed before the first run.
 type plan struct {
-	Seed     uint64         `yaml:"seed"` // of the first round
-	Rounds   int            `yaml:"rounds"`
-	Training job.Training   `yaml:"training"` // what all modes share
-	DataSet  report.DataSet `yaml:"data"`
-	Modes    []string       `yaml:"modes"`
+	Seed    uint64         `yaml:"seed"` // of the first round
+	Rounds  int            `yaml:"rounds"`
+	Job     job.Job        `yaml:"job"` // what all modes share
+	DataSet report.DataSet `yaml:"data"`
+	Modes   []string       `yaml:"modes"`
 	// ModeSettings are the values that single modes have of settings of their own.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
@@ -21,10 +21,10 @@ type plan struct {
 func newPlan(trainRows, testRows int) plan {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 16, []int{64, 32}
-	t.Dense.Rate, t.Rows.Rate = 0.003, 0.1
-	t.Prefetch = 4
+	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.003, 0.1
+	t.Training.Prefetch = 4
 	p := plan{
-		Training: t, DataSet: report.Generated(0.1, trainRows, testRows),
+		Job: t, DataSet: report.Generated(0.1, trainRows, testRows),
 		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
 	}
 	p.ModeSettings = report.ModeSettings(t, p.Modes)
@@ -33,17 +33,17 @@ func newPlan(trainRows, testRows int) plan {
 
 // set gives the modes the settings of a command line.
 func (p *plan) set(flag *report.ModeSet) error {
-	if err := flag.Apply(&p.Training, p.Modes); err != nil {
+	if err := flag.Apply(&p.Job, p.Modes); err != nil {
 		return err
 	}
-	p.ModeSettings = report.ModeSettings(p.Training, p.Modes)
+	p.ModeSettings = report.ModeSettings(p.Job, p.Modes)
 	return nil
 }
 
 // training returns the job of a mode under a seed. All modes merge gradients by
 // rank, as those that never wait must, so that sync does the same work.
-func (p *plan) training(mode string, seed uint64) job.Training {
-	t := p.Training.InMode(mode)
-	t.Merge, t.Seed = job.MergeRank, seed
+func (p *plan) training(mode string, seed uint64) job.Job {
+	t := p.Job.InMode(mode)
+	t.Training.Merge, t.Training.Seed = job.MergeRank, seed
 	return t
 }

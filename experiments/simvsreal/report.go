@@ -240,7 +240,7 @@ func (r *results) findings() []string {
 
 func (p *plan) notes() []string {
 	notes := []string{
-		report.ModeSettingsNote(p.Training, p.Modes),
+		report.ModeSettingsNote(p.Job, p.Modes),
 		"Sync calibrates: medians of the times of its work price every mode. Its own step time is not used, and its error says how far medians, messages and scheduling alone lead astray.",
 		"Follows from sync without being measured: one put is applied in 1/ranks of a step's puts, a shard of the network is updated in its part of the whole. Copies of the network for pulls and averages are priced by the probe.",
 		"Known to differ: a real rank goes backward group by group, so its first bucket is final late, in the last group; simulated buckets end in proportion to their size. Threads that the system interrupts, garbage collection and idle cores' wake-up are not simulated.",

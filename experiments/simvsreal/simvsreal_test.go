@@ -17,7 +17,7 @@ import (
 // quality; every stage takes time; the report can be drawn.
 func TestBothWorlds(t *testing.T) {
 	p := newPlan(3_000, 1_000)
-	p.Training.GlobalBatch = 128
+	p.Job.Training.GlobalBatch = 128
 	folder := t.TempDir()
 	report, err := execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: folder})
 	if err != nil {

@@ -66,7 +66,7 @@ func newRowStep(p *prepared) (*rowStep, error) {
 	s := &rowStep{tasks: rowTasks(p), pool: p.pool, update: p.Kind == kindUpdate, errs: make([]error, p.Threads)}
 	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
 	j := job.Default()
-	j.Model.EmbeddingDim, j.Rows = p.Rows.Dim, adagrad()
+	j.Model.EmbeddingDim, j.Rows.Optimizer = p.Rows.Dim, adagrad()
 	memory, rows := 0.0, 0
 	for g, t := range s.tasks {
 		var err error

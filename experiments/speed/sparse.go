@@ -133,7 +133,7 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 // fill creates all rows, with values of 0, in the shards.
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
-	t.Model.EmbeddingDim, t.Rows, t.RowInit = s.dim, adagrad(), 0
+	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, adagrad(), 0
 	for range p.Threads {
 		rows, err := exec.NewTable(&t, &p.arena)
 		if err != nil {

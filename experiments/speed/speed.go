@@ -103,7 +103,7 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 
 // execute measures a plan with a peer, or with none.
 func (p *plan) execute(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
-	p.Engine = o.Machine.Multiplier(&job.Training{}).Name()
+	p.Engine = o.Machine.Multiplier(&job.Job{}).Name()
 	results, err := p.measure(ctx, o, peer)
 	if err != nil {
 		return nil, err

@@ -36,14 +36,14 @@ func (c *corpus) spec() job.Synthetic {
 
 // training is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
 // the network, the number of steps and the rate of rows, which is PyTorch's here.
-func (c *testCase) training() job.Training {
+func (c *testCase) training() job.Job {
 	t := job.Default()
-	t.Mode, t.Model, t.Rows = job.Hybrid, c.Net.spec(), adagrad()
-	t.GlobalBatch, t.Epochs = c.Batch, c.Corpus.Epochs
-	t.Ranks, t.EmbeddingWorkers, t.ParameterServers = 1, 1, 1
-	t.Groups = t.Ranks // more would only be summed again
+	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.spec(), adagrad()
+	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
+	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = 1, 1, 1
+	t.Training.Groups = t.Roles.Ranks // more would only be summed again
 	staleness := 3
-	t.Staleness, t.Prefetch = &staleness, 10
+	t.Training.Staleness, t.Training.Prefetch = &staleness, 10
 	return t
 }
 
@@ -57,11 +57,11 @@ func (p *prepared) fillTraining() error {
 	}
 	p.data = data
 	t := p.training()
-	engine, err := model.New(t.Model, p.Net.schema(), nil)
+	engine, err := model.New(t.Model.Spec, p.Net.schema(), nil)
 	if err != nil {
 		return err
 	}
-	params, _ := engine.Init(t.Seed)
+	params, _ := engine.Init(t.Training.Seed)
 	if err := p.write("params", params); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func ptr[T any](v T) *T { return &v }
 // trainingRun is whole trainings from the first batch to the last, each of a model of
 // its own, by cmd/train's way: all roles in this process.
 type trainingRun struct {
-	training job.Training
+	training job.Job
 	data     *datasets.Dataset
 	products kernel.Products
 	logLoss  float64 // on the test rows, of the last

@@ -21,13 +21,13 @@ func tinyPlan() plan {
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
 	}}
-	p.Training.GlobalBatch = 100
+	p.Job.Training.GlobalBatch = 100
 	return p
 }
 
 // call is what a fake runner was asked for.
 type call struct {
-	training job.Training
+	training job.Job
 	rows     uint64 // fingerprint of all training batches, in order
 }
 
@@ -40,7 +40,7 @@ type fakeRunner struct {
 	change func(i int, r *train.Result) error
 }
 
-func (f *fakeRunner) run(_ context.Context, t job.Training, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+func (f *fakeRunner) run(_ context.Context, t job.Job, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
 	c := call{training: t}
 	for step := range source.Steps() {
 		b, err := source.Read(step)
@@ -52,17 +52,17 @@ func (f *fakeRunner) run(_ context.Context, t job.Training, source batch.Source,
 		}
 		o.Progress(step+1, source.Steps())
 	}
-	r := &train.Result{Training: t, Steps: source.Steps(), Probabilities: make([]float32, test.Samples)}
+	r := &train.Result{Job: t, Steps: source.Steps(), Probabilities: make([]float32, test.Samples)}
 	tau := 0
-	if t.Staleness != nil {
-		tau = *t.Staleness
+	if t.Training.Staleness != nil {
+		tau = *t.Training.Staleness
 		r.Staleness.Own.Add(tau)
 		r.Staleness.Cross.Add(2*tau + 1)
 	}
 	wrong := 0.2 + 0.05*float32(tau)
 	for i, label := range test.Labels {
 		r.Probabilities[i] = 0.25 + 0.5*label
-		if rng.Unit(rng.Key(t.Seed, "fake"), i) < wrong {
+		if rng.Unit(rng.Key(t.Training.Seed, "fake"), i) < wrong {
 			r.Probabilities[i] = 1 - r.Probabilities[i]
 		}
 	}

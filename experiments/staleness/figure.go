@@ -11,7 +11,7 @@ import (
 
 // bounds returns what the mode of a hybrid variant promises about staleness.
 func (p plan) bounds(a variant) pace.Bounds {
-	return pace.Hybrid{Staleness: *a.Tau, Overlap: pace.HybridDS}.Bounds(p.Training.Ranks)
+	return pace.Hybrid{Staleness: *a.Tau, Overlap: pace.HybridDS}.Bounds(p.Job.Roles.Ranks)
 }
 
 // effectFigure shows the staleness effect against τ, a line per data set.

@@ -82,8 +82,8 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, s
 	if err != nil {
 		return err
 	}
-	common := p.Training
-	common.Seed = seed
+	common := p.Job
+	common.Training.Seed = seed
 	source, err := datasets.TrainingSource(data, &common)
 	if err != nil {
 		return err

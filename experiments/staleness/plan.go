@@ -13,8 +13,8 @@ import (
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
-	// Training is what all variants share; a variant sets mode, merge and staleness.
-	Training job.Training     `yaml:"training"`
+	// Job is what all variants share; a variant sets mode, merge and staleness.
+	Job      job.Job          `yaml:"job"`
 	Taus     []int            `yaml:"taus"` // ascending
 	DataSets []report.DataSet `yaml:"data"`
 	// Resamples is the number of draws of the paired bootstrap.
@@ -54,9 +54,9 @@ func (a variant) String() string {
 }
 
 // training returns the job of a variant under a seed.
-func (p plan) training(a variant, seed uint64) job.Training {
-	t := p.Training
-	t.Mode, t.Merge, t.Staleness, t.Seed = a.Mode, a.Merge, a.Tau, seed
+func (p plan) training(a variant, seed uint64) job.Job {
+	t := p.Job
+	t.Training.Mode, t.Training.Merge, t.Training.Staleness, t.Training.Seed = a.Mode, a.Merge, a.Tau, seed
 	return t
 }
 
@@ -72,7 +72,7 @@ func fullPlan() plan {
 }
 
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
-	p := plan{Training: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
+	p := plan{Job: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
 	for _, alpha := range alphas {
 		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}
@@ -86,12 +86,12 @@ func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) p
 // generated data of the quick plan's size with α = 0.1 and seed 1000, which are
 // in no quick report: of dense rates 0.003, 0.01, 0.03 and row rates 0.03, 0.1,
 // 0.3 the pair with the highest AUC, 0.7095 against 0.7043 to 0.7088.
-func commonTraining(tauMax int) job.Training {
+func commonTraining(tauMax int) job.Job {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
-	t.Dense.Rate, t.Rows.Rate = 0.01, 0.1
-	t.GlobalBatch = 256
-	t.Prefetch = tauMax + 1 // τ and not the queue is the bound
-	t.Scale = job.ScaleGlobal
+	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1
+	t.Training.GlobalBatch = 256
+	t.Training.Prefetch = tauMax + 1 // τ and not the queue is the bound
+	t.Training.Scale = job.ScaleGlobal
 	return t
 }

@@ -13,7 +13,7 @@ import (
 func TestOnTheRuntime(t *testing.T) {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 6_000, 2_000, 50)
 	p.DataSets = p.DataSets[:1]
-	p.Training.GlobalBatch = 64
+	p.Job.Training.GlobalBatch = 64
 	report, err := New().execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

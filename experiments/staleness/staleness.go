@@ -31,7 +31,7 @@ import (
 )
 
 // Runner trains and evaluates; train.Run is one.
-type Runner func(ctx context.Context, t job.Training, source batch.Source, test *batch.Batch,
+type Runner func(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	o train.Options) (*train.Result, error)
 
 // Experiment is the comparison.

@@ -31,15 +31,15 @@ func TestArmsArePaired(t *testing.T) {
 			t.Errorf("training %d has other rows than the first of its seed", i)
 		}
 		same := c.training
-		same.Mode, same.Merge, same.Staleness = first.training.Mode, first.training.Merge, first.training.Staleness
+		same.Training.Mode, same.Training.Merge, same.Training.Staleness = first.training.Training.Mode, first.training.Training.Merge, first.training.Training.Staleness
 		if !reflect.DeepEqual(same, first.training) {
 			t.Errorf("training %d differs from %d by more than its variant: %+v, %+v", i, i/4*4, same, first.training)
 		}
 		if err := c.training.Validate(); err != nil {
 			t.Errorf("training %d: %v", i, err)
 		}
-		if c.training.Scale != job.ScaleGlobal {
-			t.Errorf("training %d: scale %q", i, c.training.Scale)
+		if c.training.Training.Scale != job.ScaleGlobal {
+			t.Errorf("training %d: scale %q", i, c.training.Training.Scale)
 		}
 	}
 	if f.calls[0].rows == f.calls[4].rows {
@@ -55,8 +55,8 @@ func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 			if err := training.Validate(); err != nil {
 				t.Errorf("%s, %v: %v", name, a, err)
 			}
-			if a.Tau != nil && training.Prefetch < *a.Tau+1 {
-				t.Errorf("%s, %v: prefetch %d", name, a, training.Prefetch)
+			if a.Tau != nil && training.Training.Prefetch < *a.Tau+1 {
+				t.Errorf("%s, %v: prefetch %d", name, a, training.Training.Prefetch)
 			}
 		}
 		for _, w := range p.DataSets {

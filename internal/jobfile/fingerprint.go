@@ -15,8 +15,8 @@ import (
 func (j *Job) Fingerprint() ([]byte, error) {
 	text, err := yaml.Marshal(struct {
 		Data     job.Data
-		Training job.Training
-	}{j.Data, j.Training})
+		Training job.Job
+	}{j.Data, j.Job.Resolved()})
 	sum := sha256.Sum256(text)
 	return sum[:], err
 }

@@ -24,27 +24,27 @@ const generated = "data: {kind: synthetic, synthetic: {train-rows: 9, test-rows:
 // A number out of range is refused by its key, with its value and the range.
 func TestNumbersOutOfRange(t *testing.T) {
 	for text, want := range map[string]string{
-		"training: {parameter-servers: 2000000000}":  "training.parameter-servers = 2000000000; want 1 to 16384",
-		"training: {embedding-workers: 0}":           "training.embedding-workers = 0; want 1 to 16384",
-		"training: {ranks: 1000000}":                 "training.ranks = 1000000; want 1 to 16384",
-		"training: {dense-servers: 100000}":          "training.dense-servers = 100000; want 1 to 16384",
-		"training: {groups: 131072}":                 "training.groups = 131072; want 1 to 65536",
-		"training: {global-batch: 2000000000}":       "training.global-batch = 2000000000; want 1 to 1073741824",
-		"training: {epochs: 2000000000}":             "training.epochs = 2000000000; want 1 to 1000000",
-		"training: {prefetch: 2000000000}":           "training.prefetch = 2000000000; want 0 to 65536",
-		"training: {mode-settings: {slack: -1}}":     "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp",
-		"training: {slack: 3}":                       `training: unknown key "slack": slack is now mode-settings: {slack: ...}`,
-		"training: {row-capacity: 3000000000}":       "training.row-capacity = 3000000000; want 0 to 2147483647",
-		"training: {row-memory: 2PiB}":               "training.row-memory = 2251799813685248; want 0 to 1125899906842624",
-		"training: {row-init: 1e9}":                  "training.row-init = 1e+09; want 0 to 1e+06",
-		"training: {row-init: .nan}":                 `training.row-init: ".nan" where a finite number belongs`,
-		"training: {row-init: .inf}":                 `training.row-init: ".inf" where a finite number belongs`,
-		"training: {row-optimizer: {rate: -.inf}}":   `training.row-optimizer.rate: "-.inf" where a finite number belongs`,
-		"training: {seed: -1.0}":                     `training.seed: "-1.0" where a whole number from 0 (uint64) belongs`,
-		"training: {epochs: 1e300}":                  `training.epochs: "1e300" where a whole number (int) belongs`,
-		"training: {model: {top: [2000000000]}}":     "training.model.top[0] = 2000000000, want 1 to 1048576",
-		"training: {model: {embedding-dim: 100000}}": "training.model.embedding-dim = 100000, want 1 to 65536",
-		"training: {dense-optimizer: {schedule: {warm-up: 3000000000}}}": "training.dense-optimizer.schedule." +
+		"roles: {embedding-ps: 2000000000}":      "roles.embedding-ps = 2000000000; want 1 to 16384",
+		"roles: {embedding-workers: 0}":          "roles.embedding-workers = 0; want 1 to 16384",
+		"roles: {ranks: 1000000}":                "roles.ranks = 1000000; want 1 to 16384",
+		"roles: {dense-ps: 100000}":              "roles.dense-ps = 100000; want 1 to 16384",
+		"training: {groups: 131072}":             "training.groups = 131072; want 1 to 65536",
+		"training: {global-batch: 2000000000}":   "training.global-batch = 2000000000; want 1 to 1073741824",
+		"training: {epochs: 2000000000}":         "training.epochs = 2000000000; want 1 to 1000000",
+		"training: {prefetch: 2000000000}":       "training.prefetch = 2000000000; want 0 to 65536",
+		"training: {mode-settings: {slack: -1}}": "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp",
+		"training: {slack: 3}":                   `training: unknown key "slack": slack is now training.mode-settings: {slack: ...}`,
+		"rows: {capacity: 3000000000}":           "rows.capacity = 3000000000; want 0 to 2147483647",
+		"rows: {memory: 2PiB}":                   "rows.memory = 2251799813685248; want 0 to 1125899906842624",
+		"rows: {init: 1e9}":                      "rows.init = 1e+09; want 0 to 1e+06",
+		"rows: {init: .nan}":                     `rows.init: ".nan" where a finite number belongs`,
+		"rows: {init: .inf}":                     `rows.init: ".inf" where a finite number belongs`,
+		"rows: {optimizer: {rate: -.inf}}":       `rows.optimizer.rate: "-.inf" where a finite number belongs`,
+		"training: {seed: -1.0}":                 `training.seed: "-1.0" where a whole number from 0 (uint64) belongs`,
+		"training: {epochs: 1e300}":              `training.epochs: "1e300" where a whole number (int) belongs`,
+		"model: {top: [2000000000]}":             "model.top[0] = 2000000000, want 1 to 1048576",
+		"model: {embedding-dim: 100000}":         "model.embedding-dim = 100000, want 1 to 65536",
+		"model: {optimizer: {schedule: {warm-up: 3000000000}}}": "model.optimizer.schedule." +
 			"warm-up = 3000000000, want 0 to 2147483647",
 		"cluster: {accelerators-per-server: 2000000000}": "cluster.accelerators-per-server = 2000000000; want 1 to 16384",
 		"cluster: {parameter-servers: {count: 2000000000}}": "cluster.parameter-servers.count = 2000000000; " +
@@ -75,16 +75,14 @@ func ranged(t *testing.T) []Job {
 	var all []Job
 	for _, kind := range model.Kinds() {
 		j, err := Parse([]byte(generated+`
-training:
-  model: {kind: `+kind+`, rank: 1, sparse-tower: {layers: [4]}, dense-tower: {layers: [4]},
-          heads: [{layers: [4]}]}
-  dense-optimizer: {schedule: {decay: step, steps: 5, factor: 0.5}}
-  row-optimizer: {schedule: {decay: step, steps: 5, factor: 0.5}}
-  staleness: 1
+model: {kind: `+kind+`, rank: 1, sparse-tower: {layers: [4]}, dense-tower: {layers: [4]},
+        heads: [{layers: [4]}], optimizer: {schedule: {decay: step, steps: 5, factor: 0.5}}}
+rows: {optimizer: {schedule: {decay: step, steps: 5, factor: 0.5}}}
+training: {staleness: 1}
 `), "job.yaml")
 		// The heads of the other kinds have no layers.
 		if kind != model.FeedForward && kind != model.DLRM && kind != model.DCNv2 {
-			j.Training.Model.Heads = nil
+			j.Job.Model.Heads = nil
 			err = j.Validate()
 		}
 		if err != nil {
@@ -102,7 +100,7 @@ training:
 	if err != nil {
 		t.Fatal(err)
 	}
-	implicit.Training.Dense.Kind, implicit.Training.Rows.Kind = opt.SGD, opt.SGD
+	implicit.Job.Model.Optimizer.Kind, implicit.Job.Rows.Optimizer.Kind = opt.SGD, opt.SGD
 	return append(all, delayed, implicit)
 }
 
@@ -110,7 +108,7 @@ training:
 // somebody adds needs them, too.
 func TestEveryWholeNumberHasARange(t *testing.T) {
 	free := []string{
-		".Training.EvaluateEvery.Steps",                                  // a run that is shorter has none
+		".Job.Training.EvaluateEvery.Steps",                              // a run that is shorter has none
 		".Data.OnBadRow.Skip",                                            // rows are counted, not kept
 		".Cluster.Software.Threads.Low", ".Cluster.Software.Threads.Mid", // ordered, up to High
 		".Cluster.Software.Threads.High", // cores that work may use; never allocated
@@ -145,7 +143,7 @@ func TestEveryWholeNumberHasARange(t *testing.T) {
 				if err != nil {
 					checked[path] = true
 				} else {
-					missing[path] = j.Training.Model.Kind
+					missing[path] = j.Job.Model.Kind
 				}
 			}
 		}
@@ -203,7 +201,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 // FuzzParse reads any text: a job that is read is valid, and reads back as itself from what it is written as.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(generated))
-	f.Add([]byte("data: {kind: adult-income}\ntraining: {mode: ssp, mode-settings: {slack: 3}, dense-servers: 2}\n"))
+	f.Add([]byte("data: {kind: adult-income}\ntraining: {mode: ssp, mode-settings: {slack: 3}}\nroles: {dense-ps: 2}\n"))
 	for _, file := range []string{"generated", "conversions", "criteo-shaped", "criteo", "frappe"} {
 		text, err := os.ReadFile("../../cmd/train/jobs/" + file + ".yaml")
 		if err != nil {

@@ -19,9 +19,9 @@ import (
 // Job is a whole job file. A file must name its data; of the training it holds
 // only what differs from job.Default, of the cluster what differs from Persia's.
 type Job struct {
-	Name     string       `yaml:"name"`
-	Data     job.Data     `yaml:"data"`
-	Training job.Training `yaml:"training"`
+	Name string   `yaml:"name"`
+	Data job.Data `yaml:"data"`
+	Job  job.Job  `yaml:",inline"`
 	// Cluster is the one that the simulator puts the job on.
 	Cluster job.Cluster `yaml:"cluster"`
 }
@@ -32,13 +32,13 @@ type Job struct {
 func AdultIncome() Job {
 	t := job.Default()
 	staleness := 9
-	t.Model = model.PersiaAdultIncome()
-	t.Dense = opt.DefaultDense()
-	t.Dense.Kind, t.Dense.Rate = opt.SGD, 0.1
-	t.Rows = opt.DefaultRow()
-	t.GlobalBatch, t.Ranks, t.Staleness = 128, 4, &staleness
-	t.Shuffle = false // it reads its files in order
-	return Job{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}, Training: t, Cluster: job.PersiaCluster()}
+	t.Model.Spec = model.PersiaAdultIncome()
+	t.Model.Optimizer = opt.DefaultDense()
+	t.Model.Optimizer.Kind, t.Model.Optimizer.Rate = opt.SGD, 0.1
+	t.Rows.Optimizer = opt.DefaultRow()
+	t.Training.GlobalBatch, t.Roles.Ranks, t.Training.Staleness = 128, 4, &staleness
+	t.Training.Shuffle = false // it reads its files in order
+	return Job{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}, Job: t, Cluster: job.PersiaCluster()}
 }
 
 // Load reads a job file. Unknown keys are errors. A job without a name is
@@ -52,7 +52,7 @@ func Load(path string) (Job, error) {
 	if err != nil {
 		return j, err
 	}
-	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
+	for _, d := range []*delay.Spec{&j.Job.Training.Delay, &j.Job.Training.DelayDense} {
 		if err := d.Load(func(file string) ([]byte, error) {
 			return ReadTrace(beside(path,
 				file))
@@ -87,7 +87,7 @@ func readUpTo(path string, most int64) ([]byte, error) {
 // the files that it names.
 func Parse(text []byte, path string) (Job, error) {
 	name := filepath.Base(path)
-	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Training: job.Default(), Cluster: job.PersiaCluster()}
+	j := Job{Name: strings.TrimSuffix(name, filepath.Ext(name)), Job: job.Default(), Cluster: job.PersiaCluster()}
 	if err := job.Decode(text, path, &j); err != nil {
 		return j, err
 	}
@@ -120,7 +120,7 @@ func beside(job, file string) string {
 var validName = regexp.MustCompile(`^[\pL\pN_][\pL\pN._-]*$`)
 
 // Validate reports the first setting out of range, by its path in the file. The file may
-// have mode settings of modes that only a command line chooses; job.Training says whether
+// have mode settings of modes that only a command line chooses; job.Job says whether
 // the modes that are run have them.
 func (j *Job) Validate() error {
 	if !validName.MatchString(j.Name) {
@@ -129,11 +129,17 @@ func (j *Job) Validate() error {
 	if err := j.Data.Validate(); err != nil {
 		return fmt.Errorf("data.%w", err)
 	}
-	if err := j.Training.ValidateShared(); err != nil {
-		return fmt.Errorf("training.%w", err)
+	if err := j.Job.ValidateShared(); err != nil {
+		return err
 	}
 	if err := j.Cluster.Validate(); err != nil {
 		return fmt.Errorf("cluster.%w", err)
 	}
 	return nil
+}
+
+// Resolved returns the job with all settings of its mode, as job.Job.Resolved does.
+func (j Job) Resolved() Job {
+	j.Job = j.Job.Resolved()
+	return j
 }

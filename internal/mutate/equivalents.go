@@ -114,8 +114,8 @@ func Equivalents() []Equivalent {
 		},
 		{
 			File:   "algo/exec/sequential.go",
-			Before: "q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)/t.TotalGroups()+1))",
-			After:  "q.passes = append(q.passes, engine.NewPass((t.GlobalBatch-1)+1))",
+			Before: "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))",
+			After:  "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)+1))",
 			Proof:  "A pass with room for more samples than a group has computes the same values.",
 		},
 		{

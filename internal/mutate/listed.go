@@ -88,12 +88,12 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "schedules of dense PSs count pushes", File: "algo/exec/strategy_served.go",
-			Old: "newServed(c, c.training.Ranks, c.training.Ranks)",
-			New: "newServed(c, c.training.Ranks, 1)",
+			Old: "newServed(c, c.training.Roles.Ranks, c.training.Roles.Ranks)",
+			New: "newServed(c, c.training.Roles.Ranks, 1)",
 		},
 		{
 			Name: "batch norm folds once a push", File: "algo/exec/strategy_served.go",
-			Old: "if s.Steps()%d.training.Ranks == 0 {",
+			Old: "if s.Steps()%d.training.Roles.Ranks == 0 {",
 			New: "if s.Steps() > 0 {",
 		},
 		{

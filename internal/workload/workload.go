@@ -25,13 +25,13 @@ import (
 // data are not generated for it, their law says all, but for one global batch
 // where ids are compressed; others are read from dataDir, the value of
 // TANDEM_DATA.
-func Simulated(config *job.Data, t *job.Training, dataDir string) (cluster.Workload, *model.Layout, error) {
+func Simulated(config *job.Data, t *job.Job, dataDir string) (cluster.Workload, *model.Layout, error) {
 	if config.Kind == job.KindSynthetic {
 		w, schema, err := expect(config, t)
 		if err != nil {
 			return w, nil, err
 		}
-		if t.Index == job.IndexCompressed {
+		if t.Wire.Index == job.IndexCompressed {
 			if w.Packed, err = packedSizesOfGenerated(*config, t); err != nil {
 				return w, nil, err
 			}
@@ -47,7 +47,7 @@ func Simulated(config *job.Data, t *job.Training, dataDir string) (cluster.Workl
 
 // Counted returns the same for data in memory, by counting the rows for
 // training.
-func Counted(data *datasets.Dataset, t *job.Training) (cluster.Workload, *model.Layout, error) {
+func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layout, error) {
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
@@ -101,9 +101,9 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 
 // packedSizesOfGenerated returns the same for the first rows that generated data
 // have.
-func packedSizesOfGenerated(config job.Data, t *job.Training) (*cluster.PackedSizes, error) {
+func packedSizesOfGenerated(config job.Data, t *job.Job) (*cluster.PackedSizes, error) {
 	spec := *config.Synthetic
-	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.GlobalBatch), 1
+	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.Training.GlobalBatch), 1
 	config.Synthetic = &spec
 	data, err := datasets.Open(config, "")
 	if err != nil {
@@ -137,7 +137,7 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 }
 
 // expect returns the workload and schema of generated data.
-func expect(data *job.Data, t *job.Training) (cluster.Workload, *batch.Schema, error) {
+func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
 	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(), PrefixBits: batch.MaxPrefixBits}
 	for i := range schema.Dense {
@@ -212,18 +212,18 @@ func (g *group) rows(ids float64) float64 {
 }
 
 // lay adds what the model and the optimizer decide.
-func lay(w cluster.Workload, schema *batch.Schema, t *job.Training) (cluster.Workload, *model.Layout, error) {
-	rows, err := opt.NewRow(t.Rows)
+func lay(w cluster.Workload, schema *batch.Schema, t *job.Job) (cluster.Workload, *model.Layout, error) {
+	rows, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
-		return w, nil, fmt.Errorf("training.row-optimizer: %w", err)
+		return w, nil, fmt.Errorf("rows.optimizer: %w", err)
 	}
 	w.RowDim = t.Model.Dim()
-	precision, err := table.ParsePrecision(t.RowPrecision)
+	precision, err := table.ParsePrecision(t.Rows.Precision)
 	if err != nil {
-		return w, nil, fmt.Errorf("training.row-%w", err)
+		return w, nil, fmt.Errorf("rows.%w", err)
 	}
 	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
-	engine, err := model.New(t.Model, schema, nil)
+	engine, err := model.New(t.Model.Spec, schema, nil)
 	if err != nil {
 		return w, nil, err
 	}

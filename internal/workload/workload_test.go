@@ -16,7 +16,7 @@ import (
 
 type jobOf struct {
 	Data     job.Data
-	Training job.Training
+	Training job.Job
 }
 
 // What follows from the law of generated data is what counting finds in them.
@@ -50,7 +50,7 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 		t.Errorf("expected %+v, counted %+v", expected, counted)
 	}
 	narrow := j.Training
-	narrow.RowPrecision = "bf16" // of 16 values; state stays fp32
+	narrow.Rows.Precision = "bf16" // of 16 values; state stays fp32
 	if w, _, err := Counted(data, &narrow); err != nil || w.RowBytes != 32 || w.RowState != counted.RowState {
 		t.Errorf("rows of bf16: %v and %v of state, error %v", w.RowBytes, w.RowState, err)
 	}
@@ -72,7 +72,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	j := jobOf{Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
 	}}, Training: job.Default()}
-	j.Training.Index = job.IndexCompressed
+	j.Training.Wire.Index = job.IndexCompressed
 	expected, _, err := Simulated(&j.Data, &j.Training, "")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	}
 	samples := int(read.Samples[0])
 	var ids, signs float64
-	for rank := range int32(j.Training.Ranks) {
+	for rank := range int32(j.Training.Roles.Ranks) {
 		ids += float64(read.IDBytes[rank])
 		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
 		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank}, role.Handle{Kind: role.RoutedIDs, Rank: rank}
@@ -103,7 +103,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 			signs += float64(bytes)
 		}
 	}
-	n := float64(j.Training.Ranks)
+	n := float64(j.Training.Roles.Ranks)
 	if got := expected.Packed.IDs(samples); got != ids/n {
 		t.Errorf("%v bytes of ids, a run sends %v", got, ids/n)
 	}
@@ -124,7 +124,7 @@ func mustOpen(t *testing.T, j *jobOf) (batch.Source, *datasets.Dataset) {
 		t.Fatal(err)
 	}
 	training := j.Training
-	training.Shuffle = false
+	training.Training.Shuffle = false
 	source, err := datasets.TrainingSource(data, &training)
 	if err != nil {
 		t.Fatal(err)

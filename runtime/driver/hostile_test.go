@@ -87,7 +87,7 @@ func sizeOf(payload exec.Payload) int {
 func TestRolesUnderAttack(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid, job.SSP, job.AsyncAverage} {
 		training := clusterTraining(pace.Sync{})
-		training.Mode = mode
+		training.Training.Mode = mode
 		p, err := exec.New(training, steps(10), exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestRolesUnderAttack(t *testing.T) {
 }
 
 // attack sends all lies to one role, in the name of any.
-func attack(t *testing.T, cfg *role.Config, training *job.Training, at msg.Address, others []msg.Address) {
+func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address) {
 	here := func(a msg.Address) bool { return a == at }
 	p, err := exec.NewPart(*training, steps(10), exec.Machine{}, here)
 	if err != nil {

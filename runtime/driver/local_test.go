@@ -151,10 +151,10 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 	return dense, rows, errs
 }
 
-func clusterTraining(rule pace.Rule) job.Training {
+func clusterTraining(rule pace.Rule) job.Job {
 	training := job.Default()
-	training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
-	training.GlobalBatch, training.Groups, training.ParameterServers = batchSize, groups, servers
+	training.Training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
+	training.Training.GlobalBatch, training.Training.Groups, training.Roles.EmbeddingPS = batchSize, groups, servers
 	return training
 }
 

@@ -89,12 +89,12 @@ func (c *clicks) Read(step int) (*batch.Batch, error) {
 	return batch.Slice(c.all, step*globalBatch, step*globalBatch+c.Samples(step)), nil
 }
 
-func training(mode string, ranks int, precision string) job.Training {
+func training(mode string, ranks int, precision string) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.GlobalBatch, t.DensePrecision = mode, ranks, globalBatch, precision
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{300, 130}, Activation: model.ReLU}
-	t.EvaluateEvery = job.Every{Steps: 3}
-	t.Dense.Rate, t.Rows.Rate = 0.01, 0.1
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Model.Precision = mode, ranks, globalBatch, precision
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{300, 130}, Activation: model.ReLU}
+	t.Training.EvaluateEvery = job.Every{Steps: 3}
+	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1
 	return t
 }
 

@@ -77,12 +77,12 @@ func TestGraphsAreTrained(t *testing.T) {
 	var want *train.Result
 	for _, ranks := range []int{0, 1, 4} {
 		training := job.Default()
-		training.Mode, training.Ranks = job.Sync, ranks
+		training.Training.Mode, training.Roles.Ranks = job.Sync, ranks
 		if ranks == 0 {
-			training.Mode, training.Ranks = job.Sequential, 1
+			training.Training.Mode, training.Roles.Ranks = job.Sequential, 1
 		}
-		training.Model.EmbeddingDim, training.GlobalBatch = dim, globalBatch
-		training.Dense.Rate, training.Rows.Rate = 0.01, 0.2
+		training.Model.EmbeddingDim, training.Training.GlobalBatch = dim, globalBatch
+		training.Model.Optimizer.Rate, training.Rows.Optimizer.Rate = 0.01, 0.2
 		got, err := train.Run(t.Context(), training, data, data.all, train.Options{Machine: machine})
 		if err != nil {
 			t.Fatal(err)

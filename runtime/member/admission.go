@@ -123,7 +123,7 @@ func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 	for _, r := range at {
 		if h.byRole[r] == nil {
 			return refuse("role", "%v has no part in this job: "+
-				"see its ranks, embedding-workers and parameter-servers", r)
+				"see its section roles", r)
 		}
 	}
 	own := h.byRole[at[0]].roles

@@ -225,7 +225,7 @@ func TestRefusals(t *testing.T) {
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: []byte("yours")},
 			"embedding-ps 0 was started with another job than the host: give every role the same job file"},
 		{&control.Hello{Roles: []*control.Role{{Kind: 2, Index: 4}}, Protocol: protocol, Job: ours},
-			"embedding-ps 4 has no part in this job: see its ranks, embedding-workers and parameter-servers"},
+			"embedding-ps 4 has no part in this job: see its section roles"},
 		{&control.Hello{Roles: []*control.Role{{Kind: 200}}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
 		{&control.Hello{Roles: []*control.Role{{Kind: 256 + 2}}, Protocol: protocol, Job: ours},
 			"role 258, index 0 is unknown: start all roles from one build"},

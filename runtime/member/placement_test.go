@@ -102,8 +102,8 @@ func TestOtherPlacementsAreRefused(t *testing.T) {
 	for want, p := range map[string]job.Process{
 		"embedding-ps 0 is none of this job: its placement has the process of embedding-ps 0 and nn-worker 0; start that, with node process":                                     {server},
 		"the process of data-loader 0 and nn-worker 0 is none of this job: its placement has the process of data-loader 0 and embedding-worker 0; start that, with node process": {loader, trainer},
-		"a process has no role: start all roles from one build":                                       {},
-		"nn-worker 3 has no part in this job: see its ranks, embedding-workers and parameter-servers": {server, {Role: msg.NNWorker, Index: 3}},
+		"a process has no role: start all roles from one build":      {},
+		"nn-worker 3 has no part in this job: see its section roles": {server, {Role: msg.NNWorker, Index: 3}},
 	} {
 		m, err := Join(t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data}, time.Second)
 		if err != nil {

@@ -55,7 +55,7 @@ func (a *Arena) Slab(bytes int) ([]byte, error) {
 		want = max(min(max(want, regionMin), regionMax), (size+hugePage-1)&^(hugePage-1))
 		region, err := reserve(want)
 		if err != nil {
-			return nil, fmt.Errorf("memory: no %v more for embedding rows: %w; lower row-memory, or use more machines", unit.Bytes(want), err)
+			return nil, fmt.Errorf("memory: no %v more for embedding rows: %w; lower rows.memory, or use more machines", unit.Bytes(want), err)
 		}
 		a.regions, a.rest = append(a.regions, region), region
 	}

@@ -96,7 +96,7 @@ func TestTooMuchIsAnError(t *testing.T) {
 	defer arena.Close()
 	if slab, err := arena.Slab(1 << 50); err == nil {
 		t.Errorf("a PiB was given: %d bytes", len(slab))
-	} else if !strings.HasSuffix(err.Error(), "; lower row-memory, or use more machines") {
+	} else if !strings.HasSuffix(err.Error(), "; lower rows.memory, or use more machines") {
 		t.Errorf("error %v", err)
 	}
 	if slab, err := arena.Slab(64); err != nil || !slices.Equal(slab, make([]byte, 64)) {

@@ -21,10 +21,10 @@ import (
 
 // Options describe a run in processes.
 type Options struct {
-	Listen   string // HOST:PORT of the host; port 0 is any free one
-	Training job.Training
-	Job      []byte // fingerprint of the resolved job
-	Data     []byte // fingerprint of its data files
+	Listen      string // HOST:PORT of the host; port 0 is any free one
+	Job         job.Job
+	Fingerprint []byte // fingerprint of the resolved job
+	Data        []byte // fingerprint of its data files
 	// Command returns the program and arguments of a process. Nil: the processes are
 	// started by others.
 	Command func(Start) []string
@@ -104,10 +104,10 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	}
 	c.address = listener.Addr().String()
 	plan := member.Plan{
-		Job: c.options.Job, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart, Schema: schema, Steps: int(cfg.Steps),
+		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart, Schema: schema, Steps: int(cfg.Steps),
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
-	if plan.Processes, err = c.options.Training.Placement.Processes(cfg); err != nil {
+	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
 		return cmp.Or(fmt.Errorf("placement: %w", err), listener.Close())
 	}
 	if c.Host, err = member.NewHost(listener, plan); err != nil {

@@ -26,7 +26,7 @@ import (
 // is what is evaluated on the way.
 func TestSyncInProcessesEqualsSequential(t *testing.T) {
 	s := setting{Training: small(job.Sync), Steps: 20}
-	s.Training.EvaluateEvery = job.Every{Steps: 5}
+	s.Training.Training.EvaluateEvery = job.Every{Steps: 5}
 	got, err := s.run(t.Context(), train.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 // three ranks in separate processes is that of sequential training, bit for bit.
 func TestNetworkOfThreeRanksInProcessesIsSequential(t *testing.T) {
 	s := setting{Training: small(job.Hybrid), Steps: 12}
-	s.Training.Ranks, s.Training.Groups, s.Training.RowAdmission = 3, 16, 1e-300
+	s.Training.Roles.Ranks, s.Training.Training.Groups, s.Training.Rows.Admission = 3, 16, 1e-300
 	got, err := s.run(t.Context(), train.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestEveryModeInProcesses(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			s := setting{Training: small(mode), Steps: 12}
-			s.Training.EvaluateEvery = job.Every{Steps: 6}
+			s.Training.Training.EvaluateEvery = job.Every{Steps: 6}
 			last := 0
 			got, err := s.run(t.Context(), train.Options{Progress: func(done, _ int) { last = done }}, nil)
 			if err != nil {
@@ -87,7 +87,7 @@ func TestEveryModeInProcesses(t *testing.T) {
 }
 
 // mustRoles returns the roles of a training.
-func mustRoles(t *testing.T, training *job.Training) []role.Role {
+func mustRoles(t *testing.T, training *job.Job) []role.Role {
 	p, err := exec.New(*training, newRows(1), exec.Machine{})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestNoOrphans(t *testing.T) {
 func TestFullParameterServer(t *testing.T) {
 	var c *Cluster
 	full := endless(job.Hybrid)
-	full.Training.RowCapacity = 1
+	full.Training.Rows.Capacity = 1
 	_, err := full.run(t.Context(), train.Options{}, func(made *Cluster) { c = made })
 	if err == nil || !strings.Contains(err.Error(), "embedding-ps ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
 		t.Errorf("%v", err)

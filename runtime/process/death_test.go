@@ -86,7 +86,7 @@ func TestGarbageDoesNotDisturb(t *testing.T) {
 func TestCoordinatorThatDecidesCannotComeBack(t *testing.T) {
 	victim := msg.Address{Role: msg.Coordinator}
 	s := setting{Training: small("backup-workers"), Steps: 5000}
-	s.Training.Retry = 100 * unit.Millisecond
+	s.Training.Wire.Retry = 100 * unit.Millisecond
 	k := newKiller(t, 1, 30, victim)
 	start := time.Now()
 	_, err := s.run(t.Context(), train.Options{Progress: k.progress}, func(made *Cluster) { k.cluster = made })

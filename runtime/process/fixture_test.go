@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // setting is what a process reads from its environment.
 type setting struct {
-	Training job.Training
+	Training job.Job
 	Steps    int
 	Alive    string // if not empty, where to hold a connection as long as it lives
 	Record   string // if not empty, the folder to record in
@@ -86,7 +86,7 @@ func play(what string, args []string) error {
 		recorder = panics{}
 	}
 	return Run(context.Background(), Config{
-		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second, Job: []byte(what), Training: s.Training,
+		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second, Fingerprint: []byte(what), Job: s.Training,
 		Recorder: recorder,
 		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
@@ -152,7 +152,7 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 		return nil, err
 	}
 	c := New(Options{
-		Listen: "127.0.0.1:0", Training: s.Training, Job: []byte("role"), Environment: []string{settingName + "=" + string(text)},
+		Listen: "127.0.0.1:0", Job: s.Training, Fingerprint: []byte("role"), Environment: []string{settingName + "=" + string(text)},
 		Command: func(s Start) []string { return command("role", s) },
 		Stderr:  s.stderr, Limits: Limits{Deaths: 3},
 	})
@@ -213,9 +213,9 @@ func newRows(steps int) *rows {
 }
 
 // small is a training of 4 ranks, 2 EWs and 2 PSs.
-func small(mode string) job.Training {
+func small(mode string) job.Job {
 	t := job.Default()
-	t.Mode, t.GlobalBatch, t.Prefetch = mode, batchSize, 4
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	t.Training.Mode, t.Training.GlobalBatch, t.Training.Prefetch = mode, batchSize, 4
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
 	return t
 }

@@ -108,7 +108,7 @@ func TestTraitorsAreDropped(t *testing.T) {
 	}
 	var logged log
 	s := setting{Training: small(job.Sync), Steps: 30, stderr: &logged}
-	s.Training.Retry = 100 * unit.Millisecond
+	s.Training.Wire.Retry = 100 * unit.Millisecond
 	started := 0
 	var puts outcomes
 	got, err := s.run(t.Context(), train.Options{Observer: &puts}, func(c *Cluster) {

@@ -115,8 +115,8 @@ func (n *node) Handled(m msg.Message, refused error) {
 
 // inboxLimit returns what one role elsewhere may have delivered and not handled: of every rank, several times the
 // messages of the batches that a role may hold (see role.CheckCredit).
-func inboxLimit(t *job.Training) transport.Credit {
-	return transport.Credit{Messages: 32 * t.Ranks * (t.Window() + 4), Bytes: 16 << 20}
+func inboxLimit(t *job.Job) transport.Credit {
+	return transport.Credit{Messages: 32 * t.Roles.Ranks * (t.Window() + 4), Bytes: 16 << 20}
 }
 
 // Reduce implements driver.Remote.
@@ -169,7 +169,7 @@ type trainingModel struct{ n *node }
 
 // ReadRows implements member.Numbers.
 func (a trainingModel) ReadRows(server int, signs []uint64) ([]float32, error) {
-	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
+	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
 	return values, a.n.local.ReadRows(server, signs, values)
 }
 
@@ -183,7 +183,7 @@ type finalModel struct{ n *node }
 
 // ReadRows implements member.Numbers.
 func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
-	values := make([]float32, len(signs)*a.n.Training.Model.Dim())
+	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
 	return values, a.n.executor.Model().PeekRows(server, signs, values)
 }
 

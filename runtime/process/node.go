@@ -30,9 +30,9 @@ type Config struct {
 	Host        string        // HOST:PORT of the run's host
 	JoinTimeout time.Duration // how long to wait for the host to be there
 	Run         []byte        // id of the run; nil: whichever run the host serves
-	Job         []byte        // fingerprint of the resolved job
+	Fingerprint []byte        // fingerprint of the resolved job
 	Data        []byte        // fingerprint of the data files; nil unless the data loader is here
-	Training    job.Training
+	Job         job.Job
 	Machine     exec.Machine
 	Recorder    driver.Recorder // if not nil, keeps all that happens to the roles
 	// Log, if not nil, takes lines about what was refused.
@@ -54,8 +54,8 @@ func Run(ctx context.Context, c Config) error {
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
 	n := &node{Config: c, built: make(chan struct{})}
 	data, err := transport.Listen(c.Listen, transport.Options{
-		Roles: c.Process, Job: hex.EncodeToString(c.Job), Handler: n, Log: c.Log,
-		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Training),
+		Roles: c.Process, Job: hex.EncodeToString(c.Fingerprint), Handler: n, Log: c.Log,
+		Admit: n.admit, Limit: n.limit, Inbox: inboxLimit(&c.Job),
 		Restartable: n.peers.mayReturn,
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	n.endpoint = data
 	n.member, err = member.Join(ctx, c.Host,
-		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Job, Data: c.Data, Run: c.Run}, c.JoinTimeout)
+		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data, Run: c.Run}, c.JoinTimeout)
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Process, err)
@@ -142,7 +142,7 @@ func (n *node) prepare() error {
 	}
 	n.steps = welcome.Steps
 	if welcome.Incarnation > 0 {
-		n.Training.Faults.Crashes = nil // they are past, or have taken place
+		n.Job.Faults.Crashes = nil // they are past, or have taken place
 	}
 	n.endpoint.SetSilence(2 * n.member.HangLimit()) // the host notices first
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
@@ -152,18 +152,18 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	if n.executor, err = exec.NewPart(n.Training, source, n.Machine, n.Process.Has); err != nil {
+	if n.executor, err = exec.NewPart(n.Job, source, n.Machine, n.Process.Has); err != nil {
 		return err
 	}
-	if n.cfg, err = n.Training.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {
+	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {
 		return err
 	}
 	n.cfg.Retry = cmp.Or(n.cfg.Retry, processRetry)
 	options := driver.Options{
 		Observers: []event.Observer{n}, Recorder: n.Recorder,
-		Faults: &n.Training.Faults, Incarnation: welcome.Incarnation,
+		Faults: &n.Job.Faults, Incarnation: welcome.Incarnation,
 	}
-	if n.Training.EvaluateEvery != (job.Every{}) {
+	if n.Job.Training.EvaluateEvery != (job.Every{}) {
 		options.BeforeStep = func(step int, _ exec.State) error { return n.member.BeforeStep(step) }
 	}
 	if n.local, err = driver.NewLocal(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
@@ -192,7 +192,7 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	c := allreduce.Config{
 		View:   view,
 		Send:   func(m msg.Message, payload exec.Payload) error { return n.Send(n.member.Context(), m, payload) },
-		Values: max(layout.Params, layout.Running), Stats: n.Training.GroupsPerRank() * layout.Stats,
+		Values: max(layout.Params, layout.Running), Stats: n.Job.GroupsPerRank() * layout.Stats,
 	}
 	for i := range n.cfg.Ranks {
 		c.Members = append(c.Members, msg.Address{Role: msg.NNWorker, Index: i})

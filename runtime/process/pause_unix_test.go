@@ -73,7 +73,7 @@ func TestHangingRoleComesBack(t *testing.T) {
 	worker := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
 	var logged log
 	s := setting{Training: small(job.Sync), Steps: 100, stderr: &logged}
-	s.Training.Retry = 100 * unit.Millisecond
+	s.Training.Wire.Retry = 100 * unit.Millisecond
 	var c *Cluster
 	stopped := false
 	got, err := s.run(t.Context(), train.Options{Progress: func(int, int) {

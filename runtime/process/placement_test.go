@@ -19,13 +19,13 @@ const mixed = "nn-worker 2, nn-worker 0; data-loader, embedding-ps 1, nn-worker 
 	"embedding-ps 0, embedding-worker 1; embedding-worker 0"
 
 // mustPlace returns a training of small with a placement, to which it adds the roles that only some modes have.
-func mustPlace(t *testing.T, mode, text string) job.Training {
+func mustPlace(t *testing.T, mode, text string) job.Job {
 	training := small(mode)
-	training.ModeSettings = map[string]int{"every": 3}
+	training.Training.ModeSettings = map[string]int{"every": 3}
 	training = training.InMode(mode)
 	for _, more := range []string{"", ", dense-ps", ", coordinator", ", dense-ps, coordinator"} {
 		var err error
-		if training.Placement, err = job.ParsePlacement(text + more); err != nil {
+		if training.Roles.Placement, err = job.ParsePlacement(text + more); err != nil {
 			continue // a name takes no more
 		}
 		if training.Validate() == nil {
@@ -46,7 +46,7 @@ func TestPlacementsTrainAlike(t *testing.T) {
 			t.Run(fmt.Sprint(mode, " ", text), func(t *testing.T) {
 				t.Parallel()
 				s := setting{Training: mustPlace(t, mode, text), Steps: 20}
-				s.Training.EvaluateEvery = job.Every{Steps: 8}
+				s.Training.Training.EvaluateEvery = job.Every{Steps: 8}
 				got, err := s.run(t.Context(), train.Options{}, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -104,7 +104,7 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 		t.Run(victim.String(), func(t *testing.T) {
 			var logged log
 			s := setting{Training: mustPlace(t, job.Sync, text), Steps: 200, stderr: &logged}
-			s.Training.Retry = 100 * unit.Millisecond
+			s.Training.Wire.Retry = 100 * unit.Millisecond
 			k := newKiller(t, 1, s.Steps, victim, victim)
 			var puts outcomes
 			got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts}, func(made *Cluster) { k.cluster = made })

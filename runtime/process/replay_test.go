@@ -32,12 +32,12 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
 				s := setting{Training: small(mode), Steps: 12, Record: t.TempDir()}
-				s.Training.Ranks, s.Training.Groups = 3, 16
+				s.Training.Roles.Ranks, s.Training.Training.Groups = 3, 16
 				if s.Training.Validate() != nil { // an exact mode
-					s.Training.Ranks = 4
+					s.Training.Roles.Ranks = 4
 				}
-				s.Training.Seed, s.Training.DenseServers = seed, 2
-				s.Training.ModeSettings = map[string]int{"every": 3}
+				s.Training.Training.Seed, s.Training.Roles.DensePS = seed, 2
+				s.Training.Training.ModeSettings = map[string]int{"every": 3}
 				s.Training = s.Training.InMode(mode)
 				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
 				if err != nil {
@@ -73,7 +73,7 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := pace.NewMeter(s.Training.Ranks, s.Training.ParameterServers)
+	meter := pace.NewMeter(s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPS)
 	if _, err := recording.Replay(p, meter); err != nil {
 		t.Fatal(err)
 	}

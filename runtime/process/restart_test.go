@@ -74,7 +74,7 @@ func (l *log) String() string {
 func (s setting) mustEqualSequential(t *testing.T, got *train.Result) *train.Result {
 	t.Helper()
 	reference, rows := s.Training, newRows(s.Steps)
-	reference.Mode = job.Sequential
+	reference.Training.Mode = job.Sequential
 	want, err := train.Run(t.Context(), reference, rows, rows.all, train.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestKilledProcessesComeBack(t *testing.T) {
 			t.Run(fmt.Sprint(c.mode, " ", c.victim, " seed ", seed), func(t *testing.T) {
 				var logged log
 				s := setting{Training: small(c.mode), Steps: 300, stderr: &logged}
-				s.Training.Seed, s.Training.Retry = seed+1, 100*unit.Millisecond
+				s.Training.Training.Seed, s.Training.Wire.Retry = seed+1, 100*unit.Millisecond
 				k := newKiller(t, seed, s.Steps, c.victim, c.victim)
 				start := time.Now()
 				var puts outcomes
@@ -182,7 +182,7 @@ func TestPanickingRoleComesBack(t *testing.T) {
 	worker := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
 	var logged log
 	s := setting{Training: small(job.Sync), Steps: 100, Panic: worker.String(), stderr: &logged}
-	s.Training.Retry = 100 * unit.Millisecond
+	s.Training.Wire.Retry = 100 * unit.Millisecond
 	got, err := s.run(t.Context(), train.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 	victim := msg.Address{Role: msg.EmbeddingWorker}
 	var logged log
 	s := setting{Training: small(job.Sync), Steps: 100, stderr: &logged}
-	s.Training.Retry = 100 * unit.Millisecond
+	s.Training.Wire.Retry = 100 * unit.Millisecond
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestFaultsInProcesses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Training.Faults, s.Training.Seed = plan, seed+1
+				s.Training.Faults, s.Training.Training.Seed = plan, seed+1
 				start := time.Now()
 				var puts outcomes
 				got, err := s.run(t.Context(), train.Options{Observer: &puts}, nil)

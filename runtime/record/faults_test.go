@@ -16,21 +16,21 @@ import (
 
 // faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and with
 // random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
-func faulty(t testing.TB, mode string, seed uint64, steps int) job.Training {
+func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	draw := rng.New(seed, "faults of "+mode)
 	upTo := func(n int) int { return draw.IntN(n + 1) }
 	j := small(mode, seed)
-	j.Ranks = anyRanks(t, mode, 1+upTo(7))
-	j.EmbeddingWorkers, j.ParameterServers, j.DenseServers = 1+upTo(2), 1+upTo(2), 1+upTo(2)
-	j.Prefetch, j.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3), "every": 1 + upTo(4)}
-	j.Wire, j.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
-	j.RowPrecision, j.RowAdmission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
-	j.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
+	j.Roles.Ranks = anyRanks(t, mode, 1+upTo(7))
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS, j.Roles.DensePS = 1+upTo(2), 1+upTo(2), 1+upTo(2)
+	j.Training.Prefetch, j.Training.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3), "every": 1 + upTo(4)}
+	j.Wire.Precision, j.Wire.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
+	j.Rows.Precision, j.Rows.Admission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
+	j.Wire.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
 	j.Faults = fault.Plan{
 		Seed: seed, Drop: draw.Float64() / 20, Duplicate: draw.Float64() / 20, Reorder: upTo(32),
 		Delay: fault.Delay{Rate: draw.Float64() / 20, Max: unit.Tick(1+upTo(19)) * unit.Millisecond},
 	}
-	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(j.EmbeddingWorkers - 1))}}
+	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(j.Roles.EmbeddingWorkers - 1))}}
 	if mode == job.SSP {
 		roles = append(roles, msg.Address{Role: msg.Coordinator})
 	}

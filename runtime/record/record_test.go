@@ -63,18 +63,18 @@ func newRows(steps, size int, seed uint64) rows {
 }
 
 // small is a network with batch norm on 4 ranks, 2 EWs, 2 PSs and 2 dense PSs.
-func small(mode string, seed uint64) job.Training {
+func small(mode string, seed uint64) job.Job {
 	t := job.Default()
-	t.Mode, t.GlobalBatch, t.Prefetch, t.Seed = mode, 32, 4, seed
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate, t.DenseServers, t.ModeSettings = 0.01, 2, map[string]int{"every": 3}
+	t.Training.Mode, t.Training.GlobalBatch, t.Training.Prefetch, t.Training.Seed = mode, 32, 4, seed
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Optimizer.Rate, t.Roles.DensePS, t.Training.ModeSettings = 0.01, 2, map[string]int{"every": 3}
 	return t.InMode(mode)
 }
 
 // mustRecord trains and returns the folder of the recording.
-func mustRecord(t testing.TB, training job.Training, source rows) (string, *train.Result) {
+func mustRecord(t testing.TB, training job.Job, source rows) (string, *train.Result) {
 	t.Helper()
-	text, err := yaml.Marshal(training)
+	text, err := yaml.Marshal(training.Resolved())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func mustRecord(t testing.TB, training job.Training, source rows) (string, *trai
 }
 
 // mustLoad opens a recording for one replay.
-func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Training) {
+func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Job) {
 	t.Helper()
 	files, err := Load(folder)
 	if err != nil {
@@ -124,10 +124,10 @@ func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := pace.NewMeter(training.Ranks, training.ParameterServers)
+	meter := pace.NewMeter(training.Roles.Ranks, training.Roles.EmbeddingPS)
 	report, err := recording.Replay(p, meter)
 	if err != nil {
-		t.Fatalf("%s, seed %d: %v", training.Mode, training.Seed, err)
+		t.Fatalf("%s, seed %d: %v", training.Training.Mode, training.Training.Seed, err)
 	}
 	return report, p, meter.Staleness()
 }
@@ -145,7 +145,7 @@ func TestRunsReplayBitForBit(t *testing.T) {
 		for seed := range seeds {
 			source := newRows(20, 32, seed)
 			training := small(mode, seed)
-			training.Ranks = anyRanks(t, mode, []int{4, 3, 6, 1}[seed%4])
+			training.Roles.Ranks = anyRanks(t, mode, []int{4, 3, 6, 1}[seed%4])
 			folder, result := mustRecord(t, training, source)
 			checkReplay(t, folder, source, result)
 		}
@@ -169,7 +169,7 @@ func anyRanks(t testing.TB, mode string, ranks int) int {
 // checkReplay replays a recording, and checks that it comes to what the run itself came to.
 func checkReplay(t *testing.T, folder string, source rows, result *train.Result) {
 	t.Helper()
-	mode, seed := result.Training.Mode, result.Training.Seed
+	mode, seed := result.Job.Training.Mode, result.Job.Training.Seed
 	report, p, staleness := mustReplay(t, folder, source)
 	if report.Roles < 4 || report.Steps != source.Steps() || report.Span <= 0 {
 		t.Errorf("%s, seed %d: %+v", mode, seed, report)
@@ -384,7 +384,7 @@ func TestFoldersAreChecked(t *testing.T) {
 func BenchmarkRun(b *testing.B) {
 	source := newRows(100, 128, 1)
 	training := small(job.Hybrid, 1)
-	training.GlobalBatch = 128
+	training.Training.GlobalBatch = 128
 	for _, recorded := range []bool{false, true} {
 		b.Run(fmt.Sprintf("recorded=%v", recorded), func(b *testing.B) {
 			var bytes int64

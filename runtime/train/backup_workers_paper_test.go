@@ -39,7 +39,7 @@ func TestBackupWorkersThatWaitForAllAreSync(t *testing.T) {
 	for _, ranks := range []int{1, 2, 8} {
 		for _, overlap := range []string{"none", "ids"} {
 			training := small("backup-workers", ranks)
-			training.Overlap, training.ModeSettings = overlap, map[string]int{"wait-for": ranks}
+			training.Training.Overlap, training.Training.ModeSettings = overlap, map[string]int{"wait-for": ranks}
 			want, got := mustRun(t, small(job.Sync, ranks), r), mustRun(t, training, r)
 			if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
 				t.Errorf("%d ranks, overlap %s: dense %x, rows %x; sync has %x and %x",
@@ -63,7 +63,7 @@ func TestBackupWorkersMeanIsOverThoseThatCount(t *testing.T) {
 	want := mustRun(t, plain, r)
 	for _, k := range []int{1, 2, 3} {
 		training := plain
-		training.Mode, training.ModeSettings = "backup-workers", map[string]int{"wait-for": k}
+		training.Training.Mode, training.Training.ModeSettings = "backup-workers", map[string]int{"wait-for": k}
 		dropped := uint64(0)
 		got, err := Run(t.Context(), training, r, r.all, Options{Observer: observer(func(e event.Record) {
 			if e.Kind == event.BatchDropped {

@@ -48,10 +48,10 @@ func BenchmarkShare(b *testing.B) {
 	for _, layout := range []struct{ ranks, servers int }{{1, 1}, {1, 2}, {2, 1}, {2, 2}} {
 		b.Run(fmt.Sprintf("ranks=%d/PSs=%d", layout.ranks, layout.servers), func(b *testing.B) {
 			t := job.Default()
-			t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32}, Activation: model.ReLU}
-			t.GlobalBatch, t.Ranks, t.EmbeddingWorkers, t.ParameterServers = r.size, layout.ranks, 1, layout.servers
+			t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32}, Activation: model.ReLU}
+			t.Training.GlobalBatch, t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = r.size, layout.ranks, 1, layout.servers
 			staleness := 3
-			t.Staleness = &staleness
+			t.Training.Staleness = &staleness
 			for b.Loop() {
 				s, err := MeasureShare(b.Context(), t, r, exec.Machine{})
 				if err != nil {

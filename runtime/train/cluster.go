@@ -39,7 +39,7 @@ type Cluster interface {
 }
 
 // runCluster trains as runRoles does, but in other processes.
-func runCluster(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	here, err := exec.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func runCluster(ctx context.Context, t *job.Training, source batch.Source, test 
 	if err != nil {
 		return nil, err
 	}
-	meter := pace.NewMeter(t.Ranks, t.ParameterServers)
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPS)
 	for _, r := range o.Cluster.Records() {
 		meter.Observe(r)
 		if o.Observer != nil {
@@ -87,7 +87,7 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 		r.MissedUpdates.Merge(&report.Missed)
 		r.Faults = r.Faults.Add(report.Faults)
 	}
-	for i := range r.Training.ParameterServers {
+	for i := range r.Job.Roles.EmbeddingPS {
 		r.RowsDigest += all[msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}]
 	}
 	holders := model.DenseHolders()
@@ -97,7 +97,7 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 	}
 	r.DenseDigest = exec.FoldDigests(digests)
 	if rank0 := (msg.Address{Role: msg.NNWorker}); len(holders) == 1 && holders[0] == rank0 {
-		return checkReplicas(all, r.Training.Ranks)
+		return checkReplicas(all, r.Job.Roles.Ranks)
 	}
 	return nil
 }

@@ -37,9 +37,9 @@ type pendingPoint struct {
 }
 
 // newEvaluator returns an evaluator whose clock starts now. It must be closed.
-func newEvaluator(t *job.Training, source batch.Source, test *batch.Batch, evaluation *exec.Evaluation) *evaluator {
+func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, evaluation *exec.Evaluation) *evaluator {
 	e := &evaluator{
-		every: t.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.EvaluateEvery.Steps,
+		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.Training.EvaluateEvery.Steps,
 		pending: make(chan pendingPoint), points: make(chan []exec.Point, 1),
 	}
 	go e.predict()

@@ -41,7 +41,7 @@ func TestEvaluationChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			watched := small(mode, 4)
-			watched.EvaluateEvery.Steps = 1
+			watched.Training.EvaluateEvery.Steps = 1
 			got, err := Run(t.Context(), watched, r, test, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestCurveOfSyncIsThatOfSequential(t *testing.T) {
 	r := newRows(64*20+9, 64, 4, 2)
 	for _, overlap := range []string{"none", "ids+ds"} {
 		reference, training := small(job.Sequential, 4), small(job.Sync, 4)
-		reference.EvaluateEvery.Steps, training.EvaluateEvery.Steps, training.Overlap = 3, 3, overlap
+		reference.Training.EvaluateEvery.Steps, training.Training.EvaluateEvery.Steps, training.Training.Overlap = 3, 3, overlap
 		want, got := quality(mustRun(t, reference, r).Curve), quality(mustRun(t, training, r).Curve)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, sequential %+v", overlap, got, want)
@@ -81,7 +81,7 @@ func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
 	long, short := newRows(64*10, 64, 4, 3), newRows(64*10, 64, 4, 3)
 	short.all = batch.Slice(short.all, 0, 64*6)
 	training := small(job.Sync, 2)
-	training.EvaluateEvery.Steps = 2
+	training.Training.EvaluateEvery.Steps = 2
 	got, err := Run(t.Context(), training, long, long.all, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +106,8 @@ func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	two := 2
 	for mode := range asynchronous {
 		training := small(mode, 4)
-		training.Staleness, training.EvaluateEvery.Steps, training.DenseServers = &two, 1, 2
-		training.ModeSettings = map[string]int{"every": 5}
+		training.Training.Staleness, training.Training.EvaluateEvery.Steps, training.Roles.DensePS = &two, 1, 2
+		training.Training.ModeSettings = map[string]int{"every": 5}
 		training = training.InMode(mode)
 		got := mustRun(t, training, r)
 		if got.Staleness.Own.Max() > two || len(got.Curve) != 40 {
@@ -126,12 +126,12 @@ func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
 	r := newRows(64*10+9, 64, 4, 6)
 	none := 0
 	reference := small(job.Sequential, 1)
-	reference.EvaluateEvery.Steps = 2
+	reference.Training.EvaluateEvery.Steps = 2
 	want := quality(mustRun(t, reference, r).Curve)
 	for mode := range asynchronous {
 		training := small(mode, 1)
-		training.Staleness, training.Overlap, training.EvaluateEvery.Steps = &none, "none", 2
-		training.ModeSettings = map[string]int{"every": 3}
+		training.Training.Staleness, training.Training.Overlap, training.Training.EvaluateEvery.Steps = &none, "none", 2
+		training.Training.ModeSettings = map[string]int{"every": 3}
 		training = training.InMode(mode)
 		if got := quality(mustRun(t, training, r).Curve); !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, sequential %+v", mode, got, want)
@@ -154,7 +154,7 @@ func TestEvaluateByTime(t *testing.T) {
 	for every, want := range map[unit.Tick]int{unit.Nanosecond: 10, 3 * unit.Millisecond: 4, unit.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			training := small(job.Sequential, 1)
-			training.EvaluateEvery.Time = every
+			training.Training.EvaluateEvery.Time = every
 			r := newRows(64*10, 64, 4, 5)
 			got, err := Run(t.Context(), training, slow{r}, r.all, Options{})
 			if err != nil || len(got.Curve) != want {
@@ -171,7 +171,7 @@ func TestCancelDuringEvaluationIsClean(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			training := small(mode, 4)
-			training.EvaluateEvery.Steps = 1
+			training.Training.EvaluateEvery.Steps = 1
 			_, err := Run(ctx, training, r, batch.Slice(r.all, 0, 100), Options{Progress: func(done, _ int) {
 				if done >= 5 {
 					cancel()

@@ -83,7 +83,7 @@ func (a *audit) check(t *testing.T, batches int) {
 // steps. Each run must come to its end, within its bounds and holding nothing, or Run fails; sync must train
 // the bits of sequential training. in is synctest.Test, where time passes when all wait, and a goroutine that
 // is left fails the test, or inRealTime.
-func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults string, plan func(*job.Training) bool) {
+func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults string, plan func(*job.Job) bool) {
 	t.Helper()
 	steps, seeds := 30, uint64(2)
 	if *long {
@@ -114,7 +114,7 @@ func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults strin
 					if err != nil {
 						t.Fatalf("%s: %v", training.Faults, err)
 					}
-					a.check(t, steps*training.Ranks)
+					a.check(t, steps*training.Roles.Ranks)
 					if mode == job.Sync && (got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest) {
 						t.Errorf("%s: not the bits of sequential training", training.Faults)
 					}
@@ -140,13 +140,13 @@ func TestLossyRunsEnd(t *testing.T) {
 	if *long {
 		in = inRealTime
 	}
-	faultRuns(t, in, lossy, func(*job.Training) bool { return true })
+	faultRuns(t, in, lossy, func(*job.Job) bool { return true })
 }
 
 // One message in four is lost, one in four repeated: the laws hold, however long it takes.
 func TestVeryLossyRunsEnd(t *testing.T) {
 	const faults = "drop=0.25,duplicate=0.25,reorder=100,delay=0.25:100ms"
-	faultRuns(t, synctest.Test, faults, func(*job.Training) bool { return true })
+	faultRuns(t, synctest.Test, faults, func(*job.Job) bool { return true })
 }
 
 // Each role that can restart crashes twice, the second time for longer, among lossy messages: whatever it
@@ -157,8 +157,8 @@ func TestCrashedRolesComeBack(t *testing.T) {
 		{Role: msg.Coordinator},
 	} {
 		t.Run(at.String(), func(t *testing.T) {
-			faultRuns(t, synctest.Test, lossy, func(training *job.Training) bool {
-				if at.Role == msg.Coordinator && training.Mode != job.SSP {
+			faultRuns(t, synctest.Test, lossy, func(training *job.Job) bool {
+				if at.Role == msg.Coordinator && training.Training.Mode != job.SSP {
 					return false
 				}
 				training.Faults.Crashes = []fault.Crash{
@@ -193,7 +193,7 @@ func TestEvaluationWithFaults(t *testing.T) {
 	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, job.AsyncPS} {
 		synctest.Test(t, func(t *testing.T) {
 			training := small(mode, 4)
-			training.EvaluateEvery = job.Every{Steps: 7}
+			training.Training.EvaluateEvery = job.Every{Steps: 7}
 			var err error
 			training.Faults, err = fault.Parse(lossy + ",crash=embedding-worker/0@7+1s,crash=data-loader/0@14+1s")
 			if err != nil {

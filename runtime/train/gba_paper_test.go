@@ -12,10 +12,10 @@ import (
 func TestGBATrainsByGlobalBatches(t *testing.T) {
 	local, global := newRows(64*20, 32, 4, 6), newRows(64*20, 64, 4, 6)
 	reference, none := small(job.Sequential, 1), 0
-	reference.RowAdmission, reference.Groups, reference.Model.BatchNorm = 1e-300, 2, false
+	reference.Rows.Admission, reference.Training.Groups, reference.Model.BatchNorm = 1e-300, 2, false
 	training := reference
-	training.Mode, training.Groups, training.GlobalBatch, training.Staleness, training.Overlap = "gba", 1, 32, &none, "none"
-	training.ModeSettings = map[string]int{"batches": 2}
+	training.Training.Mode, training.Training.Groups, training.Training.GlobalBatch, training.Training.Staleness, training.Training.Overlap = "gba", 1, 32, &none, "none"
+	training.Training.ModeSettings = map[string]int{"batches": 2}
 	want, got := mustRun(t, reference, global), mustRun(t, training, local)
 	if got.DenseDigest != want.DenseDigest {
 		t.Errorf("dense %x; sequential training has %x", got.DenseDigest, want.DenseDigest)
@@ -27,9 +27,9 @@ func TestGBAOfOneBatchIsSequential(t *testing.T) {
 	r, none := newRows(64*10+9, 64, 4, 3), 0
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
 		reference := small(job.Sequential, 1)
-		reference.Scale = scale
+		reference.Training.Scale = scale
 		training := reference
-		training.Mode, training.Staleness, training.Overlap = "gba", &none, "none"
+		training.Training.Mode, training.Training.Staleness, training.Training.Overlap = "gba", &none, "none"
 		want, got := mustRun(t, reference, r), mustRun(t, training, r)
 		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Staleness.Dropped != 0 {
 			t.Errorf("dense %x, rows %x, %d dropped; sequential training has %x and %x", got.DenseDigest, got.RowsDigest,
@@ -42,7 +42,7 @@ func TestGBAOfOneBatchIsSequential(t *testing.T) {
 func TestGBARefusesGlobalBatchesThatNeverFill(t *testing.T) {
 	r, training := newRows(64*5, 64, 4, 3), small("gba", 4)
 	for batches, refused := range map[int]bool{20: false, 21: true} {
-		training.ModeSettings = map[string]int{"batches": batches}
+		training.Training.ModeSettings = map[string]int{"batches": batches}
 		if _, err := Run(t.Context(), training, r, r.all, Options{}); (err != nil) != refused {
 			t.Errorf("batches = %d of 20: %v", batches, err)
 		}
@@ -59,7 +59,7 @@ func TestGBADropsWhatIsTooLate(t *testing.T) {
 		tolerance int
 		drops     bool
 	}{{0, true}, {1_000_000_000, false}} {
-		training.ModeSettings = map[string]int{"batches": 1, "tolerance": c.tolerance}
+		training.Training.ModeSettings = map[string]int{"batches": 1, "tolerance": c.tolerance}
 		if got := mustRun(t, training, r).Staleness.Dropped; got > 0 != c.drops {
 			t.Errorf("tolerance %d: %d gradients dropped", c.tolerance, got)
 		}

@@ -14,12 +14,12 @@ import (
 func TestLocalSGDOfEveryStepIsSynchronous(t *testing.T) {
 	r := newRows(64*20, 64, 4, 8)
 	reference := small(job.Sync, 4)
-	reference.RowAdmission, reference.Model.BatchNorm = 1e-300, false // rows would be stale
-	reference.Dense = opt.DenseSpec{Kind: "sgd", Rate: 0.1}
+	reference.Rows.Admission, reference.Model.BatchNorm = 1e-300, false // rows would be stale
+	reference.Model.Optimizer = opt.DenseSpec{Kind: "sgd", Rate: 0.1}
 	want := mustRun(t, reference, r).LogLoss
 	for every, same := range map[int]bool{1: true, 5: false} {
 		training := reference
-		training.Mode, training.ModeSettings = "local-sgd", map[string]int{"every": every}
+		training.Training.Mode, training.Training.ModeSettings = "local-sgd", map[string]int{"every": every}
 		if got := mustRun(t, training, r).LogLoss; math.Abs(got-want) < 1e-6 != same {
 			t.Errorf("every %d steps: log loss %v, synchronous training has %v", every, got, want)
 		}
@@ -31,7 +31,7 @@ func TestLocalSGDWaitsForEveryMean(t *testing.T) {
 	const ranks, steps, every = 3, 10, 4
 	r := newRows(64*steps, 64, 4, 3)
 	training := small("local-sgd", ranks)
-	training.ModeSettings = map[string]int{"every": every}
+	training.Training.ModeSettings = map[string]int{"every": every}
 	var averages [ranks]int32
 	watch := func(e event.Record) {
 		switch e.Kind {

@@ -35,7 +35,7 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 			t.Fatalf("%v: %v", c, err)
 		}
 		reference := c.training
-		reference.Mode, reference.Overlap = job.Sequential, ""
+		reference.Training.Mode, reference.Training.Overlap = job.Sequential, ""
 		want, err := outcome(Run(t.Context(), reference, c.rows, c.rows.all, Options{}))
 		if got, _ := outcome(Run(t.Context(), c.training, c.rows, c.rows.all, Options{})); got != want {
 			differences++
@@ -69,7 +69,7 @@ func outcome(r *Result, err error) (string, error) {
 // configuration is a job for sync training with data for it.
 type configuration struct {
 	seed     uint64
-	training job.Training
+	training job.Job
 	rows     *rows
 }
 
@@ -102,35 +102,35 @@ func (c chooser) widths(most int) []int {
 func newConfiguration(seed uint64) *configuration {
 	c := chooser{rng.New(seed, "configuration")}
 	t := job.Default()
-	t.Mode, t.Seed = job.Sync, c.Uint64()
-	t.Model = c.network()
-	t.Dense, t.Rows = c.denseOptimizer(), c.rowOptimizer()
-	t.DensePrecision = oneOf(c, job.FP32, job.FP32, job.FP32, job.BF16)
-	t.RowInit = oneOf(c, 0.01, 0.1, 0)
-	t.Groups = oneOf(c, 1, 2, 4, 8, 16)
-	t.Ranks = oneOf(c, 1, 2, 4, 8)
-	for t.Groups%t.Ranks != 0 {
-		t.Ranks /= 2
+	t.Training.Mode, t.Training.Seed = job.Sync, c.Uint64()
+	t.Model.Spec = c.network()
+	t.Model.Optimizer, t.Rows.Optimizer = c.denseOptimizer(), c.rowOptimizer()
+	t.Model.Precision = oneOf(c, job.FP32, job.FP32, job.FP32, job.BF16)
+	t.Rows.Init = oneOf(c, 0.01, 0.1, 0)
+	t.Training.Groups = oneOf(c, 1, 2, 4, 8, 16)
+	t.Roles.Ranks = oneOf(c, 1, 2, 4, 8)
+	for t.Training.Groups%t.Roles.Ranks != 0 {
+		t.Roles.Ranks /= 2
 	}
-	t.EmbeddingWorkers, t.ParameterServers = c.between(1, 4), c.between(1, 5)
-	t.GlobalBatch = c.between(t.Ranks, 48)
-	t.Overlap = oneOf(c, "", "none", "ids", "ids+ds")
-	t.Merge = oneOf(c, "", job.MergeStep, job.MergeRank)
-	t.Scale = oneOf(c, job.ScaleGlobal, job.ScaleRank)
-	t.Index = oneOf(c, job.IndexRaw, job.IndexCompressed)
-	t.RowPrecision = oneOf(c, table.Precisions()...)
-	t.RowAdmission = oneOf(c, 0, 0, 1, 0.5, 0.1)
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = c.between(1, 4), c.between(1, 5)
+	t.Training.GlobalBatch = c.between(t.Roles.Ranks, 48)
+	t.Training.Overlap = oneOf(c, "", "none", "ids", "ids+ds")
+	t.Training.Merge = oneOf(c, "", job.MergeStep, job.MergeRank)
+	t.Training.Scale = oneOf(c, job.ScaleGlobal, job.ScaleRank)
+	t.Wire.Index = oneOf(c, job.IndexRaw, job.IndexCompressed)
+	t.Rows.Precision = oneOf(c, table.Precisions()...)
+	t.Rows.Admission = oneOf(c, 0, 0, 1, 0.5, 0.1)
 	switch c.IntN(3) {
 	case 0:
-		t.Prefetch = c.between(1, 6)
+		t.Training.Prefetch = c.between(1, 6)
 	case 1:
 		staleness := c.IntN(4) // which sync does not use
-		t.Staleness = &staleness
+		t.Training.Staleness = &staleness
 	}
 	if c.chance(5) {
-		t.ParameterServers, t.RowEviction, t.RowCapacity = 1, job.SecondChance, c.between(40, 200)
+		t.Roles.EmbeddingPS, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
 	}
-	samples := c.between(0, 7)*t.GlobalBatch + c.between(1, t.GlobalBatch) // the last batch may be short
+	samples := c.between(0, 7)*t.Training.GlobalBatch + c.between(1, t.Training.GlobalBatch) // the last batch may be short
 	return &configuration{seed, t, c.data(&t, max(samples, 2))}
 }
 
@@ -190,8 +190,8 @@ func (c chooser) rowOptimizer() opt.RowSpec {
 
 // data returns samples for a training: slots with one id, some or none, pooled or raw, in groups or by
 // themselves, of few distinct ids or many.
-func (c chooser) data(t *job.Training, samples int) *rows {
-	r := &rows{size: t.GlobalBatch, schema: batch.Schema{PrefixBits: oneOf(c, 8, 3, 16)}}
+func (c chooser) data(t *job.Job, samples int) *rows {
+	r := &rows{size: t.Training.GlobalBatch, schema: batch.Schema{PrefixBits: oneOf(c, 8, 3, 16)}}
 	for i := range t.Model.Labels() {
 		r.schema.Labels = append(r.schema.Labels, fmt.Sprint("label", i))
 	}

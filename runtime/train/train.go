@@ -23,7 +23,7 @@ import (
 
 // Result is what a run has shown.
 type Result struct {
-	Training      job.Training  // as run
+	Job           job.Job       // as run
 	Steps         int           // global batches trained
 	Samples       int           // samples trained
 	Wall          time.Duration // of training; the evaluation after it is not included
@@ -75,17 +75,17 @@ type Options struct {
 // Run trains and evaluates. When ctx ends first, it stops cleanly and returns
 // the cause. Every batch of the source must have at least one sample; test
 // has the labels of the source.
-func Run(ctx context.Context, t job.Training, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
+func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	if err := checkLabels(source.Schema().Labels, test); err != nil {
 		return nil, err
 	}
-	if t.Mode == job.Sequential && o.Recorder != nil {
+	if t.Training.Mode == job.Sequential && o.Recorder != nil {
 		return nil, errNoRoles
 	}
-	result := &Result{Training: t, Steps: source.Steps(), Samples: samplesOf(source), Processes: 1}
+	result := &Result{Job: t, Steps: source.Steps(), Samples: samplesOf(source), Processes: 1}
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}
@@ -129,8 +129,8 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	}
 }
 
-func runMode(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	if t.Mode == job.Sequential {
+func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+	if t.Training.Mode == job.Sequential {
 		return runSequential(ctx, t, source, test, o, result)
 	}
 	if o.Cluster != nil {
@@ -139,7 +139,7 @@ func runMode(ctx context.Context, t *job.Training, source batch.Source, test *ba
 	return runRoles(ctx, t, source, test, o, result)
 }
 
-func runSequential(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	q, err := exec.NewDelayed(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func runSequential(ctx context.Context, t *job.Training, source batch.Source, te
 	return &trained{evaluation, q}, nil
 }
 
-func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
 	executor, err := exec.New(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func runRoles(ctx context.Context, t *job.Training, source batch.Source, test *b
 	if err != nil {
 		return nil, err
 	}
-	meter := pace.NewMeter(t.Ranks, t.ParameterServers)
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPS)
 	observers := []event.Observer{meter, progress{o.Progress, result.Steps}}
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)

@@ -74,15 +74,15 @@ func newRows(samples, size, dim int, seed uint64) *rows {
 	return r
 }
 
-func small(mode string, ranks int) job.Training {
+func small(mode string, ranks int) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.GlobalBatch, t.Prefetch = mode, ranks, 64, 4
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{16, 8}, Activation: model.ReLU, BatchNorm: true}
-	t.Rows, t.Dense.Rate = opt.DefaultRow(), 0.01
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Prefetch = mode, ranks, 64, 4
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{16, 8}, Activation: model.ReLU, BatchNorm: true}
+	t.Rows.Optimizer, t.Model.Optimizer.Rate = opt.DefaultRow(), 0.01
 	return t
 }
 
-func mustRun(t *testing.T, training job.Training, r *rows) *Result {
+func mustRun(t *testing.T, training job.Job, r *rows) *Result {
 	t.Helper()
 	result, err := Run(t.Context(), training, r, r.all, Options{})
 	if err != nil {
@@ -102,11 +102,11 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 				for i, overlap := range []string{"none", "ids", "ids+ds"} {
 					reference := small(job.Sequential, ranks)
 					if merge == job.MergeStep && scale == job.ScaleGlobal {
-						reference.Ranks = 1
+						reference.Roles.Ranks = 1
 					}
 					training := small(job.Sync, ranks)
-					training.Overlap, training.EmbeddingWorkers, training.ParameterServers = overlap, 1+i, 3-i
-					reference.Merge, reference.Scale, training.Merge, training.Scale = merge, scale, merge, scale
+					training.Training.Overlap, training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = overlap, 1+i, 3-i
+					reference.Training.Merge, reference.Training.Scale, training.Training.Merge, training.Training.Scale = merge, scale, merge, scale
 					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d %s", merge, scale, ranks, overlap), func(t *testing.T) {
 						want, got := mustRun(t, reference, r), mustRun(t, training, r)
 						if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
@@ -130,8 +130,8 @@ func TestNetworkOfAnyRanksIsSequential(t *testing.T) {
 	r := newRows(64*6+5, 64, 4, 11)
 	for _, ranks := range []int{1, 2, 3, 5, 6, 24, 64} {
 		reference, training := small(job.Sequential, ranks), small(job.Hybrid, ranks)
-		reference.RowAdmission, training.RowAdmission = 1e-300, 1e-300
-		reference.Groups, training.Groups = 32, 32 // 3 and 5 ranks leave some out
+		reference.Rows.Admission, training.Rows.Admission = 1e-300, 1e-300
+		reference.Training.Groups, training.Training.Groups = 32, 32 // 3 and 5 ranks leave some out
 		want, got := mustRun(t, reference, r), mustRun(t, training, r)
 		if got.DenseDigest != want.DenseDigest || got.Rows != 0 {
 			t.Errorf("%d ranks: network %x, sequential's %x; %d rows", ranks, got.DenseDigest, want.DenseDigest, got.Rows)
@@ -153,9 +153,9 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 			for ranks, staleness := range map[int]int{3: 1, 4: 0, 5: 0, 6: 3, 8: 1} {
 				t.Run(fmt.Sprintf("%s %s N=%d τ=%d", mode, overlap, ranks, staleness), func(t *testing.T) {
 					training := small(mode, ranks)
-					training.Groups = 16 // 3 and 5 ranks leave some out
-					training.Staleness, training.Overlap, training.DenseServers = &staleness, overlap, 2
-					training.ModeSettings = map[string]int{"slack": staleness}
+					training.Training.Groups = 16 // 3 and 5 ranks leave some out
+					training.Training.Staleness, training.Training.Overlap, training.Roles.DensePS = &staleness, overlap, 2
+					training.Training.ModeSettings = map[string]int{"slack": staleness}
 					training = training.InMode(mode)
 					got := mustRun(t, training, r)
 					rule, err := training.Rule()
@@ -185,21 +185,21 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 	r := newRows(64*10+9, 64, 4, 3)
 	none := 0
 	reference := small(job.Sequential, 1)
-	reference.Dense.ClipNorm, reference.Dense.Schedule = 0.5, opt.Schedule{WarmUp: 5}
+	reference.Model.Optimizer.ClipNorm, reference.Model.Optimizer.Schedule = 0.5, opt.Schedule{WarmUp: 5}
 	want := mustRun(t, reference, r)
 	for mode := range asynchronous {
 		training := small(mode, 1)
-		training.Dense = reference.Dense
-		training.Staleness, training.Overlap, training.ModeSettings = &none, "none", map[string]int{"every": 3}
+		training.Model.Optimizer = reference.Model.Optimizer
+		training.Training.Staleness, training.Training.Overlap, training.Training.ModeSettings = &none, "none", map[string]int{"every": 3}
 		training = training.InMode(mode)
-		for training.DenseServers = range 4 {
-			training.DenseServers++
+		for training.Roles.DensePS = range 4 {
+			training.Roles.DensePS++
 			got := mustRun(t, training, r)
 			// The digest of one holder is that of the whole; those of several are folded.
 			if got.AUC != want.AUC || got.LogLoss != want.LogLoss || got.RowsDigest != want.RowsDigest {
-				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.DenseServers, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
+				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.Roles.DensePS, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
 			}
-			if training.DenseServers == 1 && got.DenseDigest != want.DenseDigest {
+			if training.Roles.DensePS == 1 && got.DenseDigest != want.DenseDigest {
 				t.Errorf("%s: dense parameters differ", mode)
 			}
 		}
@@ -212,7 +212,7 @@ func TestReplicasMeetInTheirMean(t *testing.T) {
 	r := newRows(64*10, 64, 4, 3)
 	for _, every := range []int{1, 3, 100} {
 		training := small(job.AsyncAverage, 4)
-		training.ModeSettings = map[string]int{"every": every}
+		training.Training.ModeSettings = map[string]int{"every": every}
 		rounds := map[int32]int{}
 		count := func(e event.Record) {
 			if e.Kind == event.Averaged {
@@ -299,7 +299,7 @@ func TestSequentialIsNotRecorded(t *testing.T) {
 // A full PS stops the run and says what to do.
 func TestFullServerStopsTheRun(t *testing.T) {
 	training := small(job.Hybrid, 2)
-	training.RowCapacity = 5
+	training.Rows.Capacity = 5
 	r := newRows(640, 64, 4, 6)
 	if _, err := Run(t.Context(), training, r, r.all, Options{}); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
@@ -338,10 +338,10 @@ func TestMissedUpdates(t *testing.T) {
 	r := newRows(64*20, 64, 4, 8)
 	two := 2
 	hybrid, merged, byRank := small(job.Hybrid, 4), small(job.Sync, 4), small(job.Sync, 4)
-	hybrid.Staleness, byRank.Merge = &two, job.MergeRank
+	hybrid.Training.Staleness, byRank.Training.Merge = &two, job.MergeRank
 	for _, c := range []struct {
 		name     string
-		training job.Training
+		training job.Job
 		most     int
 		some     bool
 	}{{"sync merge:step", merged, 0, false}, {"sync merge:rank", byRank, 3, true}, {"hybrid", hybrid, 2*two + 3*(3*two+2), true}} {
@@ -361,8 +361,8 @@ func TestDelayedTraining(t *testing.T) {
 		t.Errorf("staleness of sequential training: %+v", plain.Staleness.Own.Summary())
 	}
 	training := small(job.Sequential, 1)
-	training.Delay = delay.Spec{Kind: delay.Exactly, Steps: 3}
-	training.EvaluateEvery.Steps = 20
+	training.Training.Delay = delay.Spec{Kind: delay.Exactly, Steps: 3}
+	training.Training.EvaluateEvery.Steps = 20
 	first, second := mustRun(t, training, r), mustRun(t, training, r)
 	if first.RowsDigest != second.RowsDigest || first.DenseDigest != second.DenseDigest || first.RowsDigest == plain.RowsDigest {
 		t.Error("two delayed runs differ, or are as without delay")
@@ -374,7 +374,7 @@ func TestDelayedTraining(t *testing.T) {
 	if first.AUC < 0.7 || len(first.Curve) != 2 {
 		t.Errorf("AUC %.3f, %d points", first.AUC, len(first.Curve))
 	}
-	training.Delay = delay.Spec{Kind: delay.Traced, File: "x"}
+	training.Training.Delay = delay.Spec{Kind: delay.Traced, File: "x"}
 	if _, err := Run(t.Context(), training, r, r.all, Options{}); !errors.Is(err, delay.ErrNotLoaded) {
 		t.Error(err)
 	}

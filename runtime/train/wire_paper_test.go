@@ -15,7 +15,7 @@ func TestCompressedIndexTrainsBitForBit(t *testing.T) {
 	r := newRows(64*12+9, 64, 4, 10)
 	want := mustRun(t, small(job.Sequential, 1), r)
 	training := small(job.Sync, 4)
-	training.Index = job.IndexCompressed
+	training.Wire.Index = job.IndexCompressed
 	got := mustRun(t, training, r)
 	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
 		t.Errorf("dense %x, rows %x; sequential has %x, %x", got.DenseDigest, got.RowsDigest, want.DenseDigest, want.RowsDigest)
@@ -35,7 +35,7 @@ func TestNarrowWireTrainsAlike(t *testing.T) {
 		plain := mustRun(t, small(job.Sync, 4), r)
 		for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
 			training := small(job.Sync, 4)
-			training.Wire = wire
+			training.Wire.Precision = wire
 			got := mustRun(t, training, r)
 			if got.DenseDigest == plain.DenseDigest {
 				t.Errorf("%s: the bits of fp32", wire)
@@ -61,9 +61,9 @@ func TestNarrowWireIsDeterministic(t *testing.T) {
 	r := newRows(64*12+9, 64, 4, 12)
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
 		training := small(job.Sync, 4)
-		training.Wire = wire
+		training.Wire.Precision = wire
 		first, again := mustRun(t, training, r), mustRun(t, training, r)
-		training.EmbeddingWorkers, training.ParameterServers = 1, 3
+		training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = 1, 3
 		others := mustRun(t, training, r)
 		if first.DenseDigest != again.DenseDigest || first.RowsDigest != again.RowsDigest {
 			t.Errorf("%s: two runs differ", wire)

@@ -23,9 +23,9 @@ func (d *formOnly) Read(int) (*batch.Batch, error) { panic("nothing is read") }
 // admission returns one for two ranks of a small network.
 func admission(t testing.TB, index string) *exec.Admission {
 	training := job.Default()
-	training.Mode, training.Ranks, training.Groups, training.GlobalBatch = job.AsyncPS, 2, 4, 8
-	training.Index, training.Wire = index, compress.FP16Block
-	training.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{3}, Activation: model.ReLU, BatchNorm: true}
+	training.Training.Mode, training.Roles.Ranks, training.Training.Groups, training.Training.GlobalBatch = job.AsyncPS, 2, 4, 8
+	training.Wire.Index, training.Wire.Precision = index, compress.FP16Block
+	training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{3}, Activation: model.ReLU, BatchNorm: true}
 	p, err := exec.New(training, &formOnly{batch.Schema{
 		Slots: []batch.Slot{{Name: "a", Dim: 2}, {Name: "b", Dim: 2, Pooling: batch.Raw, FixedSize: 2}},
 		Dense: []string{"x"}, Labels: []string{"y"}, PrefixBits: 8,

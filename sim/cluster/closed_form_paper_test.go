@@ -12,7 +12,7 @@ import (
 )
 
 // pricesOf returns what the work of a run costs.
-func pricesOf(t *testing.T, s job.Cluster, j *job.Training, layout *model.Layout, w *Workload) *prices {
+func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *Workload) *prices {
 	t.Helper()
 	return newPrices(hardwareOf(t, s).resolve(0), j, layout, w, s.Fold)
 }
@@ -51,8 +51,8 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
 	s.ParameterServers.Count, s.ParameterServers.PerHost = 1, 1
 	j := training(job.Sync, 1)
-	j.Overlap = "none"
-	j.Prefetch = 1000
+	j.Training.Overlap = "none"
+	j.Training.Prefetch = 1000
 	w := clicks()
 	p := pricesOf(t, s, &j, tower(t), &w)
 	b := p.batch(512)
@@ -92,7 +92,7 @@ func quiet(t *testing.T) (*model.Layout, Workload) {
 // and the dense optimizer.
 func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	j := training(job.Hybrid, 8)
-	j.Overlap = "none"
+	j.Training.Overlap = "none"
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
 	b := p.batch(512)
@@ -111,7 +111,7 @@ func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 // links it takes the closed form's time.
 func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	j := training(job.Hybrid, 32) // 4 servers of 8
-	j.Overlap = "none"
+	j.Training.Overlap = "none"
 	layout, w := quiet(t)
 	p := pricesOf(t, small(), &j, layout, &w)
 	across := device.Wire{Bandwidth: p.serverHost.Network * p.netShare, Latency: p.netWire.Latency}
@@ -142,7 +142,7 @@ func TestLatencyOfTheNetworkIsTheNetworks(t *testing.T) {
 // the others, which can only help; and no more than all of BC is gained.
 func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 	naive, bucketed := training(job.Hybrid, 8), training(job.Hybrid, 8)
-	naive.Overlap, bucketed.Overlap = "none", "ds"
+	naive.Training.Overlap, bucketed.Training.Overlap = "none", "ds"
 	a, b := run(t, small(), naive, Options{}), run(t, small(), bucketed, Options{})
 	gain := a.StepTime - b.StepTime
 	if gain <= 0 || gain > a.StageTimes[pace.BC] {
@@ -160,9 +160,9 @@ func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 //	      there, the acknowledgement
 func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	j := training(job.AsyncPS, 1)
-	j.Overlap, j.DenseServers, j.Prefetch = "none", 1, 1000
+	j.Training.Overlap, j.Roles.DensePS, j.Training.Prefetch = "none", 1, 1000
 	staleness := 3
-	j.Staleness = &staleness
+	j.Training.Staleness = &staleness
 	layout, w := quiet(t)
 	p := pricesOf(t, small(), &j, layout, &w)
 	shard := unit.Bytes(4 * layout.Params)
@@ -193,7 +193,7 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 // by then; half of both is added to a step.
 func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	j := training(job.AsyncAverage, 8)
-	j.ModeSettings = map[string]int{"every": 1000}
+	j.Training.ModeSettings = map[string]int{"every": 1000}
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
 	b := p.batch(512)
@@ -203,7 +203,7 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 		t.Errorf("without an average: step takes %v, dense work %v", a.StepTime, alone)
 	}
 	j = training(job.AsyncAverage, 1)
-	j.ModeSettings = map[string]int{"every": 1}
+	j.Training.ModeSettings = map[string]int{"every": 1}
 	want := alone + (p.device.Time(p.sweep(2))+p.device.Time(p.sweep(4)))/2
 	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, audit: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {

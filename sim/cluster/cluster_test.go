@@ -92,20 +92,20 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
 		j := training(rapid.SampledFrom(job.Modes()[1:]).Draw(t, "mode"), // sequential has no roles
 			rapid.IntRange(1, 16).Draw(t, "ranks"))
-		j.Groups = 16
+		j.Training.Groups = 16
 		if j.Validate() != nil { // an exact mode
-			j.Ranks = 16
+			j.Roles.Ranks = 16
 		}
-		j.GlobalBatch = rapid.IntRange(j.Ranks, 4096).Draw(t, "batch")
-		j.DenseServers = rapid.IntRange(1, 3).Draw(t, "dense PSs")
-		j.ModeSettings = map[string]int{
+		j.Training.GlobalBatch = rapid.IntRange(j.Roles.Ranks, 4096).Draw(t, "batch")
+		j.Roles.DensePS = rapid.IntRange(1, 3).Draw(t, "dense PSs")
+		j.Training.ModeSettings = map[string]int{
 			"slack": rapid.IntRange(0, 3).Draw(t, "slack"), "every": rapid.IntRange(1, 4).Draw(t, "average every"),
 		}
-		j = j.InMode(j.Mode)
+		j = j.InMode(j.Training.Mode)
 		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
-		j.Staleness = &staleness
+		j.Training.Staleness = &staleness
 		if rapid.Bool().Draw(t, "prefetch is set") {
-			j.Prefetch = rapid.IntRange(staleness+1, staleness+4).Draw(t, "prefetch")
+			j.Training.Prefetch = rapid.IntRange(staleness+1, staleness+4).Draw(t, "prefetch")
 		}
 		o := Options{
 			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
@@ -116,7 +116,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		rule, _ := j.Rule()
-		b := rule.Bounds(j.Ranks)
+		b := rule.Bounds(j.Roles.Ranks)
 		if a.Staleness.Own.Max() > b.Own || a.Staleness.Cross.Max() > b.Cross || a.Staleness.Inflight.Max() > b.Inflight {
 			t.Fatalf("staleness own %d, cross %d, inflight %d; promised %+v",
 				a.Staleness.Own.Max(), a.Staleness.Cross.Max(), a.Staleness.Inflight.Max(), b)
@@ -173,7 +173,7 @@ func TestLognormalHasMeanOne(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	with := func(change func(*job.Cluster, *job.Training)) error {
+	with := func(change func(*job.Cluster, *job.Job)) error {
 		s, j := small(), training(job.Hybrid, 2)
 		change(&s, &j)
 		h, err := Load(&s)
@@ -183,17 +183,17 @@ func TestErrors(t *testing.T) {
 		return err
 	}
 	for name, test := range map[string]struct {
-		change func(*job.Cluster, *job.Training)
+		change func(*job.Cluster, *job.Job)
 		is     error
 		text   string
 	}{
-		"profile":    {func(s *job.Cluster, _ *job.Training) { s.Accelerator = "V1000" }, device.ErrUnknown, `cluster: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
-		"host":       {func(s *job.Cluster, _ *job.Training) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
-		"sequential": {func(_ *job.Cluster, j *job.Training) { j.Mode = job.Sequential }, ErrSequential, ""},
-		"memory":     {func(s *job.Cluster, j *job.Training) { j.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
-		"none":       {func(s *job.Cluster, _ *job.Training) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
-		"precision":  {func(s *job.Cluster, _ *job.Training) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
-		"training":   {func(_ *job.Cluster, j *job.Training) { j.Prefetch = -1 }, nil, "prefetch = -1"},
+		"profile":    {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown, `cluster: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+		"host":       {func(s *job.Cluster, _ *job.Job) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
+		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential, ""},
+		"memory":     {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
+		"none":       {func(s *job.Cluster, _ *job.Job) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
+		"precision":  {func(s *job.Cluster, _ *job.Job) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
+		"training":   {func(_ *job.Cluster, j *job.Job) { j.Training.Prefetch = -1 }, nil, "prefetch = -1"},
 	} {
 		err := with(test.change)
 		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {
@@ -208,12 +208,12 @@ func TestDenseShardMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 2e11
 	j := training(job.AsyncPS, 2)
-	j.Dense.Kind, j.DenseServers = "adam", 1
+	j.Model.Optimizer.Kind, j.Roles.DensePS = "adam", 1
 	_, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
 		t.Errorf("one dense PS: error %v, want ErrMemory of it", err)
 	}
-	j.DenseServers = 6
+	j.Roles.DensePS = 6
 	_, err = Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
 		t.Errorf("six dense PSs: error %v, want ErrMemory of an accelerator", err)
@@ -227,7 +227,7 @@ func TestAveragedReplicaMustFit(t *testing.T) {
 	layout.Params = 1.6e9
 	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory, "backup-workers": nil} {
 		j := training(mode, 2)
-		j.Dense.Kind = "adam"
+		j.Model.Optimizer.Kind = "adam"
 		if _, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", mode, err, want)
 		}

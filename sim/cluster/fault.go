@@ -20,7 +20,7 @@ const (
 
 // CheckFaults reports the first crash that a training cannot have: of a role that its mode does not have or,
 // at a position of the ranges, the cluster; or, where no numbers are trained, at a step that no run reaches.
-func CheckFaults(h *Hardware, t job.Training, position float64, numbers bool) error {
+func CheckFaults(h *Hardware, t job.Job, position float64, numbers bool) error {
 	rule, err := t.Rule()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func CheckFaults(h *Hardware, t job.Training, position float64, numbers bool) er
 
 // spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the warm-up,
 // or from the first crash if that is earlier, until some steps after the last crash.
-func spanWithFaults(t *job.Training, warmUp int) span {
+func spanWithFaults(t *job.Job, warmUp int) span {
 	s := span{first: warmUp, last: warmUp + faultSteps}
 	for _, c := range t.Faults.Crashes {
 		s.first, s.last = min(s.first, int(c.Step)), max(s.last, int(c.Step)+settleSteps)

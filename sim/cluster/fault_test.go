@@ -77,7 +77,7 @@ func (o *outcomes) check(t *testing.T, batches int) {
 // faultRuns trains in every mode under a plan, with some seeds. Every run must end, keep the contract and its
 // bounds, hold nothing at its end and apply each put once; sync must train the bits of sequential training.
 // The first seed is run twice, with numbers done as early and as late as may be: the record is the same.
-func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults string)) {
+func faultRuns(t *testing.T, plan func(j *job.Job, seed uint64) (faults string)) {
 	steps, seeds := 30, uint64(2)
 	if *long {
 		steps, seeds = 100, 20
@@ -89,7 +89,7 @@ func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults str
 		var longest unit.Tick
 		for seed := range seeds {
 			j := numeric(mode, 4)
-			j.DenseServers, j.ModeSettings = 2, map[string]int{"every": 2}
+			j.Roles.DensePS, j.Training.ModeSettings = 2, map[string]int{"every": 2}
 			j = j.InMode(mode)
 			faults := plan(&j, seed)
 			if faults == "" {
@@ -105,7 +105,7 @@ func faultRuns(t *testing.T, plan func(j *job.Training, seed uint64) (faults str
 				a, n := simulate(t, hosts(2, 2), j, source, Options{Observer: o, Jitter: 0.3, Seed: seed}, func(n *serial) {
 					n.late = func() bool { return late }
 				})
-				o.check(t, steps*j.Ranks)
+				o.check(t, steps*j.Roles.Ranks)
 				if a.Faults.Crashes != int64(len(j.Faults.Crashes)) {
 					t.Errorf("%s: %v, want the crashes of %s", mode, a.Faults, j.Faults)
 				}
@@ -147,18 +147,18 @@ func sequential(t *testing.T, source samples) bits {
 
 // Messages that are lost, repeated, late and out of order change when things happen, and nothing else.
 func TestLossyRunsEnd(t *testing.T) {
-	faultRuns(t, func(*job.Training, uint64) string { return lossy })
+	faultRuns(t, func(*job.Job, uint64) string { return lossy })
 }
 
 // A tenth of all messages lost and a quarter repeated, with EWs, loader and coordinator in turn down at any
 // time, is still no reason for another outcome.
 func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
-	faultRuns(t, func(j *job.Training, seed uint64) string {
+	faultRuns(t, func(j *job.Job, seed uint64) string {
 		draw := rng.New(seed, "crashes")
 		faults := "drop=0.1,duplicate=0.25,reorder=16,delay=0.1:20ms"
 		for range 4 {
 			role := []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"}[draw.IntN(4)]
-			if role == "coordinator/0" && j.Mode != job.SSP {
+			if role == "coordinator/0" && j.Training.Mode != job.SSP {
 				role = "data-loader/0"
 			}
 			faults += fmt.Sprintf(",crash=%s@%d+%dms", role, draw.IntN(25), draw.IntN(300))
@@ -172,8 +172,8 @@ func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
 func TestCrashedRolesComeBack(t *testing.T) {
 	for _, role := range []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"} {
 		t.Run(role, func(t *testing.T) {
-			faultRuns(t, func(j *job.Training, seed uint64) string {
-				if role == "coordinator/0" && j.Mode != job.SSP {
+			faultRuns(t, func(j *job.Job, seed uint64) string {
+				if role == "coordinator/0" && j.Training.Mode != job.SSP {
 					return ""
 				}
 				return fmt.Sprintf("%s,crash=%s@%d,crash=%s@20+2s", lossy, role, seed, role)
@@ -207,7 +207,7 @@ func TestPredictionWithFaults(t *testing.T) {
 		if a.Elapsed < 3*unit.Second {
 			t.Errorf("%s: an EW is away for 3 s, the run takes %v", mode, a.Elapsed)
 		}
-		o.check(t, 110*j.Ranks)
+		o.check(t, 110*j.Roles.Ranks)
 	}
 }
 

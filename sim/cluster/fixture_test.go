@@ -36,10 +36,10 @@ func clicks() Workload {
 }
 
 // training is a job of 512 samples a rank; of more than 8, a power of two.
-func training(mode string, ranks int) job.Training {
+func training(mode string, ranks int) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.GlobalBatch, t.Groups = mode, ranks, 512*ranks, max(8, ranks)
-	t.Model = model.PersiaTower()
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups = mode, ranks, 512*ranks, max(8, ranks)
+	t.Model.Spec = model.PersiaTower()
 	return t
 }
 
@@ -54,13 +54,13 @@ func hardwareOf(t rapid.TB, c job.Cluster) *Hardware {
 }
 
 // run simulates on a cluster and fails the test on an error.
-func run(t testing.TB, c job.Cluster, j job.Training, o Options) Answer {
+func run(t testing.TB, c job.Cluster, j job.Job, o Options) Answer {
 	t.Helper()
 	return runOn(t, hardwareOf(t, c), j, o)
 }
 
 // runOn simulates on hardware and fails the test on an error.
-func runOn(t testing.TB, h *Hardware, j job.Training, o Options) Answer {
+func runOn(t testing.TB, h *Hardware, j job.Job, o Options) Answer {
 	t.Helper()
 	a, err := Run(h, j, tower(t), clicks(), o)
 	if err != nil {

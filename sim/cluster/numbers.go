@@ -125,7 +125,7 @@ func (w *world) putRows(server int32, puts []role.Handle) []float64 {
 // stepSamples is the size of a global batch.
 func (w *world) stepSamples(step int32) int {
 	if w.numbers == nil {
-		return w.prices.training.GlobalBatch
+		return w.prices.training.Training.GlobalBatch
 	}
 	return w.numbers.Samples(int(step))
 }

@@ -68,7 +68,7 @@ type serial struct {
 	did    func(at msg.Address, w role.Work)
 }
 
-func newSerial(t job.Training, source batch.Source) (*serial, error) {
+func newSerial(t job.Job, source batch.Source) (*serial, error) {
 	p, err := exec.New(t, source, exec.Machine{})
 	return &serial{
 		p, source, map[msg.Address]*exec.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
@@ -134,11 +134,11 @@ func bitsOf(dense uint64, shards ...*table.Table) bits {
 }
 
 // numeric is a job on samples, with a small network.
-func numeric(mode string, ranks int) job.Training {
+func numeric(mode string, ranks int) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.GlobalBatch, t.Prefetch = mode, ranks, 32, 4
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate = 0.05
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Prefetch = mode, ranks, 32, 4
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Optimizer.Rate = 0.05
 	return t
 }
 
@@ -160,7 +160,7 @@ func hosts(workers, servers int) job.Cluster {
 }
 
 // simulate trains with numbers that prepare may change.
-func simulate(t testing.TB, s job.Cluster, j job.Training, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
+func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
 	engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 	if err != nil {
@@ -168,7 +168,7 @@ func simulate(t testing.TB, s job.Cluster, j job.Training, source batch.Source, 
 	}
 	var n *serial
 	o.audit = true
-	o.Numbers = func(j job.Training) (Numbers, error) {
+	o.Numbers = func(j job.Job) (Numbers, error) {
 		n, err = newSerial(j, source)
 		prepare(n)
 		return n, err
@@ -202,7 +202,7 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	for i, ranks := range []int{1, 2, 4, 8} {
 		for k, overlap := range []string{"none", "ids", "ids+ds"} {
 			j := numeric(job.Sync, ranks)
-			j.Overlap = overlap
+			j.Training.Overlap = overlap
 			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
 			if got := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...); got != want || len(n.Model().Tables()) != 3-k {
 				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
@@ -217,7 +217,7 @@ func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
 	for _, ranks := range []int{3, 6, 24, 31} {
 		reference, j := numeric(job.Sequential, ranks), numeric(job.Hybrid, ranks)
-		reference.RowAdmission, j.RowAdmission = 1e-300, 1e-300
+		reference.Rows.Admission, j.Rows.Admission = 1e-300, 1e-300
 		q, err := exec.NewSequential(reference, source, exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
@@ -239,13 +239,13 @@ func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		j := numeric(rapid.SampledFrom(job.Modes()[1:]).Draw(r, "mode"), rapid.IntRange(1, 8).Draw(r, "ranks"))
-		j.Groups = 1 << rapid.IntRange(3, 5).Draw(r, "log₂ groups")
+		j.Training.Groups = 1 << rapid.IntRange(3, 5).Draw(r, "log₂ groups")
 		if j.Validate() != nil { // an exact mode
-			j.Ranks = 8
+			j.Roles.Ranks = 8
 		}
-		j.DenseServers = rapid.IntRange(1, 3).Draw(r, "dense PSs")
-		j.ModeSettings = map[string]int{"every": rapid.IntRange(1, 3).Draw(r, "average every")}
-		j = j.InMode(j.Mode)
+		j.Roles.DensePS = rapid.IntRange(1, 3).Draw(r, "dense PSs")
+		j.Training.ModeSettings = map[string]int{"every": rapid.IntRange(1, 3).Draw(r, "average every")}
+		j = j.InMode(j.Training.Mode)
 		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32, last: rapid.IntRange(1, 32).Draw(r, "last")}
 		s := hosts(rapid.IntRange(1, 3).Draw(r, "EWs"), rapid.IntRange(1, 3).Draw(r, "PSs"))
 		checkAnyTime(r, t, s, j, source, rapid.Uint64().Draw(r, "seed"))
@@ -256,14 +256,14 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 func TestBitsOfEveryModeDoNotDependOnTheMachine(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
 		j := numeric(mode, 4)
-		j.DenseServers, j.ModeSettings = 2, map[string]int{"every": 2}
+		j.Roles.DensePS, j.Training.ModeSettings = 2, map[string]int{"every": 2}
 		j = j.InMode(mode)
 		checkAnyTime(t, t, hosts(2, 2), j, samples{steps: 20, size: 32, last: 7}, 1)
 	}
 }
 
 // checkAnyTime trains with numbers done as early as may be, as late, and at random.
-func checkAnyTime(r rapid.TB, t testing.TB, s job.Cluster, j job.Training, source batch.Source, seed uint64) {
+func checkAnyTime(r rapid.TB, t testing.TB, s job.Cluster, j job.Job, source batch.Source, seed uint64) {
 	o := Options{Jitter: 0.5, Seed: 1}
 	train := func(late func() bool) (bits, unit.Tick) {
 		a, n := simulate(t, s, j, source, o, func(n *serial) { n.late = late })
@@ -273,7 +273,7 @@ func checkAnyTime(r rapid.TB, t testing.TB, s job.Cluster, j job.Training, sourc
 	early, end := train(func() bool { return false })
 	for _, late := range []func() bool{func() bool { return true }, func() bool { return draw.IntN(2) == 0 }} {
 		if got, at := train(late); got != early || at != end {
-			r.Errorf("%s: %x after %v and %x after %v", j.Mode, early, end, got, at)
+			r.Errorf("%s: %x after %v and %x after %v", j.Training.Mode, early, end, got, at)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func TestRowsAreReadAndUpdatedAsRecorded(t *testing.T) {
 func TestSimulatedHybridKeepsItsBounds(t *testing.T) {
 	for _, staleness := range []int{0, 1, 3} {
 		j := numeric(job.Hybrid, 4)
-		j.Staleness = &staleness
+		j.Training.Staleness = &staleness
 		a, n := simulate(t, hosts(2, 2), j, samples{steps: 30, size: 32, last: 9}, Options{Jitter: 1, Seed: 5}, func(*serial) {})
 		rule, err := j.Rule()
 		if err != nil {
@@ -353,12 +353,12 @@ func TestNumbersFail(t *testing.T) {
 	source := samples{steps: 5, size: 32, last: 32}
 	for _, c := range []struct {
 		source batch.Source
-		change func(*job.Training)
+		change func(*job.Job)
 		want   string
 	}{
-		{broken{source}, func(*job.Training) {}, "data-loader 0, step 3: disk on fire"},
-		{source, func(j *job.Training) { j.RowCapacity = 3 }, "embedding-ps 0, read-rows of step 0"},
-		{samples{}, func(*job.Training) {}, "no step"},
+		{broken{source}, func(*job.Job) {}, "data-loader 0, step 3: disk on fire"},
+		{source, func(j *job.Job) { j.Rows.Capacity = 3 }, "embedding-ps 0, read-rows of step 0"},
+		{samples{}, func(*job.Job) {}, "no step"},
 	} {
 		j := numeric(job.Hybrid, 2)
 		c.change(&j)
@@ -366,7 +366,7 @@ func TestNumbersFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numbers: func(j job.Training) (Numbers, error) {
+		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numbers: func(j job.Job) (Numbers, error) {
 			return newSerial(j, c.source)
 		}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -400,9 +400,9 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 	source := strangers{samples{steps: 16, size: 32, last: 32}}
 	for _, mode := range []string{job.Sync, job.Hybrid} {
 		j := numeric(mode, 1)
-		j.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
+		j.Training.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
 		none := 0
-		j.Staleness = &none
+		j.Training.Staleness = &none
 		engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
 		if err != nil {
 			t.Fatal(err)
@@ -412,7 +412,7 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Numbers = func(j job.Training) (Numbers, error) { return newSerial(j, source) }
+		o.Numbers = func(j job.Job) (Numbers, error) { return newSerial(j, source) }
 		got, err := Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), w, o)
 		if err != nil {
 			t.Fatal(err)

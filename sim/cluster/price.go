@@ -13,7 +13,7 @@ import (
 // prices is what the work of one job costs on one cluster.
 type prices struct {
 	*resolved
-	training *job.Training
+	training *job.Job
 	layout   *model.Layout
 	workload *Workload
 	plan     shard.Plan
@@ -30,9 +30,9 @@ type batchPrice struct {
 	forward, backward, update unit.Tick
 }
 
-func newPrices(r *resolved, t *job.Training, layout *model.Layout, w *Workload, fold bool) *prices {
+func newPrices(r *resolved, t *job.Job, layout *model.Layout, w *Workload, fold bool) *prices {
 	placed := *t
-	placed.ParameterServers = r.servers * r.serversPerHost
+	placed.Roles.EmbeddingPS = r.servers * r.serversPerHost
 	p := &prices{resolved: r, training: t, layout: layout, workload: w, plan: placed.ShardPlan(), batches: make([]batchPrice, 0, 2)}
 	p.states = p.plan.Servers()
 	if rule, err := t.Rule(); err == nil {
@@ -133,7 +133,7 @@ func (p *prices) applyPush(shard unit.Bytes, pushes int) device.HostCost {
 
 // updateBytes returns what an update of some parameters reads and writes.
 func (p *prices) updateBytes(params int) unit.Bytes {
-	return unit.Bytes(valueBytes * (3*params + 2*p.training.Dense.StateSize(params)))
+	return unit.Bytes(valueBytes * (3*params + 2*p.training.Model.Optimizer.StateSize(params)))
 }
 
 // read is the cost of a global batch at the loader: ids and values are decoded
@@ -166,7 +166,7 @@ func (p *prices) applyStep(samples int, puts []float64) device.HostCost {
 
 // samples returns a rank's part of a global batch, as batch.Cut cuts it.
 func (p *prices) samples(rank, global int) int32 {
-	ranks := p.training.Ranks
+	ranks := p.training.Roles.Ranks
 	return int32((rank+1)*global/ranks - rank*global/ranks)
 }
 

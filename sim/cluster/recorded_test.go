@@ -12,7 +12,7 @@ import (
 // recorded, and half of what a batch of twice the size takes.
 func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 	j := training(job.Sync, 1)
-	j.Prefetch = 1 // the steps measured read as many batches as they train
+	j.Training.Prefetch = 1 // the steps measured read as many batches as they train
 	r := &Recorded{Reduce: make([]unit.Tick, 100)}
 	sum := unit.Tick(0)
 	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward, role.Backward, role.Merge,
@@ -23,7 +23,7 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 		switch kind {
 		case role.Read, role.ApplyStep, role.DenseApply: // of any size
 		default:
-			size, takes = int32(2*j.GlobalBatch), 2*takes
+			size, takes = int32(2*j.Training.GlobalBatch), 2*takes
 		}
 		r.Work = append(r.Work, WorkTime{kind, size, takes})
 	}

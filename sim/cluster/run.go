@@ -31,7 +31,7 @@ type Options struct {
 	// is given the training with as many EWs and PSs as the cluster has. All steps
 	// are simulated then, once, and no role is folded: WarmUp and Measured are
 	// ignored.
-	Numbers func(job.Training) (Numbers, error)
+	Numbers func(job.Job) (Numbers, error)
 
 	audit bool // check credit, handles and conservation
 }
@@ -52,8 +52,8 @@ const (
 //
 // It returns ErrSequential for sequential training, and an error that wraps
 // ErrMemory for a job that does not fit. Cost: about 50 µs for each rank and step.
-func Run(h *Hardware, t job.Training, layout *model.Layout, w Workload, o Options) (Answer, error) {
-	if t.Mode == job.Sequential {
+func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (Answer, error) {
+	if t.Training.Mode == job.Sequential {
 		return Answer{}, fmt.Errorf("cluster: %w", ErrSequential)
 	}
 	if err := t.Validate(); err != nil {
@@ -62,7 +62,7 @@ func Run(h *Hardware, t job.Training, layout *model.Layout, w Workload, o Option
 	if err := w.validate(); err != nil {
 		return Answer{}, err
 	}
-	if t.Index == job.IndexCompressed && w.Packed == nil {
+	if t.Wire.Index == job.IndexCompressed && w.Packed == nil {
 		return Answer{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
 	}
 	if err := CheckFaults(h, t, o.Position, o.Numbers != nil); err != nil {
@@ -105,7 +105,7 @@ func Run(h *Hardware, t job.Training, layout *model.Layout, w Workload, o Option
 // there are steps enough, those in which the pipeline fills and empties.
 func train(p *prices, o Options) (Answer, error) {
 	t := *p.training
-	t.EmbeddingWorkers, t.ParameterServers = p.workers*p.workersPerHost, p.states
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
 	n, err := o.Numbers(t)
 	if err != nil {
 		return Answer{}, fmt.Errorf("cluster: %w", err)
@@ -125,7 +125,7 @@ type span struct{ first, last, steps int }
 // runOnce simulates a span of steps.
 func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	t := *p.training
-	t.EmbeddingWorkers, t.ParameterServers = p.workers*p.workersPerHost, p.states
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
 	cfg, err := t.RoleConfig(p.layout, s.steps)
 	if err != nil {
 		return Answer{}, fmt.Errorf("cluster: training: %w", err)
@@ -134,7 +134,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	if n != nil {
 		w.numbers, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
 	}
-	meter := pace.NewMeter(t.Ranks, p.states)
+	meter := pace.NewMeter(t.Roles.Ranks, p.states)
 	w.observers = append(w.observers, meter)
 	w.measurement = newMeasurement(int32(s.first), int32(s.last), cfg)
 	if o.audit {
@@ -145,7 +145,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 	}
 	a := w.answer()
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
-	if err := pace.CheckBounds(cfg.Rule, t.Ranks, &a.Staleness); err != nil {
+	if err := pace.CheckBounds(cfg.Rule, t.Roles.Ranks, &a.Staleness); err != nil {
 		return Answer{}, fmt.Errorf("cluster: %w", err)
 	}
 	return a, nil
@@ -153,7 +153,7 @@ func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
 
 // Predict simulates a training at the middle of every range, and at the worst
 // and best ends of all of them together for Low and High.
-func Predict(h *Hardware, t job.Training, layout *model.Layout, w Workload) (Answer, error) {
+func Predict(h *Hardware, t job.Job, layout *model.Layout, w Workload) (Answer, error) {
 	a, err := Run(h, t, layout, w, Options{})
 	if err != nil {
 		return Answer{}, err

@@ -25,7 +25,7 @@ const tenth = 1.1
 // largest first. What is more-is-better is multiplied by 1.1, what is
 // less-is-better divided by it. Before each run, ran is told how many of how many
 // groups are done. The runs are without faults. Cost: about ten runs.
-func Sensitivities(h *Hardware, t job.Training, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
+func Sensitivities(h *Hardware, t job.Job, layout *model.Layout, w Workload, ran func(done, total int)) ([]Sensitivity, error) {
 	t.Faults = fault.Plan{}
 	base, err := Run(h, t, layout, w, Options{})
 	if err != nil {

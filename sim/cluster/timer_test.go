@@ -17,7 +17,7 @@ func TestTimers(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
 		records := func(retry unit.Tick) (string, Answer) {
 			j := training(mode, 4)
-			j.Retry = retry
+			j.Wire.Retry = retry
 			d := digest{sha256.New()}
 			a := run(t, small(), j, Options{WarmUp: 5, Measured: 10, Observer: d, audit: true})
 			return string(d.Sum(nil)), a
@@ -40,7 +40,7 @@ func TestTimers(t *testing.T) {
 // Roles that ask again faster than dense PSs can answer bring the cluster down; the run says so.
 func TestFloodEnds(t *testing.T) {
 	j := training(job.AsyncPS, 4)
-	j.Retry = 5 * unit.Millisecond
+	j.Wire.Retry = 5 * unit.Millisecond
 	_, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{})
 	if err == nil || !strings.Contains(err.Error(), "roles ask again every 5ms; set a longer retry") {
 		t.Error(err)
@@ -48,12 +48,12 @@ func TestFloodEnds(t *testing.T) {
 }
 
 // worldOf returns a small cluster before its start.
-func worldOf(t *testing.T, j *job.Training) *world {
+func worldOf(t *testing.T, j *job.Job) *world {
 	t.Helper()
 	s, w := small(), clicks()
 	s.Fold = false
 	p := pricesOf(t, s, j, tower(t), &w)
-	j.EmbeddingWorkers, j.ParameterServers = p.workers*p.workersPerHost, p.states
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
 	cfg, err := j.RoleConfig(p.layout, 10)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestStalledRunEnds(t *testing.T) {
 		unit.Second: "no rank has done anything for 20",
 	} {
 		j := training(job.Hybrid, 2)
-		j.Retry = retry
+		j.Wire.Retry = retry
 		world := worldOf(t, &j)
 		at := world.indexOf(msg.Address{Role: msg.EmbeddingPS})
 		world.instances[at].role = deaf{world.instances[at].role}

@@ -22,9 +22,9 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 		IDs:   func(samples int) float64 { return 26 * float64(samples) },
 		Signs: func(samples int, plan shard.Plan) float64 { return 7 * w.Distinct(samples) / float64(plan.Servers()) },
 	}
-	bytes := func(change func(*job.Training)) unit.Bytes {
+	bytes := func(change func(*job.Job)) unit.Bytes {
 		j := training(job.Sync, 1)
-		j.Prefetch = 2 // so that batches are dealt throughout, one a step
+		j.Training.Prefetch = 2 // so that batches are dealt throughout, one a step
 		change(&j)
 		a, err := Run(hardwareOf(t, s), j, tower(t), w, Options{WarmUp: 8, Measured: 8, audit: true})
 		if err != nil {
@@ -32,17 +32,17 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 		}
 		return a.Bytes
 	}
-	plain := bytes(func(*job.Training) {})
+	plain := bytes(func(*job.Job) {})
 	rows := w.Distinct(512)
 	values := 2 * (512*26*16 + rows*16)
 	for _, c := range []struct {
 		name   string
 		saves  float64
-		change func(*job.Training)
+		change func(*job.Job)
 	}{
-		{"fp16", values * 2, func(t *job.Training) { t.Wire = compress.FP16 }},
-		{"fp16-block", values * (2 - 1.0/compress.BlockValues), func(t *job.Training) { t.Wire = compress.FP16Block }},
-		{"index", 512*26*(8-1) + 2*rows*(8-7), func(t *job.Training) { t.Index = job.IndexCompressed }},
+		{"fp16", values * 2, func(t *job.Job) { t.Wire.Precision = compress.FP16 }},
+		{"fp16-block", values * (2 - 1.0/compress.BlockValues), func(t *job.Job) { t.Wire.Precision = compress.FP16Block }},
+		{"index", 512*26*(8-1) + 2*rows*(8-7), func(t *job.Job) { t.Wire.Index = job.IndexCompressed }},
 	} {
 		// Each of four or three messages is rounded to a byte.
 		if got := float64(plain - bytes(c.change)); got < c.saves-4 || got > c.saves+4 {
@@ -53,7 +53,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 
 func TestCompressedIndexNeedsItsSizes(t *testing.T) {
 	j := training(job.Sync, 1)
-	j.Index = job.IndexCompressed
+	j.Wire.Index = job.IndexCompressed
 	if _, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), "no sizes of compressed ids") {
 		t.Error(err)
 	}

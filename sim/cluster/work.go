@@ -136,7 +136,7 @@ func (w *world) result(work role.Work) role.Result {
 	case role.Read:
 		var r role.Result
 		for rank := range int(w.config.Ranks) {
-			b := w.prices.batch(w.prices.samples(rank, w.prices.training.GlobalBatch))
+			b := w.prices.batch(w.prices.samples(rank, w.prices.training.Training.GlobalBatch))
 			r.Samples = append(r.Samples, b.samples)
 			r.IDBytes = append(r.IDBytes, b.idBytes)
 			r.SampleBytes = append(r.SampleBytes, b.sampleBytes)

@@ -83,16 +83,16 @@ type shape struct {
 
 // newShape counts a batch of some samples spread over the PSs of a plan, evenly in
 // the mean. The roles see states of them: 1 if folded, else all.
-func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) shape {
+func newShape(t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) shape {
 	n := float64(samples)
 	s := shape{
 		samples: samples, occurrences: w.Occurrences * n, named: cmp.Or(w.RowOccurrences, w.Occurrences) * n, distinct: w.Distinct(int(samples)),
 		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
-		pooledBytes: unit.Bytes(t.Wire.Size(layout.EmbeddingWidth * int(samples))),
+		pooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
 	}
 	s.memberRows = s.distinct / float64(plan.Servers())
 	ids, signs := signBytes*s.occurrences, signBytes*s.memberRows
-	if t.Index == job.IndexCompressed {
+	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
 	}
 	s.idBytes = bytesOf(ids)
@@ -103,7 +103,7 @@ func newShape(t *job.Training, w *Workload, layout *model.Layout, samples int32,
 	for range states {
 		s.routed.Rows = append(s.routed.Rows, rows)
 		s.routed.SignBytes = append(s.routed.SignBytes, bytesOf(signs))
-		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(t.Wire.ValueSize()*float64(w.RowDim)*s.memberRows))
+		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.memberRows))
 	}
 	return s
 }
@@ -112,7 +112,7 @@ func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 
 // checkMemory reports what of a job does not fit. A measured machine whose
 // memory is not known passes.
-func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload) error {
+func checkMemory(r *resolved, t *job.Job, layout *model.Layout, w *Workload) error {
 	if r.colocated() && r.parameterHost.Memory == 0 {
 		return nil
 	}
@@ -124,13 +124,13 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 	}
 	// Parameters, gradients and state. ActivationBytes counts a value where it is
 	// written and where it is read, which is room for it and for its gradient.
-	samples := (t.GlobalBatch + t.Ranks - 1) / t.Ranks
-	values := 2*layout.Params + t.Dense.StateSize(layout.Params)
+	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
+	values := 2*layout.Params + t.Model.Optimizer.StateSize(layout.Params)
 	switch shards := t.DenseShards(layout); {
 	case len(shards) > 0: // the optimizer's state is with the shards
 		values = 2 * layout.Params
 		last := shards[len(shards)-1] // as large as any
-		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Dense.StateSize(last.Hi-last.Lo)))
+		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Model.Optimizer.StateSize(last.Hi-last.Lo)))
 		if held > r.parameterHost.Memory {
 			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
 				held, r.parameterHost.Memory, ErrMemory)
@@ -148,7 +148,7 @@ func checkMemory(r *resolved, t *job.Training, layout *model.Layout, w *Workload
 }
 
 // averages reports whether ranks average replicas of their own.
-func averages(t *job.Training) bool {
+func averages(t *job.Job) bool {
 	rule, err := t.Rule()
 	return err == nil && rule.Dense().Every > 0
 }

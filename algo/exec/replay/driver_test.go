@@ -43,11 +43,11 @@ func (samples) Read(step int) (*batch.Batch, error) {
 }
 
 // training is of a small network on 2 ranks, 2 EWs, 2 PSs and 2 dense PSs.
-func training(mode string) job.Training {
+func training(mode string) job.Job {
 	t := job.Default()
-	t.Mode, t.Ranks, t.GlobalBatch, t.Groups, t.Prefetch = mode, 2, batchSize, 4, 3
-	t.Model = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
-	t.Dense.Rate, t.DenseServers, t.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups, t.Training.Prefetch = mode, 2, batchSize, 4, 3
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Optimizer.Rate, t.Roles.DensePS, t.Training.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
 	return t.InMode(mode)
 }
 
@@ -58,7 +58,7 @@ const retry = 100
 func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *exec.Executor) {
 	t.Helper()
 	training := training(mode)
-	training.Retry = retry
+	training.Wire.Retry = retry
 	p, err := exec.New(training, samples{}, exec.Machine{})
 	if err != nil {
 		t.Fatal(err)

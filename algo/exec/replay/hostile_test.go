@@ -273,16 +273,16 @@ func TestJobOfTheRecording(t *testing.T) {
 		if err := recording.CheckJob(&own); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
-		for key, change := range map[string]func(*job.Training){
-			"ranks = 1":             func(t *job.Training) { t.Ranks = 1 },
-			"embedding-workers = 9": func(t *job.Training) { t.EmbeddingWorkers = 9 },
-			"parameter-servers = 1": func(t *job.Training) { t.ParameterServers = 1 },
-			"dense-servers = 1":     func(t *job.Training) { t.DenseServers = 1 },
+		for key, change := range map[string]func(*job.Job){
+			"roles.ranks = 1":                   func(t *job.Job) { t.Roles.Ranks = 1 },
+			"roles.embedding-workers = 9": func(t *job.Job) { t.Roles.EmbeddingWorkers = 9 },
+			"roles.embedding-ps = 1":      func(t *job.Job) { t.Roles.EmbeddingPS = 1 },
+			"roles.dense-ps = 1":          func(t *job.Job) { t.Roles.DensePS = 1 },
 		} {
 			other := training(mode)
 			change(&other)
 			err := recording.CheckJob(&other)
-			if key == "dense-servers = 1" && mode == job.Sync {
+			if key == "roles.dense-ps = 1" && mode == job.Sync {
 				if err != nil { // it has none
 					t.Errorf("%s: %v", mode, err)
 				}

@@ -88,19 +88,19 @@ func errNoStream(at msg.Address) error {
 
 // CheckJob returns an error if the roles of the recording were not given what a training says. A executor
 // and meters are made from the training, and are indexed by what the roles say.
-func (r *Recording) CheckJob(t *job.Training) error {
+func (r *Recording) CheckJob(t *job.Job) error {
 	servers := 0
 	if r.config.Rule.Dense().DensePSs {
-		servers = t.DenseServers
+		servers = t.Roles.DensePS
 	}
 	for _, f := range []struct {
 		key            string
 		job, recording int
 	}{
-		{"ranks", t.Ranks, int(r.config.Ranks)},
-		{"embedding-workers", t.EmbeddingWorkers, int(r.config.EmbeddingWorkers)},
-		{"parameter-servers", t.ParameterServers, int(r.config.ParameterServers)},
-		{"dense-servers", servers, len(r.config.DenseServers)},
+		{"roles.ranks", t.Roles.Ranks, int(r.config.Ranks)},
+		{"roles.embedding-workers", t.Roles.EmbeddingWorkers, int(r.config.EmbeddingWorkers)},
+		{"roles.embedding-ps", t.Roles.EmbeddingPS, int(r.config.ParameterServers)},
+		{"roles.dense-ps", servers, len(r.config.DenseServers)},
 	} {
 		if f.job != f.recording {
 			return fmt.Errorf("%w: its job has %s = %d, its roles were given %d", ErrDamaged, f.key, f.job,

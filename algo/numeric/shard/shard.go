@@ -9,7 +9,7 @@ import (
 )
 
 // Plan says which embedding PS owns a row. Everyone who needs to know asks the plan
-// of the job (job.Training.ShardPlan). Plans can be compared with ==, and the zero
+// of the job (job.Job.ShardPlan). Plans can be compared with ==, and the zero
 // value is no plan.
 //
 // There is one kind, Rows: each PS owns whole rows, of every table, and embedding

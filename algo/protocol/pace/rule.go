@@ -27,7 +27,7 @@ type Rule interface {
 	// has the puts of every rank, or of those that count.
 	InStep() bool
 	// Exact reports whether a run has the values of sequential training, bit for
-	// bit. Its ranks must divide the groups of a global batch: see job.Training.
+	// bit. Its ranks must divide the groups of a global batch: see job.Job.
 	Exact() bool
 	// Dense says how the replicas of the dense network are kept together.
 	Dense() DenseSync

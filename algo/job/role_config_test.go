@@ -34,7 +34,7 @@ func TestRoleConfigRetriesWithFaults(t *testing.T) {
 		if training.Faults, err = fault.Parse(c.faults); err != nil {
 			t.Fatal(err)
 		}
-		training.Retry = c.retry
+		training.Wire.Retry = c.retry
 		cfg, err := training.RoleConfig(layoutOf(t), 5)
 		if err != nil || cfg.Retry != c.want {
 			t.Errorf("%s: retry %v, %v; want %v", c.name, cfg.Retry, err, c.want)
@@ -61,7 +61,7 @@ func TestFaultsSection(t *testing.T) {
 		"faults: {drop: 2}":                                  "faults.drop = 2",
 		"faults: {crashes: [{role: gpu}]}":                   "faults.crashes[0].role: unknown role",
 		"faults: {crashes: [{role: embedding-ps, step: 1}]}": "faults.crashes[0].role = embedding-ps cannot restart yet",
-		"retry: 2h": "retry = 2h",
+		"wire: {retry: 2h}":                                  "wire.retry = 2h",
 		"faults: {crashes: [{role: coordinator}]}":           "faults.crashes[0].role = coordinator: the mode has no such role",
 		"faults: {crashes: [{role: data-loader, index: 1}]}": "faults.crashes[0].index = 1; the job has 1",
 	} {
@@ -90,7 +90,7 @@ func TestStatisticsAreCountedInMessages(t *testing.T) {
 		job.AsyncPS:      {24, 16 + 2*5*4, 20 + 3*4, 20, 20 + 2*5*4, 20},
 	} {
 		training := job.Default().InMode(mode)
-		training.Ranks, training.Groups, training.DenseServers = 4, 8, 2
+		training.Roles.Ranks, training.Training.Groups, training.Roles.DensePS = 4, 8, 2
 		cfg, err := training.RoleConfig(layout, 5)
 		if err != nil {
 			t.Fatal(err)

@@ -17,14 +17,14 @@ const faultRetry = 100 * unit.Millisecond
 // message may be lost, unless the training sets it or injects faults.
 //
 // The errors are those of the mode's rule, and a fault of a role that the mode does not have.
-func (t *Training) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
+func (t *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
 	rule, err := t.Rule()
 	if err != nil {
 		return nil, err
 	}
 	cfg := &role.Config{
-		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers),
-		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()), Retry: t.Retry,
+		Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), ParameterServers: int32(t.Roles.EmbeddingPS),
+		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()), Retry: t.Wire.Retry,
 	}
 	if cfg.Retry == 0 && t.Faults.Any() {
 		cfg.Retry = faultRetry
@@ -59,32 +59,32 @@ func (t *Training) RoleConfig(layout *model.Layout, steps int) (*role.Config, er
 
 // Processes returns the roles of every process, where a run of the training has processes; none for sequential
 // training, which has no roles. The error is that of Placement.
-func (t *Training) Processes() ([]Process, error) {
+func (t *Job) Processes() ([]Process, error) {
 	rule, err := t.Rule()
 	if err != nil {
 		return nil, nil
 	}
 	cfg := &role.Config{
-		Ranks: int32(t.Ranks), EmbeddingWorkers: int32(t.EmbeddingWorkers), ParameterServers: int32(t.ParameterServers), Rule: rule,
+		Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), ParameterServers: int32(t.Roles.EmbeddingPS), Rule: rule,
 	}
 	if rule.Dense().DensePSs {
-		cfg.DenseServers = make([]unit.Bytes, t.DenseServers)
+		cfg.DenseServers = make([]unit.Bytes, t.Roles.DensePS)
 	}
-	all, err := t.Placement.Processes(cfg)
+	all, err := t.Roles.Placement.Processes(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("placement: %w", err)
+		return nil, fmt.Errorf("roles.placement: %w", err)
 	}
 	return all, nil
 }
 
 // CheckLength reports settings for which a training of so many global batches is too short to learn anything.
-func (t *Training) CheckLength(steps int) error {
+func (t *Job) CheckLength(steps int) error {
 	rule, err := t.Rule()
 	if err != nil {
 		return err
 	}
-	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(t.Ranks); batches > all {
-		return fmt.Errorf("mode-settings: batches = %d, and the run has %d local batches: choose fewer, or train longer", batches, all)
+	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(t.Roles.Ranks); batches > all {
+		return fmt.Errorf("training.mode-settings: batches = %d, and the run has %d local batches: choose fewer, or train longer", batches, all)
 	}
 	return nil
 }

@@ -1,0 +1,181 @@
+package job
+
+import (
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
+	"tandem/algo/protocol/delay"
+	"tandem/algo/protocol/fault"
+	"tandem/algo/protocol/pace"
+	"tandem/algo/unit"
+)
+
+// Job says what is trained and how, the same for simulator and runtime. Every section of a job file
+// is a field. The zero value of a setting is not its default: start from Default. The largest values are
+// constants of this package, such as PrefetchMax.
+type Job struct {
+	Model    Model      `yaml:"model"`    // the dense network
+	Rows     Rows       `yaml:"rows"`     // the embedding rows
+	Training Training   `yaml:"training"` // mode, staleness, batches, order
+	Roles    Roles      `yaml:"roles"`    // how many there are of each, and which share a process
+	Wire     Wire       `yaml:"wire"`     // the form of messages between roles
+	Faults   fault.Plan `yaml:"faults"`   // injected into messages and roles; sequential training has neither
+}
+
+// Model is the dense network with its optimizer.
+type Model struct {
+	model.Spec `yaml:",inline"`
+	Optimizer  opt.DenseSpec `yaml:"optimizer"`
+	// Precision is FP32 or BF16. BF16 rounds the operands of matrix products and nothing that is kept. It is
+	// faster only on an engine with bf16 multipliers. The simulator prices work at the precision of the
+	// cluster, not at this one.
+	Precision string `yaml:"precision"`
+}
+
+// The precisions of a Model: what the operands of its matrix products are rounded to.
+const (
+	FP32 = "fp32" // nothing: they are fp32
+	BF16 = "bf16" // bf16; sums, parameters and gradients stay fp32
+)
+
+// DensePrecisions lists the precisions of a Model.
+func DensePrecisions() []string { return []string{FP32, BF16} }
+
+// Rows is how embedding rows are initialized, updated and kept on an embedding PS.
+type Rows struct {
+	Optimizer opt.RowSpec `yaml:"optimizer"`
+	// Init is the bound b of initial values, uniform in (−b, b).
+	Init float64 `yaml:"init"`
+	// Admission is the probability that an id without a row gets one in a step that reads it, in (0, 1];
+	// until then it reads as zeros and learns nothing. 0 means 1.
+	Admission float64 `yaml:"admission"`
+	// Capacity is the number of rows that one PS may hold; 0: no limit.
+	Capacity int `yaml:"capacity"`
+	// Memory is the memory that the rows of one PS, and their index, may take; 0: no limit.
+	Memory unit.Bytes `yaml:"memory"`
+	// Eviction is what a full PS does with a new row: RefuseRows or SecondChance. Which row is evicted
+	// depends on the other rows of the PS, so sync equals sequential only with one PS.
+	Eviction string `yaml:"eviction"`
+	// Precision is the form of embedding values in rows: fp32, or bf16 or fp16, rounded at random. Optimizer
+	// state is fp32.
+	Precision string `yaml:"precision"`
+}
+
+// The ways of a full PS with a new row.
+const (
+	RefuseRows   = "refuse"        // end the run
+	SecondChance = "second-chance" // replace a row that has not been read for long
+)
+
+// Roles is the number of instances of each role, and their placement on processes.
+type Roles struct {
+	Ranks            int `yaml:"ranks"` // NN workers
+	EmbeddingWorkers int `yaml:"embedding-workers"`
+	EmbeddingPS      int `yaml:"embedding-ps"`
+	// DensePS is the number of dense PSs in modes that have them (pace.DenseSync.DensePSs).
+	DensePS int `yaml:"dense-ps"`
+	// Placement says which roles share a process, where a run has processes.
+	Placement Placement `yaml:"placement"`
+}
+
+// Wire is the form of messages between roles. Sequential training has no messages and ignores it.
+type Wire struct {
+	// Precision is the form of embeddings and their gradients: fp32, fp16 or fp16-block. The narrow forms
+	// halve them and round: sync is then no longer bit-equal to sequential. Dense gradients stay in fp32.
+	Precision compress.Form `yaml:"precision"`
+	// Index is the form of ids and row signs: IndexRaw or IndexCompressed. Bits of the training do not
+	// depend on it. IndexCompressed pays where the network is slower than packing.
+	Index string `yaml:"index"`
+	// Retry is how long a data loader or NN worker waits for answers before it asks again. 0 chooses: 100 ms
+	// with faults, 1 s where roles are processes, never where no message can be lost.
+	Retry unit.Tick `yaml:"retry"`
+}
+
+// The forms of ids and row signs in messages. Neither loses anything.
+const (
+	IndexRaw        = "raw"        // 8 bytes each
+	IndexCompressed = "compressed" // distinct ids and positions, in as few bits as they need
+)
+
+// WirePrecisions lists the precisions of a Wire.
+func WirePrecisions() (names []string) {
+	for _, f := range compress.Forms() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// Default returns a job that trains the default network in hybrid mode.
+func Default() Job {
+	return Job{
+		Model: Model{Spec: model.Default(), Optimizer: opt.DefaultDense(), Precision: FP32},
+		Rows:  Rows{Optimizer: opt.DefaultRow(), Init: 0.01, Eviction: RefuseRows, Precision: table.FP32.String()},
+		Training: Training{
+			Mode: Hybrid, GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Scale: ScaleGlobal, Seed: 1,
+		},
+		Roles: Roles{Ranks: 4, EmbeddingWorkers: 2, EmbeddingPS: 2, DensePS: 1},
+		Wire:  Wire{Precision: compress.FP32, Index: IndexRaw},
+	}
+}
+
+// Rule returns the pacing rule of a training with roles.
+func (t *Job) Rule() (pace.Rule, error) {
+	return pace.New(t.Training.Mode, pace.Settings{
+		Staleness: t.tau(), Overlap: t.Training.Overlap, Ranks: t.Roles.Ranks, Values: t.ModeValues(),
+	})
+}
+
+// DenseShards returns the parts of the parameter vector that the dense PSs hold,
+// as equal as can be; none in modes without them.
+func (t *Job) DenseShards(layout *model.Layout) []model.Bucket {
+	rule, err := t.Rule()
+	if err != nil || !rule.Dense().DensePSs {
+		return nil
+	}
+	var shards []model.Bucket
+	for i := range t.Roles.DensePS {
+		shards = append(shards, model.Bucket{Lo: i * layout.Params / t.Roles.DensePS, Hi: (i + 1) * layout.Params / t.Roles.DensePS})
+	}
+	return shards
+}
+
+// ShardPlan returns which embedding PS owns which row.
+func (t *Job) ShardPlan() shard.Plan { return shard.Rows(t.Roles.EmbeddingPS) }
+
+// Delayed reports whether gradients take effect later than at once.
+func (t *Job) Delayed() bool { return !t.Training.Delay.IsZero() || !t.Training.DelayDense.IsZero() }
+
+// InMode returns the training in another mode. Choices that belong to its own
+// are not carried over, and of the mode settings only those that the new mode has.
+func (t Job) InMode(mode string) Job {
+	t.Training.ModeSettings = ownSettings(t.Training.ModeSettings, mode)
+	if mode != t.Training.Mode {
+		t.Training.Overlap, t.Training.Merge = "", ""
+		t.Training.Delay, t.Training.DelayDense = delay.Spec{}, delay.Spec{}
+	}
+	t.Training.Mode = mode
+	if !t.Roles.Placement.Named() {
+		if _, err := t.Processes(); err != nil {
+			t.Roles.Placement = Placement{} // it lists roles that this mode does not have, or lacks some
+		}
+	}
+	return t
+}
+
+// MergeByStep reports whether row gradients are merged over ranks before the
+// optimizer sees them.
+func (t *Job) MergeByStep() bool {
+	if t.Training.Merge == "" {
+		return t.inStep()
+	}
+	return t.Training.Merge == MergeStep
+}
+
+// inStep reports whether the puts of a step are applied together, which merging by
+// step takes.
+func (t *Job) inStep() bool {
+	rule, err := t.Rule()
+	return err != nil || rule.InStep() // sequential has no rule
+}
