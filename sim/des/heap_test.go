@@ -6,9 +6,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// boxedHeap is the readable twin of the radix heap, and what most simulators
-// use: a binary heap of whole events behind container/heap's interface. It
-// orders by instant and sequence.
+// boxedHeap is the readable reference for the radix heap, and the queue that most simulators use: a binary
+// heap of whole events behind container/heap's interface. It orders by instant and sequence.
 type boxedHeap []Event
 
 func (h boxedHeap) Len() int { return len(h) }

@@ -2,30 +2,29 @@ package des
 
 import "slices"
 
-// slot keeps one pending event, or waits on the free list.
+// slot holds one pending event, or is on the free list.
 type slot struct {
 	event      Event
 	generation uint32 // odd while the slot holds an event
 }
 
-// pool keeps the pending events, so that the queue moves 16 bytes an event and
-// not the whole of it. Taking an event out raises its slot's generation, which
-// makes every reference to it stale.
+// pool stores the pending events, so that the heap moves 16 bytes per event and not the whole event. Removing
+// an event increments the generation of its slot, which invalidates every reference to the event.
 type pool struct {
 	slots []slot
 	idle  []uint32 // slots without an event, last freed on top
 	live  int
 }
 
-// turn is an event of a round with the key that orders it.
-type turn struct {
+// keyed is an event of a round with the key that orders the round.
+type keyed struct {
 	class, source int32
 	sequence      uint64
 	id            ID
 }
 
-// put stores an event.
-func (p *pool) put(event Event) ID {
+// add stores an event.
+func (p *pool) add(event Event) ID {
 	p.live++
 	if n := len(p.idle); n > 0 {
 		i := p.idle[n-1]
@@ -44,8 +43,8 @@ func (p *pool) alive(id ID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(p.slots) && p.slots[id.slot].generation == id.generation
 }
 
-// take removes an event and returns it, if it is still pending.
-func (p *pool) take(id ID) (event Event, ok bool) {
+// remove returns an event that is still pending, and frees its slot.
+func (p *pool) remove(id ID) (event Event, ok bool) {
 	if !p.alive(id) {
 		return Event{}, false
 	}
@@ -57,21 +56,21 @@ func (p *pool) take(id ID) (event Event, ok bool) {
 }
 
 // order appends the pending events of due to dst by class, source and sequence.
-func (p *pool) order(dst []turn, due []entry) []turn {
+func (p *pool) order(dst []keyed, due []entry) []keyed {
 	for _, d := range due {
 		if p.alive(d.id) {
 			e := &p.slots[d.id.slot].event
-			dst = append(dst, turn{e.Class, e.Source, e.Sequence, d.id})
+			dst = append(dst, keyed{e.Class, e.Source, e.Sequence, d.id})
 		}
 	}
-	if !slices.IsSortedFunc(dst, compareTurns) {
-		slices.SortFunc(dst, compareTurns)
+	if !slices.IsSortedFunc(dst, compareKeys) {
+		slices.SortFunc(dst, compareKeys)
 	}
 	return dst
 }
 
-// compareTurns orders by class, then source, then sequence.
-func compareTurns(a, b turn) int {
+// compareKeys compares by class, then source, then sequence.
+func compareKeys(a, b keyed) int {
 	switch {
 	case a.class != b.class:
 		return int(int64(a.class) - int64(b.class))

@@ -6,36 +6,35 @@ import (
 	"tandem/algo/unit"
 )
 
-// entry is a queued event: when, and where its slot is.
+// entry is a queued event: its instant and its slot.
 type entry struct {
 	at unit.Tick
 	id ID
 }
 
-// An instant is read as a number of digitCount digits to the base radix.
+// An instant is a number of digitCount digits in base radix.
 const (
 	digitBits  = 6
 	radix      = 1 << digitBits
 	digitCount = (63 + digitBits - 1) / digitBits
 )
 
-// radixHeap is a monotone priority queue: nothing may be pushed for an instant
-// earlier than the one last popped, which is just what virtual time promises.
+// radixHeap is a monotone priority queue: no entry may be pushed for an instant earlier than the one last
+// popped, and virtual time guarantees that.
 //
-// An entry lies on the level of the highest digit in which its instant differs
-// from the last popped one, in the bucket of the value that it has there. So a
-// bucket of level 0 is one instant, all entries of a level are earlier than
-// those of the levels above, and the earliest entry is in the first bucket in
-// use of the lowest level in use. Popping moves last to it, after which the rest
-// of its bucket belongs to lower levels: an entry only moves down, at most once
-// a digit, whatever the number pending.
+// The level of an entry is the highest digit in which its instant differs from the last popped instant; its
+// bucket on that level is the value of the digit. So a bucket of level 0 is one instant, all entries of a
+// level are earlier than the entries of higher levels, and the earliest entry is in the first used bucket of
+// the lowest used level. Popping sets last to the earliest instant; the other entries of the bucket then
+// belong to lower levels. An entry only moves down, at most once per digit, independent of the number of
+// entries.
 //
-// All entries of one instant are in one bucket at any time, and moving keeps
-// their order, so an instant comes out first in, first out.
+// All entries of one instant are in one bucket at any time, and moving keeps their order, so an instant is
+// popped first in, first out.
 //
-// Source: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest
-// path problem", JACM 37 (1990), two-level radix heap: levels of bits, each cut
-// into segments. Deviation: a level for every digit, so that keys are unbounded.
+// Source: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", JACM 37 (1990),
+// two-level radix heap: levels of bits, each divided into segments. Deviation: a level for every digit, so
+// that keys are unbounded.
 type radixHeap struct {
 	last    unit.Tick
 	levels  uint64             // bit l is set if level l holds entries
@@ -49,10 +48,10 @@ type bucket struct {
 	minimum unit.Tick // the earliest instant; valid while there are entries
 }
 
-// empty reports whether nothing is queued.
+// empty reports whether the heap has no entry.
 func (r *radixHeap) empty() bool { return r.levels == 0 }
 
-// push adds an entry whose instant is not before the last one popped.
+// push adds an entry, whose instant must not be before the last one popped.
 func (r *radixHeap) push(x entry) {
 	level := (bits.Len64(uint64(x.at^r.last)|1) - 1) / digitBits
 	digit := int(x.at>>(level*digitBits)) & (radix - 1)
@@ -79,8 +78,8 @@ func (r *radixHeap) least() unit.Tick {
 	return r.buckets[level*radix+digit].minimum
 }
 
-// pop removes all entries of the earliest instant and appends them to dst in
-// the order in which they were pushed. The heap must not be empty.
+// pop removes all entries of the earliest instant and appends them to dst in the order in which they were
+// pushed. The heap must not be empty.
 func (r *radixHeap) pop(dst []entry) []entry {
 	level, digit := r.first()
 	entries := r.clear(level, digit)
@@ -99,8 +98,7 @@ func (r *radixHeap) pop(dst []entry) []entry {
 	return dst
 }
 
-// clear empties a bucket and returns what it held, valid until the next push
-// into it.
+// clear empties a bucket and returns its entries, which are valid until the next push into the bucket.
 func (r *radixHeap) clear(level, digit int) []entry {
 	r.digits[level] &^= 1 << digit
 	if r.digits[level] == 0 {

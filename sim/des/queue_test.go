@@ -12,7 +12,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// script is a handler that logs what it is given and runs a function on it.
+// script is a handler that logs its calls and runs a function on each.
 type script struct {
 	log    []string
 	event  func(Event)
@@ -41,136 +41,136 @@ func (s *script) expect(t *testing.T, want ...string) {
 }
 
 func TestRoundIsOrderedByClassSourceSequence(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
-	e.Schedule(Event{At: 5, Class: 1, Source: 0, Kind: 4})
-	e.Schedule(Event{At: 5, Class: 0, Source: 9, Kind: 2})
-	e.Schedule(Event{At: 5, Class: 0, Source: 9, Kind: 3})
-	e.Schedule(Event{At: 5, Class: 0, Source: -1, Kind: 1})
-	e.Schedule(Event{At: 4, Class: 7, Source: 7, Kind: 0})
-	e.Run(unit.Forever, s)
+	q.Schedule(Event{At: 5, Class: 1, Source: 0, Kind: 4})
+	q.Schedule(Event{At: 5, Class: 0, Source: 9, Kind: 2})
+	q.Schedule(Event{At: 5, Class: 0, Source: 9, Kind: 3})
+	q.Schedule(Event{At: 5, Class: 0, Source: -1, Kind: 1})
+	q.Schedule(Event{At: 4, Class: 7, Source: 7, Kind: 0})
+	q.Run(unit.Forever, s)
 	s.expect(t, "4:0", "4:settle", "5:1", "5:2", "5:3", "5:4", "5:settle")
 }
 
 func TestEventsOfTheInstantFormTheNextRound(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
 	s.event = func(x Event) {
 		if x.Kind == 1 {
 			// Class −1 would come first if it could join the present round.
-			e.Schedule(Event{At: x.At, Class: -1, Kind: 3})
+			q.Schedule(Event{At: x.At, Class: -1, Kind: 3})
 		}
 	}
-	e.Schedule(Event{At: 5, Kind: 1})
-	e.Schedule(Event{At: 5, Kind: 2})
-	e.Run(unit.Forever, s)
+	q.Schedule(Event{At: 5, Kind: 1})
+	q.Schedule(Event{At: 5, Kind: 2})
+	q.Run(unit.Forever, s)
 	s.expect(t, "5:1", "5:2", "5:3", "5:settle")
 }
 
 func TestSettleMayOpenAnotherRound(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
 	first := true
 	s.settle = func(now unit.Tick) {
 		if first {
 			first = false
-			e.Schedule(Event{At: now, Kind: 2})
-			e.Schedule(Event{At: now + 1, Kind: 3})
+			q.Schedule(Event{At: now, Kind: 2})
+			q.Schedule(Event{At: now + 1, Kind: 3})
 		}
 	}
-	e.Schedule(Event{At: 5, Kind: 1})
-	e.Run(unit.Forever, s)
+	q.Schedule(Event{At: 5, Kind: 1})
+	q.Run(unit.Forever, s)
 	s.expect(t, "5:1", "5:settle", "5:2", "5:settle", "6:3", "6:settle")
 }
 
 func TestCancel(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
 	third := ID{}
 	s.event = func(x Event) {
-		if x.Kind == 1 && !e.Cancel(third) {
+		if x.Kind == 1 && !q.Cancel(third) {
 			t.Error("an event of the running round could not be cancelled")
 		}
 	}
-	first := e.Schedule(Event{At: 5, Kind: 1})
-	second := e.Schedule(Event{At: 3, Kind: 2})
-	third = e.Schedule(Event{At: 5, Kind: 3})
-	if !e.Cancel(second) || e.Cancel(second) {
+	first := q.Schedule(Event{At: 5, Kind: 1})
+	second := q.Schedule(Event{At: 3, Kind: 2})
+	third = q.Schedule(Event{At: 5, Kind: 3})
+	if !q.Cancel(second) || q.Cancel(second) {
 		t.Error("Cancel of a pending event = false or, twice, true")
 	}
-	reused := e.Schedule(Event{At: 9, Kind: 4})
-	if e.Cancel(second) || e.Cancel(ID{}) {
+	reused := q.Schedule(Event{At: 9, Kind: 4})
+	if q.Cancel(second) || q.Cancel(ID{}) {
 		t.Error("a stale or zero id cancelled something")
 	}
-	e.Run(unit.Forever, s)
+	q.Run(unit.Forever, s)
 	// Nothing is handled or settled at 3, the instant of a cancelled event.
 	s.expect(t, "5:1", "5:settle", "9:4", "9:settle")
-	if e.Cancel(first) || e.Cancel(reused) {
+	if q.Cancel(first) || q.Cancel(reused) {
 		t.Error("a handled event was cancelled")
 	}
 }
 
 func TestRunStopsAtUntil(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
-	e.Schedule(Event{At: 10, Kind: 1})
-	e.Schedule(Event{At: 20, Kind: 2})
-	e.Run(10, s)
-	e.Run(15, s)
-	if e.Now() != 15 || e.Pending() != 1 {
-		t.Errorf("Now, Pending = %d, %d, want 15, 1", e.Now(), e.Pending())
+	q.Schedule(Event{At: 10, Kind: 1})
+	q.Schedule(Event{At: 20, Kind: 2})
+	q.Run(10, s)
+	q.Run(15, s)
+	if q.Now() != 15 || q.Pending() != 1 {
+		t.Errorf("Now, Pending = %d, %d, want 15, 1", q.Now(), q.Pending())
 	}
-	e.Schedule(Event{At: 15, Kind: 3})
-	e.Run(unit.Forever, s)
+	q.Schedule(Event{At: 15, Kind: 3})
+	q.Run(unit.Forever, s)
 	s.expect(t, "10:1", "10:settle", "15:3", "15:settle", "20:2", "20:settle")
-	if e.Now() != 20 {
-		t.Errorf("Now = %d, want the last instant handled, 20", e.Now())
+	if q.Now() != 20 {
+		t.Errorf("Now = %d, want the last instant handled, 20", q.Now())
 	}
 }
 
-// A cancelled timer far ahead neither advances the clock nor keeps an earlier
-// event from being scheduled afterwards.
+// A cancelled timer far ahead neither advances the clock nor keeps an earlier event from being scheduled
+// afterwards.
 func TestCancelledEventLeavesTheClockAlone(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
-	e.Cancel(e.Schedule(Event{At: 1000}))
-	e.Run(unit.Forever, s)
-	e.Schedule(Event{At: 3, Kind: 1})
-	e.Run(unit.Forever, s)
+	q.Cancel(q.Schedule(Event{At: 1000}))
+	q.Run(unit.Forever, s)
+	q.Schedule(Event{At: 3, Kind: 1})
+	q.Run(unit.Forever, s)
 	s.expect(t, "3:1", "3:settle")
 }
 
 func TestStopKeepsTheRestOfTheRound(t *testing.T) {
-	var e Engine
+	var q Queue
 	s := &script{}
 	s.event = func(x Event) {
 		if x.Kind == 1 {
-			e.Stop()
+			q.Stop()
 		}
 	}
 	for kind := range int32(3) {
-		e.Schedule(Event{At: 5, Kind: kind})
+		q.Schedule(Event{At: 5, Kind: kind})
 	}
-	e.Run(unit.Forever, s)
+	q.Run(unit.Forever, s)
 	s.expect(t, "5:0", "5:1")
-	e.Run(unit.Forever, s)
+	q.Run(unit.Forever, s)
 	s.expect(t, "5:0", "5:1", "5:2", "5:settle")
 }
 
 func TestPanics(t *testing.T) {
 	tests := []struct {
 		name string
-		run  func(e *Engine)
+		run  func(q *Queue)
 		want []string
 	}{
-		{"past", func(e *Engine) {
-			e.Schedule(Event{At: 7})
-			e.Run(unit.Forever, &script{})
-			e.Schedule(Event{At: 6, Kind: 42})
+		{"past", func(q *Queue) {
+			q.Schedule(Event{At: 7})
+			q.Run(unit.Forever, &script{})
+			q.Schedule(Event{At: 6, Kind: 42})
 		}, []string{"6 ns", "7 ns", "kind 42"}},
-		{"endless instant", func(e *Engine) {
-			e.Schedule(Event{At: 7})
-			e.Run(unit.Forever, loop{e})
+		{"endless instant", func(q *Queue) {
+			q.Schedule(Event{At: 7})
+			q.Run(unit.Forever, loop{q})
 		}, []string{"rounds at 7 ns"}},
 	}
 	for _, test := range tests {
@@ -183,21 +183,21 @@ func TestPanics(t *testing.T) {
 					}
 				}
 			}()
-			test.run(&Engine{})
+			test.run(&Queue{})
 		})
 	}
 }
 
 // loop answers every event with another of the same instant.
-type loop struct{ e *Engine }
+type loop struct{ q *Queue }
 
-func (l loop) Handle(x Event)   { l.e.Schedule(x) }
+func (l loop) Handle(x Event)   { l.q.Schedule(x) }
 func (l loop) Settle(unit.Tick) {}
 
-// storm is a handler that schedules and cancels at random and checks that the
-// clock never goes back, and that rounds are ordered.
+// storm is a handler that schedules and cancels at random and checks that the clock never goes back, and that
+// rounds are ordered.
 type storm struct {
-	e        *Engine
+	q        *Queue
 	key      uint64
 	draws    int
 	budget   int
@@ -216,8 +216,8 @@ func (s *storm) draw(n int) int {
 
 func (s *storm) Handle(x Event) {
 	s.handled++
-	if x.At < s.last.At || x.At != s.e.Now() {
-		s.broken = fmt.Sprintf("event of %d at %d after %d", x.At, s.e.Now(), s.last.At)
+	if x.At < s.last.At || x.At != s.q.Now() {
+		s.broken = fmt.Sprintf("event of %d at %d after %d", x.At, s.q.Now(), s.last.At)
 	}
 	s.last = x
 	s.hash = rng.Mix(s.hash ^ uint64(x.At) ^ x.Sequence<<32)
@@ -225,7 +225,7 @@ func (s *storm) Handle(x Event) {
 		s.schedule()
 	}
 	if len(s.pending) > 0 && s.draw(3) == 0 {
-		if s.e.Cancel(s.pending[s.draw(len(s.pending))]) {
+		if s.q.Cancel(s.pending[s.draw(len(s.pending))]) {
 			s.canceled++
 		}
 	}
@@ -238,17 +238,18 @@ func (s *storm) schedule() {
 		return
 	}
 	s.budget--
-	at := s.e.Now() + unit.Tick(s.draw(3)*s.draw(1000))
-	s.pending = append(s.pending, s.e.Schedule(Event{At: at, Class: int32(s.draw(2)), Source: int32(s.draw(5))}))
+	at := s.q.Now() + unit.Tick(s.draw(3)*s.draw(1000))
+	event := Event{At: at, Class: int32(s.draw(2)), Source: int32(s.draw(5))}
+	s.pending = append(s.pending, s.q.Schedule(event))
 }
 
-// Whatever is scheduled and cancelled, every event is handled once or cancelled
-// once, time never goes back, and the same seed gives the same log.
+// For any mix of scheduling and cancelling, every event is handled once or cancelled once, time never goes
+// back, and the same seed gives the same log.
 func TestRandomRuns(t *testing.T) {
 	run := func(seed uint64) *storm {
-		s := &storm{e: &Engine{}, key: rng.Key(seed, "storm"), budget: 500}
+		s := &storm{q: &Queue{}, key: rng.Key(seed, "storm"), budget: 500}
 		s.schedule()
-		s.e.Run(unit.Forever, s)
+		s.q.Run(unit.Forever, s)
 		return s
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -257,8 +258,9 @@ func TestRandomRuns(t *testing.T) {
 		if a.broken != "" {
 			t.Fatal(a.broken)
 		}
-		if got := a.handled + a.canceled; got != len(a.pending) || a.e.Pending() != 0 {
-			t.Fatalf("%d handled + %d cancelled of %d, %d left", a.handled, a.canceled, len(a.pending), a.e.Pending())
+		if got := a.handled + a.canceled; got != len(a.pending) || a.q.Pending() != 0 {
+			t.Fatalf("%d handled + %d cancelled of %d, %d left",
+				a.handled, a.canceled, len(a.pending), a.q.Pending())
 		}
 		if a.hash != b.hash {
 			t.Fatal("the same seed gave two logs")
