@@ -25,8 +25,7 @@ func random(links, flows int) *Fabric {
 	return f
 }
 
-// All rates of 8,192 flows on 3,072 links, without the finish times, which do
-// not change.
+// All rates of 8,192 flows on 3,072 links, without the finish times, which do not change.
 func BenchmarkSolve8192FlowsOn3072Links(b *testing.B) {
 	f := random(3072, 8192)
 	f.Settle(0)

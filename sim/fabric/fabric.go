@@ -1,21 +1,19 @@
-// Package fabric shares the capacity of links among flows, max-min fairly, in
-// virtual time.
+// Package fabric shares the capacity of links among flows, max-min fairly, in virtual time.
 //
-// A flow stands for one transfer, or for many like ones that move in step: it
-// names the links that it crosses, each with a multiplicity, and has one rate x.
-// On a link of capacity C the rates obey Σ multiplicity · x ≤ C. So the fan-out
-// of a batch from one sender to P like receivers, folded into one, is a single
-// flow of multiplicity P on the sender's link and 1 on the receiver's.
+// A flow stands for one transfer, or for several equal transfers that move in step. It crosses a list of
+// links, each with a multiplicity, and has one rate x. On a link of capacity C the rates obey Σ multiplicity
+// · x ≤ C. So the fan-out of a batch from one sender to P equal receivers, folded into one, is a single flow
+// with multiplicity P on the sender's link and 1 on the receiver's.
 //
-// Rates are max-min fair: no flow's rate can grow without lowering that of a
-// flow that has no more. They hold until the next Settle. The caller's loop is
+// Rates are max-min fair: no rate can grow without lowering the rate of a flow that is not faster. Rates hold
+// until the next Settle. The caller's loop is
 //
 //	Start, Cancel, SetCapacity ...   // any number, at one instant
 //	Settle                           // once, at the end of that instant
 //	NextFinish                       // schedule an event for it
 //	Finished                         // at that event; then Settle again
 //
-// Bandwidth only: latency and per-message cost are the caller's.
+// The fabric models bandwidth only. The caller adds latency and the cost per message.
 package fabric
 
 import (
@@ -37,27 +35,25 @@ type Link struct {
 // Hop is one link of a flow's path.
 type Hop struct {
 	Link LinkID
-	// Multiplicity is how much of the link's capacity a flow takes for each
-	// byte per second of its rate: the number of like transfers that the flow
-	// stands for on this link, or a fraction where it is striped. More than 0.
+	// Multiplicity is the capacity of the link that a flow uses for each byte per second of its rate: the
+	// number of equal transfers that the flow stands for on this link, or a fraction if the flow is striped
+	// over several links. More than 0.
 	Multiplicity float64
 }
 
 // Flow describes a transfer.
 type Flow struct {
-	// Path lists the links in any order. Empty means that only Limit counts.
+	// Path lists the links in any order. If it is empty, only Limit bounds the rate.
 	Path []Hop
-	// Bytes is the amount that one member moves; at least 0. A link carries
-	// Multiplicity × Bytes.
+	// Bytes is the size of one transfer; at least 0. A link carries Multiplicity × Bytes.
 	Bytes unit.Bytes
-	// Limit bounds the rate; 0 means no bound but the links'.
+	// Limit bounds the rate; 0 means that only the links bound it.
 	Limit unit.BytesPerSec
-	// Tag is returned by Finished, for the caller to know its flow by.
+	// Tag is returned by Finished; it identifies the flow to the caller.
 	Tag int64
 }
 
-// FlowID names a started flow until it has finished or is cancelled. The zero
-// FlowID names no flow.
+// FlowID identifies a started flow until it has finished or is cancelled. No flow has the zero FlowID.
 type FlowID struct{ slot, generation uint32 }
 
 // Completion is a finished flow.
@@ -66,8 +62,8 @@ type Completion struct {
 	Tag int64
 }
 
-// Fabric holds the links and the flows under way. It is not safe for concurrent
-// use. Its state depends only on the calls made, in their order.
+// Fabric holds the links and the active flows. It is not safe for concurrent use. Its state depends only on
+// the calls and their order.
 type Fabric struct {
 	now     unit.Tick // the instant of the last change
 	started uint64
@@ -81,8 +77,8 @@ type Fabric struct {
 	fill      filling  // scratch of Settle
 }
 
-// New returns a fabric of the given links without flows. It panics if a
-// capacity is negative, NaN or infinite.
+// New returns a fabric of the given links without flows. It panics if a capacity is negative, NaN or
+// infinite.
 func New(links []Link) *Fabric {
 	f := &Fabric{links: make([]link, len(links))}
 	for i, l := range links {
@@ -92,11 +88,11 @@ func New(links []Link) *Fabric {
 	return f
 }
 
-// Start begins a flow at an instant. It has no rate before Settle. A flow of no
-// bytes, or without links and limit, finishes at the same instant.
+// Start begins a flow at an instant. The flow has no rate before Settle. A flow of 0 bytes, or without links
+// and limit, finishes at the same instant.
 //
-// It panics if a hop names no link, if a multiplicity, the bytes or the limit
-// are out of range, or if changes of an earlier instant have not been settled.
+// It panics if a hop names no link, if a multiplicity, the bytes or the limit are out of range, or if changes
+// of an earlier instant have not been settled.
 func (f *Fabric) Start(now unit.Tick, spec Flow) FlowID {
 	f.advance(now, "Start")
 	f.check(spec)
@@ -132,8 +128,8 @@ func (f *Fabric) Start(now unit.Tick, spec Flow) FlowID {
 	return FlowID{i, w.generation}
 }
 
-// Cancel ends a flow early and reports whether it was under way. What it has
-// moved still counts as carried.
+// Cancel ends a flow early and reports whether it was active. The bytes that it has moved still count as
+// carried.
 func (f *Fabric) Cancel(now unit.Tick, id FlowID) bool {
 	f.advance(now, "Cancel")
 	if !f.alive(id) {
@@ -143,8 +139,8 @@ func (f *Fabric) Cancel(now unit.Tick, id FlowID) bool {
 	return true
 }
 
-// SetCapacity changes a link's capacity, to 0 for a link that is down. Cost:
-// O(hops of the flows on the link).
+// SetCapacity changes a link's capacity, to 0 for a link that is down. Cost: O(hops of the flows on the
+// link).
 func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec) {
 	f.advance(now, "SetCapacity")
 	l := &f.links[id]
@@ -154,15 +150,15 @@ func (f *Fabric) SetCapacity(now unit.Tick, id LinkID, capacity unit.BytesPerSec
 	for _, c := range l.crossings {
 		f.rebound(c.flow)
 	}
-	l.demand = 0 // afresh, without rounding of the size of the old capacity
+	l.demand = 0 // sum again, without rounding of the size of the old capacity
 	for _, c := range l.crossings {
 		l.demand += float64(c.multiplicity * f.flows[c.flow].bound)
 	}
 	f.seed(id)
 }
 
-// NextFinish returns the instant of the earliest finish under the present
-// rates, and false if no flow will finish.
+// NextFinish returns the instant of the earliest finish at the current rates, and false if no flow will
+// finish.
 func (f *Fabric) NextFinish() (unit.Tick, bool) {
 	if len(f.finish) == 0 {
 		return 0, false
@@ -171,11 +167,10 @@ func (f *Fabric) NextFinish() (unit.Tick, bool) {
 	return at, at != unit.Forever
 }
 
-// Finished removes the flows that finish at an instant and appends them to dst
-// in the order of their starts. Settle must follow.
+// Finished removes the flows that finish at an instant and appends them to dst in the order of their starts.
+// Settle must follow.
 //
-// It panics if a flow should have finished before now: its capacity would have
-// gone unused in between.
+// It panics if a flow should have finished before now: its capacity would have been unused in between.
 func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 	f.advance(now, "Finished")
 	for len(f.finish) > 0 {
@@ -185,7 +180,8 @@ func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 			break
 		}
 		if w.finish < now {
-			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished", now, w.finish, w.tag))
+			panic(fmt.Sprintf("fabric: Finished at %d ns, want at %d ns, when the flow of tag %d finished",
+				now, w.finish, w.tag))
 		}
 		dst = append(dst, Completion{FlowID{i, w.generation}, w.tag})
 		f.remove(i, w.total)
@@ -193,8 +189,7 @@ func (f *Fabric) Finished(now unit.Tick, dst []Completion) []Completion {
 	return dst
 }
 
-// Rate returns the rate of one member of a flow as of the last Settle, and 0
-// for a flow that is not under way.
+// Rate returns the rate of one transfer of a flow since the last Settle, and 0 for a flow that is not active.
 func (f *Fabric) Rate(id FlowID) unit.BytesPerSec {
 	if !f.alive(id) {
 		return 0
@@ -202,8 +197,8 @@ func (f *Fabric) Rate(id FlowID) unit.BytesPerSec {
 	return unit.BytesPerSec(f.flows[id.slot].rate)
 }
 
-// Carried returns the bytes that a link has carried up to now; divided by
-// capacity and time it is the link's utilisation. Cost: O(flows on the link).
+// Carried returns the bytes that a link has carried up to now; divided by capacity and time it is the link's
+// utilisation. Cost: O(flows on the link).
 func (f *Fabric) Carried(now unit.Tick, id LinkID) float64 {
 	l := &f.links[id]
 	sum := l.carried
@@ -214,11 +209,11 @@ func (f *Fabric) Carried(now unit.Tick, id LinkID) float64 {
 	return sum
 }
 
-// Flows returns the number of flows under way.
+// Flows returns the number of active flows.
 func (f *Fabric) Flows() int { return len(f.flows) - len(f.idle) }
 
-// advance moves to an instant, which must not be before the last change, nor
-// after it while that is unsettled.
+// advance moves the clock to an instant. The instant must not be before the last change, nor after it while
+// the change is unsettled.
 func (f *Fabric) advance(now unit.Tick, what string) {
 	if now < f.now {
 		panic(fmt.Sprintf("fabric: %s at %d ns after a change at %d ns, want no earlier", what, now, f.now))
@@ -250,6 +245,7 @@ func (f *Fabric) check(spec Flow) {
 // checkCapacity panics unless a capacity is finite and not negative.
 func checkCapacity(name string, capacity unit.BytesPerSec) {
 	if !(capacity >= 0) || math.IsInf(float64(capacity), 1) {
-		panic(fmt.Sprintf("fabric: capacity of link %q = %v B/s, want finite and at least 0", name, float64(capacity)))
+		panic(fmt.Sprintf("fabric: capacity of link %q = %v B/s, want finite and at least 0",
+			name, float64(capacity)))
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"tandem/algo/unit"
 )
 
-// world drives a fabric at random beside a plain list of what is under way.
-type world struct {
+// trial drives a fabric at random beside a plain list of the active flows.
+type trial struct {
 	*Fabric
 	now      unit.Tick
 	capacity []float64
-	ids      []FlowID // of the flows under way
+	ids      []FlowID // of the active flows
 	specs    []Flow
 	carried  []float64 // expected bytes of ended flows a link
 }
 
-func drawWorld(t *rapid.T) *world {
+func drawTrial(t *rapid.T) *trial {
 	n := rapid.IntRange(1, 8).Draw(t, "links")
 	links := make([]Link, n)
-	w := &world{carried: make([]float64, n)}
+	w := &trial{carried: make([]float64, n)}
 	for i := range links {
 		links[i] = Link{fmt.Sprint(i), drawCapacity(t)}
 		w.capacity = append(w.capacity, float64(links[i].Capacity))
@@ -37,7 +37,7 @@ func drawCapacity(t *rapid.T) unit.BytesPerSec {
 	return unit.BytesPerSec(rapid.SampledFrom([]float64{0, 1e3, 1.5e3, 2e3, 3e3, 1e9}).Draw(t, "capacity"))
 }
 
-func (w *world) start(t *rapid.T) {
+func (w *trial) start(t *rapid.T) {
 	spec := Flow{Bytes: unit.Bytes(rapid.Int64Range(1, 1e9).Draw(t, "bytes"))}
 	for range rapid.IntRange(1, 4).Draw(t, "hops") {
 		spec.Path = append(spec.Path, Hop{
@@ -52,15 +52,15 @@ func (w *world) start(t *rapid.T) {
 	w.specs = append(w.specs, spec)
 }
 
-func (w *world) drop(i int) {
+func (w *trial) drop(i int) {
 	w.ids = slices.Delete(w.ids, i, i+1)
 	w.specs = slices.Delete(w.specs, i, i+1)
 }
 
-// check compares all rates with the reference, and proves them max-min fair:
-// no link is over capacity, and every flow is at its limit or crosses a full
-// link on which no flow is faster (Bertsekas and Gallager, section 6.5.2).
-func (w *world) check(t *rapid.T) {
+// check compares all rates with the reference, and proves them max-min fair: no link is over capacity, and
+// every flow is at its limit or crosses a full link on which no flow is faster (Bertsekas and Gallager,
+// section 6.5.2).
+func (w *trial) check(t *rapid.T) {
 	for l := range w.links {
 		demand := 0.0
 		for _, c := range w.links[l].crossings {
@@ -100,12 +100,11 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
-// After any mix of starts, cancels, changed capacities and finishes, the
-// incremental solution equals the reference and is max-min fair, and a link has
-// carried what the flows over it have moved.
+// After any mix of starts, cancels, changed capacities and finishes, the incremental solution equals the
+// reference and is max-min fair, and a link has carried what the flows over it have moved.
 func TestRandomFabrics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t)
+		w := drawTrial(t)
 		for range rapid.IntRange(1, 12).Draw(t, "instants") {
 			for range rapid.IntRange(0, 4).Draw(t, "starts") {
 				w.start(t)
@@ -116,7 +115,7 @@ func TestRandomFabrics(t *testing.T) {
 					w.carried[h.Link] += h.Multiplicity * w.flows[w.ids[i].slot].moved(w.now)
 				}
 				if !w.Cancel(w.now, w.ids[i]) || w.Cancel(w.now, w.ids[i]) {
-					t.Fatal("Cancel of a flow under way = false or, twice, true")
+					t.Fatal("Cancel of an active flow = false or, twice, true")
 				}
 				w.drop(i)
 			}
@@ -135,7 +134,7 @@ func TestRandomFabrics(t *testing.T) {
 }
 
 // finishNext goes to the next finish, if there is one.
-func (w *world) finishNext(t *rapid.T) {
+func (w *trial) finishNext(t *rapid.T) {
 	at, ok := w.NextFinish()
 	if !ok {
 		w.now += 1000
@@ -157,9 +156,9 @@ func (w *world) finishNext(t *rapid.T) {
 	w.check(t)
 }
 
-func (w *world) checkCarried(t *rapid.T) {
+func (w *trial) checkCarried(t *rapid.T) {
 	if w.Flows() != len(w.ids) {
-		t.Fatalf("%d flows under way, want %d", w.Flows(), len(w.ids))
+		t.Fatalf("%d active flows, want %d", w.Flows(), len(w.ids))
 	}
 	for l := range w.capacity {
 		want := w.carried[l]

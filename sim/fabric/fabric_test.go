@@ -9,8 +9,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// run drives a fabric until nothing finishes any more and returns "tag@instant"
-// in order of finish.
+// run drives a fabric until no flow is left that finishes, and returns "tag@instant" in the order of
+// finishes.
 func run(f *Fabric, now unit.Tick) (log []string) {
 	f.Settle(now)
 	for {
@@ -25,8 +25,8 @@ func run(f *Fabric, now unit.Tick) (log []string) {
 	}
 }
 
-// A: 1000 B/s. Two flows of 1000 and 3000 bytes share it: 500 B/s each until the
-// first is done at 2 s; the second, with 2000 bytes left, then takes 2 s more.
+// A: 1000 B/s. Two flows of 1000 and 3000 bytes share it: 500 B/s each until the first is done at 2 s; the
+// second, with 2000 bytes left, then takes 2 s more.
 func TestFinishTimes(t *testing.T) {
 	f := New([]Link{{"A", 1000}})
 	f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 1000, Tag: 1})
@@ -43,8 +43,8 @@ func TestFinishTimes(t *testing.T) {
 	}
 }
 
-// 100 KB over 12.5 GB/s are 8,000 ns exactly; 1 byte over 3 B/s, 333,333,333.3
-// ns, is late by the rest of a nanosecond, never early.
+// 100 KB over 12.5 GB/s are 8,000 ns exactly; 1 byte over 3 B/s, 333,333,333.3 ns, is late by the rest of a
+// nanosecond, never early.
 func TestFinishIsRoundedUpToANanosecond(t *testing.T) {
 	f := New([]Link{{"A", 12.5e9}, {"B", 3}})
 	f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 100_000, Tag: 1})
@@ -55,8 +55,8 @@ func TestFinishIsRoundedUpToANanosecond(t *testing.T) {
 	}
 }
 
-// Flows that end at one instant are reported in the order of their starts, and
-// a flow of nothing ends where it starts.
+// Flows that end at one instant are returned in the order of their starts, and a flow of 0 bytes ends when it
+// starts.
 func TestFinishedOrder(t *testing.T) {
 	f := New([]Link{{"A", 1000}})
 	for tag := range int64(5) {
@@ -65,14 +65,16 @@ func TestFinishedOrder(t *testing.T) {
 	f.Start(7, Flow{Path: []Hop{{0, 1}}, Tag: 10})
 	f.Start(7, Flow{Bytes: 1, Tag: 11})
 	got := run(f, 7)
-	want := []string{"10@7", "11@7", "0@1000000007", "1@1000000007", "2@1000000007", "3@1000000007", "4@1000000007"}
+	want := []string{
+		"10@7", "11@7", "0@1000000007", "1@1000000007", "2@1000000007", "3@1000000007", "4@1000000007",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("finished %v, want %v", got, want)
 	}
 }
 
-// A: 1000 B/s, one flow of 1000 bytes. Down from 0.5 s to 2 s, it finishes at
-// 2.5 s; while it is down no finish is in sight.
+// A: 1000 B/s, one flow of 1000 bytes. Down from 0.5 s to 2 s, it finishes at 2.5 s; while it is down,
+// NextFinish returns false.
 func TestLinkDownAndUp(t *testing.T) {
 	f := New([]Link{{"A", 1000}})
 	id := f.Start(0, Flow{Path: []Hop{{0, 1}}, Bytes: 1000})
@@ -91,8 +93,8 @@ func TestLinkDownAndUp(t *testing.T) {
 	}
 }
 
-// A: x+y ≤ 10, B: x ≤ 6, C: y ≤ 6. At 5 each A binds; once A has 12 it is slack,
-// which frees both although neither's own bound has changed.
+// A: x+y ≤ 10, B: x ≤ 6, C: y ≤ 6. At 5 each A binds; once A has 12 it is slack, which frees both although
+// neither's own bound has changed.
 func TestLinkThatBecomesSlackFreesItsFlows(t *testing.T) {
 	f := New([]Link{{"A", 10}, {"B", 6}, {"C", 6}})
 	x := f.Start(0, Flow{Path: []Hop{{0, 1}, {1, 1}}, Bytes: 1000})
@@ -101,13 +103,13 @@ func TestLinkThatBecomesSlackFreesItsFlows(t *testing.T) {
 		f.SetCapacity(0, 0, step.capacity)
 		f.Settle(0)
 		if f.Rate(x) != step.rate || f.Rate(y) != step.rate {
-			t.Errorf("capacity %v: rates %v and %v, want %v", float64(step.capacity), float64(f.Rate(x)), float64(f.Rate(y)), float64(step.rate))
+			t.Errorf("capacity %v: rates %v and %v, want %v",
+				float64(step.capacity), float64(f.Rate(x)), float64(f.Rate(y)), float64(step.rate))
 		}
 	}
 }
 
-// The links of a fan-out's receivers are slack, so 64 senders do not hang
-// together: a start touches one flow.
+// The links of a fan-out's receivers are slack, so 64 senders are not connected: a start touches one flow.
 func TestSlackLinksConnectNothing(t *testing.T) {
 	const senders, receivers = 64, 120
 	links := make([]Link, senders+1)
@@ -132,13 +134,16 @@ func TestPanics(t *testing.T) {
 		want string
 	}{
 		{"unknown link", func(f *Fabric) { f.Start(0, Flow{Path: []Hop{{3, 1}}}) }, "link 3, want 0 to 0"},
-		{"no multiplicity", func(f *Fabric) { f.Start(0, Flow{Path: []Hop{{0, 0}}}) }, "multiplicity 0 on link 0"},
+		{"no multiplicity", func(f *Fabric) { f.Start(0, Flow{Path: []Hop{{0, 0}}}) }, "multiplicity 0 on"},
 		{"negative bytes", func(f *Fabric) { f.Start(0, Flow{Bytes: -1}) }, "flow of -1 bytes"},
 		{"negative limit", func(f *Fabric) { f.Start(0, Flow{Limit: -1}) }, "limit -1"},
 		{"negative capacity", func(f *Fabric) { f.SetCapacity(0, 0, -1) }, `link "A" = -1`},
-		{"back in time", func(f *Fabric) { f.Settle(9); f.Settle(8) }, "Settle at 8 ns after a change at 9 ns"},
+		{"back in time", func(f *Fabric) { f.Settle(9); f.Settle(8) }, "at 8 ns after a change at 9 ns"},
 		{"not settled", func(f *Fabric) { start(f, 1); start(f, 2) }, "want Settle of the changes at 1 ns"},
-		{"missed finish", func(f *Fabric) { start(f, 0); f.Settle(0); f.Finished(unit.Minute, nil) }, "want at 1000000000 ns"},
+		{
+			"missed finish", func(f *Fabric) { start(f, 0); f.Settle(0); f.Finished(unit.Minute, nil) },
+			"want at 1000000000 ns",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,28 +6,27 @@ import (
 	"tandem/algo/unit"
 )
 
-// link is a link with the flows that cross it. What Settle works on comes first,
-// in one cache line.
+// link is a link with the flows that cross it. The fields that Settle uses come first, in one cache line.
 type link struct {
 	crossings []crossing
 	capacity  float64
-	// demand is Σ multiplicity · bound over the flows: the most that they could
-	// take. A link whose demand is within its capacity is slack.
+	// demand is Σ multiplicity · bound over the flows: the most capacity that they could use. A link whose
+	// demand is within its capacity is slack.
 	demand float64
 
 	// Scratch of Settle.
-	remaining float64 // capacity not yet given to a flow of fixed rate
-	usage     float64 // Σ multiplicity over the flows of no fixed rate
-	visit     uint64  // the last Settle that met the link
-	open      int32   // number of crossings of flows of no fixed rate
+	remaining float64 // capacity not yet used by flows whose rate is fixed
+	usage     float64 // Σ multiplicity over the flows whose rate is not fixed
+	visit     uint64  // the last Settle that visited the link
+	open      int32   // number of crossings of flows whose rate is not fixed
 
-	weight  float64 // usage when it was last summed afresh
+	weight  float64 // usage when it was last summed from zero
 	carried float64 // bytes of the flows that have ended
 	name    string
 	seeded  bool // is in Fabric.seedLinks
 }
 
-// crossing says that hop of flow is over the link that holds the crossing.
+// crossing means that a hop of a flow is over the link that holds the crossing.
 type crossing struct {
 	multiplicity float64
 	flow         uint32
@@ -41,15 +40,14 @@ type hop struct {
 	place        int32
 }
 
-// flow is a started flow. Its remaining bytes are kept as of the instant of its
-// last change of rate, so that a flow whose rate stays costs nothing. What
-// Settle works on comes first, in one cache line.
+// flow is a started flow. Its remaining bytes are those at the last change of its rate, so a flow whose rate
+// does not change costs nothing. The fields that Settle uses come first, in one cache line.
 type flow struct {
 	hops       []hop
 	rate       float64
 	bound      float64 // least of limit and capacity/multiplicity of every hop
 	generation uint32
-	visit      uint64 // the last Settle that met the flow
+	visit      uint64 // the last Settle that visited the flow
 	place      int32  // in the finish heap
 	tightest   LinkID // the link that sets bound, or noLink
 	fixed      bool   // scratch of Settle
@@ -63,21 +61,20 @@ type flow struct {
 	tag       int64
 }
 
-// slackTolerance is the relative excess of demand over capacity that is taken
-// for rounding: sums of the very rates that fill a link.
+// slackTolerance is the relative excess of demand over capacity that counts as rounding: the sums are of the
+// very rates that fill a link.
 const slackTolerance = 1e-12
 
-// slack reports whether the link can bind no flow: even if all flows reached
-// their bounds, capacity would suffice. Max-min rates are then the same without
-// the link, and it connects nothing.
+// slack reports whether the link cannot bind any flow: its capacity would suffice even if all flows reached
+// their bounds. The max-min rates are then the same without the link, so a change does not spread over it.
 func (l *link) slack() bool { return l.demand <= l.capacity*(1+slackTolerance) }
 
-// moved returns the bytes that one member has moved by now.
+// moved returns the bytes that one transfer of the flow has moved by now.
 func (w *flow) moved(now unit.Tick) float64 {
 	return min(w.total, w.total-w.remaining+float64(w.rate*(now-w.since).Seconds()))
 }
 
-// setRate gives the flow a rate from now on and works out its finish.
+// setRate sets the rate from now on and computes the finish.
 func (w *flow) setRate(now unit.Tick, rate float64) {
 	w.remaining = w.total - w.moved(now)
 	w.since = now
@@ -86,8 +83,8 @@ func (w *flow) setRate(now unit.Tick, rate float64) {
 		w.finish = now
 		return
 	}
-	// In this order a whole number of nanoseconds comes out whole. A finish
-	// less than a thousandth of a nanosecond past one is that much rounding.
+	// In this order of operations a whole number of nanoseconds stays whole. Less than a thousandth of a
+	// nanosecond past a whole number is rounding.
 	wait := math.Ceil(w.remaining*float64(unit.Second)/rate - 1e-3)
 	w.finish = unit.Forever
 	if wait < float64(unit.Forever-now) {
@@ -106,15 +103,13 @@ func (f *Fabric) slot() uint32 {
 	return uint32(len(f.flows) - 1)
 }
 
-// alive reports whether id names a flow under way. A flow's slot has an odd
-// generation while it is.
+// alive reports whether id identifies an active flow. The slot of an active flow has an odd generation.
 func (f *Fabric) alive(id FlowID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(f.flows) && f.flows[id.slot].generation == id.generation
 }
 
-// seed marks a link for the next Settle if it binds as things are. A change
-// seeds the links concerned both before and after it, and so misses neither a
-// link that begins to bind nor one that ceases to.
+// seed marks a link for the next Settle unless the link is slack now. A change seeds its links both before
+// and after, so it misses neither a link that begins to bind nor one that stops binding.
 func (f *Fabric) seed(id LinkID) {
 	if l := &f.links[id]; !l.seeded && !l.slack() {
 		l.seeded = true
@@ -122,7 +117,7 @@ func (f *Fabric) seed(id LinkID) {
 	}
 }
 
-// attach enters a flow at the links of its path.
+// attach adds a flow to the links of its path.
 func (f *Fabric) attach(i uint32) {
 	w := &f.flows[i]
 	w.bound, w.tightest = f.boundOf(w)
@@ -136,7 +131,7 @@ func (f *Fabric) attach(i uint32) {
 	}
 }
 
-// remove takes a flow out that has moved so many bytes a member.
+// remove removes a flow. Moved is the number of bytes that one transfer of the flow has moved.
 func (f *Fabric) remove(i uint32, moved float64) {
 	w := &f.flows[i]
 	for k := range w.hops {
@@ -150,7 +145,7 @@ func (f *Fabric) remove(i uint32, moved float64) {
 		f.flows[end.flow].hops[end.hop].place = h.place
 		l.crossings = l.crossings[:last]
 		if last == 0 {
-			l.demand = 0 // and forget the rounding of the sum
+			l.demand = 0 // without the rounding of the sum
 		} else {
 			l.demand -= float64(h.multiplicity * w.bound)
 		}
@@ -161,7 +156,7 @@ func (f *Fabric) remove(i uint32, moved float64) {
 	f.idle = append(f.idle, i)
 }
 
-// rebound works out a flow's bound anew after a capacity on its path changed.
+// rebound updates a flow's bound after a capacity on its path changed.
 func (f *Fabric) rebound(i uint32) {
 	w := &f.flows[i]
 	bound, tightest := f.boundOf(w)
@@ -178,8 +173,8 @@ func (f *Fabric) rebound(i uint32) {
 	f.seedFlows = append(f.seedFlows, i)
 }
 
-// boundOf returns the rate that a flow could have if it were alone, and the link
-// that allows no more, or noLink if it is the flow's own limit.
+// boundOf returns the rate that a flow would have if it were alone, and the link that sets this bound, or
+// noLink if the flow's own limit does.
 func (f *Fabric) boundOf(w *flow) (bound float64, tightest LinkID) {
 	bound, tightest = w.limit, noLink
 	for _, h := range w.hops {
@@ -190,5 +185,5 @@ func (f *Fabric) boundOf(w *flow) (bound float64, tightest LinkID) {
 	return bound, tightest
 }
 
-// noLink stands for no link.
+// noLink means that there is no such link.
 const noLink LinkID = -1

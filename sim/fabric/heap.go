@@ -1,7 +1,7 @@
 package fabric
 
-// saturation says at which level of the rising rates something stops: link of
-// fills up if of ≥ 0, or flow ^of reaches its bound.
+// saturation is the level of the rising rates at which link of is full, if of ≥ 0, or flow ^of reaches its
+// bound.
 type saturation struct {
 	level float64
 	of    int32
@@ -45,9 +45,8 @@ func sink(h []saturation, i int) {
 	h[i] = x
 }
 
-// finishHeap is a binary heap of flow slots, the earliest finish first and, of
-// one instant, the flow that started first. A flow knows its place, so that it
-// can be moved.
+// finishHeap is a binary heap of flow slots: the earliest finish first and, at one instant, the flow that
+// started first. Each flow holds its place in the heap, so that fix can move it.
 type finishHeap []uint32
 
 // before reports whether flow a finishes before flow b.
@@ -72,7 +71,7 @@ func (h *finishHeap) insert(flows []flow, x uint32) {
 	h.fix(flows, x)
 }
 
-// remove takes a flow out.
+// remove removes a flow.
 func (h *finishHeap) remove(flows []flow, x uint32) {
 	i, last := flows[x].place, len(*h)-1
 	end := (*h)[last]
@@ -83,7 +82,7 @@ func (h *finishHeap) remove(flows []flow, x uint32) {
 	}
 }
 
-// rebuild puts the whole heap in order again.
+// rebuild restores the order of the whole heap.
 func (h finishHeap) rebuild(flows []flow) {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.sink(flows, i)

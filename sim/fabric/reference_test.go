@@ -2,9 +2,8 @@ package fabric
 
 import "math"
 
-// reference solves a max-min problem the slow and plain way: as long as a flow
-// is open, look at every link and every limit, find the lowest level at which
-// one of them stops the rise, and fix what it stops.
+// reference solves a max-min problem in the slow, plain way: while a rate is open, it computes for every link
+// and every limit the level that stops the rise, takes the lowest, and fixes the rates that stop there.
 func reference(capacity []float64, flows []Flow) []float64 {
 	rate := make([]float64, len(flows))
 	fixed := make([]bool, len(flows))

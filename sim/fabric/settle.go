@@ -4,21 +4,19 @@ import "tandem/algo/unit"
 
 // filling is the scratch of Settle: the touched part of the fabric.
 type filling struct {
-	visit   uint64 // number of Settles so far; stamps the links and flows met
+	visit   uint64 // number of Settles so far; marks visited links and flows
 	links   []LinkID
 	flows   []uint32
 	heap    []saturation
-	rebuild bool // the finish heap is rebuilt afterwards, not kept in order
+	rebuild bool // the finish heap is rebuilt at the end, not updated for each flow
 }
 
-// Settle gives every flow its max-min fair rate as of now, and thereby its
-// finish. Only what was touched since the last Settle is solved again: the
-// flows and links that hang together with a change through links that are not
-// slack.
+// Settle computes the max-min fair rate of every flow from now on, and thereby its finish. Only the touched
+// part is solved again: the flows and links that are connected to a change since the last Settle through
+// links that are not slack.
 //
-// Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log
-// all flows) for each flow whose rate changes; nothing if nothing was touched.
-// No allocation once the fabric has grown.
+// Cost: for F flows, H hops and L links touched, O((H + L) log L), and O(log all flows) for each flow whose
+// rate changes; nothing if nothing was touched. No allocation once the fabric has grown.
 func (f *Fabric) Settle(now unit.Tick) {
 	f.advance(now, "Settle")
 	if len(f.seedLinks)+len(f.seedFlows) == 0 {
@@ -33,22 +31,22 @@ func (f *Fabric) Settle(now unit.Tick) {
 	}
 }
 
-// collect lists the touched flows and the links that may bind them, by breadth
-// first search from the seeds, and clears the seeds.
+// collect lists the touched flows and the links that may bind them, by breadth first search from the seeds,
+// and clears the seeds.
 func (f *Fabric) collect() {
 	s := &f.fill
 	s.visit++
 	s.links, s.flows = s.links[:0], s.flows[:0]
 	for _, i := range f.seedFlows {
 		if f.flows[i].generation&1 == 1 { // else cancelled at the same instant
-			f.meet(i)
+			f.visitFlow(i)
 		}
 	}
 	for _, id := range f.seedLinks {
-		// The link may have become slack; its flows still gain by that.
+		// Even if the link is slack now, its flows may become faster.
 		f.links[id].seeded = false
 		for _, c := range f.links[id].crossings {
-			f.meet(c.flow)
+			f.visitFlow(c.flow)
 		}
 	}
 	f.seedFlows, f.seedLinks = f.seedFlows[:0], f.seedLinks[:0]
@@ -62,15 +60,15 @@ func (f *Fabric) collect() {
 			l.usage = 0
 			s.links = append(s.links, h.link)
 			for _, c := range l.crossings {
-				f.meet(c.flow)
+				f.visitFlow(c.flow)
 				l.usage += c.multiplicity
 			}
 		}
 	}
 }
 
-// meet adds a flow to the touched ones, once.
-func (f *Fabric) meet(i uint32) {
+// visitFlow adds a flow to the touched flows, once.
+func (f *Fabric) visitFlow(i uint32) {
 	if w := &f.flows[i]; w.visit != f.fill.visit {
 		w.visit = f.fill.visit
 		w.fixed = false
@@ -78,16 +76,16 @@ func (f *Fabric) meet(i uint32) {
 	}
 }
 
-// solve fixes the rates of the touched flows by progressive filling: all rates
-// rise together from 0; whenever a link is full, or a flow at its limit, the
-// flows concerned stay at that level and the others rise on.
+// solve fixes the rates of the touched flows by progressive filling. All rates rise together from 0. When a
+// link is full, or a flow at its limit, the rates of these flows stay at that level and the other rates keep
+// rising.
 //
-// A link that is not full yet fills up at the level remaining/usage. Fixing
-// flows below that level only raises it, so the heap may hold levels that are
-// too low, and a link is looked at again when its turn comes.
+// A link that is not full yet fills up at the level remaining/usage. Fixing flows below that level only
+// raises it, so the heap may hold levels that are too low; solve computes the level of a link again when the
+// link is first in the heap.
 //
-// Source: Bertsekas, Gallager, "Data Networks" (1992), section 6.5.2, with
-// weights on the links' side; the lazy heap is ours.
+// Source: Bertsekas, Gallager, "Data Networks" (1992), section 6.5.2, with weights on the links' side; the
+// lazy heap is ours.
 func (f *Fabric) solve() {
 	s := &f.fill
 	s.heap = s.heap[:0]
@@ -131,9 +129,8 @@ func (f *Fabric) solve() {
 	}
 }
 
-// fillLevel returns the level at which a link is full if all its open flows
-// keep rising together. It is never below the present level but by rounding,
-// which is taken out.
+// fillLevel returns the level at which a link is full if all its open flows keep rising together. Only
+// rounding could put it below the current level, so the current level is the minimum.
 func (f *Fabric) fillLevel(l *link, level float64) float64 {
 	if l.usage < 1e-3*l.weight {
 		// Sum again before the rounding of many subtractions shows.
@@ -148,13 +145,13 @@ func (f *Fabric) fillLevel(l *link, level float64) float64 {
 	return max(level, l.remaining/l.usage)
 }
 
-// boundByLinks reports whether the touched links alone keep a flow within its
-// bound: whether the link that sets it is one of them.
+// boundByLinks reports whether the link that sets a flow's bound is touched. Then the touched links alone
+// keep the flow within its bound.
 func (f *Fabric) boundByLinks(w *flow) bool {
 	return w.tightest != noLink && f.links[w.tightest].visit == f.fill.visit
 }
 
-// fix gives a flow its final rate and returns 1, or 0 if it has one already.
+// fix sets the final rate of a flow and returns 1, or 0 if the rate was fixed already.
 func (f *Fabric) fix(i uint32, rate float64) int {
 	w := &f.flows[i]
 	if w.fixed {
@@ -162,7 +159,7 @@ func (f *Fabric) fix(i uint32, rate float64) int {
 	}
 	w.fixed = true
 	for _, h := range w.hops {
-		// A slack link that is not in the problem takes this without harm.
+		// The values of a slack link that is not touched are unused.
 		l := &f.links[h.link]
 		l.remaining -= float64(h.multiplicity * rate)
 		l.usage -= h.multiplicity
