@@ -90,9 +90,9 @@ func (h *Hardware) parameters() []parameter {
 	}
 	list := []parameter{
 		describe(groupPeak, "accelerator.peak", peak),
-		curve(groupPeak, "accelerator.compute_share", &a.ComputeShare),
-		describe(groupDevice, "accelerator.memory_bandwidth", &a.MemoryBandwidth),
-		curve(groupDevice, "accelerator.memory_share", &a.MemoryShare),
+		curve(groupPeak, "accelerator.compute-share", &a.ComputeShare),
+		describe(groupDevice, "accelerator.memory-bandwidth", &a.MemoryBandwidth),
+		curve(groupDevice, "accelerator.memory-share", &a.MemoryShare),
 		describe(groupDevice, "accelerator.launch", &a.Launch),
 		describe("", "accelerator.memory", &a.Memory),
 	}
@@ -103,8 +103,8 @@ func (h *Hardware) parameters() []parameter {
 	}{{"server", h.server}, {"embedding-workers", h.worker}, {"parameter-servers", h.parameter}, {"loaders", h.loader}} {
 		list = append(list,
 			describe(groupHosts, x.name+".cores", &x.host.Cores),
-			describe(groupHosts, x.name+".memory_bandwidth", &x.host.Bandwidth),
-			describe(groupHosts, x.name+".copy_speed", &x.host.CopySpeed))
+			describe(groupHosts, x.name+".memory-bandwidth", &x.host.Bandwidth),
+			describe(groupHosts, x.name+".copy-speed", &x.host.CopySpeed))
 		if !h.colocated() {
 			list = append(list, describe(groupNetwork, x.name+".network", &x.host.Network))
 			continue
@@ -113,8 +113,8 @@ func (h *Hardware) parameters() []parameter {
 	}
 	list = append(list,
 		describe("", "parameter-servers.memory", &h.parameter.Memory),
-		describe(groupRows, "parameter-servers.random_rows_per_second", &h.parameter.RowsPerSec),
-		describe(groupRows, "parameter-servers.row_time", &h.parameter.RowTime),
+		describe(groupRows, "parameter-servers.random-rows-per-second", &h.parameter.RowsPerSec),
+		describe(groupRows, "parameter-servers.row-time", &h.parameter.RowTime),
 		describe(groupMessages, "software.message-time", &h.software.MessageTime),
 		describe(groupIDs, "software.id-time", &h.software.IDTime),
 		describe("", "software.threads", &h.software.Threads))

@@ -23,7 +23,7 @@ type world struct {
 	options *Options
 	config  *role.Config
 	roster  role.Roster
-	clock   des.Engine
+	clock   des.Queue
 	net     *fabric.Fabric
 	netNext timer
 
@@ -152,7 +152,7 @@ func (w *world) observe(r event.Record) {
 	w.forget(r)
 }
 
-// Handle implements gemm.Handler.
+// Handle implements des.Handler.
 func (w *world) Handle(e des.Event) {
 	now := e.At
 	switch e.Kind {
@@ -192,7 +192,7 @@ func (h *host) resource(which int64) *device.CPU {
 	return h.bus
 }
 
-// Settle implements gemm.Handler: it works out anew when things end on the
+// Settle implements des.Handler: it works out anew when things end on the
 // resources that changed at this instant.
 func (w *world) Settle(now unit.Tick) {
 	for _, i := range w.dirty {

@@ -7,7 +7,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// Precision is the number format that a kernel multiplies in.
+// Precision is the number format in which a kernel multiplies.
 type Precision uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	precisions
 )
 
-// Kernel is work for an accelerator: like launches, one after another.
+// Kernel is work for an accelerator: equal launches, one after another.
 type Kernel struct {
 	Launches  int        // number of launches, at least 1
 	FLOPs     unit.FLOPs // of all launches
@@ -32,23 +32,24 @@ type Accelerator struct {
 	Bandwidth unit.BytesPerSec
 	Peak      [precisions]unit.FLOPsPerSec
 	Launch    unit.Tick // overhead of one launch
-	// ComputeShare and MemoryShare give the reached share of Peak by FLOPs of a
-	// launch and of Bandwidth by bytes of a launch.
+	// ComputeShare is the share of Peak that a launch reaches, by its FLOPs; MemoryShare is the share of
+	// Bandwidth that a launch reaches, by its bytes.
 	ComputeShare, MemoryShare Curve
 }
 
-// Time returns what a kernel costs on an otherwise idle accelerator:
+// Time returns the time of a kernel on an otherwise idle accelerator:
 //
 //	launches · launch + max(FLOPs / (peak · share(FLOPs)), bytes / (bandwidth · share(bytes)))
 //
-// Shares are looked up at the size of one launch. The result is rounded up to a
-// nanosecond. It panics if launches, FLOPs or bytes are out of range.
+// Shares are looked up at the size of one launch. The result is rounded up to a nanosecond. It panics if
+// launches, FLOPs or bytes are out of range.
 //
-// Source: Williams, Waterman, Patterson, "Roofline", CACM 52 (2009). Deviation:
-// shares of peak depend on size.
+// Source: Williams, Waterman, Patterson, "Roofline", CACM 52 (2009). Deviation: shares of peak depend on
+// size.
 func (a *Accelerator) Time(k Kernel) unit.Tick {
 	if k.Launches < 1 || !(k.FLOPs >= 0) || k.Bytes < 0 {
-		panic(fmt.Sprintf("device: kernel of %d launches, %v FLOPs, %d bytes, want at least 1, 0, 0", k.Launches, float64(k.FLOPs), k.Bytes))
+		panic(fmt.Sprintf("device: kernel of %d launches, %v FLOPs, %d bytes, want at least 1, 0, 0",
+			k.Launches, float64(k.FLOPs), k.Bytes))
 	}
 	launches := float64(k.Launches)
 	flops, bytes := float64(k.FLOPs), float64(k.Bytes)
@@ -57,22 +58,21 @@ func (a *Accelerator) Time(k Kernel) unit.Tick {
 	return unit.Tick(k.Launches)*a.Launch + ticks(max(compute, memory))
 }
 
-// ticks rounds a time in seconds up to a nanosecond, forgiving a thousandth of
-// one for rounding.
+// ticks rounds a time in seconds up to a nanosecond. An excess of up to a thousandth of a nanosecond counts
+// as rounding.
 func ticks(seconds float64) unit.Tick {
 	return unit.Tick(math.Ceil(float64(seconds*float64(unit.Second)) - 1e-3))
 }
 
-// Serial is a resource that does one thing at a time, first come, first served:
-// a stream of kernels, a copy engine, a disk. The zero Serial is idle.
+// Serial is a resource that does one thing at a time, first come, first served: a stream of kernels, a copy
+// engine, a disk. The zero Serial is idle.
 type Serial struct {
 	free unit.Tick
 	busy unit.Tick
 }
 
-// Run queues work that takes a given time and returns when it starts and ends.
-// Now must not fall from call to call. Cost: O(1), since what comes first is
-// never delayed by what comes later.
+// Run queues work of a given time and returns its start and end. Now must not decrease from call to call.
+// Cost: O(1), since later work never delays earlier work.
 func (s *Serial) Run(now, takes unit.Tick) (start, end unit.Tick) {
 	if takes < 0 {
 		panic(fmt.Sprintf("device: work of %d ns, want at least 0", takes))
@@ -84,6 +84,6 @@ func (s *Serial) Run(now, takes unit.Tick) (start, end unit.Tick) {
 	return start, end
 }
 
-// Busy returns the time spent working until now. Divided by now it is the
-// utilisation. Now must not be before the last call of Run.
+// Busy returns the time that the resource has worked until now; divided by now it is the utilisation. Now
+// must not be before the last call of Run.
 func (s *Serial) Busy(now unit.Tick) unit.Tick { return s.busy - max(0, s.free-now) }

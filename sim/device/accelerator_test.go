@@ -14,8 +14,8 @@ import (
 // near compares to 1e-9 of the size, for sums in another order.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// testAccelerator has 1 TFLOP/s, half reached by tiny launches and all from 1
-// GFLOP on; 100 GB/s, all reached; 10 µs a launch.
+// testAccelerator has 1 TFLOP/s, half reached by tiny launches and all from 1 GFLOP on; 100 GB/s, all
+// reached; 10 µs a launch.
 func testAccelerator() *Accelerator {
 	return &Accelerator{
 		Bandwidth:    100e9,
@@ -52,8 +52,8 @@ func TestKernelTime(t *testing.T) {
 	}
 }
 
-// Linear in size: halfway in size is halfway in share, which a logarithmic axis
-// would put at the geometric mean of the sizes.
+// Linear in size: halfway in size is halfway in share, which a logarithmic axis would put at the geometric
+// mean of the sizes.
 func TestCurveIsLinearInSize(t *testing.T) {
 	c := Curve{Sizes: []float64{1, 100}, Shares: []float64{0.2, 0.8}}
 	for size, want := range map[float64]float64{0: 0.2, 1: 0.2, 50.5: 0.5, 100: 0.8, 1e9: 0.8} {
@@ -63,8 +63,7 @@ func TestCurveIsLinearInSize(t *testing.T) {
 	}
 }
 
-// On every built-in accelerator more work never takes less time, and no kernel
-// beats the peak.
+// On every built-in accelerator more work never takes less time, and no kernel beats the peak.
 func TestTimeGrowsWithWork(t *testing.T) {
 	var devices []*Accelerator
 	for _, name := range AcceleratorNames() {
@@ -119,7 +118,8 @@ func TestSerialIsFirstComeFirstServed(t *testing.T) {
 	}
 	for _, test := range tests {
 		if start, end := s.Run(test.now, test.takes); start != test.start || end != test.end {
-			t.Errorf("Run(%d, %d) = %d, %d, want %d, %d", test.now, test.takes, start, end, test.start, test.end)
+			t.Errorf("Run(%d, %d) = %d, %d, want %d, %d", test.now, test.takes, start, end, test.start,
+				test.end)
 		}
 	}
 	if got := s.Busy(32); got != 5+2+2 {

@@ -43,8 +43,8 @@ func TestAllReduceIsReduceScatterPlusAllGather(t *testing.T) {
 	})
 }
 
-// Without latency the cost is below 2·bytes/bandwidth for every n and nears it:
-// at n = 1000 it lacks a thousandth.
+// Without latency the cost is below 2·bytes/bandwidth for every n and nears it: at n = 1000 it lacks a
+// thousandth.
 func TestBandwidthTermNearsTwiceTheBytes(t *testing.T) {
 	wire := Wire{Bandwidth: 1e9}
 	last := unit.Tick(0)
@@ -70,18 +70,18 @@ func TestLatencyTermGrowsLinearlyWithRanks(t *testing.T) {
 
 func TestHierarchyOfOneLevelIsAFlatRing(t *testing.T) {
 	other := Wire{Bandwidth: 3, Latency: 77}
-	if got, want := HierarchicalAllReduce(8, 1, 1e6, other, gigabyte), AllReduce(8, 1e6, gigabyte); got != want {
+	want := AllReduce(8, 1e6, gigabyte)
+	if got := HierarchicalAllReduce(8, 1, 1e6, other, gigabyte); got != want {
 		t.Errorf("8 servers of 1 = %d ns, want %d", got, want)
 	}
 	// Rounded up twice inside, once in the flat ring.
-	if got, want := HierarchicalAllReduce(1, 8, 1e6, gigabyte, other), AllReduce(8, 1e6, gigabyte); got < want || got > want+1 {
+	if got := HierarchicalAllReduce(1, 8, 1e6, gigabyte, other); got < want || got > want+1 {
 		t.Errorf("1 server of 8 = %d ns, want %d", got, want)
 	}
 }
 
-// Over a fast inside, the hierarchy of 8 servers of 8 sends 2·7/8 of the bytes
-// through a card where the flat ring of 64 sends 2·63/64, in 14 steps across
-// instead of 126.
+// Over a fast inside, the hierarchy of 8 servers of 8 sends 2·7/8 of the bytes through a card where the flat
+// ring of 64 sends 2·63/64, in 14 steps across instead of 126.
 func TestHierarchyBeatsFlatRingOverASlowNetwork(t *testing.T) {
 	inside, across := Wire{Bandwidth: 150e9, Latency: 3400}, Wire{Bandwidth: 12.5e9, Latency: 30_000}
 	for _, bytes := range []unit.Bytes{0, 1e3, 1e6, 1e8, 1e9} {

@@ -7,21 +7,19 @@ import (
 	"tandem/algo/unit"
 )
 
-// CPU is a pool of cores that all activities on a host share at once (processor
-// sharing). An activity of width w runs as w threads; every thread gets the same part
-// of a core, at most a whole one:
+// CPU is a set of cores that all activities on a host share at the same time (processor sharing). An activity
+// of width w runs as w threads; every thread gets the same part of a core, at most a whole core:
 //
 //	part = speed · min(1, cores / Σ width)
 //
-// Since all threads advance alike, one virtual clock that ticks at part counts
-// for all: an activity started at virtual time v ends at v + work/width, whatever
-// comes and goes meanwhile. A change of load so costs O(1), not O(activities).
+// All threads advance equally, so one virtual clock that runs at the speed part serves all activities: an
+// activity that starts at virtual time v ends at v + work/width, even if others start and end in between. So
+// a change of load costs O(1), not O(activities).
 //
-// One core of a CPU serves as well as any resource that is shared in equal
-// parts, as a memory bus is.
+// A CPU with one core also models other resources that are shared in equal parts, such as a memory bus.
 //
-// Source: the virtual time of Demers, Keshav, Shenker, "Analysis and simulation
-// of a fair queueing algorithm", SIGCOMM 1989, and Parekh, Gallager 1993.
+// Source: the virtual time of Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing
+// algorithm", SIGCOMM 1989, and Parekh, Gallager 1993.
 type CPU struct {
 	cores   float64
 	speed   float64
@@ -35,10 +33,10 @@ type CPU struct {
 	queue   []ending // binary heap; may hold cancelled activities
 }
 
-// ActivityID names a running activity. The zero ActivityID names none.
+// ActivityID identifies a running activity. No activity has the zero ActivityID.
 type ActivityID struct{ slot, generation uint32 }
 
-// Done is a finished activity with the tag given at its start.
+// Done is a finished activity with the tag that Start received.
 type Done struct {
 	ID  ActivityID
 	Tag int64
@@ -51,7 +49,7 @@ type activity struct {
 	tag        int64
 }
 
-// ending says at which virtual time an activity ends.
+// ending is the virtual time at which an activity ends.
 type ending struct {
 	virtual float64
 	order   uint64 // activities of one instant end in the order of their starts
@@ -66,8 +64,8 @@ func NewCPU(cores int) *CPU {
 	return &CPU{cores: float64(cores), speed: 1}
 }
 
-// Start begins an activity of some core time that can use up to width cores at once.
-// Work is at least 0 and width at least 1, or it panics.
+// Start begins an activity of some core time that can use up to width cores at once. Work is at least 0 and
+// width at least 1, or it panics.
 func (c *CPU) Start(now, work unit.Tick, width int, tag int64) ActivityID {
 	if work < 0 || width < 1 {
 		panic(fmt.Sprintf("device: activity of %d core-ns and width %d, want at least 0 and 1", work, width))
@@ -99,8 +97,8 @@ func (c *CPU) Cancel(now unit.Tick, id ActivityID) bool {
 	return true
 }
 
-// SetSpeed changes the speed of all cores: 1 is nominal, less is a straggler, 0
-// a stop. It panics if speed is negative, NaN or infinite.
+// SetSpeed changes the speed of all cores: 1 is nominal, less is a straggler, 0 is a stop. It panics if speed
+// is negative, NaN or infinite.
 func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
 	if !(speed >= 0) || math.IsInf(speed, 1) {
 		panic(fmt.Sprintf("device: CPU speed %v, want finite and at least 0", speed))
@@ -109,8 +107,8 @@ func (c *CPU) SetSpeed(now unit.Tick, speed float64) {
 	c.speed = speed
 }
 
-// NextFinish returns the instant of the earliest end if nothing changes, and
-// false if no activity will end. Ends are rounded up to a nanosecond.
+// NextFinish returns the instant of the earliest end if nothing changes, and false if no activity will end.
+// Ends are rounded up to a nanosecond.
 func (c *CPU) NextFinish() (unit.Tick, bool) {
 	c.purge()
 	if len(c.queue) == 0 {
@@ -123,9 +121,9 @@ func (c *CPU) NextFinish() (unit.Tick, bool) {
 	return c.now + unit.Tick(max(wait, 0)), true
 }
 
-// Finished removes the activities that have ended by now and appends them to dst in
-// the order of their ends, and of their starts where those are equal. It panics
-// if now is later than NextFinish: the cores would have gone unused in between.
+// Finished removes the activities that have ended by now and appends them to dst in the order of their ends,
+// and of their starts where those are equal. It panics if now is later than NextFinish: the cores would have
+// been unused in between.
 func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
 	at, ok := c.NextFinish()
 	if ok && now > at {
@@ -135,7 +133,7 @@ func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
 	if !ok || now < at {
 		return dst
 	}
-	// The first end is reached, whatever rounding says.
+	// The first activity has ended, even if rounding puts its end later.
 	c.virtual = max(c.virtual, c.queue[0].virtual)
 	for c.purge(); len(c.queue) > 0 && c.queue[0].virtual <= c.virtual; c.purge() {
 		id := c.queue[0].id
@@ -145,13 +143,13 @@ func (c *CPU) Finished(now unit.Tick, dst []Done) []Done {
 	return dst
 }
 
-// Busy returns the core time used until now, which must not be before the last
-// change. Divided by cores and time it is the utilisation.
+// Busy returns the core time used until now; divided by cores and time it is the utilisation. Now must not be
+// before the last change.
 func (c *CPU) Busy(now unit.Tick) unit.Tick {
 	return unit.Tick(c.busy + c.part()*float64(c.width)*float64(now-c.now))
 }
 
-// part returns a thread's progress a nanosecond.
+// part returns the progress of a thread per nanosecond.
 func (c *CPU) part() float64 {
 	if float64(c.width) <= c.cores {
 		return c.speed
@@ -169,17 +167,17 @@ func (c *CPU) advance(now unit.Tick) {
 	c.virtual += progress
 	c.now = now
 	if c.width == 0 {
-		c.virtual = 0 // keep the sum short, and so exact
+		c.virtual = 0 // a small sum stays exact
 		c.queue = c.queue[:0]
 	}
 }
 
-// running reports whether id names a running activity.
+// running reports whether id identifies a running activity.
 func (c *CPU) running(id ActivityID) bool {
 	return id.generation&1 == 1 && int(id.slot) < len(c.slots) && c.slots[id.slot].generation == id.generation
 }
 
-// release frees an activity's slot; its ending in the queue becomes void.
+// release frees an activity's slot; its ending in the queue becomes invalid.
 func (c *CPU) release(id ActivityID) {
 	a := &c.slots[id.slot]
 	c.width -= a.width

@@ -23,7 +23,7 @@ func (c *CPU) push(x ending) {
 	c.queue[i] = x
 }
 
-// purge drops void endings until the first one is of a running activity.
+// purge removes invalid endings until the first one is of a running activity.
 func (c *CPU) purge() {
 	for len(c.queue) > 0 && !c.running(c.queue[0].id) {
 		last := len(c.queue) - 1
@@ -35,7 +35,7 @@ func (c *CPU) purge() {
 	}
 }
 
-// sink puts x in the first place and moves it down to where it belongs.
+// sink puts x in the first place and moves it down to its place in the order.
 func (c *CPU) sink(x ending) {
 	i := 0
 	for {

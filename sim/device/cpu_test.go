@@ -11,7 +11,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// runCPU drives a CPU until no job is left and returns "tag@instant".
+// runCPU drives a CPU until no activity is left and returns "tag@instant".
 func runCPU(c *CPU) (log []string) {
 	for {
 		at, ok := c.NextFinish()
@@ -36,16 +36,19 @@ func TestProcessorSharing(t *testing.T) {
 		{"alone", 2, func(c *CPU) { c.Start(0, 100, 1, 1) }, []string{"1@100"}, 100},
 		// 100 core-ns over 4 cores.
 		{"wide", 8, func(c *CPU) { c.Start(0, 100, 4, 1) }, []string{"1@25"}, 100},
-		// Halves of one core: 1 ends at 200 with 100 of job 2 left, which then
-		// has the core to itself.
-		{"two on one", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(0, 200, 1, 2) }, []string{"1@200", "2@300"}, 300},
-		// 3 threads on 2 cores get 2/3 of one each: job 1, of width 2, gets 4/3
-		// and needs 90 ns; job 2 has had 60 core-ns by then and takes 40 ns more.
-		{"threads share, not jobs", 2, func(c *CPU) { c.Start(0, 120, 2, 1); c.Start(0, 100, 1, 2) }, []string{"1@90", "2@130"}, 220},
+		// Halves of one core: 1 ends at 200 with 100 of activity 2 left, which then has the core to itself.
+		{"two on one", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(0, 200, 1, 2) },
+			[]string{"1@200", "2@300"}, 300},
+		// 3 threads on 2 cores get 2/3 of one each: activity 1, of width 2, gets 4/3 and needs 90 ns;
+		// activity 2 has had 60 core-ns by then and takes 40 ns more.
+		{"threads share, not activities", 2, func(c *CPU) { c.Start(0, 120, 2, 1); c.Start(0, 100, 1, 2) },
+			[]string{"1@90", "2@130"}, 220},
 		// Alone until 50, then halves: 50 left take 100.
-		{"late arrival", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(50, 50, 1, 2) }, []string{"1@150", "2@150"}, 150},
-		// Cancelled at 50, job 2 has had 25 and the other 75 left.
-		{"cancel", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) }, []string{"1@125"}, 125},
+		{"late arrival", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Start(50, 50, 1, 2) },
+			[]string{"1@150", "2@150"}, 150},
+		// Cancelled at 50, activity 2 has had 25 and the other 75 left.
+		{"cancel", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.Cancel(50, c.Start(0, 100, 1, 2)) },
+			[]string{"1@125"}, 125},
 		// Half speed from 50 on.
 		{"straggler", 1, func(c *CPU) { c.Start(0, 100, 1, 1); c.SetSpeed(50, 0.5) }, []string{"1@150"}, 100},
 		{"nothing to do", 1, func(c *CPU) { c.Start(3, 0, 1, 1) }, []string{"1@3"}, 0},
@@ -65,8 +68,8 @@ func TestProcessorSharing(t *testing.T) {
 	}
 }
 
-// The virtual clock gives the same ends as integrating every job's share on its
-// own, and the core time used is the work done.
+// The virtual clock gives the same ends as integrating every activity's share on its own, and the core time
+// used is the work done.
 func TestCPUEqualsDirectIntegration(t *testing.T) {
 	type plain struct {
 		width int
@@ -75,14 +78,14 @@ func TestCPUEqualsDirectIntegration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(1, 8).Draw(t, "cores")
 		c := NewCPU(cores)
-		jobs := map[int64]*plain{}
+		active := map[int64]*plain{}
 		now, total := unit.Tick(0), unit.Tick(0)
 		integrate := func(to unit.Tick) {
 			width := 0
-			for _, j := range jobs {
+			for _, j := range active {
 				width += j.width
 			}
-			for _, j := range jobs {
+			for _, j := range active {
 				j.left -= float64(to-now) * float64(j.width) * min(1, float64(cores)/float64(width))
 			}
 			now = to
@@ -90,15 +93,15 @@ func TestCPUEqualsDirectIntegration(t *testing.T) {
 		finish := func(at unit.Tick) {
 			integrate(at)
 			for _, d := range c.Finished(at, nil) {
-				// An end is late by less than a nanosecond of all its threads,
-				// and that much again for each job it has shared an end with.
-				if j := jobs[d.Tag]; math.Abs(j.left) > float64(2*j.width) {
-					t.Fatalf("job %d ended at %d with %v core-ns left", d.Tag, at, j.left)
+				// An end is late by less than a nanosecond of all its threads, and that much again for each
+				// activity it has shared an end with.
+				if j := active[d.Tag]; math.Abs(j.left) > float64(2*j.width) {
+					t.Fatalf("activity %d ended at %d with %v core-ns left", d.Tag, at, j.left)
 				}
-				delete(jobs, d.Tag)
+				delete(active, d.Tag)
 			}
 		}
-		for tag := range int64(rapid.IntRange(1, 20).Draw(t, "jobs")) {
+		for tag := range int64(rapid.IntRange(1, 20).Draw(t, "activities")) {
 			to := now + unit.Tick(rapid.Int64Range(0, 2000).Draw(t, "gap"))
 			for at, ok := c.NextFinish(); ok && at <= to; at, ok = c.NextFinish() {
 				finish(at)
@@ -107,14 +110,14 @@ func TestCPUEqualsDirectIntegration(t *testing.T) {
 			work := unit.Tick(rapid.Int64Range(1, 5000).Draw(t, "work"))
 			width := rapid.IntRange(1, 6).Draw(t, "width")
 			c.Start(now, work, width, tag)
-			jobs[tag] = &plain{width, float64(work)}
+			active[tag] = &plain{width, float64(work)}
 			total += work
 		}
 		for at, ok := c.NextFinish(); ok; at, ok = c.NextFinish() {
 			finish(at)
 		}
-		if len(jobs) > 0 {
-			t.Fatalf("%d jobs never ended", len(jobs))
+		if len(active) > 0 {
+			t.Fatalf("%d activities never ended", len(active))
 		}
 		if got := c.Busy(now); math.Abs(float64(got-total)) > 200 {
 			t.Fatalf("busy %d core-ns, want the work, %d", got, total)

@@ -8,15 +8,15 @@ import (
 	"tandem/algo/quantity"
 )
 
-// Curve gives the share of peak speed that work of a size reaches, linear
-// between its points and constant outside. Sizes ascend; shares are in (0, 1].
+// Curve is the share of peak speed that work of a size reaches: linear between its points and constant
+// outside. Sizes ascend; shares are in (0, 1].
 type Curve struct {
 	Sizes  []float64
 	Shares []float64
 }
 
-// At returns the share at a size. Interpolation is linear in size, never in its
-// logarithm, so that time is piecewise smooth in the amount of work.
+// At returns the share at a size. Interpolation is linear in size, never in its logarithm, so that time is
+// piecewise smooth in the amount of work.
 func (c Curve) At(size float64) float64 {
 	i := sort.SearchFloat64s(c.Sizes, size)
 	if i == 0 {
@@ -39,8 +39,8 @@ type CurvePoint[U quantity.Number] struct {
 // CurveProfile is a curve with its range and origin.
 type CurveProfile[U quantity.Number] struct {
 	Points []CurvePoint[U] `yaml:"points"`
-	// Spread is the relative half-width of the range of every share: 0.2 means
-	// from 0.8 to 1.2 times the point's, at most 1.
+	// Spread is the relative half-width of the range of every share: 0.2 means from 0.8 to 1.2 times the
+	// share of the point, at most 1.
 	Spread float64       `yaml:"spread"`
 	Kind   quantity.Kind `yaml:"kind"`
 	Source string        `yaml:"source"`
@@ -57,9 +57,8 @@ func (p CurveProfile[U]) At(position float64) Curve {
 	return c
 }
 
-// Validate checks the points, and that time never falls as work grows: the line
-// through two neighbouring points must not meet the size axis at a positive
-// size.
+// Validate checks the points, and that time never decreases as work grows: the line through two neighbouring
+// points must not meet the size axis at a positive size.
 func (p CurveProfile[U]) Validate() error {
 	if len(p.Points) == 0 {
 		return errors.New("no points; want at least one")
@@ -73,14 +72,17 @@ func (p CurveProfile[U]) Validate() error {
 		}
 		before := p.Points[i-1]
 		if !(point.Size > before.Size) {
-			return fmt.Errorf("point %d: size = %v after %v; want ascending sizes", i, point.Size, before.Size)
+			return fmt.Errorf("point %d: size = %v after %v; want ascending sizes", i, point.Size,
+				before.Size)
 		}
 		if before.Share*float64(point.Size) < point.Share*float64(before.Size) {
-			return fmt.Errorf("point %d: share rises faster than size, so that more work would take less time", i)
+			return fmt.Errorf(
+				"point %d: share rises faster than size, so that more work takes less time; lower it", i)
 		}
 	}
 	if !(p.Spread >= 0 && p.Spread < 1) || p.Kind == quantity.Guessed && p.Spread == 0 {
-		return fmt.Errorf("spread = %v; want 0 or more and less than 1, and more than 0 for a guess", p.Spread)
+		return fmt.Errorf("spread = %v; want at least 0 and less than 1, and more than 0 for a guess",
+			p.Spread)
 	}
 	return quantity.ValidateOrigin(p.Kind, p.Source, p.Date)
 }

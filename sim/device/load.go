@@ -1,17 +1,13 @@
 package device
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
 	"tandem/algo/job"
-
-	"go.yaml.in/yaml/v3"
 )
 
 //go:embed profiles
@@ -43,33 +39,24 @@ func WireNames() []string { return names(wireFolder) }
 
 // LoadAccelerator returns a built-in accelerator profile.
 func LoadAccelerator(name string) (*AcceleratorProfile, error) {
-	return load(acceleratorFolder, name, ReadAccelerator)
+	p := new(AcceleratorProfile)
+	return p, load(acceleratorFolder, name, p)
 }
 
 // LoadHost returns a built-in host profile.
-func LoadHost(name string) (*HostProfile, error) { return load(hostFolder, name, ReadHost) }
+func LoadHost(name string) (*HostProfile, error) {
+	p := new(HostProfile)
+	return p, load(hostFolder, name, p)
+}
 
 // LoadWire returns a built-in wire profile.
-func LoadWire(name string) (*WireProfile, error) { return load(wireFolder, name, ReadWire) }
-
-// ReadAccelerator reads an accelerator profile from YAML. Unknown fields are
-// refused, and so is what Validate refuses.
-func ReadAccelerator(text []byte) (*AcceleratorProfile, error) {
-	p := new(AcceleratorProfile)
-	return p, read(text, p)
-}
-
-// ReadHost reads a host profile as ReadAccelerator does.
-func ReadHost(text []byte) (*HostProfile, error) {
-	p := new(HostProfile)
-	return p, read(text, p)
-}
-
-// ReadWire reads a wire profile as ReadAccelerator does.
-func ReadWire(text []byte) (*WireProfile, error) {
+func LoadWire(name string) (*WireProfile, error) {
 	p := new(WireProfile)
-	return p, read(text, p)
+	return p, load(wireFolder, name, p)
 }
+
+// profile is an AcceleratorProfile, a HostProfile or a WireProfile.
+type profile interface{ Validate() error }
 
 // names lists the profiles in a folder.
 func names(folder string) []string {
@@ -84,18 +71,17 @@ func names(folder string) []string {
 	return list
 }
 
-// load reads a built-in profile. Its file is named for it.
-func load[P any](folder, name string, parse func([]byte) (P, error)) (P, error) {
+// load reads a built-in profile into p. A profile's file is named after it.
+func load(folder, name string, p profile) error {
 	text, err := profiles.ReadFile("profiles/" + folder + "/" + name + ".yaml")
 	if err != nil {
-		var none P
-		return none, fmt.Errorf("device: %w %s", ErrUnknown, suggestion(name, names(folder)))
+		return fmt.Errorf("device: %w %s", ErrUnknown, suggestion(name, names(folder)))
 	}
-	return parse(text)
+	return read(text, folder+"/"+name+".yaml", p)
 }
 
-// suggestion quotes an unknown name and adds the nearest known one, or else all of them. Names of profiles are
-// long, so a known name with the same first letters counts as near.
+// suggestion quotes an unknown name and adds the nearest known one, or else all of them. Names of profiles
+// are long, so a known name with the same first letters counts as near.
 func suggestion(name string, known []string) string {
 	nearest := job.Nearest(name, known)
 	for letters := len(name); nearest == "" && letters >= sameLettersMin; letters-- {
@@ -115,17 +101,12 @@ func suggestion(name string, known []string) string {
 // sameLettersMin is the number of equal first letters that makes two names similar.
 const sameLettersMin = 4
 
-// read decodes one YAML document strictly and validates the result.
-func read(text []byte, profile interface{ Validate() error }) error {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(profile); err != nil {
+// read decodes the YAML of a profile strictly and validates the result. The name of the file is for errors.
+func read(text []byte, file string, p profile) error {
+	if err := job.Decode(text, file, p); err != nil {
 		return fmt.Errorf("device: %w: %w", ErrInvalid, err)
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("device: %w: more than one document, want one", ErrInvalid)
-	}
-	if err := profile.Validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return fmt.Errorf("device: %w", err)
 	}
 	return nil

@@ -42,7 +42,8 @@ func TestResolvedProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := v100.Resolve(0)
-	if a.Peak != [precisions]unit.FLOPsPerSec{15.7e12, 15.7e12, 125e12} || a.Bandwidth != 900e9 || a.Memory != 32e9 {
+	peak := [precisions]unit.FLOPsPerSec{15.7e12, 15.7e12, 125e12}
+	if a.Peak != peak || a.Bandwidth != 900e9 || a.Memory != 32e9 {
 		t.Errorf("V100 resolves to peaks %v, %v, %d", a.Peak, a.Bandwidth, a.Memory)
 	}
 	slow := v100.Resolve(-1)
@@ -54,7 +55,8 @@ func TestResolvedProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h := xeon.Resolve(0); h.Cores != 52 || h.Memory != 480e9 || h.Network != 12.5e9 {
-		t.Errorf("Persia's host resolves to %d cores, %d bytes, %v B/s", h.Cores, h.Memory, float64(h.Network))
+		t.Errorf("Persia's host resolves to %d cores, %d bytes, %v B/s", h.Cores, h.Memory,
+			float64(h.Network))
 	}
 	pcie, err := LoadWire("pcie3-x16")
 	if err != nil {
@@ -78,18 +80,21 @@ func TestUnknownProfileSuggestsANearOne(t *testing.T) {
 	}
 }
 
-func TestReadWireRefuses(t *testing.T) {
+// readWire reads the text of a wire profile.
+func readWire(text string) error { return read([]byte(text), "wire.yaml", new(WireProfile)) }
+
+func TestFaultyProfilesAreRefused(t *testing.T) {
 	const good = `
 name: test
 bandwidth: {mid: 10Gbps, kind: default, source: standard, date: 2018}
 share: {low: 0.7, mid: 0.8, high: 0.9, kind: guessed, source: habit, date: 2018-03}
 latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 `
-	if _, err := ReadWire([]byte(good)); err != nil {
+	if err := readWire(good); err != nil {
 		t.Fatalf("the good profile is refused: %v", err)
 	}
 	tests := []struct{ name, old, new, want string }{
-		{"unknown field", "share:", "sharing:", "sharing"},
+		{"unknown key", "share:", "sharing:", `wire.yaml:4: unknown key "sharing": did you mean "share"?`},
 		{"no unit", "10Gbps", "10", "no unit"},
 		{"wrong unit", "10Gbps", "10GB", "unknown unit"},
 		{"unknown kind", "kind: default", "kind: sure", `kind = "sure"`},
@@ -110,10 +115,17 @@ latency: {mid: 2us, kind: measured, source: probe, date: 2018-03-04}
 			if text == good {
 				t.Fatalf("%q is not in the good profile", test.old)
 			}
-			_, err := ReadWire([]byte(text))
+			err := readWire(text)
 			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want ErrInvalid with %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestKeyWithUnderscoresSuggestsTheKeyWithHyphens(t *testing.T) {
+	err := read([]byte("name: test\nmemory_bandwidth: {mid: 1GB/s}\n"), "host.yaml", new(HostProfile))
+	if want := `did you mean "memory-bandwidth"?`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -7,46 +7,44 @@ import (
 	"tandem/algo/unit"
 )
 
-// cacheLine is the unit in which memory is moved, on every host profiled here.
+// cacheLine is the number of bytes that memory moves at a time, on every host that has a profile.
 const cacheLine = 64
 
-// Host prices work on a host's cores and memory. Two limits hold for the memory
-// as a whole, however many cores ask: bytes a second, and random rows a second.
+// Host prices work on a host's cores and memory. The memory as a whole has two limits, for any number of
+// cores: bytes a second, and random rows a second.
 type Host struct {
 	Name      string
 	Cores     int
 	Memory    unit.Bytes
 	Bandwidth unit.BytesPerSec // of the memory
-	// RowsPerSec is how many rows at random addresses the memory can deliver a
-	// second, all cores together.
+	// RowsPerSec is the number of rows at random addresses that the memory can deliver to all cores together
+	// in a second.
 	RowsPerSec float64
-	// RowTime is a core's time to find one row and touch it, cache and TLB
-	// misses included.
+	// RowTime is the time of one core to find one row and access it, cache and TLB misses included.
 	RowTime unit.Tick
-	// CopySpeed is how fast one core moves bytes that it streams: copying,
-	// encoding, pooling.
+	// CopySpeed is the speed of one core that streams bytes: copying, encoding, pooling.
 	CopySpeed unit.BytesPerSec
 	Network   unit.BytesPerSec // of the network card, one direction
-	// DollarsPerHour is the list price, or 0 where there is none.
+	// DollarsPerHour is the list price, or 0 if there is none.
 	DollarsPerHour unit.Dollars
 }
 
 // Rows is a number of accesses to embedding rows at random addresses.
 type Rows struct {
 	Count int64
-	Bytes unit.Bytes // of one row, state included where that is touched
-	// Write says that rows are written back, which moves their bytes twice.
+	Bytes unit.Bytes // of one row, with the optimizer's state if the access includes it
+	// Write means that rows are written back, which moves their bytes twice.
 	Write bool
 }
 
-// HostCost is what work asks of a host's two resources. With c cores at its
-// disposal, and nothing beside it, work takes max(Core/c, Memory).
+// HostCost is the cost of work on the two resources of a host. Work that has c cores and the memory to itself
+// takes max(Core/c, Memory).
 type HostCost struct {
-	Core   unit.Tick // core time: a CPU's job
-	Memory unit.Tick // time of the whole memory: a job on a one-core CPU that stands for the bus
+	Core   unit.Tick // core time: the work of an activity on a CPU
+	Memory unit.Tick // time of the whole memory: an activity on a one-core CPU that stands for the memory bus
 }
 
-// Add returns the cost of both works.
+// Add returns the cost of two pieces of work together.
 func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.Memory + d.Memory} }
 
 // RowCost prices row accesses:
@@ -54,8 +52,8 @@ func (c HostCost) Add(d HostCost) HostCost { return HostCost{c.Core + d.Core, c.
 //	core   = count · (row time + passes · bytes / copy speed)
 //	memory = count · max(passes · lines · 64 B / bandwidth, 1 / rows a second)
 //
-// with passes = 2 for writes and lines the cache lines of a row that begins on
-// one. It panics if a field is out of range.
+// where passes is 2 for writes and otherwise 1, and lines is the number of cache lines of a row that begins
+// at a cache line. It panics if a field is out of range.
 func (h *Host) RowCost(r Rows) HostCost {
 	if r.Count < 0 || r.Bytes < 0 {
 		panic(fmt.Sprintf("device: %d rows of %d bytes, want at least 0, 0", r.Count, r.Bytes))
@@ -71,7 +69,7 @@ func (h *Host) RowCost(r Rows) HostCost {
 	return HostCost{ticks(count * core), ticks(count * memory)}
 }
 
-// CopyCost prices the streaming of bytes once from and once to memory.
+// CopyCost prices a copy of bytes, which reads memory once and writes it once.
 func (h *Host) CopyCost(bytes unit.Bytes) HostCost {
 	if bytes < 0 {
 		panic(fmt.Sprintf("device: copy of %d bytes, want at least 0", bytes))

@@ -6,8 +6,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// testHost has 100 GB/s of memory, a random row every 10 ns, and cores that take
-// 100 ns a row and 1 ns a byte.
+// testHost has 100 GB/s of memory, a random row every 10 ns, and cores that take 100 ns a row and 1 ns a
+// byte.
 func testHost() *Host {
 	return &Host{Bandwidth: 100e9, RowsPerSec: 100e6, RowTime: 100, CopySpeed: 1e9}
 }

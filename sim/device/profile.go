@@ -8,17 +8,17 @@ import (
 	"tandem/algo/unit"
 )
 
-// AcceleratorProfile describes an accelerator.
+// AcceleratorProfile describes an accelerator. The shares are those of a launch, by its size.
 type AcceleratorProfile struct {
 	Name            string                           `yaml:"name"`
 	Memory          quantity.Value[unit.Bytes]       `yaml:"memory"`
-	MemoryBandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory_bandwidth"`
-	PeakFP32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_fp32"`
-	PeakTF32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_tf32"` // absent: the hardware has none, and runs at PeakFP32
-	PeakHalf        quantity.Value[unit.FLOPsPerSec] `yaml:"peak_half"`
+	MemoryBandwidth quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
+	PeakFP32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-fp32"`
+	PeakTF32        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-tf32"` // absent: none; runs at PeakFP32
+	PeakHalf        quantity.Value[unit.FLOPsPerSec] `yaml:"peak-half"`
 	Launch          quantity.Value[unit.Tick]        `yaml:"launch"`
-	ComputeShare    CurveProfile[unit.FLOPs]         `yaml:"compute_share"` // of peak, by FLOPs of a launch
-	MemoryShare     CurveProfile[unit.Bytes]         `yaml:"memory_share"`  // of bandwidth, by bytes of a launch
+	ComputeShare    CurveProfile[unit.FLOPs]         `yaml:"compute-share"` // of peak, by FLOPs
+	MemoryShare     CurveProfile[unit.Bytes]         `yaml:"memory-share"`  // of bandwidth, by bytes
 }
 
 // Resolve returns the accelerator at a position of all ranges: see quantity.Value.At.
@@ -44,13 +44,13 @@ func (p *AcceleratorProfile) Resolve(position float64) *Accelerator {
 func (p *AcceleratorProfile) Validate() error {
 	fields := []field{
 		required("memory", &p.Memory),
-		required("memory_bandwidth", &p.MemoryBandwidth),
-		required("peak_fp32", &p.PeakFP32),
-		optional("peak_tf32", &p.PeakTF32),
-		required("peak_half", &p.PeakHalf),
+		required("memory-bandwidth", &p.MemoryBandwidth),
+		required("peak-fp32", &p.PeakFP32),
+		optional("peak-tf32", &p.PeakTF32),
+		required("peak-half", &p.PeakHalf),
 		required("launch", &p.Launch),
-		{"compute_share", p.ComputeShare.Validate},
-		{"memory_share", p.MemoryShare.Validate},
+		{"compute-share", p.ComputeShare.Validate},
+		{"memory-share", p.MemoryShare.Validate},
 	}
 	return validate(p.Name, fields)
 }
@@ -60,12 +60,12 @@ type HostProfile struct {
 	Name           string                           `yaml:"name"`
 	Cores          quantity.Value[int]              `yaml:"cores"` // as its system counts them
 	Memory         quantity.Value[unit.Bytes]       `yaml:"memory"`
-	Bandwidth      quantity.Value[unit.BytesPerSec] `yaml:"memory_bandwidth"`
-	RowsPerSec     quantity.Value[float64]          `yaml:"random_rows_per_second"`
-	RowTime        quantity.Value[unit.Tick]        `yaml:"row_time"`
-	CopySpeed      quantity.Value[unit.BytesPerSec] `yaml:"copy_speed"` // of one core
+	Bandwidth      quantity.Value[unit.BytesPerSec] `yaml:"memory-bandwidth"`
+	RowsPerSec     quantity.Value[float64]          `yaml:"random-rows-per-second"`
+	RowTime        quantity.Value[unit.Tick]        `yaml:"row-time"`
+	CopySpeed      quantity.Value[unit.BytesPerSec] `yaml:"copy-speed"` // of one core
 	Network        quantity.Value[unit.BytesPerSec] `yaml:"network"`    // one direction
-	DollarsPerHour quantity.Value[unit.Dollars]     `yaml:"dollars_per_hour"`
+	DollarsPerHour quantity.Value[unit.Dollars]     `yaml:"dollars-per-hour"`
 }
 
 // Resolve returns the host at a position of all ranges: see quantity.Value.At.
@@ -88,12 +88,12 @@ func (p *HostProfile) Validate() error {
 	fields := []field{
 		required("cores", &p.Cores),
 		required("memory", &p.Memory),
-		required("memory_bandwidth", &p.Bandwidth),
-		required("random_rows_per_second", &p.RowsPerSec),
-		required("row_time", &p.RowTime),
-		required("copy_speed", &p.CopySpeed),
+		required("memory-bandwidth", &p.Bandwidth),
+		required("random-rows-per-second", &p.RowsPerSec),
+		required("row-time", &p.RowTime),
+		required("copy-speed", &p.CopySpeed),
 		required("network", &p.Network),
-		optional("dollars_per_hour", &p.DollarsPerHour),
+		optional("dollars-per-hour", &p.DollarsPerHour),
 	}
 	return validate(p.Name, fields)
 }
@@ -102,8 +102,9 @@ func (p *HostProfile) Validate() error {
 type WireProfile struct {
 	Name      string                           `yaml:"name"`
 	Bandwidth quantity.Value[unit.BytesPerSec] `yaml:"bandwidth"` // nominal
-	Share     quantity.Value[float64]          `yaml:"share"`     // of the nominal bandwidth that large transfers reach
-	Latency   quantity.Value[unit.Tick]        `yaml:"latency"`   // of one message
+	// Share is the part of the nominal bandwidth that large transfers reach.
+	Share   quantity.Value[float64]   `yaml:"share"`
+	Latency quantity.Value[unit.Tick] `yaml:"latency"` // of one message
 }
 
 // Resolve returns the wire at a position of all ranges: see quantity.Value.At.
@@ -125,13 +126,13 @@ func (p *WireProfile) Validate() error {
 	return validate(p.Name, fields)
 }
 
-// field is a part of a profile that can be checked.
+// field is a part of a profile with its check.
 type field struct {
 	name  string
 	check func() error
 }
 
-// required checks a quantity that must be present and more than 0.
+// required returns the field of a quantity that must be present and more than 0.
 func required[U quantity.Number](name string, q *quantity.Value[U]) field {
 	return field{name, func() error {
 		if low, _ := q.Range(); q.Given() && low == 0 {
@@ -141,7 +142,7 @@ func required[U quantity.Number](name string, q *quantity.Value[U]) field {
 	}}
 }
 
-// optional checks a quantity if it is present.
+// optional returns the field of a quantity that is checked if it is present.
 func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 	if *q == (quantity.Value[U]{}) {
 		return field{name, func() error { return nil }}
@@ -149,7 +150,7 @@ func optional[U quantity.Number](name string, q *quantity.Value[U]) field {
 	return required(name, q)
 }
 
-// validate checks a profile's name and fields and names the first that is wrong.
+// validate checks the name and the fields of a profile and returns the error of the first wrong field.
 func validate(name string, fields []field) error {
 	if name == "" {
 		return fmt.Errorf("%w: no name; name it after its file", ErrInvalid)
