@@ -8,7 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Action is one thing that can happen next.
+// Action is one event that can happen next in a State.
 type Action struct {
 	kind  actionKind
 	index int // of the message, lane, rank or role
@@ -18,17 +18,17 @@ type actionKind uint8
 
 const (
 	deliver     actionKind = iota // message index arrives
-	complete                      // the next completion of lane index
-	reduce                        // the next reduced bucket of rank index
+	complete                      // the first piece of work in lane index ends
+	reduce                        // the first reduced bucket of rank index arrives
 	lose                          // message index is lost
-	duplicate                     // message index arrives, and will arrive again
+	duplicate                     // message index arrives, and stays in flight
 	crash                         // role index crashes
 	restart                       // role index, which has crashed, starts again
-	timers                        // nothing else can happen: every role's timer fires
-	earlyTimers                   // every role's timer fires, though other things could happen
+	timers                        // every timer fires, as no other action is possible
+	earlyTimers                   // every timer fires, although other actions are possible
 )
 
-// isFault reports whether an action is one of the Faults of a Setting.
+// isFault reports whether an action counts towards Setting.Faults.
 func (a Action) isFault() bool {
 	switch a.kind {
 	case lose, duplicate, crash, earlyTimers:
@@ -37,7 +37,7 @@ func (a Action) isFault() bool {
 	return false
 }
 
-// Actions returns what can happen next, in a fixed order; none at the end.
+// Actions returns the actions that are possible in s, in a fixed order. At the end there are none.
 func (s *State) Actions() []Action {
 	var acts []Action
 	for i := range s.inbox {
@@ -76,13 +76,11 @@ func (s *State) Actions() []Action {
 	return acts
 }
 
-// commutes reports whether an action leads to the same world, and to the same
-// reads, whether it comes before or after any other. All but three do: they
-// move one batch on inside one role, and neither read nor write what the order
-// of anything else depends on. What a PS reads depends on the order in which
-// lookups and puts reach it, and what is outstanding on when a rank hears that
-// a put is done. For dense PSs the same holds of pulls, pushes and their
-// acknowledgement, and of the slowest clock.
+// commutes reports whether an action leads to the same state and the same reads before and after any other
+// action. An action commutes if it only advances one batch in one role. The exceptions: the rows that a PS
+// reads depend on the order of lookups and puts, and the outstanding batches depend on the time of PutDone.
+// In the same way the parameters that a dense PS reads depend on the order of pulls and pushes, and pulls
+// depend on the times of acknowledgements and clocks.
 func (s *State) commutes(a Action) bool {
 	if a.kind != deliver {
 		return true
@@ -92,7 +90,7 @@ func (s *State) commutes(a Action) bool {
 		return s.set.DenseOrders
 	case msg.Pull, msg.Push, msg.PushAck, msg.SlowestClock:
 		return !s.set.DenseOrders
-	case msg.ReportClock: // the first ranks make the step
+	case msg.ReportClock: // its order decides whose gradients count
 		return s.set.Config.Rule.Dense().Quorum == 0
 	}
 	return true
@@ -115,7 +113,7 @@ func (s *State) appendFaults(acts []Action) []Action {
 	return acts
 }
 
-// mayCrash reports whether a role comes back from a crash with all that it needs.
+// mayCrash reports whether a role recovers from a crash.
 func (s *State) mayCrash(r msg.Role) bool {
 	switch r {
 	case msg.NNWorker:
@@ -126,7 +124,7 @@ func (s *State) mayCrash(r msg.Role) bool {
 	return s.set.Config.CanRestart(r)
 }
 
-// Describe names an action of this world for a history.
+// Describe returns an action of s in words, for histories.
 func (s *State) Describe(a Action) string {
 	switch a.kind {
 	case deliver:
@@ -137,7 +135,8 @@ func (s *State) Describe(a Action) string {
 		if in.Kind == role.WorkPart {
 			what = fmt.Sprintf("bucket %d ready", in.Bucket)
 		}
-		return fmt.Sprintf("%v: %v rank %d step %d %s", s.roles[a.index/role.Lanes].Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, what)
+		return fmt.Sprintf("%v: %v rank %d step %d %s", s.roles[a.index/role.Lanes].Address(), in.Work.Kind,
+			in.Work.Rank, in.Work.Step, what)
 	case reduce:
 		in := s.buckets[a.index].Front()
 		return fmt.Sprintf("nn-worker %d: bucket %d of step %d reduced", a.index, in.Bucket, in.Work.Step)
@@ -155,7 +154,7 @@ func (s *State) Describe(a Action) string {
 	return "timers fire"
 }
 
-// Advance performs an action in place. The error names the invariant that it breaks.
+// Advance performs an action of s in place. The error describes the invariant that is broken.
 func (s *State) Advance(a Action) error {
 	if a.isFault() {
 		s.faults++
@@ -186,7 +185,7 @@ func (s *State) Advance(a Action) error {
 	return nil
 }
 
-// receive hands a message to its receiver. It is lost if that is away.
+// receive gives a message to its receiver, unless the receiver is away.
 func (s *State) receive(m msg.Message) error {
 	i, _ := s.roster.Index(m.To)
 	if s.away&(1<<i) != 0 {
@@ -198,7 +197,8 @@ func (s *State) receive(m msg.Message) error {
 	return s.handleInput(i, role.Input{Kind: role.Received, Message: m})
 }
 
-// crash takes away all that role i has, but the state that survives in an arena.
+// crash removes the handles, the work, the timer and the credit of role i. The role itself drops its volatile
+// state when it handles Start.
 func (s *State) crash(i int) {
 	s.unshare(i)
 	s.crashes[i]++
@@ -208,7 +208,7 @@ func (s *State) crash(i int) {
 	s.lanes[i].Clear()
 	s.credit[i] = role.NewCredit(&s.set.Config)
 	if s.roles[i].Address().Role == msg.DataLoader {
-		s.read = 0 // it reads again
+		s.read = 0 // the loader reads again
 	}
 }
 

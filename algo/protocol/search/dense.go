@@ -7,8 +7,8 @@ import (
 	"tandem/algo/protocol/event"
 )
 
-// observeDense checks the laws of the dense network where ranks do not reduce
-// its gradients in lock step.
+// observeDense checks the invariants of the dense network in modes whose ranks do not reduce gradients in
+// lock step.
 func (s *State) observeDense(e event.Record) error {
 	c := &s.set.Config
 	switch e.Kind {
@@ -19,7 +19,8 @@ func (s *State) observeDense(e event.Record) error {
 		missed := bits.OnesCount64(s.pushed[e.Role.Index]) - int(s.pulled[e.Role.Index*c.Ranks+e.Rank])
 		s.Seen.Dense = max(s.Seen.Dense, missed)
 		if most := c.Rule.Bounds(int(c.Ranks)).Dense; missed > most {
-			return fmt.Errorf("rank %d's push of step %d on %v is %d updates late; promised %d", e.Rank, e.Step, e.Role, missed, most)
+			return fmt.Errorf("rank %d's push of step %d on %v is %d updates late; promised %d", e.Rank,
+				e.Step, e.Role, missed, most)
 		}
 		s.pushed[e.Role.Index] |= s.batchBit(e.Rank, e.Step)
 	case event.PushDropped:
@@ -32,13 +33,14 @@ func (s *State) observeDense(e event.Record) error {
 		}
 	case event.SnapshotTaken:
 		if s.copied&s.batchBit(e.Rank, e.Step) != 0 {
-			return fmt.Errorf("rank %d gives a copy to round %d a second time", e.Rank, e.Step)
+			return fmt.Errorf("rank %d contributes a copy to round %d a second time", e.Rank, e.Step)
 		}
 		s.copied |= s.batchBit(e.Rank, e.Step)
 	case event.Averaged:
 		for rank := range c.Ranks {
 			if s.copied&s.batchBit(rank, e.Step) == 0 {
-				return fmt.Errorf("rank %d folds in the mean of round %d without rank %d's copy", e.Rank, e.Step, rank)
+				return fmt.Errorf("rank %d adds the mean of round %d without rank %d's copy", e.Rank, e.Step,
+					rank)
 			}
 		}
 		s.averaged |= s.batchBit(e.Rank, e.Step)
@@ -46,19 +48,22 @@ func (s *State) observeDense(e event.Record) error {
 	return nil
 }
 
-// observePull checks that a rank sees its own pushes, unless pulls overlap them.
+// observePull checks that a pull sees the earlier pushes of its rank, in modes whose pulls do not overlap
+// pushes.
 func (s *State) observePull(e event.Record) error {
 	c := &s.set.Config
 	pushed := s.pushed[e.Role.Index]
 	s.pulled[e.Role.Index*c.Ranks+e.Rank] = int8(bits.OnesCount64(pushed))
 	earlier := s.batchBit(e.Rank, e.Step) - s.batchBit(e.Rank, 0)
-	if missed := bits.OnesCount64(earlier &^ pushed); missed > 0 && !c.Rule.OverlapSync() && !c.Rule.Dense().Buffered {
-		return fmt.Errorf("rank %d's pull for step %d on %v misses %d of its own pushes", e.Rank, e.Step, e.Role, missed)
+	if missed := bits.OnesCount64(earlier &^ pushed); missed > 0 && !c.Rule.OverlapSync() &&
+		!c.Rule.Dense().Buffered {
+		return fmt.Errorf("rank %d's pull for step %d on %v misses %d of its own pushes", e.Rank, e.Step,
+			e.Role, missed)
 	}
 	return nil
 }
 
-// observeLead checks that no rank is too far ahead of what another has pushed.
+// observeLead checks the number of steps by which a rank that starts FC is ahead of the pushes of the others.
 func (s *State) observeLead(e event.Record) error {
 	c := &s.set.Config
 	for rank := range c.Ranks {
@@ -72,7 +77,8 @@ func (s *State) observeLead(e event.Record) error {
 			s.Seen.Lead = max(s.Seen.Lead, lead)
 		}
 		if lead > c.Rule.Lead() {
-			return fmt.Errorf("rank %d starts step %d, %d steps ahead of rank %d; promised %d", e.Rank, e.Step, lead, rank, c.Rule.Lead())
+			return fmt.Errorf("rank %d starts step %d, %d steps ahead of rank %d; promised %d", e.Rank,
+				e.Step, lead, rank, c.Rule.Lead())
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// handleInput hands a role one input and takes in what it asks for.
+// handleInput gives role i one input and performs its outputs.
 func (s *State) handleInput(i int, in role.Input) error {
 	var out role.Outputs
 	s.unshare(i)
@@ -22,8 +22,8 @@ func (s *State) handleInput(i int, in role.Input) error {
 	return role.Dispatch(&in, &out, driver{s, i})
 }
 
-// driver is the role.Driver of one role of a world: messages and work wait there until an action lets them
-// happen. An error names the broken invariant.
+// driver is the role.Driver of one role of a State. Messages and work wait in the State until an action makes
+// them happen. An error describes a broken invariant.
 type driver struct {
 	*State
 	i int
@@ -32,7 +32,8 @@ type driver struct {
 // Send implements role.Driver.
 func (d driver) Send(m msg.Message, payload role.Handle) error {
 	if payload.Kind != role.NoData && !d.holds(d.i, payload) {
-		return fmt.Errorf("%v sends %v out of %+v, which it does not hold", d.roles[d.i].Address(), m, payload)
+		return fmt.Errorf("%v sends %v out of %+v, which it does not hold", d.roles[d.i].Address(), m,
+			payload)
 	}
 	if err := d.credit[d.i].Sent(m); err != nil {
 		return err
@@ -45,12 +46,13 @@ func (d driver) Send(m msg.Message, payload role.Handle) error {
 	return nil
 }
 
-// QueueWork queues what work will come back with: one sample for every rank, one row on every PS that the
+// QueueWork implements role.Driver. Results are one sample for every rank, and one row on every PS that the
 // batch touches.
 func (d driver) QueueWork(work role.Work, o role.Operands) error {
 	for _, h := range o.Reads {
 		if !d.holds(d.i, h) {
-			return fmt.Errorf("%v reads %+v for %v, and does not hold it", d.roles[d.i].Address(), h, work.Kind)
+			return fmt.Errorf("%v reads %+v for %v, but does not hold it", d.roles[d.i].Address(), h,
+				work.Kind)
 		}
 	}
 	c := &d.set.Config
@@ -79,7 +81,7 @@ func (d driver) QueueWork(work role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed reduces a bucket once every rank has handed it over.
+// Feed implements role.Driver.
 func (d driver) Feed(c role.Contribution) error {
 	d.hold(d.i, c.Sum)
 	complete, err := d.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
@@ -112,7 +114,7 @@ func (d driver) Release(h role.Handle) error {
 	return nil
 }
 
-// SetTimer implements role.Driver: a timer may fire at any time after it is set.
+// SetTimer implements role.Driver. A State has no time, so the timer may fire at any later action.
 func (d driver) SetTimer(unit.Tick) error {
 	d.armed |= 1 << d.i
 	return nil
@@ -135,7 +137,7 @@ func (d driver) Finish() error {
 // Halt implements role.Driver.
 func (d driver) Halt(reason error) error { return reason }
 
-// hold notes that role i holds a handle.
+// hold adds a handle to those of role i.
 func (s *State) hold(i int, h role.Handle) {
 	if at, held := slices.BinarySearchFunc(s.held[i], h, compareHandles); !held {
 		s.held[i] = slices.Insert(s.held[i], at, h)

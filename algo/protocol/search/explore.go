@@ -8,28 +8,30 @@ import (
 	"strings"
 )
 
-// Report is what a search found.
+// Report is the result of a search.
 type Report struct {
-	States int // distinct worlds reached
-	Ends   int // … in which the run is complete
+	States int // number of distinct states reached
+	Ends   int // number of states in which the run is complete
 	Seen   Seen
 }
 
-// String prints the report on one line.
+// String returns the report on one line.
 func (r Report) String() string {
-	return fmt.Sprintf("%d worlds, %d ends, %d reads; largest own %d, cross %d, inflight %d, lead %d, dense %d",
+	return fmt.Sprintf("%d states, %d ends, %d reads; largest own %d, cross %d, inflight %d, "+
+		"lead %d, dense %d",
 		r.States, r.Ends, r.Seen.Reads, r.Seen.Own, r.Seen.Cross, r.Seen.Inflight, r.Seen.Lead, r.Seen.Dense)
 }
 
-// node is a world on the way: how it was reached, for the history.
+// origin is how a state was reached, for histories: the action that led to it from the state with index
+// parent.
 type origin struct {
 	parent int32
 	action string
 }
 
-// Explore visits every world that can be reached, breadth first. It returns an
-// error, with the shortest history that leads there, if a law is broken, and
-// one if there are more than limit worlds.
+// Explore visits every state that can be reached, breadth first. It returns an error with a shortest history
+// if an invariant is broken, and an error if there are more than limit states. Memory: proportional to the
+// number of states.
 func Explore(set Setting, limit int) (Report, error) {
 	start, err := NewState(&set)
 	if err != nil {
@@ -37,90 +39,93 @@ func Explore(set Setting, limit int) (Report, error) {
 	}
 	var report Report
 	var buf []byte
-	nodes := []origin{{parent: -1}}
+	origins := []origin{{parent: -1}}
 	visited := map[[16]byte]int32{}
-	var ways []transition
+	var transitions []transition
 	var ends []int32
 	var key [16]byte
 	key, buf = start.fingerprint(buf)
 	visited[key] = 0
 	type entry struct {
-		world *State
-		node  int32
+		state *State
+		index int32
 	}
 	frontier := []entry{{start, 0}}
 	for len(frontier) > 0 {
-		var next []entry
+		var upcoming []entry
 		for _, e := range frontier {
 			report.States++
-			acts := e.world.Actions()
+			acts := e.state.Actions()
 			if len(acts) == 0 {
 				report.Ends++
-				ends = append(ends, e.node)
-				if err := e.world.checkEnd(); err != nil {
-					return report, broken(err, nodes, e.node, "")
+				ends = append(ends, e.index)
+				if err := e.state.checkEnd(); err != nil {
+					return report, broken(err, origins, e.index, "")
 				}
 			}
 			for _, a := range acts {
-				w := e.world.clone()
-				if err := w.Advance(a); err != nil {
-					return report, broken(err, nodes, e.node, e.world.Describe(a))
+				next := e.state.clone()
+				if err := next.Advance(a); err != nil {
+					return report, broken(err, origins, e.index, e.state.Describe(a))
 				}
-				report.Seen.merge(w.Seen)
-				key, buf = w.fingerprint(buf)
+				report.Seen.merge(next.Seen)
+				key, buf = next.fingerprint(buf)
 				if known, found := visited[key]; found {
-					ways = append(ways, transition{e.node, known})
+					transitions = append(transitions, transition{e.index, known})
 					continue
 				}
 				if len(visited) >= limit {
-					return report, fmt.Errorf("search: more than %d worlds; make the setting smaller", limit)
+					return report, fmt.Errorf("search: more than %d states; make the setting smaller", limit)
 				}
-				visited[key] = int32(len(nodes))
-				ways = append(ways, transition{e.node, int32(len(nodes))})
-				nodes = append(nodes, origin{e.node, e.world.Describe(a)})
-				next = append(next, entry{w, int32(len(nodes) - 1)})
+				visited[key] = int32(len(origins))
+				transitions = append(transitions, transition{e.index, int32(len(origins))})
+				origins = append(origins, origin{e.index, e.state.Describe(a)})
+				upcoming = append(upcoming, entry{next, int32(len(origins) - 1)})
 			}
 		}
-		frontier = next
+		frontier = upcoming
 	}
-	if stuck := deadEnd(len(nodes), ways, ends); stuck >= 0 {
-		return report, broken(errDeadlock, nodes, stuck, "")
+	if stuck := deadEnd(len(origins), transitions, ends); stuck >= 0 {
+		return report, broken(errDeadlock, origins, stuck, "")
 	}
 	return report, nil
 }
 
-// way is a step from one world to another.
+// transition is an action that leads from one state to another, by their indices.
 type transition struct{ from, to int32 }
 
-// deadEnd returns the first world from which no end can be reached, or -1.
-func deadEnd(worlds int, ways []transition, ends []int32) int32 {
-	slices.SortFunc(ways, func(a, b transition) int { return cmp.Compare(a.to, b.to) })
-	hopeful := make([]bool, worlds)
+// deadEnd returns the first state from which no end can be reached, or −1.
+func deadEnd(states int, transitions []transition, ends []int32) int32 {
+	slices.SortFunc(transitions, func(a, b transition) int { return cmp.Compare(a.to, b.to) })
+	alive := make([]bool, states)
 	stack := ends
 	for _, e := range ends {
-		hopeful[e] = true
+		alive[e] = true
 	}
 	for len(stack) > 0 {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		i, _ := slices.BinarySearchFunc(ways, at, func(w transition, to int32) int { return cmp.Compare(w.to, to) })
-		for ; i < len(ways) && ways[i].to == at; i++ {
-			if from := ways[i].from; !hopeful[from] {
-				hopeful[from] = true
+		i, _ := slices.BinarySearchFunc(transitions, at, func(t transition, to int32) int {
+			return cmp.Compare(t.to, to)
+		})
+		for ; i < len(transitions) && transitions[i].to == at; i++ {
+			if from := transitions[i].from; !alive[from] {
+				alive[from] = true
 				stack = append(stack, from)
 			}
 		}
 	}
-	return int32(slices.Index(hopeful, false))
+	return int32(slices.Index(alive, false))
 }
 
-// faultRarity is how much rarer a fault is on a Walk than any other action:
-// faults then come all along the way, and not before anything is at stake.
+// faultRarity is the factor by which a fault is rarer on a Walk than any other action. It spreads the faults
+// over the whole history instead of its start.
 const faultRarity = 4
 
-// Walk takes one random way through the worlds, to the end.
+// Walk takes one random path from the start to an end. It returns an error with the history if an invariant
+// is broken.
 func Walk(set Setting, random *rand.Rand) (Report, error) {
-	w, err := NewState(&set)
+	s, err := NewState(&set)
 	if err != nil {
 		return Report{}, err
 	}
@@ -128,10 +133,10 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 	var history []origin
 	for {
 		report.States++
-		acts := w.Actions()
+		acts := s.Actions()
 		if len(acts) == 0 {
 			report.Ends++
-			if err := w.checkEnd(); err != nil {
+			if err := s.checkEnd(); err != nil {
 				return report, broken(err, history, int32(len(history)-1), "")
 			}
 			return report, nil
@@ -140,24 +145,24 @@ func Walk(set Setting, random *rand.Rand) (Report, error) {
 		for a.isFault() && random.IntN(faultRarity) > 0 {
 			a = acts[random.IntN(len(acts))]
 		}
-		history = append(history, origin{int32(len(history)) - 1, w.Describe(a)})
-		w.Seen = Seen{}
-		if err := w.Advance(a); err != nil {
+		history = append(history, origin{int32(len(history)) - 1, s.Describe(a)})
+		s.Seen = Seen{}
+		if err := s.Advance(a); err != nil {
 			return report, broken(err, history, int32(len(history)-1), "")
 		}
-		report.Seen.merge(w.Seen)
+		report.Seen.merge(s.Seen)
 	}
 }
 
-// broken adds the history to an error.
-func broken(err error, nodes []origin, at int32, last string) error {
+// broken adds the history of the state with index at, and last if it is not empty, to an error.
+func broken(err error, origins []origin, at int32, last string) error {
 	var lines []string
 	if last != "" {
 		lines = append(lines, last)
 	}
-	for ; at >= 0; at = nodes[at].parent {
-		if nodes[at].action != "" {
-			lines = append(lines, nodes[at].action)
+	for ; at >= 0; at = origins[at].parent {
+		if origins[at].action != "" {
+			lines = append(lines, origins[at].action)
 		}
 	}
 	var b strings.Builder

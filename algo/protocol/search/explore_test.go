@@ -25,7 +25,7 @@ func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
 	}}
 }
 
-// denseServers returns the shards of so many dense PSs, if the rule has them.
+// denseServers returns the shards of n dense PSs, or nil if the rule has no dense PS.
 func denseServers(rule pace.Rule, n int32) []unit.Bytes {
 	if !rule.Dense().DensePSs {
 		return nil
@@ -52,10 +52,9 @@ var smallRules = []pace.Rule{
 	pace.AsyncAverage{Staleness: 1, Every: 3},
 }
 
-// Every order of events of 2 ranks, 4 steps, 1 EW and 1 PS keeps the laws, and
-// the bounds on staleness and on a rank's lead are not only kept but reached, as
-// far as so few steps go.
-func TestTwoRanksFourSteps(t *testing.T) {
+// In every order of events of 2 ranks, 4 steps, 1 EW and 1 PS the invariants hold, and the largest staleness
+// and the largest lead are equal to their bounds, as far as 4 steps allow.
+func TestBoundsAreReachedWithTwoRanks(t *testing.T) {
 	const steps = 4
 	for _, rule := range smallRules {
 		t.Run(name(rule), func(t *testing.T) {
@@ -66,22 +65,21 @@ func TestTwoRanksFourSteps(t *testing.T) {
 			t.Log(r)
 			b := rule.Bounds(2)
 			if r.Seen.Own != b.Own || r.Seen.Cross != min(b.Cross, steps-1) || r.Seen.Inflight != b.Inflight {
-				t.Errorf("bounds not reached: %v; promised %+v", r, b)
+				t.Errorf("%v; want the bounds to be reached: %+v", r, b)
 			}
 			if lead := min(rule.Lead(), steps-1); rule.Dense().DensePSs && r.Seen.Lead != lead {
-				t.Errorf("largest lead %d; promised %d", r.Seen.Lead, lead)
+				t.Errorf("largest lead %d, want %d", r.Seen.Lead, lead)
 			}
 		})
 	}
 }
 
-// Every mode that there is, those that are registered later too, keeps its laws in
-// every order of events of 2 ranks and 3 steps.
-func TestEveryModeKeepsItsLaws(t *testing.T) {
+// The invariants of every registered mode hold in every order of events of 2 ranks and 3 steps.
+func TestEveryModeKeepsItsInvariants(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			const ranks = 2
-			values := map[string]int{} // of the mode's own settings one more than the smallest
+			values := map[string]int{} // of each setting of the mode: one more than the smallest
 			for _, s := range pace.SettingsOf(mode) {
 				values[s.Name] = min(s.Min.At(ranks)+1, s.Max.At(ranks))
 			}
@@ -98,9 +96,9 @@ func TestEveryModeKeepsItsLaws(t *testing.T) {
 	}
 }
 
-// Every order of pulls and pushes of 2 ranks keeps, and reaches, the bound on what
-// a push has missed, as far as so few steps go: all pushes of the other rank.
-func TestPullsAndPushesOfTwoRanks(t *testing.T) {
+// In every order of pulls and pushes of 2 ranks the dense staleness is within its bound and reaches it, as
+// far as 3 steps allow.
+func TestDenseStalenessOfTwoRanksReachesItsBound(t *testing.T) {
 	const steps = 3
 	for _, rule := range smallRules {
 		if !rule.Dense().DensePSs {
@@ -116,16 +114,17 @@ func TestPullsAndPushesOfTwoRanks(t *testing.T) {
 			}
 			t.Log(r)
 			if most := min(rule.Bounds(2).Dense, steps); r.Seen.Dense < most {
-				t.Errorf("largest dense staleness %d; want %d", r.Seen.Dense, most)
+				t.Errorf("largest dense staleness %d, want %d", r.Seen.Dense, most)
 			}
 		})
 	}
 }
 
-// faultSizes are settings for one fault: ranks, steps, EWs, PSs, buckets and windows.
+// faultSizes are the sizes of clusters that are searched with one fault.
 var faultSizes = []struct {
 	ranks, steps, workers, servers, buckets, window int32
-	long                                            bool // for all rules; a few are searched anyway
+	// searched with -long only, except for the first rule
+	long bool
 }{
 	{1, 1, 1, 1, 1, 4, false},
 	{1, 1, 1, 2, 2, 1, false},
@@ -135,10 +134,9 @@ var faultSizes = []struct {
 	{2, 1, 2, 1, 1, 4, true},
 }
 
-// One message lost or repeated, or one role but the NN workers crashed and away for a while, or, with -long,
-// the timers firing too early, at any moment, in every order of events: every put is applied exactly once on
-// the PSs that own its rows, every rank finishes, no request exceeds its credit, and nothing is left behind.
-func TestOneFaultAnywhere(t *testing.T) {
+// The invariants hold in every order of events with one fault at any time: a message is lost or repeated, a
+// role other than an NN worker crashes and comes back later, or, with -long, the timers fire early.
+func TestInvariantsHoldWithOneFault(t *testing.T) {
 	for i, rule := range smallRules {
 		if testing.Short() && i%4 != 0 {
 			continue
@@ -163,15 +161,15 @@ func TestOneFaultAnywhere(t *testing.T) {
 	}
 }
 
-// Delivering at once what commutes reaches the same reads as trying every
-// order of it.
+// A search that performs commuting actions at once reaches the same reads as one that tries every order.
 func TestEagerReachesTheSameReads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it tries every order of events")
+		t.Skip("searches every order of events")
 	}
 	for _, rule := range smallRules {
 		for _, size := range []struct{ ranks, steps int32 }{{2, 1}, {1, 2}, {1, 3}, {2, 2}} {
-			if manyWorlds := size.ranks*size.steps > 2 || rule.Lead() < pace.Unbounded && rule.OverlapSync(); manyWorlds && !*long {
+			large := size.ranks*size.steps > 2 || rule.Lead() < pace.Unbounded && rule.OverlapSync()
+			if large && !*long {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%dx%d", name(rule), size.ranks, size.steps), func(t *testing.T) {
@@ -194,24 +192,27 @@ func TestEagerReachesTheSameReads(t *testing.T) {
 				t.Logf("eager: %v\nfull: %v", eager, full)
 				eager.Seen.Reads, full.Seen.Reads = 0, 0
 				if eager.Seen != full.Seen || eager.States >= full.States {
-					t.Errorf("eager saw %+v, full %+v", eager.Seen, full.Seen)
+					t.Errorf("eager: %+v, full: %+v; want equal reads from fewer states", eager, full)
 				}
 			})
 		}
 	}
 }
 
-// Larger clusters, more faults and every window: random ways through.
-func TestRandomWalks(t *testing.T) {
+// The invariants hold on random paths through larger clusters, with more faults.
+func TestInvariantsHoldOnRandomWalks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
 		async := pace.AsyncPS{
 			Staleness: staleness,
-			Overlap:   rapid.SampledFrom([]pace.PullOverlap{pace.PullAfterPush, pace.PullEarly}).Draw(t, "pull"),
+			Overlap: rapid.SampledFrom([]pace.PullOverlap{pace.PullAfterPush, pace.PullEarly}).Draw(t,
+				"pull"),
 		}
 		rule := rapid.SampledFrom([]pace.Rule{
-			pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs}, pace.Sync{Overlap: pace.OverlapIDsDS},
-			pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
+			pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs},
+			pace.Sync{Overlap: pace.OverlapIDsDS},
+			pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive},
+			pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
 			async, pace.SSP{AsyncPS: async, Slack: rapid.IntRange(0, 3).Draw(t, "slack")},
 			pace.AsyncAverage{Staleness: staleness, Every: rapid.IntRange(1, 5).Draw(t, "every")},
 		}).Draw(t, "rule")
@@ -237,16 +238,16 @@ func TestRandomWalks(t *testing.T) {
 	})
 }
 
-// An error shows how it came about.
-func TestHistoryIsPrinted(t *testing.T) {
+// The error of a search contains the history.
+func TestErrorContainsTheHistory(t *testing.T) {
 	set := setting(greedy{pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}}, 1, 2, 1, 1)
 	_, err := Explore(set, limit)
 	if err == nil {
-		t.Fatal("the bug was not found")
+		t.Fatal("Explore returned no error for a rule that reads too far ahead")
 	}
 	for _, want := range []string{"too stale", "promised 0", "\n  1. ", "Lookup rank 0 step 0"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing from:\n%v", want, err)
+			t.Errorf("the error does not contain %q:\n%v", want, err)
 		}
 	}
 }

@@ -11,19 +11,18 @@ import (
 	"tandem/algo/unit"
 )
 
-// greedy reads one batch too far ahead.
+// greedy is a rule that lets a rank read one batch further ahead than its bounds allow.
 type greedy struct{ pace.Hybrid }
 
 func (g greedy) MayIssue(outstanding int) bool { return outstanding <= g.Staleness+1 }
 
-// hasty is sync whose PSs answer before the step is closed.
+// hasty is sync with PSs that serve lookups before the step is closed.
 type hasty struct{ pace.Sync }
 
 func (hasty) InStep() bool { return false }
 func (hasty) Exact() bool  { return false }
 
-// mutant is a role with a planted bug: edit changes what the role is told or
-// asks for.
+// mutant is a role with a planted bug: edit changes its inputs or outputs.
 type mutant struct {
 	role.Role
 	edit edit
@@ -37,7 +36,7 @@ func (m mutant) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 
 func (m mutant) Clone() role.Role { return mutant{m.Role.Clone(), m.edit} }
 
-// forgetful is a PS that loses its record of what it has applied in a crash.
+// forgetful is an embedding PS that forgets in a crash which puts it has applied.
 type forgetful struct {
 	*role.EmbeddingPS
 	cfg *role.Config
@@ -54,7 +53,7 @@ func (f forgetful) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) 
 	f.EmbeddingPS.HandleInput(now, in, out)
 }
 
-// amnesiac is the same of a dense PS.
+// amnesiac is a dense PS that forgets in a crash which pushes it has applied.
 type amnesiac struct {
 	*role.DensePS
 	cfg *role.Config
@@ -71,7 +70,7 @@ func (a amnesiac) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 	a.DensePS.HandleInput(now, in, out)
 }
 
-// mutate plants a bug into every instance of a role.
+// mutate returns roles of which every instance of one role has a planted bug.
 func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
 	return func(cfg *role.Config) []role.Role {
 		roles := role.New(cfg)
@@ -84,7 +83,7 @@ func mutate(which msg.Role, e edit) func(*role.Config) []role.Role {
 	}
 }
 
-// hoarder is a role that keeps the payload of every message of a kind, even of a late duplicate.
+// hoarder keeps the payload of every message of a kind, including late duplicates.
 func hoarder(k msg.Kind) edit {
 	return func(in role.Input, step func(role.Input), out *role.Outputs) {
 		step(in)
@@ -99,7 +98,7 @@ func drop(out *role.Outputs, unwanted func(role.Output) bool) {
 	out.List = slices.DeleteFunc(out.List, unwanted)
 }
 
-// The search is worth something only if it finds what is wrong.
+// The search finds each of these planted bugs, by the invariant that the bug breaks.
 func TestPlantedBugsAreFound(t *testing.T) {
 	hybrid := pace.Hybrid{Staleness: 1, Overlap: pace.HybridNaive}
 	sync := pace.Sync{Overlap: pace.OverlapIDs}
@@ -120,16 +119,25 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}{
 		{"a rank reads one batch too far ahead", greedy{hybrid}, 0, 0, nil, "too stale"},
 		{"a PS answers before the step is closed", hasty{sync}, 0, 0, nil, "too stale"},
-		{"PEG does not wait for DS", pace.Hybrid{Overlap: pace.HybridNaive}, 0, 0, mutate(msg.NNWorker, loneSync), "too stale"},
-		{"an EW acknowledges what no PS has applied", hybrid, 0, 0, mutate(msg.EmbeddingWorker, earlyDone), "has not applied it"},
-		{"a handle is forgotten", hybrid, 0, 0, mutate(msg.EmbeddingWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
-			step(in)
-			drop(out, func(o role.Output) bool { return o.Kind == role.Release && o.Handle.Kind == role.RoutedIDs })
-		}), errLeak.Error()},
-		{"an EW keeps the rows of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingWorker, hoarder(msg.Rows)), errLeak.Error()},
-		{"a PS keeps the signs of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingPS, hoarder(msg.Lookup)), errLeak.Error()},
-		{"a PS keeps the gradients of a late duplicate", hybrid, 1, 0, mutate(msg.EmbeddingPS, hoarder(msg.Put)), errLeak.Error()},
-		{"a rank keeps the embeddings of a late duplicate", hybrid, 1, 0, mutate(msg.NNWorker, hoarder(msg.Embeddings)), errLeak.Error()},
+		{"PEG does not wait for DS", pace.Hybrid{Overlap: pace.HybridNaive}, 0, 0,
+			mutate(msg.NNWorker, loneSync), "too stale"},
+		{"an EW acknowledges what no PS has applied", hybrid, 0, 0, mutate(msg.EmbeddingWorker, earlyDone),
+			"has not applied it"},
+		{"a handle is forgotten", hybrid, 0, 0,
+			mutate(msg.EmbeddingWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
+				step(in)
+				drop(out, func(o role.Output) bool {
+					return o.Kind == role.Release && o.Handle.Kind == role.RoutedIDs
+				})
+			}), errLeak.Error()},
+		{"an EW keeps the rows of a late duplicate", hybrid, 1, 0,
+			mutate(msg.EmbeddingWorker, hoarder(msg.Rows)), errLeak.Error()},
+		{"a PS keeps the signs of a late duplicate", hybrid, 1, 0,
+			mutate(msg.EmbeddingPS, hoarder(msg.Lookup)), errLeak.Error()},
+		{"a PS keeps the gradients of a late duplicate", hybrid, 1, 0,
+			mutate(msg.EmbeddingPS, hoarder(msg.Put)), errLeak.Error()},
+		{"a rank keeps the embeddings of a late duplicate", hybrid, 1, 0,
+			mutate(msg.NNWorker, hoarder(msg.Embeddings)), errLeak.Error()},
 		{"a PS forgets in a crash what it has applied", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
 			roles := role.New(cfg)
 			for i, r := range roles {
@@ -139,32 +147,40 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			}
 			return roles
 		}, "a second time"},
-		{"nobody asks again", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
+		{"no role repeats its requests", hybrid, 1, 0, func(cfg *role.Config) []role.Role {
 			roles := role.New(cfg)
 			for i := range roles {
 				roles[i] = mutant{roles[i], deaf}
 			}
 			return roles
 		}, "deadlock"},
-		{"the coordinator is one step ahead", ssp, 0, 0, mutate(msg.Coordinator, optimistic), "2 steps ahead"},
-		{"ranks do not report their clocks again", pace.SSP{AsyncPS: async}, 1, 2, mutate(msg.NNWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
-			step(in)
-			if in.Kind == role.TimerFired {
-				drop(out, func(o role.Output) bool { return o.Kind == role.Send && o.Message.Kind == msg.ReportClock })
-			}
-		}), "deadlock"},
-		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush}, 0, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
-		{"a dense PS forgets in a crash what it has applied", async, 1, 0, func(cfg *role.Config) []role.Role {
-			roles := role.New(cfg)
-			roles[len(roles)-1] = amnesiac{role.NewDensePS(cfg, 0), cfg}
-			return roles
-		}, "a second time"},
-		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, 0, mutate(msg.NNWorker, loneAverage), "without rank"},
-		{"the data loader does not resend ids", sync, 1, 0, mutate(msg.DataLoader, func(in role.Input, step func(role.Input), out *role.Outputs) {
-			if in.Message.Kind != msg.ResendIDs {
+		{"the coordinator is one step ahead", ssp, 0, 0, mutate(msg.Coordinator, optimistic),
+			"2 steps ahead"},
+		{"ranks do not report their clocks again", pace.SSP{AsyncPS: async}, 1, 2,
+			mutate(msg.NNWorker, func(in role.Input, step func(role.Input), out *role.Outputs) {
 				step(in)
-			}
-		}), "deadlock"},
+				if in.Kind == role.TimerFired {
+					drop(out, func(o role.Output) bool {
+						return o.Kind == role.Send && o.Message.Kind == msg.ReportClock
+					})
+				}
+			}), "deadlock"},
+		{"a rank pulls before its push is applied", pace.AsyncPS{Staleness: 1, Overlap: pace.PullAfterPush},
+			0, 0, mutate(msg.NNWorker, earlyAck), "of its own pushes"},
+		{"a dense PS forgets in a crash what it has applied", async, 1, 0,
+			func(cfg *role.Config) []role.Role {
+				roles := role.New(cfg)
+				roles[len(roles)-1] = amnesiac{role.NewDensePS(cfg, 0), cfg}
+				return roles
+			}, "a second time"},
+		{"a rank averages with itself", pace.AsyncAverage{Every: 2}, 0, 0, mutate(msg.NNWorker, loneAverage),
+			"without rank"},
+		{"the data loader does not resend ids", sync, 1, 0,
+			mutate(msg.DataLoader, func(in role.Input, step func(role.Input), out *role.Outputs) {
+				if in.Message.Kind != msg.ResendIDs {
+					step(in)
+				}
+			}), "deadlock"},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			set := setting(bug.rule, 2, 4, 1, 1)
@@ -178,17 +194,17 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			set.Roles = bug.roles
 			r, err := Explore(set, limit)
 			if err == nil {
-				t.Fatalf("not found in %v", r)
+				t.Fatalf("the search did not find the bug: %v", r)
 			}
 			if !strings.Contains(err.Error(), bug.want) {
-				t.Errorf("found something else than %q: %v", bug.want, err)
+				t.Errorf("error %v, want %q", err, bug.want)
 			}
-			t.Logf("found after %d worlds: %s", r.States, strings.SplitN(err.Error(), ", after", 2)[0])
+			t.Logf("found after %d states: %s", r.States, strings.SplitN(err.Error(), ", after", 2)[0])
 		})
 	}
 }
 
-// loneSync is a rank that takes its own gradients for the sum over all ranks.
+// loneSync makes a rank use its own gradients instead of the sum over all ranks.
 func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
 	switch {
 	case in.Kind == role.BucketReduced:
@@ -199,7 +215,7 @@ func loneSync(in role.Input, step func(role.Input), _ *role.Outputs) {
 	step(in)
 }
 
-// optimistic is a coordinator that reports every clock one step ahead.
+// optimistic makes a coordinator report every clock one step too high.
 func optimistic(in role.Input, step func(role.Input), out *role.Outputs) {
 	step(in)
 	for i := range out.List {
@@ -209,7 +225,7 @@ func optimistic(in role.Input, step func(role.Input), out *role.Outputs) {
 	}
 }
 
-// earlyAck is a rank that takes its push for acknowledged when it is sent.
+// earlyAck makes a rank treat a push as acknowledged when it sends it.
 func earlyAck(in role.Input, step func(role.Input), out *role.Outputs) {
 	before := len(out.List)
 	step(in)
@@ -222,7 +238,7 @@ func earlyAck(in role.Input, step func(role.Input), out *role.Outputs) {
 	}
 }
 
-// loneAverage is a rank that takes its own copy for the mean over all ranks.
+// loneAverage makes a rank use its own copy instead of the sum over all ranks.
 func loneAverage(in role.Input, step func(role.Input), _ *role.Outputs) {
 	if in.Kind == role.BucketReduced {
 		return
@@ -233,14 +249,15 @@ func loneAverage(in role.Input, step func(role.Input), _ *role.Outputs) {
 	}
 }
 
-// earlyDone acknowledges the gradients to the NN worker when they are merged.
+// earlyDone makes an EW acknowledge gradients when it has merged them.
 func earlyDone(in role.Input, step func(role.Input), out *role.Outputs) {
 	step(in)
 	if in.Kind == role.WorkDone && in.Work.Kind == role.Merge {
 		w := in.Work
 		out.List = append(out.List, role.Output{Kind: role.Send, Message: msg.Message{
 			Kind: msg.PutDone, From: msg.Address{Role: msg.EmbeddingWorker},
-			To: msg.Address{Role: msg.NNWorker, Index: w.Rank}, Rank: w.Rank, Step: w.Step, Bytes: msg.HeaderBytes,
+			To: msg.Address{Role: msg.NNWorker, Index: w.Rank}, Rank: w.Rank, Step: w.Step,
+			Bytes: msg.HeaderBytes,
 		}})
 	}
 }

@@ -1,9 +1,3 @@
-// Package search checks the laws of the roles by trying every order of events.
-//
-// A State is a cluster without time: the roles, and everything that could
-// happen to one of them next. Explore walks all worlds that can be reached
-// from the start, breadth first, so the history it prints for a broken law is
-// a shortest one. The same worlds, walked at random, serve larger settings.
 package search
 
 import (
@@ -19,38 +13,37 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Setting is what to search.
+// Setting describes a search: the cluster, the faults, and which orders of actions to try.
 type Setting struct {
 	Config role.Config
-	// Touches reports whether a rank's batch has rows on a PS; nil: always.
+	// Touches reports whether the batch of a rank and step has rows on an embedding PS; nil: always.
 	Touches func(rank, step, shard int32) bool
-	// Faults is how many messages may be lost or repeated and how many roles, other than NN workers, may
-	// crash and come back at any later time, in all. Of a PS and a dense PS, what is applied survives; they
-	// do not crash where they acknowledge what they have not applied yet, nor a coordinator that cannot
-	// restart.
+	// Faults is the largest number of faults in a history: messages lost, messages repeated, and roles that
+	// crash and come back at any later time. NN workers do not crash, nor do coordinators that cannot
+	// restart, nor PSs of modes in which they acknowledge gradients before they apply them. The applied
+	// gradients of a PS survive.
 	Faults int
-	// EarlyTimers lets timers fire while other things can still happen, each
-	// time as one of the Faults. Without it they fire when nothing else can.
+	// EarlyTimers lets timers fire while other actions are possible; each time counts as a fault. Otherwise
+	// timers fire only when no other action is possible.
 	EarlyTimers bool
-	// Eager delivers at once whatever commutes with everything else, instead
-	// of trying every order of it: it reaches fewer worlds, and the same reads.
-	// It needs Faults = 0: a fault may come between two actions that commute, and an echo commutes with
-	// nothing.
+	// Eager performs an action that commutes with all others at once, instead of trying every order. It
+	// reaches fewer states, but the same reads. It requires Faults = 0: a fault may come between two actions
+	// that commute, and a duplicate commutes with no action.
 	Eager bool
-	// DenseOrders makes Eager spare the orders that reads of dense PSs depend on,
-	// instead of those that reads of embedding PSs do.
+	// DenseOrders makes Eager try the orders that reads of dense PSs depend on, instead of the orders that
+	// reads of embedding PSs depend on.
 	DenseOrders bool
-	// Roles makes the roles, role.New if nil; planted bugs come in here.
+	// Roles returns the roles of the cluster; nil: role.New. Tests plant bugs here.
 	Roles func(*role.Config) []role.Role
 }
 
-// Seen is the largest staleness of any read, and the number of reads.
+// Seen is the largest staleness of any read, and the number of reads, of one history or of all.
 type Seen struct {
 	Own, Cross, Inflight int
 	Reads                int
-	// Lead is how many steps a rank was ahead, when it started FC, of what another
-	// had pushed to every dense PS, and Dense the number of pushes that a dense PS
-	// applied between a pull and the push that followed from it.
+	// Lead is the largest number of steps by which a rank that started FC was ahead of the pushes of another
+	// rank that every dense PS had applied. Dense is the largest number of pushes that a dense PS applied
+	// between a pull and the push computed from it.
 	Lead, Dense int
 }
 
@@ -60,56 +53,60 @@ func (s *Seen) merge(o Seen) {
 	s.Reads += o.Reads
 }
 
-// State is one state of a cluster.
+// State is one state of a cluster. It is not safe for concurrent use.
 type State struct {
 	set     *Setting
 	roster  role.Roster
 	roles   []role.Role
-	inbox   []msg.Message                 // in flight, sorted
-	lanes   []role.LaneQueues[completion] // by role: completions to come
-	buckets []role.Queue[role.Input]      // by rank: reduced buckets to come
+	inbox   []msg.Message                 // messages in flight, sorted
+	lanes   []role.LaneQueues[completion] // by role: ends of work in flight
+	buckets []role.Queue[role.Input]      // by rank: reduced buckets in flight
 	barrier *role.Reduction
 	held    [][]role.Handle // by role, sorted
 	credit  []*role.Credit
 	crashes []uint8 // by role
-	away    uint64  // roles that have crashed and are not back, as bits
-	armed   uint64  // roles whose timer is set, as bits
-	owned   uint64  // roles that no other world shares, as bits
-	// What observers know, as bits of rank × Steps + step.
+	away    uint64  // set of roles that have crashed and are not back
+	armed   uint64  // set of roles whose timer is set
+	owned   uint64  // set of roles that no other State shares
+	// Facts from the records of the roles, as sets of batches: bit rank × Steps + step.
 	applied  []uint64 // by PS
 	pushed   []uint64 // by dense PS
 	pulled   []int8   // by dense PS and rank: pushes applied when the rank's last pull was served
 	issued   uint64
 	done     uint64
-	trained  uint64 // batches that the dense optimizer has stepped for
-	copied   uint64 // averaging rounds that a rank has given its copy to
-	averaged uint64 // … that a rank has folded in
+	trained  uint64 // batches on which the dense optimizer has made its step
+	copied   uint64 // averaging rounds to which a rank has contributed its copy
+	averaged uint64 // averaging rounds whose mean a rank has added
 	dropped  uint64 // batches whose gradients do not count
-	read     uint64 // global batches, as bits of step
+	read     uint64 // set of global batches, by step
 	finished int32
 	faults   int
-	// Seen collects the reads of the last action; it is no part of the state.
+	// Seen has the reads of the last action only; it does not affect equality of states.
 	Seen Seen
 }
 
-// NewState returns the cluster after every role has started.
+// NewState returns the cluster in which every role has handled Start.
 func NewState(set *Setting) (*State, error) {
 	cfg := &set.Config
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if roles := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers + int32(len(cfg.DenseServers)); int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roles > 64 {
-		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; at most 64 of each fit", cfg.Ranks, cfg.Steps, roles)
+	roleCount := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers + int32(len(cfg.DenseServers))
+	if int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roleCount > 64 {
+		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; want at most 64 batches and 64 roles",
+			cfg.Ranks, cfg.Steps, roleCount)
 	}
 	if set.Eager && set.Faults > 0 {
-		return nil, errors.New("search: eager delivery does not reach every outcome of a fault; search one or the other")
+		return nil, errors.New("search: Eager with Faults; want only one of them, as Eager omits orders " +
+			"that matter with faults")
 	}
 	roles := role.New
 	if set.Roles != nil {
 		roles = set.Roles
 	}
 	s := &State{set: set, roster: cfg.Roster(), roles: roles(cfg), owned: ^uint64(0),
-		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), buckets: make([]role.Queue[role.Input], cfg.Ranks),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
+		buckets: make([]role.Queue[role.Input], cfg.Ranks),
 		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
 		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
 	s.lanes = make([]role.LaneQueues[completion], len(s.roles))
@@ -126,7 +123,7 @@ func NewState(set *Setting) (*State, error) {
 	return s, nil
 }
 
-// completion is what work comes back with, and what it makes.
+// completion is the input that ends a piece of work, and the handles that the work makes.
 type completion struct {
 	input role.Input
 	makes []role.Handle
@@ -138,7 +135,7 @@ func (s *State) touches(rank, step, shard int32) bool {
 	return s.set.Touches == nil || s.set.Touches(rank, step, shard)
 }
 
-// observe checks each event against the laws.
+// observe checks the invariants about an event.
 func (s *State) observe(e event.Record) error {
 	switch e.Kind {
 	case event.BatchRead:
@@ -155,9 +152,12 @@ func (s *State) observe(e event.Record) error {
 		s.issued |= s.batchBit(e.Rank, e.Step)
 	case event.BatchDone:
 		s.done |= s.batchBit(e.Rank, e.Step)
+		buffered := s.set.Config.Rule.Dense().Buffered
 		for p := range s.applied {
-			if !s.set.Config.Rule.Dense().Buffered && s.touches(e.Rank, e.Step, int32(p)) && s.applied[p]&s.batchBit(e.Rank, e.Step) == 0 {
-				return fmt.Errorf("rank %d step %d counts as done, but PS %d has not applied it", e.Rank, e.Step, p)
+			missing := s.touches(e.Rank, e.Step, int32(p)) && s.applied[p]&s.batchBit(e.Rank, e.Step) == 0
+			if missing && !buffered {
+				return fmt.Errorf("rank %d step %d counts as done, but PS %d has not applied it", e.Rank,
+					e.Step, p)
 			}
 		}
 	case event.PutApplied:
@@ -180,7 +180,7 @@ func (s *State) observe(e event.Record) error {
 
 func (s *State) observeRead(e event.Record) error {
 	if s.dropped&s.batchBit(e.Rank, e.Step) != 0 {
-		return nil // nothing comes of it
+		return nil // no gradient of the batch counts
 	}
 	c := &s.set.Config
 	shard := e.Role.Index
@@ -202,19 +202,20 @@ func (s *State) observeRead(e event.Record) error {
 	s.Seen.merge(seen)
 	b := c.Rule.Bounds(int(c.Ranks))
 	if seen.Own > b.Own || seen.Cross > b.Cross || seen.Inflight > b.Inflight {
-		return fmt.Errorf("rank %d's read for step %d on PS %d is too stale: own %d, cross %d, inflight %d; promised %d, %d, %d",
+		return fmt.Errorf("read of rank %d step %d on PS %d is too stale: "+
+			"own %d, cross %d, inflight %d; promised %d, %d, %d",
 			e.Rank, e.Step, shard, seen.Own, seen.Cross, seen.Inflight, b.Own, b.Cross, b.Inflight)
 	}
 	return nil
 }
 
 var (
-	errDeadlock = errors.New("deadlock: from here no rank can finish any more")
+	errDeadlock = errors.New("deadlock: from here not every rank can finish")
 	errLeak     = errors.New("a handle is never released")
 	errLost     = errors.New("a put or push is never applied")
 )
 
-// checkEnd checks a world in which nothing more can happen.
+// checkEnd checks a state in which no action is possible.
 func (s *State) checkEnd() error {
 	c := &s.set.Config
 	if s.finished < c.Ranks {
@@ -225,7 +226,8 @@ func (s *State) checkEnd() error {
 		return fmt.Errorf("not every batch is trained on: %b of %b", s.trained, all)
 	}
 	if s.copied != s.averaged {
-		return fmt.Errorf("a rank gave its copy to rounds %b, and folded in %b", s.copied, s.averaged)
+		return fmt.Errorf("ranks contributed copies to rounds %b, but added the means of %b", s.copied,
+			s.averaged)
 	}
 	for i := range s.roles {
 		if err := s.handleInput(i, role.Input{Kind: role.Stop}); err != nil {
@@ -257,11 +259,11 @@ func compareMessages(a, b msg.Message) int {
 }
 
 func messageKey(m msg.Message) []int32 {
-	return []int32{int32(m.Kind), int32(m.To.Role), m.To.Index, m.Rank, m.Step, int32(m.From.Role), m.From.Index, m.Floor}
+	return []int32{int32(m.Kind), int32(m.To.Role), m.To.Index, m.Rank, m.Step, int32(m.From.Role),
+		m.From.Index, m.Floor}
 }
 
-// clone returns a copy that shares roles, and what is kept beside them, with w
-// until one of them takes a step.
+// clone returns a copy that shares roles, handles and credit with s until one of the copies changes them.
 func (s *State) clone() *State {
 	c := *s
 	c.roles = slices.Clone(s.roles)
@@ -288,7 +290,7 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// unshare makes role i, which is about to change, the world's own.
+// unshare copies role i, with its handles and credit, before a change, unless no other State shares it.
 func (s *State) unshare(i int) {
 	if s.owned&(1<<i) != 0 {
 		return
@@ -299,8 +301,8 @@ func (s *State) unshare(i int) {
 	s.credit[i] = s.credit[i].Clone()
 }
 
-// fingerprint returns a fingerprint of the state. Held handles and credit are part of it: they follow from
-// the states of correct roles, not from those of roles that leak.
+// fingerprint returns a hash of the state, and buf for the next call. The hash includes held handles and
+// credit: correct roles determine them, but roles that leak do not.
 func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 	buf = buf[:0]
 	for i, r := range s.roles {
@@ -328,12 +330,14 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 			buf = binary.AppendVarint(buf, int64(v))
 		}
 	}
-	if s.set.DenseOrders || !s.set.Eager { // else the orders on which it depends are not tried
+	// otherwise the search does not try the orders that pulled depends on
+	if s.set.DenseOrders || !s.set.Eager {
 		for _, p := range s.pulled {
 			buf = append(buf, byte(p))
 		}
 	}
-	for _, known := range [][]uint64{s.applied, s.pushed, {s.issued, s.done, s.trained, s.copied, s.averaged, s.dropped, s.read, s.away, s.armed}} {
+	sets := []uint64{s.issued, s.done, s.trained, s.copied, s.averaged, s.dropped, s.read, s.away, s.armed}
+	for _, known := range [][]uint64{s.applied, s.pushed, sets} {
 		for _, bits := range known {
 			buf = binary.LittleEndian.AppendUint64(buf, bits)
 		}
@@ -344,5 +348,6 @@ func (s *State) fingerprint(buf []byte) ([16]byte, []byte) {
 }
 
 func appendInput(buf []byte, in *role.Input) []byte {
-	return append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step), byte(in.Bucket))
+	return append(buf, byte(in.Kind), byte(in.Work.Kind), byte(in.Work.Rank), byte(in.Work.Step),
+		byte(in.Bucket))
 }
