@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -28,40 +27,9 @@ func refuse(kind, format string, args ...any) *refusal {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
 }
 
-// refusals counts refusals. It logs the first of a kind from each machine.
-type refusals struct {
-	log    func(line string)
-	mu     sync.Mutex
-	counts map[refusalKey]int
-}
-
-type refusalKey struct{ from, kind string }
-
-// refusalKeysMax bounds the memory that strangers can take.
-const refusalKeysMax = 1000
-
-func (r *refusals) note(from string, why *refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := refusalKey{from, why.kind}
-	if len(r.counts) >= refusalKeysMax && r.counts[key] == 0 {
-		key = refusalKey{"other machines", "any"}
-	}
-	r.counts[key]++
-	if r.counts[key] == 1 {
-		r.log(fmt.Sprintf("refused a process on %s: %s", from, why.line))
-	}
-}
-
-// summarize logs how often what was logged once has happened.
-func (r *refusals) summarize() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key, n := range r.counts {
-		if n > 1 {
-			r.log(fmt.Sprintf("refused %d times from %s in all (%s)", n, key.from, key.kind))
-		}
-	}
+// note counts a refusal of a process on some machine.
+func (h *Host) note(machine string, why *refusal) {
+	h.refusals.Add("a process on "+machine, why.kind, why.line)
 }
 
 // oneBuild is what to do about processes that do not understand each other.

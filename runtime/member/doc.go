@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/member/control"
 )
 
@@ -53,10 +53,12 @@ var service = grpc.ServiceDesc{
 	ServiceName: "tandem.control.Host", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{joinStream},
 }
 
-func dial(address string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)))
+// limits bound a connection between a member and the host, which has this limit for silence.
+func limits(hangLimit time.Duration) grpcnet.Limits {
+	return grpcnet.Limits{
+		Message: messageMax, Headers: helloMax, Window: helloMax, Handshake: hangLimit,
+		Idle: hangLimit, // connections of strangers end
+	}
 }
 
 // Build returns the commit that this program was built from, or "" if that is

@@ -5,12 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"math"
 	"net"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -18,6 +16,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/member/control"
 )
 
@@ -85,7 +84,7 @@ type Host struct {
 	server    *grpc.Server
 	events    chan func() error // for the host's goroutine; an error ends the run
 	over      chan struct{}     // closed when no event is handled any more
-	refusals
+	refusals  grpcnet.Refusals
 
 	processes []*process // by process of the plan
 	byRole    map[msg.Address]*process
@@ -101,15 +100,7 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := h.plan.HangLimit
-	h.server = grpc.NewServer(
-		grpc.MaxRecvMsgSize(messageMax), grpc.MaxSendMsgSize(messageMax),
-		grpc.MaxHeaderListSize(helloMax),
-		grpc.StaticStreamWindowSize(helloMax), grpc.StaticConnWindowSize(helloMax),
-		grpc.MaxConcurrentStreams(1), grpc.ConnectionTimeout(limit),
-		// Connections of strangers end. gRPC's own way to notice silence reads the wall clock, and is off.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64, MaxConnectionIdle: limit}),
-	)
+	h.server = grpcnet.NewServer(limits(h.plan.HangLimit))
 	h.server.RegisterService(&service, h)
 	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // it ends with Close
 	return h, nil
@@ -128,7 +119,7 @@ func newHost(plan Plan) (*Host, error) {
 	}
 	h := &Host{
 		plan: plan, build: Build(), schema: schema, events: make(chan func() error), over: make(chan struct{}),
-		refusals: refusals{log: plan.Log, counts: map[refusalKey]int{}}, byRole: map[msg.Address]*process{},
+		refusals: grpcnet.Refusals{Log: plan.Log}, byRole: map[msg.Address]*process{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {
 		return nil, err
@@ -277,5 +268,5 @@ func (h *Host) Close(failed error) {
 	case <-time.After(closeMax):
 	}
 	h.server.Stop()
-	h.summarize()
+	h.refusals.LogCounts()
 }

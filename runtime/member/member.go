@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"fmt"
+
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/member/control"
 )
 
@@ -104,7 +106,7 @@ func Join(ctx context.Context, address string, hello Hello, timeout time.Duratio
 }
 
 func joinAs(ctx context.Context, address string, hello *control.Hello, timeout time.Duration) (*Member, error) {
-	conn, err := dial(address)
+	conn, err := grpcnet.NewClient(address, limits(0))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
 	}

@@ -3,12 +3,9 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"tandem/algo/job"
@@ -16,6 +13,7 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 	"tandem/runtime/driver"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/member"
 )
 
@@ -98,7 +96,7 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
 	}
-	listener, err := Listen(c.options.Listen)
+	listener, err := grpcnet.Listen(c.options.Listen)
 	if err != nil {
 		return err
 	}
@@ -131,15 +129,6 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
 	return err
-}
-
-// Listen listens for the roles of a run.
-func Listen(address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("cannot listen on %s for the roles: %w; choose another port", address, syscall.EADDRINUSE)
-	}
-	return listener, err
 }
 
 // start starts an incarnation of a process.

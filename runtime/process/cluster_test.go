@@ -222,7 +222,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 		change func(*Cluster)
 		want   string
 	}{
-		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, "for the roles: address already in use; choose another port"},
+		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, ": address already in use; stop the process that holds the port"},
 		"program": {func(c *Cluster) {
 			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
 		}, "cannot start data-loader 0: "},

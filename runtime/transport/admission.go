@@ -30,16 +30,16 @@ const (
 // connection before gRPC reads from it.
 type admission struct {
 	credentials.TransportCredentials
-	refusals *refusals
-	wait     time.Duration // that a connection may take to be let in
+	refuse func(peer string, err error)
+	wait   time.Duration // that a connection may take to be let in
 
 	mu      sync.Mutex
 	pending []*conn // oldest first
 	closed  bool
 }
 
-func newAdmission(r *refusals) *admission {
-	return &admission{TransportCredentials: insecure.NewCredentials(), refusals: r, wait: introductionTimeout}
+func newAdmission(refuse func(peer string, err error)) *admission {
+	return &admission{TransportCredentials: insecure.NewCredentials(), refuse: refuse, wait: introductionTimeout}
 }
 
 // gate is a connection to this node, which counts what is read from it.
@@ -132,7 +132,7 @@ func (g *conn) Read(b []byte) (int, error) {
 // Close implements net.Conn.
 func (g *conn) Close() error {
 	if first, introduced := g.leavePending(); first && !introduced {
-		g.admission.refusals.add(g.host(), wire.Refusef(wire.Introduced, "it ended without an introduction"))
+		g.admission.refuse(g.host(), wire.Refusef(wire.Introduced, "it ended without an introduction"))
 	}
 	return g.Conn.Close()
 }
@@ -153,7 +153,7 @@ func (g *conn) introduce() {
 
 // refuse closes a connection that is no longer pending.
 func (g *conn) refuse(reason error) {
-	g.admission.refusals.add(g.host(), reason)
+	g.admission.refuse(g.host(), reason)
 	// A connection can only be closed already.
 	_ = g.Conn.Close()
 }

@@ -25,7 +25,7 @@ func (n *Endpoint) Close() error {
 	if !first {
 		return nil
 	}
-	n.refusals.logCounts()
+	n.refusals.LogCounts()
 	for _, l := range links {
 		l.outbox.close()
 	}
@@ -55,7 +55,7 @@ func (n *Endpoint) Abort() {
 	if !first {
 		return
 	}
-	n.refusals.logCounts()
+	n.refusals.LogCounts()
 	for _, l := range links {
 		l.cancel() // and leave the box alone: watch drops it once the stream is broken, not ended
 	}

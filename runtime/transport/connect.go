@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,11 +14,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"tandem/algo/protocol/msg"
+	"tandem/runtime/grpcnet"
 )
 
 // Connect opens a stream to the process of every role of peers, by host:port,
@@ -131,8 +132,7 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 
 func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
 	var refusal atomic.Pointer[error] // the last one of the network
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpcnet.NewClient(address, limits,
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
 			if err != nil {
@@ -141,9 +141,7 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 			return c, err
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retries, MinConnectTimeout: time.Second}),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallSendMsgSize(packetMax)),
-		grpc.WithMaxHeaderListSize(headerMax),
-		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{})),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("transport: %v at %q: %w", roles[0], address, err)

@@ -62,7 +62,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -70,6 +69,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/wire"
 )
 
@@ -125,7 +125,7 @@ type Endpoint struct {
 	listener   net.Listener
 	server     *grpc.Server
 	admission  *admission
-	refusals   refusals
+	refusals   grpcnet.Refusals
 	inbox      inbox
 	goroutines sync.WaitGroup
 	running    context.Context // ends with Close or Abort
@@ -152,22 +152,20 @@ func Listen(address string, o Options) (*Endpoint, error) {
 	if o.Silence == 0 {
 		o.Silence = DefaultSilence
 	}
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("transport: cannot listen on %s: %w; stop the process that holds the port (`ss -ltnp` names it), or give %v another",
-			address, syscall.EADDRINUSE, o.Roles[0])
-	}
+	listener, err := grpcnet.Listen(address)
 	if err != nil {
-		return nil, fmt.Errorf("transport: cannot listen on %s: %w", address, err)
+		return nil, fmt.Errorf("transport: %w", err)
 	}
 	n := &Endpoint{
 		options: o, listener: listener, changed: make(chan struct{}), peers: map[msg.Address]*peer{},
 		streams: map[*inStream]bool{}, out: map[msg.Address]*outStream{}, gone: map[string]bool{},
 	}
 	n.running, n.stop = context.WithCancel(context.Background())
-	n.refusals.log = o.Log
+	if o.Log != nil {
+		n.refusals.Log = func(line string) { o.Log("transport: " + line) }
+	}
 	n.inbox.limit = o.Inbox
-	n.admission = newAdmission(&n.refusals)
+	n.admission = newAdmission(n.refuse)
 	n.server = newServer(n)
 	n.goroutines.Go(func() {
 		// Whatever ends it, the streams' own ends tell of it.
@@ -271,6 +269,15 @@ func (n *Endpoint) lost(name string, err error) bool {
 	return known || !ending
 }
 
+// refuse counts and logs something from a peer that is refused.
+func (n *Endpoint) refuse(peer string, err error) {
+	reason := wire.Inadmissible
+	if refusal := (*wire.Refusal)(nil); errors.As(err, &refusal) {
+		reason = refusal.Reason
+	}
+	n.refusals.Add(peer, string(reason), err.Error())
+}
+
 // Drop closes the streams to and from the process with a role, because what it sent is refused.
 func (n *Endpoint) Drop(role msg.Address, reason error) {
 	n.mu.Lock()
@@ -299,7 +306,7 @@ func (n *Endpoint) drop(name string, roles []msg.Address, reason error) {
 		}
 	}
 	n.mu.Unlock()
-	n.refusals.add(name, reason)
+	n.refuse(name, reason)
 	for _, l := range links {
 		l.close()
 	}

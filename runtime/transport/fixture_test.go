@@ -202,3 +202,13 @@ func rows(from, to, step int) msg.Message {
 }
 
 func name(i int) string { return fmt.Sprint(worker(i)) }
+
+// refusalsOf returns how often an endpoint has refused something for a reason.
+func refusalsOf(n *Endpoint, reason wire.Reason) (times int) {
+	for _, c := range n.refusals.Counts() {
+		if c.Reason == string(reason) {
+			times += c.Times
+		}
+	}
+	return times
+}

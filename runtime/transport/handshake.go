@@ -116,18 +116,18 @@ func (n *Endpoint) admit(ctx context.Context) (*inStream, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	h, err := parseIntroduction(md)
 	if err != nil {
-		n.refusals.add(g.host(), wire.Refusef(wire.Introduced, "%w", err))
+		n.refuse(g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, "introduction, "+err.Error())
 	}
 	if err := n.checkIntroduction(h); err != nil {
-		n.refusals.add(h.name()+" at "+g.host(), wire.Refusef(wire.Introduced, "%w", err))
+		n.refuse(h.name()+" at "+g.host(), wire.Refusef(wire.Introduced, "%w", err))
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	g.introduce()
 	for {
 		c, changed, err := n.claimRoles(h, g)
 		if err != nil {
-			n.refusals.add(h.name()+" at "+g.host(), err)
+			n.refuse(h.name()+" at "+g.host(), err)
 			return nil, status.Error(codes.FailedPrecondition, err.Error())
 		}
 		if c != nil {

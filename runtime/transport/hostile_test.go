@@ -164,7 +164,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		{"to: nn-worker 9 is not here", number(16, 9), wire.Forged},
 		{"step: below 0", number(24, 1<<31), wire.Inadmissible},
 	} {
-		before := victim.refusals.count(c.reason)
+		before := refusalsOf(victim, c.reason)
 		n, send := hostile(t, 100+i, victim)
 		frame := encoded(t, n.identity, rows(100+i, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2})})
 		if c.change == nil {
@@ -178,7 +178,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		if !strings.Contains(err.Error(), fmt.Sprintf("dropped nn-worker %d: %s: ", 100+i, c.reason)) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%v\nwant %s, %s", err, c.reason, c.field)
 		}
-		if victim.refusals.count(c.reason) != before+1 {
+		if refusalsOf(victim, c.reason) != before+1 {
 			t.Errorf("%s: not counted as %s", c.field, c.reason)
 		}
 	}
@@ -335,7 +335,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, c) // until the node closes it
 	}
-	for victim.refusals.count(wire.Introduced) < 3 {
+	for refusalsOf(victim, wire.Introduced) < 3 {
 		time.Sleep(time.Millisecond)
 	}
 	victim.Abort()

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"tandem/algo/exec"
+	"tandem/runtime/grpcnet"
 	"tandem/runtime/wire"
 )
 
@@ -21,28 +20,19 @@ const (
 	serviceName = "tandem.Frames"
 	methodName  = "Send"
 
-	// windowSize is how much a stream may have under way, in bytes. It is fixed:
-	// gRPC's estimate begins at 64 KiB and grows by pinging.
+	// windowSize is how much a stream may have under way, in bytes.
 	windowSize = 4 << 20
 	// headerMax is the largest list of HTTP/2 headers, an introduction for one, that is let in, in bytes.
 	headerMax = 48 << 10
 )
 
-// newServer makes the gRPC server of a node. Its one method takes a stream of
-// packets and answers once, when it has taken all of them. Its own way to notice silence, which reads the wall
-// clock, is turned off.
+// limits bound every connection between endpoints.
+var limits = grpcnet.Limits{Message: packetMax, Headers: headerMax, Window: windowSize, Handshake: introductionTimeout}
+
+// newServer makes the gRPC server of an endpoint. Its one method receives a stream of packets and answers once, when
+// it has received all of them.
 func newServer(n *Endpoint) *grpc.Server {
-	s := grpc.NewServer(
-		grpc.Creds(n.admission),
-		grpc.ConnectionTimeout(introductionTimeout),
-		grpc.MaxHeaderListSize(headerMax),
-		grpc.MaxConcurrentStreams(1),
-		grpc.ForceServerCodecV2(codec{}),
-		grpc.MaxRecvMsgSize(packetMax),
-		grpc.StaticStreamWindowSize(windowSize), grpc.StaticConnWindowSize(windowSize),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: math.MaxInt64}),
-		grpc.WaitForHandlers(true),
-	)
+	s := grpcnet.NewServer(limits, grpc.Creds(n.admission), grpc.ForceServerCodecV2(codec{}), grpc.WaitForHandlers(true))
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,
 		HandlerType: (*any)(nil),
@@ -173,7 +163,7 @@ func (n *Endpoint) discards(c *inStream) bool {
 	if !c.stale.Load() {
 		return false
 	}
-	n.refusals.add(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
+	n.refuse(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
 	return true
 }
 

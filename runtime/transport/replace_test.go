@@ -85,7 +85,7 @@ func TestOtherRunIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "other run: run: it belongs to run 09") {
 		t.Error(err)
 	}
-	if c := n.refusals.count(wire.OtherRun); c != 1 {
+	if c := refusalsOf(n, wire.OtherRun); c != 1 {
 		t.Errorf("%d refusals are counted", c)
 	}
 }
@@ -234,8 +234,8 @@ func TestStaleFramesAreDiscarded(t *testing.T) {
 		t.Fatalf("%v, %d messages", err, len(in.messages))
 	}
 	c.stale.Store(true)
-	if err := n.deliver(c, append(frame, frame...)); err != nil || len(in.messages) != 1 || n.refusals.count(wire.Stale) != 2 {
-		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), n.refusals.count(wire.Stale))
+	if err := n.deliver(c, append(frame, frame...)); err != nil || len(in.messages) != 1 || refusalsOf(n, wire.Stale) != 2 {
+		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), refusalsOf(n, wire.Stale))
 	}
 }
 
@@ -255,8 +255,8 @@ func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
 	go func() { ended <- n.admitMessage(c, &h, nil) }() // 160 bytes do not fit
 	c.stale.Store(true)
 	n.inbox.reset(worker(1))
-	if err := <-ended; err != nil || len(in.messages) != 0 || n.refusals.count(wire.Stale) != 1 {
-		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), n.refusals.count(wire.Stale))
+	if err := <-ended; err != nil || len(in.messages) != 0 || refusalsOf(n, wire.Stale) != 1 {
+		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), refusalsOf(n, wire.Stale))
 	}
 	if kept, err := n.inbox.add(rows(1, 0, 1), 80); !kept || err != nil {
 		t.Errorf("the place is not free: %t, %v", kept, err)

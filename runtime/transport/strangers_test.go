@@ -183,7 +183,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, s) // ends when the node closes the connection
 	_, _ = io.Copy(io.Discard, dialRaw(t, n))
-	if c := n.refusals.count(wire.Introduced); c != 2 {
+	if c := refusalsOf(n, wire.Introduced); c != 2 {
 		t.Errorf("%d refusals are counted", c)
 	}
 }
