@@ -50,16 +50,18 @@ func bans() []ban {
 	}
 }
 
-// A wall says which folders of algo the packages below a folder may depend on, directly
-// or not, besides that folder.
+// A wall says which folders beside a folder, in algo or in runtime, its packages may depend
+// on, directly or not.
 type wall struct {
 	folder string
 	may    []string
 	why    string
 }
 
-// walls keep the parts of algo apart.
+// walls keep the parts of algo apart, and give runtime its order.
 func walls() []wall {
+	const order = "runtime has an order: no package knows the one that orchestrates it (the table is in " +
+		"ARCHITECTURE.md, \"In processes\")"
 	ground := []string{"algo/unit", "algo/rng", "algo/histogram"}
 	return []wall{
 		{"algo/protocol", ground,
@@ -67,6 +69,21 @@ func walls() []wall {
 				"arithmetic"},
 		{"algo/numeric", ground,
 			"arithmetic knows no roles and no messages; algo/exec brings the two together"},
+		{"runtime/driver", nil, order},
+		{"runtime/numerics", nil, order},
+		{"runtime/memory", nil, order},
+		{"runtime/probe", nil, order},
+		{"runtime/gemm", nil, order},
+		{"runtime/gorgonia", nil, order},
+		{"runtime/wire", nil, order},
+		{"runtime/grpcnet", nil, order},
+		{"runtime/allreduce", []string{"runtime/wire"}, order},
+		{"runtime/transport", []string{"runtime/wire", "runtime/grpcnet"}, order},
+		{"runtime/record", []string{"runtime/driver"}, order},
+		{"runtime/train", []string{"runtime/driver"}, order},
+		{"runtime/member", []string{"runtime/driver", "runtime/grpcnet"}, order},
+		{"runtime/process", []string{"runtime/driver", "runtime/wire", "runtime/grpcnet", "runtime/allreduce",
+			"runtime/transport", "runtime/member"}, order},
 	}
 }
 
@@ -76,9 +93,10 @@ func checkWalls(folder string, p *pkg) (dep, why string) {
 		if !within(folder, w.folder) {
 			continue
 		}
+		root, _, _ := strings.Cut(w.folder, "/")
 		for _, dep := range p.Deps {
 			other, ok := local(dep)
-			if ok && within(other, "algo") && !within(other, w.folder) &&
+			if ok && within(other, root) && !within(other, w.folder) &&
 				!slices.ContainsFunc(w.may, func(may string) bool { return within(other, may) }) {
 				return dep, w.why
 			}

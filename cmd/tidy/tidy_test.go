@@ -284,6 +284,8 @@ func TestLayers(t *testing.T) {
 		{"algo/x", []string{"tandem/algo/numeric/n"}, ""},
 		{"algo/x", []string{"tandem/algo/exec/both"}, "meet in algo/exec"},
 		{"runtime/x", []string{"tandem/algo/exec/both"}, ""},
+		{"runtime/driver", []string{"tandem/runtime/c"}, "runtime has an order"},
+		{"runtime/train", []string{"tandem/algo/exec/both", "tandem/runtime/driver"}, ""},
 		{"internal/x", []string{"tandem/cmd/y"}, "cmd holds programs"},
 		{"experiments/x", []string{"tandem/cmd/y"}, "cmd holds programs"},
 		{"cmd/x", []string{"tandem/cmd/y"}, "cmd holds programs"},

@@ -1,9 +1,9 @@
-// Package grpcnet sets up the gRPC connections between the processes of a run, for package member (control messages)
-// and package transport (messages of roles).
+// Package grpcnet sets up the gRPC connections between the processes of a run, for package member (control
+// messages) and package transport (messages of roles).
 //
-// Both need the same things: a listener whose error says what to do, a server that bounds what a stranger can make
-// it read and keep, a client that resolves no names through gRPC and retries nothing by itself, and a count of what
-// was refused. Connections are not encrypted.
+// Both need the same things: a listener whose error says what to do, a server that bounds what a stranger can
+// make it read and keep, a client that resolves no names through gRPC and retries nothing by itself, and a
+// count of what was refused. Connections are not encrypted.
 package grpcnet
 
 import (
@@ -25,8 +25,8 @@ type Limits struct {
 	Message int
 	// Headers is the size of the largest list of HTTP/2 headers, in bytes.
 	Headers uint32
-	// Window is how much a stream may have under way to the server, in bytes. It is fixed, because gRPC's estimate
-	// begins at 64 KiB and grows by sending pings.
+	// Window is how much a stream may have under way to the server, in bytes. It is fixed, because gRPC's
+	// estimate begins at 64 KiB and grows by sending pings.
 	Window int32
 	// Handshake is how long a connection may take to be set up.
 	Handshake time.Duration
@@ -39,16 +39,16 @@ func Listen(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("cannot listen on %s: %w; stop the process that holds the port (`ss -ltnp` names it), "+
-			"or choose another port", address, syscall.EADDRINUSE)
+		return nil, fmt.Errorf("cannot listen on %s: %w; stop the process that holds the port "+
+			"(`ss -ltnp` names it), or choose another port", address, syscall.EADDRINUSE)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
 	return listener, nil
 }
 
-// NewServer returns a server that lets each connection have one stream. gRPC's own detection of silent peers is
-// off: it compares wall-clock times, so a pause of this process would count as silence of the peer.
+// NewServer returns a server that lets each connection have one stream. gRPC's own detection of silent peers
+// is off: it compares wall-clock times, so a pause of this process would count as silence of the peer.
 func NewServer(l Limits, more ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(l.Message), grpc.MaxSendMsgSize(l.Message),
@@ -60,7 +60,8 @@ func NewServer(l Limits, more ...grpc.ServerOption) *grpc.Server {
 	}, more...)...)
 }
 
-// NewClient returns a client for the server at address, HOST:PORT. It connects when the first stream is opened.
+// NewClient returns a client for the server at address, HOST:PORT. It connects when the first stream is
+// opened.
 func NewClient(address string, l Limits, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),

@@ -49,7 +49,8 @@ func TestListenOnBusyPort(t *testing.T) {
 	defer busy.Close()
 	address := busy.Addr().String()
 	_, err = Listen(address)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot listen on "+address+": address already in use; stop ") {
+	want := "cannot listen on " + address + ": address already in use; stop "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Refusals counts what a process has refused, by peer and reason, and logs the first refusal of each pair. Its
-// methods may be called from any goroutine. The zero value counts and logs nothing.
+// Refusals counts what a process has refused, by peer and reason, and logs the first refusal of each pair.
+// Its methods may be called from any goroutine. The zero value counts and logs nothing.
 type Refusals struct {
 	// Log, if not nil, receives the lines.
 	Log func(line string)
@@ -21,11 +21,12 @@ type Refusals struct {
 // refusalKey is what refusals are counted by.
 type refusalKey struct{ peer, reason string }
 
-// keysMax bounds the memory that peers can make Refusals use: pairs beyond it are counted under the peer "others".
+// keysMax bounds the memory that peers can make Refusals use: pairs beyond it are counted under the peer
+// "others".
 const keysMax = 1024
 
-// Add counts one refusal. Peer names a process or, before a process has introduced itself, its machine. Reason is
-// the kind of refusal, one of a fixed set; text says what was refused and why.
+// Add counts one refusal. Peer names a process or, before a process has introduced itself, its machine.
+// Reason is the kind of refusal, one of a fixed set; text says what was refused and why.
 func (r *Refusals) Add(peer, reason, text string) {
 	r.mu.Lock()
 	key := refusalKey{peer, reason}
