@@ -23,14 +23,14 @@ func TestDistance(t *testing.T) {
 		{histogramOf(0, 0), histogramOf(0, 4), 2},         // half of the values move by 4
 		{histogramOf(1, 2, 3), histogramOf(2, 3, 4), 1},   // all move by 1
 		{histogramOf(1, 1, 1, 5), histogramOf(2, 2), 1.5}, // three by 1, one by 3, of four
-		{histogramOf(9000), histogramOf(Limit), 0},        // no longer told apart
+		{histogramOf(9000), histogramOf(Limit), 0},        // both in the overflow
 	} {
 		if got, back := c.a.Distance(c.b), c.b.Distance(c.a); got != c.want || back != c.want {
-			t.Errorf("%v and %v: %v, %v back, want %v", c.a.Summary(), c.b.Summary(), got, back, c.want)
+			t.Errorf("%v and %v: %v, in reverse %v, want %v", c.a.Summary(), c.b.Summary(), got, back, c.want)
 		}
 	}
 	if d := histogramOf().Distance(histogramOf(1)); !math.IsNaN(d) {
-		t.Errorf("distance from nothing %v", d)
+		t.Errorf("distance from an empty histogram %v, want NaN", d)
 	}
 }
 

@@ -1,4 +1,6 @@
-// Package histogram counts small whole numbers, such as the staleness of every read.
+// Package histogram counts small whole numbers, such as the staleness of every read of a run: exact counts
+// below a limit, with mean, maximum, quantiles and the distance between two histograms. Histograms of
+// several processes merge into one.
 package histogram
 
 import (
@@ -9,30 +11,27 @@ import (
 	"slices"
 )
 
-// Limit is the smallest value that a Histogram no longer counts apart.
+// Limit is the smallest value without a count of its own in a Histogram.
 const Limit = 4096
 
-// Histogram counts small non-negative integers, such as the staleness of
-// reads. Values from Limit up share one overflow count; the mean and
-// the maximum stay exact. The zero value is an empty histogram. Assignment
-// shares the counts: use Clone.
+// Histogram counts non-negative integers. Values of Limit or more share one overflow count; the mean and the
+// maximum are exact all the same. The zero value is an empty histogram. Assignment shares the counts: use
+// Clone for a copy.
 type Histogram struct {
-	counts   []uint64 // counts[v] is the count of value v; as long as needed
+	counts   []uint64 // counts[v] is the count of value v; it ends with the largest value below Limit
 	overflow uint64
 	count    uint64
 	sum      uint64
 	max      int
 }
 
-// Add counts one value, at least 0. It panics if the value is negative.
-// Cost: amortised no allocation.
+// Add counts one value, at least 0. It panics if the value is negative. Cost: amortised no allocation.
 func (h *Histogram) Add(value int) { h.AddCount(value, 1) }
 
-// AddCount counts one value, at least 0, several times. It panics if the value
-// is negative.
+// AddCount counts one value, at least 0, a number of times. It panics if the value is negative.
 func (h *Histogram) AddCount(value int, times uint64) {
 	if value < 0 {
-		panic(fmt.Sprintf("histogram: histogram value = %d, want at least 0", value))
+		panic(fmt.Sprintf("histogram: value = %d, want at least 0", value))
 	}
 	if times == 0 {
 		return
@@ -48,7 +47,7 @@ func (h *Histogram) AddCount(value int, times uint64) {
 	h.max = max(h.max, value)
 }
 
-// Merge adds the values of other, which is left as it is.
+// Merge adds the values of other and does not change other.
 func (h *Histogram) Merge(other *Histogram) {
 	h.grow(len(other.counts))
 	for value, count := range other.counts {
@@ -60,22 +59,22 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// grow makes room for at least length counts.
+// grow extends the counts to at least a length.
 func (h *Histogram) grow(length int) {
 	if missing := length - len(h.counts); missing > 0 {
 		h.counts = append(h.counts, make([]uint64, missing)...)
 	}
 }
 
-// Clone returns a histogram that shares nothing with h.
+// Clone returns an independent copy.
 func (h *Histogram) Clone() Histogram {
 	clone := *h
 	clone.counts = slices.Clone(h.counts)
 	return clone
 }
 
-// All iterates over the values that occurred, in ascending order, with their
-// counts. The overflow counts at Max.
+// All iterates over the values that occurred, in ascending order, with their counts. Values in the overflow
+// are reported as Max.
 func (h *Histogram) All() iter.Seq2[int, uint64] {
 	return func(yield func(int, uint64) bool) {
 		for value, count := range h.counts {
@@ -92,10 +91,10 @@ func (h *Histogram) All() iter.Seq2[int, uint64] {
 // Count returns the number of values.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Max returns the largest value, 0 without values.
+// Max returns the largest value, or 0 without values.
 func (h *Histogram) Max() int { return h.max }
 
-// Mean returns the mean of the values, 0 without values.
+// Mean returns the mean of the values, or 0 without values.
 func (h *Histogram) Mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -103,9 +102,8 @@ func (h *Histogram) Mean() float64 {
 	return float64(h.sum) / float64(h.count)
 }
 
-// Quantile returns the smallest value such that at least the share q of all
-// values is not above it, q in [0, 1]; 0 without values. A quantile among the
-// overflow is reported as Max. It panics if q is out of range.
+// Quantile returns the smallest value v for which at least the share q of all values is ≤ v, for q in [0, 1],
+// or 0 without values. A quantile in the overflow is reported as Max. It panics if q is out of range.
 func (h *Histogram) Quantile(q float64) int {
 	if !(q >= 0 && q <= 1) {
 		panic(fmt.Sprintf("histogram: quantile %g, want 0 to 1", q))
@@ -123,8 +121,8 @@ func (h *Histogram) Quantile(q float64) int {
 	return h.max
 }
 
-// AtMost returns the share of the values that are not above a value, 0 without
-// values. From Limit up it is 1.
+// AtMost returns the share of the values that are ≤ value, or 0 without values. It is 1 for a value of Limit
+// or more.
 func (h *Histogram) AtMost(value int) float64 {
 	if h.count == 0 {
 		return 0
@@ -139,9 +137,9 @@ func (h *Histogram) AtMost(value int) float64 {
 	return float64(seen) / float64(h.count)
 }
 
-// Distance returns the Wasserstein distance of two histograms, in their unit: by
-// how much the values of one must be moved on average to become the other. Values
-// from Limit up count as that. It is NaN if either is empty.
+// Distance returns the Wasserstein distance between two histograms, in the unit of the values: how far the
+// values of one must be moved on average to become the other. Values of Limit or more count as Limit. It is
+// NaN if a histogram is empty.
 func (h *Histogram) Distance(other *Histogram) float64 {
 	if h.count == 0 || other.count == 0 {
 		return math.NaN()
@@ -159,7 +157,7 @@ func (h *Histogram) Distance(other *Histogram) float64 {
 	return distance
 }
 
-// Summary is what a report shows of a histogram.
+// Summary holds the figures of a histogram that reports show.
 type Summary struct {
 	Mean  float64 `json:"mean"`
 	P50   int     `json:"p50"`
@@ -168,10 +166,10 @@ type Summary struct {
 	Count uint64  `json:"count"`
 }
 
-// Summary returns the figures of h.
+// Summary returns the figures of h for a report.
 func (h *Histogram) Summary() Summary {
 	return Summary{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), Max: h.max, Count: h.count}
 }
 
-// MarshalJSON writes the summary of h: {mean, p50, p99, max, count}.
+// MarshalJSON returns the summary of h: {mean, p50, p99, max, count}.
 func (h Histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.Summary()) }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MarshalBinary writes all of h, for another process. There is no error.
+// MarshalBinary returns all counts of h, for another process. The error is always nil.
 func (h Histogram) MarshalBinary() ([]byte, error) {
 	out := binary.AppendUvarint(nil, uint64(len(h.counts)))
 	for _, v := range slices.Concat(h.counts, []uint64{h.overflow, h.count, h.sum, uint64(h.max)}) {
@@ -16,10 +16,10 @@ func (h Histogram) MarshalBinary() ([]byte, error) {
 	return out, nil
 }
 
-var errHistogram = errors.New("histogram: not a histogram, or cut short")
+var errHistogram = errors.New("histogram: the bytes are not a histogram, or are cut short")
 
-// UnmarshalBinary reads what MarshalBinary wrote. It returns an error, and leaves h as it is, if that is
-// not all of the text or if the numbers contradict each other. Memory: 8 bytes for each value below Limit.
+// UnmarshalBinary sets h to a histogram from MarshalBinary. It returns an error, and does not change h, if
+// the bytes are incomplete, too many or contradict each other. Memory: 8 bytes for each value below Limit.
 func (h *Histogram) UnmarshalBinary(text []byte) error {
 	var values []uint64
 	for len(text) > 0 {
@@ -41,7 +41,7 @@ func (h *Histogram) UnmarshalBinary(text []byte) error {
 	return nil
 }
 
-// consistent reports whether the counts come to the count of all, and the largest value is one that occurred.
+// consistent reports whether the counts add up to the total and the maximum is a value that occurred.
 func (h *Histogram) consistent() bool {
 	sum, largest := h.overflow, 0
 	for value, count := range h.counts {

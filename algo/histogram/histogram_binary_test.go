@@ -31,12 +31,13 @@ func TestHistogramSurvivesItsBinaryForm(t *testing.T) {
 		}
 		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
 		if back.UnmarshalBinary(text[:cut]) == nil {
-			t.Errorf("the first %d of %d bytes are taken for a histogram", cut, len(text))
+			t.Errorf("the first %d of %d bytes are accepted as a histogram", cut, len(text))
 		}
 	})
 }
 
-// FuzzHistogram reads any bytes: they are a histogram, which is written as it was read, or an error.
+// FuzzHistogram reads arbitrary bytes: the result is an error or a histogram that survives writing and
+// reading.
 func FuzzHistogram(f *testing.F) {
 	var h Histogram
 	f.Add([]byte{0, 0, 0, 0, 0})
@@ -48,33 +49,33 @@ func FuzzHistogram(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte{1, 5, 0, 6, 0, 0})                               // 5 values of 6
-	f.Add([]byte{1, 5, 0, 5, 0, 7})                               // a largest value that did not occur
-	f.Add(bytes.Repeat([]byte{1}, 100_000))                       // more than there can be
-	below := binary.AppendUvarint([]byte{1, 0, 1, 1, 0}, 1<<64-1) // a largest value below 0
+	f.Add([]byte{1, 5, 0, 6, 0, 0})                               // the counts add up to 5, the total says 6
+	f.Add([]byte{1, 5, 0, 5, 0, 7})                               // a maximum that did not occur
+	f.Add(bytes.Repeat([]byte{1}, 100_000))                       // more counts than a histogram has
+	below := binary.AppendUvarint([]byte{1, 0, 1, 1, 0}, 1<<64-1) // a maximum below 0
 	f.Add(below)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var h Histogram
 		if h.UnmarshalBinary(text) != nil {
 			if h.Count() != 0 {
-				t.Error("an error, and a histogram")
+				t.Error("an error, although the histogram has changed")
 			}
 			return
 		}
 		if q := h.Quantile(1); q != h.Max() {
-			t.Errorf("all are at most %d, the largest is %d", q, h.Max())
+			t.Errorf("quantile 1 is %d, the maximum %d", q, h.Max())
 		}
 		seen := uint64(0)
 		for _, count := range h.All() {
 			seen += count
 		}
 		if seen != h.Count() {
-			t.Errorf("%d values of %d", seen, h.Count())
+			t.Errorf("the counts add up to %d, the total is %d", seen, h.Count())
 		}
 		var back Histogram
 		written, _ := h.MarshalBinary()
 		if err := back.UnmarshalBinary(written); err != nil || back.Summary() != h.Summary() {
-			t.Errorf("%+v came back as %+v, %v", h.Summary(), back.Summary(), err)
+			t.Errorf("%+v reads back as %+v, %v", h.Summary(), back.Summary(), err)
 		}
 	})
 }

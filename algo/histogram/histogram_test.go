@@ -32,12 +32,13 @@ func TestHistogramAgainstSortedValues(t *testing.T) {
 		}
 		slices.Sort(values)
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
-		// The smallest value with at least q·n values not above it.
+		// The smallest value v with at least q·n values ≤ v.
 		rank := max(int(math.Ceil(q*float64(len(values)))), 1)
 		if got, want := h.Quantile(q), values[rank-1]; got != want {
 			t.Fatalf("quantile %v = %d, want %d", q, got, want)
 		}
-		if h.Max() != values[len(values)-1] || h.Count() != uint64(len(values)) || h.Mean() != float64(sum)/float64(len(values)) {
+		mean := float64(sum) / float64(len(values))
+		if h.Max() != values[len(values)-1] || h.Count() != uint64(len(values)) || h.Mean() != mean {
 			t.Fatalf("max %d, count %d, mean %v", h.Max(), h.Count(), h.Mean())
 		}
 	})
@@ -49,13 +50,13 @@ func TestHistogramJSON(t *testing.T) {
 	h.Add(7)
 	h.Add(10_000) // overflow: the mean and the maximum stay exact
 	text, err := json.Marshal(map[string]any{"own": h})
-	// mean (98·1 + 7 + 10000)/100; the 99th of 100 values is 7.
+	// The mean is (98·1 + 7 + 10000)/100; the 99th of 100 values is 7.
 	const want = `{"own":{"mean":101.05,"p50":1,"p99":7,"max":10000,"count":100}}`
 	if err != nil || string(text) != want {
 		t.Errorf("JSON %s, %v, want %s", text, err, want)
 	}
 	if got := h.Quantile(1); got != 10_000 {
-		t.Errorf("quantile among the overflow = %d, want the maximum", got)
+		t.Errorf("quantile in the overflow = %d, want the maximum", got)
 	}
 	var empty histogram.Histogram
 	if got := empty.Summary(); got != (histogram.Summary{}) {
@@ -63,22 +64,22 @@ func TestHistogramJSON(t *testing.T) {
 	}
 }
 
-// Values count apart below the limit, and together from the limit on.
+// Values below the limit have counts of their own; values from the limit on share one.
 func TestHistogramLimitIsTheFirstValueOfTheOverflow(t *testing.T) {
-	var apart, together histogram.Histogram
-	apart.Add(histogram.Limit - 2)
-	apart.Add(histogram.Limit - 1)
-	together.Add(histogram.Limit)
-	together.Add(histogram.Limit + 1)
-	if got, want := apart.Quantile(0.5), histogram.Limit-2; got != want {
+	var below, above histogram.Histogram
+	below.Add(histogram.Limit - 2)
+	below.Add(histogram.Limit - 1)
+	above.Add(histogram.Limit)
+	above.Add(histogram.Limit + 1)
+	if got, want := below.Quantile(0.5), histogram.Limit-2; got != want {
 		t.Errorf("median below the limit = %d, want %d", got, want)
 	}
-	if got, want := together.Quantile(0.5), histogram.Limit+1; got != want {
+	if got, want := above.Quantile(0.5), histogram.Limit+1; got != want {
 		t.Errorf("median from the limit on = %d, want the maximum, %d", got, want)
 	}
 }
 
-func TestHistogramRefusesNegative(t *testing.T) {
+func TestHistogramRefusesNegativeValues(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

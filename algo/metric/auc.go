@@ -5,16 +5,14 @@ import (
 	"slices"
 )
 
-// AUC returns the area under the receiver operating characteristic: the
-// probability that a positive row scores above a negative one, ties counting
-// half.
+// AUC returns the area under the receiver operating characteristic: the probability that a positive row
+// scores above a negative row, where ties count half.
 //
 //	AUC = (#{s⁺ > s⁻} + ½ #{s⁺ = s⁻}) / (P·N)
 //
-// Scores may be logits or probabilities, only their order matters; −0 ties with
-// +0. The pairs are counted in integers, so the result is the true quotient
-// rounded once. It is NaN if a class is absent or a score is NaN. P·N must stay
-// below 2⁶², that is up to four thousand million rows.
+// Only the order of scores matters: they may be logits or probabilities; −0 ties with +0. Pairs are counted
+// in integers, so the result is the exact quotient, rounded once. It is NaN if a class is absent or a score
+// is NaN. P·N must be below 2⁶²: four thousand million rows.
 //
 // It panics if the lengths differ. Cost: one sort of len(scores) words.
 //
@@ -47,7 +45,7 @@ func AUC(scores, labels []float32) float64 {
 	return pairs.auc()
 }
 
-// ordered maps a float32 that is not NaN to an integer of the same order.
+// ordered maps a float32 that is not NaN to an integer, preserving order.
 func ordered(x float32) uint32 {
 	bits := math.Float32bits(x + 0) // −0 + 0 = +0
 	if bits>>31 == 1 {
@@ -56,12 +54,11 @@ func ordered(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// pairCount counts the pairs of a positive and a negative row that a score
-// puts in the right order. Groups of tied rows are added in ascending order of
-// their score.
+// pairCount counts the pairs of a positive and a negative row that scores put in the right order. Groups of
+// tied rows are added in ascending order of their score.
 type pairCount struct {
 	positives, negatives uint64
-	twice                uint64 // twice the pairs in order, a tie counting one
+	twice                uint64 // twice the pairs in order, where a tie counts one
 }
 
 func (c *pairCount) add(positives, negatives uint64) {
@@ -70,7 +67,7 @@ func (c *pairCount) add(positives, negatives uint64) {
 	c.negatives += negatives
 }
 
-// auc returns the share of all pairs; NaN if there are none.
+// auc returns the share of the pairs that are in order, or NaN if there are none.
 func (c *pairCount) auc() float64 {
 	if c.positives == 0 || c.negatives == 0 {
 		return math.NaN()

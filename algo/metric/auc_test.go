@@ -10,8 +10,7 @@ import (
 	"tandem/algo/rng"
 )
 
-// slowAUC is the definition of AUC, pair by pair: the twin that AUC and
-// StreamingAUC are held against.
+// slowAUC is the definition of AUC, pair by pair: the reference for AUC and StreamingAUC.
 func slowAUC(scores, labels []float32) float64 {
 	inOrder, pairs := 0.0, 0.0
 	for i := range scores {
@@ -33,7 +32,7 @@ func slowAUC(scores, labels []float32) float64 {
 
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// draw returns rows whose scores come from few values, so that many tie.
+// draw returns rows with few different scores, so that many tie.
 func draw(t *rapid.T) (scores, labels []float32) {
 	n := rapid.IntRange(0, 60).Draw(t, "rows")
 	for range n {
@@ -55,7 +54,7 @@ func TestAUC(t *testing.T) {
 		{"perfect", []float32{1, 2, 3, 4}, []float32{0, 0, 1, 1}, 1},
 		{"reversed", []float32{4, 3, 2, 1}, []float32{0, 0, 1, 1}, 0},
 		{"all tied", []float32{2, 2, 2}, []float32{0, 1, 0}, 0.5},
-		// positive 2 beats 1 and ties 2: 1.5 of 2 pairs.
+		// The positive row scores 2: above 1, tied with 2. 1.5 of 2 pairs.
 		{"one tie", []float32{1, 2, 2}, []float32{0, 0, 1}, 0.75},
 		{"signed zeros tie", []float32{0, negativeZero}, []float32{1, 0}, 0.5},
 		{"negative scores", []float32{-2, -1}, []float32{0, 1}, 1},
@@ -84,16 +83,18 @@ func TestStreamingAUCStaysWithinItsBound(t *testing.T) {
 		scores, labels := draw(t)
 		buckets := rapid.IntRange(1, 20).Draw(t, "buckets")
 		cut := rapid.IntRange(0, len(scores)).Draw(t, "cut")
-		whole, left, right := metric.NewStreamingAUC(buckets), metric.NewStreamingAUC(buckets), metric.NewStreamingAUC(buckets)
+		whole := metric.NewStreamingAUC(buckets)
+		left, right := metric.NewStreamingAUC(buckets), metric.NewStreamingAUC(buckets)
 		whole.Add(scores, labels)
 		left.Add(scores[:cut], labels[:cut])
 		right.Add(scores[cut:], labels[cut:])
 		right.Merge(left)
 		if !same(whole.Value(), right.Value()) {
-			t.Fatalf("merged value %v, of the whole %v", right.Value(), whole.Value())
+			t.Fatalf("merged value %v, value of all rows %v", right.Value(), whole.Value())
 		}
 		exact := slowAUC(scores, labels)
-		if math.IsNaN(exact) != math.IsNaN(whole.Value()) || math.IsNaN(exact) != math.IsNaN(whole.ErrorBound()) {
+		undefined := math.IsNaN(exact)
+		if undefined != math.IsNaN(whole.Value()) || undefined != math.IsNaN(whole.ErrorBound()) {
 			t.Fatalf("value %v, bound %v, exact %v", whole.Value(), whole.ErrorBound(), exact)
 		}
 		const rounding = 1e-12
@@ -104,7 +105,7 @@ func TestStreamingAUCStaysWithinItsBound(t *testing.T) {
 }
 
 func TestStreamingAUCErrorBoundIsReached(t *testing.T) {
-	// One bucket: value ½, truth 1, bound ½·1·1/(1·1).
+	// One bucket: value ½, exact AUC 1, bound ½·1·1/(1·1).
 	s := metric.NewStreamingAUC(1)
 	s.Add([]float32{0.2, 0.4}, []float32{0, 1})
 	if s.Value() != 0.5 || s.ErrorBound() != 0.5 {

@@ -8,21 +8,19 @@ import (
 	"tandem/algo/rng"
 )
 
-// AUCDifference returns AUC(a) − AUC(b) of two models' scores of the same test
-// rows and its 95 % confidence interval by the paired bootstrap: rows are drawn
-// with replacement, the same rows for both models, and the limits are the 2.5 %
-// and 97.5 % points of the differences.
+// AUCDifference returns AUC(a) − AUC(b), where a and b are the scores of two models for the same test rows,
+// with its 95 % confidence interval by the paired bootstrap: rows are drawn with replacement, the same rows
+// for both models, and the limits are the 2.5 % and 97.5 % points of the differences.
 //
-// Positive and negative rows are drawn apart, so that no resample lacks a
-// class. Resamples is at least 1; 1,000 settle the limits to some percent of
-// their distance. Equal seeds give equal bits. All fields are NaN if a class is
-// absent or a score is NaN.
+// Positive and negative rows are drawn separately, so that no resample lacks a class. resamples is at least
+// 1; 1,000 resamples determine the limits to a few percent of their distance. Equal seeds give equal bits.
+// All fields are NaN if a class is absent or a score is NaN.
 //
-// It panics if the lengths differ. Cost: two sorts, then resamples ×
-// len(labels) draws and visits; memory about 20 bytes a row.
+// It panics if the lengths differ. Cost: two sorts, then resamples × len(labels) draws and visits. Memory:
+// about 20 bytes a row.
 //
-// Source: Efron, Tibshirani, An Introduction to the Bootstrap (1993), chapter
-// 13; stratified as Robin et al., BMC Bioinformatics 12 (2011).
+// Source: Efron, Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; stratified as in Robin et
+// al., BMC Bioinformatics 12 (2011).
 func AUCDifference(a, b, labels []float32, resamples int, seed uint64) Interval {
 	mustMatch("a", len(a), len(labels))
 	mustMatch("b", len(b), len(labels))
@@ -58,11 +56,10 @@ func AUCDifference(a, b, labels []float32, resamples int, seed uint64) Interval 
 	return Interval{estimate, percentile(differences, 0.025), percentile(differences, 0.975)}
 }
 
-// ranking is the order of one model's scores, kept so that the AUC of every
-// resample takes one pass and no sort.
+// ranking is the order of one model's scores. With it, the AUC of a resample takes one pass and no sort.
 type ranking struct {
 	rows []int32 // ascending score
-	tied []bool  // tied[i]: rows[i] scores as rows[i−1]
+	tied []bool  // tied[i]: rows[i] and rows[i−1] have the same score
 }
 
 func newRanking(scores []float32) ranking {
@@ -79,10 +76,10 @@ func newRanking(scores []float32) ranking {
 	return r
 }
 
-// auc returns the AUC of the rows, each counted weights[row] times.
+// auc returns the AUC of the rows, where each row counts weights[row] times.
 func (r ranking) auc(weights []uint32, labels []float32) float64 {
 	var pairs pairCount
-	var positives, negatives uint64 // of the tied group at hand
+	var positives, negatives uint64 // of the current group of tied rows
 	for i, row := range r.rows {
 		if !r.tied[i] {
 			pairs.add(positives, negatives)
@@ -98,8 +95,7 @@ func (r ranking) auc(weights []uint32, labels []float32) float64 {
 	return pairs.auc()
 }
 
-// percentile returns the p-quantile of ascending values, interpolated linearly
-// between neighbours.
+// percentile returns the p-quantile of ascending values, interpolated linearly between neighbours.
 func percentile(values []float64, p float64) float64 {
 	position := p * float64(len(values)-1)
 	below := int(position)

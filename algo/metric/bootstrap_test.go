@@ -9,8 +9,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// sample draws rows whose positives score higher by shift standard deviations,
-// as two models see them: b adds its own noise to a.
+// sample draws the scores of two models for the same rows. Positive rows score higher by shift standard
+// deviations; b is a with noise added.
 func sample(seed uint64, rows int, shift, noise float64) (a, b, labels []float32) {
 	stream := rng.New(seed, "rows")
 	for i := range rows {
@@ -26,7 +26,7 @@ func sample(seed uint64, rows int, shift, noise float64) (a, b, labels []float32
 func TestAUCDifferenceOfEqualModelsIsZero(t *testing.T) {
 	a, _, labels := sample(1, 200, 1, 0)
 	if got := AUCDifference(a, a, labels, 50, 1); got != (Interval{}) {
-		t.Errorf("interval %+v, want all zero: both models see the same draws", got)
+		t.Errorf("interval %+v, want all zero: both models get the same draws", got)
 	}
 }
 
@@ -50,10 +50,9 @@ func TestAUCDifferenceFindsTheBetterModel(t *testing.T) {
 	}
 }
 
-// For normal scores of positives shifted by d, AUC is Φ(d/√2); with noise of
-// equal variance added it is Φ(d/2). The true difference for d = 1 is
-// Φ(0.7071) − Φ(0.5) = 0.7602 − 0.6915. A 95 % interval misses it more than 8
-// times in 60 trials with probability below 0.3 %.
+// If positive scores are normal and shifted by d, AUC is Φ(d/√2); with added noise of equal variance it is
+// Φ(d/2). The true difference for d = 1 is Φ(0.7071) − Φ(0.5) = 0.7602 − 0.6915. A 95 % interval misses it
+// more than 8 times in 60 trials with a probability below 0.3 %.
 func TestAUCDifferenceCoversTheTruth(t *testing.T) {
 	phi := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 	truth := phi(1/math.Sqrt2) - phi(0.5)
@@ -69,10 +68,10 @@ func TestAUCDifferenceCoversTheTruth(t *testing.T) {
 	}
 }
 
-// A negative row stands above 50 of 100 positive rows, in model a; model b puts all of them above it. A resample's
-// difference is then B/100 − 1, where B, the number of drawn rows of the upper half, is binomial with n = 100
-// and p = ½. P(B ≤ 39) = 0.0176 and P(B ≤ 40) = 0.0284, so the 2.5 % point of B is 40, and by symmetry the 97.5 %
-// point is 60. (The points of a 90 % interval are 42 and 58.)
+// Model a scores the negative row above 50 of 100 positive rows; model b scores it below all of them. The
+// difference of a resample is then B/100 − 1, where B, the number of drawn rows of the upper half, is
+// binomial with n = 100 and p = ½. P(B ≤ 39) = 0.0176 and P(B ≤ 40) = 0.0284, so the 2.5 % point of B is 40
+// and, by symmetry, the 97.5 % point is 60. (The points of a 90 % interval are 42 and 58.)
 func TestAUCDifferenceLimitsAreThePointsOf95Percent(t *testing.T) {
 	a, b, labels := []float32{0}, []float32{0}, []float32{0}
 	for row := range 100 {
@@ -81,7 +80,9 @@ func TestAUCDifferenceLimitsAreThePointsOf95Percent(t *testing.T) {
 		labels = append(labels, 1)
 	}
 	got := AUCDifference(a, b, labels, 20_000, 1)
-	if want := (Interval{-0.5, -0.6, -0.4}); math.Abs(got.Low-want.Low) > 1e-12 || math.Abs(got.High-want.High) > 1e-12 || got.Estimate != want.Estimate {
+	want := Interval{-0.5, -0.6, -0.4}
+	near := math.Abs(got.Low-want.Low) < 1e-12 && math.Abs(got.High-want.High) < 1e-12
+	if !near || got.Estimate != want.Estimate {
 		t.Errorf("interval %+v, want %+v", got, want)
 	}
 }
@@ -93,7 +94,7 @@ func TestAUCDifferenceWithoutOneClass(t *testing.T) {
 	}
 }
 
-// A weight of w must count as w copies of the row.
+// A weight of w counts as w copies of the row.
 func TestRankingWeightsAreCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "rows")

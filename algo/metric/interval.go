@@ -13,12 +13,12 @@ type Interval struct {
 	High     float64 `json:"high"`
 }
 
-// MeanInterval returns the mean of values measured under different seeds and
-// its 95 % confidence interval by Student's t:
+// MeanInterval returns the mean of values that were measured under different seeds, with its 95 % confidence
+// interval by Student's t:
 //
 //	mean ± t(0.975, n−1)·s/√n
 //
-// With one value the limits are infinite, without values all fields are NaN.
+// With one value, the limits are infinite; without values, all fields are NaN.
 func MeanInterval(values []float64) Interval {
 	n := float64(len(values))
 	sum := 0.0
@@ -40,8 +40,8 @@ func MeanInterval(values []float64) Interval {
 	return Interval{mean, mean - half, mean + half}
 }
 
-// studentQuantile returns the t with P(T ≤ t) = p, p in (½, 1), of Student's
-// distribution with ν degrees of freedom:
+// studentQuantile returns the t with P(T ≤ t) = p, p in (½, 1), of Student's distribution with ν degrees of
+// freedom:
 //
 //	P(|T| > t) = I_x(ν/2, ½),  x = ν/(t² + ν)
 //

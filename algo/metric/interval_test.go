@@ -20,8 +20,8 @@ func TestStudentQuantileAgainstGonum(t *testing.T) {
 	}
 }
 
-func TestStudentQuantileAsTabled(t *testing.T) {
-	// The 0.975 column of any printed table.
+func TestStudentQuantileAgainstPrintedTable(t *testing.T) {
+	// The 0.975 column of a printed table of Student's t.
 	for degrees, want := range map[int]float64{1: 12.706, 4: 2.776, 9: 2.262, 30: 2.042} {
 		if got := studentQuantile(0.975, degrees); math.Abs(got-want) > 5e-4 {
 			t.Errorf("t(0.975, %d) = %v, table %v", degrees, got, want)
@@ -35,7 +35,8 @@ func TestMeanInterval(t *testing.T) {
 	if got.Estimate != 3 || math.Abs(got.High-3-1.963) > 1e-3 || math.Abs(3-got.Low-1.963) > 1e-3 {
 		t.Errorf("interval %+v, want 3 ± 1.963", got)
 	}
-	if got := MeanInterval([]float64{2}); got.Estimate != 2 || !math.IsInf(got.Low, -1) || !math.IsInf(got.High, 1) {
+	got = MeanInterval([]float64{2})
+	if got.Estimate != 2 || !math.IsInf(got.Low, -1) || !math.IsInf(got.High, 1) {
 		t.Errorf("interval of one value %+v", got)
 	}
 	if got := MeanInterval(nil); !math.IsNaN(got.Estimate) || !math.IsNaN(got.Low) {
@@ -43,8 +44,8 @@ func TestMeanInterval(t *testing.T) {
 	}
 }
 
-// A 95 % interval must hold the truth in 95 % of trials. 2,000 trials have a
-// standard deviation of 0.5 %, so 93 % to 97 % is four of them.
+// A 95 % interval contains the true mean in 95 % of trials. The share of 2,000 trials has a standard
+// deviation of 0.5 %, so 93 % to 97 % is four of them.
 func TestMeanIntervalCoversTheMean(t *testing.T) {
 	const trials = 2000
 	covered := 0

@@ -5,17 +5,16 @@ import (
 	"math"
 )
 
-// ClipProbability is how close LogLoss lets a probability come to 0 or 1,
-// about the resolution of float32 below 1: a single row that is certain and
-// wrong costs 16.1 and not infinity.
+// ClipProbability is the smallest distance from 0 and 1 of a probability in LogLoss. It is about the
+// resolution of float32 below 1. With it, a single row that is certain and wrong costs 16.1 instead of
+// infinity.
 const ClipProbability = 1e-7
 
 // LogLoss returns the mean negative log likelihood of the labels, in nats:
 //
 //	−mean(y·ln p + (1−y)·ln(1−p)),  p clipped to [ClipProbability, 1−ClipProbability]
 //
-// It is NaN without rows or with a NaN among the probabilities. It panics if
-// the lengths differ.
+// It is NaN without rows or if a probability is NaN. It panics if the lengths differ.
 func LogLoss(probabilities, labels []float32) float64 {
 	mustMatch("labels", len(labels), len(probabilities))
 	sum := 0.0
@@ -30,12 +29,10 @@ func LogLoss(probabilities, labels []float32) float64 {
 	return sum / float64(len(probabilities))
 }
 
-// Calibration returns the mean predicted probability over the observed share
-// of positive rows: 1 is calibrated, above 1 promises too much. It is NaN
-// without positive rows. It panics if the lengths differ.
+// Calibration returns the mean predicted probability divided by the observed share of positive rows: 1 is
+// calibrated, above 1 is too high. It is NaN without positive rows. It panics if the lengths differ.
 //
-// Source: He et al., ADKDD 2014, section 2 (there, average estimated over
-// empirical click rate).
+// Source: He et al., ADKDD 2014, section 2 (average estimated over empirical click rate).
 func Calibration(probabilities, labels []float32) float64 {
 	mustMatch("labels", len(labels), len(probabilities))
 	predicted, observed := 0.0, 0
@@ -51,23 +48,21 @@ func Calibration(probabilities, labels []float32) float64 {
 	return predicted / float64(observed)
 }
 
-// ExpectedCalibrationError returns the mean distance of predicted and observed
-// probability over equal bins of [0, 1], weighted by the rows in a bin:
+// ExpectedCalibrationError returns the mean distance between predicted and observed probability over equal
+// bins of [0, 1], weighted by the rows in a bin:
 //
 //	Σ_b (n_b/n)·|mean_b(p) − mean_b(y)|
 //
-// Bins is at least 1, usually 10 to 20. Probabilities outside [0, 1] go to the
-// nearest bin. It is NaN without rows or with a NaN among the probabilities. It
-// panics if the lengths differ.
+// bins is at least 1, usually 10 to 20. Probabilities outside [0, 1] count in the nearest bin. The error is
+// NaN without rows or if a probability is NaN. It panics if the lengths differ.
 //
-// Source: Naeini, Cooper, Hauskrecht, AAAI 2015, here for the probability of
-// the positive class.
+// Source: Naeini, Cooper, Hauskrecht, AAAI 2015; here for the probability of the positive class.
 func ExpectedCalibrationError(probabilities, labels []float32, bins int) float64 {
 	mustMatch("labels", len(labels), len(probabilities))
 	if bins < 1 {
 		panic(fmt.Sprintf("metric: bins = %d, want at least 1", bins))
 	}
-	surplus := make([]float64, bins) // sum of p − y
+	surplus := make([]float64, bins) // sums of p − y
 	for i, probability := range probabilities {
 		p := float64(probability)
 		if p != p {

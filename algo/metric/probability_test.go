@@ -37,12 +37,12 @@ func TestCalibration(t *testing.T) {
 	}
 	// Two bins of two rows: |0.25 − 0.5| and |0.75 − 1|, each half of the rows.
 	near(t, "error over 2 bins", metric.ExpectedCalibrationError(probabilities, labels, 2), 0.25, 1e-15)
-	// The surplus of one bin may hide that of another: one bin sees |0.5 − 0.75|.
+	// One bin of four rows: |0.5 − 0.75|.
 	near(t, "error over 1 bin", metric.ExpectedCalibrationError(probabilities, labels, 1), 0.25, 1e-15)
-	// Over- and underestimates cancel within a bin, never across bins.
+	// Over- and underestimates cancel within a bin, not across bins.
 	mixed := []float32{1, 0, 0, 1}
-	near(t, "cancelling in 1 bin", metric.ExpectedCalibrationError([]float32{0.25, 0.25, 0.75, 0.75}, mixed, 1), 0, 1e-15)
-	near(t, "not in 2 bins", metric.ExpectedCalibrationError([]float32{0.25, 0.25, 0.75, 0.75}, mixed, 2), 0.25, 1e-15)
+	near(t, "cancelling in 1 bin", metric.ExpectedCalibrationError(probabilities, mixed, 1), 0, 1e-15)
+	near(t, "not in 2 bins", metric.ExpectedCalibrationError(probabilities, mixed, 2), 0.25, 1e-15)
 	near(t, "the edge p = 1", metric.ExpectedCalibrationError([]float32{1}, []float32{1}, 10), 0, 0)
 }
 

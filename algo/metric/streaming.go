@@ -5,20 +5,18 @@ import (
 	"math"
 )
 
-// StreamingAUC estimates AUC from a stream of probabilities in constant
-// memory. It counts the rows of each class in equal buckets over [0, 1] and
-// takes rows of one bucket for tied; ErrorBound says how far that can be off.
+// StreamingAUC estimates AUC from a stream of probabilities in constant memory. It counts the rows of each
+// class in equal buckets over [0, 1] and treats rows of one bucket as tied. ErrorBound returns the largest
+// possible error.
 //
-// A value may be merged from parts counted apart, in any order, with the same
-// result.
+// Parts of the rows may be counted separately and merged in any order, with the same result.
 type StreamingAUC struct {
 	positives []uint64 // per bucket
 	negatives []uint64
 	notNumber bool // a NaN was added
 }
 
-// NewStreamingAUC returns an empty estimate over a number of buckets, at least
-// 1. Memory: 16 bytes a bucket.
+// NewStreamingAUC returns an empty estimate with a number of buckets, at least 1. Memory: 16 bytes a bucket.
 func NewStreamingAUC(buckets int) *StreamingAUC {
 	if buckets < 1 {
 		panic(fmt.Sprintf("metric: buckets = %d, want at least 1", buckets))
@@ -26,8 +24,7 @@ func NewStreamingAUC(buckets int) *StreamingAUC {
 	return &StreamingAUC{positives: make([]uint64, buckets), negatives: make([]uint64, buckets)}
 }
 
-// Add counts rows. Probabilities outside [0, 1] go to the nearest bucket. It
-// panics if the lengths differ.
+// Add counts rows. Probabilities outside [0, 1] count in the nearest bucket. It panics if the lengths differ.
 func (s *StreamingAUC) Add(probabilities, labels []float32) {
 	mustMatch("labels", len(labels), len(probabilities))
 	last := len(s.positives) - 1
@@ -46,11 +43,11 @@ func (s *StreamingAUC) Add(probabilities, labels []float32) {
 	}
 }
 
-// Merge adds the rows of other, which is left as it is. It panics if the
-// numbers of buckets differ.
+// Merge adds the rows of other and does not change other. It panics if the numbers of buckets differ.
 func (s *StreamingAUC) Merge(other *StreamingAUC) {
 	if len(other.positives) != len(s.positives) {
-		panic(fmt.Sprintf("metric: merge of %d buckets into %d", len(other.positives), len(s.positives)))
+		panic(fmt.Sprintf("metric: cannot merge %d buckets into %d: make both with the same number",
+			len(other.positives), len(s.positives)))
 	}
 	for b := range s.positives {
 		s.positives[b] += other.positives[b]
@@ -59,7 +56,7 @@ func (s *StreamingAUC) Merge(other *StreamingAUC) {
 	s.notNumber = s.notNumber || other.notNumber
 }
 
-// Value returns the estimate; NaN if a class is absent or a NaN was added.
+// Value returns the estimate. It is NaN if a class is absent or a NaN was added.
 func (s *StreamingAUC) Value() float64 {
 	if s.notNumber {
 		return math.NaN()
@@ -71,13 +68,12 @@ func (s *StreamingAUC) Value() float64 {
 	return pairs.auc()
 }
 
-// ErrorBound returns the largest possible distance of Value from the exact AUC
-// of the same rows:
+// ErrorBound returns the largest possible distance of Value from the exact AUC of the same rows:
 //
 //	½ Σ_b P_b·N_b / (P·N)
 //
-// Only pairs within a bucket are uncertain; each counts ½ here and between 0
-// and 1 in truth. NaN as Value.
+// Only pairs within a bucket are uncertain: each counts ½ here and between 0 and 1 in the exact AUC. It is
+// NaN if Value is NaN.
 func (s *StreamingAUC) ErrorBound() float64 {
 	if s.notNumber {
 		return math.NaN()

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// A claim of equivalence takes a million test rows; a difference takes none.
+// A claim of equivalence needs a million test rows; a difference needs none.
 func TestExplain(t *testing.T) {
 	const few = "no difference found; 999999 test rows are too few to claim equivalence"
 	for _, c := range []struct {
 		low, high  float64
-		many, less string // with a million rows, and with one less
+		many, less string // with a million rows, and with one row less
 	}{
 		{-0.0004, 0.0006, "equivalent", few},
 		{0, 0, "equivalent", few},
@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("[%v, %v] with a million rows: %q, want %q", c.low, c.high, got, c.many)
 		}
 		if got := Explain(difference, EquivalenceMargin, EquivalenceRows-1); got != c.less {
-			t.Errorf("[%v, %v] with one less: %q, want %q", c.low, c.high, got, c.less)
+			t.Errorf("[%v, %v] with one row less: %q, want %q", c.low, c.high, got, c.less)
 		}
 	}
 }
