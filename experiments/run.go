@@ -10,7 +10,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 )
 
 // runNamed runs experiments one after another. With subfolders, each writes
@@ -72,11 +72,11 @@ func (p *program) runOne(ctx context.Context, e experiment, target string, s set
 
 // report runs an experiment and writes all its files.
 func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*report.Report, error) {
-	products, err := gemm.FromEnvironment(p.stderr)
+	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}
-	rate := gemm.GFLOPS(products)
+	rate := blas.GFLOPS(products)
 	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	started := p.now()

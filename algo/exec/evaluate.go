@@ -2,7 +2,7 @@ package exec
 
 import (
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
@@ -82,7 +82,7 @@ func (e *Evaluation) Predict(shot *Snapshot) []float32 {
 		in.Labels = nil
 		logits, _ := pass.Forward(shot.dense.Params, shot.dense.Running, in, false)
 		for _, z := range logits {
-			probabilities = append(probabilities, kernel.Sigmoid(z))
+			probabilities = append(probabilities, nn.Sigmoid(z))
 		}
 	}
 	return probabilities

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/numeric/model"
 )
 
@@ -46,7 +46,7 @@ func TestUnseenRowsReadAsZeros(t *testing.T) {
 	}
 	logits, _ := q.Engine().NewPass(20).Forward(q.Dense().Host().Params, q.Dense().Host().Running, in, false)
 	for i, z := range logits {
-		if want := kernel.Sigmoid(z); got[i] != want {
+		if want := nn.Sigmoid(z); got[i] != want {
 			t.Errorf("sample %d: %v, want %v", i, got[i], want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -67,7 +67,7 @@ func NewPart(t job.Job, source batch.Source, m Machine, here func(msg.Address) b
 	if err != nil {
 		return nil, err
 	}
-	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, kernel.PoolOf(m.Products)})
+	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, gemm.PoolOf(m.Products)})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package exec
 import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/table"
 )
@@ -11,8 +11,8 @@ import (
 // Machine is what numbers are computed with and kept in. The zero value is the
 // built-in kernels on the calling goroutine, and Go's heap.
 type Machine struct {
-	Products kernel.Products // of the dense network; nil: kernel.NewProducts(nil)
-	Arena    table.Arena     // of the embedding rows; nil: table.Heap
+	Products gemm.Products // of the dense network; nil: gemm.NewProducts(nil)
+	Arena    table.Arena   // of the embedding rows; nil: table.Heap
 	// Engine returns what runs the dense network for the data of a schema, in the
 	// place of the job's model: a network of the user's own. Rows have the length
 	// that the job's model wants. Nil: model.New.
@@ -20,13 +20,13 @@ type Machine struct {
 }
 
 // Multiplier returns what multiplies the matrices of a training on this machine.
-func (m Machine) Multiplier(t *job.Job) kernel.Products {
+func (m Machine) Multiplier(t *job.Job) gemm.Products {
 	products := m.Products
 	if products == nil {
-		products = kernel.NewProducts(nil)
+		products = gemm.NewProducts(nil)
 	}
 	if t.Model.Precision == job.BF16 {
-		return kernel.BF16Products(products)
+		return gemm.BF16Products(products)
 	}
 	return products
 }

@@ -8,7 +8,8 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/collective"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
@@ -44,7 +45,7 @@ func NewSequential(t job.Job, source batch.Source, m Machine) (*Sequential, erro
 	if err != nil {
 		return nil, err
 	}
-	c := denseConfig{training: &t, engine: engine, pool: kernel.PoolOf(m.Products)}
+	c := denseConfig{training: &t, engine: engine, pool: gemm.PoolOf(m.Products)}
 	dense, err := c.newWeights()
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 	}
 	q.stats = append(q.stats, pass.Stats()...)
 	grads := pass.EmbeddingGrad()
-	if math.IsNaN(loss) || math.IsInf(loss, 0) || !kernel.Finite(q.grads[g]) || !kernel.Finite(grads) {
+	if math.IsNaN(loss) || math.IsInf(loss, 0) || !vec.Finite(q.grads[g]) || !vec.Finite(grads) {
 		return nil, errNonFinite
 	}
 	return grads, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/job"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -84,7 +84,7 @@ type denseConfig struct {
 	rule     pace.Rule
 	engine   model.Engine
 	here     func(msg.Address) bool
-	pool     kernel.Pool // runs an optimizer step that all ranks wait for
+	pool     gemm.Pool // runs an optimizer step that all ranks wait for
 }
 
 // denseStrategies has the constructor of every strategy.

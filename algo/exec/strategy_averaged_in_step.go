@@ -3,7 +3,7 @@ package exec
 import (
 	"slices"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/pace"
 )
@@ -22,7 +22,7 @@ type averagedInStep struct{ *averaged }
 // average sets a rank's replica to the mean.
 func (d *averagedInStep) average(rank int32, _, sum *model.Vector) error {
 	mean := model.Values{Params: slices.Clone(sum.Values), Running: slices.Clone(sum.Stats)}
-	kernel.Divide(mean.Params, float32(d.training.Roles.Ranks))
-	kernel.Divide(mean.Running, float32(d.training.Roles.Ranks))
+	vec.Divide(mean.Params, float32(d.training.Roles.Ranks))
+	vec.Divide(mean.Running, float32(d.training.Roles.Ranks))
 	return d.byRank[rank].Import(0, model.State{Values: mean})
 }

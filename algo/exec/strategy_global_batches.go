@@ -3,7 +3,7 @@ package exec
 import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/distinct"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/route"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
@@ -31,13 +31,13 @@ func (d *globalBatches) applyPush(server int32, pushes [][]float32) error {
 		if err := d.check(values, int(server), d.pushedStats()); err != nil {
 			return err
 		}
-		kernel.Add(sum, values[:len(sum)])
+		vec.Add(sum, values[:len(sum)])
 		s.stats = append(s.stats, values[len(sum):]...)
 	}
 	if len(pushes) == 0 {
 		return nil
 	}
-	kernel.Divide(sum, float32(d.batches))
+	vec.Divide(sum, float32(d.batches))
 	s.Step(sum)
 	s.foldStats()
 	return nil
@@ -74,7 +74,7 @@ func (d *globalBatches) applyRows(s *rowShard, w role.Work, puts []batchPut) err
 		}
 	}
 	for row, divisor := range divisors { // distinct numbers rows in the order of signs
-		kernel.Divide(grads[row*dim:(row+1)*dim], divisor)
+		vec.Divide(grads[row*dim:(row+1)*dim], divisor)
 	}
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(w.Step)), nil))
 }

@@ -3,7 +3,7 @@ package exec
 import (
 	"fmt"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/msg"
@@ -129,9 +129,9 @@ func (d *served) gradients(w role.Work) *model.Vector {
 	n := len(sums.Values)
 	push := append(append(make([]float32, 0, n+len(sums.Stats)), sums.Values...), sums.Stats...)
 	mean := push[:n]
-	kernel.Divide(mean, float32(max(w.Samples, 1)))
+	vec.Divide(mean, float32(max(w.Samples, 1)))
 	d.training.Model.Optimizer.Clip(mean)
-	kernel.Divide(mean, float32(d.share))
+	vec.Divide(mean, float32(d.share))
 	return &model.Vector{Values: mean, Stats: push[n:]}
 }
 

@@ -21,8 +21,8 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
+	"tandem/runtime/blas"
 	"tandem/runtime/driver"
-	"tandem/runtime/gemm"
 	"tandem/runtime/memory"
 	"tandem/runtime/process"
 	"tandem/runtime/record"
@@ -244,7 +244,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 			return err
 		}
 	}
-	products, err := gemm.FromEnvironment(p.stderr)
+	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/member"
 	"tandem/runtime/process"
 	"tandem/runtime/train"
@@ -96,7 +96,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	if err != nil {
 		return err
 	}
-	products, err := gemm.FromEnvironment(p.stderr)
+	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(outcome{
-		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
 		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Job.Roles.Ranks,
 		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
 		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),

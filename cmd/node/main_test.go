@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tandem/internal/cli/clitest"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			listener, err := net.Listen("tcp", "127.0.0.1:0") // for a port that is free
-			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
+			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			e.Setenv("HOST", listener.Addr().String())
 			e.Setenv("PLACED", "data-loader, nn-worker 1; nn-worker 0, embedding-ps, embedding-worker")
 			return errors.Join(err, listener.Close())

@@ -13,7 +13,7 @@ import (
 
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/probe"
 )
 
@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
-			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
+			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			table, err := os.ReadFile("../../datasets/parquet/testdata/snappy.parquet")
 			if err != nil {
 				return err

@@ -12,14 +12,14 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
 	"tandem/internal/workload"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/sim/cluster"
 	"tandem/sim/device"
 )
@@ -134,17 +134,17 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 }
 
 // multiplier is what multiplies the matrices of a training.
-func (q *question) multiplier() kernel.Products { return q.machine.Multiplier(&q.job.Job) }
+func (q *question) multiplier() gemm.Products { return q.machine.Multiplier(&q.job.Job) }
 
 // load finds out what the simulator needs to know of the data, and reads them if
 // they are trained on.
 func (q *question) load(folder string, say io.Writer) (err error) {
 	if q.numerics {
-		if q.machine.Products, err = gemm.FromEnvironment(say); err != nil {
+		if q.machine.Products, err = blas.FromEnvironment(say); err != nil {
 			return err
 		}
 		// Not in the report, which is the same on any machine.
-		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), gemm.GFLOPS(q.multiplier()))
+		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), blas.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			cli.PrintNotes(say, "sim", q.data.Notes)
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Job)

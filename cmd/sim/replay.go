@@ -19,7 +19,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/record"
 )
 
@@ -94,7 +94,7 @@ func adviseReplay(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &difference):
-		hint = "data or program are not those of the run, or " + gemm.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
+		hint = "data or program are not those of the run, or " + blas.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
 	case errors.Is(err, replay.ErrCutShort):
 		hint = "a process, or a copy, that did not come to its end leaves such a file"
 	case errors.Is(err, replay.ErrDamaged):
@@ -201,7 +201,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 		return fmt.Errorf("the data have %d steps, the recording has %d: they are not those of the run",
 			source.Steps(), recording.Steps())
 	}
-	products, err := gemm.FromEnvironment(p.stderr)
+	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return err
 	}

@@ -122,6 +122,7 @@ func allowances() []allowance {
 		{"algo", "gonum.org/v1/gonum/blas", "portable matrix products, pure Go"},
 		{"algo/metric", "gonum.org/v1/gonum/mathext", "Student's t; distuv links LAPACK as well"},
 		{"algo/numeric/isa", "golang.org/x/sys/cpu", "what the processor can do"},
+		{"algo/numeric/kernel/internal/kerneltest", "pgregory.net/rapid", "only tests import it"},
 		{"algo/job", "go.yaml.in/yaml/v3", "the job file is YAML"},
 	}
 }

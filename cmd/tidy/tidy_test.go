@@ -303,7 +303,7 @@ func TestLayers(t *testing.T) {
 			" through tandem/runtime/store"},
 		{"cmd/node", []string{"tandem/runtime/store"}, ""},
 		{"cmd/node", []string{graphs}, "only experiments"},
-		{"runtime/gemm", []string{graphs}, "only experiments"},
+		{"runtime/blas", []string{graphs}, "only experiments"},
 		{"runtime/gorgonia", []string{graphs}, ""},
 		{"runtime/gorgonia", []string{"tandem/sim/b"}, "must not lean"},
 		{"experiments/x", []string{graphs}, ""},

@@ -18,7 +18,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli/clitest"
 	"tandem/internal/jobfile"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/train"
 )
 
@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TANDEM_DATA", e.WorkDir)
-			e.Setenv(gemm.Variable, os.Getenv(gemm.Variable))
+			e.Setenv(blas.Variable, os.Getenv(blas.Variable))
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},

@@ -11,12 +11,12 @@ import (
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/train"
 )
 
@@ -82,7 +82,7 @@ type row struct {
 	predicted  []float32      // of the first seed
 }
 
-func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) *report {
+func newReport(j jobfile.Job, data *datasets.Dataset, products gemm.Products) *report {
 	var best float64
 	var bestHeads []head
 	for i, one := range oracle(data) {
@@ -95,7 +95,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products kernel.Products) 
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Job.Model.Kind, Engine: products.Name(), EngineRate: gemm.GFLOPS(products), Seed: j.Job.Training.Seed, Baselines: []row{}, job: j,
+		Model: j.Job.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products), Seed: j.Job.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"tandem/datasets"
 	"tandem/internal/cli"
 	"tandem/internal/jobfile"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -69,7 +69,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	products, err := gemm.FromEnvironment(p.stderr)
+	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
 	}

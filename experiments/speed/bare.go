@@ -9,7 +9,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/table"
 	"tandem/experiments/speed/bare"
 )
@@ -54,7 +54,7 @@ func rowTasks(p *prepared) []*rowTask {
 // their rows by a gradient each.
 type rowStep struct {
 	tasks  []*rowTask
-	pool   kernel.Pool
+	pool   gemm.Pool
 	update bool
 	steps  int
 	errs   []error
@@ -123,7 +123,7 @@ func (s *rowStep) check() float64 { return math.NaN() }
 // places that are known, in the bare loop that fetches ahead.
 type bareRows struct {
 	tasks  []*rowTask
-	pool   kernel.Pool
+	pool   gemm.Pool
 	dim    int
 	update bool
 	steps  int

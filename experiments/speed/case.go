@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/internal/parallel"
-	"tandem/runtime/gemm"
+	"tandem/runtime/blas"
 	"tandem/runtime/memory"
 )
 
@@ -97,7 +97,7 @@ type prepared struct {
 	// What Tandem computes on.
 	pool     *parallel.Pool
 	arena    memory.Arena
-	products kernel.Products
+	products gemm.Products
 }
 
 // newPrepared returns a case without values yet. Remove deletes its files and gives
@@ -108,7 +108,7 @@ func newPrepared(c testCase) (*prepared, error) {
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
 		return nil, fmt.Errorf("no room for what both sides read: %w", err)
 	}
-	if p.products, _, err = gemm.Open(os.Getenv(gemm.Variable), p.pool); err != nil {
+	if p.products, _, err = blas.Open(os.Getenv(blas.Variable), p.pool); err != nil {
 		p.remove()
 		return nil, err
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/rng"
@@ -70,7 +71,7 @@ type denseStep struct {
 	grad           []float32
 	loss           float64 // of the last step, summed over the samples
 	samples, steps int
-	pool           kernel.Pool
+	pool           gemm.Pool
 }
 
 func newDenseStep(p *prepared) (*denseStep, error) {
@@ -103,9 +104,9 @@ func (d *denseStep) step() error {
 	finite := !math.IsNaN(d.loss) && !math.IsInf(d.loss, 0)
 	for i, bucket := range d.layout.Buckets {
 		d.pass.Backward(d.params, i, d.grad)
-		finite = kernel.Finite(d.grad[bucket.Lo:bucket.Hi]) && finite
+		finite = vec.Finite(d.grad[bucket.Lo:bucket.Hi]) && finite
 	}
-	if !finite || !kernel.Finite(d.pass.EmbeddingGrad()) {
+	if !finite || !vec.Finite(d.pass.EmbeddingGrad()) {
 		return fmt.Errorf("the loss or a gradient is not finite after %d steps", d.steps)
 	}
 	d.optimizer.StepSum(d.params, d.state, d.grad, d.samples, d.steps, d.pool)

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/numeric/isa"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
+	"tandem/runtime/probe"
 )
 
 // arithmetic is the third side of a dense case: the time that the operations of its
 // step would take if all cores did nothing but multiply and add in registers.
 type arithmetic struct {
-	pool  kernel.Pool
+	pool  gemm.Pool
 	flops float64 // of a step
 }
 
@@ -35,7 +35,7 @@ const bareTurns = 1_000_000
 func (a *arithmetic) run(_ context.Context, steps int) (time.Duration, error) {
 	begin := time.Now()
 	done := make([]float64, a.pool.Size())
-	a.pool.ForEach(len(done), func(core int) { done[core] = kernel.BareLoop(isa.Best(), bareTurns) })
+	a.pool.ForEach(len(done), func(core int) { done[core] = probe.MultiplyAdd(bareTurns) })
 	took, sum := time.Since(begin), 0.0
 	for _, flops := range done {
 		sum += flops

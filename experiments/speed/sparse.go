@@ -10,7 +10,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
@@ -89,7 +89,7 @@ type sparseStep struct {
 	sums    [][]float32 // by part
 	scaled  [][]float32 // by shard
 	outcome []table.Outcome
-	pool    kernel.Pool
+	pool    gemm.Pool
 	steps   int
 }
 

@@ -7,7 +7,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/runtime/memory"
@@ -108,7 +108,7 @@ func ptr[T any](v T) *T { return &v }
 type trainingRun struct {
 	training job.Job
 	data     *datasets.Dataset
-	products kernel.Products
+	products gemm.Products
 	logLoss  float64 // on the test rows, of the last
 }
 

@@ -83,7 +83,7 @@ func AllListed() []Listed {
 		},
 		{
 			Name: "pushes not divided by the number of ranks", File: "algo/exec/strategy_served.go",
-			Old: "kernel.Divide(mean, float32(d.share))",
+			Old: "vec.Divide(mean, float32(d.share))",
 			New: "",
 		},
 		{

@@ -8,11 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/internal/parallel"
 )
 
-var _ kernel.Pool = (*parallel.Pool)(nil)
+var _ gemm.Pool = (*parallel.Pool)(nil)
 
 // ForEach runs every task exactly once, for every number of workers and tasks.
 func TestForEachRunsEveryTaskOnce(t *testing.T) {
@@ -116,8 +116,8 @@ func TestConcurrentProductsShareAPool(t *testing.T) {
 		a[i], b[i] = float32(i%17)/16-0.5, float32(i%23)/22-0.5
 	}
 	want := make([]float32, size*size)
-	kernel.NewProducts(nil).Gemm(false, true, size, size, size, a, size, b, size, 0, want, size)
-	products := kernel.NewProducts(p)
+	gemm.NewProducts(nil).Gemm(false, true, size, size, size, a, size, b, size, 0, want, size)
+	products := gemm.NewProducts(p)
 	var callers sync.WaitGroup
 	for range 3 {
 		callers.Go(func() {

@@ -168,7 +168,7 @@ func (e *engine) newProgram(samples int, train bool) (*program, error) {
 //
 //	Σ w·(log(1 + e^z) − z·y)
 //
-// which is the binary cross-entropy of kernel.CrossEntropy.
+// which is the binary cross-entropy of nn.CrossEntropy.
 func (e *engine) addLoss(g *G.ExprGraph, p *program, logits *G.Node, wrt G.Nodes) error {
 	labels, values := leaf(g, "labels", logits.Shape()...)
 	p.labels = values

@@ -11,7 +11,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/rng"
 	"tandem/runtime/gorgonia"
@@ -181,7 +181,7 @@ func BenchmarkEngines(b *testing.B) {
 	}{{"built-in", builtIn}, {"gorgonia on gonum", graph}, {"gorgonia on ours", graph}} {
 		b.Run(one.name, func(b *testing.B) {
 			if one.name == "gorgonia on ours" {
-				gorgonia.Multiply(kernel.NewProducts(nil))
+				gorgonia.Multiply(gemm.NewProducts(nil))
 			}
 			e := one.e
 			const n = 256

@@ -5,18 +5,18 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	G "gorgonia.org/gorgonia"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // Multiply has the graphs of this process multiply matrices by p, in the place of
 // gonum's portable Go. Gorgonia keeps that choice in variables of its packages: call
 // it once, before the first graph.
-func Multiply(p kernel.Products) { G.Use(products{Products: p}) }
+func Multiply(p gemm.Products) { G.Use(products{Products: p}) }
 
 // products are gonum's linear algebra but for the matrix product in fp32.
 type products struct {
 	gonum.Implementation
-	kernel.Products
+	gemm.Products
 }
 
 // Sgemm is blas.Float32's. Graphs multiply by no factor.

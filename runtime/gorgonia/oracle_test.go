@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/rng"
 	"tandem/runtime/gorgonia"
@@ -132,7 +132,7 @@ func TestBuiltInNetworksAgreeWithGorgonia(t *testing.T) {
 
 // counted are products that are counted.
 type counted struct {
-	kernel.Products
+	gemm.Products
 	n *int
 }
 
@@ -144,7 +144,7 @@ func (c counted) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b 
 // Graphs that multiply by our products come to the same.
 func TestMultiply(t *testing.T) {
 	made := 0
-	gorgonia.Multiply(counted{kernel.NewProducts(nil), &made})
+	gorgonia.Multiply(counted{gemm.NewProducts(nil), &made})
 	defer G.Use(gonum.Implementation{})
 	TestBuiltInNetworksAgreeWithGorgonia(t)
 	if made == 0 {

@@ -6,7 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/nn"
 	"tandem/algo/numeric/model"
 )
 
@@ -56,7 +56,7 @@ func (p *pass) Forward(params, _ []float32, in model.Input, train bool) (logits 
 	p.logits = append(p.logits[:0], make([]float32, in.Samples*p.layout.Labels)...)
 	read(p.logits, one.logits)
 	if in.Labels != nil {
-		lossSum = kernel.CrossEntropy(nil, p.logits, in.Labels, p.weights())
+		lossSum = nn.CrossEntropy(nil, p.logits, in.Labels, p.weights())
 	}
 	return p.logits, lossSum
 }

@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/numeric/isa"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
@@ -72,23 +71,11 @@ func repeat(f func()) time.Duration {
 
 func multiply() unit.FLOPsPerSec {
 	a, b, c := random("a"), random("b"), make([]float32, matrixSize*matrixSize)
-	products := kernel.NewProducts(nil) // once: it keeps the memory that it packs into
+	products := gemm.NewProducts(nil) // once: it keeps the memory that it packs into
 	took := repeat(func() {
 		products.Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c, matrixSize)
 	})
 	return unit.FLOPsPerSec(2 * matrixSize * matrixSize * matrixSize / took.Seconds())
-}
-
-// peak takes the fastest of many short runs: nothing but other work on the core
-// slows them.
-func peak() unit.FLOPsPerSec {
-	var best unit.FLOPsPerSec
-	for begin := time.Now(); time.Since(begin) < window/10; {
-		start := time.Now()
-		flops := kernel.BareLoop(isa.Best(), 20_000)
-		best = max(best, unit.FLOPsPerSec(flops/max(time.Since(start), 1).Seconds()))
-	}
-	return best
 }
 
 // random returns a square matrix of values in [0, 1).

@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Tree adds bufs[1:] to bufs[0] along the binary tree over their positions:
@@ -50,15 +50,15 @@ func branch(bufs [][]float32, stride int) {
 	at := func(k int) []float32 { return bufs[k*stride] }
 	switch n := (len(bufs)-1)/stride + 1; n {
 	case 2:
-		kernel.Add(at(0), at(1))
+		vec.Add(at(0), at(1))
 	case 4:
-		kernel.AddFour(at(0), at(1), at(2), at(3))
+		vec.AddFour(at(0), at(1), at(2), at(3))
 	case 8:
-		kernel.AddEight(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))
+		vec.AddEight(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))
 	default:
 		for span := 1; span < n; span *= 2 {
 			for k := 0; k+span < n; k += 2 * span {
-				kernel.Add(at(k), at(k+span))
+				vec.Add(at(k), at(k+span))
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func sparse(leaves []Leaf, lo, size int) []float32 {
 // add adds src to dst, which must be as long.
 func add(dst, src []float32) {
 	mustBeAsLong(dst, src)
-	kernel.Add(dst, src)
+	vec.Add(dst, src)
 }
 
 func mustBeAsLong(dst, src []float32) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // newDCNv2 builds the deep and cross network, version 2: cross layers over the
@@ -13,7 +13,7 @@ import (
 //
 // Source: Wang, Shivanna, Cheng, Jain, Lin, Hong, Chi, WWW 2021, section 3.
 // Deviation: no mixture of low-rank experts.
-func newDCNv2(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+func newDCNv2(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
 	relu := spec.Activation == ReLU
 	x0 := n.addJoin(embeddings, numeric)

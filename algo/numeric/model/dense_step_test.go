@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 )
 
 // skipped are products that are not computed: what a step takes with them is what
 // it takes besides matrix products.
-type skipped struct{ kernel.Products }
+type skipped struct{ gemm.Products }
 
 func (skipped) Gemm(_, _ bool, _, _, _ int, _ []float32, _ int, _ []float32, _ int, _ float32, _ []float32, _ int) {
 }
@@ -49,7 +49,7 @@ func BenchmarkDenseStep(b *testing.B) {
 		{"dcn-v2 64-32", cross}, {"deepfm 64-32", deep}, {"tower", model.PersiaTower()},
 	} {
 		for _, samples := range []int{256, 4096} {
-			for _, products := range []kernel.Products{kernel.NewProducts(nil), skipped{kernel.NewProducts(nil)}} {
+			for _, products := range []gemm.Products{gemm.NewProducts(nil), skipped{gemm.NewProducts(nil)}} {
 				name := fmt.Sprintf("%s/%d", network.name, samples)
 				if _, without := products.(skipped); without {
 					name += "/without products"
@@ -60,7 +60,7 @@ func BenchmarkDenseStep(b *testing.B) {
 	}
 }
 
-func denseStep(b *testing.B, spec model.Spec, samples int, products kernel.Products) {
+func denseStep(b *testing.B, spec model.Spec, samples int, products gemm.Products) {
 	engine, err := model.New(spec, criteo(spec.Dim()), products)
 	if err != nil {
 		b.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // newDLRM builds the deep learning recommendation model. A bottom stack brings
@@ -16,7 +16,7 @@ import (
 // Without numeric features there is no z.
 //
 // Source: Naumov and others, arXiv 1906.00091, section 2.1.
-func newDLRM(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+func newDLRM(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error) {
 	n := newNetwork(schema, products)
 	d, relu := spec.EmbeddingDim, spec.Activation == ReLU
 	vectors, top := embeddings, []value(nil)

@@ -2,13 +2,13 @@ package model
 
 import (
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // newLogistic builds logistic regression over rows, pooled or of raw slots, and
 // numeric features; with several heads one beside the other, which share nothing: head h uses value
 // h of every row.
-func newLogistic(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+func newLogistic(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
 	return n.finish(n.addLinear(spec.Labels()), spec)
 }
@@ -23,7 +23,7 @@ func newLogistic(spec Spec, schema *batch.Schema, products kernel.Products) Engi
 //
 // Source: Rendle, Factorization Machines, ICDM 2010, equation 1. Deviation: the
 // ids of one slot are pooled first and do not interact.
-func newFactorization(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+func newFactorization(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
 	logit, _ := n.addFactorization(spec.Factors)
 	return n.finish(logit, spec)
@@ -42,7 +42,7 @@ func (n *network) addFactorization(dim int) (logit, vectors value) {
 //
 // Source: Guo, Tang, Ye, Li, He, IJCAI 2017, equations 1 to 4. Deviation: the ids
 // of one slot are pooled first, as in newFactorization; no dropout.
-func newDeepFM(spec Spec, schema *batch.Schema, products kernel.Products) Engine {
+func newDeepFM(spec Spec, schema *batch.Schema, products gemm.Products) Engine {
 	n := newNetwork(schema, products)
 	shallow, vectors := n.addFactorization(spec.EmbeddingDim)
 	deep := n.addStack("top", spec.Top, spec.BatchNorm, spec.Activation == ReLU, vectors)

@@ -1,6 +1,6 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/vec"
 
 // factorDeviation is the standard deviation of fresh factor vectors of numeric
 // features: small, so that training starts near logistic regression, but not 0,
@@ -60,11 +60,11 @@ func (f *factors) backward(p *pass, paramGrad []float32) {
 	clear(paramGrad[f.vectors:][:f.width*f.dim])
 	for i := range p.samples {
 		for slot := range f.slots {
-			kernel.Add(rowGrad[(i*f.slots+slot)*(f.dim+1)+1:][:f.dim], grad[:f.dim])
+			vec.Add(rowGrad[(i*f.slots+slot)*(f.dim+1)+1:][:f.dim], grad[:f.dim])
 			grad = grad[f.dim:]
 		}
 		for j, v := range x[i*f.width:][:f.width] {
-			kernel.Axpy(paramGrad[f.vectors+j*f.dim:][:f.dim], v, grad[:f.dim])
+			vec.Axpy(paramGrad[f.vectors+j*f.dim:][:f.dim], v, grad[:f.dim])
 			grad = grad[f.dim:]
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // newFeedForward builds the network of two towers, over the embeddings and over
 // the numeric features, whose outputs are joined and pass the top layers.
-func newFeedForward(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+func newFeedForward(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error) {
 	n := newNetwork(schema, products)
 	relu := spec.Activation == ReLU
 	sparse, err := n.addTower("sparse-tower", embeddings, spec.SparseTower, relu)

@@ -1,6 +1,6 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/nn"
 
 // gate multiplies two values element by element and adds a third:
 //
@@ -29,11 +29,11 @@ func (g *gate) cost() (flops float64, values, kernels int) {
 func (g *gate) newPass(int) partPass { return g }
 
 func (g *gate) forward(p *pass) {
-	kernel.Gate(p.value(g.output), p.value(g.x), p.value(g.y), p.value(g.z))
+	nn.Gate(p.value(g.output), p.value(g.x), p.value(g.y), p.value(g.z))
 }
 
 // backward may meet x and z in one value, as in the first cross layer: both
 // terms are added.
 func (g *gate) backward(p *pass, _ []float32) {
-	kernel.GateBackward(p.cleared(g.x), p.cleared(g.y), p.cleared(g.z), p.grad(g.output), p.value(g.x), p.value(g.y))
+	nn.GateBackward(p.cleared(g.x), p.cleared(g.y), p.cleared(g.z), p.grad(g.output), p.value(g.x), p.value(g.y))
 }

@@ -1,6 +1,6 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/gemm"
 
 // interaction gives the dot products of all pairs of vectors v_0, v_1, …, the
 // strictly lower triangle of their Gram matrix row by row:
@@ -33,12 +33,12 @@ func (t *interaction) cost() (flops float64, values, kernels int) {
 }
 
 func (t *interaction) newPass(int) partPass {
-	return &interactionPass{t, kernel.NewInteraction(t.count, t.dim)}
+	return &interactionPass{t, gemm.NewInteraction(t.count, t.dim)}
 }
 
 type interactionPass struct {
 	*interaction
-	pairwise *kernel.Interaction
+	pairwise *gemm.Interaction
 }
 
 func (t *interactionPass) forward(p *pass) {

@@ -1,6 +1,6 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/vec"
 
 // stateless is the half of a part that is the same for all without parameters
 // and scratch.
@@ -52,7 +52,7 @@ func (j *join) newPass(int) partPass { return j }
 func (j *join) forward(p *pass) {
 	first := 0
 	for k, v := range j.inputs {
-		kernel.CopyColumns(p.value(j.output), j.width, first, p.value(v), j.widths[k], 0, p.samples, j.widths[k])
+		vec.CopyColumns(p.value(j.output), j.width, first, p.value(v), j.widths[k], 0, p.samples, j.widths[k])
 		first += j.widths[k]
 	}
 }
@@ -64,9 +64,9 @@ func (j *join) backward(p *pass, _ []float32) {
 		switch inputGrad, fresh := p.flow(v); {
 		case inputGrad == nil:
 		case fresh:
-			kernel.CopyColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
+			vec.CopyColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
 		default:
-			kernel.AddColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
+			vec.AddColumns(inputGrad, width, 0, grad, j.width, first, p.samples, width)
 		}
 		first += width
 	}
@@ -95,12 +95,12 @@ func (s *sum) forward(p *pass) {
 	out := p.value(s.output)
 	clear(out)
 	for _, v := range s.inputs {
-		kernel.Add(out, p.value(v))
+		vec.Add(out, p.value(v))
 	}
 }
 
 func (s *sum) backward(p *pass, _ []float32) {
 	for _, v := range s.inputs {
-		kernel.Add(p.cleared(v), p.grad(s.output))
+		vec.Add(p.cleared(v), p.grad(s.output))
 	}
 }

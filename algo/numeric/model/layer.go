@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Batch norm's constants, the defaults of PyTorch's BatchNorm1d.
@@ -139,24 +140,24 @@ func (d *layerPass) forward(p *pass) {
 	switch {
 	case d.noBias:
 	case d.relu && !d.norm:
-		kernel.AddBiasReLU(out, samples, d.out, p.params[d.bias:])
+		nn.AddBiasReLU(out, samples, d.out, p.params[d.bias:])
 		return
 	default:
-		kernel.AddBias(out, samples, d.out, p.params[d.bias:])
+		vec.AddBias(out, samples, d.out, p.params[d.bias:])
 	}
 	if d.norm {
 		gamma, beta := p.params[d.gamma:][:d.out], p.params[d.beta:][:d.out]
 		if p.train {
 			stats := p.stats[1+d.running:] // behind the sample count
-			kernel.BatchNormTrain(out, d.normalized, out, samples, d.out, gamma, beta, normEpsilon,
+			nn.BatchNormTrain(out, d.normalized, out, samples, d.out, gamma, beta, normEpsilon,
 				stats[:d.out], stats[d.out:2*d.out], d.inverse)
 		} else {
 			mean, variance := p.running[d.running:][:d.out], p.running[d.running+d.out:][:d.out]
-			kernel.BatchNormEval(out, out, samples, d.out, gamma, beta, normEpsilon, mean, variance)
+			nn.BatchNormEval(out, out, samples, d.out, gamma, beta, normEpsilon, mean, variance)
 		}
 	}
 	if d.relu {
-		kernel.ReLU(out)
+		nn.ReLU(out)
 	}
 }
 
@@ -164,7 +165,7 @@ func (d *layerPass) forward(p *pass) {
 func (d *layerPass) backward(p *pass, paramGrad []float32) {
 	samples, grad := p.samples, p.grad(d.output)
 	if d.relu && !d.norm && !d.noBias {
-		kernel.AddBiasReLUBackward(paramGrad[d.bias:], grad, p.value(d.output), samples, d.out)
+		nn.AddBiasReLUBackward(paramGrad[d.bias:], grad, p.value(d.output), samples, d.out)
 	} else {
 		d.backwardInTurn(p, grad, paramGrad)
 	}
@@ -201,13 +202,13 @@ func unless(first bool) (beta float32) {
 // backwardInTurn takes the gradient back through activation, norm and bias.
 func (d *layerPass) backwardInTurn(p *pass, grad, paramGrad []float32) {
 	if d.relu {
-		kernel.ReLUBackward(grad, p.value(d.output))
+		nn.ReLUBackward(grad, p.value(d.output))
 	}
 	if d.norm {
-		kernel.BatchNormBackward(grad, d.normalized, p.samples, d.out, p.params[d.gamma:][:d.out],
+		nn.BatchNormBackward(grad, d.normalized, p.samples, d.out, p.params[d.gamma:][:d.out],
 			d.inverse, paramGrad[d.gamma:][:d.out], paramGrad[d.beta:][:d.out])
 	}
 	if !d.noBias {
-		kernel.ColumnSums(paramGrad[d.bias:][:d.out], grad, p.samples, d.out)
+		vec.ColumnSums(paramGrad[d.bias:][:d.out], grad, p.samples, d.out)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/unit"
 )
 
@@ -15,7 +15,7 @@ import (
 type network struct {
 	layout   Layout
 	rows     []int // where the rows of a sample begin among its embeddings
-	products kernel.Products
+	products gemm.Products
 	parts    []part
 	widths   []int // of a sample's row of every value
 	// ends[b] is the first part that Backward of bucket b runs; it begins where
@@ -61,7 +61,7 @@ type partPass interface {
 }
 
 // newNetwork returns a network without parts over the data of a schema.
-func newNetwork(schema *batch.Schema, products kernel.Products) *network {
+func newNetwork(schema *batch.Schema, products gemm.Products) *network {
 	n := &network{products: products}
 	n.layout.EmbeddingWidth, n.layout.DenseWidth = schema.EmbeddingWidth(), len(schema.Dense)
 	n.widths = []int{n.layout.EmbeddingWidth, n.layout.DenseWidth}

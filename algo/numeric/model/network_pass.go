@@ -1,6 +1,6 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/nn"
 
 // pass is the scratch of one group. Every value but the numeric features has a
 // gradient, to which every part that takes the value adds, so that several parts
@@ -62,7 +62,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 		return logits, 0
 	}
 	clear(p.begun)
-	return logits, kernel.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
+	return logits, nn.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
 }
 
 // placeGrad finds a place for the gradient of the embeddings, unless nobody will ask

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // ErrSchema is wrapped by the errors of New about data that the network cannot
@@ -19,17 +19,17 @@ var sumsOnly = []string{FactorizationMachine, DeepFM, DLRM}
 
 // New returns the built-in engine of the network that spec describes, for data
 // of the given schema, which multiplies by products; nil stands for
-// kernel.NewProducts(nil). It returns the error of Validate, or one that wraps
+// gemm.NewProducts(nil). It returns the error of Validate, or one that wraps
 // ErrSchema if labels and heads differ in number, if a slot's row length is not
 // spec.Dim(), if a slot is raw and the kind is fm, deepfm or dlrm, if the data lack
 // what a part of the network takes as input, or if the network has more than 2³¹−1
 // parameters.
-func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+func New(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if products == nil {
-		products = kernel.NewProducts(nil)
+		products = gemm.NewProducts(nil)
 	}
 	if labels := len(schema.Labels); labels != spec.Labels() {
 		return nil, fmt.Errorf("model: %w: there are %d labels (%s) and %d heads: give the model one head for each label",
@@ -58,7 +58,7 @@ func New(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, err
 }
 
 // build returns the network of a spec and a schema that suit each other, before its parameters are made.
-func build(spec Spec, schema *batch.Schema, products kernel.Products) (Engine, error) {
+func build(spec Spec, schema *batch.Schema, products gemm.Products) (Engine, error) {
 	switch spec.Kind {
 	case LogisticRegression:
 		return newLogistic(spec, schema, products), nil

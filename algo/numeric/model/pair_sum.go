@@ -1,9 +1,9 @@
 package model
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/nn"
 
 // pairSum is the sum of the products of all pairs of factor vectors v_i, which
-// kernel.PairSum computes in time linear in their number.
+// nn.PairSum computes in time linear in their number.
 type pairSum struct {
 	dim    int // of a vector
 	width  int // vectors × dim
@@ -39,7 +39,7 @@ type pairSumPass struct {
 func (s *pairSumPass) forward(p *pass) {
 	vectors, out := p.value(s.input), p.value(s.output)
 	for i := range out {
-		out[i] = float32(kernel.PairSum(s.sums[i*s.dim:][:s.dim], s.squares, vectors[i*s.width:][:s.width]))
+		out[i] = float32(nn.PairSum(s.sums[i*s.dim:][:s.dim], s.squares, vectors[i*s.width:][:s.width]))
 	}
 }
 
@@ -47,6 +47,6 @@ func (s *pairSumPass) forward(p *pass) {
 func (s *pairSumPass) backward(p *pass, _ []float32) {
 	vectors, vectorGrad := p.value(s.input), p.cleared(s.input)
 	for i, g := range p.grad(s.output) {
-		kernel.PairSumBackward(vectorGrad[i*s.width:][:s.width], vectors[i*s.width:][:s.width], s.sums[i*s.dim:][:s.dim], g)
+		nn.PairSumBackward(vectorGrad[i*s.width:][:s.width], vectors[i*s.width:][:s.width], s.sums[i*s.dim:][:s.dim], g)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/collective"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Vector is what ranks exchange: gradient sums by parameter, with the batch-norm
@@ -81,7 +81,7 @@ func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 		}
 		collective.Tree(buckets)
 		// The bucket is in others' hands once it is done.
-		finite = kernel.Finite(buckets[0]) && finite
+		finite = vec.Finite(buckets[0]) && finite
 		done(int32(b))
 	}
 	for g, pass := range r.passes {
@@ -90,7 +90,7 @@ func (r *Replica) Backward(done func(bucket int32)) (pooled []float32, finite bo
 			copy(at, own)
 		}
 	}
-	return r.pooled, finite && kernel.Finite(r.pooled)
+	return r.pooled, finite && vec.Finite(r.pooled)
 }
 
 // Gradients returns the sums over the part's groups: of buckets that Backward has called

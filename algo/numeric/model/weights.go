@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/opt"
 )
 
@@ -34,14 +34,14 @@ type State struct {
 type Weights struct {
 	engine    Engine
 	optimizer opt.Dense
-	pool      kernel.Pool
+	pool      gemm.Pool
 	state     State
 }
 
 // NewWeights returns weights that begin with some values, which are theirs from now
 // on. The optimizer is nil for a copy of weights that are trained elsewhere. StepSum
 // runs on the pool, or on the calling goroutine if it is nil.
-func NewWeights(e Engine, v Values, optimizer opt.Dense, pool kernel.Pool) *Weights {
+func NewWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Weights {
 	w := &Weights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
 	if optimizer != nil {
 		w.state.Optimizer = make([]float32, optimizer.StateSize(len(v.Params)))

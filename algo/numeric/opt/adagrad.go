@@ -1,6 +1,6 @@
 package opt
 
-import "tandem/algo/numeric/kernel"
+import "tandem/algo/numeric/kernel/nn"
 
 // adagrad scales the rate of each parameter by the root of its summed squared
 // gradients; see Order for the two forms. It is shared by dense parameters and
@@ -21,8 +21,8 @@ func newAdagrad(order Order, epsilon, initial float64) adagrad {
 // elementwise applies one step with one accumulator an element.
 func (o adagrad) elementwise(w, sum, grad []float32, rate float32) {
 	if o.order == Before {
-		kernel.AdagradBefore(w, sum, grad, rate, o.epsilon)
+		nn.AdagradBefore(w, sum, grad, rate, o.epsilon)
 	} else {
-		kernel.AdagradAfter(w, sum, grad, rate, o.epsilon)
+		nn.AdagradAfter(w, sum, grad, rate, o.epsilon)
 	}
 }

@@ -3,7 +3,8 @@ package opt
 import (
 	"math"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // adam is Adam with bias correction; with t counted from 1,
@@ -22,8 +23,8 @@ type adam struct {
 func newAdam(epsilon, beta1, beta2 float64) adam { return adam{float32(epsilon), beta1, beta2} }
 
 // factors returns what step t multiplies and divides by.
-func (o adam) factors(rate float32, t float64) kernel.AdamFactors {
-	return kernel.AdamFactors{
+func (o adam) factors(rate float32, t float64) nn.AdamFactors {
+	return nn.AdamFactors{
 		Rate:    float32(float64(rate) / (1 - math.Pow(o.beta1, t))),
 		Root:    float32(1 / math.Sqrt(1-math.Pow(o.beta2, t))),
 		Epsilon: o.epsilon,
@@ -46,13 +47,13 @@ func (rowAdam) StateSize(dim int) int { return 2*dim + 1 }
 func (rowAdam) Init(state []float32)  { clear(state) }
 
 func (o rowAdam) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	if !kernel.Finite(grad) {
+	if !vec.Finite(grad) {
 		return false
 	}
 	dim := len(embedding)
 	t := &state[2*dim]
 	*t++
-	kernel.Adam(embedding, state[:dim], state[dim:2*dim], grad, o.factors(rate, float64(*t)))
+	nn.Adam(embedding, state[:dim], state[dim:2*dim], grad, o.factors(rate, float64(*t)))
 	bound.clamp(embedding)
 	return true
 }

@@ -3,12 +3,12 @@ package opt
 import (
 	"math"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // clipNorm scales a gradient, in place, to the Euclidean norm most if its norm is
 // larger; most = 0 leaves it. So does a norm that is not finite, for which there
-// is no factor. The sum of squares is that of kernel.SumSquares. Cost: 2
+// is no factor. The sum of squares is that of vec.SumSquares. Cost: 2
 // operations an element, one more if it clips.
 //
 // Source: Pascanu, Mikolov, Bengio, ICML 2013, algorithm 1.
@@ -16,9 +16,9 @@ func clipNorm(grad []float32, most float64) {
 	if most == 0 {
 		return
 	}
-	norm := math.Sqrt(kernel.SumSquares(grad))
+	norm := math.Sqrt(vec.SumSquares(grad))
 	if !(norm > most) || math.IsInf(norm, 1) {
 		return
 	}
-	kernel.Scale(grad, float32(most/norm))
+	vec.Scale(grad, float32(most/norm))
 }

@@ -3,7 +3,9 @@ package opt
 import (
 	"fmt"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
+	"tandem/algo/numeric/kernel/nn"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Dense updates the flat parameter vector of a network. Without clip-norm the
@@ -21,7 +23,7 @@ type Dense interface {
 	// StepSum is Step for the sum of the gradients of so many samples, at least
 	// one, which becomes their mean. Tasks run on the pool, or on the
 	// calling goroutine if it is nil.
-	StepSum(params, state, sum []float32, samples, step int, pool kernel.Pool)
+	StepSum(params, state, sum []float32, samples, step int, pool gemm.Pool)
 }
 
 // NewDense returns the optimizer that spec describes, or the error of its
@@ -76,10 +78,10 @@ const (
 	sweepTask  = 64 * sweepBlock
 )
 
-func (o dense) StepSum(params, state, sum []float32, samples, step int, pool kernel.Pool) {
+func (o dense) StepSum(params, state, sum []float32, samples, step int, pool gemm.Pool) {
 	o.check(params, state, sum)
 	if o.clip != 0 { // which needs the whole mean
-		kernel.Divide(sum, float32(samples))
+		vec.Divide(sum, float32(samples))
 		o.Step(params, state, sum, step)
 		return
 	}
@@ -98,7 +100,7 @@ func (o dense) StepSum(params, state, sum []float32, samples, step int, pool ker
 func (o dense) sweep(params, state, sum []float32, lo, hi int, samples, rate float32, step int) {
 	for ; lo < hi; lo += sweepBlock {
 		end := min(lo+sweepBlock, hi)
-		kernel.Divide(sum[lo:end], samples)
+		vec.Divide(sum[lo:end], samples)
 		o.update(params, state, sum, lo, end, rate, step)
 	}
 }
@@ -129,7 +131,7 @@ func (denseSGD) StateSize(int) int { return 0 }
 func (denseSGD) Init([]float32)    {}
 
 func (denseSGD) update(params, _, grad []float32, lo, hi int, rate float32, _ int) {
-	kernel.Descend(params[lo:hi], grad[lo:hi], rate)
+	nn.Descend(params[lo:hi], grad[lo:hi], rate)
 }
 
 // denseAdagrad holds one sum of squares a parameter.
@@ -151,7 +153,7 @@ func (denseAdam) Init(state []float32)     { clear(state) }
 
 func (o denseAdam) update(params, state, grad []float32, lo, hi int, rate float32, step int) {
 	mean, square := state[:len(params)], state[len(params):]
-	kernel.Adam(params[lo:hi], mean[lo:hi], square[lo:hi], grad[lo:hi], o.factors(rate, float64(step+1)))
+	nn.Adam(params[lo:hi], mean[lo:hi], square[lo:hi], grad[lo:hi], o.factors(rate, float64(step+1)))
 }
 
 // check panics unless the arguments of Step fit together.

@@ -10,7 +10,7 @@
 // Arithmetic is in float32, rounded after every operation, elements in ascending
 // index unless a sum says otherwise; square roots are correctly rounded. Row
 // refuses a gradient that is not finite; Dense does not look, and is spoilt by it:
-// keeping such gradients out is the caller's decision (see kernel.Finite).
+// keeping such gradients out is the caller's decision (see vec.Finite).
 package opt
 
 import (

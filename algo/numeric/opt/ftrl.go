@@ -3,7 +3,7 @@ package opt
 import (
 	"math"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // rowFTRL is FTRL-proximal: follow the proximally regularized leader. Every
@@ -35,7 +35,7 @@ func (rowFTRL) Init(state []float32) {
 }
 
 func (o rowFTRL) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	if !kernel.Finite(grad) {
+	if !vec.Finite(grad) {
 		return false
 	}
 	z, n := state[:len(embedding)], state[len(embedding):]

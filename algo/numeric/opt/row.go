@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"tandem/algo/numeric/isa"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Row updates one embedding row. A row's state changes only when the row has a
@@ -117,7 +117,7 @@ func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, b
 	if set != isa.Portable {
 		return runOne(set, descend, embedding, nil, grad, rate, divisor, bound)
 	}
-	if !kernel.Finite(grad) {
+	if !vec.Finite(grad) {
 		return false
 	}
 	for i, g := range grad {
@@ -140,7 +140,7 @@ func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound
 	if o.set != isa.Portable {
 		return runOne(o.set, o.step(), embedding, state, grad, rate, o.epsilon, bound)
 	}
-	if !kernel.Finite(grad) {
+	if !vec.Finite(grad) {
 		return false
 	}
 	o.elementwise(embedding, state, grad, rate)

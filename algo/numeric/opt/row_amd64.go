@@ -1,6 +1,6 @@
 package opt
 
-// The kernels of row_amd64.s, which algo/numeric/isa/generate makes of a template: the
+// The kernels of row_amd64_gen.s: the
 // update of rows, whose values are of size limit at most then. A row whose
 // gradient is not finite stays as it is. Each does as the portable form in update
 // of its rule.

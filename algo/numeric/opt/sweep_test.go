@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/gemm"
 )
 
 // backwards is a pool that runs its tasks on the calling goroutine, the last one first.
@@ -50,7 +50,7 @@ func TestStepSumIsAStepOfTheMean(t *testing.T) {
 			}
 			o.Step(w, state, sum, n)
 		})
-		for _, pool := range []kernel.Pool{nil, backwards{}} {
+		for _, pool := range []gemm.Pool{nil, backwards{}} {
 			got := run(func(w, state, sum []float32, n int) { o.StepSum(w, state, sum, samples, n, pool) })
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, clip-norm %v, pool %v: not the step of the mean", spec.Kind, spec.ClipNorm, pool)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Put is what a rank's batch gives one PS: the gradient sums of the rows that
@@ -28,7 +28,7 @@ func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 		block := rest[:min(scaleBlock, len(rest))]
 		rest = rest[len(block):]
 		dst = append(dst, block...)
-		kernel.Divide(dst[len(dst)-len(block):], float32(n))
+		vec.Divide(dst[len(dst)-len(block):], float32(n))
 	}
 	return dst
 }
@@ -59,7 +59,7 @@ func Combine(puts []Put, stepSamples, dim int, byRank bool) (signs []uint64, gra
 	}
 	signs, grads = combine(puts, dim, byRank)
 	if !byRank {
-		kernel.Divide(grads, float32(stepSamples))
+		vec.Divide(grads, float32(stepSamples))
 	}
 	return signs, grads
 }

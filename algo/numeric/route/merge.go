@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // Merge writes the gradient sum of every distinct row of the part to sums.
@@ -106,7 +106,7 @@ func scaleGrad(grad []float32, n int) {
 	if n < 2 {
 		return
 	}
-	kernel.Scale(grad, sqrtScale(n))
+	vec.Scale(grad, sqrtScale(n))
 }
 
 // negativeZero added to x is x for every x, −0 included.

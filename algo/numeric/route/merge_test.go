@@ -10,7 +10,7 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/collective"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/rng"
@@ -65,7 +65,7 @@ func mergePlain(r *route.Routed, schema *batch.Schema, b *batch.Batch, groups in
 				}
 			}
 			if sum, known := sums[g][o.sign]; known {
-				kernel.Add(sum, grad)
+				vec.Add(sum, grad)
 			} else {
 				sums[g][o.sign] = grad
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // merging sums gradients row by row: within a group in the order in which they are
@@ -99,7 +99,7 @@ func (m *merging) sum(sums, grads []float32, dim int) {
 	row := -1
 	for at := 0; at < len(m.at); {
 		at = m.segments(at)
-		kernel.SumSegments(partials, dim, grads, 1, m.at, m.ends, dim, negativeZero)
+		vec.SumSegments(partials, dim, grads, 1, m.at, m.ends, dim, negativeZero)
 		for i, first := range m.ends[:len(m.ends)-1] {
 			partial, join := partials[i*dim:][:dim], m.joins[first]
 			if join == firstOfRow {
@@ -182,5 +182,5 @@ func (t *joining) fold() {
 	if t.depth > 0 {
 		below = t.above[(t.depth-1)*t.dim:][:t.dim]
 	}
-	kernel.Add(below, highest)
+	vec.Add(below, highest)
 }

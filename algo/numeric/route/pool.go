@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"tandem/algo/numeric/batch"
-	"tandem/algo/numeric/kernel"
+	"tandem/algo/numeric/kernel/vec"
 )
 
 // poolBlock is the number of samples whose model inputs are written together, slot
@@ -37,7 +37,7 @@ func (r *Routed) PoolSamples(dst []float32, schema *batch.Schema, rows []float32
 			if slot.Pooling == batch.Sum {
 				ends := r.ends(scratch[:0], s, lo, lo+n, slot.RowsPerID())
 				sums := dst[first:]
-				kernel.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
+				vec.SumSegments(sums, width, rows, dim, r.Index[s], ends, dim, 0)
 				if slot.SqrtScaling {
 					scaleSums(sums, width, ends, dim)
 				}
@@ -69,7 +69,7 @@ func (r *Routed) ends(scratch []int32, slot, lo, hi, each int) []int32 {
 func scaleSums(sums []float32, stride int, ends []int32, dim int) {
 	for i := range len(ends) - 1 {
 		if n := int(ends[i+1] - ends[i]); n > 1 {
-			kernel.Scale(sums[i*stride:][:dim], sqrtScale(n))
+			vec.Scale(sums[i*stride:][:dim], sqrtScale(n))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (r *Routed) poolRaw(out, rows []float32, dim, s, sample int, slot *batch.Sl
 	for k := range kept {
 		ends = append(ends, int32((k+1)*each))
 	}
-	kernel.SumSegments(out, dim+1, rows, dim, named, ends, dim, 0)
+	vec.SumSegments(out, dim+1, rows, dim, named, ends, dim, 0)
 	if slot.SqrtScaling {
 		scaleSums(out, dim+1, ends, dim)
 	}

@@ -2,7 +2,7 @@ package table
 
 import "unsafe"
 
-// The kernels of kernel_amd64.s, which algo/numeric/isa/generate makes of a template.
+// The kernels of kernel_amd64_gen.s.
 // Each does as the portable form beside its caller.
 
 // hashAMD64 writes the hashes of n ≥ 1 signs, and where the group of each is.

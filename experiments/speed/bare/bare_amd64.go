@@ -1,6 +1,6 @@
 package bare
 
-// The kernels of bare_amd64.s, which algo/numeric/isa/generate makes of a template.
+// The kernels of bare_amd64_gen.s.
 
 //go:noescape
 func gatherAVX512(dst, rows *float32, places *int32, n, dim int)

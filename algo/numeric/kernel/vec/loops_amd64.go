@@ -1,0 +1,20 @@
+package vec
+
+import "tandem/algo/numeric/isa"
+
+// bySet has the loops of every set of instructions. Processors that multiply bf16 have
+// AVX-512, so toBF16 has no form for AVX2.
+var bySet = [...]*kernels{
+	isa.Portable: &portable,
+	isa.AVX2:     {loops: loopsAVX2, sumSegments: sumSegmentsAVX2, toBF16: toBF16},
+	isa.AVX512:   {loops: loopsAVX512, sumSegments: sumSegmentsAVX512, toBF16: toBF16AVX512},
+}
+
+//go:noescape
+func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+
+//go:noescape
+func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+
+//go:noescape
+func toBF16AVX512(dst []uint16, src []float32)

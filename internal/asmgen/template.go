@@ -1,0 +1,63 @@
+package main
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+)
+
+//go:embed *.s.tmpl
+var templates embed.FS
+
+// A templateSet is what a template knows of a set of vector instructions.
+type templateSet struct {
+	set
+	Last  int // Lanes − 1
+	Forms []form
+	// Whole and Rest move all lanes, or the lanes of a mask.
+	Whole, Rest move
+}
+
+// A form is a precision of values.
+type form struct {
+	Name  string
+	Bytes int
+}
+
+// A move names the instructions that load and store values.
+type move struct {
+	Wide              bool
+	R                 string
+	Load, Store, Mask string
+}
+
+func templateSets() (all []templateSet) {
+	forms := []form{{"FP32", 4}, {"BF16", 2}, {"FP16", 2}}
+	for _, s := range sets {
+		whole := move{s.Wide, s.R, "VMOVUPS", "VMOVUPS", ""}
+		rest := move{s.Wide, s.R, "VMOVUPS.Z", "VMOVUPS", "K1, "}
+		if !s.Wide {
+			rest = move{s.Wide, s.R, "VMASKMOVPS", "VMASKMOVPS", "Y15, "}
+		}
+		all = append(all, templateSet{s, s.Lanes - 1, forms, whole, rest})
+	}
+	return all
+}
+
+// fill returns the assembly of a template.
+func fill(name string) []byte {
+	type step struct{ At, Step uint32 }
+	var counts []step
+	for i := range uint32(16) {
+		counts = append(counts, step{4 * i, i * 0x9e3779b9})
+	}
+	var b strings.Builder
+	data := map[string]any{
+		"Sets": templateSets(), "Counts": counts, "Narrow": []string{"BF16", "FP16"},
+		"Sums": []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, // of the loop of multiply-adds
+	}
+	if err := template.Must(template.ParseFS(templates, name)).Execute(&b, data); err != nil {
+		panic(err)
+	}
+	return []byte(header + amd64Only + b.String())
+}

@@ -1,0 +1,15 @@
+//go:build static || !(linux || darwin) || !(amd64 || arm64)
+
+package blas
+
+import (
+	"fmt"
+
+	"tandem/algo/numeric/kernel/gemm"
+)
+
+// openLibrary returns an error: this program was built without the means to open
+// libraries.
+func openLibrary(name string, _ gemm.Pool) (gemm.Products, error) {
+	return nil, fmt.Errorf("%s: this program can open no library: build it without the tag static, for Linux or macOS on amd64 or arm64", name)
+}
