@@ -5,11 +5,11 @@ import (
 	"tandem/datasets/adult"
 )
 
-// adultSpec has the columns of Persia's adult-income example: the eight
-// categories in its order and five numbers; fnlwgt is left out. The unknown
-// value "?" is a category like any other. Labels of the test file end in a dot.
-func adultSpec() *job.Table {
-	spec := &job.Table{
+// adultColumns describes the columns of Persia's adult-income example: its eight categories,
+// in its order, and five numbers, without fnlwgt. The unknown value "?" is a category like
+// any other. Labels of the test file end in a dot.
+func adultColumns() *job.Table {
+	columns := &job.Table{
 		Comment:  "|", // the original test file begins with "|1x3 Cross validator"
 		Columns:  adult.Columns(),
 		Numeric:  []string{"age", "education-num", "capital-gain", "capital-loss", "hours-per-week"},
@@ -20,7 +20,7 @@ func adultSpec() *job.Table {
 	for _, name := range []string{
 		"workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country",
 	} {
-		spec.Slots = append(spec.Slots, job.IDColumn{Column: name})
+		columns.Slots = append(columns.Slots, job.IDColumn{Column: name})
 	}
-	return spec
+	return columns
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/decode"
 )
 
-// avazuCategories returns the id columns of an Avazu file that are taken as
-// they are.
+// avazuCategories returns the columns of an Avazu file whose texts are ids.
 func avazuCategories() []string {
 	return []string{
 		"C1", "banner_pos", "site_id", "site_domain", "site_category", "app_id", "app_domain", "app_category",
@@ -17,7 +17,7 @@ func avazuCategories() []string {
 	}
 }
 
-// The slots of Avazu that come from the column hour.
+// The slots of Avazu that are made from the column hour, and the first of the others.
 const (
 	avazuHour = iota
 	avazuWeekday
@@ -28,35 +28,33 @@ func avazuSchema() batch.Schema {
 	return newSchema(append([]string{"hour", "weekday"}, avazuCategories()...), nil, "click")
 }
 
-// avazuDecoder decodes the click log of the Avazu contest (Kaggle 2014): commas, a
-// header, a label of 0 or 1 and categories only. The column id, which names the
-// row, is left out.
+// avazuDecoder decodes the click log of the Avazu contest (Kaggle 2014): commas, a header, a
+// label of 0 or 1, and categories. The column id, which names the row, is ignored.
 //
-// The column hour, YYMMDDHH in the original, becomes two slots, as usual:
-// the hour of day (00 to 23) and the weekday. The date itself would be an id
-// that no later row has. An hour of two digits is one without its date: then
-// weekday has no id. Nor has a slot whose column is not in the file, as
-// device_ip in some published samples, so that all layouts share one schema.
+// The column hour, YYMMDDHH in the original, becomes two slots: the hour of the day (00 to
+// 23) and the weekday. The date would be an id that no later row has. If hour has two digits,
+// there is no date, and weekday has no ids. All layouts of the file share one schema: some
+// published samples lack the column device_ip, and the slot then has no ids.
 type avazuDecoder struct {
 	label int
 	hour  int
-	// categories holds positions in the record, −1 for a column that is missing.
+	// categories are indexes in a record, −1 for a missing column.
 	categories []int
 }
 
-func newAvazuDecoder(header *recordReader) (recordDecoder, error) {
+func newAvazuDecoder(header *decode.RecordReader) (decode.RecordDecoder, error) {
 	var err error
 	a := &avazuDecoder{}
-	if a.label, err = header.position("click"); err != nil {
+	if a.label, err = header.Position("click"); err != nil {
 		return nil, err
 	}
-	if a.hour, err = header.position("hour"); err != nil {
+	if a.hour, err = header.Position("hour"); err != nil {
 		return nil, err
 	}
 	for _, name := range avazuCategories() {
-		at := slices.Index(header.columns, name)
+		at := slices.Index(header.Columns, name)
 		if at < 0 && name != "device_ip" {
-			_, err := header.position(name)
+			_, err := header.Position(name)
 			return nil, err
 		}
 		a.categories = append(a.categories, at)
@@ -64,10 +62,10 @@ func newAvazuDecoder(header *recordReader) (recordDecoder, error) {
 	return a.decode, nil
 }
 
-func (a *avazuDecoder) decode(record []string, r *row) *BadRowError {
+func (a *avazuDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 	var ok bool
-	if r.labels[0], ok = binaryLabel(record[a.label]); !ok {
-		return badField("click", record[a.label], "label must be 0 or 1")
+	if r.Labels[0], ok = decode.ParseBinaryLabel(record[a.label]); !ok {
+		return decode.BadField("click", record[a.label], "label must be 0 or 1")
 	}
 	hour, layout := record[a.hour], "06010215"
 	if len(hour) == len("HH") {
@@ -75,16 +73,16 @@ func (a *avazuDecoder) decode(record []string, r *row) *BadRowError {
 	}
 	at, err := time.Parse(layout, hour)
 	if err != nil {
-		return badField("hour", hour, "must be YYMMDDHH or HH")
+		return decode.BadField("hour", hour, "must be YYMMDDHH or HH")
 	}
 	if len(hour) > len("HH") {
-		r.ids[avazuWeekday] = append(r.ids[avazuWeekday], CategoryID(at.Weekday().String()))
+		r.IDs[avazuWeekday] = append(r.IDs[avazuWeekday], CategoryID(at.Weekday().String()))
 	}
-	r.ids[avazuHour] = append(r.ids[avazuHour], CategoryID(hour[len(hour)-2:]))
+	r.IDs[avazuHour] = append(r.IDs[avazuHour], CategoryID(hour[len(hour)-2:]))
 	for i, at := range a.categories {
 		if at >= 0 {
 			slot := avazuFirstCategory + i
-			r.ids[slot] = append(r.ids[slot], CategoryID(record[at]))
+			r.IDs[slot] = append(r.IDs[slot], CategoryID(record[at]))
 		}
 	}
 	return nil

@@ -15,16 +15,16 @@ import (
 	"tandem/datasets/cache"
 )
 
-// cachedFrom is the size of the smallest file whose columns are kept unasked:
-// smaller ones are parsed in a tenth of a second.
-const cachedFrom = 8 << 20
+// cachedBytesMin is the size of the smallest file that is cached by default: smaller ones are
+// parsed in a tenth of a second.
+const cachedBytesMin = 8 << 20
 
-// decodingVersion is part of the name under which columns are kept. Whoever
-// changes what a decoder makes of the same text raises it.
+// decodingVersion is part of the key of cached columns. Raise it whenever a decoder returns
+// different rows for the same text.
 const decodingVersion = 1
 
-// CacheFolder returns where columns are kept unless job.Data.Cache says otherwise:
-// tandem/columns in the folder that the system has for such files.
+// CacheFolder returns the folder of cached columns unless job.Data.Cache names another one:
+// tandem/columns in the cache folder of the user.
 func CacheFolder() (string, error) {
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -33,76 +33,76 @@ func CacheFolder() (string, error) {
 	return filepath.Join(folder, "tandem", "columns"), nil
 }
 
-// keeper keeps the columns of files and finds them again. It never fails: what it
-// cannot do costs time, and a note.
-type keeper struct {
-	folder cache.Folder // empty: keeps nothing
-	from   int64        // bytes of the smallest file that is kept
-	notes  []string
+// columnCache caches the columns of files. It never fails: a problem costs time, and adds a
+// note.
+type columnCache struct {
+	folder   cache.Folder // empty: caches nothing
+	bytesMin int64        // size of the smallest file that is cached
+	notes    []string
 }
 
-func newKeeper(setting string) *keeper {
+func newColumnCache(setting string) *columnCache {
 	switch setting {
 	case job.CacheOff:
-		return &keeper{}
+		return &columnCache{}
 	case "":
 		folder, err := CacheFolder()
-		if err != nil { // a system without a home: nothing was asked for
-			return &keeper{}
+		if err != nil { // a system without a home folder; the user did not ask for a cache
+			return &columnCache{}
 		}
-		return &keeper{folder: cache.Folder(folder), from: cachedFrom}
+		return &columnCache{folder: cache.Folder(folder), bytesMin: cachedBytesMin}
 	}
-	return &keeper{folder: cache.Folder(setting)}
+	return &columnCache{folder: cache.Folder(setting)}
 }
 
-func (k *keeper) note(format string, args ...any) {
-	k.notes = append(k.notes, fmt.Sprintf(format, args...))
+func (c *columnCache) addNote(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// read returns the rows of a file: those that were kept, if they are still true,
-// or those that parse returns, which are then kept.
-func (k *keeper) read(f *format, path string, dropped *droppedRows, parse func() (*batch.Batch, error)) (*batch.Batch, error) {
+// read returns the rows of a file: the cached ones if the file has not changed, or else those
+// of parse, which it caches.
+func (c *columnCache) read(f *format, path string, dropped *droppedRows, parse func() (*batch.Batch, error)) (*batch.Batch, error) {
 	info, err := os.Stat(path)
-	if err != nil || k.folder == "" || info.Size() < k.from || !info.Mode().IsRegular() {
+	if err != nil || c.folder == "" || info.Size() < c.bytesMin || !info.Mode().IsRegular() {
 		return parse()
 	}
-	key, err := f.key(path)
+	key, err := f.cacheKey(path)
 	if err != nil {
-		k.note("cache: %v: columns are not kept", err)
+		c.addNote("cache: %v: columns are not kept", err)
 		return parse()
 	}
-	rows, err := k.folder.Load(key)
-	if err == nil && f.describes(rows) && dropped.count+rows.Dropped <= dropped.policy.Skip {
-		dropped.remember(path, rows)
+	rows, err := c.folder.Load(key)
+	if err == nil && f.matches(rows) && dropped.count+rows.Dropped <= dropped.policy.Skip {
+		dropped.addCached(path, rows)
 		return rows.Batch, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		k.note("%v: %s is read again", err, path)
+		c.addNote("%v: %s is read again", err, path)
 	}
 	dropped.nextFile()
 	parsed, err := parse()
 	if err != nil {
 		return nil, err
 	}
-	after, err := f.key(path)
+	after, err := f.cacheKey(path)
 	if err == nil && slices.Equal(after.Sources, key.Sources) {
-		err = k.folder.Store(key, f.toKeep(parsed, dropped))
+		err = c.folder.Store(key, f.cacheRows(parsed, dropped))
 	} else {
 		err = cmp.Or(err, fmt.Errorf("cache: %s changed while it was read", path))
 	}
 	if err != nil {
-		k.note("%v: the columns of %s are not kept, and it is read again next time", err, path)
+		c.addNote("%v: the columns of %s are not kept, and it is read again next time", err, path)
 	}
 	return parsed, nil
 }
 
-// key names the rows of a file.
-func (f *format) key(path string) (cache.Key, error) {
+// cacheKey returns the key of the rows of a file.
+func (f *format) cacheKey(path string) (cache.Key, error) {
 	settings, err := json.Marshal(struct {
 		Version int
 		Kind    job.DataKind
 		CSV     *job.Table
-	}{decodingVersion, f.kind, f.spec})
+	}{decodingVersion, f.kind, f.table})
 	if err != nil {
 		return cache.Key{}, err
 	}
@@ -117,36 +117,41 @@ func (f *format) key(path string) (cache.Key, error) {
 	return key, nil
 }
 
-// describes reports whether kept rows have the columns of the format.
-func (f *format) describes(rows *cache.Rows) bool {
-	return slices.Equal(rows.Slots, f.slotNames()) && slices.Equal(rows.Dense, f.schema.Dense) &&
-		slices.Equal(rows.Labels, f.schema.Labels)
+// matches reports whether cached rows have the columns of the format.
+func (f *format) matches(rows *cache.Rows) bool {
+	return slices.Equal(rows.Slots, slotNames(&f.Schema)) && slices.Equal(rows.Dense, f.Schema.Dense) &&
+		slices.Equal(rows.Labels, f.Schema.Labels)
 }
 
-func (f *format) slotNames() (names []string) {
-	for _, slot := range f.schema.Slots {
+func slotNames(schema *batch.Schema) (names []string) {
+	for _, slot := range schema.Slots {
 		names = append(names, slot.Name)
 	}
 	return names
 }
 
-// toKeep returns what is kept of freshly parsed rows.
-func (f *format) toKeep(parsed *batch.Batch, dropped *droppedRows) *cache.Rows {
+// cacheRows returns what is cached of parsed rows.
+func (f *format) cacheRows(parsed *batch.Batch, dropped *droppedRows) *cache.Rows {
 	rows := &cache.Rows{
-		Slots: f.slotNames(), Dense: f.schema.Dense, Labels: f.schema.Labels, Batch: parsed, Dropped: dropped.count - dropped.before,
+		Slots: slotNames(&f.Schema), Dense: f.Schema.Dense, Labels: f.Schema.Labels, Batch: parsed,
+		Dropped: dropped.count - dropped.countBefore,
 	}
-	for _, bad := range dropped.ofFile {
-		rows.BadRows = append(rows.BadRows, cache.BadRow{Line: bad.Line, Column: bad.Column, Value: []byte(bad.Value), Reason: bad.Reason})
+	for _, bad := range dropped.firstOfFile {
+		rows.BadRows = append(rows.BadRows, cache.BadRow{
+			Line: bad.Line, Column: bad.Column, Value: []byte(bad.Value), Reason: bad.Reason,
+		})
 	}
 	return rows
 }
 
-// remember counts the bad rows of kept columns.
-func (d *droppedRows) remember(file string, rows *cache.Rows) {
+// addCached counts the bad rows of cached columns.
+func (d *droppedRows) addCached(file string, rows *cache.Rows) {
 	d.count += rows.Dropped
 	for _, bad := range rows.BadRows {
 		if len(d.first) < badRowsKept {
-			d.first = append(d.first, &BadRowError{File: file, Line: bad.Line, Column: bad.Column, Value: string(bad.Value), Reason: bad.Reason})
+			d.first = append(d.first, &BadRowError{
+				File: file, Line: bad.Line, Column: bad.Column, Value: string(bad.Value), Reason: bad.Reason,
+			})
 		}
 	}
 }

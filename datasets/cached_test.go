@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/algo/job"
+	"tandem/datasets/internal/decode"
 )
 
 // keptIn opens a criteo file of the given lines with columns kept in a folder.
@@ -26,12 +27,12 @@ func TestKeptColumnsAreNotParsedAgain(t *testing.T) {
 	if err != nil || len(first.Notes) > 0 {
 		t.Fatal(err, first)
 	}
-	keep, dropped := newKeeper(folder), &droppedRows{policy: job.OnBadRow{Skip: 3}}
+	columns, dropped := newColumnCache(folder), &droppedRows{policy: job.OnBadRow{Skip: 3}}
 	f := formatOf(&job.Data{Kind: job.KindCriteo})
-	f.lines = func(string) (lineDecoder, error) { t.Error("the file is parsed again"); return nil, ErrNoRows }
-	again, err := f.readPath(filepath.Join(dir, "clicks.tsv"), dropped, keep)
-	if err != nil || len(keep.notes) > 0 {
-		t.Fatal(err, keep.notes)
+	f.Lines = func(string) (decode.LineDecoder, error) { t.Error("the file is parsed again"); return nil, ErrNoRows }
+	again, err := f.readPath(filepath.Join(dir, "clicks.tsv"), dropped, columns)
+	if err != nil || len(columns.notes) > 0 {
+		t.Fatal(err, columns.notes)
 	}
 	sameBatch(t, again, first.Batch)
 	if dropped.count != 2 || fmt.Sprint(dropped.first) != fmt.Sprint(first.BadRows) {
@@ -152,7 +153,7 @@ func TestSmallFilesAreCachedOnlyInANamedFolder(t *testing.T) {
 	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "small.tsv")); err != nil {
 		t.Fatal(err)
 	}
-	large := strings.Repeat(criteoLine("1", "5", "0a"), cachedFrom/100)
+	large := strings.Repeat(criteoLine("1", "5", "0a"), cachedBytesMin/100)
 	write(t, os.Getenv("HOME"), "large.tsv", large)
 	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "large.tsv")); err != nil {
 		t.Fatal(err)

@@ -7,9 +7,10 @@ import (
 
 	"tandem/algo/numeric/batch"
 	"tandem/algo/rng"
+	"tandem/datasets/internal/decode"
 )
 
-// The columns of a Criteo file after the label.
+// The numbers of columns of a Criteo file.
 const (
 	criteoIntegers   = 13
 	criteoCategories = 26
@@ -35,13 +36,13 @@ func numbered(prefix string, count int) []string {
 //
 //	integer x  ->  log(1 + max(x, 0))
 //
-// as DLRM does: counts are heavy-tailed, and the few negative values (down to
-// −3, in I2) mean a marker rather than an amount. A missing integer becomes 0,
-// a missing category an id of its own.
+// as in DLRM: counts are heavy-tailed, and the few negative values (down to −3, in I2) are
+// markers rather than amounts. A missing integer becomes 0, and a missing category has an id
+// of its own.
 //
-// Source of the speed: each byte of a category is looked at once, to find the
-// field's end, to check it and to hash it; the logarithms of small counts, which
-// are most, are in a table.
+// It is fast because one pass over the bytes of a category finds the end of the field, checks
+// it and hashes it, and because a table holds the logarithms of small counts, which are the
+// most frequent.
 type criteoDecoder struct {
 	schema batch.Schema
 	logs   [1 << 12]float64 // of 1 + i
@@ -55,21 +56,21 @@ func newCriteoDecoder() *criteoDecoder {
 	return c
 }
 
-func (c *criteoDecoder) decode(line []byte, r *row) *BadRowError {
+func (c *criteoDecoder) decode(line []byte, r *decode.Row) *decode.BadRow {
 	if n := bytes.Count(line, []byte{'\t'}) + 1; n != criteoFields {
-		return badWhole("%d tab-separated fields, want %d", n, criteoFields)
+		return decode.BadRecord("%d tab-separated fields, want %d", n, criteoFields)
 	}
 	label, rest, _ := bytes.Cut(line, []byte{'\t'})
 	if len(label) != 1 || label[0] != '0' && label[0] != '1' {
-		return badField(c.schema.Labels[0], label, "label must be 0 or 1")
+		return decode.BadField(c.schema.Labels[0], label, "label must be 0 or 1")
 	}
-	r.labels[0] = float32(label[0] - '0')
+	r.Labels[0] = float32(label[0] - '0')
 	for i := range criteoIntegers {
 		var ok bool
 		at := 0
-		if r.dense[i], at, ok = c.integer(rest); !ok {
+		if r.Dense[i], at, ok = c.integer(rest); !ok {
 			field, _, _ := bytes.Cut(rest, []byte{'\t'})
-			return badField(c.schema.Dense[i], field, "not an integer")
+			return decode.BadField(c.schema.Dense[i], field, "not an integer")
 		}
 		rest = rest[at+1:]
 	}
@@ -78,18 +79,18 @@ func (c *criteoDecoder) decode(line []byte, r *row) *BadRowError {
 		for ; at < len(rest) && rest[at] != '\t'; at++ {
 			if !hexadecimal[rest[at]] {
 				field, _, _ := bytes.Cut(rest, []byte{'\t'})
-				return badField(c.schema.Slots[i].Name, field, "not a hexadecimal hash")
+				return decode.BadField(c.schema.Slots[i].Name, field, "not a hexadecimal hash")
 			}
 			hash = (hash ^ uint64(rest[at])) * fnvPrime
 		}
-		r.ids[i] = append(r.ids[i], rng.Mix(hash))
+		r.IDs[i] = append(r.IDs[i], rng.Mix(hash))
 		rest = rest[min(at+1, len(rest)):] // nothing follows the last
 	}
 	return nil
 }
 
-// integer decodes the integer that text begins with, and returns where the tab
-// behind it is.
+// integer decodes the integer at the beginning of text and returns the index of the tab behind
+// it.
 func (c *criteoDecoder) integer(text []byte) (value float64, at int, ok bool) {
 	n := 0
 	for at < 18 && text[at]-'0' < 10 { // 18 digits do not overflow
@@ -110,7 +111,7 @@ func (c *criteoDecoder) integer(text []byte) (value float64, at int, ok bool) {
 	return math.Log1p(float64(n)), at, true
 }
 
-// hexadecimal says of each byte whether it is a hexadecimal digit.
+// hexadecimal reports for each byte whether it is a hexadecimal digit.
 var hexadecimal = func() (is [256]bool) {
 	for _, c := range "0123456789abcdefABCDEF" {
 		is[c] = true

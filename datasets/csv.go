@@ -7,67 +7,79 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/decode"
 )
 
-// csvDecoder decodes delimited text as job.Table describes it. Blanks around fields
-// are dropped.
+// csvFormat returns the format of delimited text that a job describes.
+func csvFormat(t *job.Table) decode.Format {
+	return decode.Format{Schema: tableSchema(t), Table: csvTable(t)}
+}
+
+// tableSchema returns the schema of a table that a job describes.
+func tableSchema(t *job.Table) batch.Schema {
+	return newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
+}
+
+// csvTable returns how to split and decode a table that a job describes.
+func csvTable(t *job.Table) *decode.Table {
+	return &decode.Table{
+		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns,
+		NewDecoder: func(header *decode.RecordReader) (decode.RecordDecoder, error) { return newCSVDecoder(t, header) },
+	}
+}
+
+// csvDecoder decodes the records of a table that a job describes.
 type csvDecoder struct {
-	spec       *job.Table
+	table      *job.Table
 	labelNames []string
-	// Positions in the record of the columns that are used.
+	// Indexes of the columns in a record.
 	slots   []int
 	numeric []int
 	labels  []int
-	// Label texts.
+	// Texts of label 1 and label 0.
 	positive, negative []string
 }
 
-// csvTable returns the table that a job describes.
-func csvTable(s *job.Table) *table {
-	decoder := func(header *recordReader) (recordDecoder, error) { return csvDecoderOf(s, header) }
-	return &table{delimiter: s.FieldDelimiter(), comment: s.Comment, columns: s.Columns, decoder: decoder}
-}
-
-// csvDecoderOf returns the decoder of a file with a header.
-func csvDecoderOf(s *job.Table, header *recordReader) (recordDecoder, error) {
-	c := &csvDecoder{spec: s, labelNames: s.LabelNames()}
-	c.positive, c.negative = s.LabelTexts()
+// newCSVDecoder returns the decoder of a file with the columns of header.
+func newCSVDecoder(t *job.Table, header *decode.RecordReader) (decode.RecordDecoder, error) {
+	c := &csvDecoder{table: t, labelNames: t.LabelNames()}
+	c.positive, c.negative = t.LabelTexts()
 	var err error
-	if c.labels, err = header.positions(c.labelNames); err != nil {
+	if c.labels, err = header.Positions(c.labelNames); err != nil {
 		return nil, err
 	}
-	if c.slots, err = header.positions(s.SlotNames()); err != nil {
+	if c.slots, err = header.Positions(t.SlotNames()); err != nil {
 		return nil, err
 	}
-	c.numeric, err = header.positions(s.Numeric)
+	c.numeric, err = header.Positions(t.Numeric)
 	return c.decode, err
 }
 
-func (c *csvDecoder) decode(record []string, r *row) *BadRowError {
+func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 	for l, at := range c.labels {
 		switch label := record[at]; {
 		case slices.Contains(c.positive, label):
-			r.labels[l] = 1
+			r.Labels[l] = 1
 		case slices.Contains(c.negative, label):
-			r.labels[l] = 0
+			r.Labels[l] = 0
 		default:
-			return badField(c.labelNames[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+			return decode.BadField(c.labelNames[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
 		}
 	}
 	for i, at := range c.numeric {
 		text := record[at]
-		if text == "" && c.spec.EmptyNumeric != nil {
-			r.dense[i] = *c.spec.EmptyNumeric
+		if text == "" && c.table.EmptyNumeric != nil {
+			r.Dense[i] = *c.table.EmptyNumeric
 			continue
 		}
-		value, reason := parseNumber(text)
+		value, reason := decode.ParseNumber(text)
 		if reason != "" {
-			return badField(c.spec.Numeric[i], text, reason)
+			return decode.BadField(c.table.Numeric[i], text, reason)
 		}
-		r.dense[i] = value
+		r.Dense[i] = value
 	}
 	for i, at := range c.slots {
-		r.ids[i] = appendCategories(r.ids[i], record[at], c.spec.Slots[i].Separator)
+		r.IDs[i] = appendCategories(r.IDs[i], record[at], c.table.Slots[i].Separator)
 	}
 	return nil
 }
@@ -84,9 +96,4 @@ func appendCategories(ids []uint64, field, separator string) []uint64 {
 		ids = append(ids, CategoryID(strings.TrimSpace(value)))
 	}
 	return ids
-}
-
-// tableSchema returns the schema of a table that a job describes.
-func tableSchema(t *job.Table) batch.Schema {
-	return newSchema(t.SlotNames(), t.Numeric, t.LabelNames()...)
 }

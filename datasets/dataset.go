@@ -1,23 +1,21 @@
-// Package datasets turns files and generators into the batches that a run
-// trains on and is evaluated on.
+// Package datasets opens the data set that a job describes: files of public data sets, the
+// user's own CSV or Parquet files, or generated rows.
 //
-// Open reads a whole data set into memory, column by column. Readers stream
-// underneath: a file is decompressed and cut into blocks of whole rows, which all
-// processors decode; only ids, numbers and labels are kept. NewSource then deals
-// the training rows out as global batches.
+// Open reads a data set into memory, column by column: a file is decompressed and decoded on
+// all cores, and only ids, numbers and labels are kept. TrainingSource then returns the
+// training rows as the global batches of a job. NewSource does the same for programs that set
+// batch size, epochs and order themselves.
 //
 // # Ids
 //
-// A category becomes a 64-bit hash of its text (CategoryID), never an index
-// into a vocabulary, so train, test and tomorrow's file agree on ids without
-// sharing anything. The prefix that tells slots apart is added later, when ids
-// become signs.
+// The id of a category is a 64-bit hash of its text (CategoryID), never an index into a
+// vocabulary. So training rows, test rows and tomorrow's file agree on ids without sharing
+// anything. The prefix that distinguishes slots is added later, when ids become signs.
 //
 // # Numbers
 //
-// Numeric columns are standardised with the mean and standard deviation of the
-// training rows; the same constants are applied to the test rows and recorded
-// in Dataset.Scaling.
+// Numeric columns are standardised with the mean and the standard deviation of the training
+// rows, which Dataset.Scaling records. Test rows are scaled with the same numbers.
 package datasets
 
 import (
@@ -27,37 +25,36 @@ import (
 	"tandem/algo/rng"
 )
 
-// prefixBits is the number of sign bits that name the slot: room for 255
-// slots, which leaves 56 bits for the id. Persia's examples use the same.
+// prefixBits is the number of bits of a sign that name the slot: enough for 255 slots, with 56
+// bits left for the id. Persia's examples use the same number.
 const prefixBits = 8
 
-// Dataset is a data set in memory. Its batches are shared, never copied, and
-// must not be changed.
+// Dataset is a data set in memory. Its batches are shared and must not be changed.
 type Dataset struct {
 	Name string
-	// Schema names the columns, with the settings of job.Data.Slots. Every slot has
-	// Dim 0, because the model decides the dimension: see WithDim.
+	// Schema names the columns, with the settings of job.Data.Slots. Dim is 0 in every slot,
+	// because the model decides the dimension: see WithDim.
 	Schema      batch.Schema
 	Train, Test *batch.Batch
-	// Scaling is what standardised each numeric column, one per Schema.Dense.
+	// Scaling standardised each numeric column of Schema.Dense.
 	Scaling []Scaling
-	// TestProbability is the true probability of a positive label of each test
-	// row, test rows × labels, known for synthetic data only; nil otherwise. AUC and log loss of
-	// these numbers are the best that any model can reach in expectation.
+	// TestProbability is the true probability of label 1, test rows × labels. It is known for
+	// synthetic data, and nil for all others. No model can reach a better AUC or log loss in
+	// expectation than these probabilities.
 	TestProbability []float64
-	// Provenance says in one line where the rows come from.
+	// Provenance is the origin of the rows, in one line.
 	Provenance string
-	// DroppedRows counts the bad rows that were skipped, in all files together,
-	// and BadRows are the first few of them.
+	// DroppedRows is the number of bad rows that were skipped, in all files together, and
+	// BadRows are the first few of them.
 	DroppedRows int
 	BadRows     []*BadRowError
-	// Notes are what happened on the way that changes no row, one line each: kept
-	// columns that could not be used, or could not be kept.
+	// Notes are problems that change no row, one line each: cached columns that could not be
+	// used, or columns that could not be cached.
 	Notes []string
 }
 
-// WithDim returns a copy of schema in which every slot has embedding rows of
-// length dim. The argument is not changed. It panics if dim < 1.
+// WithDim returns a copy of schema in which the embedding rows of every slot have length dim.
+// The argument is not changed. It panics if dim < 1.
 func WithDim(schema batch.Schema, dim int) batch.Schema {
 	if dim < 1 {
 		panic("datasets: WithDim: dim must be at least 1")
@@ -70,11 +67,11 @@ func WithDim(schema batch.Schema, dim int) batch.Schema {
 }
 
 // CategoryID returns the id of a category: 64-bit FNV-1a of its bytes, then
-// rng.Mix, because FNV leaves the upper bits of short texts poorly mixed. The
-// empty text, a missing value, has an id like any other.
+// rng.Mix, because FNV mixes the upper bits of short texts poorly. The empty text, a missing
+// value, has an id like any other.
 //
-// With n distinct values two of them collide with probability of about
-// n²/2⁶⁵: below 10⁻⁵ for ten million.
+// Among n distinct values, the probability of a collision is about n²/2⁶⁵: below 10⁻⁵ for ten
+// million values.
 func CategoryID[T string | []byte](value T) uint64 {
 	h := uint64(fnvBasis)
 	for i := 0; i < len(value); i++ {

@@ -7,23 +7,23 @@ import (
 
 	"tandem/algo/job"
 	"tandem/datasets/cache"
+	"tandem/datasets/internal/input"
 )
 
-// Fingerprint returns a digest of the content of the files that Open reads for a
-// config: 32 bytes, for files in the order of the config, of each its size and
-// the SHA-256 of samples from it. Neither names nor times of files enter it, so
-// copies of the files on another machine have the same fingerprint. A kind
-// without files has one fingerprint: its rows follow from the config alone.
+// Fingerprint returns a 32-byte digest of the content of the files that Open reads: of each
+// file its size and the SHA-256 of samples from it, in the order of the job's keys. Names and
+// times of files do not matter, so copies of the files on another machine have the same
+// fingerprint. All data sets of a kind without files have the same fingerprint, because their
+// rows follow from the job alone.
 //
-// A file of up to 4 MiB is sampled whole, a larger one at 64 places of 64 KiB,
-// from its first to its last byte: a change of fewer bytes elsewhere in it that
-// keeps its size is not found. Cost: reading and hashing at most 4 MiB a file,
-// about 10 ms.
+// A file of up to 4 MiB is hashed completely. A larger file is sampled at 64 places of 64 KiB,
+// from its first to its last byte, so a change elsewhere that keeps the size goes unnoticed.
+// Cost: reading and hashing at most 4 MiB per file, about 10 ms.
 //
 // The error names the file that cannot be read.
-func Fingerprint(cfg job.Data, dataDir string) ([]byte, error) {
+func Fingerprint(data job.Data, dataDir string) ([]byte, error) {
 	digest := sha256.New()
-	for _, name := range []string{cfg.Path, cfg.Train, cfg.Test} {
+	for _, name := range []string{data.Path, data.Train, data.Test} {
 		if name == "" {
 			continue
 		}
@@ -31,10 +31,10 @@ func Fingerprint(cfg job.Data, dataDir string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("datasets: %w", err)
 		}
-		for i, part := range append([]string{filepath.Base(path)}, formatOf(&cfg).beside...) {
+		for i, part := range append([]string{filepath.Base(path)}, formatOf(&data).beside...) {
 			s, err := cache.Identify(filepath.Join(filepath.Dir(path), part))
 			if err == nil && s.Missing && i == 0 {
-				err = errMissing(path)
+				err = input.MissingFile(path)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("datasets: %w", err)
@@ -45,7 +45,7 @@ func Fingerprint(cfg job.Data, dataDir string) ([]byte, error) {
 	return digest.Sum(nil), nil
 }
 
-// locate returns the path of a file that a config names.
+// locate returns the path of a file that a job names.
 func locate(dataDir, path string) (string, error) {
 	switch {
 	case filepath.IsAbs(path):

@@ -3,6 +3,7 @@ package datasets
 import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/input"
 
 	"errors"
 	"strings"
@@ -18,19 +19,19 @@ func fuzzFormat(f *testing.F, cfg job.Data, seeds ...string) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if in, err := newInput("file", strings.NewReader(text)); err != nil {
+		if in, err := input.New("file", strings.NewReader(text)); err != nil {
 			return // not what it says it is
-		} else if in.packed == "" { // of bad rows before a cut either error is right
+		} else if in.Compression == "" { // of bad rows before a cut either error is right
 			sameRows(t, cfg, text, len(text)%3, 2, 1+len(text)%97)
 		}
-		b, _, err := textFormat(cfg, text, len(text)+1)
+		b, _, err := readText(cfg, text, len(text)+1)
 		if errors.Is(err, ErrBadRow) {
 			t.Fatalf("a bad row was not skipped: %v", err)
 		}
 		if err != nil {
 			return
 		}
-		schema := WithDim(formatOf(&cfg).schema, 1)
+		schema := WithDim(formatOf(&cfg).Schema, 1)
 		if err := checkColumns(&schema, b); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzAdult(f *testing.F) {
-	fuzzFormat(f, job.Data{Kind: job.KindCSV, CSV: adultSpec()},
+	fuzzFormat(f, job.Data{Kind: job.KindCSV, CSV: adultColumns()},
 		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
 }
 

@@ -9,32 +9,34 @@ import (
 	"strings"
 
 	"tandem/algo/job"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
 )
 
-// Head is what the beginning of a file shows before its kind is settled.
+// Head is the beginning of a file whose kind is not known yet.
 type Head struct {
 	// Compression is "none", "gzip" or "zstd".
 	Compression string
-	// Lines are the first lines, decompressed, without their ends and without
-	// empty ones; at least one.
+	// Lines are the first lines, at least one, decompressed, without line ends and without
+	// empty lines.
 	Lines []string
 }
 
-// ReadHead reads the first lines of a file, at most so many. The error wraps
+// ReadHead reads the first lines of a file, at most a number of them. The error wraps
 // fs.ErrNotExist or ErrNoRows where these apply.
 func ReadHead(path string, lines int) (*Head, error) {
-	in, err := openInput(path)
+	in, err := input.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	defer in.Close()
-	h := &Head{Compression: in.packed}
-	if in.packed == "" {
+	h := &Head{Compression: in.Compression}
+	if in.Compression == "" {
 		h.Compression = "none"
 	}
-	reader := newLineReader(in)
+	reader := input.NewLineReader(in)
 	for len(h.Lines) < lines {
-		line, err := reader.next()
+		line, err := reader.NextLine()
 		if err == io.EOF {
 			break
 		}
@@ -49,10 +51,9 @@ func ReadHead(path string, lines int) (*Head, error) {
 	return h, nil
 }
 
-// Kind guesses the kind of the file from its first line, by the number of
-// fields and what is in them. It returns false if nothing fits. Text with a
-// delimiter that fits no other kind is CSV, which needs a job.Table: see
-// GuessCSV.
+// Kind guesses the kind of the file from the number of fields in its first line and their
+// content. It returns false if no kind fits. Text with a delimiter that fits no other kind is
+// CSV, which needs a job.Table: see GuessCSV.
 func (h *Head) Kind() (job.DataKind, bool) {
 	line := h.Lines[0]
 	tabs, commas := strings.Split(line, "\t"), strings.Split(line, ",")
@@ -80,8 +81,8 @@ func (h *Head) Kind() (job.DataKind, bool) {
 	return "", false
 }
 
-// delimiter returns the most frequent of the usual delimiters in the first line,
-// or "" if it has none.
+// delimiter returns the most frequent of the common delimiters in the first line, or "" if
+// there is none.
 func (h *Head) delimiter() string {
 	best, most := "", 0
 	for _, delimiter := range []string{",", "\t", ";", "|"} {
@@ -92,10 +93,9 @@ func (h *Head) delimiter() string {
 	return best
 }
 
-// GuessCSV returns a spec that takes every column of a table with a header as
-// ids, but the label: the column of that name or, if empty, the first that is
-// called label, click, clicked, target or y in any case. Its values must be 0
-// and 1.
+// GuessCSV returns a table in which every column but the label is an id column. The file must
+// have a header. If label is empty, the label is the first column with the name label, click,
+// clicked, target or y, in upper or lower case. Its values must be 0 and 1.
 func (h *Head) GuessCSV(label string) (*job.Table, error) {
 	spec := &job.Table{Delimiter: h.delimiter()}
 	columns, _ := h.Table(job.KindCSV, spec)
@@ -123,9 +123,8 @@ func (h *Head) GuessCSV(label string) (*job.Table, error) {
 	return spec, nil
 }
 
-// Table returns the lines as the fields that a kind has, as they are written.
-// Rows have as many fields as they have, right or wrong. Spec is used by kind
-// csv only.
+// Table returns the lines as the fields of a kind, as they are written. A row can have a wrong
+// number of fields. Only kind csv uses the description.
 func (h *Head) Table(kind job.DataKind, spec *job.Table) (columns []string, rows [][]string) {
 	switch kind {
 	case job.KindCriteo:
@@ -166,19 +165,12 @@ func (h *Head) cut(fields func(line string) []string) [][]string {
 	return rows
 }
 
-// records cuts the lines as delimited text, up to the first that is not.
+// records splits the lines as delimited text, up to the first syntax error.
 func (h *Head) records(spec *job.Table) (columns []string, rows [][]string) {
-	in := &input{text: strings.NewReader(strings.Join(h.Lines, "\n"))}
-	reader, err := newRecordReader(in, spec.FieldDelimiter(), spec.Comment, spec.Columns)
+	in := input.Plain("", strings.NewReader(strings.Join(h.Lines, "\n")))
+	reader, err := decode.NewRecordReader(in, spec.FieldDelimiter(), spec.Comment, spec.Columns)
 	if err != nil {
 		return spec.Columns, nil
 	}
-	reader.records.ReuseRecord = false
-	for {
-		record, err := reader.records.Read()
-		if err != nil {
-			return reader.columns, rows
-		}
-		rows = append(rows, record)
-	}
+	return reader.Columns, reader.RemainingRecords()
 }

@@ -2,15 +2,14 @@ package datasets
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"tandem/algo/job"
-
-	"github.com/klauspost/compress/zstd"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
 )
 
 // endless is text that begins somehow and repeats a piece for ever; it counts what is read of it.
@@ -56,16 +55,16 @@ func TestRowsWithoutEnd(t *testing.T) {
 		"csv rows, far down": {testCSV(), endless{begin: csvHeader + strings.Repeat(good, 100_000),
 			piece: "x"}, 100_002},
 	} {
-		in, err := newInput("file", &c.text)
+		in, err := input.New("file", &c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = formatOf(&c.cfg).read(in, &droppedRows{policy: job.OnBadRow{Skip: 10}})
+		_, err = formatOf(&c.cfg).readText(in, &droppedRows{policy: job.OnBadRow{Skip: 10}})
 		want := fmt.Sprintf("file:%d: a row is longer than 1048575 bytes: check that the file has the given kind", c.line)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
-		if most := len(c.text.begin) + 4*rowBytesMax; c.text.read > most {
+		if most := len(c.text.begin) + 4*input.RowBytesMax; c.text.read > most {
 			t.Errorf("%s: %d bytes were read, want at most %d", name, c.text.read, most)
 		}
 	}
@@ -74,24 +73,24 @@ func TestRowsWithoutEnd(t *testing.T) {
 // Rows of a table may have as many bytes as lines, quoted or not, wherever blocks end.
 func TestLongRowsOfTables(t *testing.T) {
 	for _, quoted := range []bool{false, true} {
-		for _, n := range []int{rowBytesMax - 1, rowBytesMax} {
+		for _, n := range []int{input.RowBytesMax - 1, input.RowBytesMax} {
 			for _, end := range []string{"", "\n"} {
 				row := strings.Repeat("x", n-len(",30,x|y,1,")) + ",30,x|y,1,"
 				if quoted {
 					row = "\"" + strings.Repeat("x\n", n/2)[:n-len("\"\",30,x|y,1,")] + "\",30,x|y,1,"
 				}
 				text := csvHeader + "ann,30,x|y,1,\n\n" + row + end
-				for _, size := range []int{1000, blockBytes, 4 * blockBytes} {
+				for _, size := range []int{1000, decode.BlockBytes, 4 * decode.BlockBytes} {
 					cfg := testCSV()
-					in, err := newInput("file", strings.NewReader(text))
+					in, err := input.New("file", strings.NewReader(text))
 					if err != nil {
 						t.Fatal(err)
 					}
 					b, err := formatOf(&cfg).readBlocks(in, &droppedRows{}, 2, size)
 					switch {
-					case n < rowBytesMax && (err != nil || b.Samples != 2):
+					case n < input.RowBytesMax && (err != nil || b.Samples != 2):
 						t.Errorf("quoted %t, %d bytes, blocks of %d: %v", quoted, n, size, err)
-					case n == rowBytesMax && (err == nil ||
+					case n == input.RowBytesMax && (err == nil ||
 						!strings.HasPrefix(err.Error(), "file:4: a row is longer than 1048575")):
 						t.Errorf("quoted %t, %d bytes, blocks of %d: %v, want an error of line 4", quoted, n,
 							size, err)
@@ -106,32 +105,11 @@ func TestLongRowsOfTables(t *testing.T) {
 func TestLongLineBesideTheRatings(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "u.user"),
-		[]byte("1|2|3|4|5\n"+strings.Repeat("x", rowBytesMax)), 0o644); err != nil {
+		[]byte("1|2|3|4|5\n"+strings.Repeat("x", input.RowBytesMax)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, err := newMovieLensDecoder(filepath.Join(folder, "u.data"))
 	if err == nil || !strings.Contains(err.Error(), "u.user:2: a row is longer than 1048575 bytes") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// A zstd file that asks for more memory than zstd --long does is refused.
-func TestWindowOfZstd(t *testing.T) {
-	packed := func(window int) string {
-		var text strings.Builder
-		w, err := zstd.NewWriter(&text, zstd.WithWindowSize(window))
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(w, io.LimitReader(&endless{piece: "1 3:1\n"}, 1<<20))
-		w.Close()
-		return text.String()
-	}
-	if _, _, err := textFormat(job.Data{Kind: job.KindLibFM}, packed(zstdWindowMax), 1); err != nil {
-		t.Errorf("a window of %d bytes: %v", zstdWindowMax, err)
-	}
-	if _, _, err := textFormat(job.Data{Kind: job.KindLibFM}, packed(2*zstdWindowMax), 1); err == nil ||
-		!strings.Contains(err.Error(), "window") {
-		t.Errorf("a window of %d bytes: error %v", 2*zstdWindowMax, err)
 	}
 }

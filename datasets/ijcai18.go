@@ -5,7 +5,7 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// ijcai18Schema names the columns after what they hold; the file numbers them.
+// ijcai18Schema names the columns by their content; the file numbers them.
 func ijcai18Schema() batch.Schema {
 	return newSchema(
 		[]string{
@@ -22,14 +22,14 @@ func ijcai18Schema() batch.Schema {
 	)
 }
 
-// ijcai18Spec says how to read the search-ad conversions of the IJCAI-18 contest
-// (Alimama) in their pre-processed form: commas and a header, the label Label,
-// the levels and scores I1 to I13 as numbers, the ids C1 to C8. Every column has
-// one value a row. Errors name the columns as the file does.
-func ijcai18Spec() *job.Table {
-	spec := &job.Table{Numeric: numbered("I", 13), Label: "Label"}
+// ijcai18Columns describes the search-ad conversions of the IJCAI-18 contest (Alimama) in
+// their pre-processed form: commas and a header, the label Label, the levels and scores I1 to
+// I13 as numbers, the ids C1 to C8. Every column has one value per row. Errors use the column
+// names of the file.
+func ijcai18Columns() *job.Table {
+	columns := &job.Table{Numeric: numbered("I", 13), Label: "Label"}
 	for _, name := range numbered("C", 8) {
-		spec.Slots = append(spec.Slots, job.IDColumn{Column: name})
+		columns.Slots = append(columns.Slots, job.IDColumn{Column: name})
 	}
-	return spec
+	return columns
 }

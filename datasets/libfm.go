@@ -5,29 +5,30 @@ import (
 	"strconv"
 
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/decode"
 )
 
-// libfmSchema has a single slot. Which columns a libfm file has is known only
-// after its last line: see libfmByField.
+// libfmSchema has a single slot. The columns of a libfm file are known only after its last
+// line: see splitFields.
 func libfmSchema() batch.Schema {
 	return newSchema([]string{"features"}, nil, "label")
 }
 
-// libfmLine decodes the sparse lines of libfm and libsvm,
+// decodeLibFM decodes the sparse lines of libfm and libsvm,
 //
 //	label index:1 index:1 …
 //
-// separated by spaces or tabs, with labels 1 and either 0 or −1. The index is
-// the id. Every value must be 1, because an id is either present or not.
-func libfmLine(line []byte, r *row) *BadRowError {
+// separated by spaces or tabs, with labels 1 and either 0 or −1. The index is the id. Every
+// value must be 1, because an id is either present or absent.
+func decodeLibFM(line []byte, r *decode.Row) *decode.BadRow {
 	label, rest := cutBlank(line)
 	switch string(label) {
 	case "1", "+1", "1.0":
-		r.labels[0] = 1
+		r.Labels[0] = 1
 	case "0", "-1", "0.0", "-1.0":
-		r.labels[0] = 0
+		r.Labels[0] = 0
 	default:
-		return badField("label", label, "label must be 0 or 1, or -1 or 1")
+		return decode.BadField("label", label, "label must be 0 or 1, or -1 or 1")
 	}
 	for number := 1; ; number++ {
 		var feature []byte
@@ -36,9 +37,9 @@ func libfmLine(line []byte, r *row) *BadRowError {
 		}
 		id, reason := libfmFeature(feature)
 		if reason != "" {
-			return badField("feature "+strconv.Itoa(number), feature, reason)
+			return decode.BadField("feature "+strconv.Itoa(number), feature, reason)
 		}
-		r.ids[0] = append(r.ids[0], id)
+		r.IDs[0] = append(r.IDs[0], id)
 	}
 }
 
@@ -66,11 +67,11 @@ func cutBlank(text []byte) (word, rest []byte) {
 	return text, nil
 }
 
-// libfmByField turns the one slot of libfm parts into one slot per position, if
-// every row of every part has the same number of ids, two or more: such files
-// (Frappe, MovieLens) list the same fields in the same order in each line.
-// Otherwise it leaves the slot, and its ids are pooled together.
-func libfmByField(schema batch.Schema, parts ...*batch.Batch) batch.Schema {
+// splitFields splits the one slot of libfm parts into one slot per position if every row of
+// every part has the same number of ids, at least two: such files (Frappe, MovieLens) list the
+// same fields in the same order in each line. Otherwise the parts keep the one slot, and its
+// ids are pooled together.
+func splitFields(schema batch.Schema, parts ...*batch.Batch) batch.Schema {
 	fields := len(parts[0].Slots[0].Of(0))
 	for _, part := range parts {
 		for i := range part.Samples {
@@ -88,7 +89,7 @@ func libfmByField(schema batch.Schema, parts ...*batch.Batch) batch.Schema {
 	return newSchema(numbered("field", fields), nil, schema.Labels[0])
 }
 
-// fieldSlots takes the columns of a samples×fields matrix of ids apart.
+// fieldSlots returns the columns of a samples×fields matrix of ids.
 func fieldSlots(ids []uint64, samples, fields int) []batch.Jagged {
 	slots := make([]batch.Jagged, fields)
 	for f := range slots {

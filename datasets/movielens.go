@@ -10,9 +10,11 @@ import (
 	"strconv"
 
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
 )
 
-// movieLensPositive is the lowest rating, of 1 to 5 stars, that is label 1.
+// movieLensPositive is the lowest rating, of 1 to 5 stars, that becomes label 1.
 const movieLensPositive = 4
 
 // The slots of MovieLens.
@@ -29,12 +31,12 @@ func movieLensSchema() batch.Schema {
 
 // movieLensDecoder decodes the ratings of MovieLens 100K (u.data, or one of its
 // parts such as ua.base): user, item, rating of 1 to 5 and time, separated by
-// tabs. A rating of 4 or more is label 1; the time is left out.
+// tabs. A rating of 4 or more is label 1; the time is ignored.
 //
-// The attributes of users and items are joined from u.user and u.item beside
-// the ratings, if they are there: age, gender, occupation and zip code, and any
-// number of genres, by their numbers in u.genre. Without a file its slots have
-// no ids. An age is a category like the others.
+// Attributes of users and items come from the files u.user and u.item in the same folder, if
+// they exist: age, gender, occupation and zip code, and any number of genres, by their
+// numbers in u.genre. If a file is missing, its slots have no ids. An age is a category like
+// the others.
 //
 // Source: Harper and Konstan, ACM TiiS 5(4) 2015.
 type movieLensDecoder struct {
@@ -42,8 +44,8 @@ type movieLensDecoder struct {
 	items map[string][]uint64 // the genres; nil without u.item
 }
 
-// newMovieLensDecoder reads the files beside the ratings.
-func newMovieLensDecoder(ratings string) (lineDecoder, error) {
+// newMovieLensDecoder reads the attribute files in the folder of the ratings.
+func newMovieLensDecoder(ratings string) (decode.LineDecoder, error) {
 	folder := filepath.Dir(ratings)
 	users, err := readAttributes(filepath.Join(folder, "u.user"), 5, userAttributes)
 	if err != nil {
@@ -54,10 +56,10 @@ func newMovieLensDecoder(ratings string) (lineDecoder, error) {
 	return m.decode, err
 }
 
-// readAttributes reads a table of so many fields with bars between, of which
-// the first is the key. It returns nil if there is no such file.
-func readAttributes(path string, fields int, decode func([][]byte) ([]uint64, string)) (map[string][]uint64, error) {
-	in, err := openInput(path)
+// readAttributes reads a table whose fields are separated by bars; the first field is the key.
+// It returns nil if the file does not exist. Every line of fieldCount fields becomes ids.
+func readAttributes(path string, fieldCount int, toIDs func([][]byte) ([]uint64, string)) (map[string][]uint64, error) {
+	in, err := input.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -65,10 +67,10 @@ func readAttributes(path string, fields int, decode func([][]byte) ([]uint64, st
 		return nil, err
 	}
 	defer in.Close()
-	lines := newLineReader(in)
+	lines := input.NewLineReader(in)
 	table := map[string][]uint64{}
 	for {
-		line, err := lines.next()
+		line, err := lines.NextLine()
 		if err == io.EOF {
 			return table, nil
 		}
@@ -76,18 +78,19 @@ func readAttributes(path string, fields int, decode func([][]byte) ([]uint64, st
 			return nil, err
 		}
 		parts := bytes.Split(line, []byte{'|'})
-		if len(parts) != fields {
-			return nil, lines.bad(fmt.Sprintf("%d fields between bars, want %d", len(parts), fields))
+		if len(parts) != fieldCount {
+			reason := fmt.Sprintf("%d fields between bars, want %d", len(parts), fieldCount)
+			return nil, &BadRowError{File: path, Line: lines.Line(), Reason: reason}
 		}
-		ids, reason := decode(parts[1:])
+		ids, reason := toIDs(parts[1:])
 		if reason != "" {
-			return nil, lines.bad(reason)
+			return nil, &BadRowError{File: path, Line: lines.Line(), Reason: reason}
 		}
 		table[string(parts[0])] = ids
 	}
 }
 
-// userAttributes decodes age, gender, occupation and zip code.
+// userAttributes returns the ids of age, gender, occupation and zip code.
 func userAttributes(fields [][]byte) (ids []uint64, reason string) {
 	for _, field := range fields {
 		ids = append(ids, CategoryID(field))
@@ -95,7 +98,8 @@ func userAttributes(fields [][]byte) (ids []uint64, reason string) {
 	return ids, ""
 }
 
-// itemGenres decodes title, two dates, an address and a flag for each genre.
+// itemGenres returns the ids of the genres of a movie, whose fields are title, two dates, an
+// address and a flag for each genre.
 func itemGenres(fields [][]byte) (ids []uint64, reason string) {
 	for genre, flag := range fields[4:] {
 		switch string(flag) {
@@ -109,33 +113,33 @@ func itemGenres(fields [][]byte) (ids []uint64, reason string) {
 	return ids, ""
 }
 
-func (m *movieLensDecoder) decode(line []byte, r *row) *BadRowError {
+func (m *movieLensDecoder) decode(line []byte, r *decode.Row) *decode.BadRow {
 	if n := bytes.Count(line, []byte{'\t'}) + 1; n != 4 {
-		return badWhole("%d tab-separated fields, want 4", n)
+		return decode.BadRecord("%d tab-separated fields, want 4", n)
 	}
 	user, rest, _ := bytes.Cut(line, []byte{'\t'})
 	item, rest, _ := bytes.Cut(rest, []byte{'\t'})
 	rating, _, _ := bytes.Cut(rest, []byte{'\t'})
 	if len(rating) != 1 || rating[0] < '1' || rating[0] > '5' {
-		return badField("rating", rating, "must be 1 to 5")
+		return decode.BadField("rating", rating, "must be 1 to 5")
 	}
-	r.labels[0] = 0
+	r.Labels[0] = 0
 	if rating[0]-'0' >= movieLensPositive {
-		r.labels[0] = 1
+		r.Labels[0] = 1
 	}
 	attributes, known := m.users[string(user)]
 	if m.users != nil && !known {
-		return badField("user", user, "not in u.user")
+		return decode.BadField("user", user, "not in u.user")
 	}
 	genres, known := m.items[string(item)]
 	if m.items != nil && !known {
-		return badField("item", item, "not in u.item")
+		return decode.BadField("item", item, "not in u.item")
 	}
-	r.ids[movieLensUser] = append(r.ids[movieLensUser], CategoryID(user))
-	r.ids[movieLensItem] = append(r.ids[movieLensItem], CategoryID(item))
+	r.IDs[movieLensUser] = append(r.IDs[movieLensUser], CategoryID(user))
+	r.IDs[movieLensItem] = append(r.IDs[movieLensItem], CategoryID(item))
 	for i, id := range attributes {
-		r.ids[movieLensAge+i] = append(r.ids[movieLensAge+i], id)
+		r.IDs[movieLensAge+i] = append(r.IDs[movieLensAge+i], id)
 	}
-	r.ids[movieLensGenres] = append(r.ids[movieLensGenres], genres...)
+	r.IDs[movieLensGenres] = append(r.IDs[movieLensGenres], genres...)
 	return nil
 }

@@ -109,11 +109,11 @@ func TestNegativesProperty(t *testing.T) {
 		// Item 40 is in train, and no user has it but 99.
 		trainText := interactions(t, "train", 5, 20) + "99-m-0-o,40-0\n"
 		testText := interactions(t, "test", 5, 25)
-		train, _, err := textFormat(job.Data{Kind: job.KindMovieLensImplicit}, trainText, 0)
+		train, _, err := readText(job.Data{Kind: job.KindMovieLensImplicit}, trainText, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		test, _, err := textFormat(job.Data{Kind: job.KindMovieLensImplicit}, testText, 0)
+		test, _, err := readText(job.Data{Kind: job.KindMovieLensImplicit}, testText, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestNegativesProperty(t *testing.T) {
 		for i := range train.Samples {
 			genre[train.Slots[implicitItem].IDs[i]] = train.Slots[implicitGenre].IDs[i]
 		}
-		trainAll, testAll, err := withNegatives(n, train, test)
+		trainAll, testAll, err := implicitNegatives(n).Extend(train, test)
 		if err != nil { // a user with every item, which 99 may be
 			if len(genre) > 1 {
 				t.Fatal(err)

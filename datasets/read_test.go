@@ -14,16 +14,17 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/input"
 )
 
-func textFormat(cfg job.Data, text string, skip int) (*batch.Batch, int, error) {
-	in, err := newInput("file", strings.NewReader(text))
+func readText(cfg job.Data, text string, skip int) (*batch.Batch, int, error) {
+	in, err := input.New("file", strings.NewReader(text))
 	if err != nil {
 		return nil, 0, err
 	}
 	defer in.Close()
 	dropped := &droppedRows{policy: job.OnBadRow{Skip: skip}}
-	b, err := formatOf(&cfg).read(in, dropped)
+	b, err := formatOf(&cfg).readText(in, dropped)
 	return b, dropped.count, err
 }
 
@@ -85,7 +86,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 	} {
 		before := good[c.cfg.Kind]
 		line := strings.Count(before, "\n") + 1
-		_, _, err := textFormat(c.cfg, before+c.row, 0)
+		_, _, err := readText(c.cfg, before+c.row, 0)
 		var bad *BadRowError
 		if !errors.As(err, &bad) || !errors.Is(err, ErrBadRow) {
 			t.Errorf("%q: error %v, want a bad row", c.row, err)
@@ -94,7 +95,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 		if bad.File != "file" || bad.Line != line || bad.Column != c.column || bad.Value != c.value || !strings.Contains(bad.Reason, c.cause) {
 			t.Errorf("%q: %+v, want line %d, column %q, value %q, reason %q", c.row, bad, line, c.column, c.value, c.cause)
 		}
-		b, dropped, err := textFormat(c.cfg, before+c.row, 1)
+		b, dropped, err := readText(c.cfg, before+c.row, 1)
 		if err != nil || b.Samples != 1 || dropped != 1 {
 			t.Errorf("%q: skipping: error %v, %d dropped", c.row, err, dropped)
 		}
@@ -103,10 +104,10 @@ func TestBadRowsAreNamed(t *testing.T) {
 
 func TestOneBadRowTooManyFails(t *testing.T) {
 	text := "1 3:1\nx\n0 3:1\ny\nz\n"
-	if b, dropped, err := textFormat(job.Data{Kind: job.KindLibFM}, text, 3); err != nil || b.Samples != 2 || dropped != 3 {
+	if b, dropped, err := readText(job.Data{Kind: job.KindLibFM}, text, 3); err != nil || b.Samples != 2 || dropped != 3 {
 		t.Errorf("skip 3: %d dropped, error %v", dropped, err)
 	}
-	_, _, err := textFormat(job.Data{Kind: job.KindLibFM}, text, 2)
+	_, _, err := readText(job.Data{Kind: job.KindLibFM}, text, 2)
 	want := `file:5: bad row: column label: "z": label must be 0 or 1, or -1 or 1 (on-bad-row allows 2 and as many were skipped before)`
 	if err == nil || err.Error() != want || !errors.Is(err, ErrBadRow) {
 		t.Errorf("skip 2: error %v, want %s", err, want)
@@ -122,7 +123,7 @@ func TestLongBadValuesAreCut(t *testing.T) {
 
 func TestCriteoValues(t *testing.T) {
 	text := criteoLine("1", "", "") + criteoLine("0", "-3", "68fd1e64") + criteoLine("0", "7", "68fd1e64")
-	b, _, err := textFormat(job.Data{Kind: job.KindCriteo}, text, 0)
+	b, _, err := readText(job.Data{Kind: job.KindCriteo}, text, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestCSVValues(t *testing.T) {
 	cfg := testCSV()
 	cfg.CSV.Comment, cfg.CSV.EmptyNumeric = "#", new(-1.0)
 	text := "\xef\xbb\xbf" + csvHeader + "# a comment\n\n ann , 30 , \"x|y\", 1,\r\n,,,0,unused\n"
-	b, _, err := textFormat(cfg, text, 0)
+	b, _, err := readText(cfg, text, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestCSVValues(t *testing.T) {
 func TestCSVTabs(t *testing.T) {
 	cfg := testCSV()
 	cfg.CSV.Delimiter, cfg.CSV.Columns = "\t", []string{"user", "age", "tags", "click"}
-	b, _, err := textFormat(cfg, "\t30\t\t1\n", 0)
+	b, _, err := readText(cfg, "\t30\t\t1\n", 0)
 	if err != nil || b.Dense[0] != 30 || b.Slots[0].IDs[0] != CategoryID("") {
 		t.Errorf("error %v, batch %+v", err, b)
 	}
@@ -198,7 +199,7 @@ func TestCSVHeaderErrors(t *testing.T) {
 		"user,age,click\n": `no column "tags": the file has ["user" "age" "click"]`,
 		csvHeader:          "no rows",
 	} {
-		if _, _, err := textFormat(testCSV(), text, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := readText(testCSV(), text, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
@@ -225,7 +226,7 @@ func zstandard(t testing.TB, text string) string {
 func TestCompressionIsFoundByContent(t *testing.T) {
 	const text = "1 3:1\n0 4:1\n"
 	for name, data := range map[string]string{"plain": text, "gzip": gzipped(t, text), "zstd": zstandard(t, text)} {
-		b, _, err := textFormat(job.Data{Kind: job.KindLibFM}, data, 0)
+		b, _, err := readText(job.Data{Kind: job.KindLibFM}, data, 0)
 		if err != nil || b.Samples != 2 {
 			t.Errorf("%s: error %v, batch %+v", name, err, b)
 		}
@@ -239,7 +240,7 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 	}
 	for _, whole := range []string{gzipped(t, rows.String()), zstandard(t, rows.String())} {
 		for _, keep := range []int{5, len(whole) / 2, len(whole) - 1} {
-			_, _, err := textFormat(job.Data{Kind: job.KindCriteo}, whole[:keep], 0)
+			_, _, err := readText(job.Data{Kind: job.KindCriteo}, whole[:keep], 0)
 			if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "file: compressed data ends early") {
 				t.Errorf("%d of %d bytes: error %v", keep, len(whole), err)
 			}
@@ -247,14 +248,14 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 	}
 	table := gzipped(t, csvHeader+strings.Repeat("ann,30,\"x|y\",1,\n", 1000))
 	for _, keep := range []int{15, 60, len(table) - 9} {
-		if _, _, err := textFormat(testCSV(), table[:keep], 0); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, _, err := readText(testCSV(), table[:keep], 0); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("csv, %d of %d bytes: error %v", keep, len(table), err)
 		}
 	}
 }
 
 func TestEndlessLineIsRefused(t *testing.T) {
-	_, _, err := textFormat(job.Data{Kind: job.KindCriteo}, strings.Repeat("x", rowBytesMax+1), 0)
+	_, _, err := readText(job.Data{Kind: job.KindCriteo}, strings.Repeat("x", input.RowBytesMax+1), 0)
 	if err == nil || !strings.Contains(err.Error(),
 		"file:1: a row is longer than 1048575 bytes: check that the file has the given kind") {
 		t.Errorf("error %v", err)

@@ -8,32 +8,32 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// ReadAhead is a source that reads the next steps of another while the step in
-// hand is trained on. Any step may be read at any time and any number of times,
-// by several goroutines, and is what the other source gives.
+// ReadAhead reads the next steps of another source in the background while the current step is
+// trained on. Any step can be read at any time and any number of times, by several goroutines,
+// and is the batch of the other source.
 //
-// A step is read in turn if it is one higher than the last such, or the first of the
-// run. Then the steps after it are begun, each on a goroutine that ends with it, so
-// nothing needs to be closed. Memory: the batches of the steps that are ahead.
+// A step is read in turn if it is the first of the run, or follows the last step that was read
+// in turn. Reading a step in turn starts the steps after it, each on its own goroutine that
+// ends when the step is read, so nothing needs to be closed. Memory: the batches that are read
+// ahead.
 type ReadAhead struct {
 	batch.Source
-	steps int // ahead of the one that is read
+	steps int // how many to read ahead
 
 	mu     sync.Mutex
-	last   int // step that was read in turn
+	last   int // the last step that was read in turn
 	ahead  map[int]*reading
-	waited atomic.Int64 // ns
+	waited atomic.Int64 // nanoseconds
 }
 
-// reading is a step that is being read, or has been.
+// reading is a step that is being read, or was.
 type reading struct {
-	done  chan struct{} // closed when the rest is there
+	done  chan struct{} // closed when the fields below are set
 	batch *batch.Batch
 	err   error
 }
 
-// NewReadAhead returns a source that is so many steps ahead, at least 1, of
-// whoever reads it.
+// NewReadAhead returns a source that reads a number of steps ahead, at least 1.
 func NewReadAhead(source batch.Source, steps int) *ReadAhead {
 	return &ReadAhead{Source: source, steps: max(steps, 1), last: -1, ahead: map[int]*reading{}}
 }
@@ -42,7 +42,7 @@ func NewReadAhead(source batch.Source, steps int) *ReadAhead {
 func (r *ReadAhead) Read(step int) (*batch.Batch, error) {
 	begin := time.Now()
 	defer func() { r.waited.Add(int64(time.Since(begin))) }()
-	this := r.take(step)
+	this := r.startAhead(step)
 	if this == nil {
 		return r.Source.Read(step)
 	}
@@ -50,13 +50,12 @@ func (r *ReadAhead) Read(step int) (*batch.Batch, error) {
 	return this.batch, this.err
 }
 
-// Waited returns the time that callers of Read have spent in there so far, that
-// of several at once added up.
+// Waited returns the total time that all calls of Read have taken so far.
 func (r *ReadAhead) Waited() time.Duration { return time.Duration(r.waited.Load()) }
 
-// take returns the reading of a step and, if the step is read in turn, begins
-// those after it. It returns nil if nobody has begun the step.
-func (r *ReadAhead) take(step int) *reading {
+// startAhead returns the reading of a step, or nil if the step was not started. If the step is
+// read in turn, startAhead starts the steps after it.
+func (r *ReadAhead) startAhead(step int) *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	this := r.ahead[step]
@@ -73,13 +72,13 @@ func (r *ReadAhead) take(step int) *reading {
 	}
 	for next := step + 1; next < end; next++ {
 		if r.ahead[next] == nil {
-			r.ahead[next] = r.begin(next)
+			r.ahead[next] = r.start(next)
 		}
 	}
 	return this
 }
 
-func (r *ReadAhead) begin(step int) *reading {
+func (r *ReadAhead) start(step int) *reading {
 	this := &reading{done: make(chan struct{})}
 	go func() {
 		defer close(this.done)

@@ -10,14 +10,13 @@ import (
 // Scaling standardises a numeric column: (x − Mean) / Std.
 type Scaling struct {
 	Mean float64
-	// Std is the population standard deviation, or 1 for a column that is
-	// constant in the training rows, which so becomes 0 there.
+	// Std is the population standard deviation of the training rows. It is 1 for a column
+	// that is constant there, whose values become 0.
 	Std float64
 }
 
-// measureScaling returns the scaling of each of the columns of a batch's dense
-// features, by two passes in float64. Each column is added up in the order of the
-// rows.
+// measureScaling returns the scaling of each column of the dense features of a batch, by two
+// passes in float64. Each column is summed in the order of the rows.
 func measureScaling(b *batch.Batch, columns int) []Scaling {
 	scaling, sums := make([]Scaling, columns), make([]float64, columns)
 	eachRow(b.Dense, columns, func(row []float32) {
@@ -45,10 +44,10 @@ func measureScaling(b *batch.Batch, columns int) []Scaling {
 
 // standardise applies the scaling to a batch in place.
 func standardise(b *batch.Batch, scaling []Scaling) {
-	const rowsAPiece = 1 << 14
+	const rowsPerTask = 1 << 14
 	columns := len(scaling)
-	parallel.ForEach(parallel.Cores(), (b.Samples+rowsAPiece-1)/rowsAPiece, func(i int) {
-		eachRow(b.Dense[i*rowsAPiece*columns:min((i+1)*rowsAPiece, b.Samples)*columns], columns, func(row []float32) {
+	parallel.ForEach(parallel.Cores(), (b.Samples+rowsPerTask-1)/rowsPerTask, func(i int) {
+		eachRow(b.Dense[i*rowsPerTask*columns:min((i+1)*rowsPerTask, b.Samples)*columns], columns, func(row []float32) {
 			for c, value := range row {
 				row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
 			}
@@ -56,7 +55,7 @@ func standardise(b *batch.Batch, scaling []Scaling) {
 	})
 }
 
-// eachRow calls do for every row of so many values.
+// eachRow calls do for every row of a row-major matrix.
 func eachRow(values []float32, columns int, do func(row []float32)) {
 	for at := 0; at+columns <= len(values) && columns > 0; at += columns {
 		do(values[at : at+columns])

@@ -18,99 +18,101 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/decode"
+	"tandem/datasets/internal/input"
 )
 
 // readSequentially is the plain twin of format.read: one row after another, line
 // by line or with package csv, appended to the columns one by one.
-func readSequentially(f format, in *input, dropped *droppedRows) (*batch.Batch, error) {
+func readSequentially(f format, in *input.Input, dropped *droppedRows) (*batch.Batch, error) {
 	next, err := sequentialRows(f, in)
 	if err != nil {
 		return nil, err
 	}
-	out := &batch.Batch{Slots: make([]batch.Jagged, len(f.schema.Slots))}
+	out := &batch.Batch{Slots: make([]batch.Jagged, len(f.Schema.Slots))}
 	for s := range out.Slots {
 		out.Slots[s].Offsets = []int32{0}
 	}
-	r := newRow(&f.schema)
+	r := decode.NewRow(&f.Schema)
 	for {
-		r.reset()
+		r.Reset()
 		line, err := next(r)
-		var bad *BadRowError
+		var bad *decode.BadRow
 		switch {
 		case err == io.EOF && out.Samples == 0 && len(dropped.first) > 0:
-			return nil, fmt.Errorf("%s: %w: all are bad: %v", in.name, ErrNoRows, dropped.first[len(dropped.first)-1])
+			return nil, fmt.Errorf("%s: %w: all are bad: %v", in.Name, ErrNoRows, dropped.first[len(dropped.first)-1])
 		case err == io.EOF && out.Samples == 0:
-			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.name, ErrNoRows)
+			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.Name, ErrNoRows)
 		case err == io.EOF:
 			return out, nil
 		case errors.As(err, &bad):
-			bad.File, bad.Line = in.name, line
-			if err := dropped.drop(bad); err != nil {
+			bad.Line = line
+			if err := dropped.skip(in.Name).Bad(bad); err != nil {
 				return nil, err
 			}
 			continue
 		case err != nil:
 			return nil, err
 		}
-		for s, ids := range r.ids {
+		for s, ids := range r.IDs {
 			slot := &out.Slots[s]
 			slot.IDs = append(slot.IDs, ids...)
 			slot.Offsets = append(slot.Offsets, int32(len(slot.IDs)))
 		}
-		for _, value := range r.dense {
+		for _, value := range r.Dense {
 			out.Dense = append(out.Dense, float32(value))
 		}
-		out.Labels = append(out.Labels, r.labels...)
+		out.Labels = append(out.Labels, r.Labels...)
 		out.Samples++
 	}
 }
 
 // sequentialRows returns a function that decodes the next row and tells its line.
-func sequentialRows(f format, in *input) (next func(*row) (line int, err error), err error) {
-	if f.table == nil {
-		decode, err := f.lines(in.name)
-		if len(f.schema.Slots) == criteoCategories {
-			decode = plainCriteo(f.schema)
+func sequentialRows(f format, in *input.Input) (next func(*decode.Row) (line int, err error), err error) {
+	if f.Table == nil {
+		decodeLine, err := f.Lines(in.Name)
+		if len(f.Schema.Slots) == criteoCategories {
+			decodeLine = plainCriteo(f.Schema)
 		}
-		lines := newLineReader(in)
-		return func(r *row) (int, error) {
-			text, err := lines.next()
+		lines := input.NewLineReader(in)
+		return func(r *decode.Row) (int, error) {
+			text, err := lines.NextLine()
 			if err != nil {
 				return 0, err
 			}
-			return lines.line, orNil(decode(text, r))
+			return lines.Line(), orNil(decodeLine(text, r))
 		}, err
 	}
-	records, err := newRecordReader(in, f.table.delimiter, f.table.comment, f.table.columns)
+	records, err := decode.NewRecordReader(in, f.Table.Delimiter, f.Table.Comment, f.Table.Columns)
 	if err != nil {
 		return nil, err
 	}
-	decode, err := f.table.decoder(records)
-	first := f.table.mayRepeat
-	return func(r *row) (int, error) {
-		record, err := records.next()
-		if err == nil && first && record[0] == records.columns[0] {
-			record, err = records.next()
+	decodeRecord, err := f.Table.NewDecoder(records)
+	first := f.Table.OptionalHeader
+	return func(r *decode.Row) (int, error) {
+		record, err := records.NextRecord()
+		if err == nil && first && record[0] == records.Columns[0] {
+			record, err = records.NextRecord()
 		}
 		first = false
 		if err != nil {
-			return records.line, err
+			return records.Line(), err
 		}
-		return records.line, orNil(decode(record, r))
+		return records.Line(), orNil(decodeRecord(record, r))
 	}, err
 }
 
 // plainCriteo is criteoDecoder field by field, in the words of the standard
 // library.
-func plainCriteo(schema batch.Schema) lineDecoder {
-	return func(line []byte, r *row) *BadRowError {
+func plainCriteo(schema batch.Schema) decode.LineDecoder {
+	return func(line []byte, r *decode.Row) *decode.BadRow {
 		fields := strings.Split(string(line), "\t")
 		if len(fields) != criteoFields {
-			return badWhole("%d tab-separated fields, want %d", len(fields), criteoFields)
+			return decode.BadRecord("%d tab-separated fields, want %d", len(fields), criteoFields)
 		}
 		var ok bool
-		if r.labels[0], ok = binaryLabel(fields[0]); !ok {
-			return badField("clicked", fields[0], "label must be 0 or 1")
+		if r.Labels[0], ok = decode.ParseBinaryLabel(fields[0]); !ok {
+			return decode.BadField("clicked", fields[0], "label must be 0 or 1")
 		}
 		for i, field := range fields[1 : 1+criteoIntegers] {
 			if field == "" {
@@ -118,22 +120,22 @@ func plainCriteo(schema batch.Schema) lineDecoder {
 			}
 			integer, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
-				return badField(schema.Dense[i], field, "not an integer")
+				return decode.BadField(schema.Dense[i], field, "not an integer")
 			}
-			r.dense[i] = math.Log1p(float64(max(integer, 0)))
+			r.Dense[i] = math.Log1p(float64(max(integer, 0)))
 		}
 		for i, field := range fields[1+criteoIntegers:] {
 			if strings.Trim(field, "0123456789abcdefABCDEF") != "" {
-				return badField(schema.Slots[i].Name, field, "not a hexadecimal hash")
+				return decode.BadField(schema.Slots[i].Name, field, "not a hexadecimal hash")
 			}
-			r.ids[i] = append(r.ids[i], CategoryID(field))
+			r.IDs[i] = append(r.IDs[i], CategoryID(field))
 		}
 		return nil
 	}
 }
 
 // orNil makes an error of a pointer.
-func orNil(bad *BadRowError) error {
+func orNil(bad *decode.BadRow) error {
 	if bad == nil {
 		return nil
 	}
@@ -145,8 +147,8 @@ func orNil(bad *BadRowError) error {
 func sameRows(t rapid.TB, cfg job.Data, text string, skip, workers, size int) {
 	t.Helper()
 	f := formatOf(&cfg)
-	open := func() *input {
-		in, err := newInput("file", strings.NewReader(text))
+	open := func() *input.Input {
+		in, err := input.New("file", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,14 +245,14 @@ func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
 	}
 }
 
-// A line is too long from rowBytesMax bytes on, wherever it stands; what is
+// A line is too long from input.RowBytesMax bytes on, wherever it stands; what is
 // before it is reported first.
 func TestLongLinesInBlocks(t *testing.T) {
-	for _, n := range []int{rowBytesMax - 1, rowBytesMax, rowBytesMax + 1} {
+	for _, n := range []int{input.RowBytesMax - 1, input.RowBytesMax, input.RowBytesMax + 1} {
 		for _, end := range []string{"", "\n", "\r\n", "\n1 3:1\n"} {
 			for _, begin := range []string{"", "1 3:1\n", "bad\n"} {
 				text := begin + "1 " + strings.Repeat("3:1 ", n/4+1)[:n-2] + end
-				for _, size := range []int{1000, blockBytes, 4 * blockBytes} {
+				for _, size := range []int{1000, decode.BlockBytes, 4 * decode.BlockBytes} {
 					sameRows(t, job.Data{Kind: job.KindLibFM}, text, 1, 2, size)
 				}
 			}
@@ -280,7 +282,7 @@ func TestCriteoIntegersAsStrconvReadsThem(t *testing.T) {
 // criteoText is the head of the real file over and over or, without it, made up.
 func criteoText(b *testing.B, size int) []byte {
 	var text []byte
-	if in, err := openInput(filepath.Join(os.Getenv("TANDEM_DATA"), "criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
+	if in, err := input.Open(filepath.Join(os.Getenv("TANDEM_DATA"), "criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
 		text, _ = io.ReadAll(in)
 		in.Close()
 	}
@@ -320,11 +322,11 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	}
-	read := func(b *testing.B, cfg job.Data, text []byte, size int, how func(f format, in *input) (*batch.Batch, error)) {
+	read := func(b *testing.B, cfg job.Data, text []byte, size int, how func(f format, in *input.Input) (*batch.Batch, error)) {
 		b.SetBytes(int64(size))
 		rows := 0
 		for b.Loop() {
-			in, err := newInput("file", bytes.NewReader(text))
+			in, err := input.New("file", bytes.NewReader(text))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -343,25 +345,25 @@ func BenchmarkRead(b *testing.B) {
 	}{{"criteo", job.Data{Kind: job.KindCriteo}, text}, {"csv", testCSV(), table.Bytes()}, {"quoted-csv", testCSV(), quoted.Bytes()}} {
 		b.Run(c.name+"/lines-only", func(b *testing.B) { limit(b, c.text) })
 		b.Run(c.name+"/in-order", func(b *testing.B) {
-			read(b, c.cfg, c.text, len(c.text), func(f format, in *input) (*batch.Batch, error) { return readSequentially(f, in, &droppedRows{}) })
+			read(b, c.cfg, c.text, len(c.text), func(f format, in *input.Input) (*batch.Batch, error) { return readSequentially(f, in, &droppedRows{}) })
 		})
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/workers-%d", c.name, workers), func(b *testing.B) {
-				read(b, c.cfg, c.text, len(c.text), func(f format, in *input) (*batch.Batch, error) {
-					return f.readBlocks(in, &droppedRows{}, workers, blockBytes)
+				read(b, c.cfg, c.text, len(c.text), func(f format, in *input.Input) (*batch.Batch, error) {
+					return f.readBlocks(in, &droppedRows{}, workers, decode.BlockBytes)
 				})
 			})
 		}
 	}
 	packed := gunzipped(b, text[:len(text)/4])
 	b.Run("criteo/gzip", func(b *testing.B) {
-		read(b, job.Data{Kind: job.KindCriteo}, packed, len(text)/4, func(f format, in *input) (*batch.Batch, error) { return f.read(in, &droppedRows{}) })
+		read(b, job.Data{Kind: job.KindCriteo}, packed, len(text)/4, func(f format, in *input.Input) (*batch.Batch, error) { return f.readText(in, &droppedRows{}) })
 	})
 	b.Run("criteo/gunzip-only", func(b *testing.B) {
 		b.SetBytes(int64(len(text) / 4))
 		for b.Loop() {
-			in, _ := newInput("file", bytes.NewReader(packed))
-			io.Copy(io.Discard, in.text)
+			in, _ := input.New("file", bytes.NewReader(packed))
+			io.Copy(io.Discard, in)
 		}
 	})
 }

@@ -9,17 +9,14 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// ApplySlots writes the settings of a job into the slots of a schema. The error names a
-// setting whose slot the schema does not have, or settings that contradict each other.
+// ApplySlots applies the slot settings of a job to a schema. The error names a setting whose
+// slot the schema does not have, or settings that contradict each other.
 func ApplySlots(settings []job.SlotSetting, schema *batch.Schema) error {
 	for i, s := range settings {
 		at := slices.IndexFunc(schema.Slots, func(slot batch.Slot) bool { return slot.Name == s.Slot })
 		if at < 0 {
-			var names []string
-			for _, slot := range schema.Slots {
-				names = append(names, slot.Name)
-			}
-			return fmt.Errorf("slots[%d].slot: no slot %q: the data have %s", i, s.Slot, strings.Join(names, ", "))
+			return fmt.Errorf("slots[%d].slot: no slot %q: the data have %s", i, s.Slot,
+				strings.Join(slotNames(schema), ", "))
 		}
 		slot := &schema.Slots[at]
 		slot.Group, slot.HashStack, slot.SqrtScaling = s.Group, s.HashStack, s.SqrtScaling

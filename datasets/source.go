@@ -6,17 +6,18 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/order"
 )
 
-// Source deals the rows of a batch out as the global batches of a training
-// run. It implements batch.Source and may be read by several goroutines.
+// Source returns the rows of a batch as the global batches of a training run. It implements
+// batch.Source and is safe for concurrent use.
 type Source struct {
 	schema      batch.Schema
 	rows        *batch.Batch
 	gatherer    *batch.Gatherer
 	globalBatch int
 	epochs      int
-	order       order // nil: that of the data
+	order       order.Order // nil: the order of the data
 }
 
 // stepsAhead is the number of batches that TrainingSource reads ahead. One is not enough,
@@ -44,16 +45,15 @@ func TrainingSource(data *Dataset, t *job.Job) (*ReadAhead, error) {
 }
 
 // NewSource returns a source of epochs passes over the rows of train in global
-// batches of globalBatch samples. Each epoch visits every row once, in an order
-// drawn from (*shuffleSeed, epoch), or in the order of train if shuffleSeed is
-// nil. The last batch of an epoch is short if globalBatch does not divide the
-// rows; batches never span two epochs.
+// batches of globalBatch samples. Each epoch visits every row once, in an order drawn from
+// (*shuffleSeed, epoch), or in the order of train if shuffleSeed is nil. The last batch of an
+// epoch is short if globalBatch does not divide the rows; no batch spans two epochs.
 //
-// The source reads train, which must not change. It returns an error if a count
-// is below 1, the steps are more than 2³¹−1, a slot of the schema has no dimension, or
-// train does not have the columns of the schema.
+// The source reads train, which must not change. It returns an error if a count is below 1,
+// there are more than 2³¹−1 steps, a slot of the schema has no dimension, or train does not
+// have the columns of the schema.
 //
-// Memory: 4 bytes a row for each of two epoch orders when shuffling.
+// Memory, with shuffling: 4 bytes per row for each of two epoch orders.
 func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (*Source, error) {
 	if globalBatch < 1 || epochs < 1 {
 		return nil, fmt.Errorf("datasets: source: global batch %d, epochs %d: both must be at least 1", globalBatch, epochs)
@@ -67,32 +67,31 @@ func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int,
 			"train fewer epochs, or larger batches", epochs, s.stepsPerEpoch(), math.MaxInt32)
 	}
 	if shuffleSeed != nil {
-		s.order = &fullShuffle{rows: train.Samples, seed: *shuffleSeed}
+		s.order = order.NewFull(train.Samples, *shuffleSeed)
 	}
 	return s, nil
 }
 
-// NewWindowedSource is NewSource with an order that mixes only what lies in few
-// places, for rows that do not fit in memory. The data are cut into blocks of a
-// 64th of window rows, rounded up. Each epoch takes the blocks in an order drawn
-// from (seed, epoch), 64 at a time, and the rows of these 64 in any order, so
-// that a run reads in 64 places at once and in no others. A row is followed by
-// one of its own block in one of 64 cases; window must be at least 1, and from
-// the number of rows on the order is as good as that of NewSource.
+// NewWindowedSource is NewSource with an order that reads only few places of the data at a
+// time, for rows that do not fit in memory. The data are cut into blocks of window/64 rows,
+// rounded up. Each epoch visits the blocks in an order drawn from (seed, epoch), 64 blocks at a
+// time, and the rows of these 64 blocks in a random order, so a run reads in 64 places at any
+// time. A row is followed by a row of its own block in about one of 64 cases. Window must be at
+// least 1; with a window of all rows, the order is as good as that of NewSource.
 //
-// Memory: 4 bytes a row for each of two windows, and 4 a block.
+// Memory: 4 bytes per row for each of two windows, and 4 bytes per block.
 func NewWindowedSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, seed uint64, window int) (*Source, error) {
 	if window < 1 {
 		return nil, fmt.Errorf("datasets: source: window of %d rows: must be at least 1", window)
 	}
 	s, err := NewSource(schema, train, globalBatch, epochs, nil)
 	if err == nil {
-		s.order = newWindowShuffle(train.Samples, window, seed)
+		s.order = order.NewWindowed(train.Samples, window, seed)
 	}
 	return s, err
 }
 
-// checkColumns says whether b has at least one sample and the columns of schema.
+// checkColumns returns an error unless b has at least one sample and the columns of schema.
 func checkColumns(schema *batch.Schema, b *batch.Batch) error {
 	if b.Samples < 1 {
 		return ErrNoRows
@@ -125,25 +124,24 @@ func (s *Source) Steps() int { return s.epochs * s.stepsPerEpoch() }
 
 func (s *Source) stepsPerEpoch() int { return (s.rows.Samples-1)/s.globalBatch + 1 }
 
-// Samples returns the sample count of a step: the global batch size, or what is
-// left of the epoch. It panics if the step is outside the run.
+// Samples returns the number of samples of a step: the global batch size, or the rest of the
+// epoch. It panics if the step is outside the run.
 func (s *Source) Samples(step int) int {
 	_, lo, hi := s.locate(step)
 	return hi - lo
 }
 
-// Read returns the global batch of a step; without shuffling it aliases the
-// training rows. The error is always nil. It panics if the step is outside the
-// run.
+// Read returns the global batch of a step, which aliases the training rows unless they are
+// shuffled. The error is always nil. It panics if the step is outside the run.
 func (s *Source) Read(step int) (*batch.Batch, error) {
 	epoch, lo, hi := s.locate(step)
 	if s.order == nil {
 		return batch.Slice(s.rows, lo, hi), nil
 	}
-	return s.gatherer.Rows(s.order.between(epoch, lo, hi)), nil
+	return s.gatherer.Rows(s.order.RowsBetween(epoch, lo, hi)), nil
 }
 
-// locate returns the epoch of a step and its range of positions in there.
+// locate returns the epoch of a step and its range of positions in the epoch.
 func (s *Source) locate(step int) (epoch, lo, hi int) {
 	if step < 0 || step >= s.Steps() {
 		panic(fmt.Sprintf("datasets: source: step %d of %d", step, s.Steps()))

@@ -14,6 +14,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/order"
 )
 
 var _ batch.Source = (*Source)(nil)
@@ -137,7 +138,7 @@ func readAgainAndConcurrently(t *testing.T, source batch.Source) {
 	wait.Wait()
 }
 
-// The law of the windows. Of 6400 rows in windows of 640, a block has 10 rows. Two
+// The distribution of rows under windows. Of 6400 rows in windows of 640, a block has 10 rows. Two
 // rows that follow each other within a window are of the same block with chance
 // 9/639 and else of two blocks drawn from all 640, so they lie about a third of
 // the data apart, as in a full shuffle; the block number of the row that comes
@@ -174,16 +175,6 @@ func TestWindowsMixAllOfTheData(t *testing.T) {
 	// 2000 first rows of a batch; uniform numbers deviate by rows/√12.
 	if math.Abs(middle-rows/2) > 5*rows/math.Sqrt(12)/math.Sqrt(2000) {
 		t.Errorf("the mean row that a batch begins with is %.0f, want about %d", middle, rows/2)
-	}
-	order := newWindowShuffle(rows, window, 3)
-	for number := range rows / window {
-		count := map[int32]int{}
-		for _, row := range order.between(7, number*window, (number+1)*window) {
-			count[row/block]++
-		}
-		if len(count) != blocksPerWindow {
-			t.Fatalf("window %d has rows of %d blocks, want all of %d", number, len(count), blocksPerWindow)
-		}
 	}
 }
 
@@ -263,11 +254,11 @@ func BenchmarkSourceRead(b *testing.B) {
 	report := func(b *testing.B) {
 		b.ReportMetric(float64(b.N)*4096/b.Elapsed().Seconds(), "rows/s")
 	}
-	order, limit := permutation(rows, 1, "order"), make([]uint64, 4096)
+	rowOrder, limit := order.Permutation(rows, 1, "order"), make([]uint64, 4096)
 	b.Run("ids-only", func(b *testing.B) {
 		step := 0
 		for b.Loop() {
-			at := order[step%(rows/4096)*4096:][:4096]
+			at := rowOrder[step%(rows/4096)*4096:][:4096]
 			for _, slot := range data.Test.Slots {
 				for i, row := range at {
 					limit[i] = slot.IDs[row]
@@ -296,7 +287,7 @@ func BenchmarkSourceRead(b *testing.B) {
 	b.Run("plain-gather", func(b *testing.B) {
 		step := 0
 		for b.Loop() {
-			batch.Gather(data.Test, order[step%(rows/4096)*4096:][:4096])
+			batch.Gather(data.Test, rowOrder[step%(rows/4096)*4096:][:4096])
 			step++
 		}
 		report(b)

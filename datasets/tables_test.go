@@ -21,12 +21,12 @@ type badRow struct {
 func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 	t.Helper()
 	line := strings.Count(good, "\n") + 1
-	whole, _, err := textFormat(cfg, good, 0)
+	whole, _, err := readText(cfg, good, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range rows {
-		_, _, err := textFormat(cfg, good+c.row+"\n", 0)
+		_, _, err := readText(cfg, good+c.row+"\n", 0)
 		var bad *BadRowError
 		if !errors.As(err, &bad) {
 			t.Errorf("%q: error %v, want a bad row", c.row, err)
@@ -35,7 +35,7 @@ func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 		if bad.Line != line || bad.Column != c.column || bad.Value != c.value || !strings.Contains(bad.Reason, c.cause) {
 			t.Errorf("%q: %+v, want line %d and %+v", c.row, bad, line, c)
 		}
-		b, dropped, err := textFormat(cfg, good+c.row+"\n", 1)
+		b, dropped, err := readText(cfg, good+c.row+"\n", 1)
 		if err != nil || b.Samples != whole.Samples || dropped != 1 {
 			t.Errorf("%q: skipping: error %v, %d dropped", c.row, err, dropped)
 		}
@@ -76,11 +76,11 @@ const (
 // 28 October 2014 was a Tuesday.
 func TestAvazuLayoutsAgree(t *testing.T) {
 	cfg, schema := job.Data{Kind: job.KindAvazu}, avazuSchema()
-	long, _, err := textFormat(cfg, avazuHeader+avazuRow, 0)
+	long, _, err := readText(cfg, avazuHeader+avazuRow, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, _, err := textFormat(cfg, avazuShortHeader+avazuShortRow, 0)
+	short, _, err := readText(cfg, avazuShortHeader+avazuShortRow, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestAvazuBadRows(t *testing.T) {
 		strings.Replace(avazuHeader, "hour", "time", 1):    `no column "hour"`,
 		strings.Replace(avazuHeader, "click", "y", 1):      `no column "click"`,
 	} {
-		if _, _, err := textFormat(job.Data{Kind: job.KindAvazu}, header+avazuRow, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := readText(job.Data{Kind: job.KindAvazu}, header+avazuRow, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestTaobaoMaskedStepsAreLeftOut(t *testing.T) {
 	}
 	rows := taobaoRow(nil) + "\n" + taobaoRow(map[int]string{150: "0", 151: "0", 266: "0"}) + "\n"
 	for name, text := range map[string]string{"plain": rows, "header": strings.Join(taobaoColumns(), ",") + "\n" + rows} {
-		b, _, err := textFormat(cfg, text, 0)
+		b, _, err := readText(cfg, text, 0)
 		if err != nil || b.Samples != 2 {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -176,7 +176,7 @@ func TestIJCAI18(t *testing.T) {
 	header := "Label,I1,I2,I3,I4,I5,I6,I7,I8,I9,I10,I11,I12,I13,C1,C2,C3,C4,C5,C6,C7,C8\n"
 	row := "1,3,3,4,14,2,6,1,4,0.99,3,1,1,0.5,i,c,b,y,u,g,o,s\n"
 	cfg, schema := job.Data{Kind: job.KindIJCAI18}, ijcai18Schema()
-	b, _, err := textFormat(cfg, header+row, 0)
+	b, _, err := readText(cfg, header+row, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

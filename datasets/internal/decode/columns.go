@@ -1,4 +1,4 @@
-package datasets
+package decode
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"tandem/internal/parallel"
 )
 
-// columns are the rows of a block, column by column.
+// columns holds the rows of a block, column by column.
 type columns struct {
 	samples       int
 	slots         []column
@@ -19,10 +19,10 @@ type columns struct {
 // column holds the ids of one slot.
 type column struct {
 	ids     []uint64
-	offsets []int32 // as those of batch.Jagged; nil as long as every row has one id
+	offsets []int32 // as in batch.Jagged; nil while every row has one id
 }
 
-// newColumns returns empty columns with space for so many rows of one id a slot.
+// newColumns returns empty columns with space for a number of rows with one id per slot.
 func newColumns(schema *batch.Schema, rows int) columns {
 	c := columns{slots: make([]column, len(schema.Slots))}
 	for s := range c.slots {
@@ -33,8 +33,8 @@ func newColumns(schema *batch.Schema, rows int) columns {
 }
 
 // add appends a row.
-func (c *columns) add(r *row) {
-	for s, ids := range r.ids {
+func (c *columns) add(r *Row) {
+	for s, ids := range r.IDs {
 		slot := &c.slots[s]
 		if len(ids) == 1 && slot.offsets == nil {
 			slot.ids = append(slot.ids, ids[0])
@@ -46,14 +46,14 @@ func (c *columns) add(r *row) {
 		slot.ids = append(slot.ids, ids...)
 		slot.offsets = append(slot.offsets, int32(len(slot.ids)))
 	}
-	for _, value := range r.dense {
+	for _, value := range r.Dense {
 		c.dense = append(c.dense, float32(value))
 	}
-	c.labels = append(c.labels, r.labels...)
+	c.labels = append(c.labels, r.Labels...)
 	c.samples++
 }
 
-// counting returns the numbers from first on, so many.
+// counting returns count consecutive numbers.
 func counting(first, count int) []int32 {
 	numbers := make([]int32, count)
 	for i := range numbers {
@@ -62,7 +62,7 @@ func counting(first, count int) []int32 {
 	return numbers
 }
 
-// joiner puts the columns of blocks together.
+// joiner joins the columns of blocks.
 type joiner struct {
 	parts   []columns
 	samples int
@@ -71,7 +71,7 @@ type joiner struct {
 
 func newJoiner(schema *batch.Schema) *joiner { return &joiner{ids: make([]int, len(schema.Slots))} }
 
-// add takes the columns of the next block.
+// add appends the columns of the next block.
 func (j *joiner) add(c columns) error {
 	j.samples += c.samples
 	for s := range c.slots {
@@ -86,27 +86,26 @@ func (j *joiner) add(c columns) error {
 	return nil
 }
 
-// batch returns all rows, and lets go of the blocks' columns as soon as it has
-// copied them. Slots in which every row has one id share their offsets: batches
-// are immutable.
+// batch returns all rows. It releases the columns of blocks as it copies them. Slots in which
+// every row has one id share their offsets, because batches are immutable.
 func (j *joiner) batch(workers int) *batch.Batch {
 	out := &batch.Batch{Samples: j.samples, Slots: make([]batch.Jagged, len(j.ids))}
 	one := sync.OnceValue(func() []int32 { return counting(0, j.samples+1) })
 	parallel.ForEach(workers, len(j.ids)+2, func(i int) {
 		switch i {
 		case len(j.ids):
-			out.Dense = gathered(j.parts, func(c *columns) *[]float32 { return &c.dense })
+			out.Dense = concat(j.parts, func(c *columns) *[]float32 { return &c.dense })
 		case len(j.ids) + 1:
-			out.Labels = gathered(j.parts, func(c *columns) *[]float32 { return &c.labels })
+			out.Labels = concat(j.parts, func(c *columns) *[]float32 { return &c.labels })
 		default:
 			out.Slots[i].Offsets = j.offsets(i, one)
-			out.Slots[i].IDs = gathered(j.parts, func(c *columns) *[]uint64 { return &c.slots[i].ids })
+			out.Slots[i].IDs = concat(j.parts, func(c *columns) *[]uint64 { return &c.slots[i].ids })
 		}
 	})
 	return out
 }
 
-// offsets returns those of a slot.
+// offsets returns the offsets of a slot.
 func (j *joiner) offsets(slot int, one func() []int32) []int32 {
 	single := true
 	for i := range j.parts {
@@ -130,8 +129,8 @@ func (j *joiner) offsets(slot int, one func() []int32) []int32 {
 	return out
 }
 
-// gathered returns the values of one column of all parts, and clears it there.
-func gathered[T any](parts []columns, of func(*columns) *[]T) []T {
+// concat returns one column of all parts joined, and clears it in the parts.
+func concat[T any](parts []columns, of func(*columns) *[]T) []T {
 	total := 0
 	for i := range parts {
 		total += len(*of(&parts[i]))

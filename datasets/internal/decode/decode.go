@@ -1,0 +1,153 @@
+// Package decode turns the text of a file into columns, in parallel.
+//
+// A file is cut into blocks of whole rows. Goroutines decode blocks, and their columns are
+// joined in the order of the file, so the result depends neither on the number of goroutines
+// nor on the size of blocks. A Format says what a row is: a line, or a record of delimited
+// text with the quoting of RFC 4180.
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tandem/algo/numeric/batch"
+	"tandem/datasets/internal/input"
+)
+
+// ErrNoRows says that a file or data set holds no sample.
+var ErrNoRows = errors.New("no rows")
+
+// Row is one decoded sample. Decoders fill the same Row again and again.
+type Row struct {
+	IDs    [][]uint64 // by slot
+	Dense  []float64  // by numeric column, not yet standardised
+	Labels []float32  // by label
+}
+
+// NewRow returns a row with space for the columns of a schema.
+func NewRow(schema *batch.Schema) *Row {
+	return &Row{
+		IDs: make([][]uint64, len(schema.Slots)), Dense: make([]float64, len(schema.Dense)),
+		Labels: make([]float32, len(schema.Labels)),
+	}
+}
+
+// Reset removes the ids of all slots.
+func (r *Row) Reset() {
+	for i := range r.IDs {
+		r.IDs[i] = r.IDs[i][:0]
+	}
+}
+
+// BadRow says why a row cannot be decoded.
+type BadRow struct {
+	Line   int    // of the file, from 1; decoders leave it 0
+	Column string // name of the column; empty if the row as a whole is bad
+	Value  string // the field as read; empty if the row as a whole is bad
+	Reason string // the problem, and what would be valid
+}
+
+// Error returns the reason.
+func (b *BadRow) Error() string { return b.Reason }
+
+// BadField returns the BadRow for the value of a column.
+func BadField[T string | []byte](column string, value T, reason string) *BadRow {
+	return &BadRow{Column: column, Value: strings.Clone(string(value)), Reason: reason}
+}
+
+// BadRecord returns the BadRow for a row as a whole.
+func BadRecord(reason string, args ...any) *BadRow {
+	return &BadRow{Reason: fmt.Sprintf(reason, args...)}
+}
+
+// Format describes the rows of a file. Exactly one of Lines and Table is set.
+type Format struct {
+	Schema batch.Schema
+	// Lines returns the decoder of a file with one row per line, given its name.
+	Lines func(name string) (LineDecoder, error)
+	Table *Table
+}
+
+// Skip is what to do with bad rows.
+type Skip struct {
+	// Allowed is the number of bad rows after which further ones need not be reported.
+	Allowed int
+	// Bad is called with every bad row, in the order of the file. An error ends reading.
+	Bad func(*BadRow) error
+}
+
+// Read reads all rows of an input, which it does not close, on a number of goroutines and in
+// blocks of a number of bytes. Without a good row the batch has no samples. Dense values are
+// not standardised.
+func (f Format) Read(in *input.Input, skip Skip, workers, blockBytes int) (*batch.Batch, error) {
+	cut := &blockCutter{in: in, size: blockBytes, skip: skip.Allowed}
+	rows, first, err := f.begin(cut)
+	if err != nil {
+		return nil, err
+	}
+	line, all := cut.line, newJoiner(&f.Schema)
+	err = decodeBlocks(cut, rows, first, workers, func(b *block) error {
+		for _, bad := range b.bad {
+			bad.Line += line
+			if err := skip.Bad(bad); err != nil {
+				return err
+			}
+		}
+		if tooLong, ok := b.err.(*input.RowTooLong); ok {
+			tooLong.Line += line
+		}
+		if b.err != nil {
+			return in.Explain(b.err)
+		}
+		line += b.lines
+		if err := all.add(b.out); err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all.batch(workers), nil
+}
+
+// begin returns how to decode the rows of an input, and its first block.
+func (f Format) begin(cut *blockCutter) (rowFormat, *block, error) {
+	if f.Table != nil {
+		return f.Table.begin(&f.Schema, cut)
+	}
+	decode, err := f.Lines(cut.in.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := &lineFormat{&f.Schema, decode}
+	cut.rowsEnd = rows.rowsEnd
+	return rows, cut.nextBlock(), nil
+}
+
+// ParseNumber parses a number that is finite in float32. The reason says why it is not one,
+// and is empty otherwise.
+func ParseNumber(text string) (value float64, reason string) {
+	value, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, "not a number"
+	case math.IsNaN(value) || math.Abs(value) > math.MaxFloat32:
+		return 0, "not a finite 32-bit number"
+	}
+	return value, ""
+}
+
+// ParseBinaryLabel parses a label that is 0 or 1.
+func ParseBinaryLabel(text string) (label float32, ok bool) {
+	switch text {
+	case "0":
+		return 0, true
+	case "1":
+		return 1, true
+	}
+	return 0, false
+}

@@ -1,0 +1,130 @@
+// Package input reads the text of a file, compressed or not.
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// OpenFile opens a file. The error tells the user what to do.
+func OpenFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, MissingFile(path)
+	}
+	return file, err // names the path
+}
+
+// MissingFile returns the error for a file that does not exist; it wraps fs.ErrNotExist.
+func MissingFile(path string) error {
+	return fmt.Errorf("%s: %w: check the path, or TANDEM_DATA if it is relative", path, fs.ErrNotExist)
+}
+
+// Input is decompressed text. It implements io.ReadCloser.
+type Input struct {
+	Name        string // for messages: the path of the file
+	Compression string // "gzip", "zstd", or "" for plain text
+	// Failed is why Read failed, nil before that and at the end of the text. Parsers on top
+	// of an Input can mistake a truncated last line for a bad row, so they check Failed.
+	Failed  error
+	text    io.Reader
+	file    io.Closer // nil if the input is not a file
+	decoder *zstd.Decoder
+}
+
+// zstdWindowMax bounds the memory that a zstd file can request: the window of zstd --long.
+const zstdWindowMax = 128 << 20
+
+// Open opens the text of a file.
+func Open(path string) (*Input, error) {
+	file, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	in, err := New(path, file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	in.file = file
+	return in, nil
+}
+
+// New returns the text of r. The first bytes of r decide whether it is compressed, not the
+// name. A byte-order mark is skipped.
+func New(name string, r io.Reader) (*Input, error) {
+	in := &Input{Name: name}
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	// A file shorter than the magic bytes is plain text; a read error is returned again by
+	// the next read.
+	magic, _ := buffered.Peek(5)
+	switch {
+	case len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' &&
+		!bytes.ContainsAny(magic[4:], "\t\r\n"):
+		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet", name)
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		unzipped, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, in.Explain(err)
+		}
+		in.Compression = "gzip"
+		buffered = bufio.NewReaderSize(unzipped, 1<<16)
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(zstdWindowMax))
+		if err != nil {
+			return nil, in.Explain(err)
+		}
+		in.Compression, in.decoder = "zstd", decoder
+		buffered = bufio.NewReaderSize(decoder, 1<<16)
+	}
+	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		buffered.Discard(len(mark))
+	}
+	in.text = buffered
+	return in, nil
+}
+
+// Plain returns an input of text that is not compressed.
+func Plain(name string, text io.Reader) *Input { return &Input{Name: name, text: text} }
+
+// Read reads decompressed text.
+func (in *Input) Read(p []byte) (int, error) {
+	n, err := in.text.Read(p)
+	if err != nil && err != io.EOF {
+		in.Failed = err
+	}
+	return n, err
+}
+
+// Close closes the file and releases the decoder.
+func (in *Input) Close() error {
+	if in.decoder != nil {
+		in.decoder.Close()
+	}
+	if in.file != nil {
+		return in.file.Close()
+	}
+	return nil
+}
+
+// Explain wraps an error of reading the input and tells the user what to do.
+func (in *Input) Explain(err error) error {
+	var tooLong *RowTooLong
+	switch {
+	case errors.As(err, &tooLong):
+		return fmt.Errorf("%s:%d: %w", in.Name, tooLong.Line, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: compressed data ends early: %w: copy or download the file again", in.Name, err)
+	default:
+		return fmt.Errorf("%s: cannot read: %w: check that the file is whole", in.Name, err)
+	}
+}
