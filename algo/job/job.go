@@ -16,12 +16,15 @@ import (
 // is a field. The zero value of a setting is not its default: start from Default. The largest values are
 // constants of this package, such as PrefetchMax.
 type Job struct {
-	Model    Model      `yaml:"model"`    // the dense network
-	Rows     Rows       `yaml:"rows"`     // the embedding rows
-	Training Training   `yaml:"training"` // mode, staleness, batches, order
-	Roles    Roles      `yaml:"roles"`    // how many there are of each, and which share a process
-	Wire     Wire       `yaml:"wire"`     // the form of messages between roles
-	Faults   fault.Plan `yaml:"faults"`   // injected into messages and roles; sequential training has neither
+	Name     string     `yaml:"name,omitempty"`    // letters, digits, dots, dashes and underscores
+	Data     Data       `yaml:"data,omitempty"`    // empty in a program that brings rows of its own
+	Model    Model      `yaml:"model"`             // the dense network
+	Rows     Rows       `yaml:"rows"`              // the embedding rows
+	Training Training   `yaml:"training"`          // mode, staleness, batches, order
+	Roles    Roles      `yaml:"roles"`             // how many there are of each, and which share a process
+	Wire     Wire       `yaml:"wire"`              // the form of messages between roles
+	Faults   fault.Plan `yaml:"faults"`            // injected into messages and roles; sequential training has neither
+	Cluster  Cluster    `yaml:"cluster,omitempty"` // the hardware of the simulator; see PersiaCluster
 }
 
 // Model is the dense network with its optimizer.
@@ -118,6 +121,19 @@ func Default() Job {
 		Roles: Roles{Ranks: 4, EmbeddingWorkers: 2, EmbeddingPS: 2, DensePS: 1},
 		Wire:  Wire{Precision: compress.FP32, Index: IndexRaw},
 	}
+}
+
+// AdultIncome returns Persia's own example: its data, network, optimizers and settings (PERSIA,
+// examples/src/adult-income). Its embedding_staleness of 10 is a staleness of 9 here.
+func AdultIncome() Job {
+	j := Default()
+	staleness := 9
+	j.Name, j.Data, j.Cluster = "adult-income", Data{Kind: KindAdultIncome}, PersiaCluster()
+	j.Model.Spec = model.PersiaAdultIncome()
+	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.SGD, 0.1
+	j.Training.GlobalBatch, j.Roles.Ranks, j.Training.Staleness = 128, 4, &staleness
+	j.Training.Shuffle = false // it reads its files in order
+	return j
 }
 
 // Rule returns the pacing rule of a training with roles.

@@ -6,7 +6,6 @@ import (
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 )
 
 const layout = `Writes a new folder, whole or not at all:
@@ -27,7 +26,7 @@ const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out a
 
 func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
-	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *jobfile.Job) error {
+	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *job.Job) error {
 		if j.Data.Kind != job.KindSynthetic {
 			return cli.UsageError("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
 		}
@@ -46,12 +45,12 @@ const convertExamples = `  TANDEM_DATA=~/data go run ./cmd/data convert --file c
 
 func (p *program) convertCommand() *cobra.Command {
 	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as csv", Long: convertUsage, Example: convertExamples}
-	return p.writing(c, "job file, YAML", func(string, *jobfile.Job) error { return nil })
+	return p.writing(c, "job file, YAML", func(string, *job.Job) error { return nil })
 }
 
 // writing makes a command of one that writes the data of a job file that it may
 // refuse.
-func (p *program) writing(c *cobra.Command, fileUsage string, check func(file string, j *jobfile.Job) error) *cobra.Command {
+func (p *program) writing(c *cobra.Command, fileUsage string, check func(file string, j *job.Job) error) *cobra.Command {
 	f := &flags{}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -60,14 +59,14 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 		if f.job == "" || f.out == "" {
 			return cli.UsageError("see --help", "--file and --out are needed")
 		}
-		j, err := jobfile.Load(f.job)
+		j, err := job.Load(f.job)
 		if err != nil {
 			return err
 		}
 		if err := check(f.job, &j); err != nil {
 			return err
 		}
-		data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.job))
+		data, err := datasets.Open(j.Data, job.DataFolder(p.dataDir, f.job))
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 )
 
 // subject is a data set that a command looks at.
@@ -88,14 +87,14 @@ func configOf(file string, head *datasets.Head, f *flags) (job.Data, error) {
 
 // openJob reads the data of a job file. A policy of skipping replaces the job's.
 func (p *program) openJob(path string, policy job.OnBadRow) (*subject, error) {
-	j, err := jobfile.Load(path)
+	j, err := job.Load(path)
 	if err != nil {
 		return nil, err
 	}
 	if policy != (job.OnBadRow{}) {
 		j.Data.OnBadRow = policy
 	}
-	folder := jobfile.DataFolder(p.dataDir, path)
+	folder := job.DataFolder(p.dataDir, path)
 	data, err := datasets.Open(j.Data, folder)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/driver"
 	"tandem/runtime/memory"
@@ -136,7 +135,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rule, err := j.Job.Rule()
+			rule, err := j.Rule()
 			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
 				return p.formerHost(c, j, fingerprint, f)
 			}
@@ -196,27 +195,27 @@ func (f *flags) jobFlags(fs *pflag.FlagSet) {
 }
 
 // load reads the job of a command.
-func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
-	j = jobfile.AdultIncome()
+func (f *flags) load() (j job.Job, fingerprint []byte, err error) {
+	j = job.AdultIncome()
 	if f.file != "" {
-		if j, err = jobfile.Load(f.file); err != nil {
+		if j, err = job.Load(f.file); err != nil {
 			return j, nil, err
 		}
 	}
 	if f.faults != "" {
-		if j.Job.Faults, err = fault.Parse(f.faults); err != nil {
+		if j.Faults, err = fault.Parse(f.faults); err != nil {
 			return j, nil, cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
 	if f.placed != "" {
-		if j.Job.Roles.Placement, err = job.ParsePlacement(f.placed); err != nil {
+		if j.Roles.Placement, err = job.ParsePlacement(f.placed); err != nil {
 			return j, nil, cli.UsageError("see --help", "--placement: %v", err)
 		}
-		if _, err = j.Job.Processes(); err != nil {
+		if _, err = j.Processes(); err != nil {
 			return j, nil, cli.UsageError("see --help", "--placement: %v", err)
 		}
 	}
-	if err := j.Job.ValidateModeSettings([]string{j.Job.Training.Mode}); err != nil {
+	if err := j.ValidateModeSettings([]string{j.Training.Mode}); err != nil {
 		return j, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	fingerprint, err = j.Fingerprint()
@@ -224,8 +223,8 @@ func (f *flags) load() (j jobfile.Job, fingerprint []byte, err error) {
 }
 
 // open reads the data of a job.
-func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
-	data, err := datasets.Open(j.Data, jobfile.DataFolder(p.dataDir, f.file))
+func (p *program) open(j job.Job, f flags) (*datasets.Dataset, error) {
+	data, err := datasets.Open(j.Data, job.DataFolder(p.dataDir, f.file))
 	if err == nil {
 		cli.PrintNotes(p.stderr, "node", data.Notes)
 	}
@@ -233,14 +232,14 @@ func (p *program) open(j jobfile.Job, f flags) (*datasets.Dataset, error) {
 }
 
 // play plays roles until the run is over.
-func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fingerprint []byte, f flags) error {
+func (p *program) play(ctx context.Context, roles job.Process, j job.Job, fingerprint []byte, f flags) error {
 	run, err := hex.DecodeString(f.run)
 	if err != nil || len(run) != 0 && len(run) != 16 {
 		return cli.UsageError("give the id that the host prints", "--run %q is no id of a run", f.run)
 	}
 	var data []byte
 	if roles.Has(msg.Address{Role: msg.DataLoader}) {
-		if data, err = datasets.Fingerprint(j.Data, jobfile.DataFolder(p.dataDir, f.file)); err != nil {
+		if data, err = datasets.Fingerprint(j.Data, job.DataFolder(p.dataDir, f.file)); err != nil {
 			return err
 		}
 	}
@@ -254,7 +253,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 	}
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
-		Fingerprint: fingerprint, Data: data, Job: j.Job,
+		Fingerprint: fingerprint, Data: data, Job: j,
 		Machine:  exec.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
@@ -263,14 +262,14 @@ func (p *program) play(ctx context.Context, roles job.Process, j jobfile.Job, fi
 			if err != nil {
 				return nil, err
 			}
-			return datasets.TrainingSource(data, &j.Job)
+			return datasets.TrainingSource(data, &j)
 		},
 	})
 	return cmp.Or(err, finish())
 }
 
 // recorder returns what keeps a recording, if one is asked for.
-func (f *flags) recorder(j jobfile.Job) (driver.Recorder, func() error, error) {
+func (f *flags) recorder(j job.Job) (driver.Recorder, func() error, error) {
 	if f.record == "" {
 		return nil, func() error { return nil }, nil
 	}

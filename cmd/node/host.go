@@ -12,7 +12,6 @@ import (
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/member"
 	"tandem/runtime/process"
@@ -65,14 +64,14 @@ func (p *program) hostCommand() *cobra.Command {
 
 // formerHost hosts a run under the name that the host had before: coordinator, in jobs
 // whose mode has no role of that name.
-func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte, f flags) error {
+func (p *program) formerHost(c *cobra.Command, j job.Job, fingerprint []byte, f flags) error {
 	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
 		if c.Flags().Changed(name) {
-			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Job.Training.Mode)
+			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
 		}
 	}
 	f.limits = process.Limits{Deaths: member.DefaultDeathsMax}
-	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Job.Training.Mode)
+	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
 	if !c.Flags().Changed("listen") {
 		f.listen = defaultHost
 	}
@@ -80,19 +79,19 @@ func (p *program) formerHost(c *cobra.Command, j jobfile.Job, fingerprint []byte
 }
 
 // host hosts a run whose processes others start.
-func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f flags) error {
-	if j.Job.Training.Mode == job.Sequential {
+func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f flags) error {
+	if j.Training.Mode == job.Sequential {
 		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
 	}
 	data, err := p.open(j, f)
 	if err != nil {
 		return err
 	}
-	content, err := datasets.Fingerprint(j.Data, jobfile.DataFolder(p.dataDir, f.file))
+	content, err := datasets.Fingerprint(j.Data, job.DataFolder(p.dataDir, f.file))
 	if err != nil {
 		return err
 	}
-	source, err := datasets.TrainingSource(data, &j.Job)
+	source, err := datasets.TrainingSource(data, &j)
 	if err != nil {
 		return err
 	}
@@ -101,10 +100,10 @@ func (p *program) host(ctx context.Context, j jobfile.Job, fingerprint []byte, f
 		return err
 	}
 	cluster := process.New(process.Options{
-		Listen: f.listen, Job: j.Job, Fingerprint: fingerprint, Data: content,
+		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j.Job, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
+	result, err := train.Run(ctx, j, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
 func (q *question) setFaults(given func(string) bool) (err error) {
-	t := &q.job.Job
+	t := &q.job
 	if given("faults") {
 		if t.Faults, err = fault.Parse(q.faults); err != nil {
 			return cli.UsageError("see --help", "--faults: %v", err)
@@ -56,7 +56,7 @@ func (q *question) checkFaults(given func(string) bool) error {
 
 // writeFaults prints what faults have done, in each mode on most GPUs.
 func (q *question) writeFaults(w io.Writer, r *result) error {
-	p := &q.job.Job.Faults
+	p := &q.job.Faults
 	if !p.Any() {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (q *question) writeFaults(w io.Writer, r *result) error {
 
 // counts returns what faults have done to a run; nil if there are none.
 func (q *question) counts(a *cluster.Answer) *fault.Counts {
-	if !q.job.Job.Faults.Any() {
+	if !q.job.Faults.Any() {
 		return nil
 	}
 	return &a.Faults

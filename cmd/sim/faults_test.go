@@ -14,10 +14,10 @@ import (
 func inBoth(t *testing.T, q *question, mode, faults string, retry unit.Tick) (simulated *training, real *train.Result) {
 	t.Helper()
 	var err error
-	if q.job.Job.Faults, err = fault.Parse(faults); err != nil {
+	if q.job.Faults, err = fault.Parse(faults); err != nil {
 		t.Fatal(err)
 	}
-	q.job.Job.Wire.Retry = retry
+	q.job.Wire.Retry = retry
 	for _, workers := range []int{2, 1} {
 		q.workers = workers
 		again, err := q.trainAt(q.training(mode, 4), 0, func(int, int) {})

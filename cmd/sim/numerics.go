@@ -201,7 +201,7 @@ func (q *question) checkNumerics(given func(string) bool) error {
 	case given("target-auc") && !(q.target > 0 && q.target < 1):
 		return cli.UsageError("see --help", "--target-auc: %v; want above 0 and below 1", q.target)
 	case given("evaluate-every"):
-		if err := q.job.Job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
+		if err := q.job.Training.EvaluateEvery.UnmarshalText([]byte(q.every)); err != nil {
 			return cli.UsageError("see --help", "--evaluate-every: %v", err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/internal/workload"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
@@ -22,10 +21,11 @@ import (
 // lessonOn is a small question about generated rows, on two EWs, PSs and dense PSs.
 func lessonOn(t *testing.T) *question {
 	t.Helper()
-	q := &question{job: jobfile.Job{Name: "small", Job: job.Default(), Cluster: job.PersiaCluster()}}
+	q := &question{job: job.Default()}
+	q.job.Name, q.job.Cluster = "small", job.PersiaCluster()
 	q.batch, q.workers = 16, 1
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
-	j := &q.job.Job
+	j := &q.job
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS, j.Roles.DensePS, j.Training.Prefetch = 2, 2, 2, 4
 	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
 	q.job.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
@@ -99,7 +99,7 @@ func checkSequential(t *testing.T, q *question, got *training) {
 func TestTimeToTarget(t *testing.T) {
 	q := lessonOn(t)
 	q.modes, q.gpus, q.spread, q.dollars = []string{job.Hybrid}, []int{4}, true, 3600
-	q.job.Job.Training.EvaluateEvery.Steps = 1
+	q.job.Training.EvaluateEvery.Steps = 1
 	lessons, err := q.train(cli.NewProgress(io.Discard, false))
 	if err != nil {
 		t.Fatal(err)

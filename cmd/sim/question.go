@@ -17,7 +17,6 @@ import (
 	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/internal/workload"
 	"tandem/runtime/blas"
 	"tandem/sim/cluster"
@@ -27,7 +26,7 @@ import (
 // question is what the command line asks.
 type question struct {
 	flags
-	job      jobfile.Job
+	job      job.Job
 	hardware *cluster.Hardware // of the job's cluster, or of this machine
 	workload cluster.Workload
 	layout   *model.Layout
@@ -39,17 +38,14 @@ type question struct {
 
 // criteo is Persia's evaluation on Criteo as far as it is published: its net
 // and the shape of the data; 80 of 100 rows are for training.
-func criteo() jobfile.Job {
-	t := job.Default()
-	t.Model.Spec = model.PersiaTower()
-	return jobfile.Job{
-		Name: "criteo",
-		Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-			Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
-		}},
-		Job:     t,
-		Cluster: job.PersiaCluster(),
-	}
+func criteo() job.Job {
+	j := job.Default()
+	j.Name, j.Cluster = "criteo", job.PersiaCluster()
+	j.Model.Spec = model.PersiaTower()
+	j.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
+		Preset: job.PresetCriteo, TrainRows: 36_672_493, TestRows: 9_168_124,
+	}}
+	return j
 }
 
 // clusters are the values of --cluster.
@@ -77,13 +73,13 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	q := &question{flags: *f, job: criteo(), command: commandLine(c)}
 	given := c.Flags().Changed
 	if q.numerics && f.file == "" {
-		q.job = jobfile.AdultIncome()
+		q.job = job.AdultIncome()
 		q.ofFile(given)
 		q.modes = f.modes
 	}
 	if f.file != "" {
 		var err error
-		if q.job, err = jobfile.Load(f.file); err != nil {
+		if q.job, err = job.Load(f.file); err != nil {
 			return nil, err
 		}
 		q.ofFile(given)
@@ -100,7 +96,7 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.setModeSettings(); err != nil {
 		return nil, err
 	}
-	chosen := given("modes") || f.file != "" && q.job.Job.Training.Mode != job.Sequential
+	chosen := given("modes") || f.file != "" && q.job.Training.Mode != job.Sequential
 	if err := q.suitModes(chosen, p.stderr); err != nil {
 		return nil, err
 	}
@@ -118,23 +114,23 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	}
 	switch {
 	case given("dense-servers"):
-		q.job.Job.Roles.DensePS = q.dense
+		q.job.Roles.DensePS = q.dense
 	case !given("file"):
-		q.job.Job.Roles.DensePS = min(denseServersDefault, q.hardware.ParameterServerHosts())
+		q.job.Roles.DensePS = min(denseServersDefault, q.hardware.ParameterServerHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
 	}
-	if err := q.load(jobfile.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
+	if err := q.load(job.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
 		return nil, err
 	}
 	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0 &&
-		!q.job.Job.Faults.Any()
+		!q.job.Faults.Any()
 	return q, nil
 }
 
 // multiplier is what multiplies the matrices of a training.
-func (q *question) multiplier() gemm.Products { return q.machine.Multiplier(&q.job.Job) }
+func (q *question) multiplier() gemm.Products { return q.machine.Multiplier(&q.job) }
 
 // load finds out what the simulator needs to know of the data, and reads them if
 // they are trained on.
@@ -147,17 +143,17 @@ func (q *question) load(folder string, say io.Writer) (err error) {
 		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), blas.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			cli.PrintNotes(say, "sim", q.data.Notes)
-			q.workload, q.layout, err = workload.Counted(q.data, &q.job.Job)
+			q.workload, q.layout, err = workload.Counted(q.data, &q.job)
 		}
 		return err
 	}
-	q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job.Job, folder)
+	q.workload, q.layout, err = workload.Simulated(&q.job.Data, &q.job, folder)
 	return err
 }
 
 // ofFile lets the job file speak where the command line is silent.
 func (q *question) ofFile(given func(string) bool) {
-	t := &q.job.Job
+	t := &q.job
 	if !given("modes") && t.Training.Mode != job.Sequential {
 		q.modes = []string{t.Training.Mode}
 	}
@@ -216,7 +212,7 @@ func (q *question) check(given func(string) bool) error {
 // setDepth gives the training what the command line says of the batches that a rank
 // may have outstanding, and refuses what no mode can have or what takes too long.
 func (q *question) setDepth(given func(string) bool) error {
-	t, name := &q.job.Job, "training.staleness of the job file"
+	t, name := &q.job, "training.staleness of the job file"
 	if given("staleness") {
 		t.Training.Staleness, name = &q.staleness, "--staleness"
 	}
@@ -242,7 +238,7 @@ func (q *question) setModeSettings() error {
 	const hint = "see --help for the settings of each mode, and choose modes with --modes"
 	var settings map[string]int
 	for _, n := range q.gpus {
-		t := q.job.Job
+		t := q.job
 		t.Roles.Ranks = n
 		if err := t.AddModeSettings(q.modeSet, q.modes); err != nil {
 			return cli.UsageError(hint, "--mode-set: %v", err)
@@ -252,7 +248,7 @@ func (q *question) setModeSettings() error {
 		}
 		settings = t.Training.ModeSettings
 	}
-	q.job.Job.Training.ModeSettings = settings
+	q.job.Training.ModeSettings = settings
 	return nil
 }
 

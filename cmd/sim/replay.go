@@ -12,13 +12,13 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/exec/replay"
 	"tandem/algo/histogram"
+	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/record"
 )
@@ -144,11 +144,11 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 		return nil, err
 	}
 	defer files.Close()
-	j, err := jobfile.Parse(files.Readers[0].Header().Job, folder+": the recorded job")
+	j, err := job.Parse(files.Readers[0].Header().Job, folder+": the recorded job")
 	if err != nil {
 		return nil, err
 	}
-	rule, err := j.Job.Rule()
+	rule, err := j.Rule()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
@@ -156,11 +156,11 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	if err := recording.CheckJob(&j.Job); err != nil {
+	if err := recording.CheckJob(&j); err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	meter := pace.NewMeter(j.Job.Roles.Ranks, j.Job.Roles.EmbeddingPS)
-	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Job.Training.Mode, Seed: j.Job.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
+	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPS)
+	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
 	watch := observer(func(e event.Record) {
 		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
 			progress(int(e.Step)+1, recording.Steps())
@@ -187,13 +187,13 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 }
 
 // replayNumbers trains again.
-func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *replayed, observers ...event.Observer) error {
+func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *replayed, observers ...event.Observer) error {
 	data, err := datasets.Open(j.Data, p.dataDir)
 	if err != nil {
 		return err
 	}
 	cli.PrintNotes(p.stderr, "sim", data.Notes)
-	source, err := datasets.TrainingSource(data, &j.Job)
+	source, err := datasets.TrainingSource(data, j)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (p *program) replayNumbers(j *jobfile.Job, recording *replay.Recording, r *
 	if err != nil {
 		return err
 	}
-	executor, err := exec.New(j.Job, source, exec.Machine{Products: products})
+	executor, err := exec.New(*j, source, exec.Machine{Products: products})
 	if err != nil {
 		return err
 	}

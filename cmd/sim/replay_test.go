@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tandem/algo/job"
 	"tandem/datasets"
-	"tandem/internal/jobfile"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
 )
@@ -16,15 +16,15 @@ import (
 // recorded trains a job and records it: recorded job.yaml folder.
 func recorded(ts *testscript.TestScript, _ bool, args []string) {
 	text := []byte(ts.ReadFile(args[0]))
-	j, err := jobfile.Parse(text, args[0])
+	j, err := job.Parse(text, args[0])
 	ts.Check(err)
 	data, err := datasets.Open(j.Data, ts.Getenv("TANDEM_DATA"))
 	ts.Check(err)
-	source, err := datasets.TrainingSource(data, &j.Job)
+	source, err := datasets.TrainingSource(data, &j)
 	ts.Check(err)
 	folder, err := record.Create(ts.MkAbs(args[1]), text)
 	ts.Check(err)
-	result, err := train.Run(context.Background(), j.Job, source, data.Test, train.Options{Recorder: folder})
+	result, err := train.Run(context.Background(), j, source, data.Test, train.Options{Recorder: folder})
 	ts.Check(err)
 	ts.Check(folder.Close())
 	ts.Check(folder.Measured(result.Staleness))

@@ -32,7 +32,7 @@ type result struct {
 // training returns the job's training for a mode and number of GPUs, with groups
 // for all of them.
 func (q *question) training(mode string, gpus int) job.Job {
-	t := q.job.Job.InMode(mode)
+	t := q.job.InMode(mode)
 	t.Roles.Ranks, t.Training.GlobalBatch = gpus, gpus*q.batch
 	for t.Training.Groups < gpus {
 		t.Training.Groups *= 2

@@ -17,7 +17,6 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/process"
 )
 
@@ -142,15 +141,15 @@ func (p *program) command() *cobra.Command {
 }
 
 // job returns the job of the command line: the file, and what flags change.
-func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
-	j := jobfile.AdultIncome()
+func (f *flags) job(c *cobra.Command) (job.Job, error) {
+	j := job.AdultIncome()
 	if f.file != "" {
 		var err error
-		if j, err = jobfile.Load(f.file); err != nil {
+		if j, err = job.Load(f.file); err != nil {
 			return j, err
 		}
 		if !c.Flags().Changed("mode") {
-			f.modes = []string{j.Job.Training.Mode}
+			f.modes = []string{j.Training.Mode}
 		}
 	}
 	for i, mode := range f.modes {
@@ -168,23 +167,23 @@ func (f *flags) job(c *cobra.Command) (jobfile.Job, error) {
 	if err := f.change(&j, c.Flags()); err != nil {
 		return j, err
 	}
-	if err := j.Job.AddModeSettings(f.modeSet, f.modes); err != nil {
+	if err := j.AddModeSettings(f.modeSet, f.modes); err != nil {
 		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
 	}
-	if err := f.checkPlacement(&j.Job); err != nil {
+	if err := f.checkPlacement(&j); err != nil {
 		return j, err
 	}
 	if err := f.suitModes(&j, f.file != "" || c.Flags().Changed("mode")); err != nil {
 		return j, err
 	}
-	if err := j.Validate(); err != nil {
+	if err := j.ValidateShared(); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	if err := j.Job.ValidateModeSettings(f.modes); err != nil {
+	if err := j.ValidateModeSettings(f.modes); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	if c.Flags().Changed("faults") {
-		return j, checkCrashes(&j.Job, f.modes)
+		return j, checkCrashes(&j, f.modes)
 	}
 	return j, nil
 }
@@ -207,8 +206,8 @@ func (f *flags) check(given *pflag.FlagSet) error {
 }
 
 // change gives the job the settings of the flags that are given.
-func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
-	t := &j.Job
+func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
+	t := j
 	for name, set := range map[string]func() error{
 		"ranks":        func() error { t.Roles.Ranks = f.ranks; return nil },
 		"global-batch": func() error { t.Training.GlobalBatch = f.batch; return nil },
@@ -256,9 +255,9 @@ func (f *flags) change(j *jobfile.Job, given *pflag.FlagSet) error {
 // suitModes refuses modes that were chosen and that the job's ranks do not suit. Of
 // all modes, it leaves them out with a note. A job whose own mode is not trained
 // gets the first that is.
-func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
+func (f *flags) suitModes(j *job.Job, chosen bool) error {
 	var suited []string
-	for _, one := range inModes(j.Job, f.modes) {
+	for _, one := range inModes(*j, f.modes) {
 		var unsuited *job.RanksError
 		switch err := one.Validate(); {
 		case !errors.As(err, &unsuited):
@@ -273,13 +272,13 @@ func (f *flags) suitModes(j *jobfile.Job, chosen bool) error {
 		return cli.UsageError("name a mode, or leave --mode out for all", "--mode: none of the modes can run")
 	}
 	f.modes = suited
-	if !slices.Contains(suited, j.Job.Training.Mode) {
-		former := j.Job
-		j.Job = former.InMode(suited[0])
-		j.Job.Training.ModeSettings = map[string]int{}
+	if !slices.Contains(suited, j.Training.Mode) {
+		former := *j
+		*j = former.InMode(suited[0])
+		j.Training.ModeSettings = map[string]int{}
 		for name, value := range former.Training.ModeSettings { // order-free: those of the former mode alone stay behind
 			if hasSetting(name, suited...) || !hasSetting(name, former.Training.Mode) {
-				j.Job.Training.ModeSettings[name] = value
+				j.Training.ModeSettings[name] = value
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/delay"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 )
 
 // contender is one training of the report.
@@ -26,7 +25,7 @@ func contenders(t job.Job, f flags) ([]contender, error) {
 	for _, text := range f.delays {
 		spec, err := delay.Parse(text)
 		if err == nil {
-			err = spec.Load(jobfile.ReadTrace)
+			err = spec.Load(job.ReadTrace)
 		}
 		if err != nil {
 			return nil, cli.UsageError("see --help", "--delay: %v", err)

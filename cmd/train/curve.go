@@ -16,7 +16,7 @@ import (
 // writeCurveTable prints a few points of every curve of the first seed, if there
 // were evaluations during training.
 func (r *report) writeCurveTable(w io.Writer) error {
-	every := r.job.Job.Training.EvaluateEvery
+	every := r.job.Training.EvaluateEvery
 	if !every.Any() {
 		return nil
 	}
@@ -42,7 +42,7 @@ func atStep(p exec.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step
 // writeCurves writes the points of every mode and seed, if there were evaluations
 // during training.
 func (r *report) writeCurves(name string) error {
-	if !r.job.Job.Training.EvaluateEvery.Any() {
+	if !r.job.Training.EvaluateEvery.Any() {
 		return nil
 	}
 	out, err := os.Create(name)

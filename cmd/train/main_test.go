@@ -17,7 +17,6 @@ import (
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/internal/cli/clitest"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/train"
 )
@@ -94,7 +93,7 @@ func TestJobFilesTrain(t *testing.T) {
 	for file, want := range map[string]struct{ rows, testRows int }{
 		"criteo.yaml": {8000, 2000}, "frappe.yaml": {57722, 28860},
 	} {
-		j, err := jobfile.Load(filepath.Join("jobs", file))
+		j, err := job.Load(filepath.Join("jobs", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +104,11 @@ func TestJobFilesTrain(t *testing.T) {
 		if data.Train.Samples != want.rows || data.Test.Samples != want.testRows {
 			t.Errorf("%s: %d and %d rows, want %+v", file, data.Train.Samples, data.Test.Samples, want)
 		}
-		source, err := datasets.TrainingSource(data, &j.Job)
+		source, err := datasets.TrainingSource(data, &j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := train.Run(t.Context(), j.Job, source, data.Test, train.Options{})
+		result, err := train.Run(t.Context(), j, source, data.Test, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +135,7 @@ func TestExplainedJobFileIsValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{file, "jobs/generated.yaml", "jobs/conversions.yaml", "jobs/criteo-shaped.yaml"} {
-		if _, err := jobfile.Load(name); err != nil {
+		if _, err := job.Load(name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -164,13 +163,13 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains once in every mode")
 	}
-	j := jobfile.AdultIncome()
+	j := job.AdultIncome()
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	aucs := map[string]float64{}
-	for _, training := range inModes(j.Job, job.Modes()) {
+	for _, training := range inModes(j, job.Modes()) {
 		source, err := datasets.TrainingSource(data, &training)
 		if err != nil {
 			t.Fatal(err)
@@ -192,17 +191,17 @@ func TestEveryModeReachesPersiasAUC(t *testing.T) {
 
 // Hybrid trains about as well on three ranks, which its eight groups cannot be dealt to evenly.
 func TestHybridOnThreeRanks(t *testing.T) {
-	j := jobfile.AdultIncome()
+	j := job.AdultIncome()
 	data, err := datasets.Open(j.Data, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Job.Roles.Ranks = 3
-	source, err := datasets.TrainingSource(data, &j.Job)
+	j.Roles.Ranks = 3
+	source, err := datasets.TrainingSource(data, &j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := train.Run(t.Context(), j.Job, source, data.Test, train.Options{})
+	result, err := train.Run(t.Context(), j, source, data.Test, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/member"
 	"tandem/runtime/process"
 	"tandem/runtime/train"
@@ -62,7 +61,7 @@ func (f *flags) checkPlacement(t *job.Job) error {
 // the job's placement says. All read the job, resolved, from one file. If they record,
 // each records its roles.
 func (p *program) inProcesses(dataDir string, record bool, limits process.Limits) runner {
-	return func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
 		program, err := process.FindNode()
 		if err != nil {
 			return nil, err
@@ -86,7 +85,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 		}
 		flags := []string{"--file", file, "--wait", "3s"}
 		options := process.Options{
-			Listen: "127.0.0.1:0", Job: j.Job, Fingerprint: fingerprint, Data: data,
+			Listen: "127.0.0.1:0", Job: j, Fingerprint: fingerprint, Data: data,
 			Environment: []string{"TANDEM_DATA=" + where},
 			Command: func(s process.Start) []string {
 				command := []string{program, "process"}
@@ -104,7 +103,7 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 		if err != nil {
 			return nil, err
 		}
-		options.Recorded, flags = true, append(flags, "--record", recordingOf(j.Job, results))
+		options.Recorded, flags = true, append(flags, "--record", recordingOf(j, results))
 		result, err := launched(ctx, options, source, test, o)
 		if err != nil {
 			return nil, err
@@ -124,7 +123,7 @@ func launched(ctx context.Context, options process.Options, source batch.Source,
 
 // resolve writes a job with all its settings, and returns the file and the
 // fingerprint of what a process reads there.
-func resolve(folder string, j jobfile.Job) (file string, fingerprint []byte, err error) {
+func resolve(folder string, j job.Job) (file string, fingerprint []byte, err error) {
 	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return "", nil, err
@@ -133,7 +132,7 @@ func resolve(folder string, j jobfile.Job) (file string, fingerprint []byte, err
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", nil, err
 	}
-	back, err := jobfile.Load(file)
+	back, err := job.Load(file)
 	if err != nil {
 		return "", nil, fmt.Errorf("the resolved job: %w", err)
 	}

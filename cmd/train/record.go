@@ -9,7 +9,6 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/internal/jobfile"
 	"tandem/runtime/record"
 	"tandem/runtime/train"
 )
@@ -25,22 +24,22 @@ func recordingOf(t job.Job, results string) string {
 
 // newRecording begins the recording of a job as it is trained here: in one mode,
 // with one seed.
-func newRecording(j jobfile.Job, results string) (*record.Folder, error) {
+func newRecording(j job.Job, results string) (*record.Folder, error) {
 	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return nil, err
 	}
-	return record.Create(recordingOf(j.Job, results), text)
+	return record.Create(recordingOf(j, results), text)
 }
 
 // recorded is a runner that records.
-func recorded(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+func recorded(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
 	folder, err := newRecording(j, results)
 	if err != nil {
 		return nil, err
 	}
 	o.Recorder = folder
-	result, err := train.Run(ctx, j.Job, source, test, o)
+	result, err := train.Run(ctx, j, source, test, o)
 	if closed := folder.Close(); err == nil {
 		err = closed
 	}

@@ -15,7 +15,6 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/train"
 )
@@ -45,7 +44,7 @@ type report struct {
 	// waiting for rows.
 	Reading map[string]float64 `json:"reading"`
 
-	job jobfile.Job
+	job job.Job
 }
 
 // row is one model, trained with one seed or several. AUC and log loss are of the
@@ -82,7 +81,7 @@ type row struct {
 	predicted  []float32      // of the first seed
 }
 
-func newReport(j jobfile.Job, data *datasets.Dataset, products gemm.Products) *report {
+func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *report {
 	var best float64
 	var bestHeads []head
 	for i, one := range oracle(data) {
@@ -95,7 +94,7 @@ func newReport(j jobfile.Job, data *datasets.Dataset, products gemm.Products) *r
 	}
 	return &report{
 		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Job.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products), Seed: j.Job.Training.Seed, Baselines: []row{}, job: j,
+		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 
@@ -143,7 +142,7 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 func (r *report) writeText(w io.Writer) error {
-	t := r.job.Job
+	t := r.job
 	fmt.Fprintf(w, "%s: %d training rows, %d test rows", r.Data, r.TrainRows, r.TestRows)
 	if r.DroppedRows > 0 {
 		fmt.Fprintf(w, ", %s dropped", plural(r.DroppedRows, "malformed row"))
@@ -196,7 +195,7 @@ func (r *report) writeText(w io.Writer) error {
 
 // writeFaults says what was injected into each run.
 func (r *report) writeFaults(w io.Writer) {
-	plan := &r.job.Job.Faults
+	plan := &r.job.Faults
 	if !plan.Any() {
 		return
 	}
@@ -223,7 +222,7 @@ func (l *row) aucText() string {
 
 // modeSettings names the settings that the modes that were run have of their own.
 func (r *report) modeSettings() string {
-	t := r.job.Job
+	t := r.job
 	var settings []string
 	say := func(setting string) {
 		if !slices.Contains(settings, setting) { // modes share them

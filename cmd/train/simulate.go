@@ -8,7 +8,6 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/internal/workload"
 	"tandem/sim/cluster"
 )
@@ -28,9 +27,9 @@ type prediction struct {
 
 // simulate predicts the modes that run on a cluster, without the faults of the job: with them, what roles wait
 // before they ask again says more than the cluster. cmd/sim simulates faults.
-func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset) error {
+func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
-	w, layout, err := workload.Counted(data, &j.Job)
+	w, layout, err := workload.Counted(data, &j)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
@@ -38,7 +37,7 @@ func (r *report) simulate(j jobfile.Job, modes []string, data *datasets.Dataset)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	for _, t := range inModes(j.Job, modes) {
+	for _, t := range inModes(j, modes) {
 		if t.Training.Mode == job.Sequential {
 			continue
 		}
@@ -69,11 +68,11 @@ func (r *report) writeSimulated(w io.Writer) error {
 		return nil
 	}
 	without := ""
-	if r.job.Job.Faults.Any() {
+	if r.job.Faults.Any() {
 		without = ", without faults,"
 	}
 	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
-		without, r.job.Job.Roles.Ranks, r.Simulated[0].Cluster)
+		without, r.job.Roles.Ranks, r.Simulated[0].Cluster)
 	table := cli.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
 	for _, s := range r.Simulated {
 		table.Rows = append(table.Rows, []string{

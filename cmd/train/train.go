@@ -18,14 +18,13 @@ import (
 	"tandem/algo/protocol/delay"
 	"tandem/datasets"
 	"tandem/internal/cli"
-	"tandem/internal/jobfile"
 	"tandem/runtime/blas"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
 
 // train runs a job in every mode, and reports.
-func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
+func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	target := f.out
 	if target == "" {
 		target = cli.DefaultFolder(p.now(), j.Name)
@@ -63,9 +62,9 @@ func (p *program) train(ctx context.Context, j jobfile.Job, f flags) error {
 
 // measure trains every mode and the baseline on the same rows. Recordings go
 // below folder.
-func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder string) (*report, error) {
+func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string) (*report, error) {
 	start := p.now()
-	all, err := contenders(j.Job, f)
+	all, err := contenders(j, f)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +72,14 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	if err != nil {
 		return nil, err
 	}
-	dataDir := jobfile.DataFolder(p.dataDir, f.file)
+	dataDir := job.DataFolder(p.dataDir, f.file)
 	data, err := datasets.Open(j.Data, dataDir)
 	if err != nil {
 		return nil, err
 	}
 	cli.PrintNotes(p.stderr, "train", data.Notes)
 	machine := exec.Machine{Products: products}
-	r := newReport(j, data, machine.Multiplier(&j.Job))
+	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes = f.processes
 	// First, because it is quick and may find the cluster at fault.
 	if err := r.simulate(j, f.modes, data); err != nil {
@@ -88,7 +87,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 	}
 	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
-	first := j.Job.Training.Seed
+	first := j.Training.Seed
 	for i, c := range all {
 		var results []*train.Result
 		var stores []rowStore
@@ -112,7 +111,7 @@ func (p *program) measure(ctx context.Context, j jobfile.Job, f flags, folder st
 			case f.record:
 				run = recorded
 			}
-			j.Job = t
+			j = t
 			result, store, err := inArena(arena, func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -139,10 +138,10 @@ func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Res
 
 // A runner trains and evaluates a job as train.Run does, and may leave files in
 // the results folder.
-type runner func(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error)
+type runner func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error)
 
-func plainly(ctx context.Context, j jobfile.Job, source batch.Source, test *batch.Batch, o train.Options, _ string) (*train.Result, error) {
-	return train.Run(ctx, j.Job, source, test, o)
+func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, _ string) (*train.Result, error) {
+	return train.Run(ctx, j, source, test, o)
 }
 
 // inModes returns a training in each mode.
@@ -171,7 +170,7 @@ func baseline(t job.Job) job.Job {
 }
 
 // writeResults writes the resolved job, the environment and the numbers.
-func writeResults(folder string, j jobfile.Job, r *report) error {
+func writeResults(folder string, j job.Job, r *report) error {
 	resolved, err := yaml.Marshal(j.Resolved())
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package jobfile
+package job
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
@@ -82,13 +81,13 @@ training: {staleness: 1}
 `), "job.yaml")
 		// The heads of the other kinds have no layers.
 		if kind != model.FeedForward && kind != model.DLRM && kind != model.DCNv2 {
-			j.Job.Model.Heads = nil
-			err = j.Validate()
+			j.Model.Heads = nil
+			err = j.validateFile()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Data.Slots = append(j.Data.Slots, job.SlotSetting{Slot: "c1", Raw: 3,
+		j.Data.Slots = append(j.Data.Slots, SlotSetting{Slot: "c1", Raw: 3,
 			HashStack: batch.HashStack{Rounds: 2, Rows: 9}})
 		all = append(all, j)
 	}
@@ -100,7 +99,7 @@ training: {staleness: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	implicit.Job.Model.Optimizer.Kind, implicit.Job.Rows.Optimizer.Kind = opt.SGD, opt.SGD
+	implicit.Model.Optimizer.Kind, implicit.Rows.Optimizer.Kind = opt.SGD, opt.SGD
 	return append(all, delayed, implicit)
 }
 
@@ -108,7 +107,7 @@ training: {staleness: 1}
 // somebody adds needs them, too.
 func TestEveryWholeNumberHasARange(t *testing.T) {
 	free := []string{
-		".Job.Training.EvaluateEvery.Steps",                              // a run that is shorter has none
+		".Training.EvaluateEvery.Steps",                              // a run that is shorter has none
 		".Data.OnBadRow.Skip",                                            // rows are counted, not kept
 		".Cluster.Software.Threads.Low", ".Cluster.Software.Threads.Mid", // ordered, up to High
 		".Cluster.Software.Threads.High", // cores that work may use; never allocated
@@ -138,12 +137,12 @@ func TestEveryWholeNumberHasARange(t *testing.T) {
 				}
 				was := v.Int()
 				v.SetInt(math.MaxInt64)
-				err := j.Validate()
+				err := j.validateFile()
 				v.SetInt(was)
 				if err != nil {
 					checked[path] = true
 				} else {
-					missing[path] = j.Job.Model.Kind
+					missing[path] = j.Model.Kind
 				}
 			}
 		}
@@ -167,7 +166,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 			c-1, c-1, c-1, c-1)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"long": {generated + "# " + strings.Repeat("x", job.DocumentBytesMax),
+		"long": {generated + "# " + strings.Repeat("x", DocumentBytesMax),
 			"longer than 1048576 bytes"},
 		"deep lists": {"name: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
 			"nested deeper than 32 levels"},
@@ -186,7 +185,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "job.yaml")
-	if err := os.WriteFile(path, make([]byte, job.DocumentBytesMax+1), 0o644); err != nil {
+	if err := os.WriteFile(path, make([]byte, DocumentBytesMax+1), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
@@ -212,7 +211,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j, err := Parse(text, "job.yaml")
 		if err != nil {
-			var fault *job.Error
+			var fault *Error
 			if !errors.As(err, &fault) && !strings.HasPrefix(err.Error(), "job.yaml: ") {
 				t.Errorf("error %v", err)
 			}
