@@ -72,7 +72,7 @@ func keyOf(t testing.TB, path string) Key {
 	return Key{Sources: []Source{source}, Format: "criteo"}
 }
 
-func TestWhatIsStoredIsLoaded(t *testing.T) {
+func TestStoredRowsAreLoaded(t *testing.T) {
 	key := sourceKey(t, "x")
 	folder := Folder(filepath.Join(t.TempDir(), "new", "folder"))
 	if _, err := folder.Load(key); !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func TestOtherSourcesAndFormatsAreNotFound(t *testing.T) {
 	}
 }
 
-// A sample finds a change in a large file wherever it is sampled: at both ends.
+// A change of the first or last byte of a large file changes its sample.
 func TestSamplesReachBothEnds(t *testing.T) {
 	text := []byte(strings.Repeat("x", sampleCount*sampleBytes*2+12345))
 	path := filepath.Join(t.TempDir(), "large")
@@ -154,8 +154,7 @@ func TestSamplesReachBothEnds(t *testing.T) {
 	}
 }
 
-// No byte can change without being found, but for the padding, which holds
-// nothing; nor can the file be cut.
+// A change of any byte is found, except in the padding; so is a truncated file.
 func TestEveryDamageIsFound(t *testing.T) {
 	folder, key, want := Folder(t.TempDir()), sourceKey(t, "x"), someRows(5)
 	if err := folder.Store(key, want); err != nil {
@@ -197,8 +196,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 	}
 }
 
-// A header that is whole, but of a program that lays columns out otherwise, is an
-// error, never a panic.
+// An intact header whose columns have another layout is an error, never a panic.
 func TestHeadersThatDoNotFit(t *testing.T) {
 	folder, key := Folder(t.TempDir()), sourceKey(t, "x")
 	if err := folder.Store(key, someRows(5)); err != nil {
@@ -234,8 +232,7 @@ func TestHeadersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Whoever loads sees whole files of one writer or another, and nothing is left
-// but the one file.
+// Readers see whole files of one of the writers, and only one file remains.
 func TestManyWritersAtOnce(t *testing.T) {
 	folder, key, want := Folder(t.TempDir()), sourceKey(t, "x"), someRows(1000)
 	var wait sync.WaitGroup
@@ -268,7 +265,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 	sameRows(t, got, want)
 }
 
-// fullDisk takes so many bytes.
+// fullDisk is a writer that fails after a number of bytes.
 type fullDisk struct{ left int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -278,7 +275,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestStoreSaysWhyItCannot(t *testing.T) {
+func TestStoreErrors(t *testing.T) {
 	key := sourceKey(t, "x")
 	for _, left := range []int{0, 10, 2000, 20_000} {
 		if err := write(&fullDisk{left}, key, someRows(1000)); err == nil || !strings.Contains(err.Error(), "no space left") {
@@ -320,8 +317,7 @@ func TestListAndClear(t *testing.T) {
 	}
 }
 
-// Rates of keeping and finding a million rows, beside that of copying as many
-// bytes in memory.
+// Rates of storing and loading a million rows, compared with copying as many bytes in memory.
 func BenchmarkCache(b *testing.B) {
 	folder, key, rows := Folder(b.TempDir()), sourceKey(b, "x"), someRows(1<<20)
 	if err := folder.Store(key, rows); err != nil {

@@ -23,14 +23,14 @@ const (
 	alignment = 64
 )
 
-// castagnoli is the polynomial that processors have an instruction for.
+// castagnoli is the polynomial for which processors have an instruction.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Rows are what a cache file holds.
+// Rows is the content of a cache file.
 type Rows struct {
 	Slots, Dense, Labels []string // names of the columns
 	Batch                *batch.Batch
-	// Dropped counts the bad rows that were skipped; BadRows are the first few.
+	// Dropped is the number of bad rows that were skipped; BadRows are the first few of them.
 	Dropped int
 	BadRows []BadRow
 }
@@ -54,13 +54,13 @@ type header struct {
 	Columns []extent `json:"columns"`
 }
 
-// extent is where a column is. The columns are the ids of each slot, the dense
-// values and the labels; offsets follow their ids.
+// extent is the place of a column in the file. The columns are the ids of each slot, each
+// followed by its offsets, the dense values, and the labels.
 type extent struct {
 	Offset int64  `json:"offset"` // from the end of the header, rounded up to the alignment
 	Bytes  int64  `json:"bytes"`
 	CRC    uint32 `json:"crc32c"`
-	// Single says of ids that every row has exactly one, and no offsets follow.
+	// Single is set for ids if every row has exactly one; then no offsets follow.
 	Single bool `json:"single,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func write(w io.Writer, key Key, rows *Rows) error {
 		columns, h.Columns = append(columns, data), append(h.Columns, e)
 	}
 	for _, slot := range rows.Batch.Slots {
-		single := counts(slot.Offsets)
+		single := isAscending(slot.Offsets)
 		add(bytesOf(slot.IDs), single)
 		if !single {
 			add(bytesOf(slot.Offsets), false)
@@ -118,8 +118,8 @@ func shortened(rows []BadRow) []BadRow {
 	return rows
 }
 
-// counts says whether offsets are 0, 1, 2 and so on.
-func counts(offsets []int32) bool {
+// isAscending reports whether offsets are 0, 1, 2, and so on.
+func isAscending(offsets []int32) bool {
 	for i, offset := range offsets {
 		if int(offset) != i {
 			return false
@@ -130,7 +130,7 @@ func counts(offsets []int32) bool {
 
 func aligned(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
 
-// number is what columns hold.
+// number is an element of a column.
 type number interface{ uint64 | int32 | float32 }
 
 // bytesOf returns the memory of values.
@@ -138,7 +138,7 @@ func bytesOf[T number](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
 }
 
-// valuesOf returns the values whose memory is data, aligned and of whole values.
+// valuesOf returns data as values. Data must be aligned and hold whole values.
 func valuesOf[T number](data []byte) []T {
 	if len(data) == 0 {
 		return nil
@@ -146,8 +146,8 @@ func valuesOf[T number](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(*new(T))))
 }
 
-// Errors of what a file holds. Whoever gets one reads the source again and stores its rows in place of the
-// file.
+// Errors about the content of a file. After any of them, the caller reads the source again and
+// stores its rows in place of the file.
 var (
 	errForeign = errors.New("not a file of columns")
 	errDamaged = errors.New("damaged")
@@ -159,11 +159,11 @@ var (
 // Limits of a header.
 const (
 	headerMax = 4 << 20 // bytes: some 40,000 columns
-	valueMax  = 1 << 10 // bytes that are kept of the value of a bad row
+	valueMax  = 1 << 10 // bytes of the value of a bad row
 )
 
-// readHeader returns the header of a file and where its columns begin. Memory: at most 130 times the header,
-// which has at most headerMax bytes.
+// readHeader returns the header of a file and the position of its columns. Memory: at most 130
+// times the header, which has at most headerMax bytes.
 func readHeader(data []byte) (*header, int64, error) {
 	if len(data) < preamble || !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, 0, errForeign
@@ -173,8 +173,7 @@ func readHeader(data []byte) (*header, int64, error) {
 	}
 	length := int64(binary.LittleEndian.Uint32(data[16:]))
 	if most := min(int64(len(data))-preamble, headerMax); length > most {
-		return nil, 0, fmt.Errorf("%w: a header of %d bytes, of which at most %d can be", errDamaged, length,
-			most)
+		return nil, 0, fmt.Errorf("%w: a header of %d bytes, want at most %d", errDamaged, length, most)
 	}
 	text := data[preamble : preamble+length]
 	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(data[20:]) {
@@ -187,11 +186,11 @@ func readHeader(data []byte) (*header, int64, error) {
 	return h, aligned(preamble + length), nil
 }
 
-// consistent returns an error unless the columns are those of the rows: as many as there should be, each of
-// its length and with its numbers.
-func (h *header) consistent() error {
+// validate returns an error unless the header has as many columns as its rows need, each with
+// the right length.
+func (h *header) validate() error {
 	rows, at := int64(h.Rows), 0
-	next := func(bytes int64) bool { // any number if negative
+	next := func(bytes int64) bool { // negative: any number
 		at++
 		return at <= len(h.Columns) && (bytes < 0 || h.Columns[at-1].Bytes == bytes)
 	}
@@ -205,20 +204,21 @@ func (h *header) consistent() error {
 	}
 	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
 	if !ok {
-		return fmt.Errorf("%w: %d columns that are not those of %d rows with %d slots, %d numbers and %d labels",
-			errForeign, len(h.Columns), h.Rows, len(h.Slots), len(h.Dense), len(h.Labels))
+		return fmt.Errorf("%w: %d columns do not fit %d rows with %d slots, %d numbers and %d labels", errForeign,
+			len(h.Columns), h.Rows, len(h.Slots), len(h.Dense), len(h.Labels))
 	}
 	return nil
 }
 
-// columns returns the memory of the columns, every byte of which is checked.
+// columns returns the memory of the columns after checking every byte.
 func (h *header) columns(data []byte, begin int64) ([][]byte, error) {
 	columns, data := make([][]byte, len(h.Columns)), data[min(begin, int64(len(data))):]
-	size, end := int64(len(data)), int64(0) // of the column before: rows are written to, and must share no memory
+	// End is the end of the previous column: callers write to rows, so columns must not overlap.
+	size, end := int64(len(data)), int64(0)
 	for i, e := range h.Columns {
 		if e.Offset < end || e.Offset%alignment != 0 || e.Offset > size || e.Bytes < 0 ||
 			e.Bytes > size-e.Offset {
-			return nil, fmt.Errorf("%w: column %d has %d bytes from byte %d, behind byte %d and of %d that are there",
+			return nil, fmt.Errorf("%w: column %d has %d bytes from byte %d; want a range between bytes %d and %d",
 				errDamaged, i, e.Bytes, e.Offset, end, size)
 		}
 		end = e.Offset + e.Bytes
@@ -234,9 +234,9 @@ func (h *header) columns(data []byte, begin int64) ([][]byte, error) {
 	return columns, nil
 }
 
-// read returns what a file holds, whose memory the rows keep using.
+// read returns the content of a file. The rows alias data.
 func read(data []byte, h *header, begin int64) (*Rows, error) {
-	if err := h.consistent(); err != nil {
+	if err := h.validate(); err != nil {
 		return nil, err
 	}
 	columns, err := h.columns(data, begin)
@@ -244,7 +244,7 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 		return nil, err
 	}
 	b := &batch.Batch{Samples: h.Rows, Slots: make([]batch.Jagged, len(h.Slots))}
-	var single []int32 // offsets of slots of one id a row, half as long as their ids
+	var single []int32 // offsets of all slots with one id per row
 	next := 0
 	for i := range b.Slots {
 		slot := &b.Slots[i]
@@ -271,7 +271,7 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped, BadRows: h.BadRows}, nil
 }
 
-// ascending returns 0, 1, 2 and so on: n numbers.
+// ascending returns the numbers 0 to n−1.
 func ascending(n int) []int32 {
 	numbers := make([]int32, n)
 	for i := range numbers {

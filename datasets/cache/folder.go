@@ -14,34 +14,33 @@ import (
 	"time"
 )
 
-// Folder is where cache files are.
+// Folder is a folder of cache files.
 type Folder string
 
-// suffix ends the names of cache files, unfinished that of files being written.
+// The endings of file names: suffix of cache files, unfinished of files that are being written.
 const (
 	suffix     = ".columns"
 	unfinished = ".unfinished"
 )
 
-// Key names what rows were read from, and how.
+// Key identifies rows by their sources and by how they were read.
 type Key struct {
-	Sources []Source `json:"sources"` // at least one: what was read, and what beside it
-	Format  string   `json:"format"`  // all that decides how the sources become rows
+	Sources []Source `json:"sources"` // at least one: the file, and further files that it needs
+	Format  string   `json:"format"`  // everything else that the rows depend on
 }
 
-// path returns the file of a key: one for each source and format, whatever state
-// the source is in.
+// path returns the cache file of a key. It depends on the path of the source and on the format,
+// not on the content of the source.
 func (f Folder) path(key Key) string {
 	digest := sha256.Sum256([]byte(key.Sources[0].Path + "\n" + key.Format))
 	return filepath.Join(string(f), hex.EncodeToString(digest[:12])+suffix)
 }
 
-// Load returns the rows of a key. The error is fs.ErrNotExist if they were never
-// kept, and else says why what was kept cannot be used.
+// Load returns the rows of a key. The error wraps fs.ErrNotExist if they were never stored;
+// otherwise it says why the stored rows cannot be used.
 //
-// The rows are mapped, not read: they take memory that the system may take back,
-// for as long as the process lives. Writing to them changes the memory of this
-// process only.
+// The rows are mapped, not read: they use memory that the system can reclaim, until the process
+// ends. Writing to them changes the memory of this process only.
 //
 // Cost: reading the file once, for its checksums.
 func (f Folder) Load(key Key) (*Rows, error) {
@@ -53,7 +52,7 @@ func (f Folder) Load(key Key) (*Rows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	rows, err := check(data, key)
+	rows, err := readFor(data, key)
 	if err != nil {
 		release()
 		return nil, fmt.Errorf("cache: %s: %w", path, err)
@@ -61,8 +60,8 @@ func (f Folder) Load(key Key) (*Rows, error) {
 	return rows, nil
 }
 
-// check returns the rows of a file, if they are those of a key.
-func check(data []byte, key Key) (*Rows, error) {
+// readFor returns the rows of a file if it belongs to a key.
+func readFor(data []byte, key Key) (*Rows, error) {
 	h, begin, err := readHeader(data)
 	if err != nil {
 		return nil, err
@@ -78,8 +77,7 @@ func check(data []byte, key Key) (*Rows, error) {
 	return read(data, h, begin)
 }
 
-// Store keeps rows. The error says why it could not; nothing is left of the
-// attempt then.
+// Store writes rows. After an error, no file is left of the attempt.
 func (f Folder) Store(key Key, rows *Rows) error {
 	err := f.store(key, rows)
 	if err != nil {
@@ -97,12 +95,12 @@ func (f Folder) store(key Key, rows *Rows) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // in vain once it is renamed
+	defer os.Remove(file.Name()) // fails after the rename
 	defer file.Close()
 	if err := write(file, key, rows); err != nil {
 		return err
 	}
-	if err := file.Close(); err != nil { // a full disk may be noticed only now
+	if err := file.Close(); err != nil { // may be the first to notice a full disk
 		return err
 	}
 	return os.Rename(file.Name(), path)
@@ -111,13 +109,14 @@ func (f Folder) store(key Key, rows *Rows) error {
 // Info describes a file of a folder.
 type Info struct {
 	Path     string
-	Source   string // what was read; empty if the file cannot be used or is unfinished
+	Source   string // the file that was read; empty if the cache file is invalid or unfinished
 	Rows     int
 	Bytes    int64
 	Modified time.Time
 }
 
-// List returns the files of a folder, by source; none if there is no folder.
+// List returns the files of a folder in the order of their sources, or none if the folder does
+// not exist.
 func (f Folder) List() ([]Info, error) {
 	files, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,8 +144,7 @@ func (f Folder) List() ([]Info, error) {
 	return all, nil
 }
 
-// describe returns what was read to make a file, and its rows; "" if it cannot be
-// used.
+// describe returns the source of a cache file and its number of rows, or "" if it is invalid.
 func describe(path string) (source string, rows int) {
 	data, release, err := mapFile(path)
 	if err != nil {
@@ -160,8 +158,8 @@ func describe(path string) (source string, rows int) {
 	return h.Key.Sources[0].Path, h.Rows
 }
 
-// Clear removes the files of a folder and nothing else, and returns their number
-// and size. Processes that use them go on.
+// Clear removes the cache files of a folder, nothing else, and returns their number and size.
+// Processes that have loaded them are not affected.
 func (f Folder) Clear() (files int, bytes int64, err error) {
 	all, err := f.List()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"unsafe"
 )
 
-// A cache file may come from anyone, with checksums that are right.
+// The tests of this file assume that anyone can write a cache file with correct checksums.
 
-// forge returns the file of a header and of what follows it, with the checksums of a writer.
+// forge returns a file of a header and the bytes after it, with correct checksums.
 func forge(h *header, data []byte) []byte {
 	for i := range h.Columns {
 		e := &h.Columns[i]
@@ -38,7 +38,7 @@ func headed(text []byte) []byte {
 	return append(file, make([]byte, aligned(int64(len(file)))-int64(len(file)))...)
 }
 
-// aligned64 returns a copy of a file in memory that is aligned as a mapped file is.
+// aligned64 returns a copy of a file with the alignment of a mapped file.
 func aligned64(file []byte) []byte {
 	buffer := make([]byte, len(file)+alignment)
 	shift := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buffer))) % alignment)
@@ -68,7 +68,7 @@ const (
 	denseValues
 )
 
-// Whatever the columns hold, the rows are whole, or the error names the slot or column.
+// For any content of the columns, the rows are complete or the error names the slot or column.
 func TestColumnsThatContradictEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *header, offsets []int32)
@@ -89,7 +89,7 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 		"out of place": {func(h *header, _ []int32) { h.Columns[denseValues].Offset = 1 << 40 },
 			"column 3 has 40 bytes from byte"},
 		"over another": {func(h *header, _ []int32) { h.Columns[denseValues].Offset = 0 },
-			"column 3 has 40 bytes from byte 0, behind byte"},
+			"column 3 has 40 bytes from byte 0; want a range between bytes"},
 		"dropped rows": {func(h *header, _ []int32) { h.Dropped = -1 }, "not a file of columns"},
 		"no columns at all": {func(h *header, _ []int32) {
 			h.Slots, h.Dense, h.Labels, h.Rows = nil, nil, nil, 1<<31-2
@@ -100,7 +100,7 @@ func TestColumnsThatContradictEachOther(t *testing.T) {
 		data = aligned64(data)
 		c.change(h, valuesOf[int32](data[h.Columns[tagOffsets].Offset:][:h.Columns[tagOffsets].Bytes]))
 		got := allocated(func() {
-			_, err := check(aligned64(forge(h, data)), key)
+			_, err := readFor(aligned64(forge(h, data)), key)
 			if c.want == "" && err != nil || c.want != "" &&
 				(err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: error %v, want %q", name, err, c.want)
@@ -121,17 +121,17 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A header that is longer than any is refused before it is read, and one of many small things takes memory
-// in proportion.
+// A header above the limit is refused before it is read. The memory for a header of many small
+// values is proportional to its size.
 func TestHeadersAreBounded(t *testing.T) {
 	long := headed(bytes.Repeat([]byte(" "), headerMax+1))
 	if _, _, err := readHeader(long); err == nil || !strings.Contains(err.Error(),
-		"a header of 4194305 bytes, of which at most 4194304 can be") {
+		"a header of 4194305 bytes, want at most 4194304") {
 		t.Errorf("a long header: %v", err)
 	}
 	short := append(headed([]byte("{}"))[:preamble:preamble], 0)
 	if _, _, err := readHeader(short); err == nil || !strings.Contains(err.Error(),
-		"a header of 2 bytes, of which at most 1 can be") {
+		"a header of 2 bytes, want at most 1") {
 		t.Errorf("a header that is not there: %v", err)
 	}
 	for field, element := range map[string]string{"columns": "{}", "bad_rows": "{}", "slots": `""`} {
@@ -149,7 +149,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// The values of bad rows, which may be as long as a line, are kept in part.
+// The values of bad rows can be as long as a line; they are stored in part.
 func TestBadRowsAreShortened(t *testing.T) {
 	folder, key, rows := Folder(t.TempDir()), sourceKey(t, "x"), someRows(3)
 	rows.BadRows[0].Value = bytes.Repeat([]byte("v"), headerMax)
@@ -162,9 +162,9 @@ func TestBadRowsAreShortened(t *testing.T) {
 	}
 }
 
-// FuzzCheck reads files with any header and columns, whose checksums are right: they hold whole rows, which
-// are written as a file of the same rows, or are an error.
-func FuzzCheck(f *testing.F) {
+// FuzzReadFor reads files with arbitrary headers and columns but correct checksums. A file is an
+// error, or holds complete rows that are equal after writing and reading them again.
+func FuzzReadFor(f *testing.F) {
 	for _, n := range []int{0, 1, 5} {
 		_, h, data := stored(f, n)
 		text, err := json.Marshal(h)
@@ -177,7 +177,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, data []byte) {
 		h := &header{}
 		if json.Unmarshal(text, h) != nil {
-			if _, err := check(headed(text), Key{}); err == nil {
+			if _, err := readFor(headed(text), Key{}); err == nil {
 				t.Error("a header that is none is believed")
 			}
 			return
@@ -185,7 +185,7 @@ func FuzzCheck(f *testing.F) {
 		file := aligned64(forge(h, data))
 		var rows *Rows
 		var err error
-		got := allocated(func() { rows, err = check(file, h.Key) })
+		got := allocated(func() { rows, err = readFor(file, h.Key) })
 		if most := uint64(130*len(file) + 1<<20); got > most {
 			t.Errorf("%d bytes are read with %d of memory", len(file), got)
 		}
@@ -204,7 +204,7 @@ func FuzzCheck(f *testing.F) {
 		if err := write(&again, h.Key, rows); err != nil {
 			t.Fatal(err)
 		}
-		back, err := check(aligned64(again.Bytes()), h.Key)
+		back, err := readFor(aligned64(again.Bytes()), h.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,13 +215,13 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// A file that is no cache at all is an error, too.
+// A file of anything else is an error.
 func FuzzFile(f *testing.F) {
 	key, h, data := stored(f, 3)
 	f.Add(forge(h, data))
 	f.Add([]byte(magic + "\x01\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		if _, err := check(aligned64(file), key); err == nil && !bytes.HasPrefix(file, []byte(magic)) {
+		if _, err := readFor(aligned64(file), key); err == nil && !bytes.HasPrefix(file, []byte(magic)) {
 			t.Error("believed")
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// mapFile reads a file into memory that is aligned as its columns are: this
-// system has no mapping that writing to does not reach the file.
+// mapFile reads a file into memory with the alignment of its columns. Only Unix systems have a
+// mapping that protects the file from writes.
 func mapFile(path string) (data []byte, release func(), err error) {
 	file, err := os.ReadFile(path)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// mapFile returns the bytes of a file, mapped so that writing to them does not
-// reach it, and how to give them back.
+// mapFile maps a file so that writing to the bytes does not change it. Release unmaps it.
 func mapFile(path string) (data []byte, release func(), err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"path/filepath"
 )
 
-// Source is a file that rows were read from, as it was then.
+// Source describes a file at the time when its rows were read.
 type Source struct {
 	Path    string `json:"path"` // absolute
 	Missing bool   `json:"missing,omitempty"`
 	Size    int64  `json:"size"`
-	// ModTime, in ns since 1970, is compared for equality only, and never with a clock: another time has the
-	// file read again, the same time proves nothing without Sample.
+	// ModTime is in ns since 1970. It is only compared for equality, never with a clock: if it
+	// differs, the file is read again; if it is equal, Sample must be equal too.
 	ModTime int64 `json:"modified"`
-	// Sample is the SHA-256 of 64 pieces of 64 KiB, spread evenly over the file, or
-	// of all of a file of up to 4 MiB. It finds most changes that keep size and
-	// time; only reading all of the file could find every one.
+	// Sample is the SHA-256 of 64 samples of 64 KiB, spread evenly over the file, or of the
+	// whole file up to 4 MiB. It finds most changes that keep size and time; only reading
+	// the whole file would find all of them.
 	Sample string `json:"sample"`
 }
 
@@ -29,8 +29,7 @@ const (
 	sampleBytes = 64 << 10
 )
 
-// Identify describes a file as it is now. A file that does not exist is described
-// as that.
+// Identify describes a file as it is now. For a file that does not exist, Missing is set.
 func Identify(path string) (Source, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 type conversion struct {
 	scorer      *scorer
 	shared, own float64     // weights of the standardised scores
-	click, mine calibration // that standardise them
-	calibration calibration // of their sum
+	click, mine calibration // standardise the two scores
+	calibration calibration // of the weighted sum
 }
 
 func newConversion(spec job.Synthetic) *conversion {
@@ -22,8 +22,8 @@ func newConversion(spec job.Synthetic) *conversion {
 	}
 }
 
-// calibrate learns from the scores of a pilot sample: of clicks and of its own
-// teacher, which are overwritten.
+// calibrate fits the calibrations to the scores of a pilot sample: those of the clicks and those
+// of its own teacher, which it overwrites.
 func (c *conversion) calibrate(clicks, own []float64, spec job.Synthetic) {
 	c.click, c.mine = calibrate(clicks, 1, 0.5), calibrate(own, 1, 0.5)
 	for i := range own {
@@ -37,10 +37,10 @@ func (c *conversion) mix(click, own float64) float64 {
 	return float64(c.shared*c.click.standard(click)) + float64(c.own*c.mine.standard(own))
 }
 
-// probability returns that of a conversion after a click, given both scores.
+// probability returns the probability of a conversion after a click, given both scores.
 func (c *conversion) probability(click, own float64) float64 {
 	return c.calibration.probability(c.mix(click, own))
 }
 
-// standard returns a score less the mean, in units of slope.
+// standard returns the standardised score.
 func (c calibration) standard(score float64) float64 { return float64(c.slope * (score - c.mean)) }

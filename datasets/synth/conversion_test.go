@@ -16,8 +16,8 @@ func conversions(shared float64) job.Synthetic {
 	}
 }
 
-// A second label changes neither rows nor the first, and follows a click only, as
-// often as its probability says.
+// A second label changes neither ids nor numbers nor the first label, is 1 only after a click,
+// and has the frequency of its probability.
 func TestConversionFollowsAClick(t *testing.T) {
 	both, err := Generate(conversions(0.5))
 	if err != nil {
@@ -50,9 +50,9 @@ func TestConversionFollowsAClick(t *testing.T) {
 	}
 }
 
-// The correlation of the two logits is the one that was asked for, and the mean
-// probability of a conversion after a click the rate.
-func TestConversionScoresCorrelateAsAsked(t *testing.T) {
+// The two logits have the requested correlation, and the mean probability of a conversion after
+// a click is the requested rate.
+func TestConversionScoresHaveTheRequestedCorrelation(t *testing.T) {
 	for _, shared := range []float64{0, 0.5, 1} {
 		data, err := Generate(conversions(shared))
 		if err != nil {
@@ -66,8 +66,8 @@ func TestConversionScoresCorrelateAsAsked(t *testing.T) {
 			x, y, xx, yy, xy, rate = x+a/n, y+b/n, xx+a*a/n, yy+b*b/n, xy+a*b/n, rate+follows/n
 		}
 		got := (xy - x*y) / math.Sqrt((xx-x*x)*(yy-y*y))
-		// The own teachers are drawn over the same few ids, whose chance correlation
-		// is some hundredths.
+		// Both teachers score the same few ids; their scores correlate by chance, by a few
+		// hundredths.
 		if math.Abs(got-shared) > 0.1 || math.Abs(rate-0.2) > 0.01 {
 			t.Errorf("shared %v: correlation %.3f, rate %.3f, want 0.2", shared, got, rate)
 		}

@@ -18,9 +18,8 @@ func TestCriteoTinyColumnsHaveTheMeasuredHead(t *testing.T) {
 	}
 }
 
-// Coverage measured on 20,000 rows with global frequency ranks. One power law
-// and a head are a rough model of a column; the tolerances are those that the
-// doc comment of Criteo admits to.
+// Coverage measured on 20,000 rows with global frequency ranks. The tolerances are those of the
+// doc comment of job.SyntheticCriteo.
 func TestCriteoCoversRoughlyAsMeasured(t *testing.T) {
 	ranks := []int64{10, 100, 1_000, 10_000, 100_000, 1_000_000}
 	measured := map[string][]float64{

@@ -1,20 +1,23 @@
-// Package synth generates click-log-like data whose best reachable AUC and log
-// loss are known.
+// Package synth generates data like click logs, for which the best reachable AUC and log loss
+// are known.
 //
-// Ids of a column follow a bounded Zipf law and are drawn independently of the
-// other columns. Labels come from a planted teacher, a hidden factorization
-// machine (Rendle, ICDM 2010) over ids and numbers:
+// The ids of a column follow a bounded Zipf distribution and are independent of the other
+// columns. Labels come from a teacher, a hidden factorization machine (Rendle, ICDM 2010) over
+// ids and numbers:
 //
 //	score = a·Σ_c w_c + b·Σ_{c<d} ⟨v_c, v_d⟩ + e·Σ_j u_j x_j
 //	p     = sigmoid(scale · (score − mean) / deviation + bias)
 //	label ~ Bernoulli(p)
 //
-// where w and v of a column are sums over the ids of a row, divided by the root of
-// their mean number. The hidden values of an id are hashes of (seed, column, rank), so a column of
-// 10⁹ ids costs no memory. Mean, deviation and bias come from a pilot sample of
-// the same law; they depend on the seed and not on the number of rows, so more
-// rows are more rows of the same task: the first rows stay the same.
+// where w and v of a column are sums over the ids of a row, divided by the square root of their
+// mean number. The hidden values of an id are hashes of (seed, column, rank), so a column of
+// 10⁹ ids takes no memory. Mean, deviation and bias come from a pilot sample of the same
+// distribution. They depend on the seed but not on the number of rows, so the first rows of a
+// larger data set are those of a smaller one.
 //
-// The same spec gives the same bits on one architecture. Others may round exp
-// and log differently.
+// The same job.Synthetic gives the same bits on one architecture; others can round exp and log
+// differently.
+//
+// Fit does the reverse: it returns the column whose ids are distributed like those of a real
+// data set, given their counts.
 package synth

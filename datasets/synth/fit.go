@@ -7,27 +7,25 @@ import (
 	"tandem/algo/job"
 )
 
-// Fit returns a column from which as many draws as were counted look alike:
-// counts are how often each id of a column occurs, in any order, all positive
-// and at least one. The name is left to the caller.
+// Fit returns the column whose draws resemble the ids of a real column. Counts holds the number
+// of occurrences of each id, in any order; there must be at least one, and all must be
+// positive. The caller sets the name of the column.
 //
 //   - Top is the share of the most frequent id.
-//   - Exponent is the maximum-likelihood s of the ids after that, ranked by
-//     their counts, p(rank) ∝ rank^−s over ranks 2 to m. It solves
-//     E_s[log rank] = mean of log rank. Rank m is the last with a count of 5 or
-//     more, because the ids seen less often are only some of those that could
-//     have been, and their ranks say little; but if fewer than 10 ids have such
-//     a count, m is n, the number of ids.
-//   - Cardinality is the number of ids of which so many draws are expected to
-//     show n.
+//   - Exponent is the maximum-likelihood s of the ids after that, ranked by their counts,
+//     p(rank) ∝ rank^−s over ranks 2 to m. It solves E_s[log rank] = mean of log rank. Rank m
+//     is the last with a count of at least 5: rarer ids are only a sample of the rare ids
+//     that exist, so their ranks carry little information. If fewer than 10 ids have such a
+//     count, m is n, the number of ids.
+//   - Cardinality is the number of ids of which the draws are expected to show n.
 //
-// If nearly all ids are seen once, their number can only be told to be very
-// large, and Cardinality is such a number, at most job.CardinalityMax. If a steep law
-// leaves some of the n ids no chance, Cardinality is that of which as many are
-// expected as the law allows.
+// If nearly all ids occur once, their true number is only known to be very large, and
+// Cardinality is a very large number, at most job.CardinalityMax. If the distribution is so
+// steep that n distinct ids are not expected for any cardinality, Cardinality is the one that
+// comes closest.
 //
-// Cost: a sort of the counts, 24 passes over them, and NewZipf and ExpectedDistinct
-// once or twice for each doubling of n up to Cardinality.
+// Cost: sorting the counts, 24 passes over them, and NewZipf and ExpectedDistinct once or twice
+// per doubling from n to Cardinality.
 func Fit(counts []int64) job.SyntheticColumn {
 	if len(counts) == 0 {
 		panic("synth: Fit: no counts")
@@ -47,8 +45,7 @@ func Fit(counts []int64) job.SyntheticColumn {
 		c.Cardinality = cardinality
 		return NewZipf(c).ExpectedDistinct(float64(draws))
 	}
-	// The expected number grows with the cardinality: double, then bisect,
-	// to half an id.
+	// The expected number grows with the cardinality: double it, then bisect, to half an id.
 	target := min(float64(n), expected(job.CardinalityMax)) - 0.5
 	lo, hi := n, n
 	for hi < job.CardinalityMax && expected(hi) < target {
@@ -65,7 +62,7 @@ func Fit(counts []int64) job.SyntheticColumn {
 	return c
 }
 
-// wellSeen returns the counts, of descending ones, that fix a slope.
+// wellSeen returns the first of descending counts, which determine the slope.
 func wellSeen(counts []int64) []int64 {
 	const countMin, idsMin = 5, 10
 	m := 0
@@ -78,12 +75,12 @@ func wellSeen(counts []int64) []int64 {
 	return counts[:m]
 }
 
-// fitTail returns the maximum-likelihood exponent of the ranks from 2, of
-// descending counts, two or more. The derivative of the likelihood,
+// fitTail returns the maximum-likelihood exponent of the ranks from 2 on, given at least two
+// descending counts. The derivative of the likelihood,
 //
 //	Σ_r counts_r · (E_s[log rank] − log r),
 //
-// falls with s: bisect between 0, the lowest exponent allowed, and job.ExponentMax.
+// falls with s: bisect between 0, the smallest exponent allowed, and job.ExponentMax.
 func fitTail(counts []int64) float64 {
 	logs := make([]float64, len(counts)-1)
 	var observed, draws float64
@@ -93,7 +90,7 @@ func fitTail(counts []int64) float64 {
 		draws += float64(counts[i+1])
 	}
 	if len(logs) == 1 {
-		return 0 // two ids: Top says all
+		return 0 // with two ids, Top describes the distribution completely
 	}
 	observed /= draws
 	expected := func(s float64) float64 {

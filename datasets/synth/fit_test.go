@@ -10,8 +10,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// Counts in exact proportion to rank^−s, with another share for rank 1, give
-// back s, the share and the number of ids, all of which are sure to be seen.
+// From counts in exact proportion to rank^−s, with a different share of rank 1, Fit recovers s,
+// the share and the number of ids, all of which occur.
 func TestFitOfExactCounts(t *testing.T) {
 	for _, c := range []struct {
 		ids      int
@@ -35,8 +35,8 @@ func TestFitOfExactCounts(t *testing.T) {
 	}
 }
 
-// What is fitted to draws of a law draws alike: the share of the top id, the
-// number of distinct ids, and the slope.
+// A column fitted to draws from a distribution has the same share of the top id, number of
+// distinct ids, and slope.
 func TestFitOfDraws(t *testing.T) {
 	const draws = 100_000
 	for i, law := range []job.SyntheticColumn{
@@ -68,8 +68,8 @@ func TestFitOfDraws(t *testing.T) {
 	}
 }
 
-// Any counts give a valid column of at least the ids seen, which does not depend
-// on their order and never shows more ids than were seen.
+// Any counts give a valid column with at least as many ids as counts, for any order of the
+// counts, which is expected to show no more ids than there are counts.
 func TestFitIsValidProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.Int64Range(1, 1000), 1, 50).Draw(t, "counts")
@@ -99,7 +99,7 @@ func TestFitOfFewIDs(t *testing.T) {
 	if got := Fit([]int64{7}); got != (job.SyntheticColumn{Cardinality: 1}) {
 		t.Errorf("one id: %+v", got)
 	}
-	// Top says all of two ids: 3 draws of 4.
+	// With two ids, Top describes the distribution completely: 3 draws of 4.
 	if got := Fit([]int64{1, 3}); got.Exponent != 0 || got.Top != 0.75 {
 		t.Errorf("two ids: %+v", got)
 	}

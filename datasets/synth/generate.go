@@ -12,34 +12,35 @@ import (
 	"tandem/internal/parallel"
 )
 
-// pilotRows is the size of the sample that sets bias and scale. The positive
-// rate of the data deviates from the requested one by about 0.2/√pilotRows,
-// 0.001, beyond the noise of the rows themselves.
+// pilotRows is the size of the sample that determines bias and scale. In addition to the noise
+// of the rows themselves, the positive rate deviates from the requested one by about
+// 0.2/√pilotRows = 0.001.
 const pilotRows = 1 << 15
 
-// The parts that are drawn, each from streams of its own.
+// The parts of the data. Each is drawn from its own random streams.
 const (
 	partTrain = iota
 	partTest
 	partPilot
 )
 
-// Data is a generated data set. Every batch has one slot per column, standard normal dense features, and the labels of job.Synthetic.Labels.
+// Data is a generated data set. Its batches have one slot per column, standard normal dense
+// features, and the labels of job.Synthetic.Labels.
 type Data struct {
 	Columns     []string // names of the slots
 	Numeric     []string // names of the dense features
 	Labels      []string // names of the labels
 	Train, Test *batch.Batch
-	// TestProbability is the probability that the labels of each test row were
-	// drawn with, test rows × labels. AUC and log loss of these numbers on the test labels are the
-	// best that any model can reach, up to the luck of the draw.
+	// TestProbability is the probability with which each label of the test rows was drawn,
+	// test rows × labels. No model can reach a better AUC or log loss on the test labels,
+	// apart from sampling noise.
 	TestProbability []float64
 }
 
-// Generate draws a data set, on all processors; their number changes nothing.
-// The error is that of spec.Validate.
+// Generate draws a data set on all cores; their number does not change the result. The error is
+// that of spec.Validate.
 //
-// Cost: about 0.2 µs an id and processor. Memory: the result.
+// Cost: about 0.2 µs per id and core. Memory: the result.
 func Generate(spec job.Synthetic) (*Data, error) { return generate(spec, parallel.Cores()) }
 
 func generate(spec job.Synthetic, workers int) (*Data, error) {
@@ -74,13 +75,13 @@ func generate(spec job.Synthetic, workers int) (*Data, error) {
 	return data, nil
 }
 
-// generator is what all rows of a spec share.
+// generator is the state that all rows share.
 type generator struct {
 	workers     int // goroutines
 	seed        uint64
 	columns     []*Zipf
-	pooling     []float64 // mean number of ids of a row, by column
-	scatter     []uint64  // key that turns the ranks of a column into ids
+	meanIDs     []float64 // mean number of ids per row, by column
+	scatter     []uint64  // key that maps the ranks of a column to ids
 	numeric     int
 	scorer      *scorer
 	calibration calibration
@@ -96,7 +97,7 @@ func newGenerator(spec job.Synthetic, workers int) *generator {
 		g.conversion = newConversion(spec)
 	}
 	for c, column := range spec.Columns {
-		g.columns, g.pooling = append(g.columns, NewZipf(column)), append(g.pooling, column.MeanIDs())
+		g.columns, g.meanIDs = append(g.columns, NewZipf(column)), append(g.meanIDs, column.MeanIDs())
 		g.scatter = append(g.scatter, rng.Key(spec.Seed, "synthetic ids", uint64(c)))
 	}
 	return g
@@ -124,13 +125,13 @@ func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
 	probability := make([]float64, rows*labels)
 	p := g.newPart(part)
 	p.ids = b.Slots
-	one := make([]int32, rows+1) // offsets of all columns of one id a row
+	one := make([]int32, rows+1) // offsets of all columns with one id per row
 	for i := range one {
 		one[i] = int32(i)
 	}
-	for c, pooling := range g.pooling {
-		p.ids[c].IDs = make([]uint64, 0, int(float64(rows)*pooling))
-		if p.ids[c].Offsets = one; pooling != 1 {
+	for c, meanIDs := range g.meanIDs {
+		p.ids[c].IDs = make([]uint64, 0, int(float64(rows)*meanIDs))
+		if p.ids[c].Offsets = one; meanIDs != 1 {
 			p.ids[c].Offsets = append(make([]int32, 0, rows+1), 0)
 		}
 	}
@@ -152,7 +153,7 @@ func (g *generator) generate(part, rows int) (*batch.Batch, []float64) {
 	return b, probability
 }
 
-// label is 1 or 0.
+// label returns 1 or 0.
 func label(positive bool) float32 {
 	if positive {
 		return 1
@@ -160,16 +161,16 @@ func label(positive bool) float32 {
 	return 0
 }
 
-// part draws the rows of one part, chunk after chunk. Every column has streams of
-// its own, so that columns do not shift each other and can be drawn at once.
+// part draws the rows of one part, chunk by chunk. Every column has its own random streams, so
+// columns are independent of each other and can be drawn in parallel.
 type part struct {
 	g       *generator
 	streams []*rand.Rand // of ranks, by column
-	counts  []*rand.Rand // of a row's ids, likewise
+	counts  []*rand.Rand // of the number of ids of a row, by column
 	normal  *rand.Rand
-	click   *rand.Rand     // decides the first label
-	convert *rand.Rand     // and the second
-	ids     []batch.Jagged // that the rows' ids are appended to, by column; nil for none
+	click   *rand.Rand     // draws the first label
+	convert *rand.Rand     // draws the second label
+	ids     []batch.Jagged // receives the ids, by column; nil if they are not needed
 
 	// The rows of the current chunk.
 	rows                int
@@ -178,10 +179,10 @@ type part struct {
 	clicks, conversions []float64 // uniform in [0, 1)
 }
 
-// drawn are the ranks of one column.
+// drawn holds the ranks of one column.
 type drawn struct {
 	ranks []int64
-	ends  []int32 // of each row's ranks
+	ends  []int32 // end of the ranks of each row
 }
 
 func (g *generator) newPart(which int) *part {
@@ -199,7 +200,7 @@ func (g *generator) newPart(which int) *part {
 	return p
 }
 
-// draw draws a chunk of so many rows: a piece of work for every stream.
+// draw draws a chunk of rows, with one task for every stream.
 func (p *part) draw(rows int) {
 	p.rows = rows
 	uniform := func(values []float64, stream *rand.Rand) []float64 {
@@ -231,8 +232,8 @@ func (p *part) draw(rows int) {
 func (p *part) drawColumn(c int) {
 	d, zipf, stream := &p.columns[c], p.g.columns[c], p.streams[c]
 	d.ranks, d.ends = d.ranks[:0], d.ends[:0]
-	whole := math.Floor(p.g.pooling[c])
-	rest := p.g.pooling[c] - whole
+	whole := math.Floor(p.g.meanIDs[c])
+	rest := p.g.meanIDs[c] - whole
 	for range p.rows {
 		n := int(whole)
 		if rest > 0 && p.counts[c].Float64() < rest {
@@ -251,7 +252,7 @@ func (p *part) drawColumn(c int) {
 	for _, rank := range d.ranks {
 		slot.IDs = append(slot.IDs, p.g.id(c, rank))
 	}
-	if p.g.pooling[c] == 1 {
+	if p.g.meanIDs[c] == 1 {
 		return
 	}
 	for _, end := range d.ends {
@@ -259,22 +260,22 @@ func (p *part) drawColumn(c int) {
 	}
 }
 
-// rowWorker is what a goroutine needs to score rows.
+// rowWorker is the state of a goroutine that scores rows.
 type rowWorker struct {
-	scorer, own *scorer   // own: of conversions, or nil
+	scorer, own *scorer   // own scores conversions; nil with one label
 	ranks       [][]int64 // of the current row, by column
 	numbers     []float32 // of the current row
 }
 
-// eachRow calls do for every row of the chunk, in any order, on all goroutines.
+// eachRow calls do for every row of the chunk, in any order, in parallel.
 func (p *part) eachRow(do func(i int, w *rowWorker)) {
-	const rowsAPiece = 1 << 9
-	parallel.ForEach(p.g.workers, (p.rows+rowsAPiece-1)/rowsAPiece, func(piece int) {
+	const rowsPerTask = 1 << 9
+	parallel.ForEach(p.g.workers, (p.rows+rowsPerTask-1)/rowsPerTask, func(task int) {
 		w := &rowWorker{scorer: p.g.scorer.clone(), ranks: make([][]int64, len(p.columns))}
 		if p.g.conversion != nil {
 			w.own = p.g.conversion.scorer.clone()
 		}
-		for i := piece * rowsAPiece; i < min((piece+1)*rowsAPiece, p.rows); i++ {
+		for i := task * rowsPerTask; i < min((task+1)*rowsPerTask, p.rows); i++ {
 			for c := range p.columns {
 				d, first := &p.columns[c], int32(0)
 				if i > 0 {

@@ -99,7 +99,7 @@ func TestPositiveRateIsAsRequested(t *testing.T) {
 	}
 }
 
-// The claim of TestProbability: among rows of probability near p, a share of p
+// Data.TestProbability is true: among rows of probability near p, a share of p
 // has label 1. A bin of m rows has a standard deviation of at most 0.5/√m.
 func TestProbabilitiesAreTrue(t *testing.T) {
 	data := mustGenerate(t, testSpec())
@@ -124,7 +124,7 @@ func TestProbabilitiesAreTrue(t *testing.T) {
 	}
 }
 
-// Scale is the standard deviation of the logit, and more of it is more signal.
+// Scale is the standard deviation of the logit; a larger scale gives a stronger signal.
 func TestScaleSetsTheSignal(t *testing.T) {
 	var entropy []float64
 	for _, scale := range []float64{0.5, 2, 4} {
@@ -141,7 +141,7 @@ func TestScaleSetsTheSignal(t *testing.T) {
 		for _, x := range logits {
 			variance += (x - middle) * (x - middle) / float64(len(logits))
 		}
-		// Pilot and test rows both sample the law: a few per cent of each other.
+		// Pilot and test rows are samples of the same distribution and agree within a few per cent.
 		if got := math.Sqrt(variance); math.Abs(got-scale) > 0.05*scale {
 			t.Errorf("scale %v: logits deviate by %v", scale, got)
 		}
@@ -152,7 +152,7 @@ func TestScaleSetsTheSignal(t *testing.T) {
 	}
 }
 
-// largestShare is alpha by its definition: the largest share of rows with one id.
+// largestShare is the definition of alpha: the largest share of rows with the same id.
 func largestShare(ids []uint64) float64 {
 	counts, most := map[uint64]int{}, 0
 	for _, id := range ids {
@@ -162,7 +162,7 @@ func largestShare(ids []uint64) float64 {
 	return float64(most) / float64(len(ids))
 }
 
-// Sampling error √(α(1−α)/20000) ≤ 0.0035; four of them.
+// The sampling error is √(α(1−α)/20000) ≤ 0.0035; the tolerance is four times that.
 func TestAlphaIsTheLargestShareOfOneID(t *testing.T) {
 	for _, alpha := range []float64{0.04, 0.3, 0.9} {
 		spec := testSpec()
@@ -177,7 +177,7 @@ func TestAlphaIsTheLargestShareOfOneID(t *testing.T) {
 	}
 }
 
-// The fast score against the definition, pair by pair.
+// The fast score equals the definition, pair by pair.
 func TestScoreMatchesPairwiseSum(t *testing.T) {
 	teacher := job.SyntheticTeacher{Rank: 3, Linear: 0.7, Interaction: 1.3, Numeric: 0.4, Scale: 1}
 	columns := make([]job.SyntheticColumn, 4)
@@ -207,8 +207,8 @@ func TestScoreMatchesPairwiseSum(t *testing.T) {
 	}
 }
 
-// Columns with several ids a row have as many as asked for, between the two whole
-// numbers; the other columns stay as they were.
+// A column with several ids per row has the requested mean number, rounded down or up in each
+// row; other columns do not change.
 func TestIDsPerRow(t *testing.T) {
 	spec := job.Synthetic{Seed: 2, TrainRows: 4000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
 	one := mustGenerate(t, spec)
@@ -237,8 +237,8 @@ func TestIDsPerRow(t *testing.T) {
 	}
 }
 
-// Rows of Criteo's shape with a skew of 1.05 throughout, on one goroutine and on
-// all.
+// Rows with Criteo's columns but a skew of 1.05 in all of them, on one goroutine and on all
+// cores.
 func BenchmarkGenerate(b *testing.B) {
 	spec := job.SyntheticCriteo()
 	spec.TrainRows, spec.TestRows = 200_000, 1

@@ -7,9 +7,9 @@ import (
 	"tandem/algo/job"
 )
 
-// The bits are those of one goroutine, across chunks of rows and with columns of
-// several ids, for any number of goroutines.
-func TestGeneratingOnMoreProcessorsChangesNothing(t *testing.T) {
+// Any number of goroutines gives the bits of one, across chunks of rows and with columns of
+// several ids.
+func TestMoreGoroutinesChangeNothing(t *testing.T) {
 	spec := testSpec()
 	spec.TrainRows, spec.TestRows = 2*chunkRows+77, 5
 	spec.Columns[1].IDsPerRow = 1.5

@@ -3,10 +3,10 @@ package synth
 import "math"
 
 // sumRanks returns Σ f(i) over the ranks lo ≤ i < hi, for an f that is smooth in
-// log i. The first ranksExact ranks are summed one by one. Beyond, the sum over
-// [a, b) is the integral over [a−½, b−½] (the midpoint rule; its error of
-// f″/24 a rank is below 10⁻⁷ f there), taken by Gauss–Legendre quadrature with
-// three nodes on intervals that grow in proportion to the rank.
+// log i. The first ranksExact ranks are summed one by one. Beyond them, the sum over [a, b) is
+// approximated by the integral over [a−½, b−½] (the midpoint rule; its error of f″/24 per rank
+// is below 10⁻⁷ f there), by Gauss–Legendre quadrature with three nodes on intervals whose
+// lengths are proportional to the rank.
 //
 // Cost: O(log hi) evaluations of f.
 func sumRanks(lo, hi int64, f func(x float64) float64) float64 {

@@ -7,23 +7,23 @@ import (
 	"tandem/algo/rng"
 )
 
-// scorer computes the score of the teacher, without Scale and bias. It keeps
-// scratch for one row.
+// scorer computes the score of the teacher, before scale and bias. It has scratch memory for
+// one row.
 type scorer struct {
 	columns []uint64  // key of the hidden values, by column
-	norms   []float64 // 1/√(ids a row), by column
+	norms   []float64 // 1/√(ids per row), by column
 	numeric []float64 // u_j
 
-	linear, interaction, numericWeight float64 // with the norms of the sums
+	linear, interaction, numericWeight float64 // weights times the norms of the sums
 
 	sum     []float64 // Σ_c v_c of the row, length rank
 	squares float64   // Σ_c |v_c|² of the row
 	weight  float64   // Σ_c w_c of the row
-	vector  []float64 // v_c of the column in hand
+	vector  []float64 // v_c of the current column
 }
 
-// newScorer norms each sum by the square root of the number of its
-// terms, since hidden values have mean 0 and variance 1.
+// newScorer returns the scorer of a seed. It divides each sum by the square root of the number
+// of its terms, because hidden values have mean 0 and variance 1.
 func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	columns, numeric, t := len(spec.Columns), spec.Numeric, spec.Teacher
 	s := &scorer{
@@ -49,15 +49,14 @@ func newScorer(seed uint64, spec job.Synthetic) *scorer {
 	return s
 }
 
-// clone returns a scorer with scratch of its own.
+// clone returns a scorer with its own scratch memory.
 func (s *scorer) clone() *scorer {
 	c := *s
 	c.sum, c.vector = make([]float64, len(s.sum)), make([]float64, len(s.vector))
 	return &c
 }
 
-// hidden returns hidden value i behind key: uniform on [−√3, √3), so of mean 0
-// and variance 1.
+// hidden returns the hidden value i of a key: uniform on [−√3, √3), with mean 0 and variance 1.
 func hidden(key uint64, i int) float64 {
 	return (float64(2*float64(rng.Unit(key, i))) - 1) * math.Sqrt(3)
 }
@@ -66,7 +65,7 @@ func hidden(key uint64, i int) float64 {
 //
 //	Σ_{c<d} ⟨v_c, v_d⟩ = ½ (|Σ_c v_c|² − Σ_c |v_c|²)
 //
-// Cost: (rank + 1) hashes an id.
+// Cost: (rank + 1) hashes per id.
 func (s *scorer) score(ranks [][]int64, numbers []float32) float64 {
 	clear(s.sum)
 	s.squares, s.weight = 0, 0
@@ -112,8 +111,8 @@ type calibration struct {
 	mean, slope, bias float64
 }
 
-// calibrate returns the calibration under which the scores have a logit of
-// standard deviation scale and a mean probability of rate.
+// calibrate returns the calibration under which the logits of the scores have standard deviation
+// scale, and their probabilities have mean rate.
 func calibrate(scores []float64, scale, rate float64) calibration {
 	var c calibration
 	n := float64(len(scores))
@@ -126,11 +125,11 @@ func calibrate(scores []float64, scale, rate float64) calibration {
 		variance += float64(d*d) / n
 		lowest, highest = min(lowest, d), max(highest, d)
 	}
-	if variance > 0 { // else all rows are alike and the bias decides alone
+	if variance > 0 { // otherwise all scores are equal and the bias alone decides
 		c.slope = scale / math.Sqrt(variance)
 	}
-	// The mean probability grows with the bias: bisect between the bias at which
-	// even the highest score, and that at which even the lowest, gets the rate.
+	// The mean probability grows with the bias: bisect between the bias that gives the
+	// highest score the rate and the bias that gives it to the lowest.
 	logit := math.Log(rate / (1 - rate))
 	lo, hi := logit-c.slope*highest, logit-c.slope*lowest
 	for hi-lo > 1e-6 {

@@ -17,11 +17,10 @@ import (
 //	p(i) = t             for i ≤ m
 //	p(i) = c · i^−s ≤ t  for i > m,  c = (1 − m·t) / Σ_{j>m} j^−s
 //
-// with the smallest m ≥ 1 that allows it. A share above Zipf's own raises rank 1
-// (m = 1); one below cuts the head flat, as in columns without favourites.
+// with the smallest m ≥ 1 that allows it. A share above p(1) of the pure Zipf distribution
+// raises rank 1 (m = 1); a smaller one flattens the head, as in columns without favourites.
 //
-// A Zipf is read-only after NewZipf and keeps no table, so n may be anything
-// up to job.CardinalityMax.
+// A Zipf is immutable and has no tables, so n can be as large as job.CardinalityMax.
 type Zipf struct {
 	ranks    int64   // n
 	exponent float64 // s
@@ -33,8 +32,8 @@ type Zipf struct {
 	acceptAlways           float64
 }
 
-// NewZipf returns the distribution of a column. It panics if the column is not
-// valid. Cost: as ExpectedDistinct, times log2 of the cardinality if Top is set.
+// NewZipf returns the distribution of a column. It panics if the column is invalid. Cost: that of
+// ExpectedDistinct, times log2 of the cardinality if Top is set.
 func NewZipf(c job.SyntheticColumn) *Zipf {
 	if err := c.Validate(); err != nil {
 		panic("synth: NewZipf: " + err.Error())
@@ -56,8 +55,8 @@ func NewZipf(c job.SyntheticColumn) *Zipf {
 	return z
 }
 
-// findFlat returns the smallest m in [1, n−1] for which c · (m+1)^−s ≤ t. If an
-// m will do, so will the next: the search bisects.
+// findFlat returns the smallest m in [1, n−1] for which c · (m+1)^−s ≤ t, by bisection: if the
+// condition holds for m, it holds for m+1.
 func (z *Zipf) findFlat() int64 {
 	lo, hi := int64(1), z.ranks-1
 	for lo < hi {
@@ -93,8 +92,8 @@ func (z *Zipf) tail(x float64) float64 { return z.scale * z.power(x) }
 func (z *Zipf) power(x float64) float64 { return math.Exp(-z.exponent * math.Log(x)) }
 
 // Share returns the probability that a draw is among the most frequent ranks
-// ids, which is the hit rate of a cache that holds just these.
-// Cost: as ExpectedDistinct.
+// ids, which is the hit rate of a cache of exactly these ids.
+// Cost: that of ExpectedDistinct.
 func (z *Zipf) Share(ranks int64) float64 {
 	flat := min(max(ranks, 0), z.flat)
 	return float64(float64(flat)*z.top) + sumRanks(z.flat+1, min(ranks, z.ranks)+1, z.tail)
@@ -105,10 +104,10 @@ func (z *Zipf) Share(ranks int64) float64 {
 //
 //	Σ_i 1 − (1 − p(i))^draws,
 //
-// within a relative error of 10⁻⁶. Draws may be fractional, but not negative.
+// within a relative error of 10⁻⁶. Draws can be fractional, but not negative.
 //
-// Cost: about a thousand terms and then three for each quarter more of ranks,
-// some 100 µs for 10⁷ ids.
+// Cost: about a thousand terms, then three for every increase of the rank by a quarter; about
+// 100 µs for 10⁷ ids.
 func (z *Zipf) ExpectedDistinct(draws float64) float64 {
 	seen := func(p float64) float64 {
 		if p >= 1 {
@@ -122,17 +121,16 @@ func (z *Zipf) ExpectedDistinct(draws float64) float64 {
 
 // Rank draws a rank, exactly, by rejection-inversion: a point under the
 // continuous x^−s is found by inverting its integral, rounded to a rank, and
-// kept if it lies in that rank's bar. The flat head is decided beforehand.
-// Cost: two or three draws and four transcendental functions.
+// kept if it lies in that rank's bar. The flat head is drawn before. Cost: two or three draws
+// and four transcendental functions.
 //
-// Ranks of the tail are reckoned from its first, a = m+1, and heights in units
-// of a^−s: the bars to be told apart are then of order 1 wherever the tail
-// begins. Measured from 1, the integral from a to n of a steep tail is less than
-// one rounding step of that from 1 to a.
+// Ranks of the tail are counted from its first rank, a = m+1, and heights are in units of a^−s,
+// so the bars have heights of order 1 wherever the tail begins. With ranks counted from 1, the
+// integral of a steep tail from a to n would be smaller than the rounding error of the integral
+// from 1 to a.
 //
-// That it ends: the bar of the first rank is kept whole, and of any other rank
-// all x above it, as acceptAlways > 0. With s ≤ 10 and a ≥ 2 these are a seventh
-// of the hat or more.
+// Termination: the bar of the first rank is always accepted, and so is every x above any other
+// rank, because acceptAlways > 0. With s ≤ 10 and a ≥ 2, this is at least a seventh of the hat.
 //
 // Source: Hörmann and Derflinger, ACM TOMACS 6(3) 1996, algorithm RI.
 // Deviations: the domain starts at m+1; the integral is written with expm1 and
@@ -152,8 +150,8 @@ func (z *Zipf) Rank(random *rand.Rand) int64 {
 	}
 }
 
-// height returns (1 + d/a)^−s: the continuous law at an offset d from the first
-// rank of the tail, in units of its height there.
+// height returns (1 + d/a)^−s: the continuous density at an offset d from the first rank of the
+// tail, relative to the density at that rank.
 func (z *Zipf) height(d float64) float64 {
 	return math.Exp(-z.exponent * math.Log1p(d/float64(z.flat+1)))
 }
@@ -178,6 +176,6 @@ func (z *Zipf) inverse(u float64) float64 {
 	if math.Abs(t) < 1e-8 {
 		return first * math.Expm1(u*(1-t/2))
 	}
-	// Rounding may push t beyond its limit of −1, which is d = ∞.
+	// Rounding can push t below its limit of −1, where d = ∞.
 	return first * math.Expm1(u*math.Log1p(max(t, -1))/t)
 }

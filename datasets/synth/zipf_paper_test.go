@@ -70,10 +70,9 @@ func TestRejectionInversionIsExactInTheFarTail(t *testing.T) {
 	}
 }
 
-// A steep tail behind a wide flat head, all of it far from rank 1: how many
-// draws are within a rank is still Zipf's, and there is an end to every draw. The
-// first of these columns once was drawn from for ever, the others with a tail up
-// to two percent too heavy.
+// A steep tail behind a wide flat head, far from rank 1, still has the exact distribution, and
+// every draw terminates. With ranks counted from 1, draws from the first of these columns never
+// ended, and the tails of the others were up to two per cent too heavy.
 func TestRejectionInversionIsExactBehindAWideHead(t *testing.T) {
 	const draws = 100_000
 	for _, c := range []job.SyntheticColumn{

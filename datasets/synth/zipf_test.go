@@ -11,9 +11,9 @@ import (
 	"tandem/algo/rng"
 )
 
-// testColumns cover s below, at and above 1, the smallest cardinalities, one
-// beyond the ranks that are summed exactly, and set shares of the
-// most frequent id, above and below Zipf's own.
+// testColumns cover s below, at and above 1, the smallest cardinalities, one beyond the ranks
+// that are summed exactly, and shares of the most frequent id above and below that of the pure
+// Zipf distribution.
 var testColumns = []job.SyntheticColumn{
 	{Cardinality: 1, Exponent: 1},
 	{Cardinality: 2, Exponent: 0},
@@ -36,8 +36,8 @@ func name(c job.SyntheticColumn) string {
 	return fmt.Sprintf("n=%d/s=%v/top=%v", c.Cardinality, c.Exponent, c.Top)
 }
 
-// exactProbability is the definition, summed term by term: while the first id of
-// the tail is above the cap, it joins the flat head.
+// exactProbability is the definition, summed term by term: while the first id of the tail is
+// more frequent than the share of the top id, it joins the flat head.
 func exactProbability(c job.SyntheticColumn) []float64 {
 	p := make([]float64, c.Cardinality)
 	var sum float64
