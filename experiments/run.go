@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/experiments/report"
 	"tandem/internal/cli"
 	"tandem/runtime/blas"
@@ -80,7 +80,7 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	started := p.now()
-	report, err := e.Run(ctx, report.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: exec.Machine{Products: products}, Progress: bar.Show})
+	report, err := e.Run(ctx, report.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: backend.Backend{Products: products}, Progress: bar.Show})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/algo/exec/dense"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -19,14 +21,14 @@ const idsMax = 4096
 // Admission checks the payloads of messages that come from other processes.
 type Admission struct {
 	*numerics
-	shards []*rowShard // by PS; nil where it is not here
-	dense  denseStrategy
+	shards []*embedding.Shard // by PS; nil where it is not here
+	dense  dense.Strategy
 	layout *model.Layout
 	cut    cut
 	quorum bool // the gradients of some ranks may be dropped
 }
 
-func newAdmission(n *numerics, shards []*rowShard, dense denseStrategy, layout *model.Layout, quorum bool) *Admission {
+func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, layout *model.Layout, quorum bool) *Admission {
 	own := n.training.GroupsPerRank()
 	return &Admission{n, shards, dense, layout, cut{n.training.TotalGroups(), own}, quorum}
 }
@@ -104,8 +106,8 @@ func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, er
 			return unit.Bytes(values.Size()), a.checkCount(values.Values, int(m.Samples)*a.width)
 		}
 	case msg.Params, msg.Push:
-		if values, ok := payload.(Numbers); ok {
-			return unit.Bytes(4 * len(values)), a.dense.checkShard(m, values)
+		if values, ok := payload.(DenseShard); ok {
+			return unit.Bytes(4 * len(values)), a.dense.CheckShard(m, values)
 		}
 	default:
 		if payload == nil {
@@ -201,7 +203,7 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	}
 	// It is of as many signs as the lookup of its batch, if that is known.
 	if i := int(m.To.Index); i >= 0 && i < len(a.shards) && a.shards[i] != nil {
-		if looked, known := a.shards[i].looked(batchName{m.Rank, m.Step}); known && looked != signs {
+		if looked, known := a.shards[i].SignsOf(embedding.BatchKey{Rank: m.Rank, Step: m.Step}); known && looked != signs {
 			return fmt.Errorf("signs: %d, but %d were looked up", signs, looked)
 		}
 	}

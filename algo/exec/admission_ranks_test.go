@@ -3,6 +3,7 @@ package exec
 import (
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/msg"
@@ -13,9 +14,9 @@ import (
 // have nothing; and no part passes for that of another rank.
 func TestPartsOfAnyRanksPass(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 6, 16} {
-		settings := training(ranks, 2)
+		settings := exectest.Training(ranks, 2)
 		settings.Training.Mode, settings.Training.Groups = job.Hybrid, 16
-		source := newColumns(16+5, 16)
+		source := exectest.NewColumns(16+5, 16)
 		p := mustNew(t, settings, source)
 		for step := range source.Steps() {
 			global, err := source.Read(step)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -23,7 +24,7 @@ type parcel struct {
 // exchange performs a step of sync training for rank 1 and returns what travels, by kind. Of messages of one kind
 // it is that from or to PS 1.
 func exchange(t *testing.T, settings job.Job) (p *Executor, stores map[msg.Address]*Store, all map[msg.Kind]parcel) {
-	s := newScript(t, settings, newColumns(16, 16))
+	s := newScript(t, settings, exectest.NewColumns(16, 16))
 	all = map[msg.Kind]parcel{}
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	send := func(k msg.Kind, from, to msg.Address) {
@@ -65,7 +66,7 @@ func exchange(t *testing.T, settings job.Job) (p *Executor, stores map[msg.Addre
 func TestHonestPayloadsPass(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
-			settings := training(2, 2)
+			settings := exectest.Training(2, 2)
 			settings.Wire.Precision, settings.Wire.Index = wire, index
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
@@ -96,7 +97,7 @@ func values(k msg.Kind) bool { return k == msg.Rows || k == msg.Embeddings || k 
 
 // Every count that lies is refused, and the error names it.
 func TestPayloadsThatLieAreRefused(t *testing.T) {
-	p, stores, all := exchange(t, training(2, 2))
+	p, stores, all := exchange(t, exectest.Training(2, 2))
 	ids := func(change func(*IDs)) any {
 		c := *all[msg.IDFeatures].payload.(*IDs)
 		c.Bounds, c.Columns = slices.Clone(c.Bounds), slices.Clone(c.Columns)
@@ -157,7 +158,7 @@ func TestPayloadsThatLieAreRefused(t *testing.T) {
 		{msg.Put, nil, put(func(p *Put) { p.Samples = 3 }), "samples: 3, but the message states 8"},
 		{msg.Put, nil, put(func(p *Put) { p.Sums = compress.Pack(compress.FP32, make([]float32, 1)) }), "sums of "},
 		{msg.Put, nil, &Put{Samples: 8, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3))}, "signs: 1, but "},
-		{msg.PutAck, nil, []float32{1}, "type: exec.Numbers is not that of PutAck"},
+		{msg.PutAck, nil, []float32{1}, "type: exec.DenseShard is not that of PutAck"},
 		{msg.Params, nil, []float32{1}, "type: no dense PS holds the network"},
 		{msg.Push, nil, compress.Values{}, "type: exec.Values is not that of Push"},
 	} {
@@ -186,7 +187,7 @@ func many(samples int32) batch.Jagged {
 
 // Compressed ids and signs are checked like raw ones.
 func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
-	settings := training(2, 2)
+	settings := exectest.Training(2, 2)
 	settings.Wire.Index = job.IndexCompressed
 	p, stores, all := exchange(t, settings)
 	honest := all[msg.IDFeatures].payload.(*IDs)
@@ -211,9 +212,9 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 
 // Shards of the dense network and gradients for them have the lengths of their dense PS.
 func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
-	settings := training(2, 1)
+	settings := exectest.Training(2, 1)
 	settings.Training.Mode, settings.Roles.DensePS = job.AsyncPS, 2
-	p := mustNew(t, settings, newColumns(16, 16))
+	p := mustNew(t, settings, exectest.NewColumns(16, 16))
 	layout := p.Model().Layout()
 	shard := settings.DenseShards(layout)[0]
 	length := shard.Hi - shard.Lo
@@ -229,12 +230,12 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 		{push, length + settings.Training.Groups/settings.Roles.Ranks*layout.Stats, true}, {push, length, false},
 	} {
 		c.m.Bytes = msg.HeaderBytes + unit.Bytes(4*c.n)
-		if err := p.Admission().CheckPayload(c.m, Numbers(make([]float32, c.n))); (err == nil) != c.good {
+		if err := p.Admission().CheckPayload(c.m, DenseShard(make([]float32, c.n))); (err == nil) != c.good {
 			t.Errorf("%v of %d: %v", c.m.Kind, c.n, err)
 		}
 	}
 	params.From.Index = 2
-	if err := p.Admission().CheckPayload(params, Numbers{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
+	if err := p.Admission().CheckPayload(params, DenseShard{}); err == nil || !strings.Contains(err.Error(), "server: 2, want 0 to 1") {
 		t.Error(err)
 	}
 }
@@ -242,9 +243,9 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 // A put of other signs than were looked up is an error of the work, not a panic.
 func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
-		settings := training(1, 1)
+		settings := exectest.Training(1, 1)
 		settings.Training.Scale = scale
-		s := newScript(t, settings, newColumns(16, 16))
+		s := newScript(t, settings, exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(0)
 		s.stores[server(0)].keep(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{

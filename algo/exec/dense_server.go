@@ -1,12 +1,13 @@
 package exec
 
 import (
+	"tandem/algo/exec/dense"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 )
 
 // denseTasks performs the work of dense PSs.
-type denseTasks struct{ dense denseStrategy }
+type denseTasks struct{ dense dense.Strategy }
 
 func (d *denseTasks) tasks() map[role.WorkKind]task {
 	return map[role.WorkKind]task{role.ReadDense: d.read, role.ApplyPush: d.apply}
@@ -14,7 +15,7 @@ func (d *denseTasks) tasks() map[role.WorkKind]task {
 
 // read copies a shard for a rank.
 func (d *denseTasks) read(i item) (role.Result, error) {
-	values, err := d.dense.readShard(i.at.Index)
+	values, err := d.dense.ReadShard(i.at.Index)
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -24,5 +25,5 @@ func (d *denseTasks) read(i item) (role.Result, error) {
 
 // apply gives a shard the optimizer step of what ranks have pushed.
 func (d *denseTasks) apply(i item) (role.Result, error) {
-	return role.Result{}, d.dense.applyPush(i.at.Index, getAll[[]float32](i.store, i.Reads))
+	return role.Result{}, d.dense.ApplyPushes(i.at.Index, getAll[[]float32](i.store, i.Reads))
 }

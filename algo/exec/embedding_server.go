@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"tandem/algo/exec/dense"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/route"
@@ -10,8 +12,8 @@ import (
 // rowTasks performs the work of embedding PSs.
 type rowTasks struct {
 	*numerics
-	shards []*rowShard // by PS; nil where it is not here
-	dense  denseStrategy
+	shards []*embedding.Shard // by PS; nil where it is not here
+	dense  dense.Strategy
 }
 
 func (e *rowTasks) tasks() map[role.WorkKind]task {
@@ -25,7 +27,7 @@ func (e *rowTasks) readRows(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	rows := e.buffers.get(len(signs) * e.dim)
-	if err := e.shards[i.at.Index].read(i.batch(), signs, rows); err != nil {
+	if err := e.shards[i.at.Index].Lookup(i.batch(), signs, rows); err != nil {
 		return role.Result{}, e.advise(err)
 	}
 	return role.Result{Bytes: e.putValues(i.store, i.Makes[0], rows)}, nil
@@ -44,28 +46,28 @@ func (e *rowTasks) apply(i item) (role.Result, error) {
 		return role.Result{}, err
 	}
 	byRank := e.training.Training.Scale == job.ScaleRank
-	return role.Result{}, e.advise(shard.apply(i.batch(), put, int(i.StepSamples), byRank))
+	return role.Result{}, e.advise(shard.Apply(i.batch(), put, int(i.StepSamples), byRank))
 }
 
 // applyStep gives the rows of several puts their optimizer steps.
 func (e *rowTasks) applyStep(i item) (role.Result, error) {
 	shard := e.drop(i)
-	puts := make([]batchPut, len(i.Reads))
+	puts := make([]embedding.BatchPut, len(i.Reads))
 	for at, h := range i.Reads {
 		put, err := e.put(i, h)
 		if err != nil {
 			return role.Result{}, err
 		}
-		puts[at] = batchPut{batchName{h.Rank, h.Step}, put}
+		puts[at] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: h.Rank, Step: h.Step}, Put: put}
 	}
-	return role.Result{}, e.advise(e.dense.applyRows(shard, i.Work, puts))
+	return role.Result{}, e.advise(e.dense.ApplyRows(shard, i.Work, puts))
 }
 
 // drop forgets the reads of batches whose puts do not count. It returns the shard.
-func (e *rowTasks) drop(i item) *rowShard {
+func (e *rowTasks) drop(i item) *embedding.Shard {
 	shard := e.shards[i.at.Index]
 	for _, h := range i.Drops {
-		shard.forget(batchName{h.Rank, h.Step})
+		shard.Forget(embedding.BatchKey{Rank: h.Rank, Step: h.Step})
 	}
 	return shard
 }

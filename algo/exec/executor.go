@@ -9,6 +9,9 @@ package exec
 import (
 	"fmt"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/dense"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
@@ -22,7 +25,7 @@ import (
 type Executor struct {
 	numerics  *numerics
 	work      map[role.WorkKind]task
-	dense     denseStrategy
+	dense     dense.Strategy
 	rounds    *rounds // of all-reduces
 	model     *ModelState
 	admission *Admission
@@ -41,20 +44,20 @@ type item struct {
 }
 
 // batch names the batch that the item is about.
-func (i *item) batch() batchName { return batchName{i.Rank, i.Step} }
+func (i *item) batch() embedding.BatchKey { return embedding.BatchKey{Rank: i.Rank, Step: i.Step} }
 
 // New returns an executor of all roles on a machine. The errors are those of the
 // training's parts.
-func New(t job.Job, source batch.Source, m Machine) (*Executor, error) {
+func New(t job.Job, source batch.Source, m backend.Backend) (*Executor, error) {
 	return NewPart(t, source, m, func(msg.Address) bool { return true })
 }
 
 // NewPart returns an executor of those roles that are here: of others it keeps
 // neither rows nor scratch. Only the data loader's batches are ever read; to
 // others the source is its schema.
-func NewPart(t job.Job, source batch.Source, m Machine, here func(msg.Address) bool) (*Executor, error) {
+func NewPart(t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool) (*Executor, error) {
 	schema := source.Schema()
-	engine, err := NewEngine(&t, schema, m)
+	engine, err := backend.NewEngine(&t, schema, m)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +70,20 @@ func NewPart(t job.Job, source batch.Source, m Machine, here func(msg.Address) b
 	if err != nil {
 		return nil, err
 	}
-	dense, err := newDenseStrategy(denseConfig{&n.training, rule, engine, here, gemm.PoolOf(m.Products)})
+	strategy, err := dense.New(dense.Config{
+		Job: &n.training, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products),
+	})
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{
-		numerics: n, work: map[role.WorkKind]task{}, dense: dense, rounds: newRounds(dense, t.Roles.Ranks, len(engine.Layout().Buckets)),
-		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: dense},
-		admission: newAdmission(n, shards, dense, engine.Layout(), rule.Dense().Quorum > 0),
+		numerics: n, work: map[role.WorkKind]task{}, dense: strategy,
+		rounds:    newRounds(strategy, t.Roles.Ranks, len(engine.Layout().Buckets)),
+		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: strategy},
+		admission: newAdmission(n, shards, strategy, engine.Layout(), rule.Dense().Quorum > 0),
 	}
 	for _, of := range []interface{ tasks() map[role.WorkKind]task }{
-		&loaderTasks{n, source}, &embeddingTasks{n}, &rowTasks{n, shards, dense}, &rankTasks{n, dense}, &denseTasks{dense},
+		&loaderTasks{n, source}, &embeddingTasks{n}, &rowTasks{n, shards, strategy}, &rankTasks{n, strategy}, &denseTasks{strategy},
 	} {
 		for kind, t := range of.tasks() { // order-free: kinds are distinct
 			e.work[kind] = t
@@ -87,20 +93,21 @@ func NewPart(t job.Job, source batch.Source, m Machine, here func(msg.Address) b
 }
 
 // newRowShards returns the embedding rows of the PSs that are here, by PS; nil for others.
-func newRowShards(t *job.Job, rule pace.Rule, m Machine, here func(msg.Address) bool) ([]*rowShard, error) {
-	shards := make([]*rowShard, t.Roles.EmbeddingPS)
+func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend, here func(msg.Address) bool) ([]*embedding.Shard, error) {
+	var weight func(missed int) float32
+	if weigher, ok := rule.(pace.Weigher); ok {
+		weight = weigher.Weight
+	}
+	shards := make([]*embedding.Shard, t.Roles.EmbeddingPS)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue
 		}
-		rows, err := NewTable(t, m.arena())
+		rows, err := embedding.NewTable(t, m.RowArena())
 		if err != nil {
 			return nil, err
 		}
-		shards[i] = newRowShard(rows)
-		if weigher, ok := rule.(pace.Weigher); ok {
-			shards[i].weight = weigher.Weight
-		}
+		shards[i] = embedding.NewShard(rows, weight)
 	}
 	return shards, nil
 }
@@ -127,12 +134,12 @@ func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
 // Reduce sums a bucket of a step, or averaging round, over the ranks, all of which are here and have handed the
 // bucket over. It is called by one goroutine, for the buckets of a step in ascending order.
 func (e *Executor) Reduce(step, bucket int32) {
-	if err := e.rounds.reduce(step, bucket, together{}); err != nil {
+	if err := e.rounds.reduce(step, bucket, dense.Local{}); err != nil {
 		panic(err) // the mode has no all-reduce
 	}
 }
 
 // ReduceAcross is Reduce for a process that has some of the ranks. c sums over all.
-func (e *Executor) ReduceAcross(step, bucket int32, c Collective) error {
+func (e *Executor) ReduceAcross(step, bucket int32, c dense.Collective) error {
 	return e.rounds.reduce(step, bucket, c)
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
+	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -24,13 +27,13 @@ import (
 // bit, whatever the number of ranks and PSs. The last batch is short: of its 5
 // samples some of the 8 groups get none.
 func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
-	source := newColumns(16*3+5, 16)
+	source := exectest.NewColumns(16*3+5, 16)
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
 			for _, ranks := range []int{1, 2, 4} {
 				for _, servers := range []int{1, 3} {
 					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
-						parallel := training(ranks, servers)
+						parallel := exectest.Training(ranks, servers)
 						parallel.Training.Merge, parallel.Training.Scale = merge, scale
 						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
 						for step := range source.Steps() {
@@ -57,17 +60,17 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 // scaled, two labels, rows that are admitted by and by, and a learning rate of rows
 // that changes with every step.
 func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
-	source := newColumns(16*3+5, 16)
-	for s := range source.schema.Slots {
-		slot := &source.schema.Slots[s]
+	source := exectest.NewColumns(16*3+5, 16)
+	for s := range source.Fields.Slots {
+		slot := &source.Fields.Slots[s]
 		slot.Group, slot.SqrtScaling, slot.HashStack = "items", true, batch.HashStack{Rounds: 2, Rows: 7}
 	}
-	source.schema.Labels, source.all.Labels = []string{"click", "buy"}, nil
-	for i := range source.all.Samples {
-		source.all.Labels = append(source.all.Labels, float32(i%2), float32(i/2%2))
+	source.Fields.Labels, source.All.Labels = []string{"click", "buy"}, nil
+	for i := range source.All.Samples {
+		source.All.Labels = append(source.All.Labels, float32(i%2), float32(i/2%2))
 	}
 	settings := func(ranks, servers int) job.Job {
-		one := training(ranks, servers)
+		one := exectest.Training(ranks, servers)
 		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
 		one.Rows.Admission = 0.5
 		one.Rows.Optimizer.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
@@ -86,11 +89,11 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 		if s.p.Model().DenseDigest() != q.Dense().Digest() || s.rowsDigest() != q.Rows().Digest() {
 			t.Errorf("N=%d: dense network and rows differ from the reference", ranks)
 		}
-		got, err := s.p.Model().NewEvaluation(source.all).Evaluate(s.p.Model())
-		if len(got) != 2*source.all.Samples {
-			t.Errorf("%d predictions of %d samples with two labels", len(got), source.all.Samples)
+		got, err := s.p.Model().NewTestSet(source.All).Evaluate(s.p.Model())
+		if len(got) != 2*source.All.Samples {
+			t.Errorf("%d predictions of %d samples with two labels", len(got), source.All.Samples)
 		}
-		if want := evaluate(q, source.all); err != nil || !slices.Equal(got, want) {
+		if want := evaluate(q, source.All); err != nil || !slices.Equal(got, want) {
 			t.Errorf("N=%d: predictions differ from the reference, error %v", ranks, err)
 		}
 	}
@@ -100,10 +103,10 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 // what a row has been through. Eviction keeps it for one PS, read by as many ranks:
 // what goes depends on what else is there, and on the order of reads.
 func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
-	source := newColumns(16*4, 16)
+	source := exectest.NewColumns(16*4, 16)
 	for _, precision := range []table.Precision{table.BF16, table.FP16} {
 		settings := func(ranks, servers int) job.Job {
-			one := training(ranks, servers)
+			one := exectest.Training(ranks, servers)
 			one.Rows.Precision = precision.String()
 			return one
 		}
@@ -138,10 +141,10 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 
 // A put is applied at the rate of its own step, however late it comes.
 func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
-	settings := training(1, 1)
+	settings := exectest.Training(1, 1)
 	settings.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
 	settings.Rows.Init = 0
-	p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
+	p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
 	row := make([]float32, 3)
 	if err := p.Model().Tables()[0].Lookup([]uint64{1}, row); err != nil {
 		t.Fatal(err)
@@ -166,12 +169,12 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 // feature and one label in two parts; a part's ids take 8 bytes each, and each of
 // its two slots 4 bytes for an offset a sample and one more.
 func TestResultsCountTheData(t *testing.T) {
-	source := newColumns(16, 16)
-	s := newScript(t, training(2, 2), source)
+	source := exectest.NewColumns(16, 16)
+	s := newScript(t, exectest.Training(2, 2), source)
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	for rank := range 2 {
 		ids := 0
-		for _, slot := range source.all.Slots {
+		for _, slot := range source.All.Slots {
 			ids += int(slot.Offsets[8*rank+8] - slot.Offsets[8*rank])
 		}
 		want := unit.Bytes(8*ids + 2*4*9)
@@ -193,15 +196,15 @@ func TestResultsCountTheData(t *testing.T) {
 // N ranks share a replica: the first performs the optimizer step, the others find
 // it done.
 func TestDenseStepIsPerformedOnce(t *testing.T) {
-	s := newScript(t, training(4, 1), newColumns(32, 16))
+	s := newScript(t, exectest.Training(4, 1), exectest.NewColumns(32, 16))
 	s.train(false)
 	weights := s.p.Model().Weights(nnWorker(0))
 	if weights.Steps() != 1 {
 		t.Fatalf("%d optimizer steps of 4 ranks, want 1", weights.Steps())
 	}
 	before := weights.Digest()
-	late := s.p.dense.(*reduced)
-	if err := late.apply(role.Work{Rank: 1, StepSamples: 16}, late.sum); err != nil || weights.Digest() != before {
+	sum := s.p.dense.NewSum(0) // the one vector of all steps
+	if err := s.p.dense.ApplyGradients(role.Work{Rank: 1, StepSamples: 16}, sum); err != nil || weights.Digest() != before {
 		t.Error("a late rank has applied step 0 again", err)
 	}
 	s.train(false)
@@ -212,9 +215,9 @@ func TestDenseStepIsPerformedOnce(t *testing.T) {
 
 func TestNonFiniteLossIsReported(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		source := newColumns(16, 16)
-		source.all.Dense[9] = float32(bad)
-		s := newScript(t, training(2, 1), source)
+		source := exectest.NewColumns(16, 16)
+		source.All.Dense[9] = float32(bad)
+		s := newScript(t, exectest.Training(2, 1), source)
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		for rank := range s.ranks() {
 			s.lookup(rank)
@@ -224,7 +227,7 @@ func TestNonFiniteLossIsReported(t *testing.T) {
 				t.Errorf("%v in rank 1: rank %d non-finite %t", bad, rank, r.NonFinite)
 			}
 		}
-		err := mustNewSequential(t, training(2, 1), source).Step(0)
+		err := mustNewSequential(t, exectest.Training(2, 1), source).Step(0)
 		if err == nil || !strings.Contains(err.Error(), "step 0: the loss or a gradient is not finite") {
 			t.Errorf("sequential: %v", err)
 		}
@@ -246,7 +249,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 			"1 of 2 rows with a gradient do not exist"},
 	} {
 		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
-			p, store := mustNew(t, training(1, 1), newColumns(16, 16)), NewStore()
+			p, store := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16)), NewStore()
 			if err := p.Model().Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +266,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 // that a PS keeps nothing of them.
 func TestDroppedReadsAreForgotten(t *testing.T) {
 	for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
-		s := newScript(t, training(2, 1), newColumns(16, 16))
+		s := newScript(t, exectest.Training(2, 1), exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		for rank := range s.ranks() {
 			s.lookup(rank)
@@ -275,21 +278,21 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 		if _, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.p.model.shards[0].reads); n != 0 {
+		if n := s.p.model.shards[0].Pending(); n != 0 {
 			t.Errorf("%v: the reads of %d batches are kept", k, n)
 		}
 	}
 }
 
 func TestFullServerIsReported(t *testing.T) {
-	small := training(1, 1)
+	small := exectest.Training(1, 1)
 	small.Rows.Capacity = 2
-	p, store := mustNew(t, small, newColumns(16, 16)), NewStore()
+	p, store := mustNew(t, small, exectest.NewColumns(16, 16)), NewStore()
 	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
 	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
-	if err := mustNewSequential(t, small, newColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
+	if err := mustNewSequential(t, small, exectest.NewColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
 }
@@ -297,19 +300,19 @@ func TestFullServerIsReported(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*job.Job, *columns)
+		change func(*job.Job, *exectest.Columns)
 		want   string
 	}{
-		{"two labels", func(_ *job.Job, c *columns) { c.schema.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
-		{"schema", func(_ *job.Job, c *columns) { c.schema.PrefixBits = 0 }, "prefix of 0 bits"},
-		{"model", func(t *job.Job, _ *columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
-		{"dense optimizer", func(t *job.Job, _ *columns) { t.Model.Optimizer.Kind = "lion" }, "lion"},
-		{"row optimizer", func(t *job.Job, _ *columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},
+		{"two labels", func(_ *job.Job, c *exectest.Columns) { c.Fields.Labels = []string{"click", "buy"} }, "2 labels (click, buy) and 1 heads"},
+		{"schema", func(_ *job.Job, c *exectest.Columns) { c.Fields.PrefixBits = 0 }, "prefix of 0 bits"},
+		{"model", func(t *job.Job, _ *exectest.Columns) { t.Model.EmbeddingDim = 4 }, "rows of 3 values"},
+		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" }, "lion"},
+		{"row optimizer", func(t *job.Job, _ *exectest.Columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},
 	} {
-		settings, source := training(1, 1), newColumns(16, 16)
+		settings, source := exectest.Training(1, 1), exectest.NewColumns(16, 16)
 		c.change(&settings, source)
-		_, err := New(settings, source, Machine{})
-		_, errSequential := NewSequential(settings, source, Machine{})
+		_, err := New(settings, source, backend.Backend{})
+		_, errSequential := reference.NewSequential(settings, source, backend.Backend{})
 		for _, err := range []error{err, errSequential} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", c.name, err)
@@ -319,7 +322,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestUnknownWorkIsRefused(t *testing.T) {
-	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	p := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
 	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, role.Operands{}, nil); err == nil {
 		t.Error("no error")
 	}
@@ -327,7 +330,7 @@ func TestUnknownWorkIsRefused(t *testing.T) {
 
 // A payload is the receiver's: it stays as it is when the sender works on.
 func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
-	s := newScript(t, training(1, 1), newColumns(16, 16))
+	s := newScript(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	s.lookup(0)
 	pooled := get[compress.Values](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows}).Floats
@@ -344,19 +347,46 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 // A shard of another length than the sender and the receiver agree on is an error,
 // as it may come from another process.
 func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
-	training := training(2, 1)
+	training := exectest.Training(2, 1)
 	training.Training.Mode, training.Training.Merge, training.Roles.DensePS = job.AsyncPS, "", 2
-	p := mustNew(t, training, newColumns(32, 16))
+	p := mustNew(t, training, exectest.NewColumns(32, 16))
 	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
-		if err := p.dense.applyPush(1, [][]float32{values}); err == nil {
+		if err := p.dense.ApplyPushes(1, [][]float32{values}); err == nil {
 			t.Errorf("a push of %d values is applied", len(values))
 		}
-		first, err := p.dense.readShard(0)
+		first, err := p.dense.ReadShard(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.dense.load(0, [][]float32{first, values}); err == nil {
+		if err := p.dense.LoadPulled(0, [][]float32{first, values}); err == nil {
 			t.Errorf("a shard of %d values is installed", len(values))
 		}
 	}
+}
+
+// However the rows are spread over PSs, they are found.
+func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
+	source := exectest.NewColumns(16*3, 16)
+	q := mustNewSequential(t, exectest.Training(1, 1), source)
+	mustStep(t, q, 3)
+	s := newScript(t, exectest.Training(2, 3), source)
+	for range 3 {
+		s.train(false)
+	}
+	got, err := s.p.Model().NewTestSet(source.All).Evaluate(s.p.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := evaluate(q, source.All); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// evaluate predicts the samples with what the reference has learnt.
+func evaluate(q *reference.Sequential, b *batch.Batch) []float32 {
+	got, err := q.NewTestSet(b).Evaluate(q)
+	if err != nil {
+		panic(err) // nothing can fail
+	}
+	return got
 }

@@ -21,7 +21,7 @@ func Fingerprint(m msg.Message, payload Payload) uint64 {
 		h.value(reflect.ValueOf(payload.Bounds))
 		h.value(reflect.ValueOf(payload.Dense))
 		h.value(reflect.ValueOf(payload.Labels))
-	case Numbers:
+	case DenseShard:
 		h.value(reflect.ValueOf([]float32(payload)))
 	default:
 		h.value(reflect.ValueOf(payload))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/route"
@@ -95,8 +96,8 @@ func TestFingerprintsStayWhatRecordingsHold(t *testing.T) {
 // Of a part of a batch counts what the message is about, wherever it lies in
 // memory; the ids may not have travelled.
 func TestFingerprintOfParts(t *testing.T) {
-	c := newColumns(32, 32)
-	whole := batch.Cut(c.all, 4, 2)[1]
+	c := exectest.NewColumns(32, 32)
+	whole := batch.Cut(c.All, 4, 2)[1]
 	samples := batch.Part{
 		Batch:  &batch.Batch{Samples: whole.Samples, Dense: slices.Clone(whole.Dense), Labels: slices.Clone(whole.Labels)},
 		Bounds: slices.Clone(whole.Bounds),
@@ -116,6 +117,6 @@ func BenchmarkFingerprint(b *testing.B) {
 	values := make([]float32, 1<<18)
 	b.SetBytes(int64(4 * len(values)))
 	for b.Loop() {
-		Fingerprint(msg.Message{Kind: msg.Rows}, Numbers(values))
+		Fingerprint(msg.Message{Kind: msg.Rows}, DenseShard(values))
 	}
 }

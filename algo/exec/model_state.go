@@ -3,6 +3,9 @@ package exec
 import (
 	"math/bits"
 
+	"tandem/algo/exec/dense"
+	"tandem/algo/exec/embedding"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -16,8 +19,8 @@ import (
 type ModelState struct {
 	numerics *numerics
 	engine   model.Engine
-	shards   []*rowShard // by PS; nil where it is not here
-	dense    denseStrategy
+	shards   []*embedding.Shard // by PS; nil where it is not here
+	dense    dense.Strategy
 }
 
 // Layout returns the layout of the dense network.
@@ -28,7 +31,7 @@ func (m *ModelState) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range m.shards {
 		if s != nil {
-			tables = append(tables, s.rows)
+			tables = append(tables, s.Table())
 		}
 	}
 	return tables
@@ -40,7 +43,8 @@ func (m *ModelState) Missed() histogram.Histogram {
 	var all histogram.Histogram
 	for _, s := range m.shards {
 		if s != nil {
-			all.Merge(&s.missed)
+			missed := s.Missed()
+			all.Merge(&missed)
 		}
 	}
 	return all
@@ -49,13 +53,13 @@ func (m *ModelState) Missed() histogram.Histogram {
 // Weights returns the weights of the dense network that a role holds: a dense PS its shard, an NN worker its
 // replica, as last pulled if it has to; nil if the role has none, or is not here. In the lane of a rank, before a
 // forward pass, they have taken the steps before that one, and no other.
-func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.weights(at) }
+func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.Weights(at) }
 
 // Digest returns a fingerprint of the parameters that a role holds: a PS of its rows, others of their Weights, 0 if
 // there are none.
 func (m *ModelState) Digest(at msg.Address) uint64 {
 	if at.Role == msg.EmbeddingPS {
-		return m.shards[at.Index].rows.Digest()
+		return m.shards[at.Index].Table().Digest()
 	}
 	if w := m.Weights(at); w != nil {
 		return w.Digest()
@@ -83,29 +87,31 @@ func FoldDigests(digests []uint64) (folded uint64) {
 
 // DenseHolders returns the roles that hold the dense network between them: rank 0,
 // or the dense PSs, or all ranks if each has a replica of its own.
-func (m *ModelState) DenseHolders() []msg.Address { return m.dense.holders() }
+func (m *ModelState) DenseHolders() []msg.Address { return m.dense.HolderRoles() }
 
 // JoinDense returns the network that the parts of all holders make, in order: one
 // after the other, or the mean of replicas. The parts are scratch afterwards.
-func (m *ModelState) JoinDense(parts []DenseValues) DenseValues { return m.dense.join(parts) }
+func (m *ModelState) JoinDense(parts []model.Values) model.Values {
+	return m.dense.Join(parts)
+}
 
-// PeekRows implements State, for a PS that is here.
-func (m *ModelState) PeekRows(server int, signs []uint64, dst []float32) error {
-	m.shards[server].peek(signs, dst)
+// ReadRows implements State, for a PS that is here.
+func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
+	m.shards[server].Snapshot(signs, dst)
 	return nil
 }
 
-// PeekDense implements State, if all holders are here.
-func (m *ModelState) PeekDense() (DenseValues, error) {
-	var parts []DenseValues
+// ReadDense implements State, if all holders are here.
+func (m *ModelState) ReadDense() (model.Values, error) {
+	var parts []model.Values
 	for _, at := range m.DenseHolders() {
 		parts = append(parts, m.Weights(at).Snapshot())
 	}
 	return m.JoinDense(parts), nil
 }
 
-// NewEvaluation prepares test rows for evaluation of this run.
-func (m *ModelState) NewEvaluation(test *batch.Batch) *Evaluation {
+// NewTestSet prepares test rows for evaluation of this run.
+func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	n := m.numerics
-	return newEvaluation(m.engine, n.schema, n.dim, n.training.ShardPlan(), test)
+	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.training.ShardPlan(), test)
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/model"
@@ -10,7 +11,7 @@ import (
 // rankTasks performs the work of NN workers.
 type rankTasks struct {
 	*numerics
-	dense denseStrategy
+	dense dense.Strategy
 }
 
 func (w *rankTasks) tasks() map[role.WorkKind]task {
@@ -31,28 +32,28 @@ func (w *rankTasks) forward(i item) (role.Result, error) {
 	if len(i.Reads) > 2 {
 		pulled = get[[][]float32](i.store, i.Reads[2])
 	}
-	if err := w.dense.load(i.Rank, pulled); err != nil {
+	if err := w.dense.LoadPulled(i.Rank, pulled); err != nil {
 		return role.Result{}, err
 	}
-	w.dense.replica(i.Rank).Forward(part, pooled, w.buffers.get(len(pooled)))
+	w.dense.Replica(i.Rank).Forward(part, pooled, w.buffers.get(len(pooled)))
 	return role.Result{}, nil
 }
 
 func (w *rankTasks) backward(i item) (role.Result, error) {
-	replica := w.dense.replica(i.Rank)
+	replica := w.dense.Replica(i.Rank)
 	i.store.put(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
 	grads, finite := replica.Backward(i.part)
-	i.store.put(i.Makes[1], w.dense.gradients(i.Work))
+	i.store.put(i.Makes[1], w.dense.Gradients(i.Work))
 	return role.Result{NonFinite: !finite, Bytes: w.putValues(i.store, i.Makes[0], grads)}, nil
 }
 
 func (w *rankTasks) denseApply(i item) (role.Result, error) {
-	return role.Result{}, w.dense.apply(i.Work, get[*model.Vector](i.store, i.Reads[0]))
+	return role.Result{}, w.dense.ApplyGradients(i.Work, get[*model.Vector](i.store, i.Reads[0]))
 }
 
 // snapshot copies a rank's replica for an averaging round.
 func (w *rankTasks) snapshot(i item) (role.Result, error) {
-	values, err := w.dense.snapshot(i.Rank)
+	values, err := w.dense.Snapshot(i.Rank)
 	if err == nil {
 		i.store.put(i.Makes[0], values)
 	}
@@ -61,5 +62,5 @@ func (w *rankTasks) snapshot(i item) (role.Result, error) {
 
 func (w *rankTasks) average(i item) (role.Result, error) {
 	given, sum := get[*model.Vector](i.store, i.Reads[0]), get[*model.Vector](i.store, i.Reads[1])
-	return role.Result{}, w.dense.average(i.Rank, given, sum)
+	return role.Result{}, w.dense.Average(i.Rank, given, sum)
 }

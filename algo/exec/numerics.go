@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -42,7 +43,7 @@ func (n *numerics) advise(err error) error {
 	if errors.Is(err, table.ErrFull) {
 		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; roles.embedding-ps)", err)
 	}
-	if n.training.Wire.Precision == compress.FP16 && errors.Is(err, errGradients) {
+	if n.training.Wire.Precision == compress.FP16 && errors.Is(err, embedding.ErrNonFinite) {
 		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -135,7 +136,7 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 	}
 	c := &cluster{t: t, draw: rng.New(seed, "order")}
 	var err error
-	if c.executor, err = exec.New(training, source, exec.Machine{}); err != nil {
+	if c.executor, err = exec.New(training, source, backend.Backend{}); err != nil {
 		t.Fatal(err)
 	}
 	if c.cfg, err = training.RoleConfig(c.executor.Model().Layout(), source.Steps()); err != nil {
@@ -166,7 +167,7 @@ func train(t *testing.T, s *setting, seed uint64) *run {
 // networks returns the dense network as its holders have it.
 func (c *cluster) networks(s *setting) (all [][]tensor) {
 	layout := c.executor.Model().Layout()
-	named := func(v exec.DenseValues) (tensors []tensor) {
+	named := func(v model.Values) (tensors []tensor) {
 		for _, t := range layout.Tensors {
 			tensors = append(tensors, tensor{t.Name, t.Shape, v.Params[t.Lo:t.Hi]})
 		}
@@ -181,7 +182,7 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 			all = append(all, named(c.executor.Model().Weights(at).Snapshot()))
 		}
 	}
-	joined, err := c.executor.Model().PeekDense()
+	joined, err := c.executor.Model().ReadDense()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func (c *cluster) networks(s *setting) (all [][]tensor) {
 // readRows finds out what rows the training has, on which PS, and what they were when they were created: what
 // a training that has not begun creates.
 func (r *run) readRows(t *testing.T, p *exec.Executor, training job.Job) {
-	fresh, err := exec.New(training, r.source, exec.Machine{})
+	fresh, err := exec.New(training, r.source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,12 @@ type Travels struct{}
 
 func (Travels) payload() {}
 
-func (*IDs) payload()    {}
-func (Samples) payload() {}
-func (Signs) payload()   {}
-func (Values) payload()  {}
-func (*Put) payload()    {}
-func (Numbers) payload() {}
+func (*IDs) payload()       {}
+func (Samples) payload()    {}
+func (Signs) payload()      {}
+func (Values) payload()     {}
+func (*Put) payload()       {}
+func (DenseShard) payload() {}
 
 // Samples is the payload of Samples: numeric features and labels of a rank's part of a batch. The receiver does not
 // need its ids.
@@ -36,8 +36,8 @@ type Signs struct{ compress.Signs }
 // Values is the payload of Rows, Embeddings and PutGradients.
 type Values struct{ compress.Values }
 
-// Numbers is the payload of Params and Push: the part of a dense PS, with the statistics that travel beside it.
-type Numbers []float32
+// DenseShard is the payload of Params and Push: the part of a dense PS, with the statistics that travel beside it.
+type DenseShard []float32
 
 // IDs is the payload of IDFeatures: the id features of a rank's part of a
 // batch, in Columns or Packed.
@@ -121,9 +121,9 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	case msg.Put:
 		return get[[]*Put](s, h)[m.To.Index]
 	case msg.Params:
-		return Numbers(get[[]float32](s, h))
+		return DenseShard(get[[]float32](s, h))
 	case msg.Push:
-		return Numbers(e.dense.pushOf(get[*model.Vector](s, h), m.To.Index))
+		return DenseShard(e.dense.PushTo(get[*model.Vector](s, h), m.To.Index))
 	}
 	return nil
 }
@@ -144,9 +144,9 @@ func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload)
 		} else {
 			s.keep(h, payload.Values)
 		}
-	case Numbers:
+	case DenseShard:
 		if m.Kind == msg.Params {
-			keepShard(s, h, e.dense.servers(), m.From.Index, []float32(payload))
+			keepShard(s, h, e.dense.ServerCount(), m.From.Index, []float32(payload))
 		} else {
 			s.keep(h, []float32(payload))
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/role"
 )
@@ -13,9 +14,9 @@ import (
 // at the first batch only. Here every step is checked: the last of four is the one
 // with the NaN.
 func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
-	source := newColumns(4*16, 16)
-	source.all.Dense[3*16+9] = float32(math.NaN()) // of the second of two ranks
-	s := newScript(t, training(2, 1), source)
+	source := exectest.NewColumns(4*16, 16)
+	source.All.Dense[3*16+9] = float32(math.NaN()) // of the second of two ranks
+	s := newScript(t, exectest.Training(2, 1), source)
 	for range 3 {
 		s.train(false)
 	}
@@ -27,7 +28,7 @@ func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 			t.Errorf("rank %d: non-finite %t, want %t", rank, got, want)
 		}
 	}
-	q := mustNewSequential(t, training(2, 1), source)
+	q := mustNewSequential(t, exectest.Training(2, 1), source)
 	mustStep(t, q, 3)
 	if err := q.Step(3); err == nil || !strings.Contains(err.Error(), "step 3: the loss or a gradient is not finite") {
 		t.Errorf("sequential: %v", err)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
@@ -29,7 +30,7 @@ type script struct {
 	fed    map[int32]int // by bucket: how often a rank has handed it over
 }
 
-func newScript(t *testing.T, training job.Job, source *columns) *script {
+func newScript(t *testing.T, training job.Job, source *exectest.Columns) *script {
 	s := &script{t: t, p: mustNew(t, training, source), stores: map[msg.Address]*Store{}, fed: map[int32]int{}}
 	for _, a := range []msg.Address{dataLoader, embeddingWorker} {
 		s.stores[a] = NewStore()

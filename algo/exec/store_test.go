@@ -3,10 +3,9 @@ package exec
 import (
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
-	"tandem/algo/numeric/route"
-	"tandem/algo/numeric/table"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 )
@@ -50,7 +49,7 @@ func TestStorePanics(t *testing.T) {
 // The rows of all PSs come together under one handle, whatever their order; a PS
 // that was not asked stays empty.
 func TestRowsOfAllServersShareAHandle(t *testing.T) {
-	p, s := mustNew(t, training(1, 3), newColumns(16, 16)), NewStore()
+	p, s := mustNew(t, exectest.Training(1, 3), exectest.NewColumns(16, 16)), NewStore()
 	for _, server := range []int32{2, 0} {
 		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0, Step: 4}
 		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
@@ -64,7 +63,7 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 // Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and
 // 3 lists of sums for each rank. All of them serve the next step, and no two at once.
 func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
-	s := newScript(t, training(2, 3), newColumns(16*3, 16))
+	s := newScript(t, exectest.Training(2, 3), exectest.NewColumns(16*3, 16))
 	var before map[*float32]bool
 	for range 3 {
 		s.train(false)
@@ -92,9 +91,9 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 // with one buffer of each size, and one for each pass under way.
 func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
-		one := training(2, 3)
+		one := exectest.Training(2, 3)
 		one.Wire.Precision = wire
-		s := newScript(t, one, newColumns(16*4, 16))
+		s := newScript(t, one, exectest.NewColumns(16*4, 16))
 		s.train(false)
 		s.train(false)
 		if n := len(s.p.numerics.buffers.free); n == 0 || n > 2*8 {
@@ -103,51 +102,17 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	}
 }
 
-// A row that was evicted since it was read has missed what it has been through since
-// it came back, not the difference of two rows' counts.
-func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
-	one := training(1, 1)
-	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
-	rows, err := NewTable(&one, table.Heap{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, dim := newRowShard(rows), rows.Dim()
-	read := func(rank int32, sign uint64) {
-		if err := s.read(batchName{rank: rank}, []uint64{sign}, make([]float32, dim)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put := func(sign uint64) route.Put { return route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)} }
-	update := func(sign uint64) { rows.Apply([]uint64{sign}, make([]float32, dim), 1, nil) }
-	read(9, 7)
-	for range 3 {
-		update(7)
-	}
-	read(0, 7)
-	read(1, 8) // in the place of 7
-	s.measure(batchName{rank: 0}, put(7))
-	read(2, 7) // anew
-	update(7)
-	read(3, 7)
-	update(7)
-	s.measure(batchName{rank: 3}, put(7))
-	if s.missed.Count() != 2 || s.missed.Max() != 1 {
-		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
-	}
-}
-
 // What a read has found is kept for the batch's put, and no longer, under either way to merge the puts of a step;
 // otherwise a PS would remember every batch of the run.
 func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
-		settings := training(2, 2)
+		settings := exectest.Training(2, 2)
 		settings.Training.Merge = merge
-		s := newScript(t, settings, newColumns(16*2, 16))
+		s := newScript(t, settings, exectest.NewColumns(16*2, 16))
 		for range 2 {
 			s.train(false)
 			for i, shard := range s.p.model.shards {
-				if n := len(shard.reads); n > 0 {
+				if n := shard.Pending(); n > 0 {
 					t.Errorf("merge: %s: PS %d remembers %d reads after the puts of their batches", merge, i, n)
 				}
 			}
@@ -185,7 +150,7 @@ func TestBuffersSuitTheirSize(t *testing.T) {
 }
 
 func TestKeepPanicsWithoutAPayload(t *testing.T) {
-	p := mustNew(t, training(1, 1), newColumns(16, 16))
+	p := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
 	payload := p.Payload(NewStore(), m, role.Handle{})
 	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/protocol/event"
@@ -35,9 +37,9 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			t.Run(fmt.Sprintf("%s %s", wire, index), func(t *testing.T) {
-				settings := training(2, 3)
+				settings := exectest.Training(2, 3)
 				settings.Wire.Precision, settings.Wire.Index = wire, index
-				s := newScript(t, settings, newColumns(16, 16))
+				s := newScript(t, settings, exectest.NewColumns(16, 16))
 				s.read = s.do(dataLoader, role.Read, event.NoRank)
 				same := func(k msg.Kind, from, to msg.Address, told unit.Bytes) {
 					t.Helper()
@@ -72,8 +74,8 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 
 // Compressed ids lose nothing: bits are those of the reference.
 func TestCompressedIndexChangesNoBits(t *testing.T) {
-	source := newColumns(16*2+5, 16)
-	settings := training(4, 3)
+	source := exectest.NewColumns(16*2+5, 16)
+	settings := exectest.Training(4, 3)
 	settings.Wire.Index = job.IndexCompressed
 	q, s := mustNewSequential(t, settings, source), newScript(t, settings, source)
 	mustStep(t, q, source.Steps())
@@ -92,9 +94,9 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 		wire compress.Form
 		want string
 	}{{compress.FP16, "wire fp16-block"}, {compress.FP16Block, ""}} {
-		settings := training(1, 1)
+		settings := exectest.Training(1, 1)
 		settings.Wire.Precision = c.wire
-		p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
+		p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
 		if err := p.Model().Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +127,7 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 		{role.Apply, server(0), role.ShardGrads, &Put{Signs: plain(1), Sums: short}},
 		{role.ApplyStep, server(0), role.ShardGrads, &Put{Signs: compress.Signs{Packed: []byte{8, 9}}}},
 	} {
-		s := newScript(t, training(1, 1), newColumns(16, 16))
+		s := newScript(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(rank)
 		s.stores[c.at].put(role.Handle{Kind: c.handle}, c.payload)
@@ -163,10 +165,10 @@ func TestFingerprintSeesPackedBits(t *testing.T) {
 func BenchmarkSplit(b *testing.B) {
 	for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 		b.Run(index, func(b *testing.B) {
-			settings := training(1, 2)
+			settings := exectest.Training(1, 2)
 			settings.Wire.Index, settings.Training.GlobalBatch = index, 1024
-			source := newColumns(1024, 1024)
-			p, err := New(settings, source, Machine{})
+			source := exectest.NewColumns(1024, 1024)
+			p, err := New(settings, source, backend.Backend{})
 			if err != nil {
 				b.Fatal(err)
 			}

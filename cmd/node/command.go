@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/fault"
@@ -254,7 +254,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
-		Machine:  exec.Machine{Products: products, Arena: new(memory.Arena)}, // until the process ends
+		Machine:  backend.Backend{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {

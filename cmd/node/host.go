@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/datasets"
@@ -103,7 +103,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j, source, data.Test, train.Options{Machine: exec.Machine{Products: products}, Cluster: cluster})
+	result, err := train.Run(ctx, j, source, data.Test, train.Options{Machine: backend.Backend{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/datasets"
@@ -19,19 +19,19 @@ type training struct {
 	position float64 // in the ranges of the hardware
 	answer   cluster.Answer
 	trained  numerics.Trained
-	points   []exec.Point // evaluations, the last after training
-	every    job.Every    // how often it was evaluated
+	points   []evaluation.Point // evaluations, the last after training
+	every    job.Every          // how often it was evaluated
 }
 
 // seconds is the simulated time of the whole training.
 func (t *training) seconds() float64 { return t.answer.Elapsed.Seconds() }
 
 // end is the evaluation after training.
-func (t *training) end() exec.Point { return t.points[len(t.points)-1] }
+func (t *training) end() evaluation.Point { return t.points[len(t.points)-1] }
 
 // reached returns the first evaluation with at least this AUC; nil if there is none.
-func (t *training) reached(auc float64) *exec.Point {
-	i := slices.IndexFunc(t.points, func(p exec.Point) bool { return p.AUC >= auc })
+func (t *training) reached(auc float64) *evaluation.Point {
+	i := slices.IndexFunc(t.points, func(p evaluation.Point) bool { return p.AUC >= auc })
 	if i < 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (t *training) reached(auc float64) *exec.Point {
 
 // before returns the last evaluation after at most so many steps; nil if there is
 // none.
-func (t *training) before(steps int) *exec.Point {
+func (t *training) before(steps int) *evaluation.Point {
 	for i := len(t.points) - 1; i >= 0; i-- {
 		if t.points[i].Step <= steps {
 			return &t.points[i]

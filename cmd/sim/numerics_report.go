@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
@@ -173,18 +173,18 @@ type lessonRecord struct {
 
 // trainingRecord is one training. Seconds are simulated.
 type trainingRecord struct {
-	Position    float64        `json:"position"` // −1 for the worst ends, 0 for the middle, 1 for the best ends
-	Seconds     float64        `json:"seconds"`
-	AUC         float64        `json:"auc"`
-	LogLoss     float64        `json:"log_loss"` // nats
-	DenseDigest string         `json:"dense_digest"`
-	RowsDigest  string         `json:"rows_digest"`
-	Rows        int            `json:"rows"`
-	Staleness   pace.Staleness `json:"staleness"`
-	Faults      *fault.Counts  `json:"faults,omitempty"` // what the faults of the job have done
-	Target      *targetRecord  `json:"target,omitempty"`
-	Every       string         `json:"evaluated_every"`
-	Curve       []exec.Point   `json:"curve"`
+	Position    float64            `json:"position"` // −1 for the worst ends, 0 for the middle, 1 for the best ends
+	Seconds     float64            `json:"seconds"`
+	AUC         float64            `json:"auc"`
+	LogLoss     float64            `json:"log_loss"` // nats
+	DenseDigest string             `json:"dense_digest"`
+	RowsDigest  string             `json:"rows_digest"`
+	Rows        int                `json:"rows"`
+	Staleness   pace.Staleness     `json:"staleness"`
+	Faults      *fault.Counts      `json:"faults,omitempty"` // what the faults of the job have done
+	Target      *targetRecord      `json:"target,omitempty"`
+	Every       string             `json:"evaluated_every"`
+	Curve       []evaluation.Point `json:"curve"`
 }
 
 // targetRecord is when an AUC was reached; null if it was not.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/model"
 	"tandem/datasets"
@@ -111,7 +111,7 @@ func TestTimeToTarget(t *testing.T) {
 	}
 	points := l.middle().points
 	q.target = points[len(points)/2].AUC
-	i := slices.IndexFunc(points, func(p exec.Point) bool { return p.AUC >= q.target })
+	i := slices.IndexFunc(points, func(p evaluation.Point) bool { return p.AUC >= q.target })
 	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || math.Abs(*r.Dollars/(4*points[i].Seconds)-1) > 1e-12 {
 		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/model"
@@ -31,7 +31,7 @@ type question struct {
 	workload cluster.Workload
 	layout   *model.Layout
 	data     *datasets.Dataset // to train on; nil without numerics
-	machine  exec.Machine      // to train on
+	machine  backend.Backend   // to train on
 	persia   bool              // Persia's experiment as published: its figures stand beside ours
 	command  string            // that reproduces the answer
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/exec/replay"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
@@ -205,7 +206,7 @@ func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *repl
 	if err != nil {
 		return err
 	}
-	executor, err := exec.New(*j, source, exec.Machine{Products: products})
+	executor, err := exec.New(*j, source, backend.Backend{Products: products})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/internal/cli"
 )
 
@@ -24,7 +24,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	table := cli.Table{Header: []string{"mode", "points", "first", "halfway", "last", "best"}, Words: 1}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		n := len(line.Curve)
-		best := slices.MaxFunc(line.Curve, func(a, b exec.Point) int { return cmp.Compare(a.AUC, b.AUC) })
+		best := slices.MaxFunc(line.Curve, func(a, b evaluation.Point) int { return cmp.Compare(a.AUC, b.AUC) })
 		table.Rows = append(table.Rows, []string{
 			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]), atStep(line.Curve[n-1]), atStep(best),
 		})
@@ -37,7 +37,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 }
 
 // atStep writes a point as "0.8512 @ 100".
-func atStep(p exec.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
+func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
 
 // writeCurves writes the points of every mode and seed, if there were evaluations
 // during training.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -73,12 +73,12 @@ type row struct {
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
-	Curve []exec.Point `json:"curve"`
+	Curve []evaluation.Point `json:"curve"`
 
-	histograms []measured     // behind the summaries; own staleness first
-	aucs       []float64      // by seed
-	curves     [][]exec.Point // by seed
-	predicted  []float32      // of the first seed
+	histograms []measured           // behind the summaries; own staleness first
+	aucs       []float64            // by seed
+	curves     [][]evaluation.Point // by seed
+	predicted  []float32            // of the first seed
 }
 
 func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *report {

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -78,7 +78,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 		return nil, err
 	}
 	cli.PrintNotes(p.stderr, "train", data.Notes)
-	machine := exec.Machine{Products: products}
+	machine := backend.Backend{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes = f.processes
 	// First, because it is quick and may find the cluster at fault.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/metric"
@@ -60,7 +60,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 
 // measureSeed trains in every mode under one seed. Real trainings begin with
 // another mode every time, so that a drift of the machine favours none.
-func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, machine exec.Machine, r *result, log *report.Log, m *report.Meter) error {
+func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, machine backend.Backend, r *result, log *report.Log, m *report.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
@@ -37,7 +37,7 @@ type Run struct {
 type Job struct {
 	Job     job.Job
 	Data    *datasets.Dataset
-	Machine exec.Machine // that numbers are computed on
+	Machine backend.Backend // that numbers are computed on
 }
 
 // Real trains in this process. The stopwatch may be nil.

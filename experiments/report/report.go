@@ -8,7 +8,7 @@ package report
 import (
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/internal/cli"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	// Folder exists and is empty. Files that an experiment writes there become
 	// part of its results, also when it is stopped.
 	Folder  string
-	Machine exec.Machine // that numbers are computed on
+	Machine backend.Backend // that numbers are computed on
 	// Progress is told how much of the whole is done, and what is at hand.
 	Progress func(done, total int, what string)
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/numeric/batch"
 	"tandem/datasets"
 	"tandem/experiments/report"
@@ -38,7 +38,7 @@ type quality struct {
 // run is the state of one measurement.
 type run struct {
 	*plan
-	machine exec.Machine
+	machine backend.Backend
 	log     *report.Log
 	meter   *report.Meter
 }

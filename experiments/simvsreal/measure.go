@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/datasets"
 	"tandem/experiments/paired"
@@ -62,7 +62,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 // round measures the machine, then every mode for real, sync first because it
 // calibrates and the others beginning with another one each time, and then
 // simulates them.
-func (p *plan) round(ctx context.Context, round int, computed exec.Machine, r *results, log *report.Log, m *report.Meter) error {
+func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r *results, log *report.Log, m *report.Meter) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, "measuring the machine")
 	machine, err := probe.Run()

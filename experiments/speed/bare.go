@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/table"
@@ -70,7 +70,7 @@ func newRowStep(p *prepared) (*rowStep, error) {
 	memory, rows := 0.0, 0
 	for g, t := range s.tasks {
 		var err error
-		if t.rows, err = exec.NewTable(&j, &p.arena); err != nil {
+		if t.rows, err = embedding.NewTable(&j, &p.arena); err != nil {
 			return nil, err
 		}
 		values := make([]float32, p.Rows.Each*p.Rows.Dim)

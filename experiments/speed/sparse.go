@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
@@ -135,7 +135,7 @@ func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, adagrad(), 0
 	for range p.Threads {
-		rows, err := exec.NewTable(&t, &p.arena)
+		rows, err := embedding.NewTable(&t, &p.arena)
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 	rows := s.shards[shard]
 	if len(puts) == 1 {
 		var o table.Outcome
-		o, s.scaled[shard] = exec.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
+		o, s.scaled[shard] = embedding.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
 		return o
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)

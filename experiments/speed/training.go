@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
@@ -125,7 +125,7 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 			return 0, err
 		}
 		var arena memory.Arena
-		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: exec.Machine{Products: t.products, Arena: &arena}})
+		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: backend.Backend{Products: t.products, Arena: &arena}})
 		_ = arena.Close()
 		if err != nil {
 			return 0, err
@@ -149,5 +149,5 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	return train.MeasureShare(ctx, run.training, source, exec.Machine{Products: p.products, Arena: &p.arena})
+	return train.MeasureShare(ctx, run.training, source, backend.Backend{Products: p.products, Arena: &p.arena})
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/metric"
 	"tandem/datasets"
@@ -76,7 +76,7 @@ func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (resu
 // measureSeed runs every variant under one seed, all on the same rows in the same
 // order, and after the first seed makes the bootstrap comparisons, which need
 // the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, seed uint64, machine exec.Machine, result *dataSetResult, log *report.Log, m *report.Meter) error {
+func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, seed uint64, machine backend.Backend, result *dataSetResult, log *report.Log, m *report.Meter) error {
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {

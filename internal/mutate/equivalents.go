@@ -113,13 +113,13 @@ func Equivalents() []Equivalent {
 			Proof: "It asks ahead for one place more, of an array that has it, and any address may be asked for.",
 		},
 		{
-			File:   "algo/exec/sequential.go",
+			File:   "algo/exec/reference/sequential.go",
 			Before: "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))",
 			After:  "q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)+1))",
 			Proof:  "A pass with room for more samples than a group has computes the same values.",
 		},
 		{
-			File: "algo/exec/evaluate.go", Before: "in.Labels = nil", After: "",
+			File: "algo/exec/evaluation/evaluation.go", Before: "in.Labels = nil", After: "",
 			Proof: "With labels the pass computes a loss, too, which nobody reads.",
 		},
 		{

@@ -25,6 +25,7 @@ func Subjects() []Subject {
 		role    = short("algo/protocol/role")
 		route   = short("algo/numeric/route")
 		work    = short("algo/exec")
+		refer   = short("algo/exec/reference")
 		replay  = short("algo/exec/replay")
 		live    = short("runtime/driver")
 		train   = short("runtime/train")
@@ -41,7 +42,11 @@ func Subjects() []Subject {
 		{"algo/numeric/route", 12, []Target{work, train}},
 		{"algo/numeric/batch", 6, []Target{route, work}},
 		{"algo/numeric/collective", 6, []Target{reduce, work}},
-		{"algo/exec", 26, []Target{replay, train}},
+		{"algo/exec", 14, []Target{replay, train}},
+		{"algo/exec/dense", 8, []Target{work, replay, train}},
+		{"algo/exec/embedding", 4, []Target{refer, work}},
+		{"algo/exec/reference", 4, []Target{work}},
+		{"algo/exec/evaluation", 2, []Target{work, train}},
 		{"algo/numeric/opt", 12, []Target{work}},
 		{"algo/numeric/model", 14, []Target{work}},
 		{"algo/numeric/table", 14, []Target{work}},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/shard"
@@ -78,7 +79,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	source, data := mustOpen(t, &j)
-	p, err := exec.New(j.Training, source, exec.Machine{})
+	p, err := exec.New(j.Training, source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

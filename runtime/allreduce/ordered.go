@@ -12,7 +12,7 @@ import (
 )
 
 // Ordered is the members of one process in a group whose members all-reduce one thing after
-// the other, all in the same order, and wait for each: a exec.Collective, if every rank is a
+// the other, all in the same order, and wait for each: a dense.Collective, if every rank is a
 // member. Sum and Gather are called from one goroutine.
 //
 // Each rank is a member of its own, whether it shares its process or not: so sums go along

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/dense"
 	"tandem/algo/numeric/collective"
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/allreduce"
 	"tandem/runtime/wire"
 )
 
-var _ exec.Collective = (*allreduce.Ordered)(nil)
+var _ dense.Collective = (*allreduce.Ordered)(nil)
 
 // wired makes members whose frames are encoded and decoded, but reach the others
 // at once.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -44,7 +45,7 @@ func (s steps) Read(step int) (*batch.Batch, error) {
 func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *exec.Executor) {
 	t.Helper()
 	training := clusterTraining(rule)
-	p, err := exec.New(training, source, exec.Machine{})
+	p, err := exec.New(training, source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

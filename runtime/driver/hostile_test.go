@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -61,7 +62,7 @@ func claims() []exec.Payload {
 		exec.Signs{}, exec.Signs{Signs: compress.Signs{Plain: []uint64{1 << 56, 1 << 63}}},
 		exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 4))}, exec.Values{Values: compress.Pack(compress.FP32, nil)},
 		&exec.Put{Samples: 4, Signs: compress.Signs{Plain: []uint64{1 << 56}}, Sums: compress.Pack(compress.FP32, []float32{1})},
-		exec.Numbers{1, 2}, exec.Numbers(nil),
+		exec.DenseShard{1, 2}, exec.DenseShard(nil),
 	}
 }
 
@@ -88,7 +89,7 @@ func TestRolesUnderAttack(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid, job.SSP, job.AsyncAverage} {
 		training := clusterTraining(pace.Sync{})
 		training.Training.Mode = mode
-		p, err := exec.New(training, steps(10), exec.Machine{})
+		p, err := exec.New(training, steps(10), backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestRolesUnderAttack(t *testing.T) {
 // attack sends all lies to one role, in the name of any.
 func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address) {
 	here := func(a msg.Address) bool { return a == at }
-	p, err := exec.NewPart(*training, steps(10), exec.Machine{}, here)
+	p, err := exec.NewPart(*training, steps(10), backend.Backend{}, here)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -86,14 +87,14 @@ func (p *Local) Deliver(m msg.Message, payload exec.Payload) error {
 }
 
 // ReadRows copies rows of a PS that is here, in the midst of Run, between two
-// pieces of its work: see exec.State.
+// pieces of its work: see evaluation.State.
 func (p *Local) ReadRows(server int, signs []uint64, dst []float32) error {
-	return liveState{p.run}.PeekRows(server, signs, dst)
+	return liveState{p.run}.ReadRows(server, signs, dst)
 }
 
 // ReadDense copies what a holder that is here has of the dense network, at the
-// times at which PeekRows does; of rank 0 only while rank 0 waits in BeforeStep. See
+// times at which ReadRows does; of rank 0 only while rank 0 waits in BeforeStep. See
 // exec.ModelState.DenseHolders.
-func (p *Local) ReadDense(at msg.Address) (exec.DenseValues, error) {
+func (p *Local) ReadDense(at msg.Address) (model.Values, error) {
 	return liveState{p.run}.readDense(at)
 }

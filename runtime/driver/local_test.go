@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/collective"
 	"tandem/algo/numeric/compress"
@@ -112,7 +113,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 	for _, state := range role.New(cfg) {
 		at := state.Address()
 		here := func(a msg.Address) bool { return a == at }
-		p, err := exec.NewPart(training, steps(n), exec.Machine{}, here)
+		p, err := exec.NewPart(training, steps(n), backend.Backend{}, here)
 		if err != nil {
 			t.Fatal(err)
 		}

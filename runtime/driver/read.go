@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"tandem/algo/exec"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
 )
@@ -13,23 +13,23 @@ import (
 // which alone touches them. It is for use in the lane of rank 0.
 type liveState struct{ run *run }
 
-// PeekRows implements exec.State.
-func (l liveState) PeekRows(server int, signs []uint64, dst []float32) error {
+// ReadRows implements evaluation.State.
+func (l liveState) ReadRows(server int, signs []uint64, dst []float32) error {
 	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
-	return l.inLane(at, role.ReadRows, func() error { return l.run.executor.Model().PeekRows(server, signs, dst) })
+	return l.inLane(at, role.ReadRows, func() error { return l.run.executor.Model().ReadRows(server, signs, dst) })
 }
 
 // changes names the work by which a holder of dense parameters changes them.
 var changedBy = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DensePS: role.ApplyPush}
 
-// PeekDense implements exec.State.
-func (l liveState) PeekDense() (exec.DenseValues, error) {
+// ReadDense implements evaluation.State.
+func (l liveState) ReadDense() (model.Values, error) {
 	p := l.run.executor.Model()
-	var parts []exec.DenseValues
+	var parts []model.Values
 	for _, at := range p.DenseHolders() {
 		part, err := l.readDense(at)
 		if err != nil {
-			return exec.DenseValues{}, err
+			return model.Values{}, err
 		}
 		parts = append(parts, part)
 	}
@@ -37,7 +37,7 @@ func (l liveState) PeekDense() (exec.DenseValues, error) {
 }
 
 // readDense copies what one holder has of the dense network.
-func (l liveState) readDense(at msg.Address) (part exec.DenseValues, err error) {
+func (l liveState) readDense(at msg.Address) (part model.Values, err error) {
 	look := func() error {
 		part = l.run.executor.Model().Weights(at).Snapshot()
 		return nil

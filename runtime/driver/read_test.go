@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 )
 
 // Before every step of rank 0, in order, the state can be read; in sync mode the
@@ -20,15 +20,15 @@ func TestBeforeStepReadsTheState(t *testing.T) {
 		for id := range uint64(100) {
 			signs = append(signs, signer.Sign(id, 0))
 		}
-		read := func(state exec.State) []float32 {
-			values, err := state.PeekDense()
+		read := func(state evaluation.State) []float32 {
+			values, err := state.ReadDense()
 			if err != nil {
 				t.Error(err)
 			}
 			all := values.Params
 			for p := range servers {
 				rows := make([]float32, len(signs))
-				if err := state.PeekRows(p, signs, rows); err != nil {
+				if err := state.ReadRows(p, signs, rows); err != nil {
 					t.Error(err)
 				}
 				all = append(all, rows...)
@@ -37,7 +37,7 @@ func TestBeforeStepReadsTheState(t *testing.T) {
 		}
 		var seen [][]float32
 		cfg, p := cluster(t, rule, steps(trained))
-		err := Run(t.Context(), cfg, p, Options{BeforeStep: func(step int, state exec.State) error {
+		err := Run(t.Context(), cfg, p, Options{BeforeStep: func(step int, state evaluation.State) error {
 			if step != len(seen) {
 				t.Errorf("%+v: before step %d after %d others", rule, step, len(seen))
 			}
@@ -67,9 +67,9 @@ func TestBeforeStepReadsTheState(t *testing.T) {
 func TestBeforeStepStopsTheRun(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
-			var kept exec.State
+			var kept evaluation.State
 			cfg, p := cluster(t, rule, steps(10))
-			err := Run(t.Context(), cfg, p, Options{BeforeStep: func(step int, state exec.State) error {
+			err := Run(t.Context(), cfg, p, Options{BeforeStep: func(step int, state evaluation.State) error {
 				if kept = state; step == 3 {
 					return errDisk
 				}
@@ -78,7 +78,7 @@ func TestBeforeStepStopsTheRun(t *testing.T) {
 			if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "step 3") {
 				t.Errorf("%+v: %v", rule, err)
 			}
-			if err := kept.PeekRows(0, nil, nil); err == nil {
+			if err := kept.ReadRows(0, nil, nil); err == nil {
 				t.Error("a row was read after the run")
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -38,7 +39,7 @@ type Options struct {
 	// one, and in sync mode so have the rows of every PS. The state may be read
 	// until BeforeStep returns; of the other roles only a PS whose rows are read
 	// waits meanwhile, between two pieces of its work. An error stops the run.
-	BeforeStep func(step int, state exec.State) error
+	BeforeStep func(step int, state evaluation.State) error
 }
 
 // Run makes the roles of cfg and trains every step. An executor, which must be new, computes their work.

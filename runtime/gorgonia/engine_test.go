@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/algo/exec/backend"
+
 	G "gorgonia.org/gorgonia"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/kernel/gemm"
@@ -73,7 +74,7 @@ func (s *samples) Read(step int) (*batch.Batch, error) {
 // sequential training bit for bit. The last batch has fewer samples than groups.
 func TestGraphsAreTrained(t *testing.T) {
 	data := newSamples(20*globalBatch + 5)
-	machine := exec.Machine{Engine: func(s *batch.Schema) (model.Engine, error) { return gorgonia.New(small(), s) }}
+	machine := backend.Backend{Engine: func(s *batch.Schema) (model.Engine, error) { return gorgonia.New(small(), s) }}
 	var want *train.Result
 	for _, ranks := range []int{0, 1, 4} {
 		training := job.Default()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tandem/algo/exec"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/msg"
@@ -79,7 +79,7 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 	case *control.FromRole_Network:
 		if err = check(s.pendingDense, "a network that was not asked for"); err == nil {
 			s.pendingDense = false
-			s.dense = &exec.DenseValues{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
+			s.dense = &model.Values{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
 		}
 	case *control.FromRole_Lost:
 		err = h.handleLost(m, what.Lost)

@@ -3,7 +3,7 @@ package member
 import (
 	"context"
 
-	"tandem/algo/exec"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/member/control"
 )
@@ -12,7 +12,7 @@ import (
 const readRowsMax = 1 << 14
 
 // ReadRows copies rows of a PS, during training from within BeforeStep, or after
-// it and before Close: see exec.State.
+// it and before Close: see evaluation.State.
 func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
 	if len(signs) == 0 {
 		return nil
@@ -36,15 +36,15 @@ func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []f
 }
 
 // ReadDense copies what a holder has of the dense network, at the times at which
-// PeekRows does: see exec.ModelState.DenseHolders.
-func (h *Host) ReadDense(ctx context.Context, at msg.Address) (exec.DenseValues, error) {
+// ReadRows does: see exec.ModelState.DenseHolders.
+func (h *Host) ReadDense(ctx context.Context, at msg.Address) (model.Values, error) {
 	s := h.byRole[at]
 	s.pendingDense, s.dense = true, nil
 	peek := &control.PeekNetwork{Role: toRole(at)}
 	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: peek}})
 	for s.dense == nil {
 		if err := h.handleNext(ctx); err != nil {
-			return exec.DenseValues{}, err
+			return model.Values{}, err
 		}
 	}
 	return *s.dense, nil

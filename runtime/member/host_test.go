@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"tandem/algo/exec"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/driver"
@@ -124,8 +124,8 @@ func (numbers) ReadRows(_ int, signs []uint64) (values []float32, err error) {
 	return values, nil
 }
 
-func (numbers) ReadDense(msg.Address) (exec.DenseValues, error) {
-	return exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, nil
+func (numbers) ReadDense(msg.Address) (model.Values, error) {
+	return model.Values{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
 // A whole run, from the first role that joins to the last that leaves.
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 		t.Error(diff)
 	}
 	dense, err := r.host.ReadDense(t.Context(), trainer)
-	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
+	if err != nil || cmp.Diff(model.Values{Params: []float32{1, 2}, Running: []float32{3}}, dense) != "" {
 		t.Error(dense, err)
 	}
 	if r.host.Wall() <= 0 {

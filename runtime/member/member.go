@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
 	"tandem/runtime/grpcnet"
 	"tandem/runtime/member/control"
@@ -59,7 +59,7 @@ type ModelReader interface {
 	// Rows returns the values of rows of an embedding PS, one after another.
 	ReadRows(server int, signs []uint64) ([]float32, error)
 	// Network returns what an NN worker or dense PS has of the dense network.
-	ReadDense(at msg.Address) (exec.DenseValues, error)
+	ReadDense(at msg.Address) (model.Values, error)
 }
 
 // Member is one process's end of its stream to the host. Its methods may be called

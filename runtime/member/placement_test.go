@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/unit"
@@ -23,8 +23,8 @@ func share(p *Plan) { p.Processes = shared }
 // named has a network that tells of whom it is.
 type named struct{ numbers }
 
-func (named) ReadDense(at msg.Address) (exec.DenseValues, error) {
-	return exec.DenseValues{Params: []float32{float32(at.Role)}}, nil
+func (named) ReadDense(at msg.Address) (model.Values, error) {
+	return model.Values{Params: []float32{float32(at.Role)}}, nil
 }
 
 // What roles of one process send, hold and are asked for is kept apart by role.
@@ -59,7 +59,7 @@ func TestRolesOfOneProcess(t *testing.T) {
 		t.Error(diff)
 	}
 	dense, err := r.host.ReadDense(t.Context(), trainer)
-	if err != nil || cmp.Diff(exec.DenseValues{Params: []float32{float32(trainer.Role)}}, dense) != "" {
+	if err != nil || cmp.Diff(model.Values{Params: []float32{float32(trainer.Role)}}, dense) != "" {
 		t.Error(dense, err)
 	}
 	r.host.Close(nil)

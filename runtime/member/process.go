@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -28,10 +28,10 @@ type process struct {
 	records [][]event.Record // by role of the process
 	report  *driver.Report
 
-	pendingValues int               // values that PeekRows waits for
-	values        []float32         // answer to PeekRows; nil before
-	pendingDense  bool              // PeekDensePart waits for the network
-	dense         *exec.DenseValues // answer to it; nil before
+	pendingValues int           // values that ReadRows waits for
+	values        []float32     // answer to ReadRows; nil before
+	pendingDense  bool          // PeekDensePart waits for the network
+	dense         *model.Values // answer to it; nil before
 }
 
 // hasRank reports whether an NN worker is in the process.

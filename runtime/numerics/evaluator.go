@@ -1,7 +1,7 @@
 package numerics
 
 import (
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
@@ -17,17 +17,17 @@ type Evaluator struct {
 	numerics   *Numerics
 	every      job.Every
 	test       *batch.Batch
-	evaluation *exec.Evaluation
+	evaluation *evaluation.TestSet
 
 	latest unit.Tick
-	points []func() exec.Point
+	points []func() evaluation.Point
 	err    error
 }
 
 // NewEvaluator returns an evaluator of test rows, of one label, that copies the
 // model after so many steps, or so much simulated time.
 func (n *Numerics) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
-	return &Evaluator{numerics: n, every: every, test: test, evaluation: n.executor.Model().NewEvaluation(test)}
+	return &Evaluator{numerics: n, every: every, test: test, evaluation: n.executor.Model().NewTestSet(test)}
 }
 
 // Observe implements event.Observer.
@@ -48,7 +48,7 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 		e.err = err
 		return
 	}
-	p := exec.Point{Step: steps, Seconds: at.Seconds()}
+	p := evaluation.Point{Step: steps, Seconds: at.Seconds()}
 	for step := range steps {
 		p.Samples += e.numerics.source.Samples(step)
 	}
@@ -57,7 +57,7 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 		p = p.Measured(e.evaluation.Predict(shot), e.test)
 		close(done)
 	}
-	e.points = append(e.points, func() exec.Point {
+	e.points = append(e.points, func() evaluation.Point {
 		<-done
 		return p
 	})
@@ -65,12 +65,12 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 
 // Points evaluates the trained model, too, and returns all points in their order.
 // The training must have ended, at the instant that is given.
-func (e *Evaluator) Points(end unit.Tick) ([]exec.Point, error) {
+func (e *Evaluator) Points(end unit.Tick) ([]evaluation.Point, error) {
 	e.addPoint(e.numerics.Steps(), end)
 	if e.err != nil {
 		return nil, e.err
 	}
-	var list []exec.Point
+	var list []evaluation.Point
 	for _, wait := range e.points {
 		list = append(list, wait())
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -31,7 +32,7 @@ type Numerics struct {
 // New returns the numbers of a run before its first step, computed on a machine,
 // and starts as many goroutines as workers says. Close ends them. The errors are
 // those of the training's parts.
-func New(t job.Job, source batch.Source, m exec.Machine, workers int) (*Numerics, error) {
+func New(t job.Job, source batch.Source, m backend.Backend, workers int) (*Numerics, error) {
 	if workers < 1 {
 		return nil, fmt.Errorf("numerics: %d workers; want at least 1", workers)
 	}

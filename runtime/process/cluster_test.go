@@ -6,6 +6,10 @@ import (
 	"errors"
 	"net"
 	"os"
+
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+
 	osexec "os/exec"
 	"strings"
 	"testing"
@@ -32,7 +36,7 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := s.mustEqualSequential(t, got)
-	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(exec.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
+	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(evaluation.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
 		t.Errorf("curve, sequential's (−): %s", diff)
 	}
 }
@@ -88,7 +92,7 @@ func TestEveryModeInProcesses(t *testing.T) {
 
 // mustRoles returns the roles of a training.
 func mustRoles(t *testing.T, training *job.Job) []role.Role {
-	p, err := exec.New(*training, newRows(1), exec.Machine{})
+	p, err := exec.New(*training, newRows(1), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tandem/algo/exec"
 	"tandem/algo/job"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -174,7 +175,7 @@ func (a trainingModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 }
 
 // ReadDense implements member.Numbers.
-func (a trainingModel) ReadDense(at msg.Address) (exec.DenseValues, error) {
+func (a trainingModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.local.ReadDense(at)
 }
 
@@ -184,10 +185,10 @@ type finalModel struct{ n *node }
 // ReadRows implements member.Numbers.
 func (a finalModel) ReadRows(server int, signs []uint64) ([]float32, error) {
 	values := make([]float32, len(signs)*a.n.Job.Model.Dim())
-	return values, a.n.executor.Model().PeekRows(server, signs, values)
+	return values, a.n.executor.Model().ReadRows(server, signs, values)
 }
 
 // ReadDense implements member.Numbers.
-func (a finalModel) ReadDense(at msg.Address) (exec.DenseValues, error) {
+func (a finalModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.executor.Model().Weights(at).Snapshot(), nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/event"
@@ -33,7 +35,7 @@ type Config struct {
 	Fingerprint []byte        // fingerprint of the resolved job
 	Data        []byte        // fingerprint of the data files; nil unless the data loader is here
 	Job         job.Job
-	Machine     exec.Machine
+	Machine     backend.Backend
 	Recorder    driver.Recorder // if not nil, keeps all that happens to the roles
 	// Log, if not nil, takes lines about what was refused.
 	Log func(line string)
@@ -164,7 +166,7 @@ func (n *node) prepare() error {
 		Faults: &n.Job.Faults, Incarnation: welcome.Incarnation,
 	}
 	if n.Job.Training.EvaluateEvery != (job.Every{}) {
-		options.BeforeStep = func(step int, _ exec.State) error { return n.member.BeforeStep(step) }
+		options.BeforeStep = func(step int, _ evaluation.State) error { return n.member.BeforeStep(step) }
 	}
 	if n.local, err = driver.NewLocal(n.cfg, n.executor, options, n.Process.Has, n); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/exec/replay"
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
@@ -69,7 +70,7 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := exec.New(s.Training, newRows(s.Steps), exec.Machine{})
+	p, err := exec.New(s.Training, newRows(s.Steps), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/exec/replay"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -120,7 +121,7 @@ func mustLoad(t testing.TB, folder string) (*replay.Recording, job.Job) {
 func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.Executor, pace.Staleness) {
 	t.Helper()
 	recording, training := mustLoad(t, folder)
-	p, err := exec.New(training, source, exec.Machine{})
+	p, err := exec.New(training, source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestOtherDataAreFound(t *testing.T) {
 	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
 	source.all.Labels[5*32] = 1 - source.all.Labels[5*32]
 	recording, training := mustLoad(t, folder)
-	p, err := exec.New(training, source, exec.Machine{})
+	p, err := exec.New(training, source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

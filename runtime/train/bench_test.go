@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -53,7 +53,7 @@ func BenchmarkShare(b *testing.B) {
 			staleness := 3
 			t.Training.Staleness = &staleness
 			for b.Loop() {
-				s, err := MeasureShare(b.Context(), t, r, exec.Machine{})
+				s, err := MeasureShare(b.Context(), t, r, backend.Backend{})
 				if err != nil {
 					b.Fatal(err)
 				}

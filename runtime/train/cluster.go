@@ -9,6 +9,7 @@ import (
 	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
@@ -24,11 +25,11 @@ type Cluster interface {
 	// Records returns the records of all roles, in an order as an event.Observer
 	// wants it.
 	Records() []event.Record
-	// PeekRows copies rows of a PS, from within BeforeStep or at rest: see exec.State.
+	// ReadRows copies rows of a PS, from within BeforeStep or at rest: see evaluation.State.
 	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
 	// PeekDensePart copies what a holder has of the dense network, likewise: see
 	// exec.ModelState.DenseHolders.
-	ReadDense(ctx context.Context, at msg.Address) (exec.DenseValues, error)
+	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
 	// Reports returns what the processes have reported, a report each.
 	Reports() []driver.Report
 	// Wall returns the time that training took.
@@ -52,7 +53,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	if err != nil {
 		return nil, err
 	}
-	evaluation, state := none.NewEvaluation(test), clusterState{ctx, o.Cluster, none}
+	evaluation, state := none.NewTestSet(test), clusterState{ctx, o.Cluster, none}
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	err = o.Cluster.Train(ctx, cfg, source.Schema(), driver.Callbacks{
@@ -114,7 +115,7 @@ func checkReplicas(digests map[msg.Address]uint64, ranks int) error {
 	return nil
 }
 
-// apart is a Cluster as a exec.State. The model has no part of itself here and knows how
+// apart is a Cluster as an evaluation.State. The model has no part of itself here and knows how
 // parts are joined.
 type clusterState struct {
 	ctx     context.Context
@@ -122,18 +123,18 @@ type clusterState struct {
 	model   *exec.ModelState
 }
 
-// PeekRows implements exec.State.
-func (a clusterState) PeekRows(server int, signs []uint64, dst []float32) error {
+// ReadRows implements evaluation.State.
+func (a clusterState) ReadRows(server int, signs []uint64, dst []float32) error {
 	return a.cluster.ReadRows(a.ctx, server, signs, dst)
 }
 
-// PeekDense implements exec.State.
-func (a clusterState) PeekDense() (exec.DenseValues, error) {
-	var parts []exec.DenseValues
+// ReadDense implements evaluation.State.
+func (a clusterState) ReadDense() (model.Values, error) {
+	var parts []model.Values
 	for _, at := range a.model.DenseHolders() {
 		part, err := a.cluster.ReadDense(a.ctx, at)
 		if err != nil {
-			return exec.DenseValues{}, err
+			return model.Values{}, err
 		}
 		parts = append(parts, part)
 	}

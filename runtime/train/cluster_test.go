@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"tandem/algo/exec"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
+	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/role"
@@ -26,8 +26,8 @@ func (c recordedCluster) Records() []event.Record { return c }
 
 func (recordedCluster) ReadRows(context.Context, int, []uint64, []float32) error { return nil }
 
-func (recordedCluster) ReadDense(context.Context, msg.Address) (exec.DenseValues, error) {
-	return exec.DenseValues{}, nil
+func (recordedCluster) ReadDense(context.Context, msg.Address) (model.Values, error) {
+	return model.Values{}, nil
 }
 
 func (recordedCluster) Reports() []driver.Report { return nil }

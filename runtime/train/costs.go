@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/role"
@@ -55,7 +56,7 @@ func (c *Costs) Dense() float64 {
 // MeasureCosts trains with the roles of one process, one piece of work at a time.
 // With the zero Machine, whose products run on the calling goroutine, the costs are
 // seconds of one core.
-func MeasureCosts(ctx context.Context, t job.Job, source batch.Source, m exec.Machine) (*Costs, error) {
+func MeasureCosts(ctx context.Context, t job.Job, source batch.Source, m backend.Backend) (*Costs, error) {
 	c := &Costs{Work: map[role.WorkKind]float64{}, samples: samplesOf(source)}
 	wall, err := trainOnly(ctx, &t, source, m, driver.Options{Stopwatch: c, InTurn: true})
 	c.Wall = wall.Seconds() / float64(c.samples)
@@ -82,10 +83,10 @@ func (s *Share) Share() float64 { return s.SamplesPerSecond / s.Bound }
 // evaluation: one piece of work at a time on one core; likewise with the products
 // of m; and all at once with m. The mode must be one with roles. The first steps
 // count too, though they create rows.
-func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m exec.Machine) (*Share, error) {
+func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m backend.Backend) (*Share, error) {
 	s := &Share{Cores: runtime.GOMAXPROCS(0)}
 	var err error
-	if s.CPU, err = MeasureCosts(ctx, t, source, exec.Machine{Arena: m.Arena}); err != nil {
+	if s.CPU, err = MeasureCosts(ctx, t, source, backend.Backend{Arena: m.Arena}); err != nil {
 		return nil, err
 	}
 	alone, err := MeasureCosts(ctx, t, source, m)
@@ -104,7 +105,7 @@ func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m exec.Ma
 }
 
 // trainOnly trains every step and evaluates nothing.
-func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m exec.Machine, o driver.Options) (time.Duration, error) {
+func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.Backend, o driver.Options) (time.Duration, error) {
 	executor, err := exec.New(*t, source, m)
 	if err != nil {
 		return 0, err

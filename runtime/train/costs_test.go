@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/protocol/role"
 )
@@ -14,7 +14,7 @@ import (
 // to less than the run took, since work was done in turn.
 func TestCostsAreOfWorkInTurn(t *testing.T) {
 	training := small(job.Hybrid, 2)
-	c, err := MeasureCosts(t.Context(), training, newRows(64*6, 64, 4, 1), exec.Machine{})
+	c, err := MeasureCosts(t.Context(), training, newRows(64*6, 64, 4, 1), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestCostsAreOfWorkInTurn(t *testing.T) {
 }
 
 func TestShareIsOfTheBound(t *testing.T) {
-	s, err := MeasureShare(t.Context(), small(job.Sync, 2), newRows(64*6, 64, 4, 1), exec.Machine{})
+	s, err := MeasureShare(t.Context(), small(job.Sync, 2), newRows(64*6, 64, 4, 1), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestShareIsOfTheBound(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1), exec.Machine{}); err == nil {
+	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1), backend.Backend{}); err == nil {
 		t.Error("no error, though the run has been ended")
 	}
 }

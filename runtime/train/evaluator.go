@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 )
@@ -19,7 +19,7 @@ type evaluator struct {
 	every      job.Every
 	source     batch.Source
 	test       *batch.Batch
-	evaluation *exec.Evaluation
+	evaluation *evaluation.TestSet
 	start      time.Time
 
 	due           int           // the step before which the next evaluation by steps is due
@@ -27,27 +27,27 @@ type evaluator struct {
 	last          time.Duration // of the latest point, since start
 	predicting    atomic.Bool   // a moment is in hand
 	pending       chan pendingPoint
-	points        chan []exec.Point // one item, once moments is closed
+	points        chan []evaluation.Point // one item, once moments is closed
 }
 
 // moment is a point before its prediction.
 type pendingPoint struct {
-	point exec.Point
-	shot  *exec.Snapshot
+	point evaluation.Point
+	shot  *evaluation.Snapshot
 }
 
 // newEvaluator returns an evaluator whose clock starts now. It must be closed.
-func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, evaluation *exec.Evaluation) *evaluator {
+func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet) *evaluator {
 	e := &evaluator{
-		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: evaluation, start: time.Now(), due: t.Training.EvaluateEvery.Steps,
-		pending: make(chan pendingPoint), points: make(chan []exec.Point, 1),
+		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, start: time.Now(), due: t.Training.EvaluateEvery.Steps,
+		pending: make(chan pendingPoint), points: make(chan []evaluation.Point, 1),
 	}
 	go e.predict()
 	return e
 }
 
 // beforeStep takes a snapshot if an evaluation is due, steps having been trained. A rank may pass over steps.
-func (e *evaluator) beforeStep(steps int, state exec.State) error {
+func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
 		e.every.Time > 0 && now-e.last >= time.Duration(e.every.Time) && !e.predicting.Load()
@@ -69,16 +69,16 @@ func (e *evaluator) beforeStep(steps int, state exec.State) error {
 
 // newPoint returns a point that is not yet predicted. Copying what it needs is part of
 // its seconds; predicting goes on beside the training and takes cores from it.
-func (e *evaluator) newPoint(steps int, now time.Duration) exec.Point {
+func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 	for ; e.step < steps; e.step++ {
 		e.samples += e.source.Samples(e.step)
 	}
-	return exec.Point{Step: steps, Samples: e.samples, Seconds: now.Seconds()}
+	return evaluation.Point{Step: steps, Samples: e.samples, Seconds: now.Seconds()}
 }
 
 // predict is the goroutine beside the training.
 func (e *evaluator) predict() {
-	points := []exec.Point{}
+	points := []evaluation.Point{}
 	for m := range e.pending {
 		points = append(points, m.point.Measured(e.evaluation.Predict(m.shot), e.test))
 		e.predicting.Store(false)
@@ -87,7 +87,7 @@ func (e *evaluator) predict() {
 }
 
 // close waits for the predictions in hand and returns all points, in order.
-func (e *evaluator) close() []exec.Point {
+func (e *evaluator) close() []evaluation.Point {
 	close(e.pending)
 	return <-e.points
 }

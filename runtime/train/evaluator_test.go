@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/unit"
 )
 
 // quality is a point without its time.
-func quality(curve []exec.Point) []exec.Point {
+func quality(curve []evaluation.Point) []evaluation.Point {
 	curve = slices.Clone(curve)
 	for i := range curve {
 		curve[i].Seconds = 0

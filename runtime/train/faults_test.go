@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tandem/algo/exec"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -189,7 +189,7 @@ func TestCrashAtTheEndOfARun(t *testing.T) {
 // Evaluation during training sees, under sync, the points of sequential training, also when roles crash.
 func TestEvaluationWithFaults(t *testing.T) {
 	r := newRows(64*30, 64, 4, 1)
-	var reference []exec.Point
+	var reference []evaluation.Point
 	for _, mode := range []string{job.Sequential, job.Sync, job.Hybrid, job.AsyncPS} {
 		synctest.Test(t, func(t *testing.T) {
 			training := small(mode, 4)

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/evaluation"
+	"tandem/algo/exec/reference"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -33,7 +36,7 @@ type Result struct {
 	Heads         []Head        // the same for every label
 	// Curve has the evaluations during training, if the training asks for any,
 	// and the one after it.
-	Curve     []exec.Point
+	Curve     []evaluation.Point
 	Staleness pace.Staleness
 	// MissedUpdates has, for every row gradient applied, the updates of its row
 	// since the read that it was computed from; without roles it stays empty.
@@ -54,7 +57,7 @@ type Result struct {
 // Options are what a run computes with and may be watched with. The zero value is
 // the built-in kernels, and watches nothing.
 type Options struct {
-	Machine exec.Machine
+	Machine backend.Backend
 	// Progress is told how many of the steps are trained, by one goroutine at a
 	// time.
 	Progress func(done, steps int)
@@ -99,7 +102,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	}
 	result.Heads = Heads(probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
-	last := exec.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
+	last := evaluation.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
 	last = last.Measured(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
@@ -113,8 +116,8 @@ var errNoRoles = errors.New("sequential training has no roles, so there is nothi
 
 // trained is what training leaves behind, beside what is in the result.
 type trained struct {
-	evaluation *exec.Evaluation
-	state      exec.State
+	evaluation *evaluation.TestSet
+	state      evaluation.State
 }
 
 // fingerprint notes what parameters have become.
@@ -140,7 +143,7 @@ func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.B
 }
 
 func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	q, err := exec.NewDelayed(*t, source, o.Machine)
+	q, err := reference.NewDelayed(*t, source, o.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	if !t.Delayed() {
 		trainStep = q.Sequential.Step // the reference itself
 	}
-	evaluation := q.NewEvaluation(test)
+	evaluation := q.NewTestSet(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	for step := range result.Steps {
@@ -191,7 +194,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)
 	}
-	evaluation := executor.Model().NewEvaluation(test)
+	evaluation := executor.Model().NewTestSet(test)
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	part, err := driver.NewLocal(cfg, executor, driver.Options{

@@ -29,7 +29,7 @@ type answering struct {
 func (a *answering) Deliver(m msg.Message, payload exec.Payload) {
 	if m.Kind == msg.GetEmbeddings {
 		// The benchmark would miss an answer that fails.
-		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From}, exec.Numbers{1, 2, 3, 4})
+		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From}, exec.DenseShard{1, 2, 3, 4})
 		return
 	}
 	a.answers <- struct{}{}
@@ -54,7 +54,7 @@ func BenchmarkLarge(b *testing.B) {
 	const size = 1 << 20
 	b.Run("stream", func(b *testing.B) {
 		ends := benchmarkCluster(b)
-		payload := make(exec.Numbers, size/4)
+		payload := make(exec.DenseShard, size/4)
 		pipelined(b, ends[1].answers, func() {
 			if err := ends[0].node.Send(rows(0, 1, 0), payload); err != nil {
 				b.Fatal(err)

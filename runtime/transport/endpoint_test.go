@@ -26,7 +26,7 @@ func TestMessagesArriveInOrder(t *testing.T) {
 		payload exec.Payload
 	}{
 		{msg.StepDone, nil},
-		{msg.Params, exec.Numbers{1, 2, 3}},
+		{msg.Params, exec.DenseShard{1, 2, 3}},
 		{msg.Lookup, exec.Signs{Signs: compress.Signs{Plain: []uint64{4, 5}}}},
 		{msg.Put, &exec.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}}, Sums: compress.Pack(compress.FP16, []float32{8})}},
 		{msg.Rows, exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 100_000))}},
@@ -91,7 +91,7 @@ func TestFullStreamsDoNotDeadlock(t *testing.T) {
 	const count = 12
 	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2], mailboxes[3])
-	payload := make(exec.Numbers, 1<<19) // 2 MiB
+	payload := make(exec.DenseShard, 1<<19) // 2 MiB
 	var wait sync.WaitGroup
 	for from, n := range nodes {
 		wait.Go(func() {
@@ -141,7 +141,7 @@ func TestHandlerMaySend(t *testing.T) {
 	in, e := newMailbox(), echo{newMailbox(), make(chan *Endpoint, 1)}
 	nodes := cluster(t, in, e)
 	e.node <- nodes[1]
-	payload := make(exec.Numbers, 1<<18)
+	payload := make(exec.DenseShard, 1<<18)
 	for step := range 40 {
 		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestCloseWhileSending(t *testing.T) {
 	mailboxes := []*mailbox{newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1])
 	sent := make([]int, 2)
-	payload := make(exec.Numbers, 10_000)
+	payload := make(exec.DenseShard, 10_000)
 	var wait sync.WaitGroup
 	for from, n := range nodes {
 		wait.Go(func() {
@@ -236,7 +236,7 @@ func TestCloseAfterDeathMidStream(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
-	payload := make(exec.Numbers, 1<<20)
+	payload := make(exec.DenseShard, 1<<20)
 	for step := range 30 {
 		if err := nodes[0].Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): strings.TrimSpace(address)}); err != nil {
 		t.Fatal(err)
 	}
-	payload := make(exec.Numbers, 1<<20)
+	payload := make(exec.DenseShard, 1<<20)
 	for step := range 20 {
 		if err := n.Send(rows(0, 1, step), payload); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/compress"
@@ -29,7 +30,7 @@ func admission(t testing.TB, index string) *exec.Admission {
 	p, err := exec.New(training, &formOnly{batch.Schema{
 		Slots: []batch.Slot{{Name: "a", Dim: 2}, {Name: "b", Dim: 2, Pooling: batch.Raw, FixedSize: 2}},
 		Dense: []string{"x"}, Labels: []string{"y"}, PrefixBits: 8,
-	}}, exec.Machine{})
+	}}, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

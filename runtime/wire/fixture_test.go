@@ -101,7 +101,7 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	case msg.Put:
 		return &exec.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
 	case msg.Params, msg.Push:
-		return exec.Numbers(drawFloats(t, "values", drawLength(t, "n")))
+		return exec.DenseShard(drawFloats(t, "values", drawLength(t, "n")))
 	}
 	return exec.Values{Values: drawValues(t)}
 }
@@ -155,7 +155,7 @@ func payloadOf(values any) exec.Payload {
 	case compress.Values:
 		return exec.Values{Values: v}
 	case []float32:
-		return exec.Numbers(v)
+		return exec.DenseShard(v)
 	}
 	return values.(exec.Payload)
 }

@@ -48,8 +48,8 @@ var codecs = [...]codec{
 		func(r *reader) exec.Payload { return exec.Values{Values: decodeValues(r)} }, msg.Rows, msg.Embeddings, msg.PutGradients),
 	codecFor("put", encodePut, decodePut, msg.Put),
 	codecFor(chunkName, encodeChunk, decodeChunk),
-	codecFor("numbers", func(w *writer, v exec.Numbers) { writeArray(w, []float32(v)) },
-		func(r *reader) exec.Payload { return exec.Numbers(readArray[float32](r)) }),
+	codecFor("numbers", func(w *writer, v exec.DenseShard) { writeArray(w, []float32(v)) },
+		func(r *reader) exec.Payload { return exec.DenseShard(readArray[float32](r)) }),
 }
 
 var errType = errors.New("this type of payload cannot travel; give it a line in runtime/wire/payload.go")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/fault"
@@ -133,7 +135,7 @@ func faultRuns(t *testing.T, plan func(j *job.Job, seed uint64) (faults string))
 // sequential returns the bits of sequential training.
 func sequential(t *testing.T, source samples) bits {
 	t.Helper()
-	q, err := exec.NewSequential(numeric(job.Sequential, 1), source, exec.Machine{})
+	q, err := reference.NewSequential(numeric(job.Sequential, 1), source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

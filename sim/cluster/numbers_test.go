@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/reference"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -69,7 +71,7 @@ type serial struct {
 }
 
 func newSerial(t job.Job, source batch.Source) (*serial, error) {
-	p, err := exec.New(t, source, exec.Machine{})
+	p, err := exec.New(t, source, backend.Backend{})
 	return &serial{
 		p, source, map[msg.Address]*exec.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
 	}, err
@@ -162,7 +164,7 @@ func hosts(workers, servers int) job.Cluster {
 // simulate trains with numbers that prepare may change.
 func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
 	t.Helper()
-	engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
+	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +191,7 @@ func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Opt
 // ranks, EWs and PSs, though the last batch is so short that ranks go without.
 func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
-	q, err := exec.NewSequential(numeric(job.Sequential, 1), source, exec.Machine{})
+	q, err := reference.NewSequential(numeric(job.Sequential, 1), source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,9 +218,9 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
 	for _, ranks := range []int{3, 6, 24, 31} {
-		reference, j := numeric(job.Sequential, ranks), numeric(job.Hybrid, ranks)
-		reference.Rows.Admission, j.Rows.Admission = 1e-300, 1e-300
-		q, err := exec.NewSequential(reference, source, exec.Machine{})
+		sequential, j := numeric(job.Sequential, ranks), numeric(job.Hybrid, ranks)
+		sequential.Rows.Admission, j.Rows.Admission = 1e-300, 1e-300
+		q, err := reference.NewSequential(sequential, source, backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +364,7 @@ func TestNumbersFail(t *testing.T) {
 	} {
 		j := numeric(job.Hybrid, 2)
 		c.change(&j)
-		engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
+		engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +405,7 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		j.Training.Prefetch = 100 // ids, whose message also counts their places, are there beforehand
 		none := 0
 		j.Training.Staleness = &none
-		engine, err := exec.NewEngine(&j, source.Schema(), exec.Machine{})
+		engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tandem/algo/exec"
+	"tandem/algo/exec/backend"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -59,7 +60,7 @@ func setup(t testing.TB, mode string, retry unit.Tick) (*role.Config, *exec.Exec
 	t.Helper()
 	training := training(mode)
 	training.Wire.Retry = retry
-	p, err := exec.New(training, samples{}, exec.Machine{})
+	p, err := exec.New(training, samples{}, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

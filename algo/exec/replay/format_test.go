@@ -47,7 +47,7 @@ func write(t testing.TB, steps int) []byte {
 	}
 	for i := range steps {
 		in, out := sample(i)
-		if err := w.Step(unit.Tick(i*100), &in, exec.Numbers{1, 2}, out); err != nil {
+		if err := w.Step(unit.Tick(i*100), &in, exec.DenseShard{1, 2}, out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +230,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 	in, out := sample(1)
 	for i := 0; b.Loop(); i++ {
-		if err := w.Step(unit.Tick(i), &in, exec.Numbers{1}, out); err != nil {
+		if err := w.Step(unit.Tick(i), &in, exec.DenseShard{1}, out); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -274,7 +274,7 @@ func TestJobOfTheRecording(t *testing.T) {
 			t.Errorf("%s: %v", mode, err)
 		}
 		for key, change := range map[string]func(*job.Job){
-			"roles.ranks = 1":                   func(t *job.Job) { t.Roles.Ranks = 1 },
+			"roles.ranks = 1":             func(t *job.Job) { t.Roles.Ranks = 1 },
 			"roles.embedding-workers = 9": func(t *job.Job) { t.Roles.EmbeddingWorkers = 9 },
 			"roles.embedding-ps = 1":      func(t *job.Job) { t.Roles.EmbeddingPS = 1 },
 			"roles.dense-ps = 1":          func(t *job.Job) { t.Roles.DensePS = 1 },

@@ -1,4 +1,4 @@
-package exec
+package dense
 
 import (
 	"fmt"
@@ -7,16 +7,8 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/opt"
 	"tandem/algo/protocol/msg"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 )
-
-func init() {
-	denseStrategies[pace.Served] = func(c denseConfig) (denseStrategy, error) {
-		// Every rank pushes once a step: its share of the mean gradient, and schedules count steps.
-		return newServed(c, c.training.Roles.Ranks, c.training.Roles.Ranks)
-	}
-}
 
 // served is the dense network where dense PSs hold it. The replicas are what ranks
 // have pulled.
@@ -39,25 +31,25 @@ type denseShard struct {
 
 // newServed returns a strategy under which ranks divide the mean gradients that they push by share, and the
 // learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
-func newServed(c denseConfig, share, stepsPerStep int) (*served, error) {
-	layout := c.engine.Layout()
+func newServed(c Config, share, stepsPerStep int) (*served, error) {
+	layout := c.Engine.Layout()
 	d := &served{share: share}
 	var err error
 	d.replicas, err = newReplicas(c, func() (*model.Weights, error) {
 		pulled := model.Values{Params: make([]float32, layout.Params), Running: make([]float32, layout.Running)}
-		return model.NewWeights(c.engine, pulled, nil, nil), nil
+		return model.NewWeights(c.Engine, pulled, nil, nil), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	initial := model.InitialValues(c.engine, c.training.Training.Seed)
-	for i, part := range c.training.DenseShards(layout) {
+	initial := model.InitialValues(c.Engine, c.Job.Training.Seed)
+	for i, part := range c.Job.DenseShards(layout) {
 		s := &denseShard{part: part}
 		d.shards = append(d.shards, s)
-		if !c.here(denseServerAt(int32(i))) {
+		if !c.Here(denseServerAt(int32(i))) {
 			continue
 		}
-		optimizer, err := opt.NewDenseShard(c.training.Model.Optimizer, stepsPerStep)
+		optimizer, err := opt.NewDenseShard(c.Job.Model.Optimizer, stepsPerStep)
 		if err != nil {
 			return nil, err
 		}
@@ -65,22 +57,22 @@ func newServed(c denseConfig, share, stepsPerStep int) (*served, error) {
 		if i == 0 {
 			own.Running = initial.Running
 		}
-		s.Weights = model.NewWeights(c.engine, own, optimizer, nil)
+		s.Weights = model.NewWeights(c.Engine, own, optimizer, nil)
 	}
 	return d, nil
 }
 
-func (d *served) servers() int { return len(d.shards) }
+func (d *served) ServerCount() int { return len(d.shards) }
 
-// readShard copies a shard: its parameters, and on dense-ps 0 the running statistics
+// ReadShard copies a shard: its parameters, and on dense-ps 0 the running statistics
 // behind them.
-func (d *served) readShard(server int32) ([]float32, error) {
+func (d *served) ReadShard(server int32) ([]float32, error) {
 	v := d.shards[server].Host()
 	return append(append(make([]float32, 0, len(v.Params)+len(v.Running)), v.Params...), v.Running...), nil
 }
 
-// load puts pulled shards into a rank's copy.
-func (d *served) load(rank int32, pulled [][]float32) error {
+// LoadPulled puts pulled shards into a rank's copy.
+func (d *served) LoadPulled(rank int32, pulled [][]float32) error {
 	for i, values := range pulled {
 		if err := d.check(values, i, d.layout().Running); err != nil {
 			return err
@@ -108,7 +100,7 @@ func (d *served) check(values []float32, server, statistics int) error {
 	return nil
 }
 
-func (d *served) checkShard(m msg.Message, values []float32) error {
+func (d *served) CheckShard(m msg.Message, values []float32) error {
 	server, statistics := int(m.From.Index), d.layout().Running
 	if m.Kind == msg.Push {
 		server, statistics = int(m.To.Index), d.pushedStats()
@@ -120,22 +112,22 @@ func (d *served) checkShard(m msg.Message, values []float32) error {
 }
 
 // pushedStats is the length of the statistics in a push to dense-ps 0.
-func (d *served) pushedStats() int { return d.training.GroupsPerRank() * d.layout().Stats }
+func (d *served) pushedStats() int { return d.Job.GroupsPerRank() * d.layout().Stats }
 
-// gradients returns what a rank pushes: its mean gradient, clipped as the optimizer
+// Gradients returns what a rank pushes: its mean gradient, clipped as the optimizer
 // says, divided by share; and its groups' batch-norm statistics.
-func (d *served) gradients(w role.Work) *model.Vector {
+func (d *served) Gradients(w role.Work) *model.Vector {
 	sums := d.byRank[w.Rank].Gradients()
 	n := len(sums.Values)
 	push := append(append(make([]float32, 0, n+len(sums.Stats)), sums.Values...), sums.Stats...)
 	mean := push[:n]
 	vec.Divide(mean, float32(max(w.Samples, 1)))
-	d.training.Model.Optimizer.Clip(mean)
+	d.Job.Model.Optimizer.Clip(mean)
 	vec.Divide(mean, float32(d.share))
 	return &model.Vector{Values: mean, Stats: push[n:]}
 }
 
-func (d *served) pushOf(push *model.Vector, server int32) []float32 {
+func (d *served) PushTo(push *model.Vector, server int32) []float32 {
 	part := d.shards[server].part
 	values := push.Values[part.Lo:part.Hi:part.Hi]
 	if server == 0 {
@@ -144,8 +136,8 @@ func (d *served) pushOf(push *model.Vector, server int32) []float32 {
 	return values
 }
 
-// applyPush gives a shard an optimizer step for each push.
-func (d *served) applyPush(server int32, pushes [][]float32) error {
+// ApplyPushes gives a shard an optimizer step for each push.
+func (d *served) ApplyPushes(server int32, pushes [][]float32) error {
 	s := d.shards[server]
 	for _, values := range pushes {
 		if err := d.check(values, int(server), d.pushedStats()); err != nil {
@@ -154,7 +146,7 @@ func (d *served) applyPush(server int32, pushes [][]float32) error {
 		n := s.Params()
 		s.Step(values[:n])
 		s.stats = append(s.stats, values[n:]...)
-		if s.Steps()%d.training.Roles.Ranks == 0 {
+		if s.Steps()%d.Job.Roles.Ranks == 0 {
 			s.foldStats()
 		}
 	}
@@ -167,17 +159,17 @@ func (s *denseShard) foldStats() {
 	s.stats = s.stats[:0]
 }
 
-// holders returns the dense PSs.
-func (d *served) holders() (all []msg.Address) {
+// HolderRoles returns the dense PSs.
+func (d *served) HolderRoles() (all []msg.Address) {
 	for i := range d.shards {
 		all = append(all, denseServerAt(int32(i)))
 	}
 	return all
 }
 
-func (d *served) weights(at msg.Address) *model.Weights {
+func (d *served) Weights(at msg.Address) *model.Weights {
 	if at.Role == msg.DensePS {
 		return d.shards[at.Index].Weights
 	}
-	return d.replicas.weights(at)
+	return d.replicas.Weights(at)
 }

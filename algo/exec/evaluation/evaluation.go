@@ -1,4 +1,9 @@
-package exec
+// Package evaluation predicts test rows from a model that is being trained, or has been.
+//
+// A TestSet resolves the ids of the test rows once. Snapshot copies what the rows need from a State, between two
+// steps of the training; Predict computes probabilities from the copy while the training goes on. A Point is the
+// result: steps, seconds, AUC and log loss.
+package evaluation
 
 import (
 	"tandem/algo/numeric/batch"
@@ -15,23 +20,20 @@ type State interface {
 	// × dim values. A row that was never updated counts as zeros, whether a batch
 	// in flight has created it or not. The rows of one call are those of one
 	// moment between two pieces of the PS's work. It may wait for that moment.
-	PeekRows(server int, signs []uint64, dst []float32) error
+	ReadRows(server int, signs []uint64, dst []float32) error
 	// PeekDense returns a copy of the dense network's values.
-	PeekDense() (DenseValues, error)
+	ReadDense() (model.Values, error)
 }
 
-// DenseValues is what a dense network computes its predictions from.
-type DenseValues = model.Values
-
-// Snapshot is all that an Evaluation needs of a State, in memory of its own.
+// Snapshot is all that an TestSet needs of a State, in memory of its own.
 type Snapshot struct {
-	dense DenseValues
-	rows  []float32 // of Evaluation.routed
+	dense model.Values
+	rows  []float32 // of TestSet.routed
 }
 
-// Evaluation is a set of test rows that can be predicted again and again. Its
+// TestSet is a set of test rows that can be predicted again and again. Its
 // methods may be called at the same time.
-type Evaluation struct {
+type TestSet struct {
 	engine model.Engine
 	schema *batch.Schema
 	test   *batch.Batch
@@ -39,24 +41,24 @@ type Evaluation struct {
 	routed *route.Routed
 }
 
-// newEvaluation resolves the ids of test rows whose embedding rows lie on PSs as a
+// NewTestSet resolves the ids of test rows whose embedding rows lie on PSs as a
 // plan says. Memory: 8 bytes for each distinct id, and 4 for each id.
-func newEvaluation(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *Evaluation {
+func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *TestSet {
 	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
-	return &Evaluation{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
+	return &TestSet{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
 // Snapshot copies what the test rows need: a row for each of their distinct
 // ids, and the dense network. The error is that of the state.
-func (e *Evaluation) Snapshot(s State) (*Snapshot, error) {
-	dense, err := s.PeekDense()
+func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
+	dense, err := s.ReadDense()
 	if err != nil {
 		return nil, err
 	}
 	shot := &Snapshot{dense: dense, rows: make([]float32, len(e.routed.Signs)*e.dim)}
 	for p := range len(e.routed.Bounds) - 1 {
 		lo, hi := int(e.routed.Bounds[p]), int(e.routed.Bounds[p+1])
-		if err := s.PeekRows(p, e.routed.Of(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
+		if err := s.ReadRows(p, e.routed.Of(p), shot.rows[lo*e.dim:hi*e.dim]); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +70,7 @@ const evaluationBatch = 1024
 
 // Predict returns the predicted probabilities of every test row, test rows ×
 // labels. Batch norm uses the running statistics.
-func (e *Evaluation) Predict(shot *Snapshot) []float32 {
+func (e *TestSet) Predict(shot *Snapshot) []float32 {
 	pass := e.engine.NewPass(evaluationBatch)
 	width := e.schema.EmbeddingWidth()
 	pooled := make([]float32, min(evaluationBatch, e.test.Samples)*width)
@@ -89,24 +91,10 @@ func (e *Evaluation) Predict(shot *Snapshot) []float32 {
 }
 
 // Evaluate predicts from a state as it is.
-func (e *Evaluation) Evaluate(s State) ([]float32, error) {
+func (e *TestSet) Evaluate(s State) ([]float32, error) {
 	shot, err := e.Snapshot(s)
 	if err != nil {
 		return nil, err
 	}
 	return e.Predict(shot), nil
 }
-
-// NewEvaluation prepares test rows for evaluation of this run.
-func (q *Sequential) NewEvaluation(test *batch.Batch) *Evaluation {
-	return newEvaluation(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
-}
-
-// PeekRows implements State. It must not be called during a step.
-func (q *Sequential) PeekRows(_ int, signs []uint64, dst []float32) error {
-	q.rows.peek(signs, dst)
-	return nil
-}
-
-// PeekDense implements State. It must not be called during a step.
-func (q *Sequential) PeekDense() (DenseValues, error) { return q.dense.Snapshot(), nil }

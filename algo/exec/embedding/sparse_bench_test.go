@@ -1,4 +1,4 @@
-package exec
+package embedding
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
+	"tandem/algo/numeric/table"
 	"tandem/algo/rng"
 )
 
@@ -47,7 +48,7 @@ const (
 type sparseStep struct {
 	schema             batch.Schema
 	dim                int
-	shard              *rowShard
+	shard              *Shard
 	rows, sums, pooled []float32
 }
 
@@ -55,11 +56,11 @@ type sparseStep struct {
 func newSparseStep(b *testing.B, dim int) *sparseStep {
 	t := job.Default()
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8}, Activation: model.ReLU}
-	rows, err := NewTable(&t, Machine{}.arena())
+	rows, err := NewTable(&t, table.Heap{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &sparseStep{schema: batch.Schema{PrefixBits: 8}, dim: dim, shard: newRowShard(rows)}
+	s := &sparseStep{schema: batch.Schema{PrefixBits: 8}, dim: dim, shard: NewShard(rows, nil)}
 	for range sparseSlots {
 		s.schema.Slots = append(s.schema.Slots, batch.Slot{Dim: dim})
 	}
@@ -98,17 +99,17 @@ func (s *sparseStep) draw(size int, law string) (parts []batch.Part) {
 }
 
 func (s *sparseStep) step(b *testing.B, i int, part batch.Part) {
-	name := batchName{step: int32(i)}
+	name := BatchKey{Step: int32(i)}
 	routed := route.Route(&s.schema, part, shard.Rows(1))
 	s.rows, s.sums = sized(s.rows, len(routed.Signs)*s.dim), sized(s.sums, len(routed.Signs)*s.dim)
 	s.pooled = sized(s.pooled, part.Samples*s.schema.EmbeddingWidth())
-	if err := s.shard.read(name, routed.Signs, s.rows); err != nil {
+	if err := s.shard.Lookup(name, routed.Signs, s.rows); err != nil {
 		b.Fatal(err)
 	}
 	routed.Pool(s.pooled, &s.schema, s.rows, s.dim)
 	routed.Merge(s.sums, &s.schema, s.pooled, s.dim) // gradients as good as any
 	put := route.Put{Samples: part.Samples, Signs: routed.Signs, Sums: s.sums}
-	if err := s.shard.apply(name, put, part.Samples, false); err != nil {
+	if err := s.shard.Apply(name, put, part.Samples, false); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -1,16 +1,24 @@
-package exec
+// Package reference trains a job sequentially: one table, one network, one batch after another, without roles.
+//
+// Sequential is what every parallel mode is compared with. Delayed is Sequential with gradients that take effect
+// late, as package delay says. Both share the kernels of the parallel modes and nothing of the executor's structure.
+package reference
 
 import (
 	"errors"
 	"fmt"
 	"math"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/embedding"
+	"tandem/algo/exec/evaluation"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/collective"
 	"tandem/algo/numeric/kernel/gemm"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
 	"tandem/algo/numeric/route"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/numeric/table"
@@ -23,7 +31,7 @@ type Sequential struct {
 	training job.Job
 	source   batch.Source
 	engine   model.Engine
-	rows     *rowShard
+	rows     *embedding.Shard
 	dense    *model.Weights
 	passes   []model.Pass // by group
 	grads    [][]float32  // by group
@@ -36,21 +44,21 @@ var oneTable = shard.Rows(1)
 // NewSequential returns the reference on a machine before its first step. The training's
 // ranks matter only to merge: rank and scale: rank, whose meaning depends on
 // them, and to the order of sums where they do not divide its groups.
-func NewSequential(t job.Job, source batch.Source, m Machine) (*Sequential, error) {
-	engine, err := NewEngine(&t, source.Schema(), m)
+func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequential, error) {
+	engine, err := backend.NewEngine(&t, source.Schema(), m)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := NewTable(&t, m.arena())
+	rows, err := embedding.NewTable(&t, m.RowArena())
 	if err != nil {
 		return nil, err
 	}
-	c := denseConfig{training: &t, engine: engine, pool: gemm.PoolOf(m.Products)}
-	dense, err := c.newWeights()
+	optimizer, err := opt.NewDense(t.Model.Optimizer)
 	if err != nil {
 		return nil, err
 	}
-	q := &Sequential{training: t, source: source, engine: engine, rows: newRowShard(rows), dense: dense}
+	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer, gemm.PoolOf(m.Products))
+	q := &Sequential{training: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil), dense: dense}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -59,7 +67,7 @@ func NewSequential(t job.Job, source batch.Source, m Machine) (*Sequential, erro
 }
 
 // Rows returns the embedding rows.
-func (q *Sequential) Rows() *table.Table { return q.rows.rows }
+func (q *Sequential) Rows() *table.Table { return q.rows.Table() }
 
 // Dense returns the weights of the dense network.
 func (q *Sequential) Dense() *model.Weights { return q.dense }
@@ -108,7 +116,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	for rank, part := range batch.Cut(global, t.TotalGroups(), t.Roles.Ranks) {
 		routed := route.Route(schema, part, oneTable)
 		rows := make([]float32, len(routed.Signs)*dim)
-		if err := q.rows.read(batchName{int32(rank), int32(step)}, routed.Signs, rows); err != nil {
+		if err := q.rows.Lookup(embedding.BatchKey{Rank: int32(rank), Step: int32(step)}, routed.Signs, rows); err != nil {
 			return gradients{}, err
 		}
 		pooled := make([]float32, part.Samples*width)
@@ -133,11 +141,11 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 // applyRows gives the rows of a step their optimizer steps.
 func (q *Sequential) applyRows(g gradients) error {
-	puts := make([]batchPut, len(g.puts))
+	puts := make([]embedding.BatchPut, len(g.puts))
 	for rank, put := range g.puts {
-		puts[rank] = batchPut{batchName{int32(rank), int32(g.step)}, put}
+		puts[rank] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: int32(g.step)}, Put: put}
 	}
-	return q.rows.applyStep(int32(g.step), puts, &q.training, g.samples)
+	return q.rows.ApplyStep(int32(g.step), puts, &q.training, g.samples)
 }
 
 // applyDense gives the network its next optimizer step.
@@ -163,3 +171,17 @@ func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 	}
 	return grads, nil
 }
+
+// NewTestSet prepares test rows for evaluation of this run.
+func (q *Sequential) NewTestSet(test *batch.Batch) *evaluation.TestSet {
+	return evaluation.NewTestSet(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
+}
+
+// ReadRows implements State. It must not be called during a step.
+func (q *Sequential) ReadRows(_ int, signs []uint64, dst []float32) error {
+	q.rows.Snapshot(signs, dst)
+	return nil
+}
+
+// ReadDense implements State. It must not be called during a step.
+func (q *Sequential) ReadDense() (model.Values, error) { return q.dense.Snapshot(), nil }

@@ -3,6 +3,7 @@ package exec
 import (
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/opt"
@@ -17,10 +18,10 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 		job.ScaleRank:   {(8./2 + 4./2 + 8./4) / 3, 6. / 2, (2./2 + 12./4) / 2},
 		job.ScaleGlobal: {(8. + 4 + 8) / 8, 6. / 2, (2. + 12) / 6},
 	} {
-		settings := training(2, 1)
+		settings := exectest.Training(2, 1)
 		settings.Training.Mode, settings.Training.Scale, settings.Training.Merge = "gba", scale, ""
 		settings.Rows.Optimizer = opt.RowSpec{Kind: "sgd", Rate: 1}
-		p, store := mustNew(t, settings, newColumns(16, 16)), NewStore()
+		p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
 		before, after := make([]float32, 9), make([]float32, 9)
 		if err := p.Model().Tables()[0].Lookup([]uint64{1, 2, 3}, before); err != nil {
 			t.Fatal(err)

@@ -1,10 +1,11 @@
-package exec
+package reference
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
+	"tandem/algo/exec/backend"
 	"tandem/algo/histogram"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
@@ -25,7 +26,7 @@ type Delayed struct {
 
 // NewDelayed returns a delayed training before its first step. Without delays
 // it is Sequential, bit for bit.
-func NewDelayed(t job.Job, source batch.Source, m Machine) (*Delayed, error) {
+func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, error) {
 	q, err := NewSequential(t, source, m)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (d *Delayed) land(step int) error {
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 
 // Missed returns a count for every row gradient applied, as ModelState.Missed.
-func (d *Delayed) Missed() histogram.Histogram { return d.rows.missed.Clone() }
+func (d *Delayed) Missed() histogram.Histogram { return d.rows.Missed() }
 
 // sent is gradients under way.
 type sent struct {

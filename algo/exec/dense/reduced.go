@@ -1,16 +1,11 @@
-package exec
+package dense
 
 import (
 	"sync"
 
 	"tandem/algo/numeric/model"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 )
-
-func init() {
-	denseStrategies[pace.Reduced] = func(c denseConfig) (denseStrategy, error) { return newReduced(c) }
-}
 
 // reduced is the dense network where ranks sum their gradients in every step and train in lock step. Their weights
 // are equal, so those of one process share them: the first rank to reach the optimizer step of a step performs it,
@@ -23,17 +18,17 @@ type reduced struct {
 	sum *model.Vector
 }
 
-func newReduced(c denseConfig) (*reduced, error) {
+func newReduced(c Config) (*reduced, error) {
 	weights, err := c.newWeights()
 	if err != nil {
 		return nil, err
 	}
 	shared, err := newReplicas(c, func() (*model.Weights, error) { return weights, nil })
-	return &reduced{replicas: shared, sum: model.NewVector(c.engine.Layout())}, err
+	return &reduced{replicas: shared, sum: model.NewVector(c.Engine.Layout())}, err
 }
 
-// apply performs the optimizer step of a training step, unless another rank has.
-func (d *reduced) apply(w role.Work, sum *model.Vector) error {
+// ApplyGradients performs the optimizer step of a training step, unless another rank has.
+func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if own := d.byRank[w.Rank]; own.Steps() <= int(w.Step) {
@@ -42,9 +37,9 @@ func (d *reduced) apply(w role.Work, sum *model.Vector) error {
 	return nil
 }
 
-func (d *reduced) newSum(int32) *model.Vector { return d.sum }
+func (d *reduced) NewSum(int32) *model.Vector { return d.sum }
 
-func (d *reduced) reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+func (d *reduced) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
 	layout := d.layout()
 	b := layout.Buckets[bucket]
 	values := bucketOf(given, b, false)

@@ -1,9 +1,10 @@
-package exec
+package reference
 
 import (
 	"math"
 	"testing"
 
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
@@ -13,14 +14,14 @@ import (
 )
 
 // coin is a source of one id whose label is 1 as often as 0.
-func coin(steps int) *columns {
+func coin(steps int) *exectest.Columns {
 	b := &batch.Batch{Samples: 2 * steps, Slots: []batch.Jagged{{Offsets: []int32{0}}}}
 	for i := range b.Samples {
 		b.Slots[0].IDs = append(b.Slots[0].IDs, 1)
 		b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(i+1))
 		b.Labels = append(b.Labels, float32(i%2))
 	}
-	return &columns{size: 2, all: b, schema: oneSlot()}
+	return &exectest.Columns{Size: 2, All: b, Fields: oneSlot()}
 }
 
 func oneSlot() batch.Schema {
@@ -79,7 +80,7 @@ func TestLevinMayLargestStepUnderDelay(t *testing.T) {
 }
 
 // everyFew is a source of one id a step, each back after so many steps.
-func everyFew(steps, period int) *columns {
+func everyFew(steps, period int) *exectest.Columns {
 	b := &batch.Batch{Samples: 2 * steps, Slots: []batch.Jagged{{Offsets: []int32{0}}}}
 	draw := rng.New(1, "labels")
 	for i := range b.Samples {
@@ -87,7 +88,7 @@ func everyFew(steps, period int) *columns {
 		b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(i+1))
 		b.Labels = append(b.Labels, float32(draw.IntN(2)))
 	}
-	return &columns{size: 2, all: b, schema: oneSlot()}
+	return &exectest.Columns{Size: 2, All: b, Fields: oneSlot()}
 }
 
 // Lian and others, Persia, KDD 2022, the theorem on convergence: staleness costs
@@ -100,8 +101,8 @@ func TestPersiaDelayCostsNothingWhereIdsDoNotMeet(t *testing.T) {
 	const steps, tau = 200, 7
 	for period, free := range map[int]bool{tau: false, tau + 1: true, 50: true} {
 		source := everyFew(steps, period)
-		want := mustNewSequential(t, convex(0.5, delay.Spec{}), source)
-		mustStep(t, want, steps)
+		want := mustNewReference(t, convex(0.5, delay.Spec{}), source)
+		mustStepReference(t, want, steps)
 		got := mustNewDelayed(t, convex(0.5, delay.Spec{Kind: delay.Exactly, Steps: tau}), source)
 		for step := range steps {
 			if err := got.Step(step); err != nil {
@@ -137,7 +138,7 @@ func TestPersiaMissedUpdatesAreDelayTimesFrequency(t *testing.T) {
 			b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(len(b.Slots[0].IDs)))
 			b.Labels = append(b.Labels, float32(draw.IntN(2)))
 		}
-		d := mustNewDelayed(t, convex(0.01, delay.Spec{Kind: delay.Exactly, Steps: tau}), &columns{size: 2, all: b, schema: oneSlot()})
+		d := mustNewDelayed(t, convex(0.01, delay.Spec{Kind: delay.Exactly, Steps: tau}), &exectest.Columns{Size: 2, All: b, Fields: oneSlot()})
 		for step := range steps {
 			if err := d.Step(step); err != nil {
 				t.Fatal(err)

@@ -1,4 +1,6 @@
-package exec
+// Package backend says what computes a job's numbers and what memory holds its rows: the matrix products, the arena
+// of the embedding rows, and the engine of the dense network.
+package backend
 
 import (
 	"tandem/algo/job"
@@ -8,9 +10,9 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Machine is what numbers are computed with and kept in. The zero value is the
+// Backend is what numbers are computed with and kept in. The zero value is the
 // built-in kernels on the calling goroutine, and Go's heap.
-type Machine struct {
+type Backend struct {
 	Products gemm.Products // of the dense network; nil: gemm.NewProducts(nil)
 	Arena    table.Arena   // of the embedding rows; nil: table.Heap
 	// Engine returns what runs the dense network for the data of a schema, in the
@@ -20,7 +22,7 @@ type Machine struct {
 }
 
 // Multiplier returns what multiplies the matrices of a training on this machine.
-func (m Machine) Multiplier(t *job.Job) gemm.Products {
+func (m Backend) Multiplier(t *job.Job) gemm.Products {
 	products := m.Products
 	if products == nil {
 		products = gemm.NewProducts(nil)
@@ -31,8 +33,8 @@ func (m Machine) Multiplier(t *job.Job) gemm.Products {
 	return products
 }
 
-// arena returns where rows are kept.
-func (m Machine) arena() table.Arena {
+// RowArena returns where rows are kept.
+func (m Backend) RowArena() table.Arena {
 	if m.Arena == nil {
 		return table.Heap{}
 	}
@@ -41,7 +43,7 @@ func (m Machine) arena() table.Arena {
 
 // NewEngine checks a schema and returns what runs the dense network for it on a
 // machine: the machine's own engine, or the built-in one (see model.New).
-func NewEngine(t *job.Job, schema *batch.Schema, m Machine) (model.Engine, error) {
+func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,15 +1,10 @@
-package exec
+package dense
 
 import (
 	"tandem/algo/numeric/collective"
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/msg"
-	"tandem/algo/protocol/pace"
 )
-
-func init() {
-	denseStrategies[pace.Averaged] = func(c denseConfig) (denseStrategy, error) { return newAveraged(c) }
-}
 
 // averaged is the dense network where every rank trains a replica of its own, and
 // all are averaged every so often.
@@ -20,31 +15,31 @@ type averaged struct {
 	sum *model.Vector
 }
 
-func newAveraged(c denseConfig) (*averaged, error) {
-	c.pool = nil // no other rank waits for an optimizer step
+func newAveraged(c Config) (*averaged, error) {
+	c.Pool = nil // no other rank waits for an optimizer step
 	own, err := newReplicas(c, c.newWeights)
-	sum := model.NewVector(c.engine.Layout())
-	sum.Stats = make([]float32, c.engine.Layout().Running)
+	sum := model.NewVector(c.Engine.Layout())
+	sum.Stats = make([]float32, c.Engine.Layout().Running)
 	return &averaged{own, sum}, err
 }
 
-// snapshot copies a rank's parameters and running statistics.
-func (d *averaged) snapshot(rank int32) (*model.Vector, error) {
+// Snapshot copies a rank's parameters and running statistics.
+func (d *averaged) Snapshot(rank int32) (*model.Vector, error) {
 	values := d.byRank[rank].Snapshot()
 	return &model.Vector{Values: values.Params, Stats: values.Running}, nil
 }
 
-// average adds mean − copy to a rank's replica.
-func (d *averaged) average(rank int32, given, sum *model.Vector) error {
-	d.byRank[rank].Shift(given, sum, d.training.Roles.Ranks)
+// Average adds mean − copy to a rank's replica.
+func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
+	d.byRank[rank].Shift(given, sum, d.Job.Roles.Ranks)
 	return nil
 }
 
-func (d *averaged) newSum(int32) *model.Vector { return d.sum }
+func (d *averaged) NewSum(int32) *model.Vector { return d.sum }
 
-// reduce sums copies, which ranks still need: with the last bucket the running
+// Reduce sums copies, which ranks still need: with the last bucket the running
 // statistics, too.
-func (d *averaged) reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
+func (d *averaged) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
 	layout := d.layout()
 	b := layout.Buckets[bucket]
 	values := bucketOf(given, b, true)
@@ -69,16 +64,16 @@ func (d *averaged) reduce(sum *model.Vector, given []*model.Vector, bucket int32
 	return nil
 }
 
-// holders returns all ranks.
-func (d *averaged) holders() (all []msg.Address) {
+// HolderRoles returns all ranks.
+func (d *averaged) HolderRoles() (all []msg.Address) {
 	for i := range d.byRank {
 		all = append(all, nnWorkerAt(int32(i)))
 	}
 	return all
 }
 
-// join returns the mean, along the tree.
-func (d *averaged) join(parts []model.Values) model.Values {
+// Join returns the mean, along the tree.
+func (d *averaged) Join(parts []model.Values) model.Values {
 	var params, running [][]float32
 	for _, r := range parts {
 		params, running = append(params, r.Params), append(running, r.Running)

@@ -1,4 +1,9 @@
-package exec
+// Package embedding holds the embedding rows of one PS and applies row gradients to them.
+//
+// A Shard is a table of rows together with the reads whose gradients have not come yet, so that each gradient's
+// staleness, the updates of a row since its read, is known when the gradient is applied. The embedding PSs of the
+// executor and the sequential reference share it.
+package embedding
 
 import (
 	"errors"
@@ -13,12 +18,12 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// rowShard is the numbers of one embedding PS. Only the PS's own lane touches it, except for looked.
-type rowShard struct {
+// Shard is the numbers of one embedding PS. Only the PS's own lane touches it, except for looked.
+type Shard struct {
 	rows *table.Table
 	// reads holds, for every batch read and not yet put, how its rows were found,
 	// in the order of its signs. readsMu guards it.
-	reads   map[batchName][]table.Found
+	reads   map[BatchKey][]table.Found
 	readsMu sync.Mutex
 	// missed counts, for every row gradient applied, the updates of the row
 	// since the read that the gradient was computed from.
@@ -50,23 +55,40 @@ func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
 	return rows, nil
 }
 
-type batchName struct{ rank, step int32 }
+// BatchKey names a batch: the part that a rank has of a step.
+type BatchKey struct{ Rank, Step int32 }
 
-// batchPut is the put of a batch.
-type batchPut struct {
-	batchName
+// BatchPut is the put of a batch.
+type BatchPut struct {
+	BatchKey
 	route.Put
 }
 
-func newRowShard(rows *table.Table) *rowShard {
-	return &rowShard{rows: rows, reads: map[batchName][]table.Found{}}
+// NewShard returns the shard of one embedding PS on its table. The learning rate of a gradient that has missed
+// so many updates of its row is multiplied by weight; nil: every gradient counts in full.
+func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
+	return &Shard{rows: rows, weight: weight, reads: map[BatchKey][]table.Found{}}
 }
 
-// read looks signs up and remembers the state in which a batch found them.
+// Table returns the rows.
+func (s *Shard) Table() *table.Table { return s.rows }
+
+// Missed returns a count for every row gradient applied: the updates of the row between the read that the gradient
+// was computed from and the gradient's own.
+func (s *Shard) Missed() histogram.Histogram { return s.missed.Clone() }
+
+// Pending returns the number of batches whose rows were looked up and whose puts have not come.
+func (s *Shard) Pending() int {
+	s.readsMu.Lock()
+	defer s.readsMu.Unlock()
+	return len(s.reads)
+}
+
+// Lookup looks signs up and remembers the state in which a batch found them.
 // Values is len(signs) × dim.
-func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
+func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	found := make([]table.Found, len(signs))
-	if err := s.rows.LookupStep(int(b.step), signs, values, found); err != nil {
+	if err := s.rows.LookupStep(int(b.Step), signs, values, found); err != nil {
 		return err
 	}
 	s.readsMu.Lock()
@@ -75,9 +97,9 @@ func (s *rowShard) read(b batchName, signs []uint64, values []float32) error {
 	return nil
 }
 
-// looked returns the number of signs of the batch's read, if it was read and is not yet put. It may be called
+// SignsOf returns the number of signs of the batch's read, if it was read and is not yet put. It may be called
 // beside the lane.
-func (s *rowShard) looked(b batchName) (signs int, known bool) {
+func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
 	found, known := s.reads[b]
@@ -86,16 +108,16 @@ func (s *rowShard) looked(b batchName) (signs int, known bool) {
 
 // takeRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
 // if the put is not of as many rows.
-func (s *rowShard) takeRead(b batchName, put route.Put) ([]table.Found, error) {
-	found, known := s.forget(b)
+func (s *Shard) takeRead(b BatchKey, put route.Put) ([]table.Found, error) {
+	found, known := s.Forget(b)
 	if known && len(found) != len(put.Signs) {
-		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.rank, b.step, len(put.Signs), len(found))
+		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank, b.Step, len(put.Signs), len(found))
 	}
 	return found, nil
 }
 
-// forget forgets the read of a batch, whose put has come or will not count, and returns what was known of it.
-func (s *rowShard) forget(b batchName) (found []table.Found, known bool) {
+// Forget forgets the read of a batch, whose put has come or will not count, and returns what was known of it.
+func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
 	found, known = s.reads[b]
@@ -103,24 +125,24 @@ func (s *rowShard) forget(b batchName) (found []table.Found, known bool) {
 	return found, known
 }
 
-// peek copies rows for evaluation. Rows that were never updated read as zeros,
+// Snapshot copies rows for evaluation. Rows that were never updated read as zeros,
 // so that it does not matter which batches have been read, only which have been
 // trained.
-func (s *rowShard) peek(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
+func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
 
 // blockRows is the number of rows that are updated at a time, so that their
 // gradients, once divided, are still in the cache.
 const blockRows = 512
 
-// apply gives the rows of one rank's put their optimizer steps.
-func (s *rowShard) apply(b batchName, put route.Put, stepSamples int, byRank bool) error {
+// Apply gives the rows of one rank's put their optimizer steps.
+func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
 	found, err := s.takeRead(b, put)
 	if err != nil {
 		return err
 	}
 	read := table.Read{Found: found, Weight: s.weight, Missed: s.addMissed}
 	var outcome table.Outcome
-	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.step)), read, s.grads)
+	outcome, s.grads = ApplyPut(s.rows, put, stepSamples, byRank, s.rows.Rate(int(b.Step)), read, s.grads)
 	return check(outcome)
 }
 
@@ -145,11 +167,11 @@ func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, ra
 	return all, scratch
 }
 
-func (s *rowShard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
+func (s *Shard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 
-// measure counts what the gradients of a put that others are merged with have
+// CountMissed counts what the gradients of a put that others are merged with have
 // missed, unless the read is not known.
-func (s *rowShard) measure(b batchName, put route.Put) error {
+func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	read, err := s.takeRead(b, put)
 	if err != nil || read == nil {
 		return err
@@ -164,14 +186,14 @@ func (s *rowShard) measure(b batchName, put route.Put) error {
 	return nil
 }
 
-// applyStep gives the rows of all puts of a step, in rank order, their
+// ApplyStep gives the rows of all puts of a step, in rank order, their
 // optimizer steps: merged or rank by rank, as the training says. What is merged has
 // missed nothing.
-func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Job, stepSamples int) error {
+func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples int) error {
 	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
 		for _, put := range puts {
-			if err := s.apply(put.batchName, put.Put, stepSamples, byRank); err != nil {
+			if err := s.Apply(put.BatchKey, put.Put, stepSamples, byRank); err != nil {
 				return err
 			}
 		}
@@ -179,21 +201,28 @@ func (s *rowShard) applyStep(step int32, puts []batchPut, t *job.Job, stepSample
 	}
 	all := make([]route.Put, len(puts))
 	for i, put := range puts {
-		if err := s.measure(put.batchName, put.Put); err != nil {
+		if err := s.CountMissed(put.BatchKey, put.Put); err != nil {
 			return err
 		}
 		all[i] = put.Put
 	}
 	signs, grads := route.Combine(all, stepSamples, s.rows.Dim(), byRank)
+	return s.ApplyMerged(step, signs, grads)
+}
+
+// ApplyMerged gives the rows of ascending distinct signs their optimizer steps with merged gradients, len(signs) ×
+// dim values, which have missed nothing.
+func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }
 
-var errGradients = errors.New("gradients are not finite")
+// ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.
+var ErrNonFinite = errors.New("gradients are not finite")
 
 // check says what has gone wrong with gradients of rows that a lookup has created.
 func check(o table.Outcome) error {
 	if o.NonFinite > 0 {
-		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), errGradients)
+		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), ErrNonFinite)
 	}
 	if o.Missing > 0 {
 		return fmt.Errorf("%d of %d rows with a gradient do not exist, though they were looked up", o.Missing, o.Rows())

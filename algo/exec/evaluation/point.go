@@ -1,4 +1,4 @@
-package exec
+package evaluation
 
 import (
 	"tandem/algo/metric"

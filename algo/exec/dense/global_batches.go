@@ -1,20 +1,13 @@
-package exec
+package dense
 
 import (
+	"tandem/algo/exec/embedding"
 	"tandem/algo/job"
 	"tandem/algo/numeric/distinct"
 	"tandem/algo/numeric/kernel/vec"
 	"tandem/algo/numeric/route"
-	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 )
-
-func init() {
-	denseStrategies[pace.GlobalBatches] = func(c denseConfig) (denseStrategy, error) {
-		pushed, err := newServed(c, 1, 1) // a rank's mean gradient; schedules count global steps
-		return &globalBatches{pushed, int(c.rule.Dense().Batches)}, err
-	}
-}
 
 // globalBatches is served, but the gradients of a global batch are applied as one: of the dense network their sum
 // divided by the number of batches, of a row by that of the gradients that contain it.
@@ -23,8 +16,13 @@ type globalBatches struct {
 	batches int
 }
 
-// applyPush gives a shard one optimizer step for the pushes that count, if there are.
-func (d *globalBatches) applyPush(server int32, pushes [][]float32) error {
+func newGlobalBatches(c Config) (*globalBatches, error) {
+	pushed, err := newServed(c, 1, 1) // a rank's mean gradient; schedules count global steps
+	return &globalBatches{pushed, int(c.Rule.Dense().Batches)}, err
+}
+
+// ApplyPushes gives a shard one optimizer step for the pushes that count, if there are.
+func (d *globalBatches) ApplyPushes(server int32, pushes [][]float32) error {
 	s := d.shards[server]
 	sum := make([]float32, s.Params())
 	for _, values := range pushes {
@@ -43,16 +41,16 @@ func (d *globalBatches) applyPush(server int32, pushes [][]float32) error {
 	return nil
 }
 
-// applyRows gives every row of the puts that count one optimizer step: for the mean of the ranks' means that contain
+// ApplyRows gives every row of the puts that count one optimizer step: for the mean of the ranks' means that contain
 // the row, or, if gradients are scaled over all, for the mean over the samples of those.
-func (d *globalBatches) applyRows(s *rowShard, w role.Work, puts []batchPut) error {
+func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	if len(puts) == 0 {
 		return nil
 	}
-	byRank, dim, rows := d.training.Training.Scale == job.ScaleRank, s.rows.Dim(), 0
+	byRank, dim, rows := d.Job.Training.Scale == job.ScaleRank, s.Table().Dim(), 0
 	all := make([]route.Put, len(puts))
 	for i, put := range puts {
-		if err := s.measure(put.batchName, put.Put); err != nil {
+		if err := s.CountMissed(put.BatchKey, put.Put); err != nil {
 			return err
 		}
 		all[i], rows = put.Put, rows+len(put.Signs)
@@ -76,5 +74,5 @@ func (d *globalBatches) applyRows(s *rowShard, w role.Work, puts []batchPut) err
 	for row, divisor := range divisors { // distinct numbers rows in the order of signs
 		vec.Divide(grads[row*dim:(row+1)*dim], divisor)
 	}
-	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(w.Step)), nil))
+	return s.ApplyMerged(w.Step, signs, grads)
 }

@@ -1,4 +1,4 @@
-package exec
+package reference
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tandem/algo/exec/backend"
+	"tandem/algo/exec/exectest"
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/protocol/delay"
@@ -15,7 +17,7 @@ import (
 
 // delayed returns a training with these delays.
 func delayed(rows, dense delay.Spec) job.Job {
-	t := training(2, 1)
+	t := exectest.Training(2, 1)
 	t.Training.Mode, t.Training.Delay, t.Training.DelayDense = job.Sequential, rows, dense
 	return t
 }
@@ -32,7 +34,7 @@ func listed(delays []int) delay.Spec {
 
 func mustNewDelayed(t testing.TB, training job.Job, source batch.Source) *Delayed {
 	t.Helper()
-	d, err := NewDelayed(training, source, Machine{})
+	d, err := NewDelayed(training, source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +47,10 @@ func same(a, b *Sequential) bool {
 
 // A delay of 0 is sequential training, bit for bit, after every step.
 func TestExactlyZeroIsSequential(t *testing.T) {
-	source := newColumns(16*8, 16)
+	source := exectest.NewColumns(16*8, 16)
 	none, zero := delay.Spec{}, delay.Spec{Kind: delay.Exactly}
 	for _, specs := range [][2]delay.Spec{{none, none}, {zero, zero}, {none, zero}} {
-		want := mustNewSequential(t, delayed(none, none), source)
+		want := mustNewReference(t, delayed(none, none), source)
 		got := mustNewDelayed(t, delayed(specs[0], specs[1]), source)
 		for step := range source.Steps() {
 			if err := want.Step(step); err != nil {
@@ -75,13 +77,13 @@ func TestReadsSeeWhatIsDue(t *testing.T) {
 		steps := rapid.IntRange(1, 8).Draw(t, "steps")
 		draw := func(name string) []int { return rapid.SliceOfN(rapid.IntRange(0, 4), steps, steps).Draw(t, name) }
 		rows, dense := draw("rows"), draw("dense")
-		source := newColumns(16*steps, 16)
+		source := exectest.NewColumns(16*steps, 16)
 		training := delayed(listed(rows), listed(dense))
-		got, err := NewDelayed(training, source, Machine{})
+		got, err := NewDelayed(training, source, backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := NewSequential(training, source, Machine{})
+		plain, err := NewSequential(training, source, backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +130,8 @@ func TestStalenessIsThatOfTheDelays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const steps = 12
 		delays := rapid.SliceOfN(rapid.IntRange(0, 15), steps, steps).Draw(t, "delays")
-		source := newColumns(16*steps, 16)
-		d, err := NewDelayed(delayed(listed(delays), delay.Spec{}), source, Machine{})
+		source := exectest.NewColumns(16*steps, 16)
+		d, err := NewDelayed(delayed(listed(delays), delay.Spec{}), source, backend.Backend{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +165,7 @@ func TestStalenessIsThatOfTheDelays(t *testing.T) {
 // at-most τ: no read misses more than τ updates, nor more than there are; and
 // the rows count what they really missed.
 func TestAtMostBoundsWhatReadsMiss(t *testing.T) {
-	source := newColumns(16*40, 16)
+	source := exectest.NewColumns(16*40, 16)
 	for _, most := range []int{0, 1, 5, 100} {
 		spec := delay.Spec{Kind: delay.AtMost, Steps: most}
 		d := mustNewDelayed(t, delayed(spec, spec), source)
@@ -188,6 +190,25 @@ func TestAtMostBoundsWhatReadsMiss(t *testing.T) {
 		}
 		if dense.Count() != uint64(source.Steps()) {
 			t.Errorf("%d updates of the network, want %d", dense.Count(), source.Steps())
+		}
+	}
+}
+
+func mustNewReference(t testing.TB, training job.Job, source batch.Source) *Sequential {
+	t.Helper()
+	q, err := NewSequential(training, source, backend.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// mustStepReference trains the reference on its first steps.
+func mustStepReference(t testing.TB, q *Sequential, steps int) {
+	t.Helper()
+	for step := range steps {
+		if err := q.Step(step); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

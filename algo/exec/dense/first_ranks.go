@@ -1,0 +1,41 @@
+package dense
+
+import (
+	"slices"
+
+	"tandem/algo/exec/embedding"
+	"tandem/algo/numeric/model"
+	"tandem/algo/protocol/role"
+)
+
+// firstRanks is reduced, but not all ranks give gradients, and every rank steps a replica of its own, because a late
+// rank may take a step when others are several steps ahead.
+type firstRanks struct{ *reduced }
+
+func newFirstRanks(c Config) (*firstRanks, error) {
+	sums, err := newReduced(c)
+	if err != nil {
+		return nil, err
+	}
+	c.Pool = nil // no other rank waits for an optimizer step
+	sums.replicas, err = newReplicas(c, c.newWeights)
+	return &firstRanks{sums}, err
+}
+
+// NewSum returns a vector that is the step's alone: a late rank reads it when others sum later steps.
+func (d *firstRanks) NewSum(int32) *model.Vector { return model.NewVector(d.layout()) }
+
+// ApplyGradients steps a rank's replica with the mean over the samples that count.
+func (d *firstRanks) ApplyGradients(w role.Work, sum *model.Vector) error {
+	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // stepping uses it up
+	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), int(w.Step))
+	return nil
+}
+
+// ApplyRows numbers the puts that count from 0: merging wants ranks without gaps.
+func (d *firstRanks) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
+	for i := range puts {
+		puts[i].Put.Rank = i
+	}
+	return d.replicas.ApplyRows(s, w, puts)
+}

@@ -1,0 +1,120 @@
+package dense
+
+import (
+	"errors"
+
+	"tandem/algo/exec/embedding"
+	"tandem/algo/numeric/model"
+	"tandem/algo/numeric/opt"
+	"tandem/algo/protocol/msg"
+	"tandem/algo/protocol/role"
+)
+
+// replicas is what strategies have in common: a replica for every rank of this process. On its own it is the
+// strategy that trains each replica by itself: no all-reduce, no averages, no dense PS.
+type replicas struct {
+	Config
+	unserved
+	unreduced
+	unaveraged
+	byRank []*model.Replica // nil where the rank is not here
+}
+
+// newReplicas returns replicas on the weights that a function makes, which is called once for every rank of this
+// process.
+func newReplicas(c Config, weights func() (*model.Weights, error)) (replicas, error) {
+	r := replicas{Config: c, byRank: make([]*model.Replica, c.Job.Roles.Ranks)}
+	for i := range r.byRank {
+		if !c.Here(nnWorkerAt(int32(i))) {
+			continue
+		}
+		w, err := weights()
+		if err != nil {
+			return r, err
+		}
+		r.byRank[i] = model.NewReplica(w, c.Job.GroupsPerRank(), (c.Job.Training.GlobalBatch-1)/c.Job.TotalGroups()+1)
+	}
+	return r, nil
+}
+
+// newWeights returns the initial weights of a training's network.
+func (c *Config) newWeights() (*model.Weights, error) {
+	optimizer, err := opt.NewDense(c.Job.Model.Optimizer)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewWeights(c.Engine, model.InitialValues(c.Engine, c.Job.Training.Seed), optimizer, c.Pool), nil
+}
+
+func nnWorkerAt(rank int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: rank} }
+func denseServerAt(i int32) msg.Address { return msg.Address{Role: msg.DensePS, Index: i} }
+func (c *Config) layout() *model.Layout { return c.Engine.Layout() }
+
+func (r *replicas) Replica(rank int32) *model.Replica { return r.byRank[rank] }
+
+func (r *replicas) Gradients(w role.Work) *model.Vector { return r.byRank[w.Rank].Gradients() }
+
+// ApplyGradients gives a rank's replica the optimizer step of its own mean gradient.
+func (r *replicas) ApplyGradients(w role.Work, gradients *model.Vector) error {
+	r.byRank[w.Rank].StepSum(gradients, int(max(w.Samples, 1)), int(w.Step))
+	return nil
+}
+
+// HolderRoles returns rank 0: where ranks train in lock step, all others have the same.
+func (r *replicas) HolderRoles() []msg.Address { return []msg.Address{nnWorkerAt(0)} }
+
+func (r *replicas) Weights(at msg.Address) *model.Weights {
+	if at.Role != msg.NNWorker || r.byRank[at.Index] == nil {
+		return nil
+	}
+	return r.byRank[at.Index].Weights
+}
+
+// Join returns the parts one after the other.
+func (r *replicas) Join(parts []model.Values) (all model.Values) {
+	for _, part := range parts {
+		all.Params = append(all.Params, part.Params...)
+		all.Running = append(all.Running, part.Running...)
+	}
+	return all
+}
+
+// ApplyRows merges the puts or applies them one after the other, as the training says.
+func (r *replicas) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
+	return s.ApplyStep(w.Step, puts, r.Job, int(w.StepSamples))
+}
+
+// unserved is the part of a strategy without dense PSs.
+type unserved struct{}
+
+var errUnserved = errors.New("type: no dense PS holds the network")
+
+func (unserved) LoadPulled(_ int32, pulled [][]float32) error {
+	if len(pulled) > 0 {
+		return errUnserved
+	}
+	return nil
+}
+
+func (unserved) ReadShard(int32) ([]float32, error)      { return nil, errUnserved }
+func (unserved) PushTo(*model.Vector, int32) []float32   { return nil }
+func (unserved) ApplyPushes(int32, [][]float32) error    { return errUnserved }
+func (unserved) CheckShard(msg.Message, []float32) error { return errUnserved }
+func (unserved) ServerCount() int                        { return 0 }
+
+// unreduced is the part of a strategy without all-reduces.
+type unreduced struct{}
+
+func (unreduced) NewSum(int32) *model.Vector { return nil }
+
+func (unreduced) Reduce(*model.Vector, []*model.Vector, int32, Collective) error {
+	return errors.New("exec: the mode has no all-reduce")
+}
+
+// unaveraged is the part of a strategy that does not average replicas.
+type unaveraged struct{}
+
+var errUnaveraged = errors.New("exec: the mode averages no replicas")
+
+func (unaveraged) Snapshot(int32) (*model.Vector, error)             { return nil, errUnaveraged }
+func (unaveraged) Average(int32, *model.Vector, *model.Vector) error { return errUnaveraged }

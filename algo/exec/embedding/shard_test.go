@@ -1,0 +1,44 @@
+package embedding
+
+import (
+	"testing"
+
+	"tandem/algo/exec/exectest"
+	"tandem/algo/job"
+	"tandem/algo/numeric/route"
+	"tandem/algo/numeric/table"
+)
+
+// A row that was evicted since it was read has missed what it has been through since
+// it came back, not the difference of two rows' counts.
+func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
+	one := exectest.Training(1, 1)
+	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
+	rows, err := NewTable(&one, table.Heap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dim := NewShard(rows, nil), rows.Dim()
+	read := func(rank int32, sign uint64) {
+		if err := s.Lookup(BatchKey{Rank: rank}, []uint64{sign}, make([]float32, dim)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(sign uint64) route.Put { return route.Put{Signs: []uint64{sign}, Sums: make([]float32, dim)} }
+	update := func(sign uint64) { rows.Apply([]uint64{sign}, make([]float32, dim), 1, nil) }
+	read(9, 7)
+	for range 3 {
+		update(7)
+	}
+	read(0, 7)
+	read(1, 8) // in the place of 7
+	s.CountMissed(BatchKey{Rank: 0}, put(7))
+	read(2, 7) // anew
+	update(7)
+	read(3, 7)
+	update(7)
+	s.CountMissed(BatchKey{Rank: 3}, put(7))
+	if s.missed.Count() != 2 || s.missed.Max() != 1 {
+		t.Errorf("%d gradients have missed up to %d updates, want 2 and 1", s.missed.Count(), s.missed.Max())
+	}
+}
