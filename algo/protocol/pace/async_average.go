@@ -2,11 +2,10 @@ package pace
 
 import "fmt"
 
-// AsyncAverage trains a replica of the dense network on every rank with an
-// optimizer of its own, and averages the replicas in the background: after every
-// so many steps a rank gives a copy c of its parameters to the all-reduce, goes
-// on training, and adds mean(c) − c to them when the mean is there. Embeddings
-// are those of Hybrid. The model that is evaluated is the mean of the replicas.
+// AsyncAverage trains a replica of the dense network on every rank, each with its own optimizer, and averages
+// the replicas in the background. After every Every steps a rank passes a copy c of its parameters to the
+// all-reduce and continues training. When the mean arrives, the rank adds mean(c) − c to its parameters.
+// Embeddings are asynchronous as in Hybrid. The evaluated model is the mean of the replicas.
 type AsyncAverage struct {
 	Staleness int // τ ≥ 0 of the embeddings
 	Every     int // steps of a rank between two averages; ≥ 1
@@ -49,13 +48,13 @@ func (a AsyncAverage) Dense() DenseSync {
 	return DenseSync{Strategy: Averaged, Own: true, Every: int32(a.Every)}
 }
 
-// OverlapSync implements Rule: no step has a DS that could overlap.
+// OverlapSync implements Rule. Steps have no stage DS.
 func (AsyncAverage) OverlapSync() bool { return false }
 
 // Lead implements Rule.
 func (AsyncAverage) Lead() int { return Unbounded }
 
-// Bounds implements Rule. A rank goes on without a slow one's copy.
+// Bounds implements Rule. A rank does not wait for the copies of others, so Cross has no bound.
 func (a AsyncAverage) Bounds(ranks int) Bounds {
 	return asynchronousBounds(a.Staleness, ranks, Unbounded)
 }

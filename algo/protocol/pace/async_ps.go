@@ -2,26 +2,24 @@ package pace
 
 import "fmt"
 
-// AsyncPS is fully asynchronous training with parameter servers for both parts
-// of the model, as XDL and PaddlePaddle run it. Embeddings are those of Hybrid.
-// Before FC a rank pulls the dense parameters, shard by shard, in whatever state
-// they are; after BC it pushes its mean gradient divided by the number of ranks,
-// and each dense PS applies a push at once. No rank ever waits for another.
+// AsyncPS is fully asynchronous training with parameter servers for both parts of the model, as in XDL and
+// PaddlePaddle. Embeddings are asynchronous as in Hybrid. Before FC a rank pulls the current dense parameters
+// of every dense PS. After BC it pushes its mean gradient divided by the number of ranks, and each dense PS
+// applies the push at once. No rank waits for another rank.
 type AsyncPS struct {
 	Staleness int // τ ≥ 0 of the embeddings
 	Overlap   PullOverlap
 }
 
-// PullOverlap says whether a rank pulls before its last push is acknowledged.
+// PullOverlap is the time at which a rank pulls parameters.
 type PullOverlap string
 
-// When a rank pulls.
+// The values of PullOverlap.
 const (
-	// PullAfterPush waits for the acknowledgement of the push, and for the
-	// embeddings: a rank sees all its own updates.
+	// PullAfterPush pulls when the last push is acknowledged and the embeddings are here: a rank sees all its
+	// own updates.
 	PullAfterPush PullOverlap = "none"
-	// PullEarly pulls as soon as backward has ended, while the push and the
-	// embeddings are still on their way.
+	// PullEarly pulls when backward has ended, before the push is acknowledged and the embeddings are here.
 	PullEarly PullOverlap = "pull"
 )
 
@@ -39,7 +37,8 @@ func (a AsyncPS) Validate() error {
 		return err
 	}
 	if a.Overlap != PullAfterPush && a.Overlap != PullEarly {
-		return fmt.Errorf("pace: asynchronous servers cannot overlap %q; want none or pull", string(a.Overlap))
+		return fmt.Errorf("pace: modes with dense PSs cannot overlap %q; want none or pull",
+			string(a.Overlap))
 	}
 	return nil
 }
@@ -65,8 +64,7 @@ func (a AsyncPS) OverlapSync() bool { return a.Overlap == PullEarly }
 // Lead implements Rule.
 func (AsyncPS) Lead() int { return Unbounded }
 
-// Bounds implements Rule. Nothing holds a fast rank back, so what it misses of
-// a slow one has no bound.
+// Bounds implements Rule. Ranks do not wait for each other, so Cross and Dense have no bound.
 func (a AsyncPS) Bounds(ranks int) Bounds {
 	b := asynchronousBounds(a.Staleness, ranks, Unbounded)
 	if ranks > 1 || a.Overlap == PullEarly {
@@ -75,8 +73,8 @@ func (a AsyncPS) Bounds(ranks int) Bounds {
 	return b
 }
 
-// asynchronousBounds are the bounds where embeddings are asynchronous: what
-// follows from MayIssue, and cross if there is another rank.
+// asynchronousBounds returns the bounds of rules with asynchronous embeddings: Own and Inflight follow from
+// MayIssue, and cross is the bound if there is another rank.
 func asynchronousBounds(staleness, ranks, cross int) Bounds {
 	if staleness >= Unbounded/(2*ranks+2) {
 		return Bounds{Own: Unbounded, Cross: Unbounded, Inflight: Unbounded}

@@ -2,11 +2,11 @@ package pace
 
 import "fmt"
 
-// BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016): a
-// step closes with the gradients of the first WaitFor ranks that have computed theirs. Those of the others,
-// for rows and for the dense network, are dropped; the mean is over those that count. A rank that comes too
-// late continues with the open step. In all else it is Sync. Which ranks are first depends on time, so the
-// values are those of sequential training only if WaitFor is the number of ranks.
+// BackupWorkers is synchronous training that does not wait for the slowest ranks (Chen and others, 2016). A
+// step closes with the gradients of the first WaitFor ranks that have computed theirs, and the mean is over
+// these. The gradients of the other ranks, for rows and for the dense network, are dropped. A rank that is
+// too late continues with the open step. Everything else is as in Sync. Which ranks are first depends on
+// time, so the values are those of sequential training only if WaitFor is the number of ranks.
 type BackupWorkers struct {
 	WaitFor int // K ≥ 1
 	Overlap SyncOverlap
@@ -30,7 +30,7 @@ func (BackupWorkers) Name() string { return "backup-workers" }
 // Validate implements Rule.
 func (b BackupWorkers) Validate() error {
 	if b.WaitFor < 1 {
-		return fmt.Errorf("pace: backup-workers that wait for %d ranks; want at least 1", b.WaitFor)
+		return fmt.Errorf("pace: backup-workers with wait-for = %d; want at least 1", b.WaitFor)
 	}
 	if b.Overlap != OverlapNone && b.Overlap != OverlapIDs {
 		return fmt.Errorf("pace: backup-workers cannot overlap %q; want none or ids", string(b.Overlap))
@@ -52,17 +52,18 @@ func (BackupWorkers) InStep() bool { return true }
 // Exact implements Rule.
 func (BackupWorkers) Exact() bool { return false }
 
-// Dense implements Rule. A late rank still reads the parameters of its step when other ranks have stepped
-// theirs, so every rank has a replica of its own.
+// Dense implements Rule. A late rank still reads the parameters of its step after other ranks have updated
+// theirs, so every rank has its own replica.
 func (b BackupWorkers) Dense() DenseSync {
 	return DenseSync{Strategy: FirstRanks, Own: true, Coordinator: true, Quorum: int32(b.WaitFor)}
 }
 
-// OverlapSync implements Rule: which gradients count is known when they are complete.
+// OverlapSync implements Rule. Whether gradients count is decided after they are complete, so DS cannot
+// overlap BC.
 func (BackupWorkers) OverlapSync() bool { return false }
 
 // Lead implements Rule.
 func (BackupWorkers) Lead() int { return Unbounded }
 
-// Bounds implements Rule: what counts is not missed.
+// Bounds implements Rule. A read misses no gradient that counts.
 func (b BackupWorkers) Bounds(ranks int) Bounds { return Sync{Overlap: b.Overlap}.Bounds(ranks) }

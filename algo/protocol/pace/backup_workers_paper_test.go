@@ -9,7 +9,7 @@ import (
 )
 
 // Chen and others, 2016: training with backup workers is synchronous. In every order of events no read misses
-// a gradient that counts, and every step closes, whichever ranks are late.
+// a gradient that counts, and every step closes, independent of the ranks that are late.
 func TestBackupWorkersMissNothingThatCounts(t *testing.T) {
 	for _, c := range []struct {
 		ranks, steps int32
@@ -24,16 +24,16 @@ func TestBackupWorkersMissNothingThatCounts(t *testing.T) {
 		set.Eager = true
 		seen, b := explore(t, set), rule.Bounds(int(c.ranks))
 		if seen.Own != 0 || seen.Cross != 0 || seen.Inflight > b.Inflight {
-			t.Errorf("%d ranks, wait for %d: saw %+v, promised %+v", c.ranks, c.waitFor, seen, b)
+			t.Errorf("%d ranks, wait for %d: largest staleness %+v, bounds %+v", c.ranks, c.waitFor, seen, b)
 		}
 	}
 }
 
-func TestBackupWorkersKeepTheirBoundsWithFaults(t *testing.T) {
+func TestBackupWorkersStayWithinBoundsWithFaults(t *testing.T) {
 	walk(t, func(t *rapid.T, ranks int) pace.Rule {
 		return pace.BackupWorkers{
 			WaitFor: rapid.IntRange(1, ranks).Draw(t, "K"),
-			Overlap: rapid.SampledFrom([]pace.SyncOverlap{pace.OverlapNone, pace.OverlapIDs}).Draw(t, "overlap"),
+			Overlap: drawOverlap(t, pace.OverlapNone, pace.OverlapIDs),
 		}
 	})
 }

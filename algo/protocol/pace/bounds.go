@@ -6,9 +6,9 @@ import (
 	"tandem/algo/histogram"
 )
 
-// CheckBounds reports the first kind of staleness in s that is above the bound which
-// the rule promises for the number of ranks. Drivers call it at the end of every run:
-// an error is a fault of the rule, of a role or of a driver, not of the job.
+// CheckBounds returns an error that names the first kind of staleness in s above the bound that the rule
+// promises with a number of ranks. Drivers call it at the end of every run. The cause of an error is a bug in
+// the rule, in a role or in a driver, not in the job.
 func CheckBounds(r Rule, ranks int, s *Staleness) error {
 	b := r.Bounds(ranks)
 	for _, c := range []struct {
@@ -16,7 +16,8 @@ func CheckBounds(r Rule, ranks int, s *Staleness) error {
 		seen     *histogram.Histogram
 		bound    int
 	}{
-		{"own", &s.Own, b.Own}, {"cross", &s.Cross, b.Cross}, {"inflight", &s.Inflight, b.Inflight}, {"dense", &s.Dense, b.Dense},
+		{"own", &s.Own, b.Own}, {"cross", &s.Cross, b.Cross}, {"inflight", &s.Inflight, b.Inflight},
+		{"dense", &s.Dense, b.Dense},
 	} {
 		if seen := c.seen.Max(); seen > c.bound {
 			return fmt.Errorf("%s staleness reached %d, and %s with ranks = %d promises at most %d:"+

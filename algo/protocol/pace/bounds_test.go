@@ -8,36 +8,39 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Staleness at its bound is allowed; one more is an error that names the mode, the
-// quantity, the value and the bound.
+// Staleness at its bound is no error. One more is an error with the mode, the quantity, the value and the
+// bound.
 func TestCheckBounds(t *testing.T) {
 	// By the comments of SSP: own τ = 2, cross 2τ+s+2 = 7, in flight N(τ+1)−1 = 8,
 	// dense (N−1)(2s+1) = 6.
 	rule := pace.SSP{AsyncPS: pace.AsyncPS{Staleness: 2, Overlap: pace.PullAfterPush}, Slack: 1}
-	const ranks = 3
+	const (
+		ranks = 3
+		fault = ": a fault of the mode's rule or of Tandem"
+	)
 	for i, c := range []struct {
 		bound int
 		want  string
 	}{
-		{2, "own staleness reached 3, and ssp with ranks = 3 promises at most 2: a fault of the mode's rule or of Tandem"},
-		{7, "cross staleness reached 8, and ssp with ranks = 3 promises at most 7: a fault of the mode's rule or of Tandem"},
-		{8, "inflight staleness reached 9, and ssp with ranks = 3 promises at most 8: a fault of the mode's rule or of Tandem"},
-		{6, "dense staleness reached 7, and ssp with ranks = 3 promises at most 6: a fault of the mode's rule or of Tandem"},
+		{2, "own staleness reached 3, and ssp with ranks = 3 promises at most 2"},
+		{7, "cross staleness reached 8, and ssp with ranks = 3 promises at most 7"},
+		{8, "inflight staleness reached 9, and ssp with ranks = 3 promises at most 8"},
+		{6, "dense staleness reached 7, and ssp with ranks = 3 promises at most 6"},
 	} {
 		var s pace.Staleness
 		h := []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight, &s.Dense}[i]
 		h.Add(c.bound)
 		if err := pace.CheckBounds(rule, ranks, &s); err != nil {
-			t.Errorf("at the bound: %v", err)
+			t.Errorf("staleness at the bound: %v", err)
 		}
 		h.Add(c.bound + 1)
-		if err := pace.CheckBounds(rule, ranks, &s); err == nil || err.Error() != c.want {
-			t.Errorf("error %v, want %s", err, c.want)
+		if err := pace.CheckBounds(rule, ranks, &s); err == nil || err.Error() != c.want+fault {
+			t.Errorf("error %v, want %s", err, c.want+fault)
 		}
 	}
 }
 
-// However large the settings, bounds stay above what a run can show.
+// The bounds of rules with very large settings are above any staleness of a run.
 func TestBoundsDoNotOverflow(t *testing.T) {
 	var s pace.Staleness
 	for _, h := range []*histogram.Histogram{&s.Own, &s.Cross, &s.Inflight} {

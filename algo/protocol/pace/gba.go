@@ -2,15 +2,15 @@ package pace
 
 import "fmt"
 
-// GBA is global batch aggregation (Su and others, NeurIPS 2022): asynchronous training whose gradients take
-// effect in global batches, as large as those of synchronous training, so that its settings carry over.
-// Parameters and rows are on servers, and no rank waits for another, as in AsyncPS. A server holds the
-// gradients that reach it until it has those of Batches local batches, and applies them as one: that is a
-// global step.
+// GBA is global batch aggregation (Su and others, NeurIPS 2022): asynchronous training in which gradients
+// take effect in global batches. A global batch is as large as in synchronous training, so the
+// hyperparameters of synchronous training remain valid. PSs hold parameters and rows, and no rank waits for
+// another, as in AsyncPS. A PS collects the gradients of Batches local batches and applies them as one
+// gradient: this is a global step.
 //
-// Local batch i, counted over all ranks in the order in which they are dealt, has token ⌊i/Batches⌋, the
-// global step that it would belong to in synchronous training. Its gradient is dropped if the server's global
-// step is more than Tolerance beyond the token.
+// Local batch i, counted over all ranks in the order in which the data loader deals them out, has token
+// ⌊i/Batches⌋: the global step to which the batch would belong in synchronous training. A PS drops a gradient
+// if its global step is more than Tolerance after the token.
 type GBA struct {
 	AsyncPS
 	Batches   int // M ≥ 1: local batches in a global one
@@ -34,7 +34,7 @@ var gbaMode = Mode{
 	},
 }
 
-// GlobalBatches is Served, but servers apply gradients by global batches.
+// GlobalBatches is Served, but PSs apply gradients by global batches.
 const GlobalBatches Strategy = "global-batches"
 
 // Name implements Rule.
@@ -43,31 +43,33 @@ func (GBA) Name() string { return "gba" }
 // Validate implements Rule.
 func (g GBA) Validate() error {
 	if g.Batches < 1 || g.Tolerance < 0 {
-		return fmt.Errorf("pace: gba with batches = %d, tolerance = %d; want at least 1 and 0", g.Batches, g.Tolerance)
+		return fmt.Errorf("pace: gba with batches = %d, tolerance = %d; want batches ≥ 1, tolerance ≥ 0",
+			g.Batches, g.Tolerance)
 	}
 	return g.AsyncPS.Validate()
 }
 
-// EveryPS implements Rule: every server counts the batches of a global one.
+// EveryPS implements Rule. Every PS counts the local batches of a global batch.
 func (GBA) EveryPS() bool { return true }
 
 // Dense implements Rule.
 func (g GBA) Dense() DenseSync {
 	return DenseSync{
-		Strategy: GlobalBatches, DensePSs: true, Buffered: true, Batches: int32(g.Batches), Tolerance: int32(g.Tolerance),
+		Strategy: GlobalBatches, DensePSs: true, Buffered: true, Batches: int32(g.Batches),
+		Tolerance: int32(g.Tolerance),
 	}
 }
 
-// Token returns the global step that a rank's batch belongs to.
+// Token returns the token of a batch.
 func (g GBA) Token(ranks, rank, step int32) int64 {
 	return (int64(step)*int64(ranks) + int64(rank)) / int64(g.Batches)
 }
 
-// Counts reports whether a gradient with a token counts at a global step.
+// Counts reports whether a gradient with a token counts at a global step of a PS.
 func (g GBA) Counts(token, globalStep int64) bool { return globalStep-token <= int64(g.Tolerance) }
 
-// Bounds implements Rule. A PS acknowledges a put on arrival. So a read misses those of the rank's earlier
-// batches that are outstanding, and those that wait at the PS for the rest of their global batch: at most
+// Bounds implements Rule. A PS acknowledges a put on arrival. A read therefore misses the earlier batches of
+// the rank that are outstanding, and those that wait at the PS for the rest of their global batch, at most
 // Batches − 1.
 func (g GBA) Bounds(ranks int) Bounds {
 	b := g.AsyncPS.Bounds(ranks)

@@ -2,26 +2,25 @@ package pace
 
 import "fmt"
 
-// Hybrid is Persia's algorithm: embeddings asynchronous within a bound, the
-// dense network synchronous. A rank issues the lookup of a step only while at
-// most Staleness of its earlier batches are outstanding; lookups and puts
-// never wait for other batches; the dense gradients of every step are
-// all-reduced in lock step.
+// Hybrid is Persia's algorithm (Lian and others, KDD 2022): embeddings are asynchronous within a bound, and
+// the dense network is synchronous. A rank issues the lookup of a step only while at most Staleness of its
+// earlier batches are outstanding. Lookups and puts do not wait for other batches. The dense gradients of
+// every step are all-reduced in lock step.
 //
-// Persia's setting embedding_staleness = s is Staleness = s − 1.
+// Persia's setting embedding_staleness = s corresponds to Staleness = s − 1.
 type Hybrid struct {
 	Staleness int // τ ≥ 0
 	Overlap   HybridOverlap
 }
 
-// HybridOverlap distinguishes the two hybrid rows of the paper's Gantt chart.
+// HybridOverlap selects one of the two hybrid rows in the Gantt chart of the paper.
 type HybridOverlap string
 
-// What hybrid may overlap.
+// The values of HybridOverlap.
 const (
-	// HybridNaive overlaps GE and PEG with the dense work of other batches.
+	// HybridNaive overlaps GE and PEG with FC, BC and DS of other batches.
 	HybridNaive HybridOverlap = "none"
-	// HybridDS also reduces buckets of dense gradients (DS) during BC.
+	// HybridDS overlaps also DS with BC of the same batch.
 	HybridDS HybridOverlap = "ds"
 )
 
@@ -47,7 +46,7 @@ func (h Hybrid) Validate() error {
 // MayIssue implements Rule.
 func (h Hybrid) MayIssue(outstanding int) bool { return outstanding <= h.Staleness }
 
-// EveryPS implements Rule: a PS that owns none of the ids is left alone.
+// EveryPS implements Rule. A PS that owns no row of a batch receives no message about it.
 func (Hybrid) EveryPS() bool { return false }
 
 // InStep implements Rule.
@@ -59,7 +58,7 @@ func (Hybrid) Exact() bool { return false }
 // Dense implements Rule.
 func (Hybrid) Dense() DenseSync { return DenseSync{Strategy: Reduced} }
 
-// Lead implements Rule: the all-reduce keeps ranks in lock step.
+// Lead implements Rule. The all-reduce keeps ranks in lock step without clocks.
 func (Hybrid) Lead() int { return Unbounded }
 
 // OverlapSync implements Rule.
@@ -67,10 +66,9 @@ func (h Hybrid) OverlapSync() bool { return h.Overlap == HybridDS }
 
 // Bounds implements Rule.
 //
-// Own follows from MayIssue. Cross: when rank r reads for step k, it has
-// finished at least one step ≥ k−τ−1, whose dense synchronisation every rank
-// q had to join; q had then read for that step, so of q's steps before it at
-// most τ were missing, and τ+1 more lie between it and k.
+// Own follows from MayIssue. Cross: when rank r reads for step k, it has finished a step j ≥ k−τ−1. Every
+// rank q took part in the dense synchronisation of step j and had then read for step j, so at most τ of the
+// steps of q before j were missing. At most τ+1 steps are between j and k. The sum is 2τ+1.
 func (h Hybrid) Bounds(ranks int) Bounds {
 	return asynchronousBounds(h.Staleness, ranks, 2*h.Staleness+1)
 }

@@ -7,39 +7,38 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// The claims are those of Lian et al., "Persia: An Open, Hybrid System Scaling
-// Deep Learning-based Recommenders up to 100 Trillion Parameters", KDD 2022
-// (arXiv 2111.05897), section "hybrid training algorithm", and of the code that
-// the authors published with it (DataLoader, embedding_staleness).
+// These tests check claims of Lian et al., "Persia: An Open, Hybrid System Scaling Deep Learning-based
+// Recommenders up to 100 Trillion Parameters", KDD 2022 (arXiv 2111.05897), section "hybrid training
+// algorithm", and of the code that the authors published (DataLoader, embedding_staleness).
 
-// persia is what the published code does: a rank has a semaphore of
-// embedding_staleness permits; a batch takes one just before its lookup and
-// gives it back after its put is answered.
+// persia is the rule in the published code: a rank has a semaphore with embedding_staleness permits. A batch
+// acquires one just before its lookup and releases it when its put is answered.
 type persia struct{ permits int }
 
 func (p persia) mayIssue(outstanding int) bool { return p.permits-outstanding > 0 }
 
-// Persia's embedding_staleness = s is τ = s−1: both let the same lookups go.
+// Persia's embedding_staleness = s corresponds to τ = s−1: both rules allow the same lookups.
 func TestPaperEmbeddingStalenessIsOneMoreThanTau(t *testing.T) {
 	for s := 1; s <= 64; s++ {
 		rule := pace.Hybrid{Staleness: s - 1, Overlap: pace.HybridNaive}
 		for outstanding := range 2 * s {
 			if want := (persia{s}).mayIssue(outstanding); rule.MayIssue(outstanding) != want {
-				t.Errorf("embedding_staleness %d, %d outstanding: may issue = %t, want %t", s, outstanding, !want, want)
+				t.Errorf("embedding_staleness %d, %d outstanding: may issue = %t, want %t", s, outstanding,
+					!want, want)
 			}
 		}
 	}
 }
 
-// embedding_staleness = 1 makes every rank strictly serial, read, train, put, and
-// so it misses nothing of its own. Other ranks it may still miss: after its own
-// step k−1 is applied it reads for k, while rank q, which took part in the DS
-// of step k−1, may still have that one put on its way: cross 1. On one rank
-// it is sequential training.
+// embedding_staleness = 1 makes every rank strictly serial: read, train, put. Its reads miss no step of its
+// own. They may miss one step of another rank: a rank reads for step k after its own step k−1 is applied,
+// when the put of step k−1 of another rank, which took part in the DS of step k−1, may still be in flight.
+// With one rank this is sequential training.
 func TestPaperStalenessOneIsSerialPerRank(t *testing.T) {
 	rule := pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}
 	if !rule.MayIssue(0) || rule.MayIssue(1) {
-		t.Errorf("may issue with 0 outstanding: %t, with 1: %t; want true, false", rule.MayIssue(0), rule.MayIssue(1))
+		t.Errorf("may issue with 0 outstanding: %t, with 1: %t; want true, false", rule.MayIssue(0),
+			rule.MayIssue(1))
 	}
 	if got, want := rule.Bounds(8), (pace.Bounds{Own: 0, Cross: 1, Inflight: 7}); got != want {
 		t.Errorf("bounds %+v, want %+v", got, want)
@@ -49,8 +48,7 @@ func TestPaperStalenessOneIsSerialPerRank(t *testing.T) {
 	}
 }
 
-// With embedding_staleness unset there is no semaphore: nothing is promised, and
-// a lookup may always go.
+// Without embedding_staleness there is no semaphore: there are no bounds, and lookups do not wait.
 func TestPaperUnsetStalenessIsUnbounded(t *testing.T) {
 	rule := pace.Hybrid{Staleness: pace.Unbounded, Overlap: pace.HybridDS}
 	if err := rule.Validate(); err != nil {
@@ -69,8 +67,8 @@ func TestPaperUnsetStalenessIsUnbounded(t *testing.T) {
 	}
 }
 
-// Embeddings are asynchronous: a PS neither waits for a step to be complete
-// nor hears of a batch that has no rows there.
+// Embeddings are asynchronous: a PS does not wait until a step is complete, and receives no message about a
+// batch without rows on the PS.
 func TestPaperEmbeddingsAreAsynchronous(t *testing.T) {
 	rule := pace.Hybrid{Staleness: 3, Overlap: pace.HybridNaive}
 	if rule.InStep() || rule.EveryPS() {
@@ -78,24 +76,22 @@ func TestPaperEmbeddingsAreAsynchronous(t *testing.T) {
 	}
 }
 
-// The two hybrid rows of the Gantt chart differ in whether DS overlaps BC.
+// In the second hybrid row of the Gantt chart DS overlaps BC, in the first it does not.
 func TestPaperOptimisedHybridOverlapsSync(t *testing.T) {
 	naive, optimised := pace.Hybrid{Overlap: pace.HybridNaive}, pace.Hybrid{Overlap: pace.HybridDS}
 	if naive.OverlapSync() || !optimised.OverlapSync() {
-		t.Errorf("overlap: naive %t, optimised %t; want false, true", naive.OverlapSync(), optimised.OverlapSync())
+		t.Errorf("overlap: naive %t, optimised %t; want false, true", naive.OverlapSync(),
+			optimised.OverlapSync())
 	}
 }
 
-// Own: at most τ earlier batches are outstanding at the read, and what is not
-// outstanding is applied: τ.
+// Own: at most τ earlier batches are outstanding at the read, and all others are applied: τ.
 //
-// Cross: at the read for step k, of the steps below k at most τ are outstanding,
-// so a step ≥ k−τ−1 is done, and its DS was joined by rank q. When q issued that
-// step at most τ of its earlier ones were missing, that is all below k−2τ−1 were
-// applied: q misses at most the steps k−2τ−1 … k−1: 2τ+1.
+// Cross: at the read for step k at most τ of the steps below k are outstanding, so a step j ≥ k−τ−1 is done,
+// and rank q took part in its DS. When q read for step j, at most τ of its earlier steps were missing, so all
+// steps below k−2τ−1 were applied. The read misses at most the steps k−2τ−1 … k−1 of q: 2τ+1.
 //
-// Inflight: every rank may have τ+1 batches outstanding, the reader's own
-// batch is not counted: N(τ+1)−1.
+// Inflight: every rank may have τ+1 batches outstanding, and the reader's own batch does not count: N(τ+1)−1.
 func TestHybridBounds(t *testing.T) {
 	for _, c := range []struct {
 		staleness, ranks int
@@ -113,14 +109,14 @@ func TestHybridBounds(t *testing.T) {
 	}
 }
 
-// Bounds are never negative, and grow with τ and the number of ranks, up to
-// where they no longer fit.
+// Bounds are never negative, and grow with τ and the number of ranks up to Unbounded.
 func TestHybridBoundsDoNotOverflow(t *testing.T) {
 	for _, ranks := range []int{1, 2, 64, 1 << 20} {
 		last := pace.Bounds{}
 		for staleness := 1; staleness <= pace.Unbounded; staleness = staleness*3 + 1 {
 			b := pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}.Bounds(ranks)
-			if b.Own < last.Own || b.Cross < last.Cross || b.Inflight < last.Inflight || b.Inflight > pace.Unbounded {
+			if b.Own < last.Own || b.Cross < last.Cross || b.Inflight < last.Inflight ||
+				b.Inflight > pace.Unbounded {
 				t.Fatalf("%d ranks, τ = %d: %+v after %+v", ranks, staleness, b, last)
 			}
 			last = b

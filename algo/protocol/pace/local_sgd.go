@@ -2,9 +2,9 @@ package pace
 
 import "fmt"
 
-// LocalSGD trains a replica of the dense network on every rank with an optimizer of its own, and makes all
-// replicas their mean after every so many steps: a rank waits for the mean before it goes on (local SGD, as
-// Stich, ICLR 2019, has it). Between two averages a rank goes on by itself. Embeddings are those of Hybrid.
+// LocalSGD is local SGD (Stich, ICLR 2019). Every rank trains a replica of the dense network with its own
+// optimizer. After every Every steps each rank waits for the mean of all replicas and continues with that.
+// Between two averages ranks do not wait for each other. Embeddings are asynchronous as in Hybrid.
 type LocalSGD struct {
 	Staleness int // τ ≥ 0 of the embeddings
 	Every     int // H ≥ 1: steps of a rank between two averages
@@ -19,7 +19,7 @@ var localSGDMode = Mode{
 	New: func(s Settings) Rule { return LocalSGD{s.Staleness, s.Values["every"]} },
 }
 
-// AveragedInStep is Averaged, but ranks wait for each mean, and take it as it is.
+// AveragedInStep is Averaged, but ranks wait for each mean and use it as their parameters.
 const AveragedInStep Strategy = "averaged-in-step"
 
 // Name implements Rule.
@@ -50,17 +50,17 @@ func (l LocalSGD) Dense() DenseSync {
 	return DenseSync{Strategy: AveragedInStep, Own: true, Every: int32(l.Every)}
 }
 
-// OverlapSync implements Rule: no step has a DS that could overlap.
+// OverlapSync implements Rule. Steps have no stage DS.
 func (LocalSGD) OverlapSync() bool { return false }
 
-// Lead implements Rule: the averages keep ranks within H steps, without clocks.
+// Lead implements Rule. The averages keep the ranks within H steps of each other without clocks.
 func (LocalSGD) Lead() int { return Unbounded }
 
 // Bounds implements Rule.
 //
-// Cross: when rank r reads for step k, it has finished a step j ≥ k−τ−1, before whose FC it took part in the
-// average after step H⌊j/H⌋−1 ≥ j−H, as did every rank q, which had then read for that step: of q's steps
-// before it at most τ were missing, and at most τ+1+H lie between it and k.
+// Cross: when rank r reads for step k, it has finished a step j ≥ k−τ−1. Before FC of step j all ranks took
+// part in the average after step i = H⌊j/H⌋−1 ≥ j−H. Every rank q had then read for step i, so at most τ of
+// the steps of q before i were missing. At most τ+1+H steps are between i and k. The sum is 2τ+H+1.
 func (l LocalSGD) Bounds(ranks int) Bounds {
 	return asynchronousBounds(l.Staleness, ranks, min(2*l.Staleness+l.Every+1, Unbounded))
 }

@@ -9,59 +9,60 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// Staleness is how much the reads of a run have missed, in batches.
+// Staleness has the numbers of updates that the reads and pushes of a run have missed.
 type Staleness struct {
-	Own      histogram.Histogram `json:"own"`      // a value for each read: earlier steps of the reader's own rank
-	Cross    histogram.Histogram `json:"cross"`    // a value for each read and each other rank: earlier steps of that rank
-	Inflight histogram.Histogram `json:"inflight"` // a value for each read: other batches outstanding anywhere
-	// Dense has, where dense PSs hold the network, a value for each push: updates
-	// of the shard between the pull that the gradient was computed from and it.
+	// Own has a value for each read: the number of missed steps of the reader's own rank.
+	Own histogram.Histogram `json:"own"`
+	// Cross has a value for each read and each other rank: the number of missed steps of that rank.
+	Cross histogram.Histogram `json:"cross"`
+	// Inflight has a value for each read: the number of other batches that are outstanding on any rank.
+	Inflight histogram.Histogram `json:"inflight"`
+	// Dense has a value for each push to a dense PS: the number of updates of the shard since the pull from
+	// which the gradient was computed.
 	Dense histogram.Histogram `json:"dense"`
-	// Dropped is the number of gradients that the mode has not let count: of whole batches, or of the part of
-	// a batch that one server has.
+	// Dropped is the number of gradients that do not count: of whole batches, or of the part of a batch on
+	// one PS.
 	Dropped uint64 `json:"dropped,omitempty"`
 }
 
-// Meter measures staleness from the records of a run. It is an event.Observer
-// and knows nothing else, so it measures alike in every driver.
+// Meter measures staleness from the records of a run. It is an event.Observer and has no other input, so it
+// measures in the same way in every driver.
 //
-// A read is a LookupServed of a batch that has rows on the PS; a batch served
-// twice has read twice. The read of rank r for step k misses step j < k of
-// rank q, on that PS, if that batch has rows there and they were not updated
-// yet. No read misses a batch whose gradients do not count, and a lookup that is
-// served for such a batch once that is known is not a read. Own is the number of
-// such j for q = r, Cross the number for one other q.
+// A read is a LookupServed record of a batch that has rows on the PS. A batch that is served twice reads
+// twice. The read of rank r for step k on a PS misses step j < k of rank q if that batch has rows on the PS
+// that are not updated yet. Own is the number of such j for q = r, and Cross the number for one other q. No
+// read misses a batch whose gradients do not count. A LookupServed for such a batch is not a read if the
+// decision is known before.
 //
-// An EW may not yet have routed a step of a slower rank when a faster one reads,
-// so that nobody knows which PSs it touches. It is missed if it turns out to
-// touch the PS of the read: the count stays open until then.
+// When a fast rank reads, the EW may not have routed an earlier step of a slower rank, so the PSs of that
+// batch are not known. The count stays open until the batch is routed, and includes the batch if it has rows
+// on the PS of the read.
 //
-// Cost: a read takes one or two words for each rank while less than 64 steps
-// of that rank are in flight; memory is that of what is in flight.
+// Cost: a read visits one or two words for each rank while fewer than 64 steps of the rank are in flight.
+// Memory is proportional to the number of batches in flight.
 type Meter struct {
 	ranks       int32
 	ledger      ledger
 	outstanding int
-	open        [][]openCount // by rank that the count is about
+	open        [][]openCount // by rank whose missed steps are counted
 	closed      Staleness
-	versions    map[int32]int // by dense PS: pushes applied
-	pulled      map[pullKey]int
+	versions    map[int32]int   // by dense PS: pushes applied
+	pulled      map[pullKey]int // version of the shard at the pull
 }
 
-// pulled names a pull whose push has not been applied; its value is the version
-// that it was served.
+// pullKey identifies a pull whose push has not been applied.
 type pullKey struct{ server, rank, step int32 }
 
-// openCount is a count that steps yet to be routed may add to.
+// openCount is a count that may still grow, because some steps are not routed.
 type openCount struct {
 	server int32
 	reader int32
-	step   int32 // of the reader: earlier steps are missed
+	step   int32 // of the read: only earlier steps count
 	missed int   // so far
 }
 
-// NewMeter returns a meter for a run with so many NN workers and PSs. It must
-// observe the run from its start.
+// NewMeter returns a meter for a run with a number of ranks and of embedding PSs, both at least 1. The meter
+// must observe the run from the start.
 func NewMeter(ranks, servers int) *Meter {
 	if ranks < 1 || servers < 1 {
 		panic(fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", ranks, servers))
@@ -73,8 +74,7 @@ func NewMeter(ranks, servers int) *Meter {
 	}
 }
 
-// Observe implements event.Observer. Records that say nothing about staleness
-// are passed over.
+// Observe implements event.Observer. It ignores records that do not affect staleness.
 func (m *Meter) Observe(r event.Record) {
 	switch r.Kind {
 	case event.BatchRouted:
@@ -108,12 +108,11 @@ func (m *Meter) Observe(r event.Record) {
 	}
 }
 
-// route learns which PSs a batch touches, and closes the counts that waited
-// for it.
+// route records the PSs that a batch has rows on, and closes the counts that waited for this batch.
 func (m *Meter) route(rank, step int32, rows []int32) {
 	rows, first := m.ledger.route(rank, step, rows)
 	if !first {
-		return // an EW that came back has routed it again
+		return // an EW has routed the batch again after a restart
 	}
 	for i := range m.open[rank] {
 		if c := &m.open[rank][i]; step < c.step && rows[c.server] > 0 {
@@ -129,7 +128,7 @@ func (m *Meter) route(rank, step int32, rows []int32) {
 	})
 }
 
-// add records a count about rank.
+// add adds a count of missed steps of rank.
 func (s *Staleness) add(rank int32, c openCount) {
 	if rank == c.reader {
 		s.Own.Add(c.missed)
@@ -138,14 +137,14 @@ func (s *Staleness) add(rank int32, c openCount) {
 	}
 }
 
-// read measures one read. A PS serves no batch whose put it has applied, so
-// that a batch has rows on the PS exactly if its own put is missing there.
+// read measures one read. A PS does not serve a batch whose put it has applied, so a batch has rows on the PS
+// if and only if its own put is missing there.
 func (m *Meter) read(server, reader, step int32) {
 	if !m.ledger.missing(server, reader, step) {
 		return
 	}
 	m.closed.Inflight.Add(m.outstanding - 1)
-	missed, times := 0, uint64(0) // neighbouring ranks often miss the same
+	missed, times := 0, uint64(0) // neighbouring ranks often miss the same number
 	for rank := range m.ranks {
 		n := m.ledger.count(server, rank, step)
 		switch {
@@ -163,7 +162,7 @@ func (m *Meter) read(server, reader, step int32) {
 	m.closed.Cross.AddCount(missed, times)
 }
 
-// push measures a push. One whose pull was never seen counts no staleness.
+// push measures a push, unless the meter has not seen the pull.
 func (m *Meter) push(p pullKey) {
 	if version, seen := m.pulled[p]; seen {
 		m.closed.Dense.Add(m.versions[p.server] - version)
@@ -172,10 +171,11 @@ func (m *Meter) push(p pullKey) {
 	m.versions[p.server]++
 }
 
-// Staleness returns what has been measured up to now. Steps that nobody has
-// routed yet count as not missed. The result is the caller's own.
+// Staleness returns the staleness up to now. Steps that are not routed count as not missed. The caller owns
+// the result.
 func (m *Meter) Staleness() Staleness {
-	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone(), m.closed.Dense.Clone(), m.closed.Dropped}
+	s := Staleness{m.closed.Own.Clone(), m.closed.Cross.Clone(), m.closed.Inflight.Clone(),
+		m.closed.Dense.Clone(), m.closed.Dropped}
 	for rank, counts := range m.open {
 		for _, c := range counts {
 			s.add(int32(rank), c)

@@ -5,29 +5,26 @@ import (
 	"slices"
 )
 
-// ledger knows which puts are missing where: those of batches that are routed,
-// have rows on a PS and are not applied there. It holds, of each rank, the
-// steps from the first that is not over to the last that is routed; a step is
-// over when it is routed and applied wherever it has rows.
+// ledger is the set of missing puts by PS, rank and step. A put is missing if its batch is routed, has rows
+// on the PS and is not applied there. A step of a rank is over when it is routed and no put of it is missing.
+// The ledger holds, for each rank, a window of steps: from the first that is not over to the last that is
+// routed.
 //
-// Missing puts are bits. Of each PS and rank there are width words; step j is
-// bit j mod 64 of word (j / 64) mod width, so a window of steps moves on
-// without copying. Bits outside the window are 0.
+// Missing puts are bits. Each PS and rank has width words, and step j is bit j mod 64 of word (j / 64) mod
+// width, so the window moves without copying. Bits outside the window are 0.
 type ledger struct {
 	ranks, servers int32
 	width          int32    // words for each PS and rank; a power of two
 	words          []uint64 // by PS, rank, word
 	spans          []span   // by rank
-	left           []int32  // by rank, then step mod 64 × width: see unrouted
-	closed         []int32  // by PS: the steps that it has closed, none of which misses anything there any more
+	left           []int32  // number of missing puts by rank and step mod 64 × width, or unrouted
+	closed         []int32  // by PS: the number of closed steps; no put of a closed step is missing
 }
 
-// span is what is held of one rank: steps in [first, last). All below routed
-// are routed.
+// span is the window of one rank: the steps in [first, last). All steps below routed are routed.
 type span struct{ first, routed, last int32 }
 
-// unrouted stands in ledger.left; other values are the number of PSs that have
-// not applied the step's put.
+// unrouted is the value in ledger.left of a step that is not routed.
 const unrouted = -1
 
 func newLedger(ranks, servers int32) ledger {
@@ -36,7 +33,7 @@ func newLedger(ranks, servers int32) ledger {
 	return l
 }
 
-// widen makes room for more steps in flight.
+// widen changes the number of words for each PS and rank.
 func (l *ledger) widen(width int32) {
 	old := *l
 	l.width = width
@@ -88,15 +85,15 @@ func (l *ledger) count(server, rank, limit int32) int {
 	for word := s.first / 64; word*64 < limit; word++ {
 		missing := *l.word(server, rank, word)
 		if beyond := word*64 + 64 - limit; beyond > 0 {
-			missing = missing << beyond // drops the steps from limit on
+			missing = missing << beyond // removes the steps ≥ limit
 		}
 		n += bits.OnesCount64(missing)
 	}
 	return n
 }
 
-// route enters a batch, and returns its rows by PS: none where the step is closed, as the batch is dropped
-// there. It returns false if the batch was entered before.
+// route adds a batch and returns its rows by PS, with 0 where the step is closed, as the PS has dropped the
+// batch. It returns false if the batch was added before.
 func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first bool) {
 	s := &l.spans[rank]
 	if step < s.first || l.holds(rank, step) {
@@ -129,7 +126,7 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 	return rows, true
 }
 
-// close enters that a PS has closed a step: what it has not applied by then is dropped.
+// close removes the missing puts of a step on a PS that has closed the step: the PS has dropped them.
 func (l *ledger) close(server, step int32) {
 	l.closed[server] = max(l.closed[server], step+1)
 	for rank := range l.ranks {
@@ -137,7 +134,7 @@ func (l *ledger) close(server, step int32) {
 	}
 }
 
-// apply removes a missing put. A put that brought the PS no rows is none.
+// apply removes a missing put. It does nothing for a put without rows on the PS.
 func (l *ledger) apply(server, rank, step int32) {
 	if !l.missing(server, rank, step) {
 		return

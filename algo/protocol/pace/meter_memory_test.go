@@ -7,9 +7,10 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// What a meter remembers follows from what is in flight, not from the length of a run: steps that are routed
-// and applied, or closed, leave the ledger, and a push forgets its pull, whether it counts or not.
-func TestMeterForgetsWhatIsOver(t *testing.T) {
+// The memory of a meter depends on the batches in flight, not on the length of the run: routed steps leave
+// the ledger when they are applied or closed, and pulls are removed with their pushes, whether these count or
+// not.
+func TestMeterRemovesStepsThatAreOver(t *testing.T) {
 	m := NewMeter(1, 2)
 	ps, dense := msg.Address{Role: msg.EmbeddingPS}, msg.Address{Role: msg.DensePS}
 	for step := range int32(1000) {
@@ -30,15 +31,15 @@ func TestMeterForgetsWhatIsOver(t *testing.T) {
 		}
 	}
 	if s := m.ledger.spans[0]; s.first != 1000 || m.ledger.width != 1 {
-		t.Errorf("steps from %d on are held in %d words, want none in 1", s.first, m.ledger.width)
+		t.Errorf("the ledger holds steps from %d in %d words, want from 1000 in 1", s.first, m.ledger.width)
 	}
 	if len(m.pulled) != 0 {
-		t.Errorf("%d pulls are remembered after their pushes", len(m.pulled))
+		t.Errorf("the meter holds %d pulls after their pushes, want 0", len(m.pulled))
 	}
 }
 
-// A stage ends once: an end that is repeated measures nothing, and what has ended is forgotten.
-func TestStageMeterForgetsStagesThatEnded(t *testing.T) {
+// A repeated end of a stage measures nothing, and stages that have ended are removed.
+func TestStageMeterRemovesStagesThatEnded(t *testing.T) {
 	m := NewStageMeter(0, 100)
 	for step := range int32(100) {
 		m.Observe(event.Record{Kind: event.GradientsSent, Step: step, At: 10})
@@ -49,6 +50,6 @@ func TestStageMeterForgetsStagesThatEnded(t *testing.T) {
 		t.Errorf("median %d of %d batches, want 3 of 100", got, len(m.times[PEG]))
 	}
 	if len(m.began) != 0 {
-		t.Errorf("%d stages that ended are remembered", len(m.began))
+		t.Errorf("the meter holds %d stages that have ended, want 0", len(m.began))
 	}
 }

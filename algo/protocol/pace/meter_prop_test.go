@@ -16,7 +16,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// tap is a role whose records are shown to observers.
+// tap is a role that passes its records to observers.
 type tap struct {
 	role.Role
 	observers []event.Observer
@@ -33,7 +33,7 @@ func (t tap) HandleInput(now unit.Tick, in role.Input, out *role.Outputs) {
 	}
 }
 
-// tapped returns the roles of a run, seen by observers.
+// tapped returns a constructor of the roles of a run that pass their records to observers.
 func tapped(observers ...event.Observer) func(*role.Config) []role.Role {
 	return func(cfg *role.Config) []role.Role {
 		roles := role.New(cfg)
@@ -44,17 +44,19 @@ func tapped(observers ...event.Observer) func(*role.Config) []role.Role {
 	}
 }
 
-// drawRule draws any rule that there is.
+// drawRule draws a rule of modes sync and hybrid.
 func drawRule(t *rapid.T) pace.Rule {
 	staleness := rapid.IntRange(0, 4).Draw(t, "staleness")
 	return rapid.SampledFrom([]pace.Rule{
-		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs}, pace.Sync{Overlap: pace.OverlapIDsDS},
-		pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
+		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDs},
+		pace.Sync{Overlap: pace.OverlapIDsDS},
+		pace.Hybrid{Staleness: staleness, Overlap: pace.HybridNaive},
+		pace.Hybrid{Staleness: staleness, Overlap: pace.HybridDS},
 	}).Draw(t, "rule")
 }
 
-// On random ways through random clusters, with faults, the meter counts what
-// the reference and the search count, and never more than the rule promises.
+// On random walks through random clusters, with faults, the meter measures the same staleness as the
+// reference and the search, within the bounds of the rule.
 func TestMeterOnWalks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := drawRule(t)
@@ -70,9 +72,9 @@ func TestMeterOnWalks(t *testing.T) {
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
 		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.ParameterServers))
-		dumb := &reference{ranks: cfg.Ranks}
+		want := &reference{ranks: cfg.Ranks}
 		report, err := search.Walk(search.Setting{
-			Config: cfg, Faults: faults, Roles: tapped(meter, dumb),
+			Config: cfg, Faults: faults, Roles: tapped(meter, want),
 			Touches: func(rank, step, shard int32) bool {
 				return rng.Unit(rng.Key(seed, "touch", uint64(rank), uint64(step)), int(shard)) < 0.6
 			},
@@ -81,25 +83,25 @@ func TestMeterOnWalks(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := meter.Staleness()
-		compareMeters(t, got, dumb.Staleness())
+		compareMeters(t, got, want.Staleness())
 		b := rule.Bounds(int(cfg.Ranks))
 		if got.Own.Max() > b.Own || got.Cross.Max() > b.Cross || got.Inflight.Max() > b.Inflight {
-			t.Fatalf("measured own %d, cross %d, inflight %d; promised %+v",
+			t.Fatalf("own %d, cross %d, inflight %d; bounds %+v",
 				got.Own.Max(), got.Cross.Max(), got.Inflight.Max(), b)
 		}
-		// In sync the search also counts the lookups of nothing.
+		// In sync the search also counts lookups without rows.
 		seen := search.Seen{
-			Own: got.Own.Max(), Cross: got.Cross.Max(), Inflight: got.Inflight.Max(), Reads: int(got.Own.Count()),
+			Own: got.Own.Max(), Cross: got.Cross.Max(), Inflight: got.Inflight.Max(),
+			Reads: int(got.Own.Count()),
 		}
 		if !rule.EveryPS() && seen != report.Seen {
-			t.Fatalf("measured %+v; the search saw %+v", seen, report.Seen)
+			t.Fatalf("the meter has %+v, the search %+v", seen, report.Seen)
 		}
 	})
 }
 
-// Whatever happens in whatever legal order, even to ranks that are more than a
-// hundred steps apart, the meter counts what the reference counts, at the end
-// and on the way.
+// For records in any legal order, also of ranks that are more than a hundred steps apart, the meter measures
+// the same staleness as the reference, in the middle and at the end.
 func TestMeterOnRandomRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.Int32Range(1, 3).Draw(t, "ranks")
@@ -111,41 +113,41 @@ func TestMeterOnRandomRecords(t *testing.T) {
 			lead:    rapid.SampledFrom([]int32{0, 120}).Draw(t, "lead"),
 		}
 		meter := pace.NewMeter(int(ranks), int(h.servers))
-		dumb := &reference{ranks: ranks}
+		want := &reference{ranks: ranks}
 		records := h.records(ranks)
 		for i, r := range records {
 			meter.Observe(r)
-			dumb.Observe(r)
+			want.Observe(r)
 			if i == len(records)/2 {
-				compareMeters(t, meter.Staleness(), dumb.Staleness())
+				compareMeters(t, meter.Staleness(), want.Staleness())
 			}
 		}
-		compareMeters(t, meter.Staleness(), dumb.Staleness())
+		compareMeters(t, meter.Staleness(), want.Staleness())
 	})
 }
 
-// compareMeters fails unless the counts agree.
+// compareMeters fails unless the histograms are equal.
 func compareMeters(t *rapid.T, got, want pace.Staleness) {
-	if !equal(&got.Own, &want.Own) || !equal(&got.Cross, &want.Cross) || !equal(&got.Inflight, &want.Inflight) {
+	if !equal(&got.Own, &want.Own) || !equal(&got.Cross, &want.Cross) ||
+		!equal(&got.Inflight, &want.Inflight) {
 		t.Fatalf("own %+v, cross %+v, inflight %+v\nreference: own %+v, cross %+v, inflight %+v",
 			got.Own.Summary(), got.Cross.Summary(), got.Inflight.Summary(),
 			want.Own.Summary(), want.Cross.Summary(), want.Inflight.Summary())
 	}
 }
 
-// history makes records in a random order that respects causality alone: a
-// batch is issued and routed, then read where it has rows, then applied there,
-// then done.
+// history generates records in a random order that respects causality: a batch is issued and routed, then
+// read where it has rows, then applied there, then done.
 type history struct {
 	random  *rand.Rand
 	steps   int32 // of each rank
 	servers int32
-	order   int   // the larger, the nearer to the order of steps
-	lead    int32 // how many steps rank 0 is ahead, by and large
+	order   int   // larger values are nearer to the order of steps
+	lead    int32 // approximate number of steps by which rank 0 is ahead
 }
 
 func (h *history) records(ranks int32) []event.Record {
-	var queues [][]event.Record // what happens to a batch, in its order
+	var queues [][]event.Record // the records of each batch, in their order
 	var due []int32
 	for rank := range ranks {
 		for step := range h.steps {
@@ -172,26 +174,26 @@ func (h *history) records(ranks int32) []event.Record {
 	return out
 }
 
-// batch returns what happens to a batch.
+// batch returns the records of a batch.
 func (h *history) batch(rank, step int32) []event.Record {
 	worker := msg.Address{Role: msg.EmbeddingWorker}
 	nn := msg.Address{Role: msg.NNWorker, Index: rank}
 	rows := make([]int32, h.servers)
 	var reads, puts []event.Record
 	for p := range rows {
-		server := msg.Address{Role: msg.EmbeddingPS, Index: int32(p)}
+		ps := msg.Address{Role: msg.EmbeddingPS, Index: int32(p)}
 		rows[p] = int32(h.random.IntN(3))
-		for range 1 + h.random.IntN(2) { // a repeated lookup, also of nothing
-			reads = append(reads, event.Record{Role: server, Kind: event.LookupServed, Rank: rank, Step: step})
+		for range 1 + h.random.IntN(2) { // a lookup may be repeated, also one without rows
+			reads = append(reads, event.Record{Role: ps, Kind: event.LookupServed, Rank: rank, Step: step})
 		}
-		puts = append(puts, event.Record{Role: server, Kind: event.PutApplied, Rank: rank, Step: step})
+		puts = append(puts, event.Record{Role: ps, Kind: event.PutApplied, Rank: rank, Step: step})
 	}
 	h.random.Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
 	routed := event.Record{Role: worker, Kind: event.BatchRouted, Rank: rank, Step: step, Rows: rows}
 	all := []event.Record{{Role: nn, Kind: event.LookupIssued, Rank: rank, Step: step}, routed}
 	all = append(all, reads...)
 	if h.random.IntN(4) == 0 {
-		all = append(all, routed) // the EW came back
+		all = append(all, routed) // the EW has restarted
 	}
 	all = append(all, puts...)
 	all = append(all, event.Record{Role: nn, Kind: event.BatchDone, Rank: rank, Step: step})

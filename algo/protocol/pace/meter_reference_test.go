@@ -6,8 +6,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// reference measures staleness by the words of its definition: it keeps the
-// whole record and, at the end, asks of every read which puts came after it.
+// reference measures staleness by its definition: it keeps all records and, at the end, counts for every read
+// the puts after it.
 type reference struct {
 	ranks   int32
 	records []event.Record
@@ -15,7 +15,7 @@ type reference struct {
 
 func (r *reference) Observe(e event.Record) { r.records = append(r.records, e) }
 
-// batch names a batch, share its part on one PS.
+// batch identifies a batch, and share its part on one PS.
 type (
 	batch struct{ rank, step int32 }
 	share struct {
@@ -26,7 +26,7 @@ type (
 
 func (r *reference) Staleness() pace.Staleness {
 	touches := map[share]bool{}
-	applied := map[share]int{} // position in the record
+	applied := map[share]int{} // index of the record
 	for n, e := range r.records {
 		b := batch{e.Rank, e.Step}
 		switch e.Kind {
@@ -76,14 +76,13 @@ func (r *reference) outstanding(n int) int {
 	return len(open)
 }
 
-// equal compares every count that two histograms can tell apart.
+// equal reports whether two histograms have the same counts.
 func equal(a, b *histogram.Histogram) bool {
 	if a.Summary() != b.Summary() {
 		return false
 	}
 	for n := range a.Count() {
-		// The value at rank n of the sorted values; half a step keeps the
-		// quantile off the rounding of q × count.
+		// This quantile is the n-th of the sorted values; the half avoids rounding errors of q × count.
 		q := (float64(n) + 0.5) / float64(a.Count())
 		if a.Quantile(q) != b.Quantile(q) {
 			return false

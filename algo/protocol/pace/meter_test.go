@@ -9,23 +9,24 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// story hands a meter records without ceremony.
+// story passes records to a meter.
 type story struct{ meter *pace.Meter }
 
-func (s story) tell(k event.Kind, role msg.Role, index, rank, step int32, rows ...int32) {
-	s.meter.Observe(event.Record{Kind: k, Role: msg.Address{Role: role, Index: index}, Rank: rank, Step: step, Rows: rows})
+func (s story) record(k event.Kind, role msg.Role, index, rank, step int32, rows ...int32) {
+	s.meter.Observe(event.Record{Kind: k, Role: msg.Address{Role: role, Index: index}, Rank: rank, Step: step,
+		Rows: rows})
 }
 
-func (s story) issue(rank, step int32) { s.tell(event.LookupIssued, msg.NNWorker, rank, rank, step) }
-func (s story) done(rank, step int32)  { s.tell(event.BatchDone, msg.NNWorker, rank, rank, step) }
+func (s story) issue(rank, step int32) { s.record(event.LookupIssued, msg.NNWorker, rank, rank, step) }
+func (s story) done(rank, step int32)  { s.record(event.BatchDone, msg.NNWorker, rank, rank, step) }
 func (s story) route(rank, step int32, rows ...int32) {
-	s.tell(event.BatchRouted, msg.EmbeddingWorker, 0, rank, step, rows...)
+	s.record(event.BatchRouted, msg.EmbeddingWorker, 0, rank, step, rows...)
 }
 func (s story) read(server, rank, step int32) {
-	s.tell(event.LookupServed, msg.EmbeddingPS, server, rank, step)
+	s.record(event.LookupServed, msg.EmbeddingPS, server, rank, step)
 }
 func (s story) apply(server, rank, step int32) {
-	s.tell(event.PutApplied, msg.EmbeddingPS, server, rank, step)
+	s.record(event.PutApplied, msg.EmbeddingPS, server, rank, step)
 }
 
 // want compares the sums of the three histograms, and the number of reads.
@@ -33,20 +34,21 @@ func (s story) want(t *testing.T, reads, own, cross, inflight int) {
 	t.Helper()
 	got := s.meter.Staleness()
 	sum := func(mean float64, count uint64) int { return int(mean*float64(count) + 0.5) }
-	o, c, i := sum(got.Own.Mean(), got.Own.Count()), sum(got.Cross.Mean(), got.Cross.Count()), sum(got.Inflight.Mean(), got.Inflight.Count())
+	o, c, i := sum(got.Own.Mean(), got.Own.Count()), sum(got.Cross.Mean(), got.Cross.Count()),
+		sum(got.Inflight.Mean(), got.Inflight.Count())
 	if int(got.Own.Count()) != reads || o != own || c != cross || i != inflight {
 		t.Errorf("%d reads, own %d, cross %d, inflight %d; want %d, %d, %d, %d",
 			got.Own.Count(), o, c, i, reads, own, cross, inflight)
 	}
 }
 
-// Two ranks, two PSs. Every sum is the one before plus what the comment says.
+// Two ranks, two PSs. Each comment gives the values that a read adds to the sums before it.
 func TestMeterByHand(t *testing.T) {
 	s := story{pace.NewMeter(2, 2)}
 	s.issue(0, 0)
 	s.route(0, 0, 3, 1)
 	s.read(0, 0, 0)
-	s.want(t, 1, 0, 0, 0) // the first read of all misses nothing
+	s.want(t, 1, 0, 0, 0) // the first read misses nothing
 
 	s.issue(0, 1)
 	s.route(0, 1, 3, 0)
@@ -54,12 +56,12 @@ func TestMeterByHand(t *testing.T) {
 	s.want(t, 2, 1, 0, 1)
 	s.read(1, 0, 1) // no rows there: no read
 	s.want(t, 2, 1, 0, 1)
-	s.read(0, 0, 1) // asked again: a read again
+	s.read(0, 0, 1) // a repeated lookup is a read
 	s.want(t, 3, 2, 0, 2)
 
-	s.route(1, 0, 5, 0) // rank 1's step 0 does touch PS 0, so both reads missed it
+	s.route(1, 0, 5, 0) // rank 1's step 0 has rows on PS 0, so both reads missed it
 	s.want(t, 3, 2, 2, 2)
-	s.route(1, 0, 5, 0) // routed again after a crash: known
+	s.route(1, 0, 5, 0) // routed again after a crash: no effect
 	s.want(t, 3, 2, 2, 2)
 
 	s.apply(0, 0, 0)
@@ -75,12 +77,11 @@ func TestMeterByHand(t *testing.T) {
 	s.done(0, 0)
 	s.apply(0, 0, 1)
 	s.done(0, 1)
-	s.read(1, 1, 1) // nothing is missing any more; in flight: rank 1's step 0
+	s.read(1, 1, 1) // nothing is missing; in flight: rank 1's step 0
 	s.want(t, 6, 3, 3, 9)
 }
 
-// A rank that reads a thousand steps ahead of another misses those that are
-// routed, each once.
+// A rank that reads a thousand steps ahead of another misses each routed step of that rank once.
 func TestMeterOfRanksFarApart(t *testing.T) {
 	s := story{pace.NewMeter(2, 1)}
 	for step := range int32(1000) {
@@ -96,14 +97,13 @@ func TestMeterOfRanksFarApart(t *testing.T) {
 	s.read(0, 0, 1000)
 	s.want(t, 1, 0, 2, 0)
 	for step := range int32(1000) {
-		s.route(1, step, step%2) // 0 and 5 are known already; of the others 500 are odd, and 5 is among them
+		s.route(1, step, step%2) // steps 0 and 5 are routed already; of the others 499 are odd
 	}
 	s.want(t, 1, 0, 2+499, 0)
 }
 
-// What is over is forgotten: a meter in the middle of a long run allocates
-// nothing any more.
-func TestMeterForgets(t *testing.T) {
+// A meter reuses the memory of steps that are over: in a long run it stops allocating.
+func TestMeterStopsAllocating(t *testing.T) {
 	const ranks, servers = 3, 2
 	s := story{pace.NewMeter(ranks, servers)}
 	step := int32(0)
@@ -132,12 +132,13 @@ func TestMeterForgets(t *testing.T) {
 	}
 	got := s.meter.Staleness()
 	if got.Own.Max() != 0 || got.Cross.Max() != 0 || got.Inflight.Max() != ranks-1 {
-		t.Errorf("own %d, cross %d, inflight %d; want 0, 0, %d", got.Own.Max(), got.Cross.Max(), got.Inflight.Max(), ranks-1)
+		t.Errorf("own %d, cross %d, inflight %d; want 0, 0, %d", got.Own.Max(), got.Cross.Max(),
+			got.Inflight.Max(), ranks-1)
 	}
 }
 
-// The result of Staleness is a snapshot.
-func TestMeterStalenessIsTheCallers(t *testing.T) {
+// The result of Staleness shares no memory with the meter.
+func TestMeterStalenessIsACopy(t *testing.T) {
 	s := story{pace.NewMeter(1, 1)}
 	s.issue(0, 0)
 	s.route(0, 0, 1)
@@ -155,7 +156,8 @@ func TestNewMeterPanics(t *testing.T) {
 	for _, size := range [][2]int{{0, 1}, {1, 0}} {
 		func() {
 			defer func() {
-				want := fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", size[0], size[1])
+				want := fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", size[0],
+					size[1])
 				if got := recover(); got != want {
 					t.Errorf("panic %v, want %s", got, want)
 				}
@@ -165,8 +167,8 @@ func TestNewMeterPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkMeterRead is one read of a cluster of Persia's largest run: 64
-// ranks and 120 PSs, every batch on all of them, 6 batches of each rank missing.
+// BenchmarkMeterRead measures one read in a cluster as large as Persia's largest run: 64 ranks and 120 PSs,
+// every batch has rows on all PSs, and 6 batches of each rank are missing.
 func BenchmarkMeterRead(b *testing.B) {
 	const ranks, servers, missing = 64, 120, 6
 	s := story{pace.NewMeter(ranks, servers)}
@@ -188,31 +190,41 @@ func BenchmarkMeterRead(b *testing.B) {
 	}
 }
 
-// A gradient that does not count is missed by nobody once its PS has closed its step, or dropped it, whether
-// its batch is routed by then or not, and is counted. The read of a batch that is dropped is a read like any
-// other, in whatever order it and the verdict are told.
-func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
-	verdict := func(s story) { s.tell(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
-	closed := func(s story) { s.tell(event.StepClosed, msg.EmbeddingPS, 0, event.NoRank, 0) }
+// No read misses a gradient that its PS has dropped, or whose step its PS has closed, whether its batch is
+// routed before or later. Dropped has the number of these gradients. The read of a dropped batch counts as a
+// read, before and after the decision to drop the batch.
+func TestNoReadMissesADroppedGradient(t *testing.T) {
+	dropped := func(s story) { s.record(event.BatchDropped, msg.Coordinator, 0, 1, 0) }
+	closed := func(s story) { s.record(event.StepClosed, msg.EmbeddingPS, 0, event.NoRank, 0) }
 	for name, c := range map[string]struct {
-		tell  func(s story)
+		play  func(s story)
 		reads int
 	}{
-		"routed":               {func(s story) { s.route(1, 0, 1, 1); verdict(s); closed(s) }, 1},
-		"later":                {func(s story) { verdict(s); closed(s); s.route(1, 0, 1, 1) }, 1},
-		"read, then dropped":   {func(s story) { s.route(1, 0, 1, 1); s.read(0, 1, 0); verdict(s); closed(s) }, 2},
-		"dropped, then read":   {func(s story) { s.route(1, 0, 1, 1); verdict(s); s.read(0, 1, 0); closed(s) }, 2},
-		"told after it closed": {func(s story) { s.route(1, 0, 1, 1); closed(s); verdict(s) }, 1},
-		"by the server": {func(s story) {
+		"routed":       {func(s story) { s.route(1, 0, 1, 1); dropped(s); closed(s) }, 1},
+		"routed later": {func(s story) { dropped(s); closed(s); s.route(1, 0, 1, 1) }, 1},
+		"read, then dropped": {func(s story) {
 			s.route(1, 0, 1, 1)
-			s.tell(event.PutDropped, msg.EmbeddingPS, 0, 1, 0)
+			s.read(0, 1, 0)
+			dropped(s)
+			closed(s)
+		}, 2},
+		"dropped, then read": {func(s story) {
+			s.route(1, 0, 1, 1)
+			dropped(s)
+			s.read(0, 1, 0)
+			closed(s)
+		}, 2},
+		"dropped after the close": {func(s story) { s.route(1, 0, 1, 1); closed(s); dropped(s) }, 1},
+		"dropped by the PS": {func(s story) {
+			s.route(1, 0, 1, 1)
+			s.record(event.PutDropped, msg.EmbeddingPS, 0, 1, 0)
 		}, 1},
 	} {
 		s := story{pace.NewMeter(2, 2)}
 		s.issue(0, 0)
 		s.route(0, 0, 1, 1)
 		s.apply(0, 0, 0)
-		c.tell(s)
+		c.play(s)
 		s.issue(0, 1)
 		s.route(0, 1, 1, 1)
 		s.read(0, 0, 1)
@@ -222,10 +234,10 @@ func TestDroppedGradientsAreMissedByNobody(t *testing.T) {
 				name, got.Own.Summary(), got.Cross.Summary(), got.Dropped, c.reads)
 		}
 	}
-	// A push that is dropped has no staleness.
+	// A dropped push has no staleness.
 	s := story{pace.NewMeter(1, 1)}
-	s.tell(event.PullServed, msg.DensePS, 0, 0, 0)
-	s.tell(event.PushDropped, msg.DensePS, 0, 0, 0)
+	s.record(event.PullServed, msg.DensePS, 0, 0, 0)
+	s.record(event.PushDropped, msg.DensePS, 0, 0, 0)
 	if got := s.meter.Staleness(); got.Dense.Count() != 0 || got.Dropped != 1 {
 		t.Errorf("%d pushes, %d dropped; want 0 and 1", got.Dense.Count(), got.Dropped)
 	}

@@ -8,7 +8,7 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// A mode's rule has the mode's name, and overlaps the most unless told otherwise.
+// New returns the rule of the mode, which overlaps the most by default.
 func TestModesMakeTheirRules(t *testing.T) {
 	settings := pace.Settings{Staleness: 3}
 	own := map[string]map[string]int{"async-average": {"every": 5}, "ssp": {"slack": 2}}
@@ -25,20 +25,20 @@ func TestModesMakeTheirRules(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", mode, got, err, want)
 		}
 	}
-	for mode, overlap := range map[string]string{"sync": "ds", "async-average": "ds", "ssp": "ids", "bsp": ""} {
+	for mode, overlap := range map[string]string{"sync": "ds", "async-average": "ds", "ssp": "ids", "": ""} {
 		settings := pace.Settings{Overlap: overlap}
 		if _, err := pace.New(mode, settings); err == nil || !strings.Contains(err.Error(), "want") {
-			t.Errorf("%s, overlap %q: %v", mode, overlap, err)
+			t.Errorf("%s, overlap %q: error %v, want one with the possible values", mode, overlap, err)
 		}
 	}
 }
 
-// A name is taken once.
-func TestRegisterRefusesATakenName(t *testing.T) {
+// Register panics if the name is taken, and changes nothing.
+func TestRegisterPanicsOnATakenName(t *testing.T) {
 	before := pace.Modes()
 	defer func() {
 		if recover() == nil || !slices.Equal(pace.Modes(), before) {
-			t.Error("hybrid was registered a second time")
+			t.Error("a second mode hybrid: no panic, or another list of modes")
 		}
 	}()
 	pace.Register(pace.Mode{Name: "hybrid"})

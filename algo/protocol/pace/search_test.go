@@ -15,10 +15,11 @@ import (
 
 var long = flag.Bool("long", false, "search larger settings")
 
-// searched is a small cluster of a rule.
+// searched returns the search of a small cluster with a rule.
 func searched(rule pace.Rule, ranks, steps int32) search.Setting {
 	set := search.Setting{Config: role.Config{
-		Ranks: ranks, EmbeddingWorkers: 1, ParameterServers: 1, Steps: steps, Rule: rule, Prefetch: 4, Window: 4,
+		Ranks: ranks, EmbeddingWorkers: 1, ParameterServers: 1, Steps: steps, Rule: rule,
+		Prefetch: 4, Window: 4,
 		Buckets: []unit.Bytes{8},
 	}}
 	if rule.Dense().DensePSs {
@@ -27,8 +28,8 @@ func searched(rule pace.Rule, ranks, steps int32) search.Setting {
 	return set
 }
 
-// explore searches every order of events, in which the laws of the roles and the bounds of the rule hold, and
-// returns the largest staleness of all.
+// explore searches every order of events. It fails if an invariant or a bound of the rule is broken, and
+// returns the largest staleness.
 func explore(t *testing.T, set search.Setting) search.Seen {
 	t.Helper()
 	r, err := search.Explore(set, 4_000_000)
@@ -39,16 +40,17 @@ func explore(t *testing.T, set search.Setting) search.Seen {
 	return r.Seen
 }
 
-// walk tries random ways through random clusters of a rule, with faults, in which the meter keeps to the
-// bounds.
+// walk takes random walks through random clusters of a rule, with faults, and fails if the staleness that the
+// meter measures is above a bound.
 func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
 		ranks := count("ranks", 4)
 		rule := draw(t, int(ranks))
 		cfg := role.Config{
-			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3), Steps: count("steps", 8),
-			Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3), Buckets: make([]unit.Bytes, count("buckets", 2)),
+			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Steps: count("steps", 8), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
+			Buckets: make([]unit.Bytes, count("buckets", 2)),
 		}
 		if rule.Dense().DensePSs {
 			cfg.DenseServers = make([]unit.Bytes, count("dense PSs", 2))
@@ -73,4 +75,9 @@ func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// drawOverlap draws one of the values of an overlap.
+func drawOverlap[T any](t *rapid.T, values ...T) T {
+	return rapid.SampledFrom(values).Draw(t, "overlap")
 }

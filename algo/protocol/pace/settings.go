@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// Setting is a whole number that a mode declares for itself, in the file of its
-// rule. Two modes may use one name.
+// Setting is a whole number that a mode declares as its own setting. Two modes may use the same name.
 type Setting struct {
 	Name string // in job files and flags, as "wait-for"
-	// Default is the value where none is given, moved into the range if the number of
-	// ranks puts it outside. Min and Max are the smallest and the largest value.
+	// Default is the value if none is given. Min and Max are the smallest and the largest value. DefaultAt
+	// moves a default that is out of range for a number of ranks to the nearest limit.
 	Default, Min, Max Number
-	Doc               string // what the number is, with its unit, as "steps between two averages"
+	Doc               string // meaning and unit, such as "steps between two averages"
 }
 
-// Number is a whole number, which may depend on the number of ranks. The zero value is 0.
+// Number is a whole number that may depend on the number of ranks. The zero value is 0.
 type Number struct {
 	perRank, plus int
 }
 
-// Fixed returns a Number that is n whatever the number of ranks.
+// Fixed returns a Number that is n for every number of ranks.
 func Fixed(n int) Number { return Number{plus: n} }
 
 // Ranks returns a Number that is the number of ranks plus n.
@@ -36,7 +35,7 @@ func (n Number) At(ranks int) int { return n.perRank*ranks + n.plus }
 // OfRanks reports whether the value depends on the number of ranks.
 func (n Number) OfRanks() bool { return n.perRank != 0 }
 
-// String writes the number, with N for the number of ranks.
+// String returns the number as text, with N for the number of ranks.
 func (n Number) String() string {
 	switch {
 	case n.perRank == 0:
@@ -49,13 +48,13 @@ func (n Number) String() string {
 	return "N"
 }
 
-// DefaultAt returns the default for a number of ranks.
+// DefaultAt returns the default value for a number of ranks.
 func (s Setting) DefaultAt(ranks int) int {
 	return max(s.Min.At(ranks), min(s.Default.At(ranks), s.Max.At(ranks)))
 }
 
-// Check reports a value out of the setting's range for a number of ranks. The error
-// has the setting's name, the value and the range.
+// Check returns an error if a value is out of the range for a number of ranks. The error contains the name of
+// the setting, the value and the range.
 func (s Setting) Check(value, ranks int) error {
 	low, high := s.Min.At(ranks), s.Max.At(ranks)
 	if value >= low && value <= high {
@@ -68,7 +67,7 @@ func (s Setting) Check(value, ranks int) error {
 	return fmt.Errorf("%s = %d; want %d to %d%s", s.Name, value, low, high, among)
 }
 
-// SettingsOf returns the settings that a mode declares; none if there is no such mode.
+// SettingsOf returns the settings that a mode declares, or nil if there is no such mode.
 func SettingsOf(mode string) []Setting {
 	if m, ok := find(mode); ok {
 		return m.Settings
@@ -76,8 +75,8 @@ func SettingsOf(mode string) []Setting {
 	return nil
 }
 
-// values returns the value of every setting of the mode: the given one, else the
-// default. The error names a setting that the mode does not have, or a value out of range.
+// values returns a value for every setting of the mode: the given value, or the default. The error names a
+// setting that the mode does not have, or a value out of range.
 func (m Mode) values(given map[string]int, ranks int) (map[string]int, error) {
 	all := make(map[string]int, len(m.Settings))
 	var names []string

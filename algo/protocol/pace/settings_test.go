@@ -8,15 +8,15 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Every setting that a mode declares has a name that fits job files, a description, and
-// for every number of ranks a default within its range.
-func TestDeclaredSettingsAreSound(t *testing.T) {
+// Every setting of a mode has a unique name in kebab case, a description, and a default within its range for
+// every number of ranks.
+func TestDeclaredSettingsAreValid(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	for _, mode := range pace.Modes() {
 		var names []string
 		for _, s := range pace.SettingsOf(mode) {
 			if !name.MatchString(s.Name) || s.Doc == "" || slices.Contains(names, s.Name) {
-				t.Errorf("%s: %+v: bad or repeated name, or no description", mode, s)
+				t.Errorf("%s: %+v: want a unique name in kebab case, and a description", mode, s)
 			}
 			names = append(names, s.Name)
 			for _, ranks := range []int{1, 2, 3, 16384} {
@@ -27,11 +27,11 @@ func TestDeclaredSettingsAreSound(t *testing.T) {
 		}
 	}
 	if pace.SettingsOf("bsp") != nil {
-		t.Error("a mode that does not exist has settings")
+		t.Error("SettingsOf(\"bsp\") is not nil, but there is no such mode")
 	}
 }
 
-// What a job trains with that names a mode and nothing else, on 6 ranks.
+// These are the defaults of all settings with 6 ranks.
 func TestDefaultsOfModes(t *testing.T) {
 	for mode, want := range map[string]map[string]int{
 		"sync": {}, "hybrid": {}, "async-ps": {}, "ssp": {"slack": 3}, "async-average": {"every": 16},
@@ -49,8 +49,8 @@ func TestDefaultsOfModes(t *testing.T) {
 	}
 }
 
-// A default or a limit may be the number of ranks, more or less: here one less than the
-// ranks, which one rank moves into the range.
+// A default and a limit may depend on the number of ranks. With one rank, DefaultAt moves the default N − 1 =
+// 0 into the range.
 func TestSettingDependsOnRanks(t *testing.T) {
 	s := pace.Setting{Name: "wait-for", Default: pace.Ranks(-1), Min: pace.Fixed(1), Max: pace.Ranks(0)}
 	for ranks, want := range map[int]int{1: 1, 2: 1, 4: 3} {
@@ -59,27 +59,29 @@ func TestSettingDependsOnRanks(t *testing.T) {
 		}
 	}
 	for value, want := range map[int]string{
-		0: "wait-for = 0; want 1 to 4 with ranks = 4", 1: "", 4: "", 5: "wait-for = 5; want 1 to 4 with ranks = 4",
+		0: "wait-for = 0; want 1 to 4 with ranks = 4", 1: "", 4: "",
+		5: "wait-for = 5; want 1 to 4 with ranks = 4",
 	} {
 		if err := s.Check(value, 4); err == nil && want != "" || err != nil && err.Error() != want {
-			t.Errorf("%d: %v, want %q", value, err, want)
+			t.Errorf("Check(%d) = %v, want %q", value, err, want)
 		}
 	}
 	fixed := pace.Setting{Name: "every", Min: pace.Fixed(1), Max: pace.Fixed(9)}
 	if err := fixed.Check(0, 4); err == nil || err.Error() != "every = 0; want 1 to 9" {
-		t.Error(err)
+		t.Errorf("Check(0) = %v, want the range without ranks", err)
 	}
 	for n, want := range map[pace.Number]string{
-		pace.Fixed(16): "16", pace.Fixed(-1): "-1", pace.Ranks(0): "N", pace.Ranks(2): "N + 2", pace.Ranks(-1): "N - 1",
+		pace.Fixed(16): "16", pace.Fixed(-1): "-1", pace.Ranks(0): "N", pace.Ranks(2): "N + 2",
+		pace.Ranks(-1): "N - 1",
 	} {
 		if n.String() != want {
-			t.Errorf("%s, want %s", n, want)
+			t.Errorf("String() = %s, want %s", n, want)
 		}
 	}
 }
 
-// A rule is made of the values that are given and of defaults for the others; what is
-// not the mode's own, or out of range, is refused.
+// New uses the given values, and defaults for other settings. It returns an error for a setting that the mode
+// does not have and for a value out of range.
 func TestNewFillsInDefaults(t *testing.T) {
 	for mode, want := range map[string]pace.Rule{
 		"async-average": pace.AsyncAverage{Every: 16},
@@ -100,7 +102,7 @@ func TestNewFillsInDefaults(t *testing.T) {
 	} {
 		_, err := pace.New(c.mode, pace.Settings{Values: map[string]int{c.name: c.value}})
 		if err == nil || err.Error() != c.want {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%s with %s = %d: error %v, want %s", c.mode, c.name, c.value, err, c.want)
 		}
 	}
 }

@@ -2,13 +2,12 @@ package pace
 
 import "fmt"
 
-// SSP is stale synchronous parallel training (Ho and others, NIPS 2013): AsyncPS,
-// but a rank may lead the slowest by Slack steps at most. FC of step c starts,
-// and the parameters for it are pulled, only when every rank's clock, the number
-// of its pushes that are acknowledged, is at least c − Slack.
+// SSP is stale synchronous parallel training (Ho and others, NIPS 2013): AsyncPS in which a rank leads the
+// slowest rank by at most Slack steps. The clock of a rank is the number of its acknowledged pushes. A rank
+// pulls the parameters of step c and starts FC only when every clock is at least c − Slack.
 type SSP struct {
 	AsyncPS
-	Slack int // s ≥ 0; 0 is bulk synchronous
+	Slack int // s ≥ 0; 0: bulk synchronous
 }
 
 var sspMode = Mode{
@@ -36,21 +35,20 @@ func (s SSP) Validate() error {
 // Lead implements Rule.
 func (s SSP) Lead() int { return s.Slack }
 
-// Dense implements Rule: a coordinator keeps the ranks' clocks.
+// Dense implements Rule. A coordinator keeps the clocks of the ranks.
 func (SSP) Dense() DenseSync { return DenseSync{Strategy: Served, DensePSs: true, Coordinator: true} }
 
 // Bounds implements Rule.
 //
-// Cross: when rank r reads for step k, it has finished at least one step
-// ≥ k−τ−1, whose FC had waited until rank q had pushed step j = k−τ−2−s. q had
-// read for step j then, so of q's steps before it at most τ were missing, and
-// τ+s+2 more lie between it and k.
+// Cross: when rank r reads for step k, it has finished a step ≥ k−τ−1, whose FC waited until every rank q had
+// pushed step j = k−τ−2−s. Rank q had then read for step j, so at most τ of its steps before j were missing.
+// At most τ+s+2 steps are between j and k. The sum is 2τ+s+2.
 //
-// Dense: when r pulls for step c, every rank has pushed all steps below c−s, and
-// until r's own push of c is acknowledged none starts a step above c+s. Of another
-// rank that leaves steps c−s … c+s, of r itself c−s … c−1 if pulls may be early.
+// Dense: when r pulls for step c, every rank has pushed all steps below c−s. Until the push of step c of r is
+// acknowledged, no rank starts a step above c+s. The pull may therefore miss the steps c−s … c+s of each
+// other rank, and the steps c−s … c−1 of r itself if pulls are early.
 func (s SSP) Bounds(ranks int) Bounds {
-	if s.Slack >= Unbounded/(2*ranks+1) { // rather than overflow
+	if s.Slack >= Unbounded/(2*ranks+1) { // the bounds would overflow
 		return AsyncPS{s.Staleness, PullEarly}.Bounds(ranks)
 	}
 	b := asynchronousBounds(s.Staleness, ranks, min(2*s.Staleness+s.Slack+2, Unbounded))

@@ -10,8 +10,8 @@ import (
 // Stage is one of the five stages of a batch.
 type Stage uint8
 
-// The stages, with the events of the NN worker that begin and end them. They
-// overlap, so the sum of their times is not the time of a step.
+// The stages, with the events of the NN worker at their begin and end. Stages overlap, so the sum of their
+// durations is not the duration of a step.
 const (
 	GE  Stage = iota // embeddings: LookupIssued to EmbeddingsArrived
 	FC               // forward pass: ForwardStarted to BackwardStarted
@@ -26,20 +26,19 @@ var stageNames = [stages]string{"GE", "FC", "BC", "DS", "PEG"}
 // String returns the name of the stage in reports.
 func (s Stage) String() string { return stageNames[s] }
 
-// StageTimes holds a time for each Stage.
+// StageTimes is a duration for each Stage.
 type StageTimes [stages]unit.Tick
 
-// StageMeter measures how long the stages of batches take. It is an
-// event.Observer and knows nothing else, so a stage time means the same in every
-// driver. Both ends of a stage are records of one role: clocks of processes need
-// not agree. Memory: five times for each measured batch.
+// StageMeter measures the durations of the stages of batches. It is an event.Observer and has no other input,
+// so the duration of a stage has the same meaning in every driver. One role records both ends of a stage, so
+// the clocks of processes need not agree. Memory: five durations for each measured batch.
 type StageMeter struct {
 	first, last int32 // steps measured: [first, last)
 	began       map[stageKey]unit.Tick
 	times       [stages][]unit.Tick
 }
 
-// begun names a stage of a batch that has begun and not ended.
+// stageKey identifies a stage of a batch.
 type stageKey struct {
 	stage      Stage
 	rank, step int32
@@ -50,7 +49,7 @@ func NewStageMeter(first, last int32) *StageMeter {
 	return &StageMeter{first: first, last: last, began: map[stageKey]unit.Tick{}}
 }
 
-// Observe implements event.Observer. Records that bound no stage are passed over.
+// Observe implements event.Observer. It ignores records that do not begin or end a stage.
 func (m *StageMeter) Observe(r event.Record) {
 	if r.Step < m.first || r.Step >= m.last {
 		return
@@ -88,8 +87,8 @@ func (m *StageMeter) end(s Stage, r event.Record) {
 	}
 }
 
-// Medians returns, for each stage, the median over the measured batches, the
-// lower of the two middle ones; 0 for a stage that the mode does not have.
+// Medians returns, for each stage, the median duration over the measured batches: the lower one of the two
+// middle values if their number is even, and 0 if the mode does not have the stage.
 func (m *StageMeter) Medians() StageTimes {
 	var medians StageTimes
 	for s, times := range m.times {

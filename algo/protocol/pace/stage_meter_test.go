@@ -9,9 +9,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// way is the way of one batch, in ms since its lookup, where DS overlaps BC: the
-// first bucket is fed 2 ms before backward ends.
-var way = []struct {
+// events are the events of one batch, in ms since its lookup. DS overlaps BC: the first bucket is fed 2 ms
+// before backward ends.
+var events = []struct {
 	kind event.Kind
 	at   unit.Tick
 }{
@@ -20,8 +20,8 @@ var way = []struct {
 	{event.GradientsSent, 20}, {event.DenseApplied, 21}, {event.BatchDone, 31},
 }
 
-func observeWay(m *pace.StageMeter, rank, step int32, factor unit.Tick) {
-	for _, e := range way {
+func observeBatch(m *pace.StageMeter, rank, step int32, factor unit.Tick) {
+	for _, e := range events {
 		m.Observe(event.Record{
 			Role: msg.Address{Role: msg.NNWorker, Index: rank}, Kind: e.kind, Rank: rank, Step: step,
 			At: e.at * factor * unit.Millisecond,
@@ -29,10 +29,10 @@ func observeWay(m *pace.StageMeter, rank, step int32, factor unit.Tick) {
 	}
 }
 
-// A stage is the time between the two events that bound it, whatever it overlaps.
+// The duration of a stage is the time between its first and its last event, also if stages overlap.
 func TestStagesOfOneBatch(t *testing.T) {
 	m := pace.NewStageMeter(0, 1)
-	observeWay(m, 0, 0, 1)
+	observeBatch(m, 0, 0, 1)
 	// GE 0–3, FC 5–9, BC 9–14, DS 12–20, PEG 20–31.
 	want := pace.StageTimes{pace.GE: 3e6, pace.FC: 4e6, pace.BC: 5e6, pace.DS: 8e6, pace.PEG: 11e6}
 	if got := m.Medians(); got != want {
@@ -40,17 +40,17 @@ func TestStagesOfOneBatch(t *testing.T) {
 	}
 }
 
-// The median is that of all ranks' batches in the measured steps; of four batches
-// it is the second. A stage that a mode does not have takes no time.
+// The median is over the batches of all ranks in the measured steps; of four batches it is the second. The
+// median of a stage that a mode does not have is 0.
 func TestMediansOfMeasuredSteps(t *testing.T) {
 	m := pace.NewStageMeter(1, 3)
-	observeWay(m, 0, 0, 100) // warms up
+	observeBatch(m, 0, 0, 100) // before the measured steps
 	for rank, factors := range [][]unit.Tick{{7, 3}, {2, 9}} {
 		for i, factor := range factors {
-			observeWay(m, int32(rank), int32(1+i), factor)
+			observeBatch(m, int32(rank), int32(1+i), factor)
 		}
 	}
-	observeWay(m, 1, 3, 100) // runs out
+	observeBatch(m, 1, 3, 100) // after the measured steps
 	want := pace.StageTimes{pace.GE: 9e6, pace.FC: 12e6, pace.BC: 15e6, pace.DS: 24e6, pace.PEG: 33e6}
 	if got := m.Medians(); got != want { // 2, 3, 7, 9: the second
 		t.Errorf("%v, want %v", got, want)
@@ -59,6 +59,6 @@ func TestMediansOfMeasuredSteps(t *testing.T) {
 	none.Observe(event.Record{Kind: event.SyncDone})
 	none.Observe(event.Record{Kind: event.ForwardStarted})
 	if got := none.Medians(); got != (pace.StageTimes{}) {
-		t.Errorf("without an end or a beginning: %v", got)
+		t.Errorf("medians of stages without begin or end: %v, want 0", got)
 	}
 }

@@ -2,21 +2,20 @@ package pace
 
 import "fmt"
 
-// Sync is fully synchronous training: the lookups of step k+1 see every put of
-// step k, on every PS. Whatever it overlaps, the values are those of
-// sequential training, bit for bit.
+// Sync is fully synchronous training: the lookups of step k+1 see every put of step k on every PS. The values
+// have the same bits as those of sequential training, for every Overlap.
 type Sync struct {
 	Overlap SyncOverlap
 }
 
-// SyncOverlap says what sync training may do early. None of it changes a value.
+// SyncOverlap is the work that sync overlaps. It does not change any value.
 type SyncOverlap string
 
-// What sync may overlap.
+// The values of SyncOverlap.
 const (
 	OverlapNone  SyncOverlap = "none"   // GE, FC, BC, DS, PEG one after the other
-	OverlapIDs   SyncOverlap = "ids"    // ids of the next step travel early and wait at the PSs
-	OverlapIDsDS SyncOverlap = "ids+ds" // and buckets of dense gradients are reduced during BC
+	OverlapIDs   SyncOverlap = "ids"    // the ids of the next step travel early and wait at the PSs
+	OverlapIDsDS SyncOverlap = "ids+ds" // also, buckets of dense gradients are reduced during BC
 )
 
 var syncMode = Mode{
@@ -36,8 +35,8 @@ func (s Sync) Validate() error {
 	return fmt.Errorf("pace: sync cannot overlap %q; want none, ids or ids+ds", string(s.Overlap))
 }
 
-// MayIssue implements Rule: with ids overlapped one earlier batch may be
-// outstanding, because the PSs hold the lookup back anyway.
+// MayIssue implements Rule. If ids overlap, one earlier batch may be outstanding, because the PSs hold the
+// lookup back.
 func (s Sync) MayIssue(outstanding int) bool { return outstanding <= s.ahead() }
 
 func (s Sync) ahead() int {
@@ -47,8 +46,8 @@ func (s Sync) ahead() int {
 	return 1
 }
 
-// EveryPS implements Rule: a PS can only know that a step is complete if
-// every rank tells it, with an empty put if need be.
+// EveryPS implements Rule. A PS closes a step when it has a put from every rank, so ranks without rows on the
+// PS send empty puts.
 func (Sync) EveryPS() bool { return true }
 
 // InStep implements Rule.
@@ -60,13 +59,13 @@ func (Sync) Exact() bool { return true }
 // Dense implements Rule.
 func (Sync) Dense() DenseSync { return DenseSync{Strategy: Reduced} }
 
-// Lead implements Rule: the all-reduce keeps ranks in lock step.
+// Lead implements Rule. The all-reduce keeps ranks in lock step without clocks.
 func (Sync) Lead() int { return Unbounded }
 
 // OverlapSync implements Rule.
 func (s Sync) OverlapSync() bool { return s.Overlap == OverlapIDsDS }
 
-// Bounds implements Rule: nothing is missed.
+// Bounds implements Rule. Reads miss no update.
 func (s Sync) Bounds(ranks int) Bounds {
 	return Bounds{Own: 0, Cross: 0, Inflight: ranks*(s.ahead()+1) - 1}
 }

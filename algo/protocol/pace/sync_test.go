@@ -10,7 +10,7 @@ func syncs() []pace.Sync {
 	return []pace.Sync{{Overlap: pace.OverlapNone}, {Overlap: pace.OverlapIDs}, {Overlap: pace.OverlapIDsDS}}
 }
 
-// Whatever sync overlaps, every PS takes part in every step, in step.
+// With every overlap, every PS takes part in every step and works step by step.
 func TestSyncPSsWorkInStep(t *testing.T) {
 	for _, rule := range syncs() {
 		if !rule.InStep() || !rule.EveryPS() {
@@ -19,8 +19,8 @@ func TestSyncPSsWorkInStep(t *testing.T) {
 	}
 }
 
-// Without overlap a batch is asked for when the one before is done; with ids
-// overlapped its ids travel one step early, and never two.
+// Without overlap a rank requests a batch when the one before is done. If ids overlap, the ids of a batch
+// travel one step early, but not two.
 func TestSyncIDsTravelOneStepEarly(t *testing.T) {
 	for _, c := range []struct {
 		overlap          pace.SyncOverlap
@@ -41,9 +41,9 @@ func TestSyncIDsTravelOneStepEarly(t *testing.T) {
 	}
 }
 
-// A read of step k comes after the close of step k−1, which applies the puts of
-// all ranks: nothing is missed. Outstanding are, beside the reader's batch, one
-// of each other rank, and with ids ahead one more of every rank.
+// A read of step k comes after the close of step k−1, which applies the puts of all ranks, so it misses
+// nothing. Apart from the reader's batch, one batch of each other rank is outstanding, and if ids overlap one
+// more of every rank.
 func TestSyncBounds(t *testing.T) {
 	for _, c := range []struct {
 		overlap  pace.SyncOverlap
