@@ -26,17 +26,18 @@ const stepsAhead = 4
 
 // TrainingSource returns the rows of data.Train as the global batches of a job: in the order
 // and for the epochs that the job sets, read ahead.
-func TrainingSource(data *Dataset, t *job.Job) (*ReadAhead, error) {
-	schema := WithDim(data.Schema, t.Model.Dim())
+func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
+	schema := WithDim(data.Schema, j.Model.Dim())
+	t := &j.Training
 	var source *Source
 	var err error
 	switch {
-	case !t.Training.Shuffle:
-		source, err = NewSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, nil)
-	case t.Training.ShuffleWindow > 0:
-		source, err = NewWindowedSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, t.Training.Seed, t.Training.ShuffleWindow)
+	case !t.Shuffle:
+		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, nil)
+	case t.ShuffleWindow > 0:
+		source, err = NewWindowedSource(schema, data.Train, t.GlobalBatch, t.Epochs, t.Seed, t.ShuffleWindow)
 	default:
-		source, err = NewSource(schema, data.Train, t.Training.GlobalBatch, t.Training.Epochs, &t.Training.Seed)
+		source, err = NewSource(schema, data.Train, t.GlobalBatch, t.Epochs, &t.Seed)
 	}
 	if err != nil {
 		return nil, err
