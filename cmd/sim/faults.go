@@ -71,7 +71,7 @@ func (q *question) writeFaults(w io.Writer, r *result) error {
 }
 
 // counts returns what faults have done to a run; nil if there are none.
-func (q *question) counts(a *cluster.Answer) *fault.Counts {
+func (q *question) counts(a *cluster.Result) *fault.Counts {
 	if !q.job.Faults.Any() {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // training is one training with numbers in simulated time.
 type training struct {
 	position float64 // in the ranges of the hardware
-	answer   cluster.Answer
+	answer   cluster.Result
 	trained  numerics.Trained
 	points   []evaluation.Point // evaluations, the last after training
 	every    job.Every          // how often it was evaluated
@@ -144,7 +144,7 @@ func (q *question) trainAt(t job.Job, position float64, progress func(step, step
 	w := &watch{progress: func(step int) { progress(step, source.Steps()) }}
 	o := q.options(position)
 	o.Observer = w
-	o.Numbers = func(t job.Job) (cluster.Numbers, error) {
+	o.Numerics = func(t job.Job) (cluster.Numerics, error) {
 		var err error
 		if numbers, err = numerics.New(t, source, q.machine, q.workers); err != nil {
 			return nil, err

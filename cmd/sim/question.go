@@ -311,7 +311,7 @@ func (p *program) place(q *question, given bool) error {
 		if err != nil {
 			return err
 		}
-		q.hardware = cluster.ThisMachine(cluster.Machine{
+		q.hardware = cluster.ThisMachine(cluster.MeasuredMachine{
 			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
 			// One time for both; an update is a look-up and more.
 			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,

@@ -14,7 +14,7 @@ import (
 type outcome struct {
 	mode   string
 	gpus   int
-	answer cluster.Answer
+	answer cluster.Result
 	// efficiency is the throughput of a GPU, as a part of what it is at the
 	// smallest number of GPUs of the mode.
 	efficiency float64
@@ -26,7 +26,7 @@ type result struct {
 	sensitivities []cluster.Sensitivity // of the last outcome
 	// plain is sync without any overlap at the largest number of GPUs, the
 	// paper's own "fully sync"; nil unless sync is asked for.
-	plain *cluster.Answer
+	plain *cluster.Result
 }
 
 // training returns the job's training for a mode and number of GPUs, with groups
@@ -56,13 +56,13 @@ func (q *question) options(position float64) cluster.Options {
 var positions = [3]float64{0, -1, 1}
 
 // simulate predicts one case. Before each of its runs, ran is called.
-func (q *question) simulate(t job.Job, ran func()) (cluster.Answer, error) {
-	var answers [len(positions)]cluster.Answer
+func (q *question) simulate(t job.Job, ran func()) (cluster.Result, error) {
+	var answers [len(positions)]cluster.Result
 	for i, position := range positions {
 		ran()
 		var err error
 		if answers[i], err = cluster.Run(q.hardware, t, q.layout, q.workload, q.options(position)); err != nil {
-			return cluster.Answer{}, err
+			return cluster.Result{}, err
 		}
 	}
 	a := answers[0]

@@ -55,23 +55,23 @@ func (c *Calibration) Reduced(bucket int32, took time.Duration) {
 // merged gradients by rank. Two kinds of work follow from others, because sync has
 // none of them: one put is applied in the part of the ranks' puts of a step, and a
 // shard of the network is updated in its part of the whole.
-func (c *Calibration) Recorded(t *job.Job) *cluster.Recorded {
-	r := &cluster.Recorded{}
+func (c *Calibration) Recorded(t *job.Job) *cluster.RecordedTimes {
+	r := &cluster.RecordedTimes{}
 	for kind := role.Read; kind <= role.Average; kind++ {
 		size, times := c.usual(kind)
 		if len(times) == 0 {
 			continue
 		}
-		r.Work = append(r.Work, cluster.WorkTime{Kind: kind, Samples: size, Time: median(times)})
+		r.Work = append(r.Work, cluster.RecordedWork{Kind: kind, Samples: size, Time: median(times)})
 		if kind == role.ApplyStep {
-			r.Work = append(r.Work, cluster.WorkTime{
+			r.Work = append(r.Work, cluster.RecordedWork{
 				Kind: role.Apply, Samples: int32(t.Training.GlobalBatch / t.Roles.Ranks), Time: median(times) / unit.Tick(t.Roles.Ranks),
 			})
 		}
 	}
 	update := median(slices.Collect(maps.Values(c.updates)))
-	r.Work = append(r.Work, cluster.WorkTime{Kind: role.DenseApply, Time: update},
-		cluster.WorkTime{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePS)})
+	r.Work = append(r.Work, cluster.RecordedWork{Kind: role.DenseApply, Time: update},
+		cluster.RecordedWork{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePS)})
 	for bucket := range int32(len(c.buckets)) {
 		r.Reduce = append(r.Reduce, median(c.buckets[bucket]))
 	}
@@ -93,7 +93,7 @@ func (c *Calibration) usual(kind role.WorkKind) (samples int32, times []unit.Tic
 // Cluster returns this machine as a cluster on which work takes what Recorded
 // says, and messages what the probe has measured.
 func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cluster.Hardware {
-	return cluster.ThisMachine(cluster.Machine{
+	return cluster.ThisMachine(cluster.MeasuredMachine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy, RowTime: (p.Lookup + p.Update) / 2,
 		MessageTime: p.Message, Date: p.Date,
 		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPS, Recorded: c.Recorded(t),

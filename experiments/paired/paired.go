@@ -82,7 +82,7 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 	watch := &watch{clock: c}
 	a, err := cluster.Run(hardware, j.Job, layout, load, cluster.Options{
 		Observer: watch,
-		Numbers: func(t job.Job) (cluster.Numbers, error) {
+		Numerics: func(t job.Job) (cluster.Numerics, error) {
 			var err error
 			if numbers, err = numerics.New(t, source, j.Machine, runtime.GOMAXPROCS(0)); err == nil {
 				watch.evaluator = numbers.NewEvaluator(job.Every{}, j.Data.Test)

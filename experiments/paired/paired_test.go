@@ -52,7 +52,7 @@ func TestPricesOfCalibration(t *testing.T) {
 	training := job.Default()
 	training.Roles.Ranks, training.Training.GlobalBatch, training.Roles.DensePS = 4, 256, 2
 	r := c.Recorded(&training)
-	for _, want := range []cluster.WorkTime{
+	for _, want := range []cluster.RecordedWork{
 		{Kind: role.Forward, Samples: 64, Time: 3e6}, {Kind: role.ApplyStep, Time: 8e6}, {Kind: role.Apply, Samples: 64, Time: 2e6},
 		{Kind: role.DenseApply, Time: 6e6}, {Kind: role.ApplyPush, Time: 3e6},
 	} {

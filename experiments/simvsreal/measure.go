@@ -117,7 +117,7 @@ func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r
 	return nil
 }
 
-func workTimes(r *cluster.Recorded) []workTime {
+func workTimes(r *cluster.RecordedTimes) []workTime {
 	var list []workTime
 	for _, w := range r.Work {
 		list = append(list, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})

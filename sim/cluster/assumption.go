@@ -20,7 +20,7 @@ type Assumption struct {
 }
 
 // parameter is a quantity of some hardware that can be told and changed.
-type parameter struct {
+type namedQuantity struct {
 	group      string // what is improved together when sensitivity is measured
 	assumption Assumption
 	// improve makes the quantity better for throughput by a factor.
@@ -47,9 +47,9 @@ const (
 )
 
 // describe describes a quantity.
-func describe[U quantity.Number](group, name string, q *quantity.Value[U]) parameter {
+func describe[U quantity.Number](group, name string, q *quantity.Value[U]) namedQuantity {
 	low, high := q.Range()
-	return parameter{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, q.Improve}
+	return namedQuantity{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, q.Improve}
 }
 
 // text prints a value in the unit that its whole range is easily compared in.
@@ -64,9 +64,9 @@ func text[U quantity.Number](value U) string {
 }
 
 // curve describes the shares of peak that work of a size reaches.
-func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) parameter {
+func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) namedQuantity {
 	times := func(factor float64) string { return fmt.Sprintf("×%.3g", factor) }
-	return parameter{group, Assumption{name, times(1 - c.Spread), times(1), times(1 + c.Spread), c.Kind, c.Source},
+	return namedQuantity{group, Assumption{name, times(1 - c.Spread), times(1), times(1 + c.Spread), c.Kind, c.Source},
 		func(factor float64) {
 			for i := range c.Points {
 				c.Points[i].Share = min(1, c.Points[i].Share*factor)
@@ -74,8 +74,8 @@ func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) par
 		}}
 }
 
-// parameters lists every quantity that a prediction uses.
-func (h *Hardware) parameters() []parameter {
+// quantities lists every quantity that a prediction uses.
+func (h *Hardware) quantities() []namedQuantity {
 	a := h.accelerator
 	peak := &a.PeakFP32
 	switch {
@@ -85,10 +85,10 @@ func (h *Hardware) parameters() []parameter {
 		peak = &a.PeakHalf
 	}
 	groupPeak, groupDevice := groupPeak, groupDevice
-	if h.colocated() {
+	if h.Colocated() {
 		groupPeak, groupDevice = groupCore, groupCoreMemory
 	}
-	list := []parameter{
+	list := []namedQuantity{
 		describe(groupPeak, "accelerator.peak", peak),
 		curve(groupPeak, "accelerator.compute-share", &a.ComputeShare),
 		describe(groupDevice, "accelerator.memory-bandwidth", &a.MemoryBandwidth),
@@ -96,43 +96,43 @@ func (h *Hardware) parameters() []parameter {
 		describe(groupDevice, "accelerator.launch", &a.Launch),
 		describe("", "accelerator.memory", &a.Memory),
 	}
-	list = append(list, h.wireParameters()...)
+	list = append(list, h.wireQuantities()...)
 	for _, x := range []struct {
 		name string
 		host *device.HostProfile
-	}{{"server", h.server}, {"embedding-workers", h.worker}, {"parameter-servers", h.parameter}, {"loaders", h.loader}} {
+	}{{"server", h.serverProfile}, {"embedding-workers", h.ewProfile}, {"parameter-servers", h.psProfile}, {"loaders", h.loaderProfile}} {
 		list = append(list,
 			describe(groupHosts, x.name+".cores", &x.host.Cores),
 			describe(groupHosts, x.name+".memory-bandwidth", &x.host.Bandwidth),
 			describe(groupHosts, x.name+".copy-speed", &x.host.CopySpeed))
-		if !h.colocated() {
+		if !h.Colocated() {
 			list = append(list, describe(groupNetwork, x.name+".network", &x.host.Network))
 			continue
 		}
 		break // all are one host
 	}
 	list = append(list,
-		describe("", "parameter-servers.memory", &h.parameter.Memory),
-		describe(groupRows, "parameter-servers.random-rows-per-second", &h.parameter.RowsPerSec),
-		describe(groupRows, "parameter-servers.row-time", &h.parameter.RowTime),
+		describe("", "parameter-servers.memory", &h.psProfile.Memory),
+		describe(groupRows, "parameter-servers.random-rows-per-second", &h.psProfile.RowsPerSec),
+		describe(groupRows, "parameter-servers.row-time", &h.psProfile.RowTime),
 		describe(groupMessages, "software.message-time", &h.software.MessageTime),
 		describe(groupIDs, "software.id-time", &h.software.IDTime),
 		describe("", "software.threads", &h.software.Threads))
 	// A measured machine lacks some.
-	return slices.DeleteFunc(list, func(p parameter) bool { return p.assumption.Kind == "" })
+	return slices.DeleteFunc(list, func(p namedQuantity) bool { return p.assumption.Kind == "" })
 }
 
-func (h *Hardware) wireParameters() []parameter {
+func (h *Hardware) wireQuantities() []namedQuantity {
 	groupInside := groupInside
-	if h.colocated() {
+	if h.Colocated() {
 		groupInside = groupMemory
 	}
-	list := []parameter{
+	list := []namedQuantity{
 		describe(groupInside, "inside.bandwidth", &h.inside.Bandwidth),
 		describe("", "inside.share", &h.inside.Share),
 		describe(groupInside, "inside.latency", &h.inside.Latency),
 	}
-	if h.colocated() {
+	if h.Colocated() {
 		return list
 	}
 	return append(list,
@@ -143,10 +143,10 @@ func (h *Hardware) wireParameters() []parameter {
 		describe(groupLatency, "network.latency", &h.network.Latency))
 }
 
-// assumptions lists what an answer about hardware with some dense PSs rests on.
-func (h *Hardware) assumptions(dense int) []Assumption {
+// Assumptions lists what an answer about hardware with some dense PSs rests on.
+func (h *Hardware) Assumptions(dense int) []Assumption {
 	var list []Assumption
-	for _, p := range h.parameters() {
+	for _, p := range h.quantities() {
 		list = append(list, p.assumption)
 	}
 	if h.machine != nil {
@@ -157,8 +157,8 @@ func (h *Hardware) assumptions(dense int) []Assumption {
 		hosts   *quantity.Value[int]
 		perHost int
 	}{
-		{"embedding-workers", &h.workerHosts, h.workersPerHost},
-		{"parameter-servers", &h.serverHosts, h.serversPerHost},
+		{"embedding-workers", &h.ewHosts, h.EWsPerHost},
+		{"parameter-servers", &h.psHosts, h.PSsPerHost},
 		{"loaders", &h.loaderHosts, 1},
 	} {
 		a := describe("", x.name+".count", x.hosts).assumption

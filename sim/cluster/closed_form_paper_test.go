@@ -12,9 +12,9 @@ import (
 )
 
 // pricesOf returns what the work of a run costs.
-func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *Workload) *prices {
+func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *Workload) *Prices {
 	t.Helper()
-	return newPrices(hardwareOf(t, s).resolve(0), j, layout, w, s.Fold)
+	return NewPrices(hardwareOf(t, s).Resolve(0), j, layout, w, s.Fold)
 }
 
 // alone is the time of host work that nothing else shares the host with.
@@ -24,14 +24,14 @@ func alone(c device.HostCost, width int) unit.Tick {
 
 // transit is the time of a message between two idle hosts: a fixed core time
 // at both ends, the copies of its payload, the wire.
-func transit(p *prices, payload unit.Bytes, has bool) unit.Tick {
+func transit(p *Prices, payload unit.Bytes, has bool) unit.Tick {
 	if !has {
-		return 2*p.messageTime + p.netWire.Latency
+		return 2*p.MessageTime + p.NetworkWire.Latency
 	}
 	bytes := payload + msg.HeaderBytes
-	end := alone(p.workerHost.CopyCost(bytes).Add(device.HostCost{Core: p.messageTime}), 1)
-	wire := unit.Tick(float64(bytes) / float64(p.workerHost.Network*p.netShare) * 1e9)
-	return 2*end + wire + p.netWire.Latency
+	end := alone(p.EWHost.CopyCost(bytes).Add(device.HostCost{Core: p.MessageTime}), 1)
+	wire := unit.Tick(float64(bytes) / float64(p.EWHost.Network*p.NetworkShare) * 1e9)
+	return 2*end + wire + p.NetworkWire.Latency
 }
 
 // Persia, Gantt chart, "fully sync": nothing overlaps, so that a step is GE, FC,
@@ -55,17 +55,17 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	j.Training.Prefetch = 1000
 	w := clicks()
 	p := pricesOf(t, s, &j, tower(t), &w)
-	b := p.batch(512)
-	sign, values, pooled := b.routed.SignBytes[0], b.routed.ValueBytes[0], b.pooledBytes
+	b := p.Batch(512)
+	sign, values, pooled := b.Routed.SignBytes[0], b.Routed.ValueBytes[0], b.PooledBytes
 	link := func(bytes unit.Bytes) unit.Tick {
-		return p.linkWire.Latency + unit.Tick(float64(bytes)/float64(p.linkWire.Bandwidth)*1e9)
+		return p.HostLinkWire.Latency + unit.Tick(float64(bytes)/float64(p.HostLinkWire.Bandwidth)*1e9)
 	}
-	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.readRows(b.memberRows), p.threads) + transit(p, values, true) +
-		alone(b.pool, p.threads) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
-	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.merge(512, b.distinct), p.threads) + transit(p, sign+values, true) +
-		alone(p.applyStep(512, []float64{b.memberRows}), p.threads) + 2*transit(p, 0, false)
-	want := get + b.forward + b.backward + put
-	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, audit: true})
+	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS), p.Threads) + transit(p, values, true) +
+		alone(b.Pool, p.Threads) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
+	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows), p.Threads) + transit(p, sign+values, true) +
+		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.Threads) + 2*transit(p, 0, false)
+	want := get + b.Forward + b.Backward + put
+	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true})
 	// Each of the some 30 parts is rounded to a nanosecond.
 	if d := a.StepTime - want; d < -30 || d > 30 {
 		t.Errorf("step takes %v, its parts %v", a.StepTime, want)
@@ -95,13 +95,13 @@ func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	j.Training.Overlap = "none"
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
-	b := p.batch(512)
-	want := b.forward + b.backward + b.update
+	b := p.Batch(512)
+	want := b.Forward + b.Backward + b.Update
 	for _, k := range layout.Buckets {
 		bytes := unit.Bytes(4 * (k.Hi - k.Lo))
-		want += device.ReduceScatter(8, bytes, p.insideWire) + device.AllGather(8, bytes, p.insideWire)
+		want += device.ReduceScatter(8, bytes, p.InsideWire) + device.AllGather(8, bytes, p.InsideWire)
 	}
-	a := run(t, small(), j, Options{audit: true})
+	a := run(t, small(), j, Options{check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
 		t.Errorf("step takes %v, dense work %v", a.StepTime, want)
 	}
@@ -114,12 +114,12 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	j.Training.Overlap = "none"
 	layout, w := quiet(t)
 	p := pricesOf(t, small(), &j, layout, &w)
-	across := device.Wire{Bandwidth: p.serverHost.Network * p.netShare, Latency: p.netWire.Latency}
+	across := device.Wire{Bandwidth: p.ServerHost.Network * p.NetworkShare, Latency: p.NetworkWire.Latency}
 	want := unit.Tick(0)
 	for _, k := range layout.Buckets {
-		want += device.HierarchicalAllReduce(4, 8, unit.Bytes(4*(k.Hi-k.Lo)), p.insideWire, across)
+		want += device.HierarchicalAllReduce(4, 8, unit.Bytes(4*(k.Hi-k.Lo)), p.InsideWire, across)
 	}
-	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{audit: true})
+	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +166,12 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	layout, w := quiet(t)
 	p := pricesOf(t, small(), &j, layout, &w)
 	shard := unit.Bytes(4 * layout.Params)
-	link := p.linkWire.Time(shard + msg.HeaderBytes)
-	pull := transit(p, 0, false) + alone(p.parameterHost.CopyCost(shard), p.threads) + transit(p, shard, true) + link
-	push := link + transit(p, shard, true) + alone(p.applyPush(shard, 1), p.threads) + transit(p, 0, false)
-	b := p.batch(512)
-	want := pull + b.forward + b.backward + push
-	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{WarmUp: 8, Measured: 8, audit: true})
+	link := p.HostLinkWire.Time(shard + msg.HeaderBytes)
+	pull := transit(p, 0, false) + alone(p.PSHost.CopyCost(shard), p.Threads) + transit(p, shard, true) + link
+	push := link + transit(p, shard, true) + alone(p.ApplyPush(shard, 1), p.Threads) + transit(p, 0, false)
+	b := p.Batch(512)
+	want := pull + b.Forward + b.Backward + push
+	a, err := Run(hardwareOf(t, small()), j, layout, w, Options{WarmUp: 8, Measured: 8, check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,16 +196,16 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	j.Training.ModeSettings = map[string]int{"every": 1000}
 	layout, w := tower(t), clicks()
 	p := pricesOf(t, small(), &j, layout, &w)
-	b := p.batch(512)
-	alone := b.forward + b.backward + b.update
-	a := run(t, small(), j, Options{audit: true})
+	b := p.Batch(512)
+	alone := b.Forward + b.Backward + b.Update
+	a := run(t, small(), j, Options{check: true})
 	if d := a.StepTime - alone; d < -10 || d > 10 {
 		t.Errorf("without an average: step takes %v, dense work %v", a.StepTime, alone)
 	}
 	j = training(job.AsyncAverage, 1)
 	j.Training.ModeSettings = map[string]int{"every": 1}
-	want := alone + (p.device.Time(p.sweep(2))+p.device.Time(p.sweep(4)))/2
-	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, audit: true})
+	want := alone + (p.Accelerator.Time(p.sweep(2))+p.Accelerator.Time(p.sweep(4)))/2
+	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
 		t.Errorf("with averages: step takes %v, dense work %v", a.StepTime, want)
 	}

@@ -65,8 +65,8 @@ func TestFoldedAgreesWithUnfolded(t *testing.T) {
 			folded, unfolded := small(), small()
 			unfolded.Fold = false
 			folded.NetworkRate, unfolded.NetworkRate = rate, rate
-			a := run(t, folded, training(mode, 8), Options{audit: true})
-			b := run(t, unfolded, training(mode, 8), Options{audit: true})
+			a := run(t, folded, training(mode, 8), Options{check: true})
+			b := run(t, unfolded, training(mode, 8), Options{check: true})
 			difference := a.Throughput/b.Throughput - 1
 			t.Logf("%s at %v: folded differs by %+.3f %%", mode, rate, 100*difference)
 			if math.Abs(difference) > most {
@@ -109,7 +109,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		}
 		o := Options{
 			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
-			WarmUp: 2, Measured: 4, audit: true,
+			WarmUp: 2, Measured: 4, check: true,
 		}
 		a, err := Run(hardwareOf(t, s), j, layout, w, o)
 		if err != nil {
@@ -250,12 +250,12 @@ func TestTableMustFit(t *testing.T) {
 func TestUpdatesTouchTheStateOfRows(t *testing.T) {
 	j, w := training(job.Hybrid, 2), clicks()
 	p := pricesOf(t, small(), &j, tower(t), &w)
-	read := p.parameterHost.RowCost(device.Rows{Count: 1000, Bytes: 64}).Add(p.parameterHost.CopyCost(64_000))
-	if got := p.readRows(1000); got != read {
+	read := p.PSHost.RowCost(device.Rows{Count: 1000, Bytes: 64}).Add(p.PSHost.CopyCost(64_000))
+	if got := p.ReadRows(1000); got != read {
 		t.Errorf("a lookup costs %+v, want %+v", got, read)
 	}
-	write := p.parameterHost.RowCost(device.Rows{Count: 1000, Bytes: 128, Write: true})
-	if got := p.apply(1000); got != write {
+	write := p.PSHost.RowCost(device.Rows{Count: 1000, Bytes: 128, Write: true})
+	if got := p.Apply(1000); got != write {
 		t.Errorf("an update costs %+v, want %+v", got, write)
 	}
 }
@@ -277,7 +277,7 @@ func TestPredictSpansTheRanges(t *testing.T) {
 
 func TestPresetsRun(t *testing.T) {
 	for _, s := range []job.Cluster{job.PersiaCluster(), job.GoogleCloudCluster()} {
-		if a := run(t, s, training(job.Hybrid, 2), Options{audit: true}); a.Throughput <= 0 {
+		if a := run(t, s, training(job.Hybrid, 2), Options{check: true}); a.Throughput <= 0 {
 			t.Errorf("%+v: %v samples/s", s, a.Throughput)
 		}
 	}
@@ -286,9 +286,9 @@ func TestPresetsRun(t *testing.T) {
 // One machine of one core: whatever overlaps, no work is done for nothing. A
 // step of one rank takes at least its forward, backward and update.
 func TestThisMachineSharesItsCores(t *testing.T) {
-	m := Machine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
+	m := MeasuredMachine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
 	j := training(job.Hybrid, 1)
-	one := runOn(t, ThisMachine(m), j, Options{audit: true})
+	one := runOn(t, ThisMachine(m), j, Options{check: true})
 	// 3 passes of 2·params FLOPs a sample and more.
 	if least := 3 * 2 * 12.8e6 * 512 / 50e9; one.StepTime.Seconds() < least {
 		t.Errorf("a step takes %v, the products alone %v s", one.StepTime, least)
@@ -297,7 +297,7 @@ func TestThisMachineSharesItsCores(t *testing.T) {
 		t.Errorf("bottleneck %q", one.Bottleneck)
 	}
 	j = training(job.Hybrid, 4)
-	four := runOn(t, ThisMachine(m), j, Options{audit: true})
+	four := runOn(t, ThisMachine(m), j, Options{check: true})
 	// One replica serves all ranks, and so one update: 7 passes over the parameters,
 	// of which a copy makes 2. Nothing else is saved; messages are more.
 	update := 7 * 4 * 12.8e6 / (2 * 5e9)

@@ -10,33 +10,33 @@ import (
 
 // startReduction begins the all-reduce of a bucket that every rank has handed over, or queues it behind that
 // of the bucket before.
-func (w *world) startReduction(step, bucket int32, bytes unit.Bytes) {
-	i := w.open(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
-	w.reducing.Push(i)
-	if w.reducing.Len() == 1 {
+func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
+	i := w.openTask(task{kind: reducing, role: -1, work: role.Work{Step: step}, bucket: bucket, bytes: bytes})
+	w.reductions.Push(i)
+	if w.reductions.Len() == 1 {
 		w.reducingSince = w.clock.Now()
 		w.proceed(i)
 	}
 }
 
-// reduce begins the present stage of an all-reduce and reports whether it was
+// reduceStage begins the present stage of an all-reduce and reports whether it was
 // the last. The first takes what is inside the servers and all latencies, the
 // second moves the bucket over the cards of all servers at once: every card
 // sends and receives 2(s−1)/s of it, for s servers.
-func (w *world) reduce(i int32) (ended bool) {
+func (w *simulation) reduceStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	now := w.clock.Now()
 	switch t.stage {
 	case 0:
-		if w.reduceRecorded(i) {
+		if w.chargeRecordedReduction(i) {
 			return false
 		}
-		w.wait(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
+		w.waitUntil(i, now+w.reduceInside(t.bytes)+w.reduceLatency())
 	case 1:
-		if w.servers == 1 {
+		if w.gpuServers == 1 {
 			return false
 		}
-		path := make([]fabric.Hop, 0, 2*w.servers)
+		path := make([]fabric.Hop, 0, 2*w.gpuServers)
 		part := w.reducePart()
 		for k := range w.hosts {
 			if h := &w.hosts[k]; h.class == serverHosts {
@@ -52,34 +52,34 @@ func (w *world) reduce(i int32) (ended bool) {
 }
 
 // reduceDone gives every rank the bucket and begins the next reduction.
-func (w *world) reduceDone(i int32) {
+func (w *simulation) reduceDone(i int32) {
 	step, bucket, now := w.tasks[i].work.Step, w.tasks[i].bucket, w.clock.Now()
-	w.close(i)
-	if w.numbers != nil {
-		w.numbers.Reduce(step, bucket)
+	w.closeTask(i)
+	if w.numerics != nil {
+		w.numerics.Reduce(step, bucket)
 	}
-	w.reducing.Pop()
+	w.reductions.Pop()
 	w.reduced += now - w.reducingSince
-	if w.reducing.Len() > 0 {
+	if w.reductions.Len() > 0 {
 		w.reducingSince = now
-		w.proceed(w.reducing.Front())
+		w.proceed(w.reductions.Front())
 	}
 	for rank := range w.config.Ranks {
-		to := w.indexOf(msg.Address{Role: msg.NNWorker, Index: rank})
-		w.step(to, role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
+		w.handleInput(to, role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
 	}
 }
 
 // The terms of device.HierarchicalAllReduce: what is inside the servers, and
 // between them the latency of all steps and the part of the bytes that a card
 // sends, and receives.
-func (w *world) reduceInside(bytes unit.Bytes) unit.Tick {
-	wire := w.prices.insideWire
-	return device.ReduceScatter(w.perServer, bytes, wire) + device.AllGather(w.perServer, bytes, wire)
+func (w *simulation) reduceInside(bytes unit.Bytes) unit.Tick {
+	wire := w.prices.InsideWire
+	return device.ReduceScatter(w.ranksPerServer, bytes, wire) + device.AllGather(w.ranksPerServer, bytes, wire)
 }
 
-func (w *world) reduceLatency() unit.Tick {
-	return unit.Tick(2*(w.servers-1)) * w.prices.netWire.Latency
+func (w *simulation) reduceLatency() unit.Tick {
+	return unit.Tick(2*(w.gpuServers-1)) * w.prices.NetworkWire.Latency
 }
 
-func (w *world) reducePart() float64 { return 2 * float64(w.servers-1) / float64(w.servers) }
+func (w *simulation) reducePart() float64 { return 2 * float64(w.gpuServers-1) / float64(w.gpuServers) }

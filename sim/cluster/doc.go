@@ -1,7 +1,7 @@
 // Package cluster predicts the throughput of a training job on a cluster. It
 // drives the state machines of algo/protocol/role, the same that the runtime drives, in
 // virtual time: work and messages become priced events. By default no number of
-// the model is computed; with Options.Numbers all are, and it also tells how
+// the model is computed; with Options.Numerics all are, and it also tells how
 // well the model has learnt by when.
 //
 // # What is priced, and on what
@@ -40,9 +40,9 @@
 // batch's fan-out is then one message whose flow counts P times on the EW's
 // link and once for each PS of the receiving host.
 //
-// # Numbers
+// # Numerics
 //
-// Numbers decide what roles learn of the data, and so every size on the wire: the
+// Numerics decide what roles learn of the data, and so every size on the wire: the
 // true samples of the last batch of an epoch, the true rows of every batch on
 // every PS. Work is priced by the same true sizes, except that the ids of a
 // sample, and the rows that ranks share in one step, are the workload's

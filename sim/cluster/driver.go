@@ -13,7 +13,7 @@ import (
 // instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the
 // role's outputs.
 type instance struct {
-	*world
+	*simulation
 	index int32 // by the roster
 	at    msg.Address
 	role  role.Role
@@ -28,26 +28,26 @@ type instance struct {
 }
 
 // newInstances makes the roles of a run.
-func newInstances(w *world) []instance {
+func newInstances(w *simulation) []instance {
 	roles := role.New(w.config)
 	list := make([]instance, len(roles))
 	for i, r := range roles {
-		list[i] = instance{world: w, index: int32(i), at: r.Address(), role: r}
-		if p := w.plan(); p.Any() {
+		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
+		if p := w.faultPlan(); p.Any() {
 			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p, r.Address(), 0)
 		}
 	}
 	return list
 }
 
-// step gives a role one input and performs its outputs, unless the role crashes instead.
-func (w *world) step(i int32, in role.Input) {
+// handleInput gives a role one input and performs its outputs, unless the role crashes instead.
+func (w *simulation) handleInput(i int32, in role.Input) {
 	n := &w.instances[i]
-	if n.injector != nil && n.crashes(&in) {
+	if n.injector != nil && n.crashIfDue(&in) {
 		return
 	}
-	if w.audit != nil {
-		w.fail(w.audit.input(i, &in))
+	if w.contract != nil {
+		w.fail(w.contract.checkInput(i, &in))
 	}
 	w.out.Reset()
 	n.role.HandleInput(w.clock.Now(), in, &w.out)
@@ -56,14 +56,14 @@ func (w *world) step(i int32, in role.Input) {
 
 // Send implements role.Driver.
 func (n *instance) Send(m msg.Message, h role.Handle) error {
-	if n.audit != nil {
-		if err := n.audit.sends(n.index, m, h); err != nil {
+	if n.contract != nil {
+		if err := n.contract.checkSend(n.index, m, h); err != nil {
 			return err
 		}
 	}
 	var payload exec.Payload
-	if n.numbers != nil {
-		payload = n.numbers.Payload(m, h)
+	if n.numerics != nil {
+		payload = n.numerics.Payload(m, h)
 	}
 	if n.injector != nil {
 		n.transmit(m, payload)
@@ -75,13 +75,13 @@ func (n *instance) Send(m msg.Message, h role.Handle) error {
 
 // QueueWork implements role.Driver. Work of a lane is done one after the other.
 func (n *instance) QueueWork(work role.Work, o role.Operands) error {
-	if n.audit != nil {
-		if err := n.audit.reads(n.index, o.Reads...); err != nil {
+	if n.contract != nil {
+		if err := n.contract.checkReads(n.index, o.Reads...); err != nil {
 			return err
 		}
 	}
 	lane := n.lanes.Lane(work.Kind)
-	t := n.open(task{kind: working, role: n.index, of: n.incarnation, work: work, operands: o})
+	t := n.openTask(task{kind: working, role: n.index, incarnation: n.incarnation, work: work, operands: o})
 	lane.Push(t)
 	if lane.Len() == 1 {
 		n.proceed(t)
@@ -91,11 +91,11 @@ func (n *instance) QueueWork(work role.Work, o role.Operands) error {
 
 // Feed implements role.Driver.
 func (n *instance) Feed(c role.Contribution) error {
-	if n.audit != nil {
-		n.audit.holds(n.index, c.Sum)
+	if n.contract != nil {
+		n.contract.addHeld(n.index, c.Sum)
 	}
-	if n.numbers != nil {
-		n.numbers.Feed(n.at, c)
+	if n.numerics != nil {
+		n.numerics.Feed(n.at, c)
 	}
 	complete, err := n.barrier.Feed(int(c.Rank), c.Step, c.Bucket)
 	if complete {
@@ -106,31 +106,31 @@ func (n *instance) Feed(c role.Contribution) error {
 
 // Keep implements role.Driver.
 func (n *instance) Keep(m msg.Message, h role.Handle) error {
-	if n.audit != nil {
-		n.audit.holds(n.index, h)
+	if n.contract != nil {
+		n.contract.addHeld(n.index, h)
 	}
-	if n.numbers != nil {
-		n.numbers.Keep(m, h, n.handed)
+	if n.numerics != nil {
+		n.numerics.Keep(m, h, n.incoming)
 	}
 	return nil
 }
 
 // Release implements role.Driver.
 func (n *instance) Release(h role.Handle) error {
-	if n.audit != nil {
-		if err := n.audit.releases(n.index, h); err != nil {
+	if n.contract != nil {
+		if err := n.contract.checkRelease(n.index, h); err != nil {
 			return err
 		}
 	}
-	if n.numbers != nil {
-		n.numbers.Release(n.at, h)
+	if n.numerics != nil {
+		n.numerics.Release(n.at, h)
 	}
 	return nil
 }
 
 // SetTimer implements role.Driver.
 func (n *instance) SetTimer(at unit.Tick) error {
-	n.rearm(&n.timer, at, true, des.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
+	n.reschedule(&n.timer, at, true, des.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
 	return nil
 }
 

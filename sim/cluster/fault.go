@@ -25,7 +25,7 @@ func CheckFaults(h *Hardware, t job.Job, position float64, numbers bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := &role.Config{EmbeddingWorkers: int32(h.workerHosts.At(position) * h.workersPerHost), Rule: rule}
+	cfg := &role.Config{EmbeddingWorkers: int32(h.ewHosts.At(position) * h.EWsPerHost), Rule: rule}
 	if err := t.Faults.ValidateRoles(cfg); err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (n *instance) transmit(m msg.Message, payload exec.Payload) {
 	n.sendParcels()
 }
 
-// flush sends what has been held back for long enough.
-func (w *world) flush(i int32) {
+// sendHeld sends what has been held back for long enough.
+func (w *simulation) sendHeld(i int32) {
 	n := &w.instances[i]
 	n.held = timer{}
 	w.parcels = n.injector.Flush(w.parcels[:0], w.clock.Now())
@@ -74,13 +74,13 @@ func (n *instance) sendParcels() {
 	}
 	clear(n.parcels) // free the payloads
 	due, ok := n.injector.Next()
-	n.rearm(&n.held, due, ok, des.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
+	n.reschedule(&n.held, due, ok, des.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
 }
 
-// crashes reports whether a role crashes instead of taking an input, and if so performs the crash: the role
+// crashIfDue reports whether a role crashes instead of taking an input, and if so performs the crash: the role
 // loses its state, what it holds, its timer, the messages that it holds back, and its work. Work under way
 // keeps its resources busy to its end, but nothing comes of it.
-func (n *instance) crashes(in *role.Input) bool {
+func (n *instance) crashIfDue(in *role.Input) bool {
 	if n.trained() {
 		return false
 	}
@@ -92,40 +92,40 @@ func (n *instance) crashes(in *role.Input) bool {
 	n.injected.Crashes++
 	n.away = true
 	n.incarnation++
-	n.injector = fault.NewInjector[exec.Payload](n.plan(), n.at, n.incarnation)
-	n.cancel(&n.held)
+	n.injector = fault.NewInjector[exec.Payload](n.faultPlan(), n.at, n.incarnation)
+	n.cancelTimer(&n.held)
 	for i := range n.lanes {
 		for k, t := range n.lanes[i].Items() {
 			if k > 0 { // the first is under way
-				n.close(t)
+				n.closeTask(t)
 			}
 		}
 		n.lanes[i].Clear()
 	}
-	if n.audit != nil {
-		n.audit.crashed(n.index)
+	if n.contract != nil {
+		n.contract.resetRole(n.index)
 	}
-	if n.numbers != nil {
-		n.numbers.Crash(n.at)
+	if n.numerics != nil {
+		n.numerics.Crash(n.at)
 	}
 	back := des.Event{Class: roleReturns, Source: n.index, Kind: roleReturns, Target: n.index}
-	n.rearm(&n.timer, n.clock.Now()+away, true, back)
+	n.reschedule(&n.timer, n.clock.Now()+away, true, back)
 	return true
 }
 
 // restart starts the next incarnation of a role.
-func (w *world) restart(i int32) {
+func (w *simulation) restart(i int32) {
 	n := &w.instances[i]
 	n.timer, n.away = timer{}, false
 	w.progressed = w.clock.Now()
-	w.step(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
+	w.handleInput(i, role.Input{Kind: role.Start, Incarnation: n.incarnation})
 }
 
-// plan returns the faults of the run.
-func (w *world) plan() *fault.Plan { return &w.prices.training.Faults }
+// faultPlan returns the faults of the run.
+func (w *simulation) faultPlan() *fault.Plan { return &w.prices.Job.Faults }
 
-// faults returns what the plan has done to the run.
-func (w *world) faults() fault.Counts {
+// faultCounts returns what the plan has done to the run.
+func (w *simulation) faultCounts() fault.Counts {
 	all := w.injected
 	for i := range w.instances {
 		if n := &w.instances[i]; n.injector != nil {

@@ -189,7 +189,7 @@ func TestCrashedRolesComeBack(t *testing.T) {
 func TestPredictionWithFaults(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
 		j := training(mode, 4)
-		clean := run(t, small(), j, Options{audit: true})
+		clean := run(t, small(), j, Options{check: true})
 		var err error
 		if j.Faults, err = fault.Parse(lossy + ",crash=embedding-worker/5@110+3s"); err != nil {
 			t.Fatal(err)
@@ -197,8 +197,8 @@ func TestPredictionWithFaults(t *testing.T) {
 		folded, unfolded := small(), small()
 		unfolded.Fold = false
 		o := newOutcomes()
-		a := run(t, folded, j, Options{audit: true, Observer: o})
-		b := run(t, unfolded, j, Options{audit: true})
+		a := run(t, folded, j, Options{check: true, Observer: o})
+		b := run(t, unfolded, j, Options{check: true})
 		if a.Throughput != b.Throughput || a.Faults != b.Faults {
 			t.Errorf("%s: folded %v, %v; unfolded %v, %v: a folded PS cannot lose messages of one", mode,
 				a.Throughput, a.Faults, b.Throughput, b.Faults)
@@ -229,14 +229,14 @@ func TestWhatFaultsCost(t *testing.T) {
 	} {
 		j := training(job.Hybrid, 2)
 		w := worldOf(t, &j)
-		p, receiver := w.prices, w.indexOf(to)
-		end := alone(p.workerHost.CopyCost(size).Add(device.HostCost{Core: p.messageTime}), 1)
+		p, receiver := w.prices, w.roleIndex(to)
+		end := alone(p.EWHost.CopyCost(size).Add(device.HostCost{Core: p.MessageTime}), 1)
 		want := c.delay + transit(p, size-msg.HeaderBytes, true)
 		if !c.arrives {
 			want -= end
 		}
 		w.instances[receiver].away = c.away
-		w.send(w.indexOf(from), fault.Parcel[exec.Payload]{Message: m, Delay: c.delay}, c.lost)
+		w.send(w.roleIndex(from), fault.Parcel[exec.Payload]{Message: m, Delay: c.delay}, c.lost)
 		w.Settle(0)
 		w.clock.Run(unit.Forever-1, w)
 		if d := w.clock.Now() - want; d < -5 || d > 5 {
@@ -262,7 +262,7 @@ func TestCrashesAreCounted(t *testing.T) {
 	if err := w.run(); err != nil {
 		t.Fatal(err)
 	}
-	if c := w.faults(); c.Crashes != 25 || c.Sent != w.messages || c.Dropped > 0 {
+	if c := w.faultCounts(); c.Crashes != 25 || c.Sent != w.messages || c.Dropped > 0 {
 		t.Errorf("%v; %d messages, 25 crashes", c, w.messages)
 	}
 }
@@ -277,7 +277,7 @@ func TestNoCrashAfterTheEnd(t *testing.T) {
 		if err := w.run(); err != nil {
 			t.Fatal(err)
 		}
-		if c := w.faults().Crashes; c != want {
+		if c := w.faultCounts().Crashes; c != want {
 			t.Errorf("step %d of 10: %d crashes", step, c)
 		}
 	}
@@ -285,7 +285,7 @@ func TestNoCrashAfterTheEnd(t *testing.T) {
 
 func TestFaultsThatCannotBe(t *testing.T) {
 	for faults, want := range map[string]string{
-		"crash=embedding-worker/6@3":    "faults.crashes[0].index = 6; the job has 6 of embedding-worker",
+		"crash=embedding-worker/6@3":    "faults.crashes[0].index = 6; the job has 6 instances of embedding-worker",
 		"crash=coordinator/0@3":         "the mode has no such role",
 		"crash=data-loader/0@1001":      "faults.crashes[0].step = 1001; want at most 1000",
 		"drop=0.999,duplicate=0,seed=3": "no rank has done anything for",

@@ -54,13 +54,13 @@ func hardwareOf(t rapid.TB, c job.Cluster) *Hardware {
 }
 
 // run simulates on a cluster and fails the test on an error.
-func run(t testing.TB, c job.Cluster, j job.Job, o Options) Answer {
+func run(t testing.TB, c job.Cluster, j job.Job, o Options) Result {
 	t.Helper()
 	return runOn(t, hardwareOf(t, c), j, o)
 }
 
 // runOn simulates on hardware and fails the test on an error.
-func runOn(t testing.TB, h *Hardware, j job.Job, o Options) Answer {
+func runOn(t testing.TB, h *Hardware, j job.Job, o Options) Result {
 	t.Helper()
 	a, err := Run(h, j, tower(t), clicks(), o)
 	if err != nil {

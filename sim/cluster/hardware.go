@@ -13,18 +13,18 @@ import (
 // Hardware is a cluster with the profiles of its devices: quantities with ranges, not yet numbers. It is made
 // by Load or ThisMachine and not changed afterwards.
 type Hardware struct {
-	accelerator                       *device.AcceleratorProfile
-	server, worker, parameter, loader *device.HostProfile
-	inside                            *device.WireProfile
-	hostLink, network                 *device.WireProfile // nil on one machine, which has neither
-	software                          job.Software
-	precision                         device.Precision
+	accelerator                                        *device.AcceleratorProfile
+	serverProfile, ewProfile, psProfile, loaderProfile *device.HostProfile
+	inside                                             *device.WireProfile
+	hostLink, network                                  *device.WireProfile // nil on one machine, which has neither
+	software                                           job.Software
+	precision                                          device.Precision
 
-	workerHosts, serverHosts, loaderHosts quantity.Value[int]
-	workersPerHost, serversPerHost        int
-	perServer                             int  // accelerators
-	fold                                  bool // one state machine stands for all embedding PSs
-	machine                               *Machine
+	ewHosts, psHosts, loaderHosts quantity.Value[int]
+	EWsPerHost, PSsPerHost        int
+	AcceleratorsPerServer         int  // accelerators
+	Fold                          bool // one state machine stands for all embedding PSs
+	machine                       *MeasuredMachine
 }
 
 // Load returns the cluster of a job with the profiles that it names. The error about a profile that does not
@@ -34,9 +34,9 @@ func Load(c *job.Cluster) (*Hardware, error) {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	h := &Hardware{
-		software: c.Software, perServer: c.AcceleratorsPerServer, fold: c.Fold,
-		workerHosts: c.EmbeddingWorkers.CountRange(c.Source), workersPerHost: c.EmbeddingWorkers.PerHost,
-		serverHosts: c.ParameterServers.CountRange(c.Source), serversPerHost: c.ParameterServers.PerHost,
+		software: c.Software, AcceleratorsPerServer: c.AcceleratorsPerServer, Fold: c.Fold,
+		ewHosts: c.EmbeddingWorkers.CountRange(c.Source), EWsPerHost: c.EmbeddingWorkers.PerHost,
+		psHosts: c.ParameterServers.CountRange(c.Source), PSsPerHost: c.ParameterServers.PerHost,
 		loaderHosts: c.Loaders.CountRange(c.Source),
 	}
 	switch c.Precision {
@@ -55,10 +55,10 @@ func Load(c *job.Cluster) (*Hardware, error) {
 		path, name string
 		to         **device.HostProfile
 	}{
-		{"server", c.Server, &h.server},
-		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, &h.worker},
-		{"parameter-servers.profile", c.ParameterServers.Profile, &h.parameter},
-		{"loaders.profile", c.Loaders.Profile, &h.loader},
+		{"server", c.Server, &h.serverProfile},
+		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, &h.ewProfile},
+		{"parameter-servers.profile", c.ParameterServers.Profile, &h.psProfile},
+		{"loaders.profile", c.Loaders.Profile, &h.loaderProfile},
 	} {
 		if *x.to, err = device.LoadHost(x.name); err != nil {
 			return nil, fmt.Errorf("cluster: %s: %w", x.path, err)
@@ -86,10 +86,10 @@ func given[U quantity.Number](value U, source string) quantity.Value[U] {
 }
 
 // ParameterServerHosts returns the number of hosts of embedding PSs at the middle of its range.
-func (h *Hardware) ParameterServerHosts() int { return h.serverHosts.Mid }
+func (h *Hardware) ParameterServerHosts() int { return h.psHosts.Mid }
 
-// colocated reports whether all roles share one machine.
-func (h *Hardware) colocated() bool { return h.network == nil }
+// Colocated reports whether all roles share one machine.
+func (h *Hardware) Colocated() bool { return h.network == nil }
 
 // clone returns hardware that can be changed without an effect on h.
 func (h *Hardware) clone() *Hardware {
@@ -99,7 +99,7 @@ func (h *Hardware) clone() *Hardware {
 	accelerator.MemoryShare.Points = slices.Clone(accelerator.MemoryShare.Points)
 	c.accelerator = &accelerator
 	hosts := map[*device.HostProfile]*device.HostProfile{} // roles on one machine have one host
-	for _, p := range []**device.HostProfile{&c.server, &c.worker, &c.parameter, &c.loader} {
+	for _, p := range []**device.HostProfile{&c.serverProfile, &c.ewProfile, &c.psProfile, &c.loaderProfile} {
 		if hosts[*p] == nil {
 			host := **p
 			hosts[*p] = &host
@@ -116,32 +116,32 @@ func (h *Hardware) clone() *Hardware {
 }
 
 // resolved is hardware at one position of its ranges.
-type resolved struct {
+type Resolved struct {
 	*Hardware
-	device                        *device.Accelerator
-	serverHost, workerHost        *device.Host
-	parameterHost, loaderHost     *device.Host
-	workers, servers, loaders     int // hosts
-	insideWire, linkWire, netWire device.Wire
-	netShare                      unit.BytesPerSec // of a card's rate that flows reach
-	messageTime, idTime           unit.Tick
-	threads                       int
+	Accelerator                               *device.Accelerator
+	ServerHost, EWHost                        *device.Host
+	PSHost, LoaderHost                        *device.Host
+	EWHostCount, PSHostCount, LoaderHostCount int // hosts
+	InsideWire, HostLinkWire, NetworkWire     device.Wire
+	NetworkShare                              unit.BytesPerSec // of a card's rate that flows reach
+	MessageTime, idTime                       unit.Tick
+	Threads                                   int
 }
 
-// resolve takes every quantity at a position: −1 is the worst for throughput, 0 the middle, 1 the best.
-func (h *Hardware) resolve(position float64) *resolved {
-	r := &resolved{
-		Hardware: h, device: h.accelerator.Resolve(position),
-		serverHost: h.server.Resolve(position), workerHost: h.worker.Resolve(position),
-		parameterHost: h.parameter.Resolve(position), loaderHost: h.loader.Resolve(position),
-		workers: h.workerHosts.At(position), servers: h.serverHosts.At(position), loaders: h.loaderHosts.At(position),
-		insideWire:  h.inside.Resolve(position),
-		messageTime: h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
-		threads: h.software.Threads.At(position),
+// Resolve takes every quantity at a position: −1 is the worst for throughput, 0 the middle, 1 the best.
+func (h *Hardware) Resolve(position float64) *Resolved {
+	r := &Resolved{
+		Hardware: h, Accelerator: h.accelerator.Resolve(position),
+		ServerHost: h.serverProfile.Resolve(position), EWHost: h.ewProfile.Resolve(position),
+		PSHost: h.psProfile.Resolve(position), LoaderHost: h.loaderProfile.Resolve(position),
+		EWHostCount: h.ewHosts.At(position), PSHostCount: h.psHosts.At(position), LoaderHostCount: h.loaderHosts.At(position),
+		InsideWire:  h.inside.Resolve(position),
+		MessageTime: h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
+		Threads: h.software.Threads.At(position),
 	}
 	if h.network != nil {
-		r.linkWire, r.netWire = h.hostLink.Resolve(position), h.network.Resolve(position)
-		r.netShare = unit.BytesPerSec(h.network.Share.At(position))
+		r.HostLinkWire, r.NetworkWire = h.hostLink.Resolve(position), h.network.Resolve(position)
+		r.NetworkShare = unit.BytesPerSec(h.network.Share.At(position))
 	}
 	return r
 }

@@ -7,15 +7,15 @@ import (
 
 // host is a host under its roles. One host can stand for many like ones.
 type host struct {
-	class hostClass
-	cores *device.CPU
-	bus   *device.CPU // the memory, shared in equal parts
-	model *device.Host
-	up    fabric.LinkID // of its network card; none on one machine
-	down  fabric.LinkID
-	turns *turns // of one machine's goroutines on its cores; nil: all share them at once
-	dirty bool   // a job started or ended since the last settlement
-	next  [2]timer
+	class      hostClass
+	cores      *device.CPU
+	bus        *device.CPU // the memory, shared in equal parts
+	model      *device.Host
+	up         fabric.LinkID // of its network card; none on one machine
+	down       fabric.LinkID
+	goroutines *goroutineScheduler // of one machine's goroutines on its cores; nil: all share them at once
+	dirty      bool                // a job started or ended since the last settlement
+	next       [2]timer
 }
 
 // hostClass is what a host is for.
@@ -40,7 +40,7 @@ type place struct {
 	host int32
 	// members is the number of instances that the role stands for on its host,
 	// and everywhere: more than 1 for folded PSs.
-	members, everywhere int
+	instancesHere, instances int
 	// stripe is the part of each message and job that one host sees: below 1
 	// for the data loader, which spreads over several.
 	stripe float64
@@ -53,85 +53,85 @@ type topology struct {
 	places []place // in the order of the roster
 	links  []fabric.Link
 	// servers hold the ranks, perServer on each.
-	servers, perServer int
+	gpuServers, ranksPerServer int
 }
 
 // newTopology lays the roles out. An EW is on host (index mod hosts), as is a
 // PS; ranks fill one server after the other. A dense PS has a host to itself; a
 // coordinator, which does next to nothing, is on that of the first, or else of the data
 // loader.
-func newTopology(p *prices, workers, ranks, dense int) *topology {
-	t := &topology{perServer: min(ranks, p.perServer), servers: (ranks + p.perServer - 1) / p.perServer}
-	loader := t.addHost(loaderHosts, p.loaderHost, p)
-	if p.colocated() {
-		t.servers, t.perServer = 1, ranks
-		t.colocate(workers + p.states + ranks + dense)
+func newTopology(p *Prices, workers, ranks, dense int) *topology {
+	t := &topology{ranksPerServer: min(ranks, p.AcceleratorsPerServer), gpuServers: (ranks + p.AcceleratorsPerServer - 1) / p.AcceleratorsPerServer}
+	loader := t.addHost(loaderHosts, p.LoaderHost, p)
+	if p.Colocated() {
+		t.gpuServers, t.ranksPerServer = 1, ranks
+		t.colocate(workers + p.PSStates + ranks + dense)
 		return t
 	}
 	t.places = append(t.places, place{
-		host: loader, members: 1, everywhere: 1, stripe: 1 / float64(p.loaders), width: p.loaderHost.Cores,
+		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount), width: p.LoaderHost.Cores,
 	})
 	first := int32(len(t.hosts))
-	for range p.workers {
-		t.addHost(workerHosts, p.workerHost, p)
+	for range p.EWHostCount {
+		t.addHost(workerHosts, p.EWHost, p)
 	}
 	for i := range workers {
 		t.places = append(t.places, place{
-			host: first + int32(i%p.workers), members: 1, everywhere: 1, stripe: 1, width: p.threads,
+			host: first + int32(i%p.EWHostCount), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads,
 		})
 	}
 	first = int32(len(t.hosts))
-	if p.states == 1 {
-		t.addHost(parameterHosts, p.parameterHost, p)
+	if p.PSStates == 1 {
+		t.addHost(parameterHosts, p.PSHost, p)
 		t.places = append(t.places, place{
-			host: first, members: p.serversPerHost, everywhere: p.plan.Servers(), stripe: 1, width: p.threads,
+			host: first, instancesHere: p.PSsPerHost, instances: p.Plan.Servers(), stripe: 1, width: p.Threads,
 		})
 	} else {
-		for range p.resolved.servers {
-			t.addHost(parameterHosts, p.parameterHost, p)
+		for range p.Resolved.PSHostCount {
+			t.addHost(parameterHosts, p.PSHost, p)
 		}
-		for i := range p.states {
+		for i := range p.PSStates {
 			t.places = append(t.places, place{
-				host: first + int32(i%p.resolved.servers), members: 1, everywhere: 1, stripe: 1, width: p.threads,
+				host: first + int32(i%p.Resolved.PSHostCount), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads,
 			})
 		}
 	}
 	first = int32(len(t.hosts))
-	for range t.servers {
-		t.addHost(serverHosts, p.serverHost, p)
+	for range t.gpuServers {
+		t.addHost(serverHosts, p.ServerHost, p)
 	}
 	for rank := range ranks {
 		t.places = append(t.places, place{
-			host: first + int32(rank/p.perServer), members: 1, everywhere: 1, stripe: 1, width: 1,
+			host: first + int32(rank/p.AcceleratorsPerServer), instancesHere: 1, instances: 1, stripe: 1, width: 1,
 		})
 	}
 	first = int32(len(t.hosts))
 	for i := range dense {
-		t.addHost(denseHosts, p.parameterHost, p)
-		t.places = append(t.places, place{host: first + int32(i), members: 1, everywhere: 1, stripe: 1, width: p.threads})
+		t.addHost(denseHosts, p.PSHost, p)
+		t.places = append(t.places, place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads})
 	}
 	coordinator := loader
 	if dense > 0 {
 		coordinator = first
 	}
-	t.places = append(t.places, place{host: coordinator, members: 1, everywhere: 1, stripe: 1, width: 1})
+	t.places = append(t.places, place{host: coordinator, instancesHere: 1, instances: 1, stripe: 1, width: 1})
 	return t
 }
 
 // colocate puts every role on the one host.
 func (t *topology) colocate(roles int) {
 	for range 2 + roles { // the data loader and a coordinator
-		t.places = append(t.places, place{members: 1, everywhere: 1, stripe: 1, width: 1})
+		t.places = append(t.places, place{instancesHere: 1, instances: 1, stripe: 1, width: 1})
 	}
 }
 
-func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32 {
+func (t *topology) addHost(class hostClass, model *device.Host, p *Prices) int32 {
 	h := host{class: class, model: model, cores: device.NewCPU(model.Cores), bus: device.NewCPU(1)}
-	if p.colocated() {
-		h.turns = &turns{}
+	if p.Colocated() {
+		h.goroutines = &goroutineScheduler{}
 	} else {
 		h.up, h.down = fabric.LinkID(len(t.links)), fabric.LinkID(len(t.links)+1)
-		rate := model.Network * p.netShare
+		rate := model.Network * p.NetworkShare
 		t.links = append(t.links, fabric.Link{Name: class.String() + " uplink", Capacity: rate},
 			fabric.Link{Name: class.String() + " downlink", Capacity: rate})
 	}
@@ -142,8 +142,8 @@ func (t *topology) addHost(class hostClass, model *device.Host, p *prices) int32
 // copies returns how often a message is sent and received on a place's host,
 // for a message that is sent to, or by, everywhere-many instances in all.
 func (p *place) copies(everywhere int) float64 {
-	if p.everywhere > 1 {
-		return float64(p.members)
+	if p.instances > 1 {
+		return float64(p.instancesHere)
 	}
 	return float64(everywhere) * p.stripe
 }

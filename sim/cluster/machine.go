@@ -7,9 +7,9 @@ import (
 	"tandem/sim/device"
 )
 
-// Machine is what was measured of one machine on which every role runs in one
+// MeasuredMachine is what was measured of one machine on which every role runs in one
 // process.
-type Machine struct {
+type MeasuredMachine struct {
 	Cores       int
 	Memory      unit.Bytes       // installed; 0: not known
 	Multiply    unit.FLOPsPerSec // matrix products of one core
@@ -18,8 +18,8 @@ type Machine struct {
 	MessageTime unit.Tick        // of one message between two roles, from send to receipt
 	Date        string           // of the measurement: YYYY-MM-DD
 
-	EmbeddingWorkers, ParameterServers int       // in the process; 0: one
-	Recorded                           *Recorded // nil: all work is priced by the rates above
+	EmbeddingWorkers, ParameterServers int            // in the process; 0: one
+	Recorded                           *RecordedTimes // nil: all work is priced by the rates above
 }
 
 // ThisMachine returns the cluster that is one measured machine. EWs, PSs and ranks share its cores, and the
@@ -28,7 +28,7 @@ type Machine struct {
 // The probe does not measure everything. The memory is assumed to serve all cores at their copy speed, for
 // reads and writes, and to deliver random rows as fast as all cores ask for them. Half of a message's time is
 // the sender's work, half the receiver's.
-func ThisMachine(m Machine) *Hardware {
+func ThisMachine(m MeasuredMachine) *Hardware {
 	const source = "probe of this machine"
 	one := given(1, "measured on this machine")
 	host := &device.HostProfile{
@@ -55,7 +55,7 @@ func ThisMachine(m Machine) *Hardware {
 			},
 			MemoryShare: whole,
 		},
-		server: host, worker: host, parameter: host, loader: host,
+		serverProfile: host, ewProfile: host, psProfile: host, loaderProfile: host,
 		inside: &device.WireProfile{
 			Name:      "memory",
 			Bandwidth: measured(m.CopySpeed, source, m.Date),
@@ -67,8 +67,8 @@ func ThisMachine(m Machine) *Hardware {
 			IDTime:      job.DefaultSoftware().IDTime,
 			Threads:     measured(1, "the roles of one process work in one goroutine each", m.Date),
 		},
-		workerHosts: one, serverHosts: one, loaderHosts: one, perServer: 1,
-		workersPerHost: max(1, m.EmbeddingWorkers), serversPerHost: max(1, m.ParameterServers), machine: &m,
+		ewHosts: one, psHosts: one, loaderHosts: one, AcceleratorsPerServer: 1,
+		EWsPerHost: max(1, m.EmbeddingWorkers), PSsPerHost: max(1, m.ParameterServers), machine: &m,
 	}
 }
 

@@ -11,28 +11,28 @@ import (
 // between the end of the last warm-up step and the end of the last measured
 // one. A step ends when every rank has applied its dense gradients.
 type measurement struct {
-	first, last int32 // measured steps are [first, last)
-	steps       int32
-	applied     []int32     // by step: ranks that have applied
-	ends        []unit.Tick // by step
-	start, end  usage
-	over        bool // end is taken
-	stages      *pace.StageMeter
-	exposed     [phaseCount]unit.Tick // sums over ranks and measured steps
-	ranks       []progress
-	arrived     []unit.Tick // by rank and step: when embeddings arrived
-	counted     counts      // at start
-	messages    counts      // of the measured steps
+	first, last     int32 // measured steps are [first, last)
+	steps           int32
+	applied         []int32     // by step: ranks that have applied
+	ends            []unit.Tick // by step
+	start, end      busyTimes
+	complete        bool // end is taken
+	stages          *pace.StageMeter
+	exposed         [phaseCount]unit.Tick // sums over ranks and measured steps
+	ranks           []rankProgress
+	arrived         []unit.Tick // by rank and step: when embeddings arrived
+	trafficBefore   traffic     // at start
+	trafficMeasured traffic     // of the measured steps
 }
 
 // progress is the last instants of a rank.
-type progress struct {
+type rankProgress struct {
 	step                                         int32 // whose forward began last
 	applied, forward, backward, computed, synced unit.Tick
 }
 
 // counts are what has been sent.
-type counts struct {
+type traffic struct {
 	messages int64
 	bytes    unit.Bytes
 }
@@ -53,13 +53,13 @@ const (
 func newMeasurement(first, last int32, cfg *role.Config) *measurement {
 	return &measurement{
 		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
-		ranks: make([]progress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
+		ranks: make([]rankProgress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
 		stages: pace.NewStageMeter(first, last),
 	}
 }
 
 // observe follows a batch by the records of its rank.
-func (m *measurement) observe(w *world, r event.Record) {
+func (m *measurement) observe(w *simulation, r event.Record) {
 	if r.Rank == event.NoRank {
 		return
 	}
@@ -70,7 +70,7 @@ func (m *measurement) observe(w *world, r event.Record) {
 		m.arrived[r.Rank*m.steps+r.Step] = r.At
 	case event.ForwardStarted:
 		p.step, p.forward = r.Step, r.At
-		m.waited(w, r, max(p.applied, p.computed))
+		m.exposeWait(w, r, max(p.applied, p.computed))
 	case event.BackwardStarted:
 		p.backward = r.At
 		m.expose(forwarding, r.Step, r.At-p.forward)
@@ -92,10 +92,10 @@ func (m *measurement) observe(w *world, r event.Record) {
 	}
 }
 
-// waited divides the time from an instant to a forward pass. With dense PSs, and where
+// exposeWait divides the time from an instant to a forward pass. With dense PSs, and where
 // ranks have replicas of their own, it is embeddings that are waited for until they are
 // here, and parameters, a mean or a verdict from then on.
-func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
+func (m *measurement) exposeWait(w *simulation, r event.Record, since unit.Tick) {
 	until := r.At
 	if d := w.config.Rule.Dense(); d.DensePSs || d.Own {
 		until = min(r.At, max(since, m.arrived[r.Rank*m.steps+r.Step]))
@@ -105,7 +105,7 @@ func (m *measurement) waited(w *world, r event.Record, since unit.Tick) {
 }
 
 // overlapsPush reports whether nobody waits for the acknowledgement of a push.
-func overlapsPush(w *world) bool {
+func overlapsPush(w *simulation) bool {
 	return w.config.Rule.Dense().DensePSs && w.config.Rule.OverlapSync()
 }
 
@@ -118,7 +118,7 @@ func (m *measurement) expose(p phase, step int32, t unit.Tick) {
 }
 
 // endStep counts a rank that has applied, and ends the step with the last.
-func (m *measurement) endStep(w *world, step int32) {
+func (m *measurement) endStep(w *simulation, step int32) {
 	m.applied[step]++
 	if m.applied[step] < int32(len(m.ranks)) {
 		return
@@ -126,12 +126,12 @@ func (m *measurement) endStep(w *world, step int32) {
 	m.ends[step] = w.clock.Now()
 	switch step {
 	case m.first - 1:
-		m.start = w.usage()
-		m.counted = counts{w.messages, w.sent}
+		m.start = w.busyTimes()
+		m.trafficBefore = traffic{w.messages, w.sent}
 	case m.last - 1:
-		m.end = w.usage()
-		m.messages = counts{w.messages - m.counted.messages, w.sent - m.counted.bytes}
-		m.over = true
+		m.end = w.busyTimes()
+		m.trafficMeasured = traffic{w.messages - m.trafficBefore.messages, w.sent - m.trafficBefore.bytes}
+		m.complete = true
 	}
 }
 

@@ -13,35 +13,35 @@ import (
 // The stages of a delivery, in their order.
 const (
 	copyFromDevice int32 = iota // gradients leave the accelerator
-	sendCores
-	cross
-	travel
-	receiveCores
+	chargeSender
+	transferPayload
+	awaitLatency
+	chargeReceiver
 	copyToDevice // samples, pooled embeddings and pulled parameters enter the accelerator
-	hand
+	arrive
 )
 
 // send begins the delivery of a message, or of one that is lost on its way.
-func (w *world) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
+func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	m := &p.Message
-	to := w.indexOf(m.To)
-	many := max(w.places[from].everywhere, w.places[to].everywhere)
+	to := w.roleIndex(m.To)
+	many := max(w.places[from].instances, w.places[to].instances)
 	w.messages += int64(many)
 	w.sent += m.Bytes * unit.Bytes(many)
 	due := w.clock.Now() + p.Delay
-	i := w.open(task{
-		kind: delivering, role: from, to: to, many: int32(many), since: due, message: *m, payload: p.Payload, lost: lost,
+	i := w.openTask(task{
+		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m, payload: p.Payload, lost: lost,
 	})
 	if p.Delay > 0 {
-		w.wait(i, due)
+		w.waitUntil(i, due)
 		return
 	}
 	w.proceed(i)
 }
 
-// deliver begins the present stage of a delivery and reports whether that was
+// deliverStage begins the present stage of a delivery and reports whether that was
 // the last.
-func (w *world) deliver(i int32) (ended bool) {
+func (w *simulation) deliverStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	m := &t.message
 	source, target := &w.places[t.role], &w.places[t.to]
@@ -49,63 +49,63 @@ func (w *world) deliver(i int32) (ended bool) {
 	switch t.stage {
 	case copyFromDevice:
 		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && w.prices.hostLink != nil {
-			_, end := w.ranks[m.Rank].copyOut.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
-			w.wait(i, end)
+			_, end := w.accelerators[m.Rank].copyOut.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
+			w.waitUntil(i, end)
 		}
-	case sendCores:
-		w.handle(i, source, remote)
-	case cross:
+	case chargeSender:
+		w.chargeMessage(i, source, remote)
+	case transferPayload:
 		if remote && m.Kind.HasPayload() {
-			many := int(t.many)
+			many := int(t.copies)
 			w.transfer(i, m.Bytes,
 				fabric.Hop{Link: w.hosts[source.host].up, Multiplicity: source.copies(many)},
 				fabric.Hop{Link: w.hosts[target.host].down, Multiplicity: target.copies(many)})
 		}
-	case travel:
+	case awaitLatency:
 		if remote {
-			w.wait(i, w.clock.Now()+w.prices.netWire.Latency)
+			w.waitUntil(i, w.clock.Now()+w.prices.NetworkWire.Latency)
 		}
-	case receiveCores:
+	case chargeReceiver:
 		if t.lost || w.instances[t.to].away {
-			w.drop(i)
+			w.dropMessage(i)
 			return true
 		}
-		w.handle(i, target, remote)
+		w.chargeMessage(i, target, remote)
 	case copyToDevice:
 		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && w.prices.hostLink != nil {
-			_, end := w.ranks[m.Rank].copyIn.Run(w.clock.Now(), w.prices.linkWire.Time(m.Bytes))
-			w.wait(i, end)
+			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
+			w.waitUntil(i, end)
 		}
-	case hand:
+	case arrive:
 		if w.instances[t.to].away {
-			w.drop(i)
+			w.dropMessage(i)
 			return true
 		}
 		to, in := t.to, role.Input{Kind: role.Received, Message: t.message}
-		w.handed = t.payload
-		w.received += m.Bytes * unit.Bytes(t.many)
-		w.close(i)
-		w.step(to, in)
+		w.incoming = t.payload
+		w.received += m.Bytes * unit.Bytes(t.copies)
+		w.closeTask(i)
+		w.handleInput(to, in)
 		return true
 	}
 	return false
 }
 
-// drop ends the delivery of a message that nobody receives.
-func (w *world) drop(i int32) {
+// dropMessage ends the delivery of a message that nobody receives.
+func (w *simulation) dropMessage(i int32) {
 	t := &w.tasks[i]
-	w.dropped += t.message.Bytes * unit.Bytes(t.many)
-	w.close(i)
+	w.dropped += t.message.Bytes * unit.Bytes(t.copies)
+	w.closeTask(i)
 }
 
-// handle charges one end of a message: a fixed core time, and a copy of what
+// chargeMessage charges one end of a message: a fixed core time, and a copy of what
 // crosses a network. Inside one machine messages pass pointers.
-func (w *world) handle(i int32, at *place, remote bool) {
+func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 	t := &w.tasks[i]
 	m := &t.message
-	cost := device.HostCost{Core: w.prices.messageTime}
+	cost := device.HostCost{Core: w.prices.MessageTime}
 	if remote && m.Kind.HasPayload() {
 		cost = cost.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
 	}
-	w.charge(i, at.host, cost, 1, at.copies(int(t.many)))
+	w.charge(i, at.host, cost, 1, at.copies(int(t.copies)))
 }

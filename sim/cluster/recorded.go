@@ -6,24 +6,24 @@ import (
 	"tandem/sim/device"
 )
 
-// Recorded are core times of work that was performed on the machine. Work of a
+// RecordedTimes are core times of work that was performed on the machine. Work of a
 // kind that it knows costs that, and no longer what the machine's rates say.
-type Recorded struct {
-	Work   []WorkTime  // at most one of a kind and size
-	Reduce []unit.Tick // sum of a bucket over the ranks, by bucket
+type RecordedTimes struct {
+	Work   []RecordedWork // at most one of a kind and size
+	Reduce []unit.Tick    // sum of a bucket over the ranks, by bucket
 }
 
-// WorkTime is what a piece of work of a kind takes of one core. Samples are
+// RecordedWork is what a piece of work of a kind takes of one core. Samples are
 // those of role.Work, and work of another size takes in proportion; 0 is for work
 // that takes the same at any size.
-type WorkTime struct {
+type RecordedWork struct {
 	Kind    role.WorkKind
 	Samples int32
 	Time    unit.Tick
 }
 
-// time returns what work takes, if its kind was recorded.
-func (r *Recorded) time(work role.Work) (takes unit.Tick, known bool) {
+// WorkTime returns what work takes, if its kind was recorded.
+func (r *RecordedTimes) WorkTime(work role.Work) (takes unit.Tick, known bool) {
 	if r == nil {
 		return 0, false
 	}
@@ -39,26 +39,26 @@ func (r *Recorded) time(work role.Work) (takes unit.Tick, known bool) {
 	return takes, known
 }
 
-// recorded returns the times that were recorded on the cluster's machine, or nil.
-func (h *Hardware) recorded() *Recorded {
+// Recorded returns the times that were recorded on the cluster's machine, or nil.
+func (h *Hardware) Recorded() *RecordedTimes {
 	if h.machine == nil {
 		return nil
 	}
 	return h.machine.Recorded
 }
 
-// beginRecorded charges work whose time was recorded, and reports whether it was.
-func (w *world) beginRecorded(i int32, work role.Work) bool {
-	takes, known := w.prices.recorded().time(work)
+// chargeRecorded charges work whose time was recorded, and reports whether it was.
+func (w *simulation) chargeRecorded(i int32, work role.Work) bool {
+	takes, known := w.prices.Recorded().WorkTime(work)
 	switch {
 	case !known:
 		return false
 	case work.Kind == role.Backward:
-		w.backward(i, times(takes, w.slowdown(work)))
+		w.backward(i, times(takes, w.jitter(work)))
 	case work.Kind == role.Forward:
-		w.compute(i, times(takes, w.slowdown(work)))
+		w.compute(i, times(takes, w.jitter(work)))
 	case work.Kind == role.DenseApply && w.sharesReplica(work):
-		w.wait(i, w.clock.Now())
+		w.waitUntil(i, w.clock.Now())
 	default:
 		w.compute(i, takes)
 	}
@@ -67,15 +67,15 @@ func (w *world) beginRecorded(i int32, work role.Work) bool {
 
 // sharesReplica reports whether the dense optimizer step is another rank's work,
 // because the ranks of one process share one replica.
-func (w *world) sharesReplica(work role.Work) bool {
+func (w *simulation) sharesReplica(work role.Work) bool {
 	d := w.config.Rule.Dense()
-	return w.prices.colocated() && work.Rank > 0 && !d.Own && !d.DensePSs
+	return w.prices.Colocated() && work.Rank > 0 && !d.Own && !d.DensePSs
 }
 
-// reduceRecorded charges the sum of a bucket whose time was recorded, and reports
+// chargeRecordedReduction charges the sum of a bucket whose time was recorded, and reports
 // whether it was.
-func (w *world) reduceRecorded(i int32) bool {
-	r, bucket := w.prices.recorded(), int(w.tasks[i].bucket)
+func (w *simulation) chargeRecordedReduction(i int32) bool {
+	r, bucket := w.prices.Recorded(), int(w.tasks[i].bucket)
 	if r == nil || bucket >= len(r.Reduce) {
 		return false
 	}

@@ -27,13 +27,13 @@ type Options struct {
 	WarmUp, Measured int
 	// Observer is told every record of the roles.
 	Observer event.Observer
-	// Numbers makes the numbers of a run; nil for a run that only takes time. It
+	// Numerics makes the numbers of a run; nil for a run that only takes time. It
 	// is given the training with as many EWs and PSs as the cluster has. All steps
 	// are simulated then, once, and no role is folded: WarmUp and Measured are
 	// ignored.
-	Numbers func(job.Job) (Numbers, error)
+	Numerics func(job.Job) (Numerics, error)
 
-	audit bool // check credit, handles and conservation
+	check bool // check credit, handles and conservation
 }
 
 // Steps of a run whose options leave them open: the pipeline's depth and
@@ -52,31 +52,31 @@ const (
 //
 // It returns ErrSequential for sequential training, and an error that wraps
 // ErrMemory for a job that does not fit. Cost: about 50 µs for each rank and step.
-func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (Answer, error) {
+func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
-		return Answer{}, fmt.Errorf("cluster: %w", ErrSequential)
+		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)
 	}
 	if err := t.Validate(); err != nil {
-		return Answer{}, fmt.Errorf("cluster: training: %w", err)
+		return Result{}, fmt.Errorf("cluster: training: %w", err)
 	}
-	if err := w.validate(); err != nil {
-		return Answer{}, err
+	if err := w.Validate(); err != nil {
+		return Result{}, err
 	}
 	if t.Wire.Index == job.IndexCompressed && w.Packed == nil {
-		return Answer{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
+		return Result{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
 	}
-	if err := CheckFaults(h, t, o.Position, o.Numbers != nil); err != nil {
-		return Answer{}, fmt.Errorf("cluster: faults.%w", err)
+	if err := CheckFaults(h, t, o.Position, o.Numerics != nil); err != nil {
+		return Result{}, fmt.Errorf("cluster: faults.%w", err)
 	}
-	r := h.resolve(o.Position)
-	if err := checkMemory(r, &t, layout, &w); err != nil {
-		return Answer{}, err
+	r := h.Resolve(o.Position)
+	if err := CheckMemory(r, &t, layout, &w); err != nil {
+		return Result{}, err
 	}
 	faulty := t.Faults.Any()
-	p := newPrices(r, &t, layout, &w, h.fold && o.Numbers == nil && !faulty)
-	if o.Numbers != nil {
+	p := NewPrices(r, &t, layout, &w, h.Fold && o.Numerics == nil && !faulty)
+	if o.Numerics != nil {
 		a, err := train(p, o)
-		a.Assumptions = h.assumptions(len(t.DenseShards(layout)))
+		a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
 		return a, err
 	}
 	warmUp, measured := t.Depth()+settleSteps, measureSteps
@@ -94,7 +94,7 @@ func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (A
 		a, err := runOnce(p, o, nil, steps)
 		settled := a.Drift < driftMost && a.Drift > -driftMost
 		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
-			a.Assumptions = h.assumptions(len(t.DenseShards(layout)))
+			a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
 			return a, err
 		}
 		warmUp, measured = 2*warmUp, 2*measured
@@ -103,16 +103,16 @@ func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (A
 
 // train simulates every step with numbers. What is measured leaves out, where
 // there are steps enough, those in which the pipeline fills and empties.
-func train(p *prices, o Options) (Answer, error) {
-	t := *p.training
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
-	n, err := o.Numbers(t)
+func train(p *Prices, o Options) (Result, error) {
+	t := *p.Job
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	n, err := o.Numerics(t)
 	if err != nil {
-		return Answer{}, fmt.Errorf("cluster: %w", err)
+		return Result{}, fmt.Errorf("cluster: %w", err)
 	}
 	steps := n.Steps()
 	if steps < 1 {
-		return Answer{}, errors.New("cluster: nothing to train on: the data have no step")
+		return Result{}, errors.New("cluster: nothing to train on: the data have no step")
 	}
 	first := min(t.Depth()+settleSteps, (steps-1)/2)
 	return runOnce(p, o, n, span{first, max(first+1, steps-t.Depth()), steps})
@@ -123,48 +123,48 @@ func train(p *prices, o Options) (Answer, error) {
 type span struct{ first, last, steps int }
 
 // runOnce simulates a span of steps.
-func runOnce(p *prices, o Options, n Numbers, s span) (Answer, error) {
-	t := *p.training
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
-	cfg, err := t.RoleConfig(p.layout, s.steps)
+func runOnce(p *Prices, o Options, n Numerics, s span) (Result, error) {
+	t := *p.Job
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	cfg, err := t.RoleConfig(p.Layout, s.steps)
 	if err != nil {
-		return Answer{}, fmt.Errorf("cluster: training: %w", err)
+		return Result{}, fmt.Errorf("cluster: training: %w", err)
 	}
-	w := newWorld(p, cfg, &o)
+	w := newSimulation(p, cfg, &o)
 	if n != nil {
-		w.numbers, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
+		w.numerics, w.rows = n, make([][]int32, cfg.Ranks*cfg.Steps)
 	}
-	meter := pace.NewMeter(t.Roles.Ranks, p.states)
+	meter := pace.NewMeter(t.Roles.Ranks, p.PSStates)
 	w.observers = append(w.observers, meter)
 	w.measurement = newMeasurement(int32(s.first), int32(s.last), cfg)
-	if o.audit {
-		w.audit = newAudit(w)
+	if o.check {
+		w.contract = newContractCheck(w)
 	}
 	if err := w.run(); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	a := w.answer()
+	a := w.result()
 	a.Depth, a.Staleness = t.Depth(), meter.Staleness()
 	if err := pace.CheckBounds(cfg.Rule, t.Roles.Ranks, &a.Staleness); err != nil {
-		return Answer{}, fmt.Errorf("cluster: %w", err)
+		return Result{}, fmt.Errorf("cluster: %w", err)
 	}
 	return a, nil
 }
 
 // Predict simulates a training at the middle of every range, and at the worst
 // and best ends of all of them together for Low and High.
-func Predict(h *Hardware, t job.Job, layout *model.Layout, w Workload) (Answer, error) {
+func Predict(h *Hardware, t job.Job, layout *model.Layout, w Workload) (Result, error) {
 	a, err := Run(h, t, layout, w, Options{})
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	worst, err := Run(h, t, layout, w, Options{Position: -1})
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	best, err := Run(h, t, layout, w, Options{Position: 1})
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	a.Low, a.High = min(worst.Throughput, a.Throughput), max(best.Throughput, a.Throughput)
 	return a, nil

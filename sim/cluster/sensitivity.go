@@ -32,7 +32,7 @@ func Sensitivities(h *Hardware, t job.Job, layout *model.Layout, w Workload, ran
 		return nil, err
 	}
 	var groups []string
-	for _, p := range h.parameters() {
+	for _, p := range h.quantities() {
 		if p.group != "" && !slices.Contains(groups, p.group) {
 			groups = append(groups, p.group)
 		}
@@ -41,7 +41,7 @@ func Sensitivities(h *Hardware, t job.Job, layout *model.Layout, w Workload, ran
 	for i, group := range groups {
 		ran(i, len(groups))
 		improved := h.clone()
-		for _, p := range improved.parameters() {
+		for _, p := range improved.quantities() {
 			if p.group == group {
 				p.improve(tenth)
 			}

@@ -15,12 +15,12 @@ type timer struct {
 	at unit.Tick // 0: none is pending
 }
 
-// rearm moves an event to where it belongs now.
-func (w *world) rearm(t *timer, at unit.Tick, ok bool, e des.Event) {
+// reschedule moves an event to where it belongs now.
+func (w *simulation) reschedule(t *timer, at unit.Tick, ok bool, e des.Event) {
 	if ok && t.at == at && t.id != (des.ID{}) {
 		return
 	}
-	w.cancel(t)
+	w.cancelTimer(t)
 	if ok {
 		e.At = at
 		*t = timer{w.clock.Schedule(e), at}
@@ -36,39 +36,39 @@ const stallMost = 20 * unit.Minute
 // than a cluster can answer only slow it down further, without end.
 const floodFactor = 5
 
-// fire gives a role its timer, unless asking again is in vain.
-func (w *world) fire(i int32) {
+// fireTimer gives a role its timer, unless asking again is in vain.
+func (w *simulation) fireTimer(i int32) {
 	w.instances[i].timer = timer{}
 	now, c := w.clock.Now(), w.config
-	if now-w.surveyed >= c.Retry {
-		w.surveyed = now
+	if now-w.checkedDeliveries >= c.Retry {
+		w.checkedDeliveries = now
 		if longest := w.longestUnderWay(now); longest > floodFactor*c.Retry {
 			w.fail(fmt.Errorf("cluster: after %v, a message has been under way for %v, and roles ask again every %v; set a longer retry",
 				now, longest, c.Retry))
 			return
 		}
 	}
-	if now-w.progressed > stallMost && !w.computing() {
+	if now-w.progressed > stallMost && !w.ranksCompute() {
 		w.fail(fmt.Errorf("cluster: after %v no rank has done anything for %v, though roles ask again every %v",
 			now, now-w.progressed, c.Retry))
 		return
 	}
-	w.step(i, role.Input{Kind: role.TimerFired})
+	w.handleInput(i, role.Input{Kind: role.TimerFired})
 }
 
 // longestUnderWay returns for how long the oldest message that has not arrived is under way.
-func (w *world) longestUnderWay(now unit.Tick) unit.Tick {
+func (w *simulation) longestUnderWay(now unit.Tick) unit.Tick {
 	longest := unit.Tick(0)
 	for i := range w.tasks {
-		if t := &w.tasks[i]; t.kind == delivering && t.many > 0 { // not a free place
+		if t := &w.tasks[i]; t.kind == delivering && t.copies > 0 { // not a free place
 			longest = max(longest, now-t.since)
 		}
 	}
 	return longest
 }
 
-// computing reports whether work of an NN worker is under way.
-func (w *world) computing() bool {
+// ranksCompute reports whether work of an NN worker is under way.
+func (w *simulation) ranksCompute() bool {
 	for i := range w.instances {
 		n := &w.instances[i]
 		for lane := range n.lanes {
@@ -81,14 +81,14 @@ func (w *world) computing() bool {
 }
 
 // stopTimers cancels the timers of all roles, and the return of those that are away.
-func (w *world) stopTimers() {
+func (w *simulation) stopTimers() {
 	for i := range w.instances {
-		w.cancel(&w.instances[i].timer)
+		w.cancelTimer(&w.instances[i].timer)
 	}
 }
 
-// cancel cancels the event of a timer.
-func (w *world) cancel(t *timer) {
+// cancelTimer cancels the event of a timer.
+func (w *simulation) cancelTimer(t *timer) {
 	w.clock.Cancel(t.id)
 	*t = timer{}
 }

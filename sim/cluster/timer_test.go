@@ -15,11 +15,11 @@ import (
 // going. One that fires has roles ask again: more is sent, and every law holds.
 func TestTimers(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
-		records := func(retry unit.Tick) (string, Answer) {
+		records := func(retry unit.Tick) (string, Result) {
 			j := training(mode, 4)
 			j.Wire.Retry = retry
 			d := digest{sha256.New()}
-			a := run(t, small(), j, Options{WarmUp: 5, Measured: 10, Observer: d, audit: true})
+			a := run(t, small(), j, Options{WarmUp: 5, Measured: 10, Observer: d, check: true})
 			return string(d.Sum(nil)), a
 		}
 		never, a := records(0)
@@ -48,17 +48,17 @@ func TestFloodEnds(t *testing.T) {
 }
 
 // worldOf returns a small cluster before its start.
-func worldOf(t *testing.T, j *job.Job) *world {
+func worldOf(t *testing.T, j *job.Job) *simulation {
 	t.Helper()
 	s, w := small(), clicks()
 	s.Fold = false
 	p := pricesOf(t, s, j, tower(t), &w)
-	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS = p.workers*p.workersPerHost, p.states
-	cfg, err := j.RoleConfig(p.layout, 10)
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	cfg, err := j.RoleConfig(p.Layout, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := newWorld(p, cfg, &Options{})
+	world := newSimulation(p, cfg, &Options{})
 	world.measurement = newMeasurement(2, 8, cfg)
 	return world
 }
@@ -77,7 +77,7 @@ func TestStalledRunEnds(t *testing.T) {
 		j := training(job.Hybrid, 2)
 		j.Wire.Retry = retry
 		world := worldOf(t, &j)
-		at := world.indexOf(msg.Address{Role: msg.EmbeddingPS})
+		at := world.roleIndex(msg.Address{Role: msg.EmbeddingPS})
 		world.instances[at].role = deaf{world.instances[at].role}
 		if err := world.run(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("retry after %v: error %v, want %q", retry, err, want)

@@ -26,7 +26,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 		j := training(job.Sync, 1)
 		j.Training.Prefetch = 2 // so that batches are dealt throughout, one a step
 		change(&j)
-		a, err := Run(hardwareOf(t, s), j, tower(t), w, Options{WarmUp: 8, Measured: 8, audit: true})
+		a, err := Run(hardwareOf(t, s), j, tower(t), w, Options{WarmUp: 8, Measured: 8, check: true})
 		if err != nil {
 			t.Fatal(err)
 		}

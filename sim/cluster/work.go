@@ -6,80 +6,80 @@ import (
 	"tandem/sim/device"
 )
 
-// perform begins the present stage of work, and reports whether it was the
+// workStage begins the present stage of work, and reports whether it was the
 // last. Work has one stage, but Backward one for every bucket.
-func (w *world) perform(i int32) (ended bool) {
+func (w *simulation) workStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	if t.stage == 0 {
-		w.startNumbers(t)
+		w.startNumerics(t)
 	}
 	stages := int32(1)
 	if t.work.Kind == role.Backward {
 		stages = int32(len(w.config.Buckets))
 		if t.stage > 0 {
-			if w.numbers != nil {
-				t.numbers() // the bucket is summed by whoever gets it
+			if w.numerics != nil {
+				t.await() // the bucket is summed by whoever gets it
 			}
-			w.step(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 1})
+			w.handleInput(t.role, role.Input{Kind: role.WorkPart, Work: t.work, Bucket: t.stage - 1})
 			t = &w.tasks[i] // the step may have opened tasks
 		}
 	}
 	if t.stage == stages {
-		w.complete(i)
+		w.completeWork(i)
 		return true
 	}
-	w.begin(i, t.work)
+	w.chargeWork(i, t.work)
 	return false
 }
 
-// begin charges work to what it runs on.
-func (w *world) begin(i int32, work role.Work) {
-	if w.beginRecorded(i, work) {
+// chargeWork charges work to what it runs on.
+func (w *simulation) chargeWork(i int32, work role.Work) {
+	if w.chargeRecorded(i, work) {
 		return
 	}
 	t := &w.tasks[i]
 	at := &w.places[t.role]
-	host := func(c device.HostCost) { w.charge(i, at.host, c, at.width, float64(at.members)*at.stripe) }
+	host := func(c device.HostCost) { w.charge(i, at.host, c, at.width, float64(at.instancesHere)*at.stripe) }
 	p := w.prices
 	switch work.Kind {
 	case role.Read:
-		host(p.read(w.stepSamples(work.Step)))
+		host(p.ReadBatch(w.stepSamples(work.Step)))
 	case role.ApplyStep:
-		host(p.applyStep(w.stepSamples(work.Step), w.putRows(w.instances[t.role].at.Index, t.operands.Reads)))
+		host(p.ApplyStep(w.stepSamples(work.Step), w.putRows(w.instances[t.role].at.Index, t.operands.Reads)))
 	case role.Split:
-		host(p.batch(work.Samples).split)
+		host(p.Batch(work.Samples).Split)
 	case role.ReadRows:
-		host(p.readRows(w.memberRows(w.instances[t.role].at.Index, work)))
+		host(p.ReadRows(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Pool:
-		host(p.batch(work.Samples).pool)
+		host(p.Batch(work.Samples).Pool)
 	case role.Merge:
-		host(p.merge(work.Samples, w.distinctRows(work)))
+		host(p.Merge(work.Samples, w.distinctRows(work)))
 	case role.Apply:
-		host(p.apply(w.memberRows(w.instances[t.role].at.Index, work)))
+		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Forward:
-		w.compute(i, times(p.batch(work.Samples).forward, w.slowdown(work)))
+		w.compute(i, times(p.Batch(work.Samples).Forward, w.jitter(work)))
 	case role.Backward:
-		w.backward(i, times(p.batch(work.Samples).backward, w.slowdown(work)))
+		w.backward(i, times(p.Batch(work.Samples).Backward, w.jitter(work)))
 	case role.ReadDense:
-		host(p.parameterHost.CopyCost(w.config.DenseServers[w.instances[t.role].at.Index]))
+		host(p.PSHost.CopyCost(w.config.DenseServers[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
-		host(p.applyPush(w.config.DenseServers[w.instances[t.role].at.Index], len(t.operands.Reads)))
+		host(p.ApplyPush(w.config.DenseServers[w.instances[t.role].at.Index], len(t.operands.Reads)))
 	case role.Snapshot:
-		w.compute(i, p.device.Time(p.sweep(2))) // read, written
+		w.compute(i, p.Accelerator.Time(p.sweep(2))) // read, written
 	case role.Average:
-		w.compute(i, p.device.Time(p.sweep(4))) // parameters read and written, mean and copy read
+		w.compute(i, p.Accelerator.Time(p.sweep(4))) // parameters read and written, mean and copy read
 	case role.DenseApply:
 		if w.sharesReplica(work) {
-			w.wait(i, w.clock.Now())
+			w.waitUntil(i, w.clock.Now())
 			return
 		}
-		w.compute(i, p.batch(work.Samples).update)
+		w.compute(i, p.Batch(work.Samples).Update)
 	}
 }
 
 // backward runs the part of a backward pass, of so much in total, that makes the
 // bucket of the task's stage final.
-func (w *world) backward(i int32, total unit.Tick) {
+func (w *simulation) backward(i int32, total unit.Tick) {
 	t := &w.tasks[i]
 	if t.stage == 0 {
 		t.total = total
@@ -92,29 +92,29 @@ func (w *world) backward(i int32, total unit.Tick) {
 
 // compute runs kernels on a rank's accelerator, or, where the host is the
 // accelerator, on one of its cores.
-func (w *world) compute(i int32, takes unit.Tick) {
+func (w *simulation) compute(i int32, takes unit.Tick) {
 	t := &w.tasks[i]
-	if w.prices.colocated() {
+	if w.prices.Colocated() {
 		w.charge(i, w.places[t.role].host, device.HostCost{Core: takes}, 1, 1)
 		return
 	}
-	_, end := w.ranks[t.work.Rank].kernels.Run(w.clock.Now(), takes)
-	w.wait(i, end)
+	_, end := w.accelerators[t.work.Rank].kernels.Run(w.clock.Now(), takes)
+	w.waitUntil(i, end)
 }
 
-// complete hands the result of work to its role and begins the next of the
+// completeWork hands the result of work to its role and begins the next of the
 // lane, unless the role has crashed since.
-func (w *world) complete(i int32) {
+func (w *simulation) completeWork(i int32) {
 	t := &w.tasks[i]
 	r, work, makes := t.role, t.work, t.operands.Makes
-	if t.of != w.instances[r].incarnation {
-		w.close(i)
+	if t.incarnation != w.instances[r].incarnation {
+		w.closeTask(i)
 		return
 	}
-	result, err := w.outcome(t)
+	result, err := w.await(t)
 	lane := w.instances[r].lanes.Lane(work.Kind)
 	lane.Pop()
-	w.close(i)
+	w.closeTask(i)
 	if lane.Len() > 0 {
 		w.proceed(lane.Front())
 	}
@@ -122,32 +122,32 @@ func (w *world) complete(i int32) {
 	if err != nil {
 		in = role.Input{Kind: role.WorkFailed, Work: work, Reason: err}
 	}
-	if w.audit != nil {
+	if w.contract != nil {
 		for _, h := range makes {
-			w.audit.holds(r, h)
+			w.contract.addHeld(r, h)
 		}
 	}
-	w.step(r, in)
+	w.handleInput(r, in)
 }
 
-// result makes up what a role learns of work that nobody did.
-func (w *world) result(work role.Work) role.Result {
+// expectedResult makes up what a role learns of work that nobody did.
+func (w *simulation) expectedResult(work role.Work) role.Result {
 	switch work.Kind {
 	case role.Read:
 		var r role.Result
 		for rank := range int(w.config.Ranks) {
-			b := w.prices.batch(w.prices.samples(rank, w.prices.training.Training.GlobalBatch))
-			r.Samples = append(r.Samples, b.samples)
-			r.IDBytes = append(r.IDBytes, b.idBytes)
-			r.SampleBytes = append(r.SampleBytes, b.sampleBytes)
+			b := w.prices.Batch(w.prices.Samples(rank, w.prices.Job.Training.GlobalBatch))
+			r.Samples = append(r.Samples, b.Samples)
+			r.IDBytes = append(r.IDBytes, b.IDBytes)
+			r.SampleBytes = append(r.SampleBytes, b.SampleBytes)
 		}
 		return r
 	case role.Split:
-		return w.prices.batch(work.Samples).routed
+		return w.prices.Batch(work.Samples).Routed
 	case role.ReadRows:
-		return role.Result{Bytes: w.prices.batch(work.Samples).routed.ValueBytes[0]}
+		return role.Result{Bytes: w.prices.Batch(work.Samples).Routed.ValueBytes[0]}
 	case role.Pool, role.Backward:
-		return role.Result{Bytes: w.prices.batch(work.Samples).pooledBytes}
+		return role.Result{Bytes: w.prices.Batch(work.Samples).PooledBytes}
 	}
 	return role.Result{}
 }

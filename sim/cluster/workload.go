@@ -18,7 +18,7 @@ import (
 var ErrMemory = errors.New("does not fit")
 
 // Sizes of plain forms, in memory and on the wire of the runtime's codec. What
-// a training packs is smaller on the wire: see newShape. The cores' time for
+// a training packs is smaller on the wire: see newBatchSize. The cores' time for
 // packing is not priced: about 0.2 to 0.8 ns a byte of fp32 values either way,
 // 6 ns a byte of ids to write and 3 to read (algo/numeric/compress, BenchmarkPack and
 // BenchmarkIDs, on a shared 2.8 GHz Xeon, November 2026).
@@ -53,7 +53,8 @@ type PackedSizes struct {
 	Signs func(samples int, plan shard.Plan) float64 // … their distinct signs, of one PS of a plan
 }
 
-func (w *Workload) validate() error {
+// Validate reports the first number that is out of range.
+func (w *Workload) Validate() error {
 	switch {
 	case !(w.Occurrences >= 0) || math.IsInf(w.Occurrences, 1):
 		return fmt.Errorf("cluster: workload: %v ids a sample; want 0 or more", w.Occurrences)
@@ -69,58 +70,58 @@ func (w *Workload) validate() error {
 }
 
 // shape is a batch of some samples in counts.
-type shape struct {
-	samples     int32
-	occurrences float64 // of ids
-	named       float64 // occurrences of rows
-	distinct    float64
-	memberRows  float64 // distinct rows on each PS
-	idBytes     unit.Bytes
-	sampleBytes unit.Bytes
-	pooledBytes unit.Bytes
-	routed      role.Result // shared by all batches of the size; read-only
+type BatchSize struct {
+	Samples        int32
+	occurrences    float64 // of ids
+	rowOccurrences float64 // occurrences of rows
+	DistinctRows   float64
+	RowsPerPS      float64 // distinct rows on each PS
+	IDBytes        unit.Bytes
+	SampleBytes    unit.Bytes
+	PooledBytes    unit.Bytes
+	Routed         role.Result // shared by all batches of the size; read-only
 }
 
-// newShape counts a batch of some samples spread over the PSs of a plan, evenly in
+// newBatchSize counts a batch of some samples spread over the PSs of a plan, evenly in
 // the mean. The roles see states of them: 1 if folded, else all.
-func newShape(t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) shape {
+func newBatchSize(t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) BatchSize {
 	n := float64(samples)
-	s := shape{
-		samples: samples, occurrences: w.Occurrences * n, named: cmp.Or(w.RowOccurrences, w.Occurrences) * n, distinct: w.Distinct(int(samples)),
-		sampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
-		pooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
+	s := BatchSize{
+		Samples: samples, occurrences: w.Occurrences * n, rowOccurrences: cmp.Or(w.RowOccurrences, w.Occurrences) * n, DistinctRows: w.Distinct(int(samples)),
+		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
+		PooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
 	}
-	s.memberRows = s.distinct / float64(plan.Servers())
-	ids, signs := signBytes*s.occurrences, signBytes*s.memberRows
+	s.RowsPerPS = s.DistinctRows / float64(plan.Servers())
+	ids, signs := signBytes*s.occurrences, signBytes*s.RowsPerPS
 	if t.Wire.Index == job.IndexCompressed {
 		ids, signs = w.Packed.IDs(int(samples)), w.Packed.Signs(int(samples), plan)
 	}
-	s.idBytes = bytesOf(ids)
+	s.IDBytes = bytesOf(ids)
 	rows := int32(0)
-	if s.distinct > 0 {
-		rows = max(1, int32(math.Round(s.memberRows)))
+	if s.DistinctRows > 0 {
+		rows = max(1, int32(math.Round(s.RowsPerPS)))
 	}
 	for range states {
-		s.routed.Rows = append(s.routed.Rows, rows)
-		s.routed.SignBytes = append(s.routed.SignBytes, bytesOf(signs))
-		s.routed.ValueBytes = append(s.routed.ValueBytes, bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.memberRows))
+		s.Routed.Rows = append(s.Routed.Rows, rows)
+		s.Routed.SignBytes = append(s.Routed.SignBytes, bytesOf(signs))
+		s.Routed.ValueBytes = append(s.Routed.ValueBytes, bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.RowsPerPS))
 	}
 	return s
 }
 
 func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 
-// checkMemory reports what of a job does not fit. A measured machine whose
+// CheckMemory reports what of a job does not fit. A measured machine whose
 // memory is not known passes.
-func checkMemory(r *resolved, t *job.Job, layout *model.Layout, w *Workload) error {
-	if r.colocated() && r.parameterHost.Memory == 0 {
+func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) error {
+	if r.Colocated() && r.PSHost.Memory == 0 {
 		return nil
 	}
 	row := w.RowBytes + w.RowState + table.Overhead
 	need := unit.Bytes(w.Rows * float64(row))
-	if have := r.parameterHost.Memory * unit.Bytes(r.servers); need > have {
+	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
 		return fmt.Errorf("cluster: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
-			w.Rows, row, need, r.servers, have, ErrMemory)
+			w.Rows, row, need, r.PSHostCount, have, ErrMemory)
 	}
 	// Parameters, gradients and state. ActivationBytes counts a value where it is
 	// written and where it is read, which is room for it and for its gradient.
@@ -131,18 +132,18 @@ func checkMemory(r *resolved, t *job.Job, layout *model.Layout, w *Workload) err
 		values = 2 * layout.Params
 		last := shards[len(shards)-1] // as large as any
 		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Model.Optimizer.StateSize(last.Hi-last.Lo)))
-		if held > r.parameterHost.Memory {
+		if held > r.PSHost.Memory {
 			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
-				held, r.parameterHost.Memory, ErrMemory)
+				held, r.PSHost.Memory, ErrMemory)
 		}
 	case averages(t): // what was given to the mean, and the mean
 		values += 2 * layout.Params
 	}
 	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
-	if dense > r.device.Memory {
+	if dense > r.Accelerator.Memory {
 		return fmt.Errorf("cluster: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; use smaller batches",
-			samples, dense, r.device.Memory, ErrMemory)
+			samples, dense, r.Accelerator.Memory, ErrMemory)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Numbers are the samples, rows, parameters and gradients of a run: the
+// Numerics are the samples, rows, parameters and gradients of a run: the
 // simulator says when, they say what. A run without them only takes time.
 //
 // Everything happens in simulated order, whatever the machine below does:
@@ -22,7 +22,7 @@ import (
 //
 // So the bits of a run depend on neither the number of cores nor their speed.
 // All methods are called by one goroutine.
-type Numbers interface {
+type Numerics interface {
 	// Steps returns the number of global batches of the run, and Samples the true
 	// size of one.
 	Steps() int
@@ -61,27 +61,27 @@ func copies(k role.WorkKind) bool {
 	return k == role.ReadRows || k == role.ReadDense || k == role.Snapshot
 }
 
-// startNumbers begins the numbers of work at the start of its service.
-func (w *world) startNumbers(t *task) {
-	n, at, k, o := w.numbers, w.instances[t.role].at, t.work, t.operands
+// startNumerics begins the numbers of work at the start of its service.
+func (w *simulation) startNumerics(t *task) {
+	n, at, k, o := w.numerics, w.instances[t.role].at, t.work, t.operands
 	switch {
 	case n == nil:
 	case updates(k.Kind):
-		t.numbers = func() (role.Result, error) { return n.Do(at, k, o) }
+		t.await = func() (role.Result, error) { return n.Do(at, k, o) }
 	case copies(k.Kind):
 		r, err := n.Do(at, k, o)
-		t.numbers = func() (role.Result, error) { return r, err }
+		t.await = func() (role.Result, error) { return r, err }
 	default:
-		t.numbers = n.Start(at, k, o)
+		t.await = n.Start(at, k, o)
 	}
 }
 
-// outcome returns the result of work at the end of its service.
-func (w *world) outcome(t *task) (role.Result, error) {
-	if w.numbers == nil {
-		return w.result(t.work), nil
+// await returns the result of work at the end of its service.
+func (w *simulation) await(t *task) (role.Result, error) {
+	if w.numerics == nil {
+		return w.expectedResult(t.work), nil
 	}
-	r, err := t.numbers()
+	r, err := t.await()
 	if err == nil && t.work.Kind == role.Split {
 		w.rows[w.batchIndex(t.work.Rank, t.work.Step)] = r.Rows
 	}
@@ -89,21 +89,21 @@ func (w *world) outcome(t *task) (role.Result, error) {
 }
 
 // batchIndex numbers the batches of all ranks.
-func (w *world) batchIndex(rank, step int32) int { return int(rank*w.config.Steps + step) }
+func (w *simulation) batchIndex(rank, step int32) int { return int(rank*w.config.Steps + step) }
 
-// memberRows returns the distinct rows of a batch on a PS: the true number where
+// rowsOnPS returns the distinct rows of a batch on a PS: the true number where
 // it is known, else what is expected.
-func (w *world) memberRows(server int32, k role.Work) float64 {
-	if w.numbers == nil {
-		return w.prices.batch(k.Samples).memberRows
+func (w *simulation) rowsOnPS(server int32, k role.Work) float64 {
+	if w.numerics == nil {
+		return w.prices.Batch(k.Samples).RowsPerPS
 	}
 	return float64(w.rows[w.batchIndex(k.Rank, k.Step)][server])
 }
 
 // distinctRows returns the rows of the batch on all PSs: the real number where it is known, else the expected one.
-func (w *world) distinctRows(k role.Work) float64 {
-	if w.numbers == nil {
-		return w.prices.batch(k.Samples).distinct
+func (w *simulation) distinctRows(k role.Work) float64 {
+	if w.numerics == nil {
+		return w.prices.Batch(k.Samples).DistinctRows
 	}
 	sum := 0.0
 	for _, rows := range w.rows[w.batchIndex(k.Rank, k.Step)] {
@@ -113,28 +113,28 @@ func (w *world) distinctRows(k role.Work) float64 {
 }
 
 // putRows returns the rows of every put that is applied together on a PS.
-func (w *world) putRows(server int32, puts []role.Handle) []float64 {
+func (w *simulation) putRows(server int32, puts []role.Handle) []float64 {
 	list := make([]float64, len(puts))
 	for i, put := range puts {
-		samples := w.prices.samples(int(put.Rank), w.stepSamples(put.Step))
-		list[i] = w.memberRows(server, role.Work{Rank: put.Rank, Step: put.Step, Samples: samples})
+		samples := w.prices.Samples(int(put.Rank), w.stepSamples(put.Step))
+		list[i] = w.rowsOnPS(server, role.Work{Rank: put.Rank, Step: put.Step, Samples: samples})
 	}
 	return list
 }
 
 // stepSamples is the size of a global batch.
-func (w *world) stepSamples(step int32) int {
-	if w.numbers == nil {
-		return w.prices.training.Training.GlobalBatch
+func (w *simulation) stepSamples(step int32) int {
+	if w.numerics == nil {
+		return w.prices.Job.Training.GlobalBatch
 	}
-	return w.numbers.Samples(int(step))
+	return w.numerics.Samples(int(step))
 }
 
-// forget drops what is known of a batch when it is done. Where its gradients may still wait on a PS then, or a late
+// forgetBatch drops what is known of a batch when it is done. Where its gradients may still wait on a PS then, or a late
 // lookup, it is kept until the run ends.
-func (w *world) forget(r event.Record) {
+func (w *simulation) forgetBatch(r event.Record) {
 	d := w.config.Rule.Dense()
-	if w.numbers != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {
+	if w.numerics != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {
 		w.rows[w.batchIndex(r.Rank, r.Step)] = nil
 	}
 }

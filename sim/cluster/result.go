@@ -8,8 +8,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// Answer is what a simulated run has shown.
-type Answer struct {
+// Result is what a simulated run has shown.
+type Result struct {
 	Throughput float64         // samples a second, of all ranks
 	StepTime   unit.Tick       // mean time of a step
 	Depth      int             // batches that a rank may have outstanding
@@ -30,7 +30,7 @@ type Answer struct {
 	// Drift is by how much of it the step time changed from the first half of
 	// the measured steps to the second; a settled run has about 0.
 	Drift float64
-	// Elapsed is when the run ended: with Options.Numbers, the simulated time of the
+	// Elapsed is when the run ended: with Options.Numerics, the simulated time of the
 	// whole training.
 	Elapsed     unit.Tick
 	Faults      fault.Counts // what the faults of the training have done to the whole run
@@ -41,8 +41,8 @@ type Answer struct {
 // run. Less than 1 because of a pipeline's small gaps.
 const saturated = 0.95
 
-// answer sums a run up.
-func (w *world) answer() Answer {
+// result sums a run up.
+func (w *simulation) result() Result {
 	m := w.measurement
 	seconds := m.stepTime(m.first, m.last)
 	samples := 0
@@ -51,22 +51,22 @@ func (w *world) answer() Answer {
 	}
 	resources := w.resources(m.start, m.end)
 	steps := int64(m.last - m.first)
-	return Answer{
+	return Result{
 		Throughput: float64(samples) / float64(steps) / seconds,
 		StepTime:   unit.Tick(seconds * float64(unit.Second)),
 		StageTimes: m.stages.Medians(),
 		Bottleneck: w.bottleneck(resources),
 		Resources:  resources[:min(3, len(resources))],
-		Messages:   m.messages.messages / steps,
-		Bytes:      m.messages.bytes / unit.Bytes(steps),
+		Messages:   m.trafficMeasured.messages / steps,
+		Bytes:      m.trafficMeasured.bytes / unit.Bytes(steps),
 		Drift:      m.drift(),
 		Elapsed:    w.clock.Now(),
-		Faults:     w.faults(),
+		Faults:     w.faultCounts(),
 	}
 }
 
-// bottleneck names what bounds a step: see Answer.
-func (w *world) bottleneck(resources []Resource) string {
+// bottleneck names what bounds a step: see Result.
+func (w *simulation) bottleneck(resources []Resource) string {
 	if r := resources[0]; r.Share >= saturated && r.Name != allReduceResource {
 		return r.Name
 	}
@@ -96,22 +96,22 @@ func (w *world) bottleneck(resources []Resource) string {
 }
 
 // computeName names what a rank computes on.
-func (w *world) computeName() string {
-	if w.prices.colocated() {
+func (w *simulation) computeName() string {
+	if w.prices.Colocated() {
 		return "one core of the machine"
 	}
 	return kernelsResource
 }
 
 // reduceWhere says on which wire most of an all-reduce's time goes.
-func (w *world) reduceWhere() string {
-	if w.prices.colocated() {
+func (w *simulation) reduceWhere() string {
+	if w.prices.Colocated() {
 		return "in memory"
 	}
 	var inside, across float64
 	for _, bytes := range w.config.Buckets {
 		inside += w.reduceInside(bytes).Seconds()
-		across += w.reduceLatency().Seconds() + w.reducePart()*float64(bytes)/float64(w.prices.serverHost.Network*w.prices.netShare)
+		across += w.reduceLatency().Seconds() + w.reducePart()*float64(bytes)/float64(w.prices.ServerHost.Network*w.prices.NetworkShare)
 	}
 	if across > inside {
 		return "over the network"

@@ -15,7 +15,7 @@ type Resource struct {
 
 // usage is the work that resources have done up to an instant, in seconds of
 // the whole resource.
-type usage struct {
+type busyTimes struct {
 	at      unit.Tick
 	seconds []float64 // in the order of eachResource
 }
@@ -28,15 +28,15 @@ const (
 )
 
 // eachResource calls f for every resource with what it has done.
-func (w *world) eachResource(now unit.Tick, f func(name string, seconds float64)) {
-	for i := range w.ranks {
-		r := &w.ranks[i]
+func (w *simulation) eachResource(now unit.Tick, f func(name string, seconds float64)) {
+	for i := range w.accelerators {
+		r := &w.accelerators[i]
 		f(kernelsResource, r.kernels.Busy(now).Seconds())
 		f(copiesResource, r.copyIn.Busy(now).Seconds())
 		f(copiesResource, r.copyOut.Busy(now).Seconds())
 	}
 	reduced := w.reduced
-	if w.reducing.Len() > 0 {
+	if w.reductions.Len() > 0 {
 		reduced += now - w.reducingSince
 	}
 	f(allReduceResource, reduced.Seconds())
@@ -55,9 +55,9 @@ func (w *world) eachResource(now unit.Tick, f func(name string, seconds float64)
 	}
 }
 
-// usage takes stock.
-func (w *world) usage() usage {
-	u := usage{at: w.clock.Now()}
+// busyTimes takes stock.
+func (w *simulation) busyTimes() busyTimes {
+	u := busyTimes{at: w.clock.Now()}
 	w.eachResource(u.at, func(_ string, seconds float64) { u.seconds = append(u.seconds, seconds) })
 	return u
 }
@@ -65,7 +65,7 @@ func (w *world) usage() usage {
 // resources returns the kinds of resources by their largest share of busy time
 // between two instants, the busiest first; kinds with equal shares in the
 // order of eachResource.
-func (w *world) resources(from, to usage) []Resource {
+func (w *simulation) resources(from, to busyTimes) []Resource {
 	var list []Resource
 	i := 0
 	w.eachResource(w.clock.Now(), func(name string, _ float64) {

@@ -17,9 +17,9 @@ import (
 
 // world is a cluster under way: the roles, the resources that they use, and
 // the tasks in between. It is the handler of the engine's events.
-type world struct {
+type simulation struct {
 	*topology
-	prices  *prices
+	prices  *Prices
 	options *Options
 	config  *role.Config
 	roster  role.Roster
@@ -27,44 +27,44 @@ type world struct {
 	net     *fabric.Fabric
 	netNext timer
 
-	instances []instance // in the order of the roster
-	tasks     []task
-	idle      []int32 // free places of tasks
-	ranks     []rank
-	barrier   *role.Reduction
-	reducing  role.Queue[int32] // tasks of buckets under reduction or waiting for it
+	instances    []instance // in the order of the roster
+	tasks        []task
+	freeTasks    []int32 // free places of tasks
+	accelerators []accelerator
+	barrier      *role.Reduction
+	reductions   role.Queue[int32] // tasks of buckets under reduction or waiting for it
 	// reducingSince is when the first of them began, and reduced the time that
 	// the all-reduce worked before.
 	reducingSince, reduced unit.Tick
 
 	ends []float64 // by bucket: its part of backward
 
-	numbers Numbers      // nil: only time passes
-	rows    [][]int32    // with numbers, by batchIndex: distinct rows by PS, from split to done
-	handed  exec.Payload // the payload of the message in hand
+	numerics Numerics     // nil: only time passes
+	rows     [][]int32    // with numbers, by batchIndex: distinct rows by PS, from split to done
+	incoming exec.Payload // the payload of the message in hand
 
-	out         role.Outputs
-	dirty       []int32 // hosts
-	ended       []device.Done
-	arrived     []fabric.Completion
-	finished    int32     // ranks that have trained every step
-	progressed  unit.Tick // when a rank last had something to record
-	surveyed    unit.Tick // when messages under way were last looked at
-	busy        int       // tasks under way
-	err         error
-	messages    int64
-	sent        unit.Bytes // headers included
-	received    unit.Bytes
-	dropped     unit.Bytes                   // lost, or for a role that was away
-	parcels     []fault.Parcel[exec.Payload] // a buffer
-	injected    fault.Counts                 // of incarnations that have crashed
-	observers   []event.Observer
-	measurement *measurement
-	audit       *audit // nil unless the run is checked
+	out               role.Outputs
+	dirty             []int32 // hosts
+	ended             []device.Done
+	arrived           []fabric.Completion
+	finished          int32     // ranks that have trained every step
+	progressed        unit.Tick // when a rank last had something to record
+	checkedDeliveries unit.Tick // when messages under way were last looked at
+	openTasks         int       // tasks under way
+	err               error
+	messages          int64
+	sent              unit.Bytes // headers included
+	received          unit.Bytes
+	dropped           unit.Bytes                   // lost, or for a role that was away
+	parcels           []fault.Parcel[exec.Payload] // a buffer
+	injected          fault.Counts                 // of incarnations that have crashed
+	observers         []event.Observer
+	measurement       *measurement
+	contract          *contractCheck // nil unless the run is checked
 }
 
 // rank is the accelerator of an NN worker.
-type rank struct {
+type accelerator struct {
 	kernels, copyIn, copyOut device.Serial
 }
 
@@ -79,11 +79,11 @@ const (
 	roleReturns        // Target is the role
 )
 
-func newWorld(p *prices, cfg *role.Config, o *Options) *world {
-	w := &world{
+func newSimulation(p *Prices, cfg *role.Config, o *Options) *simulation {
+	w := &simulation{
 		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DenseServers)),
-		prices:   p, options: o, config: cfg, roster: cfg.Roster(), ranks: make([]rank, cfg.Ranks),
-		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: bucketEnds(p.layout),
+		prices:   p, options: o, config: cfg, roster: cfg.Roster(), accelerators: make([]accelerator, cfg.Ranks),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: BucketEnds(p.Layout),
 	}
 	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)
@@ -95,10 +95,10 @@ func newWorld(p *prices, cfg *role.Config, o *Options) *world {
 
 // run takes the cluster from the start of every role to the end of all work,
 // or of what is measured if nobody looks on.
-func (w *world) run() error {
-	w.measurement.start = w.usage() // unless steps warm up
+func (w *simulation) run() error {
+	w.measurement.start = w.busyTimes() // unless steps warm up
 	for i := range w.instances {
-		w.step(int32(i), role.Input{Kind: role.Start})
+		w.handleInput(int32(i), role.Input{Kind: role.Start})
 	}
 	if w.err == nil {
 		w.Settle(0)
@@ -107,78 +107,78 @@ func (w *world) run() error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case w.measurement.over && !w.watched():
+	case w.measurement.complete && !w.needsWholeRun():
 		return nil
-	case !w.trained() || w.busy > 0:
+	case !w.trained() || w.openTasks > 0:
 		return fmt.Errorf("cluster: after %v nothing can happen any more, but only %d of %d ranks have finished and %d tasks are open",
-			w.clock.Now(), w.finished, w.config.Ranks, w.busy)
+			w.clock.Now(), w.finished, w.config.Ranks, w.openTasks)
 	}
 	for i := range w.instances {
 		if w.instances[i].away {
 			continue // it holds nothing
 		}
-		w.step(int32(i), role.Input{Kind: role.Stop})
+		w.handleInput(int32(i), role.Input{Kind: role.Stop})
 	}
-	if w.err == nil && w.audit != nil {
-		w.err = w.audit.end()
+	if w.err == nil && w.contract != nil {
+		w.err = w.contract.checkEnd()
 	}
 	return w.err
 }
 
 // fail stops the run with the first error.
-func (w *world) fail(err error) {
+func (w *simulation) fail(err error) {
 	if err != nil && w.err == nil {
 		w.err = err
 		w.clock.Stop()
 	}
 }
 
-// watched reports whether somebody wants the run to its end.
-func (w *world) watched() bool {
-	return w.audit != nil || w.numbers != nil || w.options.Observer != nil || w.plan().Any()
+// needsWholeRun reports whether somebody wants the run to its end.
+func (w *simulation) needsWholeRun() bool {
+	return w.contract != nil || w.numerics != nil || w.options.Observer != nil || w.faultPlan().Any()
 }
 
-func (w *world) observe(r event.Record) {
+func (w *simulation) observe(r event.Record) {
 	if r.Role.Role == msg.NNWorker {
 		w.progressed = r.At
 	}
 	w.measurement.observe(w, r)
-	if w.measurement.over && !w.watched() {
+	if w.measurement.complete && !w.needsWholeRun() {
 		w.clock.Stop()
 	}
 	for _, o := range w.observers {
 		o.Observe(r)
 	}
-	w.forget(r)
+	w.forgetBatch(r)
 }
 
 // Handle implements des.Handler.
-func (w *world) Handle(e des.Event) {
+func (w *simulation) Handle(e des.Event) {
 	now := e.At
 	switch e.Kind {
 	case transferEnds:
 		w.netNext = timer{}
 		w.arrived = w.net.Finished(now, w.arrived[:0])
 		for _, c := range w.arrived {
-			w.part(int32(c.Tag))
+			w.endActivity(int32(c.Tag))
 		}
 	case jobEnds:
 		h := &w.hosts[e.Target]
 		h.next[e.A] = timer{}
 		w.ended = h.resource(e.A).Finished(now, w.ended[:0])
-		w.touch(e.Target)
+		w.markDirty(e.Target)
 		for _, d := range w.ended {
-			if e.A == 0 && !w.endTurn(h, int32(d.Tag)) {
+			if e.A == 0 && !w.endTimeSlice(h, int32(d.Tag)) {
 				continue
 			}
-			w.part(int32(d.Tag))
+			w.endActivity(int32(d.Tag))
 		}
 	case taskDue:
-		w.part(e.Target)
+		w.endActivity(e.Target)
 	case timerFires:
-		w.fire(e.Target)
+		w.fireTimer(e.Target)
 	case heldDue:
-		w.flush(e.Target)
+		w.sendHeld(e.Target)
 	case roleReturns:
 		w.restart(e.Target)
 	}
@@ -194,40 +194,40 @@ func (h *host) resource(which int64) *device.CPU {
 
 // Settle implements des.Handler: it works out anew when things end on the
 // resources that changed at this instant.
-func (w *world) Settle(now unit.Tick) {
+func (w *simulation) Settle(now unit.Tick) {
 	for _, i := range w.dirty {
 		h := &w.hosts[i]
 		h.dirty = false
 		for which := range int64(2) {
 			at, ok := h.resource(which).NextFinish()
-			w.rearm(&h.next[which], at, ok, des.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
+			w.reschedule(&h.next[which], at, ok, des.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
 		}
 	}
 	w.dirty = w.dirty[:0]
 	w.net.Settle(now)
 	at, ok := w.net.NextFinish()
-	w.rearm(&w.netNext, at, ok, des.Event{Class: transferEnds, Kind: transferEnds})
+	w.reschedule(&w.netNext, at, ok, des.Event{Class: transferEnds, Kind: transferEnds})
 }
 
-// touch marks a host whose jobs changed.
-func (w *world) touch(i int32) {
+// markDirty marks a host whose jobs changed.
+func (w *simulation) markDirty(i int32) {
 	if h := &w.hosts[i]; !h.dirty {
 		h.dirty = true
 		w.dirty = append(w.dirty, i)
 	}
 }
 
-// indexOf returns the number of a role.
-func (w *world) indexOf(a msg.Address) int32 {
+// roleIndex returns the number of a role.
+func (w *simulation) roleIndex(a msg.Address) int32 {
 	i, _ := w.roster.Index(a)
 	return int32(i)
 }
 
 // trained reports whether every rank has trained every step.
-func (w *world) trained() bool { return w.finished == w.config.Ranks }
+func (w *simulation) trained() bool { return w.finished == w.config.Ranks }
 
-// slowdown is the factor of a rank's kernels in a step: lognormal with mean 1.
-func (w *world) slowdown(k role.Work) float64 {
+// jitter is the factor of a rank's kernels in a step: lognormal with mean 1.
+func (w *simulation) jitter(k role.Work) float64 {
 	if w.options.Jitter == 0 {
 		return 1
 	}

@@ -162,15 +162,15 @@ func hosts(workers, servers int) job.Cluster {
 }
 
 // simulate trains with numbers that prepare may change.
-func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options, prepare func(*serial)) (Answer, *serial) {
+func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options, prepare func(*serial)) (Result, *serial) {
 	t.Helper()
 	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var n *serial
-	o.audit = true
-	o.Numbers = func(j job.Job) (Numbers, error) {
+	o.check = true
+	o.Numerics = func(j job.Job) (Numerics, error) {
 		n, err = newSerial(j, source)
 		prepare(n)
 		return n, err
@@ -368,7 +368,7 @@ func TestNumbersFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numbers: func(j job.Job) (Numbers, error) {
+		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numerics: func(j job.Job) (Numerics, error) {
 			return newSerial(j, c.source)
 		}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -409,12 +409,12 @@ func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{audit: true, WarmUp: 5, Measured: 8}
+		o := Options{check: true, WarmUp: 5, Measured: 8}
 		want, err := Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), w, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Numbers = func(j job.Job) (Numbers, error) { return newSerial(j, source) }
+		o.Numerics = func(j job.Job) (Numerics, error) { return newSerial(j, source) }
 		got, err := Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), w, o)
 		if err != nil {
 			t.Fatal(err)
