@@ -7,13 +7,13 @@ import (
 
 // GroupsPerRank returns the number of groups that every rank trains on in a step:
 // the largest power of two that is at most max(1, V/N), for Groups V and Ranks N.
-func (t *Job) GroupsPerRank() int {
-	return 1 << (bits.Len(uint(max(1, t.Training.Groups/t.Roles.Ranks))) - 1)
+func (j *Job) GroupsPerRank() int {
+	return 1 << (bits.Len(uint(max(1, j.Training.Groups/j.Roles.Ranks))) - 1)
 }
 
 // TotalGroups returns the number of groups that a global batch is cut into: Groups
 // if Ranks divides it, else Ranks times GroupsPerRank.
-func (t *Job) TotalGroups() int { return t.Roles.Ranks * t.GroupsPerRank() }
+func (j *Job) TotalGroups() int { return j.Roles.Ranks * j.GroupsPerRank() }
 
 // RanksError is the error for ranks that do not divide the groups of a mode whose
 // values are those of sequential training, bit for bit.
@@ -34,12 +34,12 @@ func (e *RanksError) Error() string {
 }
 
 // validateGroups reports ranks that do not suit the mode, as a *RanksError.
-func (t *Job) validateGroups() error {
-	if t.Training.Groups%t.Roles.Ranks == 0 {
+func (j *Job) validateGroups() error {
+	if j.Training.Groups%j.Roles.Ranks == 0 {
 		return nil
 	}
-	if rule, err := t.Rule(); err != nil || !rule.Exact() { // sequential has no rule, and no other ranks to agree with
+	if rule, err := j.Rule(); err != nil || !rule.Exact() { // sequential has no rule, and no other ranks to agree with
 		return nil
 	}
-	return &RanksError{t.Training.Mode, t.Roles.Ranks, t.Training.Groups}
+	return &RanksError{j.Training.Mode, j.Roles.Ranks, j.Training.Groups}
 }

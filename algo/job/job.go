@@ -137,61 +137,61 @@ func AdultIncome() Job {
 }
 
 // Rule returns the pacing rule of a training with roles.
-func (t *Job) Rule() (pace.Rule, error) {
-	return pace.New(t.Training.Mode, pace.Settings{
-		Staleness: t.tau(), Overlap: t.Training.Overlap, Ranks: t.Roles.Ranks, Values: t.ModeValues(),
+func (j *Job) Rule() (pace.Rule, error) {
+	return pace.New(j.Training.Mode, pace.Settings{
+		Staleness: j.tau(), Overlap: j.Training.Overlap, Ranks: j.Roles.Ranks, Values: j.ModeValues(),
 	})
 }
 
 // DenseShards returns the parts of the parameter vector that the dense PSs hold,
 // as equal as can be; none in modes without them.
-func (t *Job) DenseShards(layout *model.Layout) []model.Bucket {
-	rule, err := t.Rule()
+func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
+	rule, err := j.Rule()
 	if err != nil || !rule.Dense().DensePSs {
 		return nil
 	}
 	var shards []model.Bucket
-	for i := range t.Roles.DensePS {
-		shards = append(shards, model.Bucket{Lo: i * layout.Params / t.Roles.DensePS, Hi: (i + 1) * layout.Params / t.Roles.DensePS})
+	for i := range j.Roles.DensePS {
+		shards = append(shards, model.Bucket{Lo: i * layout.Params / j.Roles.DensePS, Hi: (i + 1) * layout.Params / j.Roles.DensePS})
 	}
 	return shards
 }
 
 // ShardPlan returns which embedding PS owns which row.
-func (t *Job) ShardPlan() shard.Plan { return shard.Rows(t.Roles.EmbeddingPS) }
+func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPS) }
 
 // Delayed reports whether gradients take effect later than at once.
-func (t *Job) Delayed() bool { return !t.Training.Delay.IsZero() || !t.Training.DelayDense.IsZero() }
+func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }
 
 // InMode returns the training in another mode. Choices that belong to its own
 // are not carried over, and of the mode settings only those that the new mode has.
-func (t Job) InMode(mode string) Job {
-	t.Training.ModeSettings = ownSettings(t.Training.ModeSettings, mode)
-	if mode != t.Training.Mode {
-		t.Training.Overlap, t.Training.Merge = "", ""
-		t.Training.Delay, t.Training.DelayDense = delay.Spec{}, delay.Spec{}
+func (j Job) InMode(mode string) Job {
+	j.Training.ModeSettings = ownSettings(j.Training.ModeSettings, mode)
+	if mode != j.Training.Mode {
+		j.Training.Overlap, j.Training.Merge = "", ""
+		j.Training.Delay, j.Training.DelayDense = delay.Spec{}, delay.Spec{}
 	}
-	t.Training.Mode = mode
-	if !t.Roles.Placement.Named() {
-		if _, err := t.Processes(); err != nil {
-			t.Roles.Placement = Placement{} // it lists roles that this mode does not have, or lacks some
+	j.Training.Mode = mode
+	if !j.Roles.Placement.Named() {
+		if _, err := j.Processes(); err != nil {
+			j.Roles.Placement = Placement{} // it lists roles that this mode does not have, or lacks some
 		}
 	}
-	return t
+	return j
 }
 
 // MergeByStep reports whether row gradients are merged over ranks before the
 // optimizer sees them.
-func (t *Job) MergeByStep() bool {
-	if t.Training.Merge == "" {
-		return t.inStep()
+func (j *Job) MergeByStep() bool {
+	if j.Training.Merge == "" {
+		return j.inStep()
 	}
-	return t.Training.Merge == MergeStep
+	return j.Training.Merge == MergeStep
 }
 
 // inStep reports whether the puts of a step are applied together, which merging by
 // step takes.
-func (t *Job) inStep() bool {
-	rule, err := t.Rule()
+func (j *Job) inStep() bool {
+	rule, err := j.Rule()
 	return err != nil || rule.InStep() // sequential has no rule
 }

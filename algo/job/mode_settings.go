@@ -13,12 +13,12 @@ import (
 
 // ModeValues returns the value of every setting that the training's mode declares for
 // itself, defaults included; none in sequential training.
-func (t *Job) ModeValues() map[string]int {
+func (j *Job) ModeValues() map[string]int {
 	values := map[string]int{}
-	for _, s := range pace.SettingsOf(t.Training.Mode) {
-		value, given := t.Training.ModeSettings[s.Name]
+	for _, s := range pace.SettingsOf(j.Training.Mode) {
+		value, given := j.Training.ModeSettings[s.Name]
 		if !given {
-			value = s.DefaultAt(t.Roles.Ranks)
+			value = s.DefaultAt(j.Roles.Ranks)
 		}
 		values[s.Name] = value
 	}
@@ -27,25 +27,25 @@ func (t *Job) ModeValues() map[string]int {
 
 // ModeSettingsText writes the mode and the values of its settings, as in "ssp: slack = 3";
 // "" where the mode has none.
-func (t *Job) ModeSettingsText() string {
+func (j *Job) ModeSettingsText() string {
 	var texts []string
-	values := t.ModeValues()
-	for _, s := range pace.SettingsOf(t.Training.Mode) {
+	values := j.ModeValues()
+	for _, s := range pace.SettingsOf(j.Training.Mode) {
 		texts = append(texts, fmt.Sprintf("%s = %d", s.Name, values[s.Name]))
 	}
 	if len(texts) == 0 {
 		return ""
 	}
-	return t.Training.Mode + ": " + strings.Join(texts, ", ")
+	return j.Training.Mode + ": " + strings.Join(texts, ", ")
 }
 
 // Resolved returns the job with the values of all settings of its mode, defaults included, for a file that says
 // what ran. Settings of other modes stay as they were given.
-func (t Job) Resolved() Job {
-	values := t.ModeValues()
-	maps.Copy(values, t.Training.ModeSettings)
-	t.Training.ModeSettings = values
-	return t
+func (j Job) Resolved() Job {
+	values := j.ModeValues()
+	maps.Copy(values, j.Training.ModeSettings)
+	j.Training.ModeSettings = values
+	return j
 }
 
 // ownSettings returns those of the mode settings that a mode has.
@@ -63,22 +63,22 @@ func ownSettings(settings map[string]int, mode string) map[string]int {
 // training that InMode then puts into each of some modes, and replaces those of the same
 // names. The error names a text that is malformed, a setting that none of these modes has,
 // or a value out of the range of one of them.
-func (t *Job) AddModeSettings(texts, modes []string) error {
+func (j *Job) AddModeSettings(texts, modes []string) error {
 	added, err := parseModeSettings(texts)
 	if err != nil {
 		return err
 	}
 	if err := eachModeSetting(added, func(name string, value int, owners []string) error {
-		return checkAmong(modes, name, value, owners, t.Roles.Ranks)
+		return checkAmong(modes, name, value, owners, j.Roles.Ranks)
 	}); err != nil {
 		return err
 	}
-	all := maps.Clone(t.Training.ModeSettings)
+	all := maps.Clone(j.Training.ModeSettings)
 	if all == nil {
 		all = map[string]int{}
 	}
 	maps.Copy(all, added)
-	t.Training.ModeSettings = all
+	j.Training.ModeSettings = all
 	return nil
 }
 
@@ -86,25 +86,25 @@ func (t *Job) AddModeSettings(texts, modes []string) error {
 // that is out of its range in one of them. It is for a training that InMode then puts
 // into each of these modes. What the training's own mode has is allowed, too: InMode
 // leaves it behind.
-func (t *Job) ValidateModeSettings(modes []string) error {
-	return inModeSettings(eachModeSetting(t.Training.ModeSettings, func(name string, value int, owners []string) error {
+func (j *Job) ValidateModeSettings(modes []string) error {
+	return inModeSettings(eachModeSetting(j.Training.ModeSettings, func(name string, value int, owners []string) error {
 		isRun := func(mode string) bool { return slices.Contains(modes, mode) }
-		if slices.Contains(owners, t.Training.Mode) && !slices.ContainsFunc(owners, isRun) {
+		if slices.Contains(owners, j.Training.Mode) && !slices.ContainsFunc(owners, isRun) {
 			return nil
 		}
-		return checkAmong(modes, name, value, owners, t.Roles.Ranks)
+		return checkAmong(modes, name, value, owners, j.Roles.Ranks)
 	}))
 }
 
 // validateElsewhere is ValidateModeSettings for a training that may yet be put into any
 // mode: a setting that its own mode does not have must be in range in some other.
-func (t *Job) validateElsewhere() error {
-	return inModeSettings(eachModeSetting(t.Training.ModeSettings, func(name string, value int, owners []string) (problem error) {
-		if slices.Contains(owners, t.Training.Mode) {
-			owners = []string{t.Training.Mode}
+func (j *Job) validateElsewhere() error {
+	return inModeSettings(eachModeSetting(j.Training.ModeSettings, func(name string, value int, owners []string) (problem error) {
+		if slices.Contains(owners, j.Training.Mode) {
+			owners = []string{j.Training.Mode}
 		}
 		for _, mode := range owners {
-			if problem = checkModeSetting(mode, name, value, t.Roles.Ranks); problem == nil {
+			if problem = checkModeSetting(mode, name, value, j.Roles.Ranks); problem == nil {
 				return nil
 			}
 		}

@@ -20,38 +20,38 @@ const (
 )
 
 // validateRanges reports the first number that is out of range, with key, value and range.
-func (t *Job) validateRanges() error {
+func (j *Job) validateRanges() error {
 	staleness := 0
-	if t.Training.Staleness != nil {
-		staleness = *t.Training.Staleness
+	if j.Training.Staleness != nil {
+		staleness = *j.Training.Staleness
 	}
 	for _, f := range []struct {
 		path           string
 		v, least, most int64
 		note           string
 	}{
-		{"training.global-batch", int64(t.Training.GlobalBatch), 1, GlobalBatchMax, ""},
-		{"training.epochs", int64(t.Training.Epochs), 1, EpochsMax, ""},
-		{"training.groups", int64(t.Training.Groups), 1, GroupsMax, ""},
-		{"roles.ranks", int64(t.Roles.Ranks), 1, RolesMax, ""},
-		{"roles.embedding-workers", int64(t.Roles.EmbeddingWorkers), 1, RolesMax, ""},
-		{"roles.embedding-ps", int64(t.Roles.EmbeddingPS), 1, RolesMax, ""},
-		{"roles.dense-ps", int64(t.Roles.DensePS), 1, RolesMax, ""},
+		{"training.global-batch", int64(j.Training.GlobalBatch), 1, GlobalBatchMax, ""},
+		{"training.epochs", int64(j.Training.Epochs), 1, EpochsMax, ""},
+		{"training.groups", int64(j.Training.Groups), 1, GroupsMax, ""},
+		{"roles.ranks", int64(j.Roles.Ranks), 1, RolesMax, ""},
+		{"roles.embedding-workers", int64(j.Roles.EmbeddingWorkers), 1, RolesMax, ""},
+		{"roles.embedding-ps", int64(j.Roles.EmbeddingPS), 1, RolesMax, ""},
+		{"roles.dense-ps", int64(j.Roles.DensePS), 1, RolesMax, ""},
 		{"training.staleness", int64(staleness), 0, PrefetchMax - 1, ", or null"},
-		{"training.prefetch", int64(t.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
-		{"training.shuffle-window", int64(t.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
-		{"rows.capacity", int64(t.Rows.Capacity), 0, RowsMax, "; 0 is no limit"},
-		{"rows.memory", int64(t.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
+		{"training.prefetch", int64(j.Training.Prefetch), 0, PrefetchMax, "; 0 is one more than staleness"},
+		{"training.shuffle-window", int64(j.Training.ShuffleWindow), 0, RowsMax, "; 0 is all rows"},
+		{"rows.capacity", int64(j.Rows.Capacity), 0, RowsMax, "; 0 is no limit"},
+		{"rows.memory", int64(j.Rows.Memory), 0, RowMemoryMax, " bytes; 0 is no limit"},
 	} {
 		if f.v < f.least || f.v > f.most {
 			return fmt.Errorf("%s = %d; want %d to %d%s", f.path, f.v, f.least, f.most, f.note)
 		}
 	}
 	switch {
-	case !(t.Rows.Init >= 0 && t.Rows.Init <= RowInitMax):
-		return fmt.Errorf("rows.init = %g; want 0 to %g", t.Rows.Init, RowInitMax)
-	case !(t.Rows.Admission >= 0 && t.Rows.Admission <= 1):
-		return fmt.Errorf("rows.admission = %g; want above 0 and at most 1, or 0 for 1", t.Rows.Admission)
+	case !(j.Rows.Init >= 0 && j.Rows.Init <= RowInitMax):
+		return fmt.Errorf("rows.init = %g; want 0 to %g", j.Rows.Init, RowInitMax)
+	case !(j.Rows.Admission >= 0 && j.Rows.Admission <= 1):
+		return fmt.Errorf("rows.admission = %g; want above 0 and at most 1, or 0 for 1", j.Rows.Admission)
 	}
 	return nil
 }

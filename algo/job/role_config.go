@@ -17,21 +17,21 @@ const faultRetry = 100 * unit.Millisecond
 // message may be lost, unless the training sets it or injects faults.
 //
 // The errors are those of the mode's rule, and a fault of a role that the mode does not have.
-func (t *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
-	rule, err := t.Rule()
+func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
+	rule, err := j.Rule()
 	if err != nil {
 		return nil, err
 	}
 	cfg := &role.Config{
-		Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), ParameterServers: int32(t.Roles.EmbeddingPS),
-		Steps: int32(steps), Rule: rule, Prefetch: int32(t.Window()), Window: int32(t.Window()), Retry: t.Wire.Retry,
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), ParameterServers: int32(j.Roles.EmbeddingPS),
+		Steps: int32(steps), Rule: rule, Prefetch: int32(j.Window()), Window: int32(j.Window()), Retry: j.Wire.Retry,
 	}
-	if cfg.Retry == 0 && t.Faults.Any() {
+	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry
 	}
 	const valueBytes = 4 // dense gradients and parameters travel in fp32
 	// Batch-norm statistics travel with the last bucket, and to and from the first dense PS.
-	running, groups := valueBytes*unit.Bytes(layout.Running), valueBytes*unit.Bytes(t.GroupsPerRank()*layout.Stats)
+	running, groups := valueBytes*unit.Bytes(layout.Running), valueBytes*unit.Bytes(j.GroupsPerRank()*layout.Stats)
 	for _, b := range layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(b.Hi-b.Lo))
 	}
@@ -40,7 +40,7 @@ func (t *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	} else {
 		*last += groups
 	}
-	for _, s := range t.DenseShards(layout) {
+	for _, s := range j.DenseShards(layout) {
 		shard := valueBytes * unit.Bytes(s.Hi-s.Lo)
 		cfg.DenseServers, cfg.Pushes = append(cfg.DenseServers, shard), append(cfg.Pushes, shard)
 	}
@@ -51,7 +51,7 @@ func (t *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if err := t.Faults.ValidateRoles(cfg); err != nil {
+	if err := j.Faults.ValidateRoles(cfg); err != nil {
 		return nil, fmt.Errorf("faults.%w", err)
 	}
 	return cfg, nil
@@ -59,18 +59,18 @@ func (t *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 
 // Processes returns the roles of every process, where a run of the training has processes; none for sequential
 // training, which has no roles. The error is that of Placement.
-func (t *Job) Processes() ([]Process, error) {
-	rule, err := t.Rule()
+func (j *Job) Processes() ([]Process, error) {
+	rule, err := j.Rule()
 	if err != nil {
 		return nil, nil
 	}
 	cfg := &role.Config{
-		Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), ParameterServers: int32(t.Roles.EmbeddingPS), Rule: rule,
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), ParameterServers: int32(j.Roles.EmbeddingPS), Rule: rule,
 	}
 	if rule.Dense().DensePSs {
-		cfg.DenseServers = make([]unit.Bytes, t.Roles.DensePS)
+		cfg.DenseServers = make([]unit.Bytes, j.Roles.DensePS)
 	}
-	all, err := t.Roles.Placement.Processes(cfg)
+	all, err := j.Roles.Placement.Processes(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("roles.placement: %w", err)
 	}
@@ -78,12 +78,12 @@ func (t *Job) Processes() ([]Process, error) {
 }
 
 // CheckLength reports settings for which a training of so many global batches is too short to learn anything.
-func (t *Job) CheckLength(steps int) error {
-	rule, err := t.Rule()
+func (j *Job) CheckLength(steps int) error {
+	rule, err := j.Rule()
 	if err != nil {
 		return err
 	}
-	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(t.Roles.Ranks); batches > all {
+	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(j.Roles.Ranks); batches > all {
 		return fmt.Errorf("training.mode-settings: batches = %d, and the run has %d local batches: choose fewer, or train longer", batches, all)
 	}
 	return nil
