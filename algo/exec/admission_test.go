@@ -213,7 +213,7 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 // Shards of the dense network and gradients for them have the lengths of their dense PS.
 func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 	settings := exectest.Training(2, 1)
-	settings.Training.Mode, settings.Roles.DensePS = job.AsyncPS, 2
+	settings.Training.Mode, settings.Roles.DensePSs = job.AsyncPS, 2
 	p := mustNew(t, settings, exectest.NewColumns(16, 16))
 	layout := p.Model().Layout()
 	shard := settings.DenseShards(layout)[0]

@@ -98,7 +98,7 @@ func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend, here func(msg.A
 	if weigher, ok := rule.(pace.Weigher); ok {
 		weight = weigher.Weight
 	}
-	shards := make([]*embedding.Shard, t.Roles.EmbeddingPS)
+	shards := make([]*embedding.Shard, t.Roles.EmbeddingPSs)
 	for i := range shards {
 		if !here(msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}) {
 			continue

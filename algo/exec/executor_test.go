@@ -348,7 +348,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 // as it may come from another process.
 func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 	training := exectest.Training(2, 1)
-	training.Training.Mode, training.Training.Merge, training.Roles.DensePS = job.AsyncPS, "", 2
+	training.Training.Mode, training.Training.Merge, training.Roles.DensePSs = job.AsyncPS, "", 2
 	p := mustNew(t, training, exectest.NewColumns(32, 16))
 	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
 		if err := p.dense.ApplyPushes(1, [][]float32{values}); err == nil {

@@ -140,7 +140,7 @@ func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload)
 		s.keep(h, payload.Signs)
 	case Values:
 		if m.Kind == msg.Rows {
-			keepShard(s, h, e.numerics.training.Roles.EmbeddingPS, m.From.Index, payload.Values)
+			keepShard(s, h, e.numerics.training.Roles.EmbeddingPSs, m.From.Index, payload.Values)
 		} else {
 			s.keep(h, payload.Values)
 		}

@@ -38,14 +38,14 @@ func newScript(t *testing.T, training job.Job, source *exectest.Columns) *script
 	for i := range int32(training.Roles.Ranks) {
 		s.stores[nnWorker(i)] = NewStore()
 	}
-	for i := range int32(training.Roles.EmbeddingPS) {
+	for i := range int32(training.Roles.EmbeddingPSs) {
 		s.stores[server(i)] = NewStore()
 	}
 	return s
 }
 
 func (s *script) ranks() int32   { return int32(s.p.numerics.training.Roles.Ranks) }
-func (s *script) servers() int32 { return int32(s.p.numerics.training.Roles.EmbeddingPS) }
+func (s *script) servers() int32 { return int32(s.p.numerics.training.Roles.EmbeddingPSs) }
 
 func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 	return role.Handle{Kind: k, Rank: rank, Step: s.step}

@@ -25,8 +25,8 @@ type Cluster struct {
 	NetworkRate unit.BytesPerSec `yaml:"network-rate"`
 
 	EmbeddingWorkers Hosts    `yaml:"embedding-workers"`
-	ParameterServers Hosts    `yaml:"parameter-servers"` // a dense PS has one more such host to itself
-	Loaders          Hosts    `yaml:"loaders"`           // hosts of the one data loader; per-host is 1
+	EmbeddingPSs     Hosts    `yaml:"embedding-ps"` // a dense PS has one more such host to itself
+	Loaders          Hosts    `yaml:"loaders"`      // hosts of the one data loader; per-host is 1
 	Software         Software `yaml:"software"`
 
 	// Fold makes one state machine stand for all embedding PSs.
@@ -118,7 +118,7 @@ func PersiaCluster() Cluster {
 		Inside: "nvlink2-off", HostLink: "pcie3-x16", Server: instance,
 		Network:          "ethernet-100g",
 		EmbeddingWorkers: guessedHosts(instance, 20, 40, 60),
-		ParameterServers: guessedHosts(instance, 30, 50, 70),
+		EmbeddingPSs:     guessedHosts(instance, 30, 50, 70),
 		Loaders:          guessedHosts(instance, 5, 10, 20),
 		Software:         DefaultSoftware(), Fold: true,
 		Source: "Persia (Lian et al., KDD 2022): 100 CPU instances in all; their split among roles, " +
@@ -138,7 +138,7 @@ func GoogleCloudCluster() Cluster {
 		Inside: "nvlink3", HostLink: "pcie4-x16", Server: "a2-highgpu-8g",
 		Network:          "ethernet-100g",
 		EmbeddingWorkers: Hosts{Profile: "c2-standard-30", Count: 100, PerHost: 1},
-		ParameterServers: Hosts{Profile: "m2-ultramem-416", Count: 30, PerHost: 4},
+		EmbeddingPSs:     Hosts{Profile: "m2-ultramem-416", Count: 30, PerHost: 4},
 		Loaders:          guessedHosts("c2-standard-30", 4, 8, 16),
 		Software:         DefaultSoftware(), Fold: true,
 		Source: "Persia's tutorials, Google Cloud manifests (2021-10); " +
@@ -164,7 +164,7 @@ func (c *Cluster) Validate() error {
 	if err := c.EmbeddingWorkers.validate("embedding-workers"); err != nil {
 		return err
 	}
-	if err := c.ParameterServers.validate("parameter-servers"); err != nil {
+	if err := c.EmbeddingPSs.validate("embedding-ps"); err != nil {
 		return err
 	}
 	if err := c.Loaders.validate("loaders"); err != nil {

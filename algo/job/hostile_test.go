@@ -46,9 +46,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"model: {optimizer: {schedule: {warm-up: 3000000000}}}": "model.optimizer.schedule." +
 			"warm-up = 3000000000, want 0 to 2147483647",
 		"cluster: {accelerators-per-server: 2000000000}": "cluster.accelerators-per-server = 2000000000; want 1 to 16384",
-		"cluster: {parameter-servers: {count: 2000000000}}": "cluster.parameter-servers.count = 2000000000; " +
+		"cluster: {embedding-ps: {count: 2000000000}}": "cluster.embedding-ps.count = 2000000000; " +
 			"want 1 to 16384",
-		"cluster: {parameter-servers: {count: 100, per-host: 200}}": "cluster.parameter-servers.per-host = 200; " +
+		"cluster: {embedding-ps: {count: 100, per-host: 200}}": "cluster.embedding-ps.per-host = 200; " +
 			"want 1 to 163 on 100 hosts",
 	} {
 		if _, err := Parse([]byte(generated+text), "job.yaml"); err == nil ||
@@ -107,7 +107,7 @@ training: {staleness: 1}
 // somebody adds needs them, too.
 func TestEveryWholeNumberHasARange(t *testing.T) {
 	free := []string{
-		".Training.EvaluateEvery.Steps",                              // a run that is shorter has none
+		".Training.EvaluateEvery.Steps",                                  // a run that is shorter has none
 		".Data.OnBadRow.Skip",                                            // rows are counted, not kept
 		".Cluster.Software.Threads.Low", ".Cluster.Software.Threads.Mid", // ordered, up to High
 		".Cluster.Software.Threads.High", // cores that work may use; never allocated

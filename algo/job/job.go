@@ -76,9 +76,9 @@ const (
 type Roles struct {
 	Ranks            int `yaml:"ranks"` // NN workers
 	EmbeddingWorkers int `yaml:"embedding-workers"`
-	EmbeddingPS      int `yaml:"embedding-ps"`
+	EmbeddingPSs     int `yaml:"embedding-ps"`
 	// DensePS is the number of dense PSs in modes that have them (pace.DenseSync.DensePSs).
-	DensePS int `yaml:"dense-ps"`
+	DensePSs int `yaml:"dense-ps"`
 	// Placement says which roles share a process, where a run has processes.
 	Placement Placement `yaml:"placement"`
 }
@@ -118,7 +118,7 @@ func Default() Job {
 		Training: Training{
 			Mode: Hybrid, GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Scale: ScaleGlobal, Seed: 1,
 		},
-		Roles: Roles{Ranks: 4, EmbeddingWorkers: 2, EmbeddingPS: 2, DensePS: 1},
+		Roles: Roles{Ranks: 4, EmbeddingWorkers: 2, EmbeddingPSs: 2, DensePSs: 1},
 		Wire:  Wire{Precision: compress.FP32, Index: IndexRaw},
 	}
 }
@@ -151,14 +151,14 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 		return nil
 	}
 	var shards []model.Bucket
-	for i := range j.Roles.DensePS {
-		shards = append(shards, model.Bucket{Lo: i * layout.Params / j.Roles.DensePS, Hi: (i + 1) * layout.Params / j.Roles.DensePS})
+	for i := range j.Roles.DensePSs {
+		shards = append(shards, model.Bucket{Lo: i * layout.Params / j.Roles.DensePSs, Hi: (i + 1) * layout.Params / j.Roles.DensePSs})
 	}
 	return shards
 }
 
 // ShardPlan returns which embedding PS owns which row.
-func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPS) }
+func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPSs) }
 
 // Delayed reports whether gradients take effect later than at once.
 func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }

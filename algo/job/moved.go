@@ -7,50 +7,39 @@ type formerKeyer interface {
 }
 
 // formerKey implements formerKeyer.
-func (*Training) formerKey(key string) string {
-	switch key {
-	case "slack":
-		return "training.mode-settings: {slack: ...}"
-	case "average-every":
-		return "training.mode-settings: {every: ...}"
-	case "model":
-		return "a section of its own, model"
-	case "faults":
-		return "a section of its own, faults"
-	case "wire":
-		return "wire.precision"
-	case "dense-optimizer":
-		return "model.optimizer"
-	case "dense-precision":
-		return "model.precision"
-	case "row-optimizer":
-		return "rows.optimizer"
-	case "row-init":
-		return "rows.init"
-	case "row-admission":
-		return "rows.admission"
-	case "row-capacity":
-		return "rows.capacity"
-	case "row-memory":
-		return "rows.memory"
-	case "row-eviction":
-		return "rows.eviction"
-	case "row-precision":
-		return "rows.precision"
-	case "ranks":
-		return "roles.ranks"
-	case "embedding-workers":
-		return "roles.embedding-workers"
-	case "parameter-servers":
-		return "roles.embedding-ps"
-	case "dense-servers":
-		return "roles.dense-ps"
-	case "placement":
-		return "roles.placement"
-	case "index":
-		return "wire.index"
-	case "retry":
-		return "wire.retry"
+func (*Training) formerKey(key string) string { return formerTrainingKeys()[key] }
+
+// formerKey implements formerKeyer.
+func (*Cluster) formerKey(key string) string {
+	if key == "parameter-servers" {
+		return "cluster.embedding-ps"
 	}
 	return ""
+}
+
+// formerTrainingKeys are the former keys of the section training.
+func formerTrainingKeys() map[string]string {
+	return map[string]string{
+		"slack":             "training.mode-settings: {slack: ...}",
+		"average-every":     "training.mode-settings: {every: ...}",
+		"model":             "a section of its own, model",
+		"dense-optimizer":   "model.optimizer",
+		"dense-precision":   "model.precision",
+		"row-optimizer":     "rows.optimizer",
+		"row-init":          "rows.init",
+		"row-admission":     "rows.admission",
+		"row-capacity":      "rows.capacity",
+		"row-memory":        "rows.memory",
+		"row-eviction":      "rows.eviction",
+		"row-precision":     "rows.precision",
+		"ranks":             "roles.ranks",
+		"embedding-workers": "roles.embedding-workers",
+		"parameter-servers": "roles.embedding-ps",
+		"dense-servers":     "roles.dense-ps",
+		"placement":         "roles.placement",
+		"wire":              "wire.precision",
+		"index":             "wire.index",
+		"retry":             "wire.retry",
+		"faults":            "a section of its own, faults",
+	}
 }

@@ -16,7 +16,7 @@ import (
 // placed is a training of 2 EWs, 1 PS and 4 ranks with a placement.
 func placed(mode, text string) (Job, error) {
 	t := Default()
-	t.Training.Mode, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS, t.Roles.Ranks = mode, 2, 1, 4
+	t.Training.Mode, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs, t.Roles.Ranks = mode, 2, 1, 4
 	var err error
 	t.Roles.Placement, err = ParsePlacement(text)
 	return t, err

@@ -23,7 +23,7 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 		return nil, err
 	}
 	cfg := &role.Config{
-		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), ParameterServers: int32(j.Roles.EmbeddingPS),
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), EmbeddingPSs: int32(j.Roles.EmbeddingPSs),
 		Steps: int32(steps), Rule: rule, Prefetch: int32(j.Window()), Window: int32(j.Window()), Retry: j.Wire.Retry,
 	}
 	if cfg.Retry == 0 && j.Faults.Any() {
@@ -42,10 +42,10 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	}
 	for _, s := range j.DenseShards(layout) {
 		shard := valueBytes * unit.Bytes(s.Hi-s.Lo)
-		cfg.DenseServers, cfg.Pushes = append(cfg.DenseServers, shard), append(cfg.Pushes, shard)
+		cfg.DensePSs, cfg.Pushes = append(cfg.DensePSs, shard), append(cfg.Pushes, shard)
 	}
-	if len(cfg.DenseServers) > 0 {
-		cfg.DenseServers[0] += running
+	if len(cfg.DensePSs) > 0 {
+		cfg.DensePSs[0] += running
 		cfg.Pushes[0] += groups
 	}
 	if err := cfg.Validate(); err != nil {
@@ -65,10 +65,10 @@ func (j *Job) Processes() ([]Process, error) {
 		return nil, nil
 	}
 	cfg := &role.Config{
-		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), ParameterServers: int32(j.Roles.EmbeddingPS), Rule: rule,
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), EmbeddingPSs: int32(j.Roles.EmbeddingPSs), Rule: rule,
 	}
 	if rule.Dense().DensePSs {
-		cfg.DenseServers = make([]unit.Bytes, j.Roles.DensePS)
+		cfg.DensePSs = make([]unit.Bytes, j.Roles.DensePSs)
 	}
 	all, err := j.Roles.Placement.Processes(cfg)
 	if err != nil {

@@ -90,12 +90,12 @@ func TestStatisticsAreCountedInMessages(t *testing.T) {
 		job.AsyncPS:      {24, 16 + 2*5*4, 20 + 3*4, 20, 20 + 2*5*4, 20},
 	} {
 		training := job.Default().InMode(mode)
-		training.Roles.Ranks, training.Training.Groups, training.Roles.DensePS = 4, 8, 2
+		training.Roles.Ranks, training.Training.Groups, training.Roles.DensePSs = 4, 8, 2
 		cfg, err := training.RoleConfig(layout, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Concat(cfg.Buckets, cfg.DenseServers, cfg.Pushes); !slices.Equal(got, want) {
+		if got := slices.Concat(cfg.Buckets, cfg.DensePSs, cfg.Pushes); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", mode, got, want)
 		}
 	}

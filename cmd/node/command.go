@@ -61,9 +61,9 @@ share a process: each is a process of its own unless it says otherwise.
   host               brings the roles together and prints the result; it needs the data too, for the test rows
   data-loader        reads the training data
   embedding-worker   ids to pooled embeddings; embedding-workers in the job, from --index 0
-  embedding-ps       a shard of the embedding rows; parameter-servers in the job
+  embedding-ps       a shard of the embedding rows; roles.embedding-ps in the job
   nn-worker          a rank, which trains the dense network; ranks in the job
-  dense-ps           a shard of the dense network; dense-servers in the job, for modes that have them
+  dense-ps           a shard of the dense network; roles.dense-ps in the job, for modes that have them
   coordinator        decides when ranks may go on, or whose gradients count; for modes that have one
   process            several of these, as the placement has them
 

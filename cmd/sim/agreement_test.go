@@ -58,7 +58,7 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 				t.Run(fmt.Sprintf("N=%d %s %d EWs", ranks, overlap, workers), func(t *testing.T) {
 					training := job.Default()
 					training.Training.Mode, training.Training.Overlap, training.Roles.Ranks = job.Sync, overlap, ranks
-					training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = workers, 2
+					training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = workers, 2
 					training.Training.GlobalBatch, training.Training.Prefetch, training.Training.Shuffle = 32, 3, false
 					training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
 					data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
@@ -82,7 +82,7 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					}
 					spec := job.PersiaCluster()
 					spec.Fold = false
-					spec.EmbeddingWorkers.Count, spec.ParameterServers.Count = workers, 2
+					spec.EmbeddingWorkers.Count, spec.EmbeddingPSs.Count = workers, 2
 					hardware, err := cluster.Load(&spec)
 					if err != nil {
 						t.Fatal(err)

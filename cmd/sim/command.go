@@ -107,7 +107,7 @@ func (p *program) command() *cobra.Command {
 	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding; at most 1000")
 	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
 	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of a mode, as every=16;\nsee above; may be repeated")
-	fs.IntVar(&f.dense, "dense-servers", 0, "dense PSs, in modes that have them, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
+	fs.IntVar(&f.dense, "dense-ps", 0, "dense PSs, in modes that have them, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
 	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
 	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")
 	fs.StringVar(&f.inside, "inside", "", "profile of the wire between the accelerators of a server (default: the cluster's)")

@@ -24,9 +24,9 @@ func lessonOn(t *testing.T) *question {
 	q := &question{job: job.Default()}
 	q.job.Name, q.job.Cluster = "small", job.PersiaCluster()
 	q.batch, q.workers = 16, 1
-	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.ParameterServers.Count = 2, 2
+	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.EmbeddingPSs.Count = 2, 2
 	j := &q.job
-	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS, j.Roles.DensePS, j.Training.Prefetch = 2, 2, 2, 4
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs, j.Roles.DensePSs, j.Training.Prefetch = 2, 2, 2, 4
 	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
 	q.job.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},

@@ -113,10 +113,10 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 		return nil, err
 	}
 	switch {
-	case given("dense-servers"):
-		q.job.Roles.DensePS = q.dense
+	case given("dense-ps"):
+		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePS = min(denseServersDefault, q.hardware.ParameterServerHosts())
+		q.job.Roles.DensePSs = min(denseServersDefault, q.hardware.ParameterServerHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
 		q.gpus = []int{1, 2, 4}
@@ -195,8 +195,8 @@ func (q *question) check(given func(string) bool) error {
 		return cli.UsageError("see --help", "--modes and --gpus need at least one value")
 	case q.batch < 1:
 		return cli.UsageError("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
-	case given("dense-servers") && (q.dense < 1 || q.dense > denseServersMax):
-		return cli.UsageError("every rank talks to all of them in every step", "--dense-servers: %d; want 1 to %d", q.dense, denseServersMax)
+	case given("dense-ps") && (q.dense < 1 || q.dense > denseServersMax):
+		return cli.UsageError("every rank talks to all of them in every step", "--dense-ps: %d; want 1 to %d", q.dense, denseServersMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return cli.UsageError("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):

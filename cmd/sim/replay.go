@@ -160,7 +160,7 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if err := recording.CheckJob(&j); err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
-	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPS)
+	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPSs)
 	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
 	watch := observer(func(e event.Record) {
 		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {

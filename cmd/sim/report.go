@@ -101,7 +101,7 @@ func (q *question) where() string {
 	if s.AcceleratorsPerServer > 1 {
 		text += " over " + s.Inside
 	}
-	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"), instances(&s.ParameterServers, "PSs"))
+	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"), instances(&s.EmbeddingPSs, "PSs"))
 	if s.NetworkRate > 0 {
 		text += fmt.Sprintf(", %v network", s.NetworkRate)
 	}

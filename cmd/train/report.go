@@ -153,7 +153,7 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
 	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Roles.Ranks, "rank"), plural(t.Roles.EmbeddingWorkers, "embedding worker"),
-		plural(t.Roles.EmbeddingPS, "embedding PS"), r.modeSettings())
+		plural(t.Roles.EmbeddingPSs, "embedding PS"), r.modeSettings())
 	if r.processes {
 		placed := "a process for every role, on this machine"
 		if text := t.Roles.Placement.String(); text != job.Apart {
@@ -239,7 +239,7 @@ func (r *report) modeSettings() string {
 			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
 		if rule.Dense().DensePSs {
-			say(plural(t.Roles.DensePS, "dense PS"))
+			say(plural(t.Roles.DensePSs, "dense PS"))
 		}
 		if text := one.ModeSettingsText(); text != "" {
 			say(text)

@@ -71,7 +71,7 @@ func (c *Calibration) Recorded(t *job.Job) *cluster.RecordedTimes {
 	}
 	update := median(slices.Collect(maps.Values(c.updates)))
 	r.Work = append(r.Work, cluster.RecordedWork{Kind: role.DenseApply, Time: update},
-		cluster.RecordedWork{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePS)})
+		cluster.RecordedWork{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePSs)})
 	for bucket := range int32(len(c.buckets)) {
 		r.Reduce = append(r.Reduce, median(c.buckets[bucket]))
 	}
@@ -96,6 +96,6 @@ func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cluster.Hardware {
 	return cluster.ThisMachine(cluster.MeasuredMachine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy, RowTime: (p.Lookup + p.Update) / 2,
 		MessageTime: p.Message, Date: p.Date,
-		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPS, Recorded: c.Recorded(t),
+		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPSs, Recorded: c.Recorded(t),
 	})
 }

@@ -50,7 +50,7 @@ func TestPricesOfCalibration(t *testing.T) {
 	worked(role.DenseApply, 1, 64, 6, 0)
 	c.Reduced(0, 2*time.Millisecond)
 	training := job.Default()
-	training.Roles.Ranks, training.Training.GlobalBatch, training.Roles.DensePS = 4, 256, 2
+	training.Roles.Ranks, training.Training.GlobalBatch, training.Roles.DensePSs = 4, 256, 2
 	r := c.Recorded(&training)
 	for _, want := range []cluster.RecordedWork{
 		{Kind: role.Forward, Samples: 64, Time: 3e6}, {Kind: role.ApplyStep, Time: 8e6}, {Kind: role.Apply, Samples: 64, Time: 2e6},

@@ -40,7 +40,7 @@ func (c *testCase) training() job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.spec(), adagrad()
 	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
-	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = 1, 1, 1
+	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = 1, 1, 1
 	t.Training.Groups = t.Roles.Ranks // more would only be summed again
 	staleness := 3
 	t.Training.Staleness, t.Training.Prefetch = &staleness, 10

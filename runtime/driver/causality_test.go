@@ -105,7 +105,7 @@ func TestRecordsRespectCausality(t *testing.T) {
 				for rank := range cfg.Ranks {
 					l.checkBatch(rank, step, cfg)
 				}
-				for server := range cfg.ParameterServers {
+				for server := range cfg.EmbeddingPSs {
 					if rule.InStep() {
 						l.checkStep(server, step, cfg)
 					}

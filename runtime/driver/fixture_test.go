@@ -50,7 +50,7 @@ func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *
 		t.Fatal(err)
 	}
 	cfg := &role.Config{
-		Ranks: int32(training.Roles.Ranks), EmbeddingWorkers: int32(training.Roles.EmbeddingWorkers), ParameterServers: servers,
+		Ranks: int32(training.Roles.Ranks), EmbeddingWorkers: int32(training.Roles.EmbeddingWorkers), EmbeddingPSs: servers,
 		Steps: int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
 	}
 	for _, b := range p.Model().Layout().Buckets {

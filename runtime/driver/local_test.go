@@ -155,7 +155,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 func clusterTraining(rule pace.Rule) job.Job {
 	training := job.Default()
 	training.Training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
-	training.Training.GlobalBatch, training.Training.Groups, training.Roles.EmbeddingPS = batchSize, groups, servers
+	training.Training.GlobalBatch, training.Training.Groups, training.Roles.EmbeddingPSs = batchSize, groups, servers
 	return training
 }
 

@@ -37,7 +37,7 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 				if s.Training.Validate() != nil { // an exact mode
 					s.Training.Roles.Ranks = 4
 				}
-				s.Training.Training.Seed, s.Training.Roles.DensePS = seed, 2
+				s.Training.Training.Seed, s.Training.Roles.DensePSs = seed, 2
 				s.Training.Training.ModeSettings = map[string]int{"every": 3}
 				s.Training = s.Training.InMode(mode)
 				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
@@ -74,7 +74,7 @@ func (s setting) mustReplay(t *testing.T, was *train.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := pace.NewMeter(s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPS)
+	meter := pace.NewMeter(s.Training.Roles.Ranks, s.Training.Roles.EmbeddingPSs)
 	if _, err := recording.Replay(p, meter); err != nil {
 		t.Fatal(err)
 	}

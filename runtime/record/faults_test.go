@@ -21,7 +21,7 @@ func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	upTo := func(n int) int { return draw.IntN(n + 1) }
 	j := small(mode, seed)
 	j.Roles.Ranks = anyRanks(t, mode, 1+upTo(7))
-	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS, j.Roles.DensePS = 1+upTo(2), 1+upTo(2), 1+upTo(2)
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs, j.Roles.DensePSs = 1+upTo(2), 1+upTo(2), 1+upTo(2)
 	j.Training.Prefetch, j.Training.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3), "every": 1 + upTo(4)}
 	j.Wire.Precision, j.Wire.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
 	j.Rows.Precision, j.Rows.Admission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]

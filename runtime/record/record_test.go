@@ -68,7 +68,7 @@ func small(mode string, seed uint64) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Training.GlobalBatch, t.Training.Prefetch, t.Training.Seed = mode, 32, 4, seed
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
-	t.Model.Optimizer.Rate, t.Roles.DensePS, t.Training.ModeSettings = 0.01, 2, map[string]int{"every": 3}
+	t.Model.Optimizer.Rate, t.Roles.DensePSs, t.Training.ModeSettings = 0.01, 2, map[string]int{"every": 3}
 	return t.InMode(mode)
 }
 
@@ -125,7 +125,7 @@ func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := pace.NewMeter(training.Roles.Ranks, training.Roles.EmbeddingPS)
+	meter := pace.NewMeter(training.Roles.Ranks, training.Roles.EmbeddingPSs)
 	report, err := recording.Replay(p, meter)
 	if err != nil {
 		t.Fatalf("%s, seed %d: %v", training.Training.Mode, training.Training.Seed, err)

@@ -49,7 +49,7 @@ func BenchmarkShare(b *testing.B) {
 		b.Run(fmt.Sprintf("ranks=%d/PSs=%d", layout.ranks, layout.servers), func(b *testing.B) {
 			t := job.Default()
 			t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32}, Activation: model.ReLU}
-			t.Training.GlobalBatch, t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = r.size, layout.ranks, 1, layout.servers
+			t.Training.GlobalBatch, t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = r.size, layout.ranks, 1, layout.servers
 			staleness := 3
 			t.Training.Staleness = &staleness
 			for b.Loop() {

@@ -64,7 +64,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	if err != nil {
 		return nil, err
 	}
-	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPS)
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
 	for _, r := range o.Cluster.Records() {
 		meter.Observe(r)
 		if o.Observer != nil {
@@ -88,7 +88,7 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 		r.MissedUpdates.Merge(&report.Missed)
 		r.Faults = r.Faults.Add(report.Faults)
 	}
-	for i := range r.Job.Roles.EmbeddingPS {
+	for i := range r.Job.Roles.EmbeddingPSs {
 		r.RowsDigest += all[msg.Address{Role: msg.EmbeddingPS, Index: int32(i)}]
 	}
 	holders := model.DenseHolders()

@@ -53,7 +53,7 @@ func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
 		}
 	}
 	training, r := small(job.Hybrid, 1), newRows(64*3, 64, 4, 1)
-	training.Roles.EmbeddingPS, training.Training.Staleness = 1, new(1)
+	training.Roles.EmbeddingPSs, training.Training.Staleness = 1, new(1)
 	const want = "own staleness reached 2, and hybrid with ranks = 1 promises at most 1"
 	_, err := Run(t.Context(), training, r, r.all, Options{Cluster: c})
 	if err == nil || !strings.Contains(err.Error(), want) {

@@ -106,7 +106,7 @@ func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	two := 2
 	for mode := range asynchronous {
 		training := small(mode, 4)
-		training.Training.Staleness, training.Training.EvaluateEvery.Steps, training.Roles.DensePS = &two, 1, 2
+		training.Training.Staleness, training.Training.EvaluateEvery.Steps, training.Roles.DensePSs = &two, 1, 2
 		training.Training.ModeSettings = map[string]int{"every": 5}
 		training = training.InMode(mode)
 		got := mustRun(t, training, r)

@@ -112,7 +112,7 @@ func newConfiguration(seed uint64) *configuration {
 	for t.Training.Groups%t.Roles.Ranks != 0 {
 		t.Roles.Ranks /= 2
 	}
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = c.between(1, 4), c.between(1, 5)
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = c.between(1, 4), c.between(1, 5)
 	t.Training.GlobalBatch = c.between(t.Roles.Ranks, 48)
 	t.Training.Overlap = oneOf(c, "", "none", "ids", "ids+ds")
 	t.Training.Merge = oneOf(c, "", job.MergeStep, job.MergeRank)
@@ -128,7 +128,7 @@ func newConfiguration(seed uint64) *configuration {
 		t.Training.Staleness = &staleness
 	}
 	if c.chance(5) {
-		t.Roles.EmbeddingPS, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
+		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
 	}
 	samples := c.between(0, 7)*t.Training.GlobalBatch + c.between(1, t.Training.GlobalBatch) // the last batch may be short
 	return &configuration{seed, t, c.data(&t, max(samples, 2))}

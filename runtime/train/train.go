@@ -189,7 +189,7 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	if err != nil {
 		return nil, err
 	}
-	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPS)
+	meter := pace.NewMeter(t.Roles.Ranks, t.Roles.EmbeddingPSs)
 	observers := []event.Observer{meter, progress{o.Progress, result.Steps}}
 	if o.Observer != nil {
 		observers = append(observers, o.Observer)

@@ -105,7 +105,7 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 						reference.Roles.Ranks = 1
 					}
 					training := small(job.Sync, ranks)
-					training.Training.Overlap, training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = overlap, 1+i, 3-i
+					training.Training.Overlap, training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = overlap, 1+i, 3-i
 					reference.Training.Merge, reference.Training.Scale, training.Training.Merge, training.Training.Scale = merge, scale, merge, scale
 					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d %s", merge, scale, ranks, overlap), func(t *testing.T) {
 						want, got := mustRun(t, reference, r), mustRun(t, training, r)
@@ -154,7 +154,7 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s N=%d τ=%d", mode, overlap, ranks, staleness), func(t *testing.T) {
 					training := small(mode, ranks)
 					training.Training.Groups = 16 // 3 and 5 ranks leave some out
-					training.Training.Staleness, training.Training.Overlap, training.Roles.DensePS = &staleness, overlap, 2
+					training.Training.Staleness, training.Training.Overlap, training.Roles.DensePSs = &staleness, overlap, 2
 					training.Training.ModeSettings = map[string]int{"slack": staleness}
 					training = training.InMode(mode)
 					got := mustRun(t, training, r)
@@ -192,14 +192,14 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 		training.Model.Optimizer = reference.Model.Optimizer
 		training.Training.Staleness, training.Training.Overlap, training.Training.ModeSettings = &none, "none", map[string]int{"every": 3}
 		training = training.InMode(mode)
-		for training.Roles.DensePS = range 4 {
-			training.Roles.DensePS++
+		for training.Roles.DensePSs = range 4 {
+			training.Roles.DensePSs++
 			got := mustRun(t, training, r)
 			// The digest of one holder is that of the whole; those of several are folded.
 			if got.AUC != want.AUC || got.LogLoss != want.LogLoss || got.RowsDigest != want.RowsDigest {
-				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.Roles.DensePS, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
+				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.Roles.DensePSs, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
 			}
-			if training.Roles.DensePS == 1 && got.DenseDigest != want.DenseDigest {
+			if training.Roles.DensePSs == 1 && got.DenseDigest != want.DenseDigest {
 				t.Errorf("%s: dense parameters differ", mode)
 			}
 		}

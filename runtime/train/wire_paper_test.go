@@ -63,7 +63,7 @@ func TestNarrowWireIsDeterministic(t *testing.T) {
 		training := small(job.Sync, 4)
 		training.Wire.Precision = wire
 		first, again := mustRun(t, training, r), mustRun(t, training, r)
-		training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPS = 1, 3
+		training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = 1, 3
 		others := mustRun(t, training, r)
 		if first.DenseDigest != again.DenseDigest || first.RowsDigest != again.RowsDigest {
 			t.Errorf("%s: two runs differ", wire)

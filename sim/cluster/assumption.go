@@ -100,7 +100,7 @@ func (h *Hardware) quantities() []namedQuantity {
 	for _, x := range []struct {
 		name string
 		host *device.HostProfile
-	}{{"server", h.serverProfile}, {"embedding-workers", h.ewProfile}, {"parameter-servers", h.psProfile}, {"loaders", h.loaderProfile}} {
+	}{{"server", h.serverProfile}, {"embedding-workers", h.ewProfile}, {"embedding-ps", h.psProfile}, {"loaders", h.loaderProfile}} {
 		list = append(list,
 			describe(groupHosts, x.name+".cores", &x.host.Cores),
 			describe(groupHosts, x.name+".memory-bandwidth", &x.host.Bandwidth),
@@ -112,9 +112,9 @@ func (h *Hardware) quantities() []namedQuantity {
 		break // all are one host
 	}
 	list = append(list,
-		describe("", "parameter-servers.memory", &h.psProfile.Memory),
-		describe(groupRows, "parameter-servers.random-rows-per-second", &h.psProfile.RowsPerSec),
-		describe(groupRows, "parameter-servers.row-time", &h.psProfile.RowTime),
+		describe("", "embedding-ps.memory", &h.psProfile.Memory),
+		describe(groupRows, "embedding-ps.random-rows-per-second", &h.psProfile.RowsPerSec),
+		describe(groupRows, "embedding-ps.row-time", &h.psProfile.RowTime),
 		describe(groupMessages, "software.message-time", &h.software.MessageTime),
 		describe(groupIDs, "software.id-time", &h.software.IDTime),
 		describe("", "software.threads", &h.software.Threads))
@@ -158,7 +158,7 @@ func (h *Hardware) Assumptions(dense int) []Assumption {
 		perHost int
 	}{
 		{"embedding-workers", &h.ewHosts, h.EWsPerHost},
-		{"parameter-servers", &h.psHosts, h.PSsPerHost},
+		{"embedding-ps", &h.psHosts, h.PSsPerHost},
 		{"loaders", &h.loaderHosts, 1},
 	} {
 		a := describe("", x.name+".count", x.hosts).assumption
@@ -172,7 +172,7 @@ func (h *Hardware) Assumptions(dense int) []Assumption {
 	}
 	if dense > 0 {
 		n := fmt.Sprint(dense, " hosts")
-		list = append(list, Assumption{"dense-servers.count", n, n, n, quantity.Default,
+		list = append(list, Assumption{"dense-ps.count", n, n, n, quantity.Default,
 			"a modelling choice: each dense PS has a host of its own, like those of the PSs and beside them"})
 	}
 	return list

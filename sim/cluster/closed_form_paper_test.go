@@ -49,7 +49,7 @@ func transit(p *Prices, payload unit.Bytes, has bool) unit.Tick {
 func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	s := small()
 	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = 1, 1
-	s.ParameterServers.Count, s.ParameterServers.PerHost = 1, 1
+	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
 	j := training(job.Sync, 1)
 	j.Training.Overlap = "none"
 	j.Training.Prefetch = 1000
@@ -160,7 +160,7 @@ func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 //	      there, the acknowledgement
 func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	j := training(job.AsyncPS, 1)
-	j.Training.Overlap, j.Roles.DensePS, j.Training.Prefetch = "none", 1, 1000
+	j.Training.Overlap, j.Roles.DensePSs, j.Training.Prefetch = "none", 1, 1000
 	staleness := 3
 	j.Training.Staleness = &staleness
 	layout, w := quiet(t)

@@ -22,7 +22,7 @@ import (
 func small() job.Cluster {
 	s := job.PersiaCluster()
 	s.EmbeddingWorkers = job.Hosts{Profile: "xeon-52-core-480gb", Count: 3, PerHost: 2}
-	s.ParameterServers = job.Hosts{Profile: "xeon-52-core-480gb", Count: 4, PerHost: 3}
+	s.EmbeddingPSs = job.Hosts{Profile: "xeon-52-core-480gb", Count: 4, PerHost: 3}
 	s.Loaders = job.Hosts{Profile: "xeon-52-core-480gb", Count: 1, PerHost: 1}
 	return s
 }
@@ -88,7 +88,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		s := small()
 		s.Fold = rapid.Bool().Draw(t, "fold")
 		s.EmbeddingWorkers.Count = rapid.IntRange(1, 3).Draw(t, "EW hosts")
-		s.ParameterServers.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
+		s.EmbeddingPSs.Count = rapid.IntRange(1, 3).Draw(t, "PS hosts")
 		s.NetworkRate = unit.BytesPerSec(rapid.Float64Range(1e7, 1e11).Draw(t, "network"))
 		j := training(rapid.SampledFrom(job.Modes()[1:]).Draw(t, "mode"), // sequential has no roles
 			rapid.IntRange(1, 16).Draw(t, "ranks"))
@@ -97,7 +97,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			j.Roles.Ranks = 16
 		}
 		j.Training.GlobalBatch = rapid.IntRange(j.Roles.Ranks, 4096).Draw(t, "batch")
-		j.Roles.DensePS = rapid.IntRange(1, 3).Draw(t, "dense PSs")
+		j.Roles.DensePSs = rapid.IntRange(1, 3).Draw(t, "dense PSs")
 		j.Training.ModeSettings = map[string]int{
 			"slack": rapid.IntRange(0, 3).Draw(t, "slack"), "every": rapid.IntRange(1, 4).Draw(t, "average every"),
 		}
@@ -188,10 +188,10 @@ func TestErrors(t *testing.T) {
 		text   string
 	}{
 		"profile":    {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown, `cluster: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
-		"host":       {func(s *job.Cluster, _ *job.Job) { s.ParameterServers.Profile = "x" }, device.ErrUnknown, "parameter-servers.profile"},
+		"host":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, device.ErrUnknown, "embedding-ps.profile"},
 		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential, ""},
 		"memory":     {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
-		"none":       {func(s *job.Cluster, _ *job.Job) { s.ParameterServers.PerHost = 0 }, nil, "parameter-servers.per-host = 0"},
+		"none":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.PerHost = 0 }, nil, "embedding-ps.per-host = 0"},
 		"precision":  {func(s *job.Cluster, _ *job.Job) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
 		"training":   {func(_ *job.Cluster, j *job.Job) { j.Training.Prefetch = -1 }, nil, "prefetch = -1"},
 	} {
@@ -208,12 +208,12 @@ func TestDenseShardMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 2e11
 	j := training(job.AsyncPS, 2)
-	j.Model.Optimizer.Kind, j.Roles.DensePS = "adam", 1
+	j.Model.Optimizer.Kind, j.Roles.DensePSs = "adam", 1
 	_, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
 		t.Errorf("one dense PS: error %v, want ErrMemory of it", err)
 	}
-	j.Roles.DensePS = 6
+	j.Roles.DensePSs = 6
 	_, err = Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
 	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
 		t.Errorf("six dense PSs: error %v, want ErrMemory of an accelerator", err)

@@ -91,7 +91,7 @@ func faultRuns(t *testing.T, plan func(j *job.Job, seed uint64) (faults string))
 		var longest unit.Tick
 		for seed := range seeds {
 			j := numeric(mode, 4)
-			j.Roles.DensePS, j.Training.ModeSettings = 2, map[string]int{"every": 2}
+			j.Roles.DensePSs, j.Training.ModeSettings = 2, map[string]int{"every": 2}
 			j = j.InMode(mode)
 			faults := plan(&j, seed)
 			if faults == "" {

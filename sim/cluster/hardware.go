@@ -36,7 +36,7 @@ func Load(c *job.Cluster) (*Hardware, error) {
 	h := &Hardware{
 		software: c.Software, AcceleratorsPerServer: c.AcceleratorsPerServer, Fold: c.Fold,
 		ewHosts: c.EmbeddingWorkers.CountRange(c.Source), EWsPerHost: c.EmbeddingWorkers.PerHost,
-		psHosts: c.ParameterServers.CountRange(c.Source), PSsPerHost: c.ParameterServers.PerHost,
+		psHosts: c.EmbeddingPSs.CountRange(c.Source), PSsPerHost: c.EmbeddingPSs.PerHost,
 		loaderHosts: c.Loaders.CountRange(c.Source),
 	}
 	switch c.Precision {
@@ -57,7 +57,7 @@ func Load(c *job.Cluster) (*Hardware, error) {
 	}{
 		{"server", c.Server, &h.serverProfile},
 		{"embedding-workers.profile", c.EmbeddingWorkers.Profile, &h.ewProfile},
-		{"parameter-servers.profile", c.ParameterServers.Profile, &h.psProfile},
+		{"embedding-ps.profile", c.EmbeddingPSs.Profile, &h.psProfile},
 		{"loaders.profile", c.Loaders.Profile, &h.loaderProfile},
 	} {
 		if *x.to, err = device.LoadHost(x.name); err != nil {

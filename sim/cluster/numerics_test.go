@@ -157,7 +157,7 @@ func hosts(workers, servers int) job.Cluster {
 	s := small()
 	s.Fold = true
 	s.EmbeddingWorkers.Count, s.EmbeddingWorkers.PerHost = workers, 1
-	s.ParameterServers.Count, s.ParameterServers.PerHost = servers, 1
+	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = servers, 1
 	return s
 }
 
@@ -245,7 +245,7 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 		if j.Validate() != nil { // an exact mode
 			j.Roles.Ranks = 8
 		}
-		j.Roles.DensePS = rapid.IntRange(1, 3).Draw(r, "dense PSs")
+		j.Roles.DensePSs = rapid.IntRange(1, 3).Draw(r, "dense PSs")
 		j.Training.ModeSettings = map[string]int{"every": rapid.IntRange(1, 3).Draw(r, "average every")}
 		j = j.InMode(j.Training.Mode)
 		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32, last: rapid.IntRange(1, 32).Draw(r, "last")}
@@ -258,7 +258,7 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 func TestBitsOfEveryModeDoNotDependOnTheMachine(t *testing.T) {
 	for _, mode := range job.Modes()[1:] {
 		j := numeric(mode, 4)
-		j.Roles.DensePS, j.Training.ModeSettings = 2, map[string]int{"every": 2}
+		j.Roles.DensePSs, j.Training.ModeSettings = 2, map[string]int{"every": 2}
 		j = j.InMode(mode)
 		checkAnyTime(t, t, hosts(2, 2), j, samples{steps: 20, size: 32, last: 7}, 1)
 	}

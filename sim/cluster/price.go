@@ -34,7 +34,7 @@ type BatchPrice struct {
 // machine stand for all embedding PSs.
 func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold bool) *Prices {
 	placed := *t
-	placed.Roles.EmbeddingPS = r.PSHostCount * r.PSsPerHost
+	placed.Roles.EmbeddingPSs = r.PSHostCount * r.PSsPerHost
 	p := &Prices{Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(), batches: make([]BatchPrice, 0, 2)}
 	p.PSStates = p.Plan.Servers()
 	if rule, err := t.Rule(); err == nil {

@@ -105,7 +105,7 @@ func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (R
 // there are steps enough, those in which the pipeline fills and empties.
 func train(p *Prices, o Options) (Result, error) {
 	t := *p.Job
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
 	n, err := o.Numerics(t)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: %w", err)
@@ -125,7 +125,7 @@ type span struct{ first, last, steps int }
 // runOnce simulates a span of steps.
 func runOnce(p *Prices, o Options, n Numerics, s span) (Result, error) {
 	t := *p.Job
-	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
 	cfg, err := t.RoleConfig(p.Layout, s.steps)
 	if err != nil {
 		return Result{}, fmt.Errorf("cluster: training: %w", err)

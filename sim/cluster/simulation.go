@@ -81,7 +81,7 @@ const (
 
 func newSimulation(p *Prices, cfg *role.Config, o *Options) *simulation {
 	w := &simulation{
-		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DenseServers)),
+		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)),
 		prices:   p, options: o, config: cfg, roster: cfg.Roster(), accelerators: make([]accelerator, cfg.Ranks),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: BucketEnds(p.Layout),
 	}

@@ -53,7 +53,7 @@ func worldOf(t *testing.T, j *job.Job) *simulation {
 	s, w := small(), clicks()
 	s.Fold = false
 	p := pricesOf(t, s, j, tower(t), &w)
-	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPS = p.EWHostCount*p.EWsPerHost, p.PSStates
+	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
 	cfg, err := j.RoleConfig(p.Layout, 10)
 	if err != nil {
 		t.Fatal(err)

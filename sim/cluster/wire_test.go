@@ -16,7 +16,7 @@ import (
 // each once; ids once, and signs with lookup and put.
 func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 	s := small()
-	s.ParameterServers.Count, s.ParameterServers.PerHost = 1, 1
+	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
 	w := clicks()
 	w.Packed = &PackedSizes{
 		IDs:   func(samples int) float64 { return 26 * float64(samples) },

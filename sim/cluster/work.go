@@ -61,9 +61,9 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Backward:
 		w.backward(i, times(p.Batch(work.Samples).Backward, w.jitter(work)))
 	case role.ReadDense:
-		host(p.PSHost.CopyCost(w.config.DenseServers[w.instances[t.role].at.Index]))
+		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
-		host(p.ApplyPush(w.config.DenseServers[w.instances[t.role].at.Index], len(t.operands.Reads)))
+		host(p.ApplyPush(w.config.DensePSs[w.instances[t.role].at.Index], len(t.operands.Reads)))
 	case role.Snapshot:
 		w.compute(i, p.Accelerator.Time(p.sweep(2))) // read, written
 	case role.Average:

@@ -56,7 +56,7 @@ func NewColumns(samples, size int) *Columns {
 // Training returns a job of a small network with batch norm, in two buckets.
 func Training(ranks, servers int) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Roles.EmbeddingPS, t.Training.GlobalBatch = job.Sync, ranks, servers, 16
+	t.Training.Mode, t.Roles.Ranks, t.Roles.EmbeddingPSs, t.Training.GlobalBatch = job.Sync, ranks, servers, 16
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
 	t.Model.Optimizer.Rate = 0.05
 	return t

@@ -45,11 +45,11 @@ func (c *checker) count(r msg.Role) int64 {
 	case msg.EmbeddingWorker:
 		return int64(c.cfg.EmbeddingWorkers)
 	case msg.EmbeddingPS:
-		return int64(c.cfg.ParameterServers)
+		return int64(c.cfg.EmbeddingPSs)
 	case msg.NNWorker:
 		return int64(c.cfg.Ranks)
 	case msg.DensePS:
-		return int64(len(c.cfg.DenseServers))
+		return int64(len(c.cfg.DensePSs))
 	}
 	return 1
 }
@@ -72,7 +72,7 @@ func checkHeader(h *Header) error {
 		v    int32
 	}{
 		{"Ranks", h.Config.Ranks}, {"EmbeddingWorkers", h.Config.EmbeddingWorkers},
-		{"ParameterServers", h.Config.ParameterServers}, {"Steps", h.Config.Steps},
+		{"ParameterServers", h.Config.EmbeddingPSs}, {"Steps", h.Config.Steps},
 	} {
 		c.within("Config."+f.name, int64(f.v), 1, math.MaxInt32)
 	}
@@ -165,7 +165,7 @@ func (c *checker) result(in *role.Input) {
 	case role.Read:
 		ranks = int64(c.cfg.Ranks)
 	case role.Split:
-		servers = int64(c.cfg.ParameterServers)
+		servers = int64(c.cfg.EmbeddingPSs)
 	}
 	r := &in.Result
 	counts(c, "Result.Samples", r.Samples, ranks)

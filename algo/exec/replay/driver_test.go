@@ -48,7 +48,7 @@ func training(mode string) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups, t.Training.Prefetch = mode, 2, batchSize, 4, 3
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 2, Top: []int{4}, Activation: model.ReLU, BatchNorm: true}
-	t.Model.Optimizer.Rate, t.Roles.DensePS, t.Training.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
+	t.Model.Optimizer.Rate, t.Roles.DensePSs, t.Training.ModeSettings = 0.05, 2, map[string]int{"every": 3, "slack": 1}
 	return t.InMode(mode)
 }
 

@@ -21,7 +21,7 @@ var somebody = msg.Address{Role: msg.EmbeddingWorker, Index: 3}
 
 func someHeader() Header {
 	return Header{Role: somebody, Job: []byte("name: x\n"), Config: role.Config{
-		Ranks: 2, EmbeddingWorkers: 4, ParameterServers: 3, Steps: 10_000, Buckets: []unit.Bytes{8},
+		Ranks: 2, EmbeddingWorkers: 4, EmbeddingPSs: 3, Steps: 10_000, Buckets: []unit.Bytes{8},
 	}}
 }
 

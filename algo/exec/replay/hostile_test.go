@@ -248,7 +248,7 @@ func TestSlicesHoldNumbers(t *testing.T) {
 func TestRolesThatHaveNoStream(t *testing.T) {
 	h := someHeader()
 	h.Config.Ranks, h.Config.EmbeddingWorkers = role.InstancesMax, role.InstancesMax
-	h.Config.ParameterServers = role.InstancesMax
+	h.Config.EmbeddingPSs = role.InstancesMax
 	h.Config.Prefetch, h.Config.Window = 1, 1
 	r, err := NewReader(bytes.NewReader(streamOf(headerOf(h))), "a file")
 	if err != nil {
@@ -276,8 +276,8 @@ func TestJobOfTheRecording(t *testing.T) {
 		for key, change := range map[string]func(*job.Job){
 			"roles.ranks = 1":             func(t *job.Job) { t.Roles.Ranks = 1 },
 			"roles.embedding-workers = 9": func(t *job.Job) { t.Roles.EmbeddingWorkers = 9 },
-			"roles.embedding-ps = 1":      func(t *job.Job) { t.Roles.EmbeddingPS = 1 },
-			"roles.dense-ps = 1":          func(t *job.Job) { t.Roles.DensePS = 1 },
+			"roles.embedding-ps = 1":      func(t *job.Job) { t.Roles.EmbeddingPSs = 1 },
+			"roles.dense-ps = 1":          func(t *job.Job) { t.Roles.DensePSs = 1 },
 		} {
 			other := training(mode)
 			change(&other)

@@ -91,7 +91,7 @@ func errNoStream(at msg.Address) error {
 func (r *Recording) CheckJob(t *job.Job) error {
 	servers := 0
 	if r.config.Rule.Dense().DensePSs {
-		servers = t.Roles.DensePS
+		servers = t.Roles.DensePSs
 	}
 	for _, f := range []struct {
 		key            string
@@ -99,8 +99,8 @@ func (r *Recording) CheckJob(t *job.Job) error {
 	}{
 		{"roles.ranks", t.Roles.Ranks, int(r.config.Ranks)},
 		{"roles.embedding-workers", t.Roles.EmbeddingWorkers, int(r.config.EmbeddingWorkers)},
-		{"roles.embedding-ps", t.Roles.EmbeddingPS, int(r.config.ParameterServers)},
-		{"roles.dense-ps", servers, len(r.config.DenseServers)},
+		{"roles.embedding-ps", t.Roles.EmbeddingPSs, int(r.config.EmbeddingPSs)},
+		{"roles.dense-ps", servers, len(r.config.DensePSs)},
 	} {
 		if f.job != f.recording {
 			return fmt.Errorf("%w: its job has %s = %d, its roles were given %d", ErrDamaged, f.key, f.job,

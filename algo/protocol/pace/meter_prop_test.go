@@ -62,7 +62,7 @@ func TestMeterOnWalks(t *testing.T) {
 		rule := drawRule(t)
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
 		cfg := role.Config{
-			Ranks: count("ranks", 3), EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Ranks: count("ranks", 3), EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
 			Steps: count("steps", 6), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
 			Buckets: make([]unit.Bytes, count("buckets", 2)),
 		}
@@ -71,7 +71,7 @@ func TestMeterOnWalks(t *testing.T) {
 			cfg.Retry = unit.Second
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
-		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.ParameterServers))
+		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.EmbeddingPSs))
 		want := &reference{ranks: cfg.Ranks}
 		report, err := search.Walk(search.Setting{
 			Config: cfg, Faults: faults, Roles: tapped(meter, want),

@@ -18,12 +18,12 @@ var long = flag.Bool("long", false, "search larger settings")
 // searched returns the search of a small cluster with a rule.
 func searched(rule pace.Rule, ranks, steps int32) search.Setting {
 	set := search.Setting{Config: role.Config{
-		Ranks: ranks, EmbeddingWorkers: 1, ParameterServers: 1, Steps: steps, Rule: rule,
+		Ranks: ranks, EmbeddingWorkers: 1, EmbeddingPSs: 1, Steps: steps, Rule: rule,
 		Prefetch: 4, Window: 4,
 		Buckets: []unit.Bytes{8},
 	}}
 	if rule.Dense().DensePSs {
-		set.Config.DenseServers = []unit.Bytes{8}
+		set.Config.DensePSs = []unit.Bytes{8}
 	}
 	return set
 }
@@ -48,18 +48,18 @@ func walk(t *testing.T, draw func(t *rapid.T, ranks int) pace.Rule) {
 		ranks := count("ranks", 4)
 		rule := draw(t, int(ranks))
 		cfg := role.Config{
-			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Ranks: ranks, EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
 			Steps: count("steps", 8), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
 			Buckets: make([]unit.Bytes, count("buckets", 2)),
 		}
 		if rule.Dense().DensePSs {
-			cfg.DenseServers = make([]unit.Bytes, count("dense PSs", 2))
+			cfg.DensePSs = make([]unit.Bytes, count("dense PSs", 2))
 		}
 		faults := rapid.IntRange(0, 6).Draw(t, "faults")
 		if faults > 0 {
 			cfg.Retry = unit.Second
 		}
-		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.ParameterServers))
+		meter := pace.NewMeter(int(cfg.Ranks), int(cfg.EmbeddingPSs))
 		seed := rapid.Uint64().Draw(t, "seed")
 		_, err := search.Walk(search.Setting{
 			Config: cfg, Faults: faults, EarlyTimers: faults > 0, Roles: tapped(meter),

@@ -108,7 +108,7 @@ func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 	least, most = msg.HeaderBytes, msg.HeaderBytes
 	switch {
 	case m.Kind == msg.Params:
-		least += c.DenseServers[m.From.Index]
+		least += c.DensePSs[m.From.Index]
 		most = least
 	case m.Kind == msg.Push:
 		least += c.pushBytes(m.To.Index)

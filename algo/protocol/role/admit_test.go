@@ -17,7 +17,7 @@ func admissionConfig() role.Config {
 	cfg := smallConfig()
 	cfg.EmbeddingWorkers, cfg.Retry = 2, unit.Second
 	cfg.Rule = pace.SSP{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Slack: 1}
-	cfg.DenseServers = []unit.Bytes{100, 200}
+	cfg.DensePSs = []unit.Bytes{100, 200}
 	return cfg
 }
 
@@ -192,7 +192,7 @@ func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
 func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
 	cfg := admissionConfig()
 	cfg.Steps, cfg.Rule = 1000, pace.Sync{} // the PS holds lookups of later steps back
-	cfg.DenseServers = nil
+	cfg.DensePSs = nil
 	server := role.NewEmbeddingPS(&cfg, 0)
 	kept := 0
 	for step := range cfg.Steps {

@@ -15,7 +15,7 @@ func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 	for prefetch := int32(1); prefetch <= 3; prefetch++ {
 		cfg := smallConfig()
 		cfg.Rule, cfg.Prefetch = pace.AsyncPS{Staleness: int(prefetch) - 1, Overlap: pace.PullEarly}, prefetch
-		cfg.DenseServers = []unit.Bytes{1000}
+		cfg.DensePSs = []unit.Bytes{1000}
 		c := newCluster(cfg)
 		for _, r := range c.roles {
 			c.step(r.Address(), role.Input{Kind: role.Start}, "start")
@@ -75,7 +75,7 @@ func TestServersForgetStepsBelowTheFloor(t *testing.T) {
 		cfg := smallConfig()
 		cfg.Steps = 4000
 		cfg.Rule = pace.AsyncPS{Staleness: 1, Overlap: pace.PullEarly}
-		cfg.DenseServers = []unit.Bytes{1000}
+		cfg.DensePSs = []unit.Bytes{1000}
 		c := newCluster(cfg)
 		var early, late int
 		for step := int32(0); step < cfg.Steps; step += 2 { // odd steps have rows on the other PS only

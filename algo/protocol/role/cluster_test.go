@@ -119,7 +119,7 @@ func (c *cluster) result(who msg.Address, w role.Work) role.Result {
 			r.SampleBytes = append(r.SampleBytes, 16)
 		}
 	case role.Split:
-		for p := range c.cfg.ParameterServers {
+		for p := range c.cfg.EmbeddingPSs {
 			rows := c.rows(w.Rank, w.Step, p)
 			r.Rows = append(r.Rows, rows)
 			r.SignBytes = append(r.SignBytes, 8*unit.Bytes(rows))

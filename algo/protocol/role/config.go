@@ -12,7 +12,7 @@ import (
 type Config struct {
 	Ranks            int32 // NN workers; ≥ 1
 	EmbeddingWorkers int32 // ≥ 1
-	ParameterServers int32 // ≥ 1
+	EmbeddingPSs     int32 // ≥ 1
 	Steps            int32 // global batches to train; ≥ 1
 	Rule             pace.Rule
 	// Prefetch is the number of batches that the data loader deals out to a
@@ -31,7 +31,7 @@ type Config struct {
 	Buckets []unit.Bytes
 	// DenseServers are the sizes of the dense network's shards as they are pulled, by dense PS; none
 	// unless the rule keeps the network on servers.
-	DenseServers []unit.Bytes
+	DensePSs []unit.Bytes
 	// Pushes are the sizes of what a rank pushes to each dense PS; nil: those of the shards.
 	Pushes []unit.Bytes
 	// Retry is how long a role waits for an answer before it asks again; 0 if
@@ -49,7 +49,7 @@ func (c *Config) Validate() error {
 		v    int
 	}{
 		{"ranks", int(c.Ranks)}, {"embedding workers", int(c.EmbeddingWorkers)},
-		{"embedding PSs", int(c.ParameterServers)}, {"dense PSs", len(c.DenseServers)},
+		{"embedding PSs", int(c.EmbeddingPSs)}, {"dense PSs", len(c.DensePSs)},
 	} {
 		if f.v > InstancesMax {
 			return fmt.Errorf("role: %s = %d; want at most %d", f.name, f.v, InstancesMax)
@@ -59,7 +59,7 @@ func (c *Config) Validate() error {
 		name string
 		v    int32
 	}{
-		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.ParameterServers},
+		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.EmbeddingPSs},
 		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window}, {"dense gradient buckets", int32(len(c.Buckets))},
 	} {
 		if f.v < 1 {
@@ -75,11 +75,11 @@ func (c *Config) Validate() error {
 	if err := c.validateStrategy(); err != nil {
 		return err
 	}
-	if c.Pushes != nil && len(c.Pushes) != len(c.DenseServers) {
-		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DenseServers))
+	if c.Pushes != nil && len(c.Pushes) != len(c.DensePSs) {
+		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DensePSs))
 	}
-	if c.Rule.Dense().DensePSs != (len(c.DenseServers) > 0) {
-		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DenseServers))
+	if c.Rule.Dense().DensePSs != (len(c.DensePSs) > 0) {
+		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DensePSs))
 	}
 	return c.Rule.Validate()
 }
@@ -87,7 +87,7 @@ func (c *Config) Validate() error {
 // pushBytes returns the size of a push to a dense PS.
 func (c *Config) pushBytes(server int32) unit.Bytes {
 	if c.Pushes == nil {
-		return c.DenseServers[server]
+		return c.DensePSs[server]
 	}
 	return c.Pushes[server]
 }
@@ -130,13 +130,13 @@ func New(cfg *Config) []Role {
 	for i := range cfg.EmbeddingWorkers {
 		roles = append(roles, NewEmbeddingWorker(cfg, i))
 	}
-	for i := range cfg.ParameterServers {
+	for i := range cfg.EmbeddingPSs {
 		roles = append(roles, NewEmbeddingPS(cfg, i))
 	}
 	for i := range cfg.Ranks {
 		roles = append(roles, NewNNWorker(cfg, i))
 	}
-	for i := range cfg.DenseServers {
+	for i := range cfg.DensePSs {
 		roles = append(roles, NewDensePS(cfg, int32(i)))
 	}
 	if cfg.coordinated() {

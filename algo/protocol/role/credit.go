@@ -140,7 +140,7 @@ func (c *Credit) settle(key requestKey) {
 // Received records a message that the role receives.
 func (c *Credit) Received(m msg.Message) {
 	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // the EW needs no more rows: embeddings have arrived, or are not wanted
-		for i := range c.cfg.ParameterServers {
+		for i := range c.cfg.EmbeddingPSs {
 			c.settle(requestKey{msg.Lookup, embeddingPS(i), m.Rank, m.Step})
 		}
 	}

@@ -110,7 +110,7 @@ func (d *DensePS) workDone(w Work, out *Outputs) {
 	switch w.Kind {
 	case ReadDense:
 		d.pulls = remove(d.pulls, w.Rank, w.Step)
-		d.send(msg.Params, w.Rank, w.Step, d.cfg.DenseServers[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
+		d.send(msg.Params, w.Rank, w.Step, d.cfg.DensePSs[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
 		d.pushes = finishOldest(d.pushes, PushedGradients, out, func(rank, step int32) {

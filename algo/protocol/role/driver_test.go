@@ -16,7 +16,7 @@ import (
 func TestRosterIsTheOrderOfNew(t *testing.T) {
 	cfg := smallConfig()
 	cfg.Rule = pace.SSP{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Slack: 1}
-	cfg.DenseServers = make([]unit.Bytes, 3)
+	cfg.DensePSs = make([]unit.Bytes, 3)
 	roster := cfg.Roster()
 	roles := role.New(&cfg)
 	if roster.Len() != len(roles) {

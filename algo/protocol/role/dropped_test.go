@@ -13,7 +13,7 @@ import (
 // the window had.
 func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 	cfg := smallConfig()
-	cfg.ParameterServers, cfg.Window = 1, 1
+	cfg.EmbeddingPSs, cfg.Window = 1, 1
 	worker := role.NewEmbeddingWorker(&cfg, 0)
 	step := func(in role.Input) []role.Output {
 		var out role.Outputs
@@ -64,7 +64,7 @@ func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
 		role.Merge: {role.RoutedIDs, role.ShardGrads},
 	} {
 		cfg := smallConfig()
-		cfg.ParameterServers = 1
+		cfg.EmbeddingPSs = 1
 		worker := role.NewEmbeddingWorker(&cfg, 0)
 		step := func(in role.Input) []role.Output {
 			var out role.Outputs

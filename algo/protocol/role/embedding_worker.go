@@ -260,7 +260,7 @@ func (e *EmbeddingWorker) startMerge(b *embeddingBatch, out *Outputs) {
 
 // newRequests returns a fresh exchange for every PS that takes part in the batch.
 func (e *EmbeddingWorker) newRequests(b *embeddingBatch) []requestStatus {
-	xs := make([]requestStatus, e.cfg.ParameterServers)
+	xs := make([]requestStatus, e.cfg.EmbeddingPSs)
 	for i := range xs {
 		if b.routed.Rows[i] > 0 || e.cfg.Rule.EveryPS() {
 			xs[i] = queued
@@ -353,7 +353,7 @@ func (e *EmbeddingWorker) sendQueued(shard, rank int32, out *Outputs) {
 }
 
 func (e *EmbeddingWorker) sendQueuedToAll(rank int32, out *Outputs) {
-	for i := range e.cfg.ParameterServers {
+	for i := range e.cfg.EmbeddingPSs {
 		e.sendQueued(i, rank, out)
 	}
 }

@@ -64,7 +64,7 @@ func (l *loop) Halt(reason error) error             { return reason }
 // A driver gives roles their inputs and performs their outputs.
 func Example() {
 	cfg := &role.Config{
-		Ranks: 2, EmbeddingWorkers: 1, ParameterServers: 2, Steps: 3, Prefetch: 2, Window: 2,
+		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 3, Prefetch: 2, Window: 2,
 		Rule: pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS}, Buckets: []unit.Bytes{1000},
 	}
 	l := &loop{cfg: cfg, roles: role.New(cfg), barrier: role.NewReduction(2, len(cfg.Buckets))}

@@ -54,8 +54,8 @@ func (v *victim) QueueWork(w role.Work, o role.Operands) error {
 	n := int(v.cfg.Ranks)
 	result := role.Result{
 		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n), SampleBytes: make([]unit.Bytes, n),
-		Rows: make([]int32, v.cfg.ParameterServers), SignBytes: make([]unit.Bytes, v.cfg.ParameterServers),
-		ValueBytes: make([]unit.Bytes, v.cfg.ParameterServers),
+		Rows: make([]int32, v.cfg.EmbeddingPSs), SignBytes: make([]unit.Bytes, v.cfg.EmbeddingPSs),
+		ValueBytes: make([]unit.Bytes, v.cfg.EmbeddingPSs),
 	}
 	for b := range v.cfg.Buckets {
 		if w.Kind == role.Backward {
@@ -146,7 +146,7 @@ func playRole(t *testing.T, data []byte) {
 	}
 	cfg := admissionConfig()
 	if cfg.Rule = fuzzRules[int(data[0])%len(fuzzRules)]; !cfg.Rule.Dense().DensePSs {
-		cfg.DenseServers = nil
+		cfg.DensePSs = nil
 	}
 	roles := role.New(&cfg)
 	v := &victim{

@@ -25,7 +25,7 @@ func TestConfigValidate(t *testing.T) {
 		{"valid", func(*role.Config) {}, ""},
 		{"ranks", func(c *role.Config) { c.Ranks = 0 }, "ranks = 0; want at least 1"},
 		{"EWs", func(c *role.Config) { c.EmbeddingWorkers = 0 }, "embedding workers = 0; want at least 1"},
-		{"PSs", func(c *role.Config) { c.ParameterServers = -1 }, "embedding PSs = -1; want at least 1"},
+		{"PSs", func(c *role.Config) { c.EmbeddingPSs = -1 }, "embedding PSs = -1; want at least 1"},
 		{"steps", func(c *role.Config) { c.Steps = 0 }, "steps = 0; want at least 1"},
 		{"prefetch", func(c *role.Config) { c.Prefetch = 0 }, "prefetch = 0; want at least 1"},
 		{"window", func(c *role.Config) { c.Window = 0 }, "window = 0; want at least 1"},

@@ -25,11 +25,11 @@ func (c *Config) Count(r msg.Role) int32 {
 	case msg.EmbeddingWorker:
 		return c.EmbeddingWorkers
 	case msg.EmbeddingPS:
-		return c.ParameterServers
+		return c.EmbeddingPSs
 	case msg.NNWorker:
 		return c.Ranks
 	case msg.DensePS:
-		return int32(len(c.DenseServers))
+		return int32(len(c.DensePSs))
 	case msg.Coordinator:
 		if c.coordinated() {
 			return 1

@@ -63,7 +63,7 @@ func number(t *testing.T, d *datadriven.TestData, key string, absent int32) int3
 
 func start(t *testing.T, d *datadriven.TestData) *cluster {
 	cfg := role.Config{
-		Ranks: number(t, d, "ranks", 2), EmbeddingWorkers: number(t, d, "ews", 1), ParameterServers: number(t, d, "pss", 1),
+		Ranks: number(t, d, "ranks", 2), EmbeddingWorkers: number(t, d, "ews", 1), EmbeddingPSs: number(t, d, "pss", 1),
 		Steps: number(t, d, "steps", 1), Prefetch: number(t, d, "prefetch", 2), Window: number(t, d, "window", 2),
 		Buckets: make([]unit.Bytes, number(t, d, "buckets", 1)), Retry: unit.Tick(number(t, d, "retry", 0)) * unit.Second,
 	}
@@ -87,7 +87,7 @@ func start(t *testing.T, d *datadriven.TestData) *cluster {
 		t.Fatal(err)
 	}
 	if cfg.Rule = rule; rule.Dense().DensePSs {
-		cfg.DenseServers = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
+		cfg.DensePSs = slices.Repeat([]unit.Bytes{1000}, int(number(t, d, "dense", 1)))
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func (s *served) pullParameters(w *NNWorker, b *trainingBatch, out *Outputs) {
 	case len(s.pushes) >= int(w.cfg.Prefetch): // else there were no bound on what is in flight
 		return
 	}
-	s.pulled = slices.Repeat([]requestStatus{asked}, len(w.cfg.DenseServers))
+	s.pulled = slices.Repeat([]requestStatus{asked}, len(w.cfg.DensePSs))
 	s.sendRequests(w, msg.Pull, s.pulled, b.step, 0, 0, out)
 }
 
@@ -94,7 +94,7 @@ func (s *served) receiveParams(w *NNWorker, m msg.Message, out *Outputs) {
 // pushGradients hands the gradients of the step in training to the dense PSs and goes on
 // to the next step.
 func (s *served) pushGradients(w *NNWorker, now unit.Tick, b *trainingBatch, out *Outputs) {
-	p := pendingPush{b.step, b.samples, b.stepSamples, slices.Repeat([]requestStatus{asked}, len(w.cfg.DenseServers))}
+	p := pendingPush{b.step, b.samples, b.stepSamples, slices.Repeat([]requestStatus{asked}, len(w.cfg.DensePSs))}
 	s.pushes = append(s.pushes, p)
 	s.pulled = nil
 	out.record(w.event(now, event.SyncStarted, b.step))

@@ -64,10 +64,10 @@ func (d driver) QueueWork(work role.Work, o role.Operands) error {
 		result.IDBytes = make([]unit.Bytes, c.Ranks)
 		result.SampleBytes = make([]unit.Bytes, c.Ranks)
 	case role.Split:
-		result.Rows = make([]int32, c.ParameterServers)
-		result.SignBytes = make([]unit.Bytes, c.ParameterServers)
-		result.ValueBytes = make([]unit.Bytes, c.ParameterServers)
-		for p := range c.ParameterServers {
+		result.Rows = make([]int32, c.EmbeddingPSs)
+		result.SignBytes = make([]unit.Bytes, c.EmbeddingPSs)
+		result.ValueBytes = make([]unit.Bytes, c.EmbeddingPSs)
+		for p := range c.EmbeddingPSs {
 			if d.touches(work.Rank, work.Step, p) {
 				result.Rows[p] = 1
 			}

@@ -20,8 +20,8 @@ var long = flag.Bool("long", false, "search larger settings")
 
 func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
 	return Setting{Eager: true, Config: role.Config{
-		Ranks: ranks, EmbeddingWorkers: workers, ParameterServers: servers, Steps: steps,
-		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DenseServers: denseServers(rule, 1),
+		Ranks: ranks, EmbeddingWorkers: workers, EmbeddingPSs: servers, Steps: steps,
+		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DensePSs: denseServers(rule, 1),
 	}}
 }
 
@@ -218,12 +218,12 @@ func TestInvariantsHoldOnRandomWalks(t *testing.T) {
 		}).Draw(t, "rule")
 		count := func(name string, most int32) int32 { return rapid.Int32Range(1, most).Draw(t, name) }
 		set := Setting{Config: role.Config{
-			Ranks: count("ranks", 4), EmbeddingWorkers: count("EWs", 3), ParameterServers: count("PSs", 3),
+			Ranks: count("ranks", 4), EmbeddingWorkers: count("EWs", 3), EmbeddingPSs: count("PSs", 3),
 			Steps: count("steps", 10), Rule: rule, Prefetch: count("prefetch", 6), Window: count("window", 3),
 			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
 			Buckets:     make([]unit.Bytes, count("buckets", 3)),
 		}}
-		set.Config.DenseServers = denseServers(rule, count("dense PSs", 3))
+		set.Config.DensePSs = denseServers(rule, count("dense PSs", 3))
 		set.Faults = rapid.IntRange(0, 8).Draw(t, "faults")
 		if set.Faults > 0 {
 			set.Config.Retry, set.EarlyTimers = unit.Second, true

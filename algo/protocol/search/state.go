@@ -91,7 +91,7 @@ func NewState(set *Setting) (*State, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	roleCount := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.ParameterServers + int32(len(cfg.DenseServers))
+	roleCount := 2 + cfg.Ranks + cfg.EmbeddingWorkers + cfg.EmbeddingPSs + int32(len(cfg.DensePSs))
 	if int64(cfg.Ranks)*int64(cfg.Steps) > 64 || roleCount > 64 {
 		return nil, fmt.Errorf("search: %d ranks × %d steps, %d roles; want at most 64 batches and 64 roles",
 			cfg.Ranks, cfg.Steps, roleCount)
@@ -107,8 +107,8 @@ func NewState(set *Setting) (*State, error) {
 	s := &State{set: set, roster: cfg.Roster(), roles: roles(cfg), owned: ^uint64(0),
 		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)),
 		buckets: make([]role.Queue[role.Input], cfg.Ranks),
-		applied: make([]uint64, cfg.ParameterServers), pushed: make([]uint64, len(cfg.DenseServers)),
-		pulled: make([]int8, len(cfg.DenseServers)*int(cfg.Ranks))}
+		applied: make([]uint64, cfg.EmbeddingPSs), pushed: make([]uint64, len(cfg.DensePSs)),
+		pulled: make([]int8, len(cfg.DensePSs)*int(cfg.Ranks))}
 	s.lanes = make([]role.LaneQueues[completion], len(s.roles))
 	s.held = make([][]role.Handle, len(s.roles))
 	s.crashes = make([]uint8, len(s.roles))
