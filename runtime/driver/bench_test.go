@@ -6,9 +6,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// The cost of the driver: 16 samples a step leave next to nothing to compute. A
-// batch in sync mode is 8 messages among loader, EW and NN worker, and 4 to and
-// from every PS.
+// The benchmark measures the cost of the driver: 16 samples a step leave almost nothing to compute. In sync
+// mode a batch causes 8 messages among data loader, EW and NN worker, and 4 messages to and from every PS.
 func BenchmarkMessages(b *testing.B) {
 	const trained = 100
 	messages := 0

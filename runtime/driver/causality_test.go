@@ -9,8 +9,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// span is when the records of a kind about one batch came, first and last, as
-// positions among all records.
+// span says where the records of one kind about one batch are among all records: the positions of the first
+// and the last one.
 type span struct{ first, last, count int }
 
 // timeline answers questions about the order of records.
@@ -55,23 +55,25 @@ func (l *timeline) inOrder(whats ...string) {
 		if !happened {
 			l.t.Errorf("%s: no record", what)
 		} else if i > 0 && s.first < l.about[whats[i-1]].last {
-			l.t.Errorf("%s is record %d, before %s, record %d", what, s.first, whats[i-1], l.about[whats[i-1]].last)
+			l.t.Errorf("%s is record %d, before %s, record %d", what, s.first, whats[i-1],
+				l.about[whats[i-1]].last)
 		}
 	}
 }
 
-// checkBatch checks the way of one batch.
+// checkBatch checks the records of one batch, from dispatch to the last acknowledgement.
 func (l *timeline) checkBatch(rank, step int32, cfg *role.Config) {
 	of := func(k event.Kind) string { return name(k, rank, step) }
 	read := name(event.BatchRead, event.NoRank, step)
 	l.inOrder(read, of(event.BatchDispatched), of(event.LookupIssued))
 	l.inOrder(read, of(event.BatchRouted), of(event.LookupServed))
-	l.inOrder(read, of(event.LookupIssued), of(event.LookupServed), of(event.Pooled), of(event.EmbeddingsArrived),
+	l.inOrder(read, of(event.LookupIssued), of(event.LookupServed), of(event.Pooled),
+		of(event.EmbeddingsArrived),
 		of(event.ForwardStarted), of(event.BackwardStarted), of(event.SyncStarted), of(event.SyncDone),
 		of(event.GradientsSent), of(event.PutApplied), of(event.BatchDone))
 	l.inOrder(of(event.BackwardStarted), of(event.BackwardDone), of(event.SyncDone))
 	l.inOrder(of(event.SyncDone), of(event.DenseApplied))
-	for other := range cfg.Ranks { // an all-reduce needs everyone
+	for other := range cfg.Ranks { // an all-reduce needs every rank
 		l.inOrder(name(event.SyncStarted, other, step), of(event.SyncDone))
 	}
 	if step+1 < cfg.Steps {
@@ -84,7 +86,8 @@ func (l *timeline) checkBatch(rank, step int32, cfg *role.Config) {
 func (l *timeline) checkStep(server, step int32, cfg *role.Config) {
 	closed := at(server, name(event.StepClosed, event.NoRank, step))
 	for rank := range cfg.Ranks {
-		l.inOrder(name(event.GradientsSent, rank, step), closed, at(server, name(event.PutApplied, rank, step)))
+		l.inOrder(name(event.GradientsSent, rank, step), closed,
+			at(server, name(event.PutApplied, rank, step)))
 		if step+1 < cfg.Steps {
 			l.inOrder(closed, at(server, name(event.LookupServed, rank, step+1)))
 		}
@@ -129,17 +132,21 @@ func TestEveryBatchHappensOnce(t *testing.T) {
 		}
 		batches := cfg.Steps * cfg.Ranks
 		for _, k := range []event.Kind{
-			event.BatchDispatched, event.BatchRouted, event.LookupIssued, event.Pooled, event.EmbeddingsArrived,
-			event.ForwardStarted, event.BackwardStarted, event.BackwardDone, event.SyncStarted, event.SyncDone,
+			event.BatchDispatched, event.BatchRouted, event.LookupIssued, event.Pooled,
+			event.EmbeddingsArrived,
+			event.ForwardStarted, event.BackwardStarted, event.BackwardDone, event.SyncStarted,
+			event.SyncDone,
 			event.GradientsSent, event.DenseApplied, event.BatchDone,
 		} {
 			if count[k] != batches {
 				t.Errorf("%+v: %d × %v, want %d", rule, count[k], k, batches)
 			}
 		}
-		if count[event.BatchRead] != cfg.Steps || count[event.PutRepeated] != 0 || count[event.PutApplied] != count[event.LookupServed] {
+		if count[event.BatchRead] != cfg.Steps || count[event.PutRepeated] != 0 ||
+			count[event.PutApplied] != count[event.LookupServed] {
 			t.Errorf("%+v: %d batches read, %d puts repeated, %d lookups, %d puts", rule,
-				count[event.BatchRead], count[event.PutRepeated], count[event.LookupServed], count[event.PutApplied])
+				count[event.BatchRead], count[event.PutRepeated], count[event.LookupServed],
+				count[event.PutApplied])
 		}
 	}
 }

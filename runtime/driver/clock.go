@@ -8,26 +8,26 @@ import (
 	"tandem/algo/unit"
 )
 
-// clock calls functions at set times, one at a time, in the goroutine of its method run. Functions of the
-// same time are called in the order in which they were set.
+// clock calls functions at set times, one at a time, in the goroutine of its method run. Functions that are
+// due at the same time are called in the order in which they were scheduled.
 type clock struct {
 	now     func() unit.Tick // monotonic
-	changed chan struct{}    // one item after at
+	changed chan struct{}    // receives an item when an alarm was added
 	closed  chan struct{}
 
 	mu     sync.Mutex
 	alarms alarms
-	number uint64 // alarms set so far
+	number uint64 // of alarms scheduled so far
 }
 
 func newClock(now func() unit.Tick) *clock {
 	return &clock{now: now, changed: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// schedule has ring called at a time, or as soon as possible after it. It may be called from ring.
-func (c *clock) schedule(at unit.Tick, ring func()) {
+// schedule calls fire at a time, or as soon as possible after it. It may be called from a fire function.
+func (c *clock) schedule(at unit.Tick, fire func()) {
 	c.mu.Lock()
-	heap.Push(&c.alarms, alarm{at, c.number, ring})
+	heap.Push(&c.alarms, alarm{at, c.number, fire})
 	c.number++
 	c.mu.Unlock()
 	select {
@@ -36,7 +36,7 @@ func (c *clock) schedule(at unit.Tick, ring func()) {
 	}
 }
 
-// run calls what is due until close.
+// run calls functions that are due until close is called.
 func (c *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -53,7 +53,7 @@ func (c *clock) run() {
 	}
 }
 
-// fireDue calls what is due. It returns the time of the next alarm, if there is one.
+// fireDue calls the functions that are due. It returns the time of the next alarm, if there is one.
 func (c *clock) fireDue() (next unit.Tick, ok bool) {
 	for {
 		c.mu.Lock()
@@ -70,17 +70,17 @@ func (c *clock) fireDue() (next unit.Tick, ok bool) {
 	}
 }
 
-// close ends run; alarms that are not due yet never ring.
+// close ends run. Alarms that are not due yet never fire.
 func (c *clock) close() { close(c.closed) }
 
-// alarm is one function of a clock.
+// alarm is one function that a clock will call.
 type alarm struct {
 	at     unit.Tick
 	number uint64
 	fire   func()
 }
 
-// alarms is a heap, earliest first.
+// alarms is a heap with the earliest alarm first.
 type alarms []alarm
 
 func (a alarms) Len() int      { return len(a) }
@@ -92,7 +92,7 @@ func (a *alarms) Push(x any) { *a = append(*a, x.(alarm)) }
 func (a *alarms) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]
-	(*a)[last] = alarm{} // free what the function refers to
+	(*a)[last] = alarm{} // so that what the function refers to can be freed
 	*a = (*a)[:last]
 	return x
 }

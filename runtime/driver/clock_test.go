@@ -9,9 +9,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// Alarms ring in the order of their times, those of one time in the order in which they were set, also those
-// that an alarm sets; after close none rings.
-func TestClockRingsInOrder(t *testing.T) {
+// Alarms fire in the order of their times, and alarms of one time in the order in which they were scheduled,
+// including those that an alarm schedules. After close no alarm fires.
+func TestClockFiresInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		c := newClock(func() unit.Tick { return unit.Tick(time.Since(start)) })

@@ -10,15 +10,15 @@ import (
 	"tandem/algo/unit"
 )
 
-// outbox applies the faults of a run to the messages that one incarnation of a role sends. The goroutines of
-// the role and of the clock use it.
+// outbox applies the faults of a run to the messages that one incarnation of a role sends. It is used by the
+// goroutines of the role and of the clock.
 type outbox struct {
 	run *run
 
 	mu       sync.Mutex
 	injector *fault.Injector[exec.Payload]
-	parcels  []fault.Parcel[exec.Payload] // a buffer
-	waiting  bool                         // an alarm to flush is set
+	parcels  []fault.Parcel[exec.Payload] // reused by every call
+	waiting  bool                         // an alarm for flush is scheduled
 	closed   bool
 }
 
@@ -26,7 +26,7 @@ func newOutbox(r *run, from msg.Address, incarnation uint32) *outbox {
 	return &outbox{run: r, injector: fault.NewInjector[exec.Payload](r.options.Faults, from, incarnation)}
 }
 
-// send decides on a message, and delivers what travels now.
+// send decides the fate of a message and delivers what is due now.
 func (o *outbox) send(m msg.Message, payload exec.Payload) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,7 +34,7 @@ func (o *outbox) send(m msg.Message, payload exec.Payload) error {
 	return o.deliver()
 }
 
-// flush delivers what has been held back for long enough.
+// flush delivers the messages whose delay has passed.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,9 +48,9 @@ func (o *outbox) flush() {
 	}
 }
 
-// deliver empties the buffer and sets the alarm for what is still held back. The caller holds the lock.
+// deliver delivers the parcels in the buffer and schedules the next flush. The caller holds o.mu.
 func (o *outbox) deliver() error {
-	defer func() { clear(o.parcels) }() // free the payloads
+	defer func() { clear(o.parcels) }() // so that the payloads can be freed
 	for _, p := range o.parcels {
 		if p.Delay > 0 {
 			o.run.deliverLater(p)
@@ -65,7 +65,7 @@ func (o *outbox) deliver() error {
 	return nil
 }
 
-// close drops what is held back, and returns what has been injected.
+// close drops the messages that are held back and returns the number of injected faults.
 func (o *outbox) close() fault.Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *run) deliverLater(p fault.Parcel[exec.Payload]) {
 	})
 }
 
-// crash takes away all that the role has. The role starts again after a while; what arrives until then, what
-// is in the inbox, and what comes of its work in flight are lost.
+// crash destroys the state of the role. The role starts again after a while. Lost are the messages that
+// arrive until then, the content of the inbox, and the results of work in flight.
 func (n *instance) crash(away unit.Tick) {
 	n.injected = n.injected.Add(n.outbox.close())
 	n.injected.Crashes++

@@ -29,7 +29,7 @@ func (g gated) Read(step int) (*batch.Batch, error) {
 	return g.steps.Read(step)
 }
 
-// outside is all roles but one, as this sees them.
+// outside is the Remote of a process with one role.
 type outside struct {
 	handled atomic.Int32
 
@@ -67,7 +67,7 @@ func (o *outside) Finished(context.Context) error {
 	return nil
 }
 
-// solo is a data loader alone in its process, with faults, in a bubble.
+// solo is a data loader alone in its process, with faults, in a synctest bubble.
 type solo struct {
 	*Local
 	outside *outside
@@ -78,7 +78,8 @@ type solo struct {
 
 func startSolo(t *testing.T, faults string) *solo {
 	t.Helper()
-	s := &solo{outside: &outside{over: make(chan struct{})}, gate: make(chan struct{}), ended: make(chan error, 1)}
+	s := &solo{outside: &outside{over: make(chan struct{})}, gate: make(chan struct{}),
+		ended: make(chan error, 1)}
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, gated{10, s.gate})
 	cfg.Retry = unit.Second
 	plan, err := fault.Parse(faults)
@@ -128,9 +129,9 @@ func (s *solo) finish(t *testing.T) {
 	}
 }
 
-// Every message that arrives counts as handled, also at a role that is away, while Stop waits, and when the
-// run is over: else whoever bounds what waits would wait for ever.
-func TestAllThatArrivesIsHandled(t *testing.T) {
+// Every message that arrives counts as handled, also if its role is crashed, while Stop waits, and when the
+// run is over. Otherwise a sender with a bounded inbox would wait forever.
+func TestEveryArrivingMessageIsHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t, "crash=data-loader/0@5+1m")
 		arrived := int32(0)
@@ -152,9 +153,9 @@ func TestAllThatArrivesIsHandled(t *testing.T) {
 	})
 }
 
-// What arrives at a role that is away is lost, and so are the results of its work, its timer, and the
+// A crash loses the messages that arrive while the role is away, the results of its work, its timer, and the
 // messages that it has sent and that were held back.
-func TestCrashLosesWhatARoleHas(t *testing.T) {
+func TestCrashLosesStateAndMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t, "reorder=1024,crash=data-loader/0@5+1500ms,crash=data-loader/0@6+10ms")
 		s.took(t, role.Start) // and a batch is being read
@@ -185,13 +186,14 @@ func TestCrashLosesWhatARoleHas(t *testing.T) {
 		if !slices.Equal(s.page.lives, []uint32{0, 1, 2}) {
 			t.Errorf("incarnations %d", s.page.lives)
 		}
-		if got := s.Injected(); got.Crashes != 2 || got.Sent != 2*int64(s.run.cfg.Ranks) || got.Held != got.Sent {
+		if got := s.Injected(); got.Crashes != 2 || got.Sent != 2*int64(s.run.cfg.Ranks) ||
+			got.Held != got.Sent {
 			t.Errorf("injected: %v", got)
 		}
 	})
 }
 
-// Stop comes when the work in flight is done; messages and timers that come in between do not.
+// Stop is handled when the work in flight is done. Messages and timers that arrive in between are dropped.
 func TestStopWaitsForWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t, "drop=0.5")
@@ -207,8 +209,8 @@ func TestStopWaitsForWork(t *testing.T) {
 	})
 }
 
-// A role that is away at the end starts again to stop, so that its recording shows the crash.
-func TestStopOfARoleThatIsAway(t *testing.T) {
+// A role that is crashed at the end starts again to stop, so that its recording contains the crash.
+func TestStopOfCrashedRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t, "crash=data-loader/0@5+1m")
 		s.receive(t, msg.StepDone, 5, 0)

@@ -20,13 +20,14 @@ const (
 	servers   = 2
 )
 
-// steps is a source of so many batches of random samples: one slot of one id.
+// steps is a source of that number of batches of random samples, with one slot of one id.
 type steps int
 
 func (s steps) Steps() int      { return int(s) }
 func (s steps) Samples(int) int { return batchSize }
 func (s steps) Schema() *batch.Schema {
-	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 1}}, Labels: []string{"click"}, PrefixBits: 8}
+	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 1}}, Labels: []string{"click"},
+		PrefixBits: 8}
 }
 
 func (s steps) Read(step int) (*batch.Batch, error) {
@@ -40,7 +41,7 @@ func (s steps) Read(step int) (*batch.Batch, error) {
 	return b, nil
 }
 
-// cluster is what Run takes: logistic regression over the ids, four ranks, two
+// cluster returns a configuration and an executor for Run: logistic regression over the ids, four ranks, two
 // EWs and two PSs.
 func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *exec.Executor) {
 	t.Helper()
@@ -50,8 +51,9 @@ func cluster(t testing.TB, rule pace.Rule, source batch.Source) (*role.Config, *
 		t.Fatal(err)
 	}
 	cfg := &role.Config{
-		Ranks: int32(training.Roles.Ranks), EmbeddingWorkers: int32(training.Roles.EmbeddingWorkers), EmbeddingPSs: servers,
-		Steps: int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
+		Ranks: int32(training.Roles.Ranks), EmbeddingWorkers: int32(training.Roles.EmbeddingWorkers),
+		EmbeddingPSs: servers,
+		Steps:        int32(source.Steps()), Rule: rule, Prefetch: 3, Window: 3,
 	}
 	for _, b := range p.Model().Layout().Buckets {
 		cfg.Buckets = append(cfg.Buckets, unit.Bytes(4*(b.Hi-b.Lo)))
@@ -70,7 +72,8 @@ func watchedBy(o event.Observer) Options { return Options{Observers: []event.Obs
 func rules() []pace.Rule {
 	return []pace.Rule{
 		pace.Sync{Overlap: pace.OverlapNone}, pace.Sync{Overlap: pace.OverlapIDsDS},
-		pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive}, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS},
+		pace.Hybrid{Staleness: 0, Overlap: pace.HybridNaive},
+		pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS},
 	}
 }
 

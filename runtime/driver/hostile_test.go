@@ -19,7 +19,7 @@ import (
 	"tandem/runtime/wire"
 )
 
-// adversary is the other processes of a role under attack. It takes what the role sends.
+// adversary is the Remote of a role under attack. It accepts and ignores what the role sends.
 type adversary struct{ handled chan error }
 
 func (adversary) Reduce(context.Context, int32, int32) error { return nil }
@@ -33,16 +33,19 @@ func (adversary) Send(context.Context, msg.Message, exec.Payload) error { return
 
 func (a adversary) Handled(_ msg.Message, refused error) { a.handled <- refused }
 
-// lies are messages of a kind from one role to another: a plausible one, and others with a field that lies.
+// lies returns messages of one kind from one role to another: a plausible one, and others in which one field
+// is false.
 func lies(k msg.Kind, from, to msg.Address) []msg.Message {
 	good := msg.Message{
-		Kind: k, From: from, To: to, Rank: 1, Step: 1, Samples: 4, StepSamples: batchSize, Bytes: msg.HeaderBytes,
+		Kind: k, From: from, To: to, Rank: 1, Step: 1, Samples: 4, StepSamples: batchSize,
+		Bytes: msg.HeaderBytes,
 	}
 	all := []msg.Message{good}
 	for _, v := range []int32{-1 << 31, -1, 0, 2, 3, 4, 9, 1<<31 - 1} {
 		for _, field := range []func(*msg.Message) *int32{
 			func(m *msg.Message) *int32 { return &m.Rank }, func(m *msg.Message) *int32 { return &m.Step },
-			func(m *msg.Message) *int32 { return &m.Floor }, func(m *msg.Message) *int32 { return &m.Samples },
+			func(m *msg.Message) *int32 { return &m.Floor },
+			func(m *msg.Message) *int32 { return &m.Samples },
 			func(m *msg.Message) *int32 { return &m.StepSamples },
 		} {
 			m := good
@@ -53,20 +56,23 @@ func lies(k msg.Kind, from, to msg.Address) []msg.Message {
 	return all
 }
 
-// claims are payloads with which a message may come, whatever its kind.
-func claims() []exec.Payload {
+// payloads returns payloads that a message of any kind may carry.
+func payloads() []exec.Payload {
 	part := &batch.Cut(&batch.Batch{Samples: batchSize, Labels: make([]float32, batchSize)}, groups, 4)[1]
 	ids := batch.Jagged{Offsets: []int32{0, 1, 2, 3, 4}, IDs: []uint64{1, 2, 3, 1 << 63}}
 	return []exec.Payload{
-		nil, exec.Samples{Part: part}, &exec.IDs{Samples: 4, FirstGroup: 1, Bounds: part.Bounds, Columns: []batch.Jagged{ids}},
+		nil, exec.Samples{Part: part}, &exec.IDs{Samples: 4, FirstGroup: 1, Bounds: part.Bounds,
+			Columns: []batch.Jagged{ids}},
 		exec.Signs{}, exec.Signs{Signs: compress.Signs{Plain: []uint64{1 << 56, 1 << 63}}},
-		exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 4))}, exec.Values{Values: compress.Pack(compress.FP32, nil)},
-		&exec.Put{Samples: 4, Signs: compress.Signs{Plain: []uint64{1 << 56}}, Sums: compress.Pack(compress.FP32, []float32{1})},
+		exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 4))},
+		exec.Values{Values: compress.Pack(compress.FP32, nil)},
+		&exec.Put{Samples: 4, Signs: compress.Signs{Plain: []uint64{1 << 56}},
+			Sums: compress.Pack(compress.FP32, []float32{1})},
 		exec.DenseShard{1, 2}, exec.DenseShard(nil),
 	}
 }
 
-// sizeOf is the size of a payload that its message must state.
+// sizeOf returns the size of a payload that its message must state.
 func sizeOf(payload exec.Payload) int {
 	switch p := payload.(type) {
 	case exec.Samples:
@@ -83,8 +89,8 @@ func sizeOf(payload exec.Payload) int {
 	return 0
 }
 
-// Whatever messages of any kind come from whomever, with fields and payloads that lie, no role panics, no run fails,
-// and only messages are taken whose fields and counts may be true.
+// Messages of any kind and sender, with false fields and payloads, cause no panic and no failed run. A role
+// handles only messages whose fields and counts may be true.
 func TestRolesUnderAttack(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid, job.SSP, job.AsyncAverage} {
 		training := clusterTraining(pace.Sync{})
@@ -129,8 +135,8 @@ func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, o
 	for k := msg.Kind(0); k.Known(); k++ {
 		for _, from := range others {
 			for i, m := range lies(k, from, at) {
-				for _, payload := range claims() {
-					if i%2 == 0 { // the others lie in their size, too
+				for _, payload := range payloads() {
+					if i%2 == 0 { // the others state a false size, too
 						m.Bytes = msg.HeaderBytes + unit.Bytes(sizeOf(payload))
 					}
 					m, payload, ok := admitted(cfg, p, m, payload)
@@ -161,12 +167,14 @@ func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, o
 	}
 }
 
-// admitted returns what arrives of a message, and whether it is delivered.
-func admitted(cfg *role.Config, p *exec.Executor, m msg.Message, payload exec.Payload) (msg.Message, exec.Payload, bool) {
+// admitted returns a message as it arrives, and whether it is delivered.
+func admitted(cfg *role.Config, p *exec.Executor, m msg.Message, payload exec.Payload) (msg.Message,
+	exec.Payload, bool) {
 	f, err := wire.Encode(wire.Identity{}, m, payload)
 	if err != nil {
 		return m, nil, false // it cannot travel
 	}
 	h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
-	return h.Message, payload, err == nil && role.Admit(cfg, h.Message) == nil && p.Admission().CheckPayload(h.Message, payload) == nil
+	return h.Message, payload, err == nil && role.Admit(cfg, h.Message) == nil &&
+		p.Admission().CheckPayload(h.Message, payload) == nil
 }

@@ -12,53 +12,53 @@ import (
 	"tandem/algo/unit"
 )
 
-// node is one role instance with its goroutines: loop owns the state machine and what belongs to it; one
-// more for each lane performs its work.
+// instance is one role with its goroutines. The method loop owns the state machine and the fields below it;
+// the method runLane does the work of one lane.
 type instance struct {
 	run     *run
 	address msg.Address
-	rank    int // NN worker: its place among the ranks here
+	rank    int // of an NN worker: its index in run.ranks
 	inbox   *queue[delivery]
 	lanes   [role.Lanes]*queue[task]
-	stopped chan struct{} // closed when the role has taken Stop
+	stopped chan struct{} // closed when the role has handled Stop
 	log     Log           // nil unless the run is recorded
 
 	state       role.Role
 	incarnation atomic.Uint32
 	store       *exec.Store
 	credit      *role.Credit
-	working     int          // pieces of work asked for and not reported
-	timer       uint64       // the number of the latest timer that was set
+	working     int          // number of pieces of work that are queued or running
+	timer       uint64       // number of the latest timer that was set
 	payload     exec.Payload // of the message being handled
-	away        bool         // until Start
-	stopping    bool         // Stop waits for the work in flight
+	away        bool         // crashed, until Start
+	stopping    bool         // Stop has arrived and waits for the work in flight
 	crashes     fault.Schedule
-	outbox      *outbox // nil: the run has no faults
+	outbox      *outbox // nil if the run has no faults
 	injected    fault.Counts
 }
 
-// delivery is one input, with the payload of its message if it has one.
+// delivery is one input of a role, with the payload of its message if it has one.
 type delivery struct {
 	input   role.Input
 	payload exec.Payload
-	issue   uint64 // work: the incarnation that asked for it; TimerFired: the number of the timer
+	issue   uint64 // of work, the incarnation that queued it; of TimerFired, the number of the timer
 	remote  bool   // the message comes from another process
 }
 
-// task is what a lane does next: work of its role or, between two pieces of work, a look at the role's
-// numbers.
+// task is what a lane does next: work of its role or, between two pieces of work, a read of the role's state.
 type task struct {
 	work        role.Work
 	operands    role.Operands
 	store       *exec.Store
-	incarnation uint32 // the incarnation that asked for the work
-	read        func() // nil for work
+	incarnation uint32 // that queued the work
+	read        func() // nil if the task is work
 }
 
 func newInstance(r *run, state role.Role) *instance {
 	n := &instance{
-		run: r, address: state.Address(), state: state, inbox: newQueue[delivery](), stopped: make(chan struct{}),
-		store: exec.NewStore(), credit: role.NewCredit(r.cfg), away: true,
+		run: r, address: state.Address(), state: state, inbox: newQueue[delivery](),
+		stopped: make(chan struct{}),
+		store:   exec.NewStore(), credit: role.NewCredit(r.cfg), away: true,
 	}
 	n.incarnation.Store(r.options.Incarnation)
 	if f := r.options.Faults; f != nil && f.Any() {
@@ -87,7 +87,7 @@ func (n *instance) close() {
 
 // loop is the goroutine that owns the state machine.
 func (n *instance) loop() {
-	var d delivery // here, because steps refer to it
+	var d delivery // outside the loop, so that it is allocated once
 	var out role.Outputs
 	ended := false
 	for {
@@ -97,7 +97,7 @@ func (n *instance) loop() {
 		}
 		err := n.handle(&d, &out)
 		if err == nil && n.stopping && n.working == 0 && !ended {
-			ended = true // what comes from now on is late
+			ended = true // later deliveries are dropped
 			if err = n.step(&delivery{input: role.Input{Kind: role.Stop}}, &out); err == nil {
 				close(n.stopped)
 			}
@@ -109,7 +109,7 @@ func (n *instance) loop() {
 	}
 }
 
-// handle hands a delivery to the role, unless it comes too late or the role crashes instead.
+// handle passes a delivery to the role, unless the delivery is late or the role crashes instead.
 func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	switch {
 	case d.remote && !n.acceptRemote(d):
@@ -119,7 +119,7 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 		if !n.away {
 			return nil
 		}
-		d.input = n.startInput() // so that a recording shows the crash
+		d.input = n.startInput() // so that a recording contains the crash
 	case n.isLate(d):
 		return nil
 	case !n.stopping:
@@ -137,8 +137,8 @@ func (n *instance) handle(d *delivery, out *role.Outputs) error {
 	return n.step(d, out)
 }
 
-// isLate reports whether a delivery comes too late: for a role that is away, about what a crash or a later
-// timer has made void, or when every rank has finished.
+// isLate reports whether a delivery must be dropped: because the role is crashed, because a crash or a later
+// timer has made the delivery void, or because every rank has finished.
 func (n *instance) isLate(d *delivery) bool {
 	switch d.input.Kind {
 	case role.Start:
@@ -153,7 +153,7 @@ func (n *instance) isLate(d *delivery) bool {
 	return n.away
 }
 
-// acceptRemote reports whether a message from another process may be handled, and tells the others.
+// acceptRemote reports whether a message from another process may be handled, and notifies Remote.
 func (n *instance) acceptRemote(d *delivery) bool {
 	m := d.input.Message
 	var refused error
@@ -166,7 +166,7 @@ func (n *instance) acceptRemote(d *delivery) bool {
 	return refused == nil
 }
 
-// step hands one input to the role and performs what it asks for.
+// step passes one input to the role and performs its outputs.
 func (n *instance) step(d *delivery, out *role.Outputs) error {
 	if d.input.Kind == role.Received {
 		n.credit.Received(d.input.Message)
@@ -195,7 +195,7 @@ func (n *instance) runLane(lane *queue[task]) {
 			continue
 		}
 		if t.incarnation != n.incarnation.Load() {
-			continue // the role has crashed since
+			continue // the role has crashed in the meantime
 		}
 		d := delivery{input: role.Input{Kind: role.WorkDone, Work: t.work}, issue: uint64(t.incarnation)}
 		if d.input.Result, d.input.Reason = n.execute(t); d.input.Reason != nil {
@@ -205,7 +205,7 @@ func (n *instance) runLane(lane *queue[task]) {
 	}
 }
 
-// execute performs one piece of work.
+// execute does one piece of work.
 func (n *instance) execute(t task) (role.Result, error) {
 	w := t.work
 	if before := n.run.options.BeforeStep; before != nil && w.Kind == role.Forward && w.Rank == 0 {
@@ -214,7 +214,8 @@ func (n *instance) execute(t task) (role.Result, error) {
 		}
 	}
 	part := func(bucket int32) {
-		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}, issue: uint64(t.incarnation)})
+		n.inbox.push(delivery{input: role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket},
+			issue: uint64(t.incarnation)})
 	}
 	var result role.Result
 	var err error

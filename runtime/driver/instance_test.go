@@ -12,8 +12,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// rogue is an NN worker that does at Start what a test tells it to, and nothing
-// else.
+// rogue is an NN worker that answers Start with outputs set by the test, and does nothing else.
 type rogue struct {
 	role.Role
 	outputs []role.Output
@@ -43,11 +42,13 @@ func TestBreachOfCreditStopsTheRun(t *testing.T) {
 	var asks []role.Output
 	for step := range int32(4) {
 		asks = append(asks, role.Output{Kind: role.Send, Message: msg.Message{
-			Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}, Step: step,
+			Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker},
+			To: msg.Address{Role: msg.EmbeddingWorker}, Step: step,
 		}})
 	}
 	err := runRogue(t, asks...)
-	if err == nil || !strings.Contains(err.Error(), "GetEmbeddings rank 0 step 3") || !strings.Contains(err.Error(), "without credit") {
+	if err == nil || !strings.Contains(err.Error(), "GetEmbeddings rank 0 step 3") ||
+		!strings.Contains(err.Error(), "without credit") {
 		t.Error(err)
 	}
 }
@@ -58,7 +59,7 @@ func TestHaltGivesItsReason(t *testing.T) {
 	}
 }
 
-// A handle that nobody releases is found when the run is over.
+// A handle that is not released is found when the run is over.
 func TestLeakIsReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, steps(1))
 	r := newRun(cfg, p, Options{}, AllLocal, nil)
@@ -67,10 +68,12 @@ func TestLeakIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader := r.instance(msg.Address{Role: msg.DataLoader})
-	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
+	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read},
+		role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkLeaks(); !errors.Is(err, errLeak) || !strings.Contains(err.Error(), "data-loader 0, 1 handles") {
+	if err := r.checkLeaks(); !errors.Is(err, errLeak) ||
+		!strings.Contains(err.Error(), "data-loader 0, 1 handles") {
 		t.Error(err)
 	}
 }

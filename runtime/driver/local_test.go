@@ -21,7 +21,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// exchange joins parts of one role each, as a network would.
+// exchange connects Locals of one role each, as a network would.
 type exchange struct {
 	parts    map[msg.Address]*Local
 	finished sync.WaitGroup // ranks
@@ -29,9 +29,9 @@ type exchange struct {
 	mu     sync.Mutex
 	joined *sync.Cond
 	round  int
-	given  [][]float32 // by rank, of the round at hand
+	given  [][]float32 // by rank, of the current round
 	count  int
-	sums   []float32 // of the round before
+	sums   []float32 // of the previous round
 }
 
 func newExchange(ranks int32) *exchange {
@@ -41,28 +41,28 @@ func newExchange(ranks int32) *exchange {
 	return x
 }
 
-// seat is one role's end of an exchange.
-type seat struct {
+// endpoint is one role's Remote in an exchange.
+type endpoint struct {
 	x  *exchange
 	at msg.Address
 	p  *exec.Executor
 }
 
-func (s seat) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
+func (s endpoint) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
 	return s.x.parts[m.To].Deliver(m, payload)
 }
 
-func (s seat) Handled(m msg.Message, refused error) {
+func (s endpoint) Handled(m msg.Message, refused error) {
 	if refused != nil {
 		panic(refused)
 	}
 }
 
-func (s seat) Reduce(_ context.Context, step, bucket int32) error {
+func (s endpoint) Reduce(_ context.Context, step, bucket int32) error {
 	return s.p.ReduceAcross(step, bucket, s)
 }
 
-func (s seat) Finished(ctx context.Context) error {
+func (s endpoint) Finished(ctx context.Context) error {
 	if s.at.Role == msg.NNWorker {
 		s.x.finished.Done()
 	}
@@ -76,7 +76,7 @@ func (s seat) Finished(ctx context.Context) error {
 	}
 }
 
-func (s seat) Sum(given [][]float32) error {
+func (s endpoint) Sum(given [][]float32) error {
 	x, values := s.x, given[0]
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -94,13 +94,14 @@ func (s seat) Sum(given [][]float32) error {
 	return nil
 }
 
-func (s seat) Gather([][]float32) ([]float32, error) {
+func (s endpoint) Gather([][]float32) ([]float32, error) {
 	panic("logistic regression has no batch norm")
 }
 
-// runParts trains as Run does, with a part for every role, and returns the
-// fingerprints of network and rows.
-func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role, faults *fault.Plan) (dense, rows uint64, errs []error) {
+// runLocals trains as Run does, with one Local for each role, and returns the digests of network and rows.
+func runLocals(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Role,
+	faults *fault.Plan) (dense,
+	rows uint64, errs []error) {
 	training := clusterTraining(rule)
 	cfg, _ := cluster(t, rule, steps(n))
 	if faults != nil {
@@ -117,7 +118,7 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, err := NewLocal(cfg, p, Options{Faults: faults}, here, seat{x, at, p})
+		part, err := NewLocal(cfg, p, Options{Faults: faults}, here, endpoint{x, at, p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,12 +156,13 @@ func runParts(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Rol
 func clusterTraining(rule pace.Rule) job.Job {
 	training := job.Default()
 	training.Training.Mode, training.Model.Kind = rule.Name(), model.LogisticRegression
-	training.Training.GlobalBatch, training.Training.Groups, training.Roles.EmbeddingPSs = batchSize, groups, servers
+	training.Training.GlobalBatch, training.Training.Groups, training.Roles.EmbeddingPSs = batchSize, groups,
+		servers
 	return training
 }
 
-// Roles that are apart train the same bits as roles that are together.
-func TestPartsTrainTheSameBits(t *testing.T) {
+// Roles in separate Locals train the same bits as roles in one.
+func TestLocalsTrainTheSameBits(t *testing.T) {
 	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
 	cfg, p := cluster(t, rule, steps(20))
 	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
@@ -170,28 +172,30 @@ func TestPartsTrainTheSameBits(t *testing.T) {
 	for _, shard := range p.Model().Tables() {
 		rows += shard.Digest()
 	}
-	gotDense, gotRows, errs := runParts(t, rule, 20, nil, nil)
+	gotDense, gotRows, errs := runLocals(t, rule, 20, nil, nil)
 	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs,
+			p.Model().DenseDigest(), rows)
 	}
 }
 
-// Every rule's parts come to an end.
-func TestPartsFinish(t *testing.T) {
+// Under every rule a run of several Locals ends.
+func TestLocalsFinish(t *testing.T) {
 	for _, rule := range rules() {
-		if _, _, errs := runParts(t, rule, 10, nil, nil); errs != nil {
+		if _, _, errs := runLocals(t, rule, 10, nil, nil); errs != nil {
 			t.Errorf("%+v: %v", rule, errs)
 		}
 	}
 }
 
-// A part that fails says why, and the others stop when they are told.
-func TestPartThatFailsStops(t *testing.T) {
+// A Local that fails returns the reason. The others stop when their context ends.
+func TestFailureStopsAllLocals(t *testing.T) {
 	at := msg.Address{Role: msg.DataLoader}
 	state := role.NewDataLoader(mustConfig(t))
-	_, _, errs := runParts(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, 10, map[msg.Address]role.Role{
-		at: rogue{state, []role.Output{{Kind: role.Halt, Reason: errDisk}}},
-	}, nil)
+	_, _, errs := runLocals(t, pace.Hybrid{Staleness: 2, Overlap: pace.HybridDS}, 10,
+		map[msg.Address]role.Role{
+			at: rogue{state, []role.Output{{Kind: role.Halt, Reason: errDisk}}},
+		}, nil)
 	if len(errs) != 1+2+servers+4 {
 		t.Errorf("%d parts report, want all 9", len(errs))
 	}
@@ -207,19 +211,22 @@ func mustConfig(t *testing.T) *role.Config {
 	return cfg
 }
 
-// What is for a role that is not here, or for none, is refused.
-func TestDeliverRefusesStrangers(t *testing.T) {
+// Deliver refuses messages for roles of other processes and for roles that do not exist.
+func TestDeliverRefusesOtherReceivers(t *testing.T) {
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
-	part, err := NewLocal(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader }, seat{})
+	part, err := NewLocal(cfg, p, Options{}, func(a msg.Address) bool { return a.Role == msg.DataLoader },
+		endpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := msg.Message{Kind: msg.Lookup, To: msg.Address{Role: msg.EmbeddingPS, Index: 1}}
-	if err := part.Deliver(m, nil); err == nil || !strings.Contains(err.Error(), "embedding-ps 1 is not here") {
+	if err := part.Deliver(m, nil); err == nil ||
+		!strings.Contains(err.Error(), "embedding-ps 1 is not in this process") {
 		t.Error(err)
 	}
 	for _, to := range []msg.Address{
-		{Role: 200}, {Role: msg.DataLoader, Index: -1}, {Role: msg.DataLoader, Index: 1}, {Role: msg.Coordinator},
+		{Role: 200}, {Role: msg.DataLoader, Index: -1}, {Role: msg.DataLoader, Index: 1},
+		{Role: msg.Coordinator},
 	} {
 		if err := part.Deliver(msg.Message{Kind: 255, To: to}, nil); err == nil {
 			t.Errorf("a message to role %d, index %d is delivered", to.Role, to.Index)
@@ -227,9 +234,9 @@ func TestDeliverRefusesStrangers(t *testing.T) {
 	}
 }
 
-// Messages to roles of other processes have faults as those of one process have, and roles crash there, too:
-// the parts come to the same end.
-func TestPartsWithFaults(t *testing.T) {
+// Faults are injected into messages between processes as into messages within one process, and roles crash
+// there, too: the result is the same.
+func TestLocalsWithFaults(t *testing.T) {
 	rule := pace.Sync{Overlap: pace.OverlapIDsDS}
 	cfg, p := cluster(t, rule, steps(20))
 	if err := Run(t.Context(), cfg, p, Options{}); err != nil {
@@ -240,26 +247,27 @@ func TestPartsWithFaults(t *testing.T) {
 		rows += shard.Digest()
 	}
 	plan := faultyPlan(t)
-	gotDense, gotRows, errs := runParts(t, rule, 20, nil, plan)
+	gotDense, gotRows, errs := runLocals(t, rule, 20, nil, plan)
 	if errs != nil || gotDense != p.Model().DenseDigest() || gotRows != rows {
-		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs, p.Model().DenseDigest(), rows)
+		t.Errorf("dense %x, rows %x, %v; in one process %x and %x", gotDense, gotRows, errs,
+			p.Model().DenseDigest(), rows)
 	}
 }
 
-// judge is the other processes of a PS, to which refusals are reported.
-type judge struct {
-	seat
+// refusalRecorder is the Remote of a PS. It records the refusals that are reported.
+type refusalRecorder struct {
+	endpoint
 	refused chan error // of every message that is handled
 }
 
-func (j judge) Handled(_ msg.Message, refused error) { j.refused <- refused }
+func (j refusalRecorder) Handled(_ msg.Message, refused error) { j.refused <- refused }
 
-// What a role must not take in the state that it is in, such as a lookup beyond all credit, is reported and not
-// taken.
+// A message that a role must not handle in its current state, such as a lookup beyond all credit, is reported
+// and not handled.
 func TestRefusalsAreReported(t *testing.T) {
 	cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(1000))
 	at := msg.Address{Role: msg.EmbeddingPS}
-	j := judge{seat{x: newExchange(1), at: at}, make(chan error)}
+	j := refusalRecorder{endpoint{x: newExchange(1), at: at}, make(chan error)}
 	defer j.x.finished.Done()
 	part, err := NewLocal(cfg, p, Options{}, func(a msg.Address) bool { return a == at }, j)
 	if err != nil {

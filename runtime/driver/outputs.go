@@ -26,7 +26,7 @@ func (n *instance) QueueWork(w role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed implements role.Driver. The bucket is reduced when the last rank here has fed it.
+// Feed implements role.Driver. The bucket is reduced when the last rank of this process has fed it.
 func (n *instance) Feed(c role.Contribution) error {
 	r := n.run
 	r.executor.Feed(n.store, c)
@@ -45,8 +45,8 @@ func (n *instance) Keep(m msg.Message, h role.Handle) error {
 	return nil
 }
 
-// Release implements role.Driver. The memory of a payload is used again where each message is delivered
-// once, in this process.
+// Release implements role.Driver. It reuses the payload's memory if every message is delivered once and
+// within this process.
 func (n *instance) Release(h role.Handle) error {
 	if n.run.remote == nil && n.run.cfg.Retry == 0 {
 		n.run.executor.Recycle(n.store, h)

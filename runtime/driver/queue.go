@@ -6,8 +6,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// queue is a first-in first-out queue between goroutines. It is unbounded: credit windows bound what roles
-// put into it.
+// queue is a first-in first-out queue between goroutines. It is unbounded, because credit windows bound what
+// roles put into it.
 type queue[T any] struct {
 	mu     sync.Mutex
 	filled sync.Cond
@@ -21,7 +21,7 @@ func newQueue[T any]() *queue[T] {
 	return q
 }
 
-// push adds an item, and reports whether it did: after close it drops the item.
+// push adds an item and returns true. After close it drops the item and returns false.
 func (q *queue[T]) push(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +45,7 @@ func (q *queue[T]) pop() (item T, ok bool) {
 	return q.items.Pop(), true
 }
 
-// close ends every pop and drops the items.
+// close drops all items and ends every pop.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -43,7 +43,7 @@ func TestCloseEndsEveryPop(t *testing.T) {
 	})
 }
 
-func TestCloseDropsWhatIsLeft(t *testing.T) {
+func TestCloseDropsItems(t *testing.T) {
 	q := newQueue[int]()
 	q.push(1)
 	q.close()
@@ -51,7 +51,7 @@ func TestCloseDropsWhatIsLeft(t *testing.T) {
 	if got, ok := q.pop(); ok {
 		t.Errorf("popped %d after close", got)
 	}
-	q.close() // again is no harm
+	q.close() // closing again is allowed
 }
 
 func TestQueueLosesNothingBetweenGoroutines(t *testing.T) {

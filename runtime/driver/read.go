@@ -9,17 +9,20 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// lanes is the state of a run at work: rows are read in the lane of their PS,
-// which alone touches them. It is for use in the lane of rank 0.
+// liveState is the state of a run in progress, as an exec.State. Rows are read in the lane of their PS,
+// because no other goroutine may touch them. A liveState is used in the lane of rank 0.
 type liveState struct{ run *run }
 
 // ReadRows implements evaluation.State.
 func (l liveState) ReadRows(server int, signs []uint64, dst []float32) error {
 	at := msg.Address{Role: msg.EmbeddingPS, Index: int32(server)}
-	return l.inLane(at, role.ReadRows, func() error { return l.run.executor.Model().ReadRows(server, signs, dst) })
+	return l.inLane(at, role.ReadRows, func() error {
+		return l.run.executor.Model().ReadRows(server, signs,
+			dst)
+	})
 }
 
-// changes names the work by which a holder of dense parameters changes them.
+// changedBy is the kind of work by which each holder of dense parameters changes them.
 var changedBy = map[msg.Role]role.WorkKind{msg.NNWorker: role.DenseApply, msg.DensePS: role.ApplyPush}
 
 // ReadDense implements evaluation.State.
@@ -36,36 +39,36 @@ func (l liveState) ReadDense() (model.Values, error) {
 	return p.JoinDense(parts), nil
 }
 
-// readDense copies what one holder has of the dense network.
+// readDense copies the part of the dense network that one role holds.
 func (l liveState) readDense(at msg.Address) (part model.Values, err error) {
-	look := func() error {
+	read := func() error {
 		part = l.run.executor.Model().Weights(at).Snapshot()
 		return nil
 	}
-	if at == (msg.Address{Role: msg.NNWorker}) { // whose lane this is called in
-		err = look()
+	if at == (msg.Address{Role: msg.NNWorker}) { // readDense is called in this lane
+		err = read()
 	} else {
-		err = l.inLane(at, changedBy[at.Role], look)
+		err = l.inLane(at, changedBy[at.Role], read)
 	}
 	return part, err
 }
 
-// inLane looks at what work of a kind changes, in that work's lane, and waits for it.
-// When it has returned, the look has ended or will never begin.
-func (l liveState) inLane(at msg.Address, kind role.WorkKind, look func() error) error {
-	var settled atomic.Bool // whether the look takes place
-	looked := make(chan error, 1)
+// inLane calls read in the lane in which a role does one kind of work, and waits for it. When inLane has
+// returned, read has ended or will never begin.
+func (l liveState) inLane(at msg.Address, kind role.WorkKind, read func() error) error {
+	var claimed atomic.Bool // by read or by the end of the run, whichever is first
+	done := make(chan error, 1)
 	l.run.instance(at).lanes[kind.Lane()].push(task{read: func() {
-		if settled.CompareAndSwap(false, true) {
-			looked <- look()
+		if claimed.CompareAndSwap(false, true) {
+			done <- read()
 		}
 	}})
 	select {
-	case err := <-looked:
+	case err := <-done:
 		return err
 	case <-l.run.ended.Done():
-		if !settled.CompareAndSwap(false, true) {
-			<-looked
+		if !claimed.CompareAndSwap(false, true) {
+			<-done
 		}
 		return context.Cause(l.run.ended)
 	}

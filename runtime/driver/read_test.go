@@ -10,8 +10,8 @@ import (
 	"tandem/algo/exec/evaluation"
 )
 
-// Before every step of rank 0, in order, the state can be read; in sync mode the
-// rows of a step that every PS has closed are then those of a shorter run.
+// Before every step of rank 0, in order, the state can be read. In sync mode it then equals the state after a
+// shorter run, for the rows of a step that every PS has closed.
 func TestBeforeStepReadsTheState(t *testing.T) {
 	const trained = 8
 	for _, rule := range rules() {
@@ -62,8 +62,8 @@ func TestBeforeStepReadsTheState(t *testing.T) {
 	}
 }
 
-// An error before a step stops every role and comes back; afterwards, nothing is
-// left that could read a row.
+// An error before a step stops every role and is returned. Afterwards no goroutine is left that could read a
+// row.
 func TestBeforeStepStopsTheRun(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,22 +7,22 @@ import (
 	"tandem/algo/unit"
 )
 
-// Recorder keeps what happens to the roles of a run, so that it can be
-// replayed.
+// Recorder records the inputs and outputs of the roles of a run, so that the run can be replayed. Package
+// record has the Recorder that writes files.
 type Recorder interface {
-	// Open is called once for every role of this process, before its first input, which starts an
-	// incarnation: 0 unless the role's process comes back after another that was killed.
+	// Open is called once for every role of this process, before its first input. The incarnation is 0 unless
+	// the process was restarted after its death.
 	Open(at msg.Address, incarnation uint32, cfg *role.Config) (Log, error)
 }
 
-// Log keeps what happens to one role. Its methods are called by one goroutine
-// at a time; an error ends the run. It holds on to nothing that it is shown.
+// Log records one role. One goroutine at a time calls its methods; an error ends the run. A Log must not
+// retain its arguments.
 type Log interface {
-	// Step shows one input, with the payload of its message or nil, and what the
-	// role made of it. The outputs have not been taken yet.
+	// Step records one input with the payload of its message, or nil, and the role's outputs. The outputs
+	// have not been performed yet.
 	Step(now unit.Tick, in *role.Input, payload exec.Payload, out []role.Output) error
-	// Finish ends the log of a run that went well. The digest is that of the
-	// parameters that the role holds: see exec.ModelState.Digest.
+	// Finish ends the log of a successful run. The digest is that of the role's parameters: see
+	// exec.ModelState.Digest.
 	Finish(digest uint64) error
 }
 
@@ -40,7 +40,7 @@ func (r *run) record(recorder Recorder) error {
 	return nil
 }
 
-// endRecord ends the logs of a run that went well.
+// endRecord ends the logs of a successful run.
 func (r *run) endRecord() error {
 	for _, n := range r.instances {
 		if n.log == nil {

@@ -16,8 +16,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// notebook is a Recorder in memory. After so many steps of a role, if not 0, it
-// fails.
+// notebook is a Recorder in memory. It fails after failAfter steps of a role, unless failAfter is 0.
 type notebook struct {
 	failAfter int
 	mu        sync.Mutex // Open is called for one role after the other, Step is not
@@ -28,10 +27,10 @@ type page struct {
 	mu        sync.Mutex
 	failAfter int
 	inputs    []role.InputKind
-	lives     []uint32 // incarnations, in order of their Start
+	lives     []uint32 // incarnations in order of their Start
 	times     []unit.Tick
 	records   []string
-	unpaid    []msg.Kind // messages that should have had a payload and had none, or the other way round
+	unpaid    []msg.Kind // kinds of messages that lacked their payload or had one too many
 	digest    uint64
 	finished  int
 }
@@ -75,8 +74,8 @@ func (p *page) Finish(digest uint64) error {
 	return nil
 }
 
-// A recorder sees every role from Start to Stop, all that observers see, and at
-// the end the parameters of those that hold some.
+// A recorder receives every input of every role from Start to Stop, all records that observers receive and,
+// at the end, the digests of parameters.
 func TestRecorderSeesEveryStep(t *testing.T) {
 	for _, rule := range rules() {
 		cfg, p := cluster(t, rule, steps(5))
@@ -84,7 +83,7 @@ func TestRecorderSeesEveryStep(t *testing.T) {
 	}
 }
 
-// With faults it sees that roles start again, and that timers fire.
+// With faults, a recorder sees that roles start again and that timers fire.
 func TestRecorderSeesFaults(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,13 +91,15 @@ func TestRecorderSeesFaults(t *testing.T) {
 			cfg.Retry = 20 * unit.Millisecond
 			n := checkRecording(t, cfg, p, faultyPlan(t))
 			for at, want := range map[msg.Address][]uint32{
-				{Role: msg.DataLoader}: {0, 1}, {Role: msg.EmbeddingWorker}: {0}, {Role: msg.EmbeddingWorker, Index: 1}: {0, 1, 2},
+				{Role: msg.DataLoader}: {0, 1}, {Role: msg.EmbeddingWorker}: {0},
+				{Role: msg.EmbeddingWorker, Index: 1}: {0, 1, 2},
 			} {
 				if got := n.pages[at].lives; !slices.Equal(got, want) {
 					t.Errorf("%+v: %v starts as %d, want %d", rule, at, got, want)
 				}
 			}
-			if worker := n.pages[msg.Address{Role: msg.NNWorker}]; !slices.Contains(worker.inputs, role.TimerFired) {
+			if worker := n.pages[msg.Address{Role: msg.NNWorker}]; !slices.Contains(worker.inputs,
+				role.TimerFired) {
 				t.Errorf("%+v: no timer fires", rule)
 			}
 		})
@@ -110,7 +111,8 @@ func checkRecording(t *testing.T, cfg *role.Config, p *exec.Executor, faults *fa
 	t.Helper()
 	var all records
 	n := &notebook{pages: map[msg.Address]*page{}}
-	if err := Run(t.Context(), cfg, p, Options{Observers: []event.Observer{&all}, Recorder: n, Faults: faults}); err != nil {
+	if err := Run(t.Context(), cfg, p, Options{Observers: []event.Observer{&all}, Recorder: n,
+		Faults: faults}); err != nil {
 		t.Fatal(err)
 	}
 	observed := map[msg.Address][]string{}
@@ -122,11 +124,14 @@ func checkRecording(t *testing.T, cfg *role.Config, p *exec.Executor, faults *fa
 	}
 	for at, got := range n.pages {
 		last := len(got.inputs) - 1
-		if got.inputs[0] != role.Start || got.inputs[last] != role.Stop || !slices.IsSorted(got.times) || got.unpaid != nil {
-			t.Errorf("%v: from %v to %v, payloads wrong of %v", at, got.inputs[0], got.inputs[last], got.unpaid)
+		if got.inputs[0] != role.Start || got.inputs[last] != role.Stop || !slices.IsSorted(got.times) ||
+			got.unpaid != nil {
+			t.Errorf("%v: from %v to %v, payloads wrong of %v", at, got.inputs[0], got.inputs[last],
+				got.unpaid)
 		}
 		if !slices.Equal(got.records, observed[at]) {
-			t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records), len(observed[at]))
+			t.Errorf("%v: recorded %d events, observed %d, or others", at, len(got.records),
+				len(observed[at]))
 		}
 		if got.finished != 1 || got.digest != p.Model().Digest(at) {
 			t.Errorf("%v: finished %d times, digest %x", at, got.finished, got.digest)
@@ -135,8 +140,7 @@ func checkRecording(t *testing.T, cfg *role.Config, p *exec.Executor, faults *fa
 	return n
 }
 
-// A log that cannot be written ends the run with the reason, and no log is
-// finished.
+// A log that cannot be written ends the run with the reason, and no log is finished.
 func TestRecorderFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, p := cluster(t, rules()[3], steps(20))

@@ -38,7 +38,7 @@ type Callbacks struct {
 	Started func()
 	// Progress is called with the number of steps that nn-worker 0 has trained.
 	Progress func(steps int)
-	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only if
-	// the job asks for evaluation during training. An error ends the run.
+	// BeforeStep is called before each step of nn-worker 0, which waits until it returns. It is called only
+	// if the job asks for evaluation during training. An error ends the run.
 	BeforeStep func(step int) error
 }

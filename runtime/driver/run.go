@@ -1,8 +1,17 @@
-// Package driver drives the roles of algo/protocol/role in real time: a goroutine for every
-// role instance, which alone touches its state machine, one for every lane
-// of its work, and one for the timers of all. Inside a process messages are direct
-// calls and payloads travel by pointer. Run drives a whole cluster in one process;
-// a Local drives the roles of one process of several.
+// Package driver runs roles in real time.
+//
+// It answers one question: how do the roles of a training run (algo/protocol/role), which are state machines
+// without clocks or goroutines, run on real cores? Each role instance has one goroutine that owns its state
+// machine and one goroutine for each lane of its work. One more goroutine fires the timers of all roles.
+// Messages inside a process are function calls, and their payloads travel by pointer.
+//
+// Run trains with all roles in this process:
+//
+//	err := driver.Run(ctx, cfg, executor, driver.Options{Observers: []event.Observer{meter}})
+//
+// A Local runs the roles of one process of several. Its caller implements Remote, which carries messages and
+// sums to the other processes, and calls Local.Deliver for each message that arrives. Package process does so
+// over the network.
 package driver
 
 import (
@@ -21,70 +30,74 @@ import (
 	"tandem/algo/unit"
 )
 
-// Options are what a run may be watched with. The zero value watches nothing.
+// Options say what observes a run and what disturbs it. The zero value observes and disturbs nothing.
 type Options struct {
-	Observers []event.Observer // see every record, one at a time
-	Recorder  Recorder         // if not nil, keeps all that happens to every role
-	Stopwatch Stopwatch        // if not nil, is told how long work takes
-	// InTurn has one piece of work done at a time in this process, so that a Stopwatch
-	// learns what each takes by itself, however many cores there are.
+	// Observers receive every record, one at a time.
+	Observers []event.Observer
+	// Recorder, if not nil, records the inputs and outputs of every role.
+	Recorder Recorder
+	// Stopwatch, if not nil, receives the duration of all work.
+	Stopwatch Stopwatch
+	// InTurn makes this process do one piece of work at a time. A Stopwatch then measures each piece by
+	// itself, on any number of cores.
 	InTurn bool
-	// Faults, if not nil, are injected into the messages that the roles of this process send to other roles,
-	// and crash them. Retry of the configuration must be above 0 then. All-reduces have no faults.
+	// Faults, if not nil, are injected into the messages that roles of this process send, and crash these
+	// roles. They need role.Config.Retry > 0. Faults are not injected into all-reduces.
 	Faults *fault.Plan
-	// Incarnation is how often the roles of this process have crashed before: they start with it.
+	// Incarnation is the number of times that this process was restarted. The roles start with it.
 	Incarnation uint32
-	// BeforeStep, if not nil, is called before rank 0's forward pass of every
-	// step, which waits for it: the dense network has taken the steps before this
-	// one, and in sync mode so have the rows of every PS. The state may be read
-	// until BeforeStep returns; of the other roles only a PS whose rows are read
-	// waits meanwhile, between two pieces of its work. An error stops the run.
+	// BeforeStep, if not nil, is called before rank 0's forward pass of every step. Rank 0 waits until
+	// BeforeStep returns. At that time the dense network has the updates of all earlier steps; in sync mode
+	// the rows of all PSs do too. BeforeStep may read state until it returns. Meanwhile a PS whose rows are
+	// read waits, between two pieces of its work; no other role waits. An error ends the run.
 	BeforeStep func(step int, state evaluation.State) error
 }
 
-// Run makes the roles of cfg and trains every step. An executor, which must be new, computes their work.
+// Run trains every step with all roles of cfg in this process. The executor, which must be new, does their
+// work.
 //
-// It returns the first failure of any role, or the cause of ctx's end; either
-// way every goroutine has stopped by then. When it returns nil, every rank has
-// trained every step, every put is applied, and no role holds data.
+// Run returns the first failure of a role, or the cause of ctx's end. All goroutines have ended when Run
+// returns. If Run returns nil, every rank has trained every step, every put is applied, and no role holds
+// data.
 func Run(ctx context.Context, cfg *role.Config, e *exec.Executor, o Options) error {
-	part, err := NewLocal(cfg, e, o, AllLocal, nil)
+	local, err := NewLocal(cfg, e, o, AllLocal, nil)
 	if err != nil {
 		return err
 	}
-	return part.Run(ctx, time.Now())
+	return local.Run(ctx, time.Now())
 }
 
-// run is one run of the roles of a process.
+// run is the state of one run of the roles of this process.
 type run struct {
 	cfg         *role.Config
 	executor    *exec.Executor
-	remote      Remote // nil if all roles are here
+	remote      Remote // nil if all roles are in this process
 	options     Options
 	start       time.Time
-	ended       context.Context    // of the run
-	sending     context.Context    // ends before
+	ended       context.Context    // ends with the run
+	sending     context.Context    // ends when messages are no longer sent, before ended does
 	stopSending context.CancelFunc // ends sending
 	fail        context.CancelCauseFunc
-	turns       *sync.Mutex // held while work is done; nil: no turns
+	turns       *sync.Mutex // held during work if Options.InTurn is set, else nil
 	roster      role.Roster
-	byNumber    []*instance // by number in the roster; nil where the role is not here
-	instances   []*instance // those that are here
-	ranks       []*instance // the NN workers here
+	byNumber    []*instance // indexed as the roster; nil for roles of other processes
+	instances   []*instance // all role instances of this process
+	ranks       []*instance // the NN workers of this process
 	clock       *clock
 
 	buckets *queue[bucket] // to be reduced
 	fedMu   sync.Mutex
-	fed     *role.Reduction // over the ranks here
+	fed     *role.Reduction // counts what the ranks of this process have fed
 
 	observersMu sync.Mutex
-	finished    chan struct{} // one item for each rank here that has finished
+	finished    chan struct{} // receives one item for each finished rank of this process
 }
 
-// newRun makes those roles of a run that are here, and their nodes.
-func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address) bool, elsewhere Remote) *run {
+// newRun makes the instances of those roles for which isLocal returns true.
+func newRun(cfg *role.Config, e *exec.Executor, o Options, isLocal func(msg.Address) bool,
+	remote Remote) *run {
 	r := &run{
-		cfg: cfg, executor: e, remote: elsewhere, options: o, roster: cfg.Roster(),
+		cfg: cfg, executor: e, remote: remote, options: o, roster: cfg.Roster(),
 		buckets: newQueue[bucket](), finished: make(chan struct{}, cfg.Ranks),
 	}
 	r.ended, r.fail = context.WithCancelCause(context.Background())
@@ -95,7 +108,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address
 	}
 	r.byNumber = make([]*instance, r.roster.Len())
 	for i, state := range role.New(cfg) {
-		if !here(state.Address()) {
+		if !isLocal(state.Address()) {
 			continue
 		}
 		n := newInstance(r, state)
@@ -110,7 +123,7 @@ func newRun(cfg *role.Config, e *exec.Executor, o Options, here func(msg.Address
 	return r
 }
 
-// instance returns the node of a role; nil if the role is not here.
+// instance returns the instance with an address, or nil if that role is in another process.
 func (r *run) instance(at msg.Address) *instance {
 	if i, ok := r.roster.Index(at); ok {
 		return r.byNumber[i]
@@ -118,7 +131,7 @@ func (r *run) instance(at msg.Address) *instance {
 	return nil
 }
 
-// deliver hands a message to its receiver, here or elsewhere.
+// deliver passes a message to its receiver, in this process or another one.
 func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 	if to := r.instance(m.To); to != nil {
 		to.inbox.push(delivery{input: role.Input{Kind: role.Received, Message: m}, payload: payload})
@@ -127,13 +140,13 @@ func (r *run) deliver(m msg.Message, payload exec.Payload) error {
 	return r.remote.Send(r.sending, m, payload)
 }
 
-// bucket is one all-reduce.
+// bucket names one all-reduce.
 type bucket struct{ step, index int32 }
 
-// errLeak reports data that a role still holds after the run.
-var errLeak = errors.New("driver: data is held after the run")
+// errLeak reports data that a role holds after the run.
+var errLeak = errors.New("driver: a role holds data after the run")
 
-// drive starts every goroutine, waits for the ranks to finish or for the run to fail, and stops everything.
+// drive starts all goroutines, waits until the ranks finish or the run fails, and stops all goroutines.
 func (r *run) drive() error {
 	var goroutines sync.WaitGroup
 	goroutines.Go(r.reduce)
@@ -143,7 +156,7 @@ func (r *run) drive() error {
 	}
 	err := r.await()
 	r.clock.close()
-	r.stopSending() // a delayed message may be under way
+	r.stopSending() // a delayed message may be in flight
 	for _, n := range r.instances {
 		n.close()
 	}
@@ -155,7 +168,8 @@ func (r *run) drive() error {
 	return r.checkLeaks()
 }
 
-// await waits until every rank has finished and every role here has stopped, or until the run fails.
+// await waits until every rank has finished and every role of this process has stopped, or until the run
+// fails.
 func (r *run) await() error {
 	for range r.ranks {
 		select {
@@ -169,7 +183,7 @@ func (r *run) await() error {
 			return err
 		}
 	}
-	// The inboxes hold what the roles have sent so far, before this.
+	// All messages that were sent so far are in the inboxes, ahead of Stop.
 	for _, n := range r.instances {
 		n.inbox.push(delivery{input: role.Input{Kind: role.Stop}})
 	}
@@ -183,6 +197,7 @@ func (r *run) await() error {
 	return nil
 }
 
+// checkLeaks returns an error if a role holds data after the run.
 func (r *run) checkLeaks() error {
 	for _, n := range r.instances {
 		if held := n.store.Len(); held > 0 {
@@ -194,7 +209,7 @@ func (r *run) checkLeaks() error {
 
 func (r *run) now() unit.Tick { return unit.Tick(time.Since(r.start)) }
 
-// observe shows a record to the observers.
+// observe passes a record to the observers.
 func (r *run) observe(e event.Record) {
 	r.observersMu.Lock()
 	defer r.observersMu.Unlock()
@@ -219,7 +234,8 @@ func (r *run) reduce() {
 		}
 		for _, n := range r.ranks {
 			n.inbox.push(delivery{input: role.Input{
-				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step}, Bucket: b.index,
+				Kind: role.BucketReduced, Work: role.Work{Rank: n.address.Index, Step: b.step},
+				Bucket: b.index,
 			}})
 		}
 	}

@@ -24,7 +24,8 @@ func TestRunRefuses(t *testing.T) {
 		{func(c *role.Config) { c.Retry = -unit.Second }, "retry after -1000000000 ns; want 0 or more"},
 		{func(c *role.Config) { c.Ranks = 0 }, "role: ranks = 0; want at least 1"},
 		{func(c *role.Config) { c.Rule = nil }, "role: no algorithm"},
-		{func(c *role.Config) { c.Rule = pace.Hybrid{Staleness: -1, Overlap: pace.HybridDS} }, "staleness -1"},
+		{func(c *role.Config) { c.Rule = pace.Hybrid{Staleness: -1, Overlap: pace.HybridDS} },
+			"staleness -1"},
 	} {
 		cfg, p := cluster(t, pace.Sync{Overlap: pace.OverlapNone}, steps(3))
 		cfg.Retry = unit.Second
@@ -41,7 +42,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// The bubble ends only when every goroutine has.
+// The synctest bubble ends only when every goroutine has ended.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,7 +66,7 @@ func (u unreadable) Read(step int) (*batch.Batch, error) {
 	return u.steps.Read(step)
 }
 
-// One role's Halt stops all of them, and its reason says who and where.
+// The Halt of one role stops all of them, and its reason names the role and the step.
 func TestHaltStopsEveryRole(t *testing.T) {
 	for _, rule := range rules() {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,8 +93,7 @@ func (c canceller) Observe(e event.Record) {
 	}
 }
 
-// Whatever the roles are doing when the context ends, they stop, and its cause
-// comes back.
+// The roles stop when the context ends, at any point of their work, and Run returns its cause.
 func TestContextEndsTheRun(t *testing.T) {
 	for kind := event.BatchRead; kind <= event.PutApplied; kind++ {
 		synctest.Test(t, func(t *testing.T) {

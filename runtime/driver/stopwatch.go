@@ -6,19 +6,19 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Stopwatch is told how long work has taken, from its beginning to its end on
-// whatever core it ran. Several goroutines may call it at a time.
+// Stopwatch receives the duration of work: wall-clock time from its beginning to its end. Several goroutines
+// may call it at a time.
 type Stopwatch interface {
-	// Worked is told of a piece of work.
+	// Worked receives the duration of one piece of work.
 	Worked(w role.Work, took time.Duration)
-	// Reduced is told of the sum of a bucket over the ranks, where all are in this
+	// Reduced receives the duration of the sum of one bucket. It is called only if all ranks are in this
 	// process.
 	Reduced(bucket int32, took time.Duration)
 }
 
-// timed does work, when it is its turn if work is done in turn, and tells the
-// stopwatch, if there is one.
-func (r *run) timed(do func(), tell func(took time.Duration)) {
+// timed calls do and reports its duration, if there is a Stopwatch. With Options.InTurn it waits for its turn
+// first.
+func (r *run) timed(do func(), report func(took time.Duration)) {
 	if r.turns != nil {
 		r.turns.Lock()
 		defer r.turns.Unlock()
@@ -26,6 +26,6 @@ func (r *run) timed(do func(), tell func(took time.Duration)) {
 	begin := time.Now()
 	do()
 	if r.options.Stopwatch != nil {
-		tell(time.Since(begin))
+		report(time.Since(begin))
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// counter counts what a stopwatch is told.
+// counter counts the calls of a Stopwatch.
 type counter struct {
 	mu      sync.Mutex
 	work    map[role.WorkKind]int
 	buckets int
-	below   bool // a time below 0
+	below   bool // a duration was negative
 }
 
 func (c *counter) Worked(w role.Work, took time.Duration) {
@@ -31,14 +31,15 @@ func (c *counter) Reduced(_ int32, took time.Duration) {
 }
 
 // Every piece of work is timed once: of 5 steps, 4 ranks and 2 PSs in sync mode.
-func TestStopwatchIsToldOfAllWork(t *testing.T) {
+func TestStopwatchReceivesAllWork(t *testing.T) {
 	cfg, p := cluster(t, rules()[0], steps(5))
 	c := &counter{work: map[role.WorkKind]int{}}
 	if err := Run(t.Context(), cfg, p, Options{Stopwatch: c}); err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[role.WorkKind]int{role.Read: 5, role.Split: 20, role.Forward: 20, role.Backward: 20,
-		role.Merge: 20, role.ApplyStep: 10, role.DenseApply: 20, role.Apply: 0} {
+	for kind, want := range map[role.WorkKind]int{role.Read: 5, role.Split: 20, role.Forward: 20,
+		role.Backward: 20,
+		role.Merge:    20, role.ApplyStep: 10, role.DenseApply: 20, role.Apply: 0} {
 		if c.work[kind] != want {
 			t.Errorf("%v was timed %d times, want %d", kind, c.work[kind], want)
 		}
