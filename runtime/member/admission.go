@@ -17,9 +17,9 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// refusal is why a stream is not, or no longer, that of a member.
+// refusal is why a stream is refused or a member is dropped.
 type refusal struct {
-	kind string // of refusal: one word
+	kind string // one word, by which refusals are counted
 	line string
 }
 
@@ -27,18 +27,18 @@ func refuse(kind, format string, args ...any) *refusal {
 	return &refusal{kind, fmt.Sprintf(format, args...)}
 }
 
-// note counts a refusal of a process on some machine.
+// note counts and logs a refusal of a process on a machine.
 func (h *Host) note(machine string, why *refusal) {
 	h.refusals.Add("a process on "+machine, why.kind, why.line)
 }
 
-// oneBuild is what to do about processes that do not understand each other.
+// oneBuild says what to do about processes that do not understand each other.
 const oneBuild = "start all roles from one build"
 
-// addressMax is the longest text of a Hello, in bytes.
+// addressMax is the length of the longest address in a Hello, in bytes.
 const addressMax = 1 << 10
 
-// parseHello returns the member that a stream introduces, or why it cannot be one.
+// parseHello returns the member that a stream introduces, or why it is refused.
 func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	values := md.Get(helloKey)
@@ -47,13 +47,14 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	}
 	var hello control.Hello
 	if err := proto.Unmarshal([]byte(values[0]), &hello); err != nil {
-		return nil, refuse("introduction", "a process introduces itself with bytes that say nothing: %s", oneBuild)
+		return nil, refuse("introduction", "a process introduces itself with invalid bytes: %s", oneBuild)
 	}
 	var roles job.Process
 	for _, r := range hello.Roles {
 		at, known := fromRole(r)
 		if !known {
-			return nil, refuse("role", "role %d, index %d is unknown: %s", r.GetKind(), r.GetIndex(), oneBuild)
+			return nil, refuse("role", "role %d, index %d is unknown: %s", r.GetKind(), r.GetIndex(),
+				oneBuild)
 		}
 		roles = append(roles, at)
 	}
@@ -64,7 +65,8 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 		return nil, why
 	}
 	host, port, err := net.SplitHostPort(hello.Address)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || len(hello.Address) > addressMax {
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil ||
+		len(hello.Address) > addressMax {
 		return nil, refuse("address", "%v gives %.60q as its address: want HOST:PORT", roles, hello.Address)
 	}
 	m := newMember(h.byRole[roles[0]], hello.Address)
@@ -74,16 +76,18 @@ func (h *Host) parseHello(ctx context.Context) (*member, *refusal) {
 	return m, nil
 }
 
-// checkHello returns why a process cannot be one of this run, nil if it can.
+// checkHello returns why a process must not join this run, or nil.
 func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 	switch {
 	case hello.Protocol != protocol:
 		return refuse("protocol", "%v speaks version %d of the protocol, the host version %d: %s",
 			at, hello.Protocol, protocol, oneBuild)
 	case hello.Build != h.build && hello.Build != "" && h.build != "":
-		return refuse("build", "%v was built from commit %.60s, the host from %s: %s", at, hello.Build, h.build, oneBuild)
+		return refuse("build", "%v was built from commit %.60s, the host from %s: %s", at, hello.Build,
+			h.build, oneBuild)
 	case !bytes.Equal(hello.Job, h.plan.Job):
-		return refuse("job", "%v was started with another job than the host: give every role the same job file", at)
+		return refuse("job",
+			"%v was started with another job than the host: give every role the same job file", at)
 	case len(hello.Run) > 0 && !bytes.Equal(hello.Run, h.run[:]):
 		return refuse("run", "%v belongs to run %.16x, the host serves run %x: "+
 			"two runs share an address, give each its own", at, hello.Run, h.run)
@@ -97,7 +101,8 @@ func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 	own := h.byRole[at[0]].roles
 	switch {
 	case !slices.Equal(at, own):
-		return refuse("placement", "%v is none of this job: its placement has %v; start that, with node process",
+		return refuse("placement",
+			"%v is none of this job: its placement has %v; start that, with node process",
 			at, own)
 	case at.Has(msg.Address{Role: msg.DataLoader}) && !bytes.Equal(hello.Data, h.plan.Data):
 		return refuse("data", "%v reads other data than the host: "+
@@ -106,7 +111,7 @@ func (h *Host) checkHello(at job.Process, hello *control.Hello) *refusal {
 	return nil
 }
 
-// remoteHost returns the machine that a stream comes from.
+// remoteHost returns the machine from which a stream comes.
 func remoteHost(ctx context.Context) string {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// extraConnections is how many connections there may be beside one for each process.
+// extraConnections is the number of connections that may be open beside one for each process.
 const extraConnections = 64
 
-// door is a listener that lets few connections in at a time and closes further ones
-// at once, so that a flood of them takes little memory.
+// limitListener is a listener that keeps a limited number of connections open. It closes further connections
+// at once, so that a flood of connections uses little memory.
 type limitListener struct {
 	net.Listener
 	max  int64
@@ -21,31 +21,31 @@ func limitConnections(l net.Listener, processes int) *limitListener {
 }
 
 // Accept implements net.Listener.
-func (d *limitListener) Accept() (net.Conn, error) {
+func (l *limitListener) Accept() (net.Conn, error) {
 	for {
-		conn, err := d.Listener.Accept()
+		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if d.open.Add(1) <= d.max {
-			return &limitedConn{Conn: conn, door: d}, nil
+		if l.open.Add(1) <= l.max {
+			return &limitedConn{Conn: conn, listener: l}, nil
 		}
-		d.open.Add(-1)
-		_ = conn.Close() // its other end may try again
+		l.open.Add(-1)
+		_ = conn.Close() // the client may try again
 	}
 }
 
-// visitor is a connection that was let in.
+// limitedConn is a connection that a limitListener has accepted.
 type limitedConn struct {
 	net.Conn
-	door   *limitListener
-	closed atomic.Bool
+	listener *limitListener
+	closed   atomic.Bool
 }
 
 // Close implements net.Conn.
-func (v *limitedConn) Close() error {
-	if !v.closed.Swap(true) {
-		v.door.open.Add(-1)
+func (c *limitedConn) Close() error {
+	if !c.closed.Swap(true) {
+		c.listener.open.Add(-1)
 	}
-	return v.Conn.Close()
+	return c.Conn.Close()
 }

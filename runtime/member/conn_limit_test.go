@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The door lets in as many connections as there may be, and a further one when one has left.
-func TestDoor(t *testing.T) {
+// The listener accepts connections up to its limit, and one more for each that is closed.
+func TestLimitListener(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

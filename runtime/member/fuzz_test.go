@@ -16,12 +16,12 @@ import (
 // sink is the stream of a member that reads nothing.
 type sink struct{}
 
-func (sink) Send(*control.ToRole) error { return nil }
+func (sink) Send(*control.ToMember) error { return nil }
 
-// FuzzHost gives a host in training any messages of any members: it must not panic, keep
-// a member for every role that cannot restart unless it ends the run, and say why.
+// FuzzHost sends a host any messages of any members during training. The host must not panic. It must keep a
+// member for every role that cannot restart, or end the run with a reason.
 func FuzzHost(f *testing.F) {
-	add := func(messages ...*control.FromRole) {
+	add := func(messages ...*control.FromMember) {
 		var data []byte
 		for i, m := range messages {
 			text, err := proto.Marshal(m)
@@ -34,18 +34,23 @@ func FuzzHost(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	add(&control.FromRole{What: &control.FromRole_Ready{}}, &control.FromRole{What: &control.FromRole_Finished{}},
-		&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{Rows: 3, Missed: []byte{1, 2}}}})
-	add(&control.FromRole{What: &control.FromRole_Records{Records: &control.Records{Records: []*control.Record{{Kind: 2, Rows: []int32{1}}}}}},
-		&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{Role: toRole(loader)}}},
-		&control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: 3}}})
+	add(&control.FromMember{What: &control.FromMember_Ready{}},
+		&control.FromMember{What: &control.FromMember_Finished{}},
+		&control.FromMember{What: &control.FromMember_Report{Report: &control.Report{Rows: 3,
+			Missed: []byte{1, 2}}}})
+	records := &control.Records{Records: []*control.Record{{Kind: 2, Rows: []int32{1}}}}
+	add(&control.FromMember{What: &control.FromMember_Records{Records: records}},
+		&control.FromMember{What: &control.FromMember_Lost{Lost: &control.Lost{Role: toRole(loader)}}},
+		&control.FromMember{What: &control.FromMember_StepDue{StepDue: &control.StepDue{Step: 3}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := newHost(Plan{Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Steps: 7, DeathsMax: 2, ReturnLimit: time.Hour})
+		h, err := newHost(Plan{Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Steps: 7,
+			DeathsMax: 2, ReturnLimit: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer close(h.over)
-		h.callbacks = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {}, BeforeStep: func(int) error { return nil }}}
+		h.callbacks = Callbacks{Callbacks: driver.Callbacks{Progress: func(int) {},
+			BeforeStep: func(int) error { return nil }}}
 		var members []*member
 		for _, s := range h.processes {
 			m := newMember(s, "x:1")
@@ -64,7 +69,7 @@ func FuzzHost(f *testing.F) {
 			m, size := members[int(data[0])%len(members)], int(binary.LittleEndian.Uint16(data[1:]))
 			data = data[3:]
 			size = min(size, len(data))
-			var message control.FromRole
+			var message control.FromMember
 			if proto.Unmarshal(data[:size], &message) == nil {
 				err = h.handle(m, &message)
 			}

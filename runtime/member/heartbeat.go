@@ -6,22 +6,21 @@ import (
 )
 
 const (
-	// heartbeatsPerLimit is how many signs of life both sides send within the limit for
-	// silence.
+	// heartbeatsPerLimit is the number of heartbeats that both sides send within the hang limit.
 	heartbeatsPerLimit = 5
-	// ticksPerLimit is how finely silence is measured.
+	// ticksPerLimit is the number of ticks in the hang limit. Silence is measured in ticks.
 	ticksPerLimit = 10
 )
 
-// listener notices that the other side of a stream is silent. It counts ticks of
-// its own and compares no times: a pause of this process, in which nothing could be
-// read, counts as one tick and not as silence of the other side.
+// silenceDetector notices that the peer of a stream is silent. It counts its own ticks and does not compare
+// times. While this process is paused it cannot read, but the pause counts as one tick only, and not as
+// silence of the peer.
 type silenceDetector struct {
-	received atomic.Bool // since the last tick
-	busy     atomic.Bool // what was received is being handled, and nothing else is read
+	received atomic.Bool // something was received since the last tick
+	busy     atomic.Bool // a message is being handled; no other message is read meanwhile
 }
 
-// watch calls silent when nothing was received for limit. It ends then, or with gone.
+// watch calls silent when nothing was received for limit, and returns. It also returns when gone is closed.
 func (l *silenceDetector) watch(limit time.Duration, gone <-chan struct{}, silent func()) {
 	ticker := time.NewTicker(limit / ticksPerLimit)
 	defer ticker.Stop()
@@ -39,7 +38,7 @@ func (l *silenceDetector) watch(limit time.Duration, gone <-chan struct{}, silen
 	silent()
 }
 
-// heartbeat calls send regularly until gone, as signs of life for the other side.
+// heartbeat calls send at regular intervals until gone is closed.
 func heartbeat(limit time.Duration, gone <-chan struct{}, send func()) {
 	ticker := time.NewTicker(limit / heartbeatsPerLimit)
 	defer ticker.Stop()

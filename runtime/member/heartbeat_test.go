@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Silence is noticed after the limit, and before one and a half of it.
-func TestSilenceIsNoticed(t *testing.T) {
+// Silence is detected after the limit, and before one and a half times the limit.
+func TestSilenceIsDetected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l silenceDetector
 		silent := make(chan struct{})
 		start := time.Now()
 		go l.watch(time.Second, nil, func() { close(silent) })
-		for range 20 { // signs of life, 900 ms apart
+		for range 20 { // heartbeats, 900 ms apart
 			time.Sleep(900 * time.Millisecond)
 			l.received.Store(true)
 		}
@@ -25,7 +25,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 	})
 }
 
-// While a message is being handled nothing is read, and that is no silence.
+// While a message is being handled nothing is read, and this does not count as silence.
 func TestHandlingIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l silenceDetector

@@ -20,27 +20,27 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// Plan is what a run consists of.
+// Plan describes a run to its Host.
 type Plan struct {
 	Job       []byte        // fingerprint of the resolved job, which every process must have
 	Data      []byte        // fingerprint of the data files, which the data loader must have
-	Processes []job.Process // that must join; together every role of the run, once
-	Ranks     int           // NN workers among the roles
-	// Restartable reports whether a role of the run recovers from a crash; nil: role.CanRestart.
+	Processes []job.Process // processes that must join; together they have every role of the run once
+	Ranks     int           // number of NN workers
+	// Restartable reports whether a role recovers from a crash in this run; nil stands for role.CanRestart.
 	Restartable func(msg.Role) bool
 	Schema      *batch.Schema
 	Steps       int
-	// HangLimit is how long a member, or the host, may be silent; 0 is
-	// DefaultHangLimit. A pause below it is survived.
+	// HangLimit is how long a member, or the host, may be silent; 0 stands for DefaultHangLimit. The run
+	// survives a pause that is shorter.
 	HangLimit time.Duration
-	// ReturnLimit is how long a process that died may take until it is ready again; 0 is
+	// ReturnLimit is how long a process that died may take until it is ready again; 0 stands for
 	// DefaultReturnLimit.
 	ReturnLimit time.Duration
-	// DeathsMax is how often a process whose roles can all restart may die and come back; 0:
-	// every death ends the run.
+	// DeathsMax is the number of deaths that each process whose roles can all restart may recover from. With
+	// 0, every death ends the run.
 	DeathsMax int
-	// Log, if not nil, takes lines about refusals, deaths and returns. It may be called
-	// by several goroutines.
+	// Log, if not nil, receives lines about refusals, deaths and returns. It may be called by several
+	// goroutines.
 	Log func(line string)
 }
 
@@ -51,50 +51,52 @@ func (p *Plan) canRestart(r msg.Role) bool {
 	return p.Restartable(r)
 }
 
-// Callbacks has what the Host calls during a run, from one goroutine.
+// Callbacks are the functions that the Host calls during a run, from one goroutine.
 type Callbacks struct {
 	driver.Callbacks
-	Gathering func(missing []job.Process) // processes that have yet to join, whenever that changes; not nil
-	// Died, if not nil, returns why a process has ended, or "" if it has not ended or that is
-	// not known. It may wait for half a second.
+	// Gathering is called with the processes that have yet to join, each time that the list changes. It must
+	// not be nil.
+	Gathering func(missing []job.Process)
+	// Died, if not nil, returns why a process has ended. It returns "" if the process has not ended or the
+	// reason is unknown. It may wait for half a second.
 	Died func(p job.Process, incarnation uint32) string
-	// Restart, if not nil, starts a process again, as an incarnation. If it is nil, the
-	// process is awaited. An error ends the run.
+	// Restart, if not nil, starts a process again, as an incarnation. If it is nil, the user is expected to
+	// start the process. An error ends the run.
 	Restart func(p job.Process, incarnation uint32) error
 }
 
-// phase is how far a run is.
+// phase is the stage of a run.
 type phase int
 
 const (
-	gathering  phase = iota // processes join, and may leave
-	connecting              // all have joined and reach each other
+	gathering  phase = iota // processes join and may leave
+	connecting              // all processes have joined and connect to each other
 	training
 	stopped // every rank has finished
 )
 
-// Host is the centre of a run. Its methods are for one goroutine, except for Run and
-// Ended.
+// Host is the centre of a run: all processes have a stream to it. Its methods are for one goroutine, except
+// for Run and Ended.
 type Host struct {
 	plan      Plan
 	run       [16]byte
-	build     string // that processes must be of, where both are known
+	build     string // commit of this program, which processes must share if it is known
 	schema    []byte
 	callbacks Callbacks
 	server    *grpc.Server
-	events    chan func() error // for the host's goroutine; an error ends the run
-	over      chan struct{}     // closed when no event is handled any more
+	events    chan func() error // events for the host's goroutine; an error ends the run
+	over      chan struct{}     // closed when events are no longer handled
 	refusals  grpcnet.Refusals
 
-	processes []*process // by process of the plan
+	processes []*process // in the order of the plan
 	byRole    map[msg.Address]*process
 	view      uint32
 	phase     phase
-	begun     time.Time // training
+	begun     time.Time // start of training
 	wall      time.Duration
 }
 
-// NewHost serves a run at a listener, which it takes over, until Close.
+// NewHost serves a run at a listener until Close. The Host owns the listener.
 func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	h, err := newHost(plan)
 	if err != nil {
@@ -102,11 +104,11 @@ func NewHost(l net.Listener, plan Plan) (*Host, error) {
 	}
 	h.server = grpcnet.NewServer(limits(h.plan.HangLimit))
 	h.server.RegisterService(&service, h)
-	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // it ends with Close
+	go func() { _ = h.server.Serve(limitConnections(l, len(plan.Processes))) }() // Serve ends with Close
 	return h, nil
 }
 
-// newHost makes a host that does not listen yet.
+// newHost makes a Host that does not serve yet.
 func newHost(plan Plan) (*Host, error) {
 	plan.HangLimit = cmp.Or(plan.HangLimit, DefaultHangLimit)
 	plan.ReturnLimit = cmp.Or(plan.ReturnLimit, DefaultReturnLimit)
@@ -118,7 +120,8 @@ func newHost(plan Plan) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		plan: plan, build: Build(), schema: schema, events: make(chan func() error), over: make(chan struct{}),
+		plan: plan, build: Build(), schema: schema, events: make(chan func() error),
+		over:     make(chan struct{}),
 		refusals: grpcnet.Refusals{Log: plan.Log}, byRole: map[msg.Address]*process{},
 	}
 	if _, err := rand.Read(h.run[:]); err != nil {
@@ -137,11 +140,10 @@ func newHost(plan Plan) (*Host, error) {
 // Run returns the id of the run: 128 random bits.
 func (h *Host) Run() [16]byte { return h.run }
 
-// Train gathers the processes, has them train, and returns when every step is
-// trained and every process has reported what it holds. The error says which
-// process is at fault.
-func (h *Host) Train(ctx context.Context, watch Callbacks) error {
-	h.callbacks = watch
+// Train gathers the processes and makes them train. It returns when every step is trained and every process
+// has sent its report. The error names the process at fault.
+func (h *Host) Train(ctx context.Context, callbacks Callbacks) error {
+	h.callbacks = callbacks
 	for len(h.missing()) > 0 {
 		h.callbacks.Gathering(h.missing())
 		if err := h.handleNext(ctx); err != nil {
@@ -165,11 +167,11 @@ func (h *Host) Train(ctx context.Context, watch Callbacks) error {
 	}
 	h.wall = time.Since(h.begun)
 	h.phase = stopped
-	h.broadcast(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
+	h.broadcast(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
 	return h.await(ctx, func(s *process) bool { return s.member == nil || s.report != nil })
 }
 
-// missing returns the processes that have not joined, or are away.
+// missing returns the processes that have not joined or are away.
 func (h *Host) missing() (all []job.Process) {
 	for _, s := range h.processes {
 		if s.member == nil {
@@ -180,7 +182,7 @@ func (h *Host) missing() (all []job.Process) {
 }
 
 // broadcast sends a message to every member.
-func (h *Host) broadcast(message *control.ToRole) {
+func (h *Host) broadcast(message *control.ToMember) {
 	for _, s := range h.processes {
 		if s.member != nil {
 			s.member.send(message)
@@ -188,7 +190,7 @@ func (h *Host) broadcast(message *control.ToRole) {
 	}
 }
 
-// await handles events until a condition holds for every seat.
+// await handles events until a condition holds for every process.
 func (h *Host) await(ctx context.Context, holds func(*process) bool) error {
 	for {
 		all := true
@@ -214,8 +216,8 @@ func (h *Host) handleNext(ctx context.Context) error {
 	}
 }
 
-// post has the host's goroutine handle an event, and returns once it begins to. It
-// returns false if the run is over.
+// post makes the host's goroutine handle an event. It returns true when that begins, or false if the run is
+// over.
 func (h *Host) post(handle func() error) bool {
 	select {
 	case h.events <- handle:
@@ -225,10 +227,10 @@ func (h *Host) post(handle func() error) bool {
 	}
 }
 
-// Wall returns the time from the first step to the end of the last.
+// Wall returns the time from the first step to the end of the last step.
 func (h *Host) Wall() time.Duration { return h.wall }
 
-// Reports returns what the processes have reported: nothing those that died after the last step.
+// Reports returns the report of each process. A process that died after the last step has an empty report.
 func (h *Host) Reports() []driver.Report {
 	all := make([]driver.Report, len(h.processes))
 	for i, s := range h.processes {
@@ -239,8 +241,8 @@ func (h *Host) Reports() []driver.Report {
 	return all
 }
 
-// Records returns the events of all roles in an order that respects causality: see
-// mergeRecords. Memory: all of them, some 64 bytes each.
+// Records returns the records of all roles in an order that respects causality (see mergeRecords). It needs
+// about 64 bytes of memory for each record.
 func (h *Host) Records() []event.Record {
 	var all [][]event.Record
 	for _, s := range h.processes {
@@ -249,13 +251,13 @@ func (h *Host) Records() []event.Record {
 	return mergeRecords(all, h.servers())
 }
 
-// closeMax is how long members have to leave.
-const closeMax = 3 * time.Second
+// closeTimeout is how long members may take to leave.
+const closeTimeout = 3 * time.Second
 
-// Close lets every member go, or stops them if the run has failed, and waits
-// until they have left, for a few seconds.
+// Close ends the run for every member: with success, or with the reason failed if it is not nil. It waits a
+// few seconds for the members to leave.
 func (h *Host) Close(failed error) {
-	last := &control.ToRole{What: &control.ToRole_Exit{Exit: &control.Exit{}}}
+	last := &control.ToMember{What: &control.ToMember_Exit{Exit: &control.Exit{}}}
 	if failed != nil {
 		last = abort(failed.Error())
 	}
@@ -265,7 +267,7 @@ func (h *Host) Close(failed error) {
 	go func() { h.server.GracefulStop(); close(left) }()
 	select {
 	case <-left:
-	case <-time.After(closeMax):
+	case <-time.After(closeTimeout):
 	}
 	h.server.Stop()
 	h.refusals.LogCounts()

@@ -16,75 +16,77 @@ import (
 )
 
 const (
-	// recordsMax is the number of records of one message.
+	// recordsMax is the largest number of records in one message.
 	recordsMax = 4096
-	// repeatsMax is the largest number of records that one role may send for each rank and step. A batch causes
-	// fewer than 25 events; faults repeat some.
+	// repeatsMax is the largest number of records that one role may send for each rank and step. A batch
+	// causes fewer than 25 events; faults repeat some of them.
 	repeatsMax = 1000
-	// reasonMax is the longest reason in bytes.
+	// reasonMax is the length of the longest reason, in bytes.
 	reasonMax = 16 << 10
 )
 
 // rank0 is the NN worker that counts the steps of the run.
 var rank0 = msg.Address{Role: msg.NNWorker}
 
-// handle takes one message of a member. A member whose message cannot be is dropped.
-// An error ends the run.
-func (h *Host) handle(m *member, message *control.FromRole) error {
+// handle handles one message of a member. It drops the member if the message is invalid. An error ends the
+// run.
+func (h *Host) handle(m *member, message *control.FromMember) error {
 	s := m.process
 	if s.member != m {
-		return nil // it was expelled before this was handled
+		return nil // the member was expelled before this message was handled
 	}
 	if m.hung.Load() {
 		return nil
 	}
 	var err error
 	switch what := message.What.(type) {
-	case *control.FromRole_Heartbeat:
-	case *control.FromRole_Failure:
+	case *control.FromMember_Heartbeat:
+	case *control.FromMember_Failure:
 		return errors.New(truncate(what.Failure.GetReason()))
-	case *control.FromRole_Ready:
-		err = check(h.phase >= connecting && !m.ready, "it is ready before it is welcome, or twice")
+	case *control.FromMember_Ready:
+		err = check(h.phase >= connecting &&
+			!m.ready, "it is ready before its welcome, or for the second time")
 		if err == nil {
 			h.ready(s)
 		}
-	case *control.FromRole_Progress:
+	case *control.FromMember_Progress:
 		steps := int(what.Progress.GetSteps())
 		err = check(m.ready && s.roles.Has(rank0) && steps >= 0 && steps <= h.plan.Steps,
 			"progress of %d of %d steps", steps, h.plan.Steps)
 		if err == nil {
 			h.callbacks.Progress(steps)
 		}
-	case *control.FromRole_Due:
-		step := int(what.Due.GetStep())
+	case *control.FromMember_StepDue:
+		step := int(what.StepDue.GetStep())
 		err = check(h.phase == training && s.roles.Has(rank0) && step > s.due && step < h.plan.Steps,
 			"step %d of %d is due", step, h.plan.Steps)
 		if err == nil {
 			return h.beforeStep(s, step)
 		}
-	case *control.FromRole_Finished:
-		if err = check(h.phase >= training && m.ready, "it has finished before training"); err == nil {
+	case *control.FromMember_Finished:
+		if err = check(h.phase >= training && m.ready, "it finished before training"); err == nil {
 			m.finished = true
 		}
-	case *control.FromRole_Records:
+	case *control.FromMember_Records:
 		err = h.addRecords(s, what.Records.GetRecords())
-	case *control.FromRole_Report:
+	case *control.FromMember_Report:
 		err = h.addReport(s, what.Report)
-	case *control.FromRole_Values:
+	case *control.FromMember_Values:
 		n := len(what.Values.GetValues())
-		err = check(s.pendingValues > 0 && n == s.pendingValues, "%d values for %d that were asked for", n, s.pendingValues)
+		err = check(s.pendingValues > 0 &&
+			n == s.pendingValues, "%d values for a request of %d", n, s.pendingValues)
 		if err == nil {
 			s.pendingValues, s.values = 0, what.Values.Values
 		}
-	case *control.FromRole_Network:
-		if err = check(s.pendingDense, "a network that was not asked for"); err == nil {
+	case *control.FromMember_Dense:
+		if err = check(s.pendingDense, "a dense network that was not requested"); err == nil {
 			s.pendingDense = false
-			s.dense = &model.Values{Params: what.Network.GetParams(), Running: what.Network.GetRunning()}
+			s.dense = &model.Values{Params: what.Dense.GetParams(), Running: what.Dense.GetRunning()}
 		}
-	case *control.FromRole_Lost:
+	case *control.FromMember_Lost:
 		err = h.handleLost(m, what.Lost)
 	default:
-		err = errors.New("a message of a kind that is unknown: " + oneBuild)
+		err = errors.New("a message of unknown kind: " + oneBuild)
 	}
 	if err == nil {
 		return nil
@@ -94,7 +96,7 @@ func (h *Host) handle(m *member, message *control.FromRole) error {
 	return h.drop(m, why)
 }
 
-// check returns an error, in words of what came, unless a condition holds.
+// check returns an error with the formatted text unless a condition holds.
 func check(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -102,23 +104,23 @@ func check(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// truncate returns a text of at most reasonMax bytes that a control message can carry.
+// truncate returns at most reasonMax bytes of a text, in UTF-8.
 func truncate(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), reasonMax)], "\ufffd")
 }
 
-// beforeStep lets the watch look at the state before a step.
+// beforeStep calls back before a step of rank 0, and then lets rank 0 proceed.
 func (h *Host) beforeStep(s *process, step int) error {
 	s.due = step
 	m := s.member
 	if err := h.callbacks.BeforeStep(step); err != nil {
 		return err
 	}
-	m.send(&control.ToRole{What: &control.ToRole_Proceed{Proceed: &control.Proceed{}}})
+	m.send(&control.ToMember{What: &control.ToMember_Proceed{Proceed: &control.Proceed{}}})
 	return nil
 }
 
-// addRecords keeps records of the roles of a process.
+// addRecords stores records of the roles of a process.
 func (h *Host) addRecords(s *process, records []*control.Record) error {
 	all := int64(len(records))
 	for _, own := range s.records {
@@ -140,15 +142,17 @@ func (h *Host) addRecords(s *process, records []*control.Record) error {
 	}
 	for _, r := range records {
 		s.records[r.Role] = append(s.records[r.Role], event.Record{
-			At: unit.Tick(r.At), Role: s.roles[r.Role], Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
+			At: unit.Tick(r.At), Role: s.roles[r.Role], Kind: event.Kind(r.Kind), Rank: r.Rank, Step: r.Step,
+			Rows: r.Rows,
 		})
 	}
 	return nil
 }
 
-// checkRecord returns an error for a record that no role of a process can make.
+// checkRecord returns an error for a record that no role of the process can make.
 func (h *Host) checkRecord(s *process, r *control.Record, servers int) error {
-	if err := check(int64(r.GetRole()) < int64(len(s.roles)), "a record of role %d of %d", r.GetRole(), len(s.roles)); err != nil {
+	if err := check(int64(r.GetRole()) < int64(len(s.roles)), "a record of role %d of %d", r.GetRole(),
+		len(s.roles)); err != nil {
 		return err
 	}
 	kind, rank, step, rows := event.Kind(r.GetKind()), int(r.GetRank()), int(r.GetStep()), len(r.GetRows())
@@ -173,12 +177,13 @@ func (h *Host) servers() int {
 	return n
 }
 
-// addReport keeps the report of a process.
+// addReport stores the report of a process.
 func (h *Host) addReport(s *process, r *control.Report) error {
 	if err := cmp.Or(
 		check(h.phase == stopped && s.report == nil && r.GetRows() >= 0,
 			"a report of %d rows before the last step, or a second one", r.GetRows()),
-		check(len(r.GetDigests()) == len(s.roles), "a report of %d roles, want %d", len(r.GetDigests()), len(s.roles)),
+		check(len(r.GetDigests()) == len(s.roles), "a report of %d roles, want %d", len(r.GetDigests()),
+			len(s.roles)),
 	); err != nil {
 		return err
 	}
@@ -199,6 +204,7 @@ func (h *Host) addReport(s *process, r *control.Report) error {
 	return nil
 }
 
+// handleLost handles a member's report that it has lost the process of a role.
 func (h *Host) handleLost(m *member, l *control.Lost) error {
 	at, known := fromRole(l.GetRole())
 	if err := check(known && h.byRole[at] != nil && h.byRole[at] != m.process && h.phase >= connecting,

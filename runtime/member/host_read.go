@@ -8,11 +8,11 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// readRowsMax is the number of rows that are asked for at a time.
+// readRowsMax is the number of rows in one request.
 const readRowsMax = 1 << 14
 
-// ReadRows copies rows of a PS, during training from within BeforeStep, or after
-// it and before Close: see evaluation.State.
+// ReadRows copies rows of a PS: see evaluation.State. It may be called from Callbacks.BeforeStep, and between the
+// end of Train and Close.
 func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
 	if len(signs) == 0 {
 		return nil
@@ -22,8 +22,8 @@ func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []f
 	for len(signs) > 0 {
 		n := min(len(signs), readRowsMax)
 		s.pendingValues, s.values = n*dim, nil
-		peek := &control.PeekRows{Server: int32(server), Signs: signs[:n]}
-		s.member.send(&control.ToRole{What: &control.ToRole_PeekRows{PeekRows: peek}})
+		request := &control.ReadRows{Server: int32(server), Signs: signs[:n]}
+		s.member.send(&control.ToMember{What: &control.ToMember_ReadRows{ReadRows: request}})
 		for s.values == nil {
 			if err := h.handleNext(ctx); err != nil {
 				return err
@@ -35,13 +35,13 @@ func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []f
 	return nil
 }
 
-// ReadDense copies what a holder has of the dense network, at the times at which
-// ReadRows does: see exec.ModelState.DenseHolders.
+// ReadDense copies the part of the dense network that one role holds. It may be called when ReadRows may be.
+// exec.ModelState.DenseHolders lists the roles that hold parts.
 func (h *Host) ReadDense(ctx context.Context, at msg.Address) (model.Values, error) {
 	s := h.byRole[at]
 	s.pendingDense, s.dense = true, nil
-	peek := &control.PeekNetwork{Role: toRole(at)}
-	s.member.send(&control.ToRole{What: &control.ToRole_PeekNetwork{PeekNetwork: peek}})
+	request := &control.ReadDense{Role: toRole(at)}
+	s.member.send(&control.ToMember{What: &control.ToMember_ReadDense{ReadDense: request}})
 	for s.dense == nil {
 		if err := h.handleNext(ctx); err != nil {
 			return model.Values{}, err

@@ -13,21 +13,21 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// member is one stream of a process as the host has it.
+// member is the host's end of one stream from a process.
 type member struct {
 	process     *process
-	address     string // where its data listener is reached
-	incarnation uint32 // from its admission on
+	address     string // where other processes reach its data listener
+	incarnation uint32 // set when the member is admitted
 
 	// The host's goroutine owns these.
 	ready, finished bool
 
 	silenceDetector
 	sending sync.Mutex
-	stream  interface{ Send(*control.ToRole) error }
-	expel   func()        // ends the stream
-	gone    chan struct{} // closed by expel, and when the stream has ended
-	hung    atomic.Bool   // why it was expelled
+	stream  interface{ Send(*control.ToMember) error }
+	expel   func()        // closes gone, which ends the stream
+	gone    chan struct{} // closed when the stream ends
+	hung    atomic.Bool   // the member was expelled because it hangs
 }
 
 func newMember(s *process, address string) *member {
@@ -35,24 +35,25 @@ func newMember(s *process, address string) *member {
 	return &member{process: s, address: address, gone: gone, expel: sync.OnceFunc(func() { close(gone) })}
 }
 
-// send sends a message. If the member is gone, the end of its stream says so.
-func (m *member) send(message *control.ToRole) {
+// send sends a message. It ignores errors: the end of the stream reports that the member is gone.
+func (m *member) send(message *control.ToMember) {
 	m.sending.Lock()
 	defer m.sending.Unlock()
 	_ = m.stream.Send(message)
 }
 
-func abort(reason string) *control.ToRole {
-	return &control.ToRole{What: &control.ToRole_Abort{Abort: &control.Abort{Reason: truncate(reason)}}}
+func abort(reason string) *control.ToMember {
+	return &control.ToMember{What: &control.ToMember_Abort{Abort: &control.Abort{Reason: truncate(reason)}}}
 }
 
-// join is the goroutine of one stream. The stream ends when it returns.
+// join is the handler of one stream, in a goroutine of its own. The stream ends when join returns.
 func join(server any, stream grpc.ServerStream) error {
 	h := server.(*Host)
-	typed := &grpc.GenericServerStream[control.FromRole, control.ToRole]{ServerStream: stream}
+	typed := &grpc.GenericServerStream[control.FromMember, control.ToMember]{ServerStream: stream}
 	limit := h.plan.HangLimit
-	if err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey, limit.String())); err != nil {
-		return nil // it is gone
+	if err := stream.SendHeader(metadata.Pairs(protocolKey, strconv.Itoa(protocol), hangKey,
+		limit.String())); err != nil {
+		return nil // the process is gone
 	}
 	m, why := h.parseHello(stream.Context())
 	if why == nil {
@@ -61,35 +62,36 @@ func join(server any, stream grpc.ServerStream) error {
 	}
 	if why != nil {
 		h.note(remoteHost(stream.Context()), why)
-		_ = typed.Send(abort(why.line)) // if it is gone, that is all right
+		_ = typed.Send(abort(why.line)) // an error means that the process is gone
 		return nil
 	}
 	go heartbeat(limit, m.gone, func() {
-		m.send(&control.ToRole{What: &control.ToRole_Heartbeat{Heartbeat: &control.Heartbeat{}}})
+		m.send(&control.ToMember{What: &control.ToMember_Heartbeat{Heartbeat: &control.Heartbeat{}}})
 	})
 	go m.watch(limit, m.gone, func() {
 		m.hung.Store(true)
-		m.expel() // which also ends a send that waits for it
+		m.expel() // also ends a send that is blocked
 	})
 	go h.read(m, typed)
 	<-m.gone
 	if m.hung.Load() {
-		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.process.roles, limit)
+		return status.Errorf(codes.Aborted, "%v has not answered for %v and was dropped", m.process.roles,
+			limit)
 	}
 	return nil
 }
 
-// admit has the host's goroutine decide on a member.
+// admit makes the host's goroutine decide on a member.
 func (h *Host) admit(m *member) *refusal {
 	decided := make(chan *refusal, 1)
 	if !h.post(func() error { decided <- h.assign(m); return nil }) {
-		return refuse("late", "%v comes too late: the run is over", m.process.roles)
+		return refuse("late", "%v joins too late: the run is over", m.process.roles)
 	}
 	return <-decided
 }
 
-// read hands the messages of a member to the host's goroutine until its stream ends.
-func (h *Host) read(m *member, stream *grpc.GenericServerStream[control.FromRole, control.ToRole]) {
+// read passes the messages of a member to the host's goroutine until the stream ends.
+func (h *Host) read(m *member, stream *grpc.GenericServerStream[control.FromMember, control.ToMember]) {
 	defer m.expel()
 	for {
 		message, err := stream.Recv()
@@ -99,7 +101,8 @@ func (h *Host) read(m *member, stream *grpc.GenericServerStream[control.FromRole
 		}
 		m.received.Store(true)
 		m.busy.Store(true)
-		h.post(func() error { return h.handle(m, message) }) // if the run is over, only the end matters
+		// false means that the run is over; the message is not needed then
+		h.post(func() error { return h.handle(m, message) })
 		m.busy.Store(false)
 	}
 }

@@ -27,12 +27,13 @@ var (
 	loader  = msg.Address{Role: msg.DataLoader}
 	server  = msg.Address{Role: msg.EmbeddingPS}
 	trainer = msg.Address{Role: msg.NNWorker}
-	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"}, PrefixBits: 8}
-	ours    = []byte("a job")
-	data    = []byte("its data")
+	schema  = &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 2}}, Labels: []string{"click"},
+		PrefixBits: 8}
+	ours = []byte("a job")
+	data = []byte("its data")
 )
 
-// run is a host at work.
+// run is a host during a run.
 type run struct {
 	t       *testing.T
 	host    *Host
@@ -48,7 +49,8 @@ func start(t *testing.T, change func(*Plan)) *run {
 		t.Fatal(err)
 	}
 	plan := Plan{
-		Job: ours, Data: data, Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1, Schema: schema, Steps: 7,
+		Job: ours, Data: data, Processes: []job.Process{{loader}, {server}, {trainer}}, Ranks: 1,
+		Schema: schema, Steps: 7,
 	}
 	if change != nil {
 		change(&plan)
@@ -66,7 +68,8 @@ func start(t *testing.T, change func(*Plan)) *run {
 				BeforeStep: func(step int) error {
 					values := make([]float32, 4)
 					err := r.host.ReadRows(context.Background(), 0, []uint64{10, 20}, values)
-					r.watched <- "looked " + string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
+					r.watched <- "looked " +
+						string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
 					return err
 				},
 			},
@@ -92,7 +95,7 @@ func (r *run) join(at msg.Address) *Member {
 	return m
 }
 
-// all has every role join and be welcome.
+// all makes every role join and receive its welcome.
 func (r *run) all() map[msg.Address]*Member {
 	members := map[msg.Address]*Member{}
 	for _, at := range []msg.Address{loader, server, trainer} {
@@ -104,7 +107,8 @@ func (r *run) all() map[msg.Address]*Member {
 			r.t.Fatal(err)
 		}
 		want := &Welcome{Run: r.host.Run(), Peers: []Peer{
-			{Process: job.Process{loader}, Address: "127.0.0.1:1000"}, {Process: job.Process{server}, Address: "127.0.0.1:1002"},
+			{Process: job.Process{loader}, Address: "127.0.0.1:1000"},
+			{Process: job.Process{server}, Address: "127.0.0.1:1002"},
 			{Process: job.Process{trainer}, Address: "127.0.0.1:1003"},
 		}, Schema: schema, Steps: 7}
 		if diff := cmp.Diff(want, w); diff != "" {
@@ -114,7 +118,7 @@ func (r *run) all() map[msg.Address]*Member {
 	return members
 }
 
-// numbers has rows whose values are their signs.
+// numbers is a ModelReader of rows whose values are their signs.
 type numbers struct{}
 
 func (numbers) ReadRows(_ int, signs []uint64) (values []float32, err error) {
@@ -142,7 +146,8 @@ func TestRun(t *testing.T) {
 	var missed histogram.Histogram
 	missed.Add(5)
 	report := r.host.Reports()[1]
-	if report.Digests[server] != 2 || report.Rows != 9 || cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
+	if report.Digests[server] != 2 || report.Rows != 9 ||
+		cmp.Diff(report.Missed.Summary(), missed.Summary()) != "" {
 		t.Errorf("%+v", report)
 	}
 	var order []string
@@ -150,8 +155,10 @@ func TestRun(t *testing.T) {
 		order = append(order, record.String())
 	}
 	if diff := cmp.Diff([]string{
-		"data-loader 0: batch-read rank 0 step 1", "embedding-ps 0: batch-read rank 0 step 1", "nn-worker 0: batch-read rank 0 step 1",
-		"data-loader 0: batch-read rank 0 step 2", "embedding-ps 0: batch-read rank 0 step 2", "nn-worker 0: batch-read rank 0 step 2",
+		"data-loader 0: batch-read rank 0 step 1", "embedding-ps 0: batch-read rank 0 step 1",
+		"nn-worker 0: batch-read rank 0 step 1",
+		"data-loader 0: batch-read rank 0 step 2", "embedding-ps 0: batch-read rank 0 step 2",
+		"nn-worker 0: batch-read rank 0 step 2",
 	}, order); diff != "" {
 		t.Error(diff)
 	}
@@ -171,7 +178,7 @@ func TestRun(t *testing.T) {
 	close(r.watched)
 	var calls []string
 	for w := range r.watched {
-		if !strings.HasPrefix(w, "missing ") { // who is missing depends on who is first
+		if !strings.HasPrefix(w, "missing ") { // the order of joining is not fixed
 			calls = append(calls, w)
 		}
 	}
@@ -180,7 +187,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// play is a role that does as it should.
+// play is a role that follows the protocol.
 func play(at msg.Address, m *Member) error {
 	if _, err := m.Ready(numbers{}); err != nil {
 		return m.Leave(err)
@@ -188,7 +195,7 @@ func play(at msg.Address, m *Member) error {
 	return finish(at, m)
 }
 
-// finish is the rest of what it does, from the first step on.
+// finish is the rest of play, from the first step on.
 func finish(at msg.Address, m *Member) (err error) {
 	defer func() { err = m.Leave(err) }()
 	if at == trainer {
@@ -201,15 +208,17 @@ func finish(at msg.Address, m *Member) (err error) {
 	}
 	var missed histogram.Histogram
 	missed.Add(5)
-	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1}, {At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
+	for _, r := range []event.Record{{At: 10 + 1, Role: at, Kind: event.BatchRead, Step: 1},
+		{At: 20, Role: at, Kind: event.BatchRead, Step: 2}} {
 		if err := m.Records([]event.Record{r}); err != nil {
 			return err
 		}
 	}
-	return m.Report(driver.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9, Missed: missed}, numbers{})
+	return m.Report(driver.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9,
+		Missed: missed}, numbers{})
 }
 
-// A role that does not belong learns why, and the others wait for the right one.
+// A process that does not belong to the run learns why, and the host waits for the right one.
 func TestRefusals(t *testing.T) {
 	r := start(t, nil)
 	r.host.build = "abc"
@@ -219,25 +228,33 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol + 1, Job: ours},
-			"embedding-ps 0 speaks version 4 of the protocol, the host version 3: start all roles from one build"},
+			"embedding-ps 0 speaks version 4 of the protocol, the host version 3: start all roles from one " +
+				"build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Build: "def", Job: ours},
 			"embedding-ps 0 was built from commit def, the host from abc: start all roles from one build"},
 		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: []byte("yours")},
 			"embedding-ps 0 was started with another job than the host: give every role the same job file"},
 		{&control.Hello{Roles: []*control.Role{{Kind: 2, Index: 4}}, Protocol: protocol, Job: ours},
 			"embedding-ps 4 has no part in this job: see its section roles"},
-		{&control.Hello{Roles: []*control.Role{{Kind: 200}}, Protocol: protocol, Job: ours}, "role 200, index 0 is unknown: start all roles from one build"},
+		{&control.Hello{Roles: []*control.Role{{Kind: 200}}, Protocol: protocol, Job: ours},
+			"role 200, index 0 is unknown: start all roles from one build"},
 		{&control.Hello{Roles: []*control.Role{{Kind: 256 + 2}}, Protocol: protocol, Job: ours},
 			"role 258, index 0 is unknown: start all roles from one build"},
-		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Run: make([]byte, 16)},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours,
+			Run: make([]byte, 16)},
 			"embedding-ps 0 belongs to run 00000000000000000000000000000000, the host serves run " +
 				fmt.Sprintf("%x: two runs share an address, give each its own", r.host.Run())},
-		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours, Address: "nowhere"},
+		{&control.Hello{Roles: toRoles(job.Process{server}), Protocol: protocol, Job: ours,
+			Address: "nowhere"},
 			`embedding-ps 0 gives "nowhere" as its address: want HOST:PORT`},
-		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: []byte("yours")},
-			"data-loader 0 reads other data than the host: give both the same files, under the paths of the job file"},
-		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: data, Address: ":1"},
-			"data-loader 0 is here already, at 127.0.0.1:1000: give every process of a role its own --index"},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours,
+			Data: []byte("yours")},
+			"data-loader 0 reads other data than the host: give both the same files, under the paths of " +
+				"the job file"},
+		{&control.Hello{Roles: toRoles(job.Process{loader}), Protocol: protocol, Job: ours, Data: data,
+			Address: ":1"},
+			"data-loader 0 has joined already, from 127.0.0.1:1000: give every process of a role its own " +
+				"--index"},
 	} {
 		m, err := joinAs(t.Context(), r.address, c.hello, time.Second)
 		if err != nil {
@@ -255,19 +272,19 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A role that leaves before all are here may come again.
-func TestRoleMayComeAgain(t *testing.T) {
+// A process that leaves before all have joined may join again.
+func TestProcessMayJoinAgain(t *testing.T) {
 	r := start(t, nil)
 	m := r.join(server)
-	<-r.watched // nobody is there
-	<-r.watched // it is
+	<-r.watched // before it joins
+	<-r.watched // when it has joined
 	m.conn.Close()
-	<-r.watched // it is not; or it would be refused, as being there already
+	<-r.watched // after it left, else it would be refused
 	r.all()
 }
 
-// When a role is gone, every other learns which within 5 s.
-func TestDeathIsToldToAll(t *testing.T) {
+// When a process dies, all others learn which one within 5 s.
+func TestDeathIsBroadcast(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
 	members[server].conn.Close()
@@ -280,7 +297,7 @@ func TestDeathIsToldToAll(t *testing.T) {
 	}
 }
 
-// mustEnd waits for the run's end as a role sees it.
+// mustEnd waits until a member's run has ended with a reason.
 func mustEnd(t *testing.T, m *Member, want string) {
 	t.Helper()
 	select {
@@ -293,8 +310,8 @@ func mustEnd(t *testing.T, m *Member, want string) {
 	}
 }
 
-// A role that has lost another may be faster than the host, and yet the reason is the
-// death of that other.
+// If a member reports that it lost another before the host notices that the other died, the reason is still
+// that death.
 func TestLossIsExplained(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
@@ -307,7 +324,7 @@ func TestLossIsExplained(t *testing.T) {
 	mustEnd(t, members[loader], want)
 }
 
-// If neither end of a lost connection is dead, the connection is at fault.
+// If both ends of a lost connection live, the connection is the reason.
 func TestLossWithoutDeath(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
@@ -318,7 +335,7 @@ func TestLossWithoutDeath(t *testing.T) {
 	mustEnd(t, members[trainer], "cannot reach it")
 }
 
-func TestFailureIsToldToAll(t *testing.T) {
+func TestFailureIsBroadcast(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
 	if err := members[loader].Leave(errors.New("disk on fire")); err.Error() != "disk on fire" {
@@ -327,15 +344,16 @@ func TestFailureIsToldToAll(t *testing.T) {
 	mustEnd(t, members[trainer], "disk on fire")
 }
 
-// When the host is gone, every role leaves by itself.
-func TestRolesNoticeTheEndOfTheHost(t *testing.T) {
+// When the host is gone, every member notices.
+func TestMembersNoticeThatTheHostIsGone(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
 	r.host.server.Stop()
 	for at, m := range members {
 		select {
 		case <-m.Context().Done():
-			if err := context.Cause(m.Context()); err.Error() != "the host at "+r.address+" is gone: its connection broke" {
+			if err := context.Cause(m.Context()); err.Error() != "the host at "+r.address+
+				" is gone: its connection broke" {
 				t.Errorf("%v: %v", at, err)
 			}
 		case <-time.After(5 * time.Second):
@@ -350,14 +368,15 @@ func TestJoinNeedsAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	_, err = Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, 300*time.Millisecond)
+	_, err = Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours},
+		300*time.Millisecond)
 	if err == nil || !strings.HasPrefix(err.Error(), "no host answers at 127.0.0.1:") {
 		t.Error(err)
 	}
 }
 
-// A host that says nothing, as one whose machine is gone, is gone, even if a role
-// is about to send it more than the connection holds.
+// A host that is silent, as one whose machine is gone, counts as dead, also while a member is blocked in
+// sending to it.
 func TestSilentHostHangs(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -375,7 +394,8 @@ func TestSilentHostHangs(t *testing.T) {
 	}, nil)
 	go func() { _ = host.Serve(listener) }() // it ends with Stop
 	defer host.Stop()
-	m, err := Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours}, time.Second)
+	m, err := Join(t.Context(), listener.Addr().String(), Hello{Process: job.Process{server}, Job: ours},
+		time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

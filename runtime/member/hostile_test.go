@@ -21,45 +21,57 @@ import (
 )
 
 // send sends a message as no member of this package would.
-func (r *run) send(m *Member, message *control.FromRole) {
+func (r *run) send(m *Member, message *control.FromMember) {
 	if err := m.send(message); err != nil {
 		r.t.Error(err)
 	}
 }
 
-// A member whose message cannot be is dropped, by the name of what is wrong.
+// A member that sends an invalid message is dropped, and the reason names what is wrong.
 func TestImpossibleMessages(t *testing.T) {
 	const before = " was dropped: it sent an invalid control message: "
-	record := func(kind uint32, rank, step int32, rows ...int32) *control.FromRole {
-		return &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
+	record := func(kind uint32, rank, step int32, rows ...int32) *control.FromMember {
+		return &control.FromMember{What: &control.FromMember_Records{Records: &control.Records{
 			Records: []*control.Record{{Kind: kind, Rank: rank, Step: step, Rows: rows}},
 		}}}
 	}
-	lost := func(kind uint32, index int32) *control.FromRole {
-		return &control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{Role: &control.Role{Kind: kind, Index: index}}}}
+	lost := func(kind uint32, index int32) *control.FromMember {
+		lost := &control.Lost{Role: &control.Role{Kind: kind, Index: index}}
+		return &control.FromMember{What: &control.FromMember_Lost{Lost: lost}}
 	}
 	for _, c := range []struct {
 		at      msg.Address
-		message *control.FromRole
+		message *control.FromMember
 		want    string
 	}{
-		{server, &control.FromRole{}, "a message of a kind that is unknown: start all roles from one build"},
-		{server, &control.FromRole{What: &control.FromRole_Ready{}}, "it is ready before it is welcome, or twice"},
-		{server, &control.FromRole{What: &control.FromRole_Progress{}}, "progress of 0 of 7 steps"},
-		{trainer, &control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: 8}}}, "progress of 8 of 7 steps"},
-		{trainer, &control.FromRole{What: &control.FromRole_Progress{Progress: &control.Progress{Steps: -1}}}, "progress of -1 of 7 steps"},
-		{trainer, &control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: 7}}}, "step 7 of 7 is due"},
-		{trainer, &control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: -1}}}, "step -1 of 7 is due"},
-		{server, &control.FromRole{What: &control.FromRole_Report{}}, "a report of 0 rows before the last step, or a second one"},
-		{server, &control.FromRole{What: &control.FromRole_Values{}}, "0 values for 0 that were asked for"},
-		{trainer, &control.FromRole{What: &control.FromRole_Network{}}, "a network that was not asked for"},
+		{server, &control.FromMember{},
+			"a message of unknown kind: start all roles from one build"},
+		{server, &control.FromMember{What: &control.FromMember_Ready{}},
+			"it is ready before its welcome, or for the second time"},
+		{server, &control.FromMember{What: &control.FromMember_Progress{}}, "progress of 0 of 7 steps"},
+		{trainer,
+			&control.FromMember{What: &control.FromMember_Progress{Progress: &control.Progress{Steps: 8}}},
+			"progress of 8 of 7 steps"},
+		{trainer,
+			&control.FromMember{What: &control.FromMember_Progress{Progress: &control.Progress{Steps: -1}}},
+			"progress of -1 of 7 steps"},
+		{trainer, &control.FromMember{What: &control.FromMember_StepDue{StepDue: &control.StepDue{Step: 7}}},
+			"step 7 of 7 is due"},
+		{trainer, &control.FromMember{What: &control.FromMember_StepDue{StepDue: &control.StepDue{Step: -1}}},
+			"step -1 of 7 is due"},
+		{server, &control.FromMember{What: &control.FromMember_Report{}},
+			"a report of 0 rows before the last step, or a second one"},
+		{server, &control.FromMember{What: &control.FromMember_Values{}},
+			"0 values for a request of 0"},
+		{trainer, &control.FromMember{What: &control.FromMember_Dense{}},
+			"a dense network that was not requested"},
 		{trainer, record(0, 1, 0), "a record of kind 0, rank 1, step 0, 0 rows"},
 		{trainer, record(0, -2, 0), "a record of kind 0, rank -2, step 0, 0 rows"},
 		{trainer, record(0, 0, 8), "a record of kind 0, rank 0, step 8, 0 rows"},
 		{trainer, record(256, 0, 0), "a record of kind 256, rank 0, step 0, 0 rows"},
 		{trainer, record(0, 0, 0, 1, 1), "a record of kind 0, rank 0, step 0, 2 rows"},
 		{trainer, record(2, 0, 0), "a record of kind 2, rank 0, step 0, 0 rows"},
-		{trainer, &control.FromRole{What: &control.FromRole_Records{Records: &control.Records{
+		{trainer, &control.FromMember{What: &control.FromMember_Records{Records: &control.Records{
 			Records: []*control.Record{{Role: 1}},
 		}}}, "a record of role 1 of 1"},
 		{trainer, lost(3, 0), "it has lost role 3, index 0"},
@@ -71,13 +83,14 @@ func TestImpossibleMessages(t *testing.T) {
 		begin(t, members)
 		r.send(members[c.at], c.message)
 		mustEnd(t, members[c.at], c.at.String()+before+c.want)
-		if err := <-r.ended; err == nil || !strings.HasSuffix(err.Error(), before+c.want) || !strings.HasPrefix(err.Error(), c.at.String()) {
+		if err := <-r.ended; err == nil || !strings.HasSuffix(err.Error(), before+c.want) ||
+			!strings.HasPrefix(err.Error(), c.at.String()) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 }
 
-// lines keeps what a host logs.
+// lines stores what a host logs.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -100,8 +113,7 @@ func (l *lines) count(part string) (n int) {
 	return n
 }
 
-// stranger opens a stream with headers of its own, and returns what the host sends first
-// beside signs of life.
+// stranger opens a stream with the given headers and returns the host's first message that is no heartbeat.
 func (r *run) stranger(headers metadata.MD) string {
 	conn, err := grpcnet.NewClient(r.address, limits(0))
 	if err != nil {
@@ -114,7 +126,7 @@ func (r *run) stranger(headers metadata.MD) string {
 	if err != nil {
 		return err.Error()
 	}
-	typed := &grpc.GenericClientStream[control.FromRole, control.ToRole]{ClientStream: stream}
+	typed := &grpc.GenericClientStream[control.FromMember, control.ToMember]{ClientStream: stream}
 	message, err := typed.Recv()
 	if err != nil {
 		return err.Error()
@@ -122,8 +134,8 @@ func (r *run) stranger(headers metadata.MD) string {
 	return message.GetAbort().GetReason()
 }
 
-// Strangers are refused, counted, and logged once a kind; the run goes on, and the memory
-// of the host stays what it was.
+// Processes that do not belong to the run are refused, counted, and logged once for each kind of refusal. The
+// run goes on, and the host's memory does not grow.
 func TestStrangers(t *testing.T) {
 	var logged lines
 	r := start(t, func(p *Plan) { p.Log = logged.log })
@@ -134,12 +146,14 @@ func TestStrangers(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for range 20 {
 		for _, hello := range [][]string{nil, {""}, {"\xff\xff\xff"}, {"a", "b"}} {
-			if got := r.stranger(metadata.MD{helloKey: hello}); !strings.Contains(got, "start all roles from one build") {
+			if got := r.stranger(metadata.MD{helloKey: hello}); !strings.Contains(got,
+				"start all roles from one build") {
 				t.Errorf("%q is answered with %q", hello, got)
 			}
 		}
 	}
-	if got := r.stranger(metadata.Pairs(helloKey, strings.Repeat("x", helloMax))); !strings.Contains(got, "header list") {
+	if got := r.stranger(metadata.Pairs(helloKey, strings.Repeat("x", helloMax))); !strings.Contains(got,
+		"header list") {
 		t.Errorf("large headers are answered with %q", got)
 	}
 	r.throwGarbage()
@@ -149,7 +163,7 @@ func TestStrangers(t *testing.T) {
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 64<<20 {
 		t.Errorf("memory has grown by %d MiB", grown>>20)
 	}
-	if logged.count("does not say which role it is") != 1 || logged.count("is here already") != 1 {
+	if logged.count("does not say which role it is") != 1 || logged.count("has joined already") != 1 {
 		t.Errorf("want each kind of refusal once: %q", logged.all)
 	}
 	left := make(chan error, 3)
@@ -170,7 +184,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// throwGarbage writes what is not HTTP/2 on many connections, 1 MiB on each.
+// throwGarbage writes bytes that are not HTTP/2 on many connections, 1 MiB on each.
 func (r *run) throwGarbage() {
 	garbage := make([]byte, 1<<20)
 	_, _ = rand.Read(garbage) // it never fails
@@ -195,7 +209,8 @@ func (r *run) flood() {
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			m, err := Join(r.t.Context(), r.address, Hello{Process: job.Process{server}, Address: ":1", Job: ours}, 10*time.Second)
+			m, err := Join(r.t.Context(), r.address,
+				Hello{Process: job.Process{server}, Address: ":1", Job: ours}, 10*time.Second)
 			if err != nil {
 				return // one of too many connections
 			}

@@ -21,78 +21,78 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// Hello is how a process introduces itself.
+// Hello is how a process introduces itself to the host.
 type Hello struct {
 	Process job.Process
-	Address string // where others reach it, HOST:PORT; without a host, that of its connection to the host
+	// Address is where other processes reach this one, HOST:PORT. An empty HOST stands for its machine.
+	Address string
 	Job     []byte // fingerprint of its resolved job
 	Data    []byte // fingerprint of its data files; nil unless it has the data loader
-	Run     []byte // id of its run; nil: whichever run the host serves
+	Run     []byte // id of its run; nil accepts the run that the host serves
 }
 
-// Peer is where a process is reached.
+// Peer is the address of one process of the run.
 type Peer struct {
 	Process     job.Process
-	Address     string // HOST:PORT; "" while it is away
+	Address     string // HOST:PORT; "" while the process is away
 	Incarnation uint32
 }
 
-// Welcome is what a process learns of the run when every process has joined, or when it
-// comes back.
+// Welcome describes the run to a process, when every process has joined or when the process comes back.
 type Welcome struct {
 	Run         [16]byte
-	Incarnation uint32 // how often the process has died before
-	View        uint32 // rises with every process that comes back
-	Peers       []Peer // all processes, this one too
+	Incarnation uint32 // number of deaths of the process so far
+	View        uint32 // number of processes that have come back so far
+	Peers       []Peer // all processes, including this one
 	Schema      *batch.Schema
 	Steps       int
 }
 
-// Change is a process that has come back.
+// Change announces a process that has come back.
 type Change struct {
 	Peer
 	View uint32
 }
 
-// ModelReader is what a process can be asked for by the host.
+// ModelReader reads the part of the model that a process holds. The host's ReadRows and ReadDense end here.
 type ModelReader interface {
-	// Rows returns the values of rows of an embedding PS, one after another.
+	// ReadRows returns the values of rows of an embedding PS of the process, one row after another.
 	ReadRows(server int, signs []uint64) ([]float32, error)
-	// Network returns what an NN worker or dense PS has of the dense network.
+	// ReadDense returns the part of the dense network that an NN worker or dense PS of the process holds.
 	ReadDense(at msg.Address) (model.Values, error)
 }
 
-// Member is one process's end of its stream to the host. Its methods may be called
-// by several goroutines.
+// Member is one process's end of its stream to the host. Its methods may be called from any goroutine.
 type Member struct {
-	host    string // its address
+	host    string // address of the host
 	process job.Process
 	limit   time.Duration
 	conn    *grpc.ClientConn
-	stream  *grpc.GenericClientStream[control.FromRole, control.ToRole]
+	stream  *grpc.GenericClientStream[control.FromMember, control.ToMember]
 	silenceDetector
 
 	sending     sync.Mutex
-	ctx         context.Context // of the run; its cause is why it failed
+	ctx         context.Context // ends when the run fails, with the reason as its cause
 	fail        context.CancelCauseFunc
-	closeStream context.CancelFunc // breaks the stream, and ends a send that the host does not take
-	closed      chan struct{}      // closed when nothing more comes from the host
-	reason      error              // of the host, once dead is closed; nil if it gave none
+	closeStream context.CancelFunc // breaks the stream, which also ends a blocked send
+	closed      chan struct{}      // closed when the host sends nothing more
+	reason      error              // the host's, set before closed is closed; nil if it gave none
 	welcome     chan *control.Welcome
 	started     chan time.Time
 	proceed     chan struct{}
 	changes     chan Change
 	stop        chan struct{}    // closed when every rank has finished
 	exit        chan struct{}    // closed when the run is over
-	model       chan ModelReader // one, once the process is ready
+	model       chan ModelReader // holds one item once the process is ready
 }
 
-// changesMax is how many processes that came back may wait to be handled.
+// changesMax is the number of Changes that may wait to be handled.
 const changesMax = 1024
 
-// Join introduces a process to the host at address, trying for timeout if there is
-// no host yet. The run's context, Context, ends with ctx, when the host says so
-// or when the host is gone.
+// Join introduces a process to the host at address. If no host answers, it tries again until timeout has
+// passed.
+//
+// Member.Context ends with ctx, when the run fails, and when the host is gone.
 func Join(ctx context.Context, address string, hello Hello, timeout time.Duration) (*Member, error) {
 	m, err := joinAs(ctx, address, &control.Hello{
 		Roles: toRoles(hello.Process), Address: hello.Address, Protocol: protocol, Build: Build(),
@@ -105,18 +105,20 @@ func Join(ctx context.Context, address string, hello Hello, timeout time.Duratio
 	return m, nil
 }
 
-func joinAs(ctx context.Context, address string, hello *control.Hello, timeout time.Duration) (*Member, error) {
+func joinAs(ctx context.Context, address string, hello *control.Hello,
+	timeout time.Duration) (*Member, error) {
 	conn, err := grpcnet.NewClient(address, limits(0))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the host at %s: %w", address, err)
 	}
 	m := &Member{
 		host: address, conn: conn, closed: make(chan struct{}), welcome: make(chan *control.Welcome, 1),
-		started: make(chan time.Time, 1), proceed: make(chan struct{}, 1), changes: make(chan Change, changesMax),
-		stop: make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),
+		started: make(chan time.Time, 1), proceed: make(chan struct{}, 1),
+		changes: make(chan Change, changesMax),
+		stop:    make(chan struct{}), exit: make(chan struct{}), model: make(chan ModelReader, 1),
 	}
 	m.ctx, m.fail = context.WithCancelCause(ctx)
-	// The stream outlives a failure, to report it.
+	// The stream outlives the run's failure, so that the failure can be reported.
 	life, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	m.closeStream = hangUp
 	if err := m.open(ctx, life, hello, timeout); err != nil {
@@ -131,13 +133,13 @@ func joinAs(ctx context.Context, address string, hello *control.Hello, timeout t
 		m.closeStream()
 	})
 	go heartbeat(m.limit, gone, func() {
-		// listen notices a host that is gone.
-		_ = m.send(&control.FromRole{What: &control.FromRole_Heartbeat{Heartbeat: &control.Heartbeat{}}})
+		// An error means that the host is gone, which receive notices.
+		_ = m.send(&control.FromMember{What: &control.FromMember_Heartbeat{Heartbeat: &control.Heartbeat{}}})
 	})
 	return m, nil
 }
 
-// open opens the stream and waits for the host's headers. Life is that of the stream.
+// open opens the stream and waits for the host's headers. The stream ends with life.
 func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout time.Duration) error {
 	if err := connect(ctx, m.conn, m.host, timeout); err != nil {
 		return err
@@ -162,16 +164,17 @@ func (m *Member) open(ctx, life context.Context, hello *control.Hello, timeout t
 	}
 	version, limit := header.Get(protocolKey), header.Get(hangKey)
 	if len(version) != 1 || version[0] != strconv.Itoa(protocol) || len(limit) != 1 {
-		return fmt.Errorf("the host at %s does not speak version %d of the protocol: %s", m.host, protocol, oneBuild)
+		return fmt.Errorf("the host at %s does not speak version %d of the protocol: %s", m.host, protocol,
+			oneBuild)
 	}
 	if m.limit, err = time.ParseDuration(limit[0]); err != nil || m.limit < time.Millisecond {
 		return fmt.Errorf("the host at %s has %q as its limit for silence: %s", m.host, limit[0], oneBuild)
 	}
-	m.stream = &grpc.GenericClientStream[control.FromRole, control.ToRole]{ClientStream: stream}
+	m.stream = &grpc.GenericClientStream[control.FromMember, control.ToMember]{ClientStream: stream}
 	return nil
 }
 
-// connectEvery is how often a host that does not answer is tried.
+// connectEvery is the interval at which connect tries to reach a host that does not answer.
 const connectEvery = 250 * time.Millisecond
 
 // connect waits until there is a connection.
@@ -197,19 +200,19 @@ func connect(ctx context.Context, conn *grpc.ClientConn, address string, timeout
 	}
 }
 
-// Context ends when the run has failed; its cause says why.
+// Context ends when the run has failed; its cause is the reason.
 func (m *Member) Context() context.Context { return m.ctx }
 
-// HangLimit returns how long the host, or another process, may be silent.
+// HangLimit returns how long the host or another process may be silent before it counts as dead.
 func (m *Member) HangLimit() time.Duration { return m.limit }
 
-// Changes has the processes that come back, in their order.
+// Changes returns the channel of processes that come back, in order.
 func (m *Member) Changes() <-chan Change { return m.changes }
 
-// Fail fails the run for a reason that this process has found, unless it has failed.
+// Fail ends the run's context with a reason, unless it has ended.
 func (m *Member) Fail(reason error) { m.fail(reason) }
 
-func (m *Member) send(message *control.FromRole) error {
+func (m *Member) send(message *control.FromMember) error {
 	m.sending.Lock()
 	defer m.sending.Unlock()
 	if err := m.stream.Send(message); err != nil {
@@ -218,7 +221,7 @@ func (m *Member) send(message *control.FromRole) error {
 	return nil
 }
 
-// errHostGone is why a process leaves by itself.
+// errHostGone returns the error for a host that is gone.
 func (m *Member) errHostGone() error {
 	return fmt.Errorf("the host at %s is gone: its connection broke", m.host)
 }
@@ -231,16 +234,17 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// leaveTimeout is how long a process that failed waits for the host's answer.
+// leaveTimeout is how long a process that leaves waits for the host's answer.
 const leaveTimeout = time.Second / 2
 
-// Leave ends the membership, with the reason if the run has failed. It returns
-// the reason, in the words of the host if the host has one: it knows of all roles.
+// Leave ends the membership. If the run has failed in this process, failed is the reason, which Leave reports
+// to the host. Leave returns why the run failed: the host's reason if it gives one, because the host knows
+// about all processes, else failed.
 func (m *Member) Leave(failed error) error {
 	defer m.closeStream()
-	defer time.AfterFunc(2*leaveTimeout, m.closeStream).Stop() // a host that takes nothing holds up no process
+	defer time.AfterFunc(2*leaveTimeout, m.closeStream).Stop() // do not wait for a host that does not read
 	select {
-	case <-m.closed: // the host is why
+	case <-m.closed: // the host has ended the run
 	default:
 		if failed != nil {
 			m.reportFailure(failed)
@@ -249,7 +253,7 @@ func (m *Member) Leave(failed error) error {
 	m.sending.Lock()
 	_ = m.stream.CloseSend() // the connection is closed next
 	m.sending.Unlock()
-	// The last word of the host, or the end of its side.
+	// The host answers with a last message or ends the stream.
 	select {
 	case <-m.closed:
 		if failed != nil && m.reason != nil {
@@ -261,10 +265,10 @@ func (m *Member) Leave(failed error) error {
 	return failed
 }
 
-// reportFailure sends the host why the run fails here, and waits for its answer.
+// reportFailure sends the host the reason why the run fails in this process, and waits for its answer.
 func (m *Member) reportFailure(reason error) {
 	failure := &control.Failure{Reason: truncate(reason.Error())}
-	if m.send(&control.FromRole{What: &control.FromRole_Failure{Failure: failure}}) == nil {
+	if m.send(&control.FromMember{What: &control.FromMember_Failure{Failure: failure}}) == nil {
 		select {
 		case <-m.closed:
 		case <-time.After(leaveTimeout):

@@ -11,7 +11,7 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// receive is the goroutine that reads what the host sends.
+// receive is the goroutine that reads the host's messages.
 func (m *Member) receive() {
 	stop, exit := sync.OnceFunc(func() { close(m.stop) }), sync.OnceFunc(func() { close(m.exit) })
 	for {
@@ -24,23 +24,29 @@ func (m *Member) receive() {
 		}
 		m.received.Store(true)
 		switch what := message.What.(type) {
-		case *control.ToRole_Welcome:
+		case *control.ToMember_Welcome:
 			offer(m.welcome, what.Welcome)
-		case *control.ToRole_Go:
-			offer(m.started, toMonotonic(what.Go.GetStart()))
-		case *control.ToRole_Proceed:
+		case *control.ToMember_Start:
+			offer(m.started, toMonotonic(what.Start.GetStart()))
+		case *control.ToMember_Proceed:
 			offer(m.proceed, struct{}{})
-		case *control.ToRole_PeerChanged:
+		case *control.ToMember_PeerChanged:
 			m.peerChanged(what.PeerChanged)
-		case *control.ToRole_Stop:
+		case *control.ToMember_Stop:
 			stop()
-		case *control.ToRole_PeekRows:
-			go m.answerRead(func(n ModelReader) (*control.FromRole, error) { return readRows(n, what.PeekRows) })
-		case *control.ToRole_PeekNetwork:
-			go m.answerRead(func(n ModelReader) (*control.FromRole, error) { return readDense(n, what.PeekNetwork) })
-		case *control.ToRole_Exit:
+		case *control.ToMember_ReadRows:
+			go m.answerRead(func(n ModelReader) (*control.FromMember,
+				error) {
+				return readRows(n, what.ReadRows)
+			})
+		case *control.ToMember_ReadDense:
+			go m.answerRead(func(n ModelReader) (*control.FromMember,
+				error) {
+				return readDense(n, what.ReadDense)
+			})
+		case *control.ToMember_Exit:
 			exit()
-		case *control.ToRole_Abort:
+		case *control.ToMember_Abort:
 			m.reason = errors.New(what.Abort.Reason)
 			close(m.closed)
 			m.fail(m.reason)
@@ -49,7 +55,7 @@ func (m *Member) receive() {
 	}
 }
 
-// streamError returns why the stream has ended. The host may have said it.
+// streamError returns why the stream has ended, in the host's words if it gave a reason.
 func (m *Member) streamError(err error) error {
 	if status.Code(err) != codes.Aborted {
 		return m.errHostGone()
@@ -58,7 +64,7 @@ func (m *Member) streamError(err error) error {
 	return m.reason
 }
 
-// offer hands a value to a waiter. One that repeats what waits already is dropped.
+// offer sends a value unless an earlier one still waits in the channel; then it drops the value.
 func offer[T any](to chan<- T, value T) {
 	select {
 	case to <- value:
@@ -66,15 +72,14 @@ func offer[T any](to chan<- T, value T) {
 	}
 }
 
-// toMonotonic returns the time of tick 0, which another process gives in ns of Unix time. It
-// is converted to this process's monotonic clock once, so that setting the clock of the
-// machine moves no tick.
+// toMonotonic converts the time of tick 0, which another process has sent as Unix time in ns, to this
+// process's monotonic clock. The conversion happens once, so that setting the machine's clock moves no tick.
 func toMonotonic(unixNano int64) time.Time {
 	now := time.Now()
 	return now.Add(-now.Sub(time.Unix(0, unixNano)))
 }
 
-// peerChanged hands on a process that has come back.
+// peerChanged passes on the announcement of a process that has come back.
 func (m *Member) peerChanged(c *control.PeerChanged) {
 	peer, err := toPeer(c.Peer)
 	if err != nil {
@@ -87,15 +92,15 @@ func (m *Member) peerChanged(c *control.PeerChanged) {
 	}
 }
 
-// answerRead looks at the numbers for the host. It must not hold up what the host
-// says next, because a look may wait for the work at hand.
-func (m *Member) answerRead(look func(ModelReader) (*control.FromRole, error)) {
+// answerRead reads from the model and sends the result to the host. It runs in a goroutine of its own,
+// because a read may wait for work in progress and must not delay the host's next messages.
+func (m *Member) answerRead(read func(ModelReader) (*control.FromMember, error)) {
 	n, err := wait(m, m.model)
 	if err != nil {
 		return // the run has failed
 	}
 	m.model <- n
-	message, err := look(n)
+	message, err := read(n)
 	if err == nil {
 		err = m.send(message)
 	}
@@ -104,14 +109,14 @@ func (m *Member) answerRead(look func(ModelReader) (*control.FromRole, error)) {
 	}
 }
 
-func readRows(n ModelReader, p *control.PeekRows) (*control.FromRole, error) {
+func readRows(n ModelReader, p *control.ReadRows) (*control.FromMember, error) {
 	values, err := n.ReadRows(int(p.Server), p.Signs)
-	return &control.FromRole{What: &control.FromRole_Values{Values: &control.Values{Values: values}}}, err
+	return &control.FromMember{What: &control.FromMember_Values{Values: &control.Values{Values: values}}}, err
 }
 
-func readDense(n ModelReader, p *control.PeekNetwork) (*control.FromRole, error) {
+func readDense(n ModelReader, p *control.ReadDense) (*control.FromMember, error) {
 	at, _ := fromRole(p.Role)
 	d, err := n.ReadDense(at)
-	network := &control.Network{Params: d.Params, Running: d.Running}
-	return &control.FromRole{What: &control.FromRole_Network{Network: network}}, err
+	network := &control.Dense{Params: d.Params, Running: d.Running}
+	return &control.FromMember{What: &control.FromMember_Dense{Dense: network}}, err
 }

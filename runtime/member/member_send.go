@@ -14,7 +14,7 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// wait returns what comes, or why the run has failed.
+// wait receives a value, or returns why the run has failed.
 func wait[T any](m *Member, from <-chan T) (value T, err error) {
 	select {
 	case value = <-from:
@@ -35,7 +35,8 @@ func (m *Member) Welcome() (*Welcome, error) {
 		Schema: &batch.Schema{}, Steps: int(message.Steps),
 	}
 	if copy(w.Run[:], message.Run) != len(w.Run) {
-		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run), oneBuild)
+		return nil, fmt.Errorf("the host's run id has %d bytes, want %d: %s", len(message.Run), len(w.Run),
+			oneBuild)
 	}
 	for _, p := range message.Peers {
 		peer, err := toPeer(p)
@@ -50,7 +51,7 @@ func (m *Member) Welcome() (*Welcome, error) {
 	return w, nil
 }
 
-// toPeer reads where a process is reached.
+// toPeer converts the description of a process.
 func toPeer(p *control.Peer) (Peer, error) {
 	peer := Peer{Address: p.GetAddress(), Incarnation: p.GetIncarnation()}
 	for _, r := range p.GetRoles() {
@@ -66,61 +67,67 @@ func toPeer(p *control.Peer) (Peer, error) {
 	return peer, nil
 }
 
-// Ready says that the process can begin and gives its numbers, for the host to look
-// at. It returns when training begins, with the time of tick 0.
+// Ready reports that the process is connected to its peers. From now on the host may read from the model.
+// Ready returns when training begins, with the time of tick 0.
 func (m *Member) Ready(n ModelReader) (time.Time, error) {
 	m.model <- n
-	if err := m.send(&control.FromRole{What: &control.FromRole_Ready{Ready: &control.Ready{}}}); err != nil {
+	ready := &control.FromMember_Ready{Ready: &control.Ready{}}
+	if err := m.send(&control.FromMember{What: ready}); err != nil {
 		return time.Time{}, err
 	}
 	return wait(m, m.started)
 }
 
-// Progress tells how many steps are trained.
+// Progress reports the number of trained steps.
 func (m *Member) Progress(steps int) error {
 	progress := &control.Progress{Steps: int32(steps)}
-	return m.send(&control.FromRole{What: &control.FromRole_Progress{Progress: progress}})
+	return m.send(&control.FromMember{What: &control.FromMember_Progress{Progress: progress}})
 }
 
-// Lost says that the process of another role cannot be reached any more, or was dropped
-// because it misbehaves. The host decides what becomes of the two.
+// Lost reports that the process of another role cannot be reached any more, or was dropped because it
+// violated the protocol. The host decides what happens to the two processes.
 func (m *Member) Lost(peer msg.Address, incarnation uint32, reason error) error {
-	return m.send(&control.FromRole{What: &control.FromRole_Lost{Lost: &control.Lost{
+	return m.send(&control.FromMember{What: &control.FromMember_Lost{Lost: &control.Lost{
 		Role: toRole(peer), Incarnation: incarnation, Reason: truncate(reason.Error()),
 	}}})
 }
 
-// BeforeStep asks whether a step may begin: the host may want to look first.
+// BeforeStep announces a step of rank 0 and waits until the host lets it begin. The host may read from the
+// model first.
 func (m *Member) BeforeStep(step int) error {
-	if err := m.send(&control.FromRole{What: &control.FromRole_Due{Due: &control.Due{Step: int32(step)}}}); err != nil {
+	due := &control.FromMember_StepDue{StepDue: &control.StepDue{Step: int32(step)}}
+	if err := m.send(&control.FromMember{What: due}); err != nil {
 		return err
 	}
 	_, err := wait(m, m.proceed)
 	return err
 }
 
-// Finished says that every rank here, if there is one, has trained every step,
-// and waits until all ranks have.
+// Finished reports that every rank of this process, if it has any, has trained every step. It waits until all
+// ranks of the run have.
 func (m *Member) Finished() error {
-	if err := m.send(&control.FromRole{What: &control.FromRole_Finished{Finished: &control.Finished{}}}); err != nil {
+	finished := &control.FromMember_Finished{Finished: &control.Finished{}}
+	if err := m.send(&control.FromMember{What: finished}); err != nil {
 		return err
 	}
 	_, err := wait(m, m.stop)
 	return err
 }
 
-// Records sends events of the process's roles, those of each in their order, each once.
+// Records sends records of the process's roles. Each record is sent once, and the records of one role are
+// sent in order.
 func (m *Member) Records(records []event.Record) error {
 	for len(records) > 0 {
 		n := min(len(records), recordsMax)
-		message := &control.Records{}
+		batch := &control.Records{}
 		for _, r := range records[:n] {
-			message.Records = append(message.Records, &control.Record{
+			batch.Records = append(batch.Records, &control.Record{
 				At: int64(r.At), Kind: uint32(r.Kind), Rank: r.Rank, Step: r.Step, Rows: r.Rows,
 				Role: uint32(slices.Index(m.process, r.Role)),
 			})
 		}
-		if err := m.send(&control.FromRole{What: &control.FromRole_Records{Records: message}}); err != nil {
+		message := &control.FromMember_Records{Records: batch}
+		if err := m.send(&control.FromMember{What: message}); err != nil {
 			return err
 		}
 		records = records[n:]
@@ -128,8 +135,8 @@ func (m *Member) Records(records []event.Record) error {
 	return nil
 }
 
-// Report sends what the process has done and holds, after its last records, and waits until
-// the run is over. From now on the host looks at n.
+// Report sends the report of the process, after its last records, and waits until the run is over. From now
+// on the host reads from the model n.
 func (m *Member) Report(r driver.Report, n ModelReader) error {
 	<-m.model
 	m.model <- n
@@ -141,7 +148,7 @@ func (m *Member) Report(r driver.Report, n ModelReader) error {
 	for _, at := range m.process {
 		digests = append(digests, r.Digests[at])
 	}
-	if err := m.send(&control.FromRole{What: &control.FromRole_Report{Report: &control.Report{
+	if err := m.send(&control.FromMember{What: &control.FromMember_Report{Report: &control.Report{
 		Digests: digests, Rows: int64(r.Rows), Missed: missed, Faults: &control.Faults{
 			Sent: r.Faults.Sent, Dropped: r.Faults.Dropped, Duplicated: r.Faults.Duplicated,
 			Delayed: r.Faults.Delayed, Held: r.Faults.Held, Crashes: r.Faults.Crashes,

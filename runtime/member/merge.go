@@ -7,17 +7,16 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// batchID names a batch.
+// batchID identifies a batch.
 type batchID struct{ rank, step int32 }
 
-// mergeRecords merges the records of roles, each in its own order, into one order that
-// observers of staleness can rely on: by time, except that no PS reads or updates rows
-// of a batch before the batch is routed and its lookup issued. Times alone do not give
-// that: the clocks of machines differ.
+// mergeRecords merges the records of several roles, each in its own order, into one order on which observers
+// of staleness can rely: by time, except that no PS reads or updates rows of a batch before the batch is
+// routed and its lookup is issued. Times alone do not give this order, because the clocks of machines differ.
 //
-// A batch that was routed by an embedding worker which died may have no record of it,
-// or two. It is in the result once; where its record is missing, it follows from the
-// PSs that have read or updated rows of it.
+// A batch that was routed by an embedding worker which died may have no BatchRouted record, or two. The
+// result has one. If the record is missing, it is derived from the PSs that have read or updated rows of the
+// batch.
 func mergeRecords(roles [][]event.Record, servers int) []event.Record {
 	m := merger{routes: routes(roles, servers), issued: map[batchID]bool{}}
 	next := make([]int, len(roles))
@@ -41,18 +40,19 @@ func mergeRecords(roles [][]event.Record, servers int) []event.Record {
 	}
 }
 
-// merger is a merge of records under way.
+// merger is a merge in progress.
 type merger struct {
 	all    []event.Record
 	issued map[batchID]bool
-	routes map[batchID]event.Record // of batches that are not in all yet
+	routes map[batchID]event.Record // of batches whose BatchRouted is not in all yet
 }
 
-// mustWait reports whether a record waits for an earlier one of another role.
+// mustWait reports whether a record must wait for an earlier record of another role.
 func (m *merger) mustWait(r *event.Record) bool {
 	return r.Kind == event.LookupServed && !m.issued[batchID{r.Rank, r.Step}]
 }
 
+// add appends a record, after the BatchRouted of its batch.
 func (m *merger) add(r event.Record) {
 	name := batchID{r.Rank, r.Step}
 	switch r.Kind {
@@ -90,7 +90,8 @@ func routes(roles [][]event.Record, servers int) map[batchID]event.Record {
 			}
 			if derived[name].Rows == nil {
 				derived[name] = event.Record{
-					Role: msg.Address{Role: msg.EmbeddingWorker}, Kind: event.BatchRouted, Rank: r.Rank, Step: r.Step,
+					Role: msg.Address{Role: msg.EmbeddingWorker}, Kind: event.BatchRouted, Rank: r.Rank,
+					Step: r.Step,
 					Rows: make([]int32, servers),
 				}
 			}

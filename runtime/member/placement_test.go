@@ -20,14 +20,14 @@ var shared = []job.Process{{loader, worker}, {server, trainer}}
 
 func share(p *Plan) { p.Processes = shared }
 
-// named has a network that tells of whom it is.
+// named is a ModelReader whose dense network identifies its role.
 type named struct{ numbers }
 
 func (named) ReadDense(at msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{float32(at.Role)}}, nil
 }
 
-// What roles of one process send, hold and are asked for is kept apart by role.
+// Messages, parameters and requests of the roles of one process are kept apart.
 func TestRolesOfOneProcess(t *testing.T) {
 	r := start(t, share)
 	left := make(chan error, len(shared))
@@ -44,7 +44,8 @@ func TestRolesOfOneProcess(t *testing.T) {
 	}
 	reports := r.host.Reports()
 	for i, p := range shared {
-		if reports[i].Rows != i || len(reports[i].Digests) != 2 || reports[i].Digests[p[1]] != uint64(10*i+1) {
+		if reports[i].Rows != i || len(reports[i].Digests) != 2 ||
+			reports[i].Digests[p[1]] != uint64(10*i+1) {
 			t.Errorf("%v reports %+v", p, reports[i])
 		}
 	}
@@ -70,9 +71,10 @@ func TestRolesOfOneProcess(t *testing.T) {
 	}
 }
 
-// playProcess is a process that does as it should; number tells the two of them apart.
+// playProcess is a process that follows the protocol; number identifies it.
 func (r *run) playProcess(p job.Process, number int64) (err error) {
-	m, err := Join(r.t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data}, time.Second)
+	m, err := Join(r.t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data},
+		time.Second)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,8 @@ func (r *run) playProcess(p job.Process, number int64) (err error) {
 	}
 	// The second role's record comes before the first one's.
 	if err := m.Records([]event.Record{
-		{At: unit.Tick(5 + number), Role: p[1], Kind: event.BatchRead}, {At: unit.Tick(7 + number), Role: p[0], Kind: event.BatchRead},
+		{At: unit.Tick(5 + number), Role: p[1], Kind: event.BatchRead},
+		{At: unit.Tick(7 + number), Role: p[0], Kind: event.BatchRead},
 	}); err != nil {
 		return err
 	}
@@ -96,16 +99,20 @@ func (r *run) playProcess(p job.Process, number int64) (err error) {
 	return m.Report(driver.Report{Digests: digests, Rows: int(number)}, named{})
 }
 
-// A process with other roles than the placement has is refused, with what to start instead.
+// A process with other roles than the placement has is refused; the reason says what to start instead.
 func TestOtherPlacementsAreRefused(t *testing.T) {
 	r := start(t, share)
 	for want, p := range map[string]job.Process{
-		"embedding-ps 0 is none of this job: its placement has the process of embedding-ps 0 and nn-worker 0; start that, with node process":                                     {server},
-		"the process of data-loader 0 and nn-worker 0 is none of this job: its placement has the process of data-loader 0 and embedding-worker 0; start that, with node process": {loader, trainer},
-		"a process has no role: start all roles from one build":      {},
-		"nn-worker 3 has no part in this job: see its section roles": {server, {Role: msg.NNWorker, Index: 3}},
+		"embedding-ps 0 is none of this job: its placement has the process of embedding-ps 0 and nn-worker " +
+			"0; start that, with node process": {server},
+		"the process of data-loader 0 and nn-worker 0 is none of this job: its placement has the process " +
+			"of data-loader 0 and embedding-worker 0; start that, with node process": {loader, trainer},
+		"a process has no role: start all roles from one build": {},
+		"nn-worker 3 has no part in this job: see its section roles": {server,
+			{Role: msg.NNWorker, Index: 3}},
 	} {
-		m, err := Join(t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data}, time.Second)
+		m, err := Join(t.Context(), r.address, Hello{Process: p, Address: ":1", Job: ours, Data: data},
+			time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

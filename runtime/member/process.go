@@ -15,42 +15,42 @@ import (
 	"tandem/runtime/member/control"
 )
 
-// seat is one process of the plan: who has its roles now, and what all its incarnations
-// have sent. The host's goroutine owns it.
+// process is what the host knows of one process of the plan: its current member, and what all its
+// incarnations have sent. It belongs to the host's goroutine.
 type process struct {
 	roles       job.Process
-	member      *member // nil: not here yet, or away
-	incarnation uint32  // of the member or, if the process is away, of the one that is awaited
+	member      *member // nil before the process joins, and after it died
+	incarnation uint32  // of the member or, if there is none, of the member that is awaited
 	deaths      int
-	returnTimer *time.Timer // fires if the process does not come back
+	returnTimer *time.Timer // fires if the process does not come back in time
 
-	due     int              // the last step that nn-worker 0 has asked for
-	records [][]event.Record // by role of the process
+	due     int              // the last step before which rank 0 has waited
+	records [][]event.Record // by index of the role
 	report  *driver.Report
 
-	pendingValues int           // values that ReadRows waits for
-	values        []float32     // answer to ReadRows; nil before
-	pendingDense  bool          // PeekDensePart waits for the network
-	dense         *model.Values // answer to it; nil before
+	pendingValues int           // number of values that ReadRows waits for
+	values        []float32     // the answer; nil before it arrives
+	pendingDense  bool          // ReadDense waits
+	dense         *model.Values // the answer; nil before it arrives
 }
 
-// hasRank reports whether an NN worker is in the process.
+// hasRank reports whether the process has an NN worker.
 func (s *process) hasRank() bool {
 	return slices.ContainsFunc(s.roles, func(at msg.Address) bool { return at.Role == msg.NNWorker })
 }
 
-// welcome says all that the member of a seat must know of the run.
-func (h *Host) welcome(s *process) *control.ToRole {
+// welcome returns the message that describes the run to a process.
+func (h *Host) welcome(s *process) *control.ToMember {
 	w := &control.Welcome{
 		Schema: h.schema, Steps: int32(h.plan.Steps), Run: h.run[:], Incarnation: s.incarnation, View: h.view,
 	}
 	for _, other := range h.processes {
 		w.Peers = append(w.Peers, other.peer())
 	}
-	return &control.ToRole{What: &control.ToRole_Welcome{Welcome: w}}
+	return &control.ToMember{What: &control.ToMember_Welcome{Welcome: w}}
 }
 
-// peer says where a process is reached.
+// peer returns the message that describes a process to the others.
 func (s *process) peer() *control.Peer {
 	p := &control.Peer{Roles: toRoles(s.roles), Incarnation: s.incarnation}
 	if s.member != nil {
@@ -59,21 +59,21 @@ func (s *process) peer() *control.Peer {
 	return p
 }
 
-// assign gives a member the seat of its process, or says why it may not have it.
+// assign makes m the member of its process, or returns why it must not be.
 func (h *Host) assign(m *member) *refusal {
 	s := m.process
 	switch {
 	case s.member != nil:
-		return refuse("claim", "%v is here already, at %s: give every process of a role its own --index",
+		return refuse("claim", "%v has joined already, from %s: give every process of a role its own --index",
 			s.roles, s.member.address)
 	case h.phase == stopped:
-		return refuse("late", "%v comes too late: the run is over", s.roles)
+		return refuse("late", "%v joins too late: the run is over", s.roles)
 	}
 	s.member, m.incarnation = m, s.incarnation
-	if h.phase == training { // it was away
+	if h.phase == training { // the process comes back
 		h.view++
 		peer := &control.PeerChanged{Peer: s.peer(), View: h.view}
-		changed := &control.ToRole{What: &control.ToRole_PeerChanged{PeerChanged: peer}}
+		changed := &control.ToMember{What: &control.ToMember_PeerChanged{PeerChanged: peer}}
 		for _, other := range h.processes {
 			if other != s && other.member != nil {
 				other.member.send(changed)
@@ -84,7 +84,8 @@ func (h *Host) assign(m *member) *refusal {
 	return nil
 }
 
-// ready notes that a member can begin. One that came back begins at once.
+// ready notes that a member is connected to its peers. A member that came back during training starts at
+// once.
 func (h *Host) ready(s *process) {
 	s.member.ready = true
 	if s.returnTimer == nil {
@@ -94,18 +95,18 @@ func (h *Host) ready(s *process) {
 	h.plan.Log(fmt.Sprintf("%v is back at %s as incarnation %d", s.roles, s.member.address, s.incarnation))
 	s.member.send(h.goMessage())
 	if h.phase == stopped {
-		s.member.send(&control.ToRole{What: &control.ToRole_Stop{Stop: &control.Stop{}}})
+		s.member.send(&control.ToMember{What: &control.ToMember_Stop{Stop: &control.Stop{}}})
 	}
 }
 
-func (h *Host) goMessage() *control.ToRole {
-	return &control.ToRole{What: &control.ToRole_Go{Go: &control.Go{Start: h.begun.UnixNano()}}}
+func (h *Host) goMessage() *control.ToMember {
+	return &control.ToMember{What: &control.ToMember_Start{Start: &control.Start{Start: h.begun.UnixNano()}}}
 }
 
 // ended handles the end of a member's stream.
 func (h *Host) ended(m *member) error {
 	if m.process.member != m {
-		return nil // it is known to be gone
+		return nil // its end was handled before
 	}
 	if m.hung.Load() {
 		return h.died(m, fmt.Sprintf("hangs: it has not answered for %v", h.plan.HangLimit))
@@ -120,8 +121,8 @@ func (h *Host) ended(m *member) error {
 	return h.died(m, "has died: "+why)
 }
 
-// died handles the death of a member. Why follows its name in a sentence. The run
-// goes on if the role may come back.
+// died handles the death of a member. why continues a sentence that begins with the member's name. The run
+// goes on if the process may come back.
 func (h *Host) died(m *member, why string) error {
 	s := m.process
 	if s.member != m {
@@ -132,7 +133,7 @@ func (h *Host) died(m *member, why string) error {
 	why = fmt.Sprintf("%v at %s %s", s.roles, m.address, why)
 	switch {
 	case h.phase == gathering:
-		return nil // it may join again
+		return nil // the process may join again
 	case !h.mayReturn(s) || h.phase == connecting:
 		return errors.New(why + h.noReturn(s))
 	}
@@ -145,25 +146,26 @@ func (h *Host) mayReturn(s *process) bool {
 	return !lasting && h.plan.DeathsMax > 0
 }
 
-// noReturn says why a process does not come back though some of its roles could, or can in other modes.
+// noReturn explains why a process cannot come back, if some of its roles could or can in other modes.
 func (h *Host) noReturn(s *process) string {
 	at, lasting := s.roles.Lasting(h.plan.canRestart)
-	if !lasting || !slices.ContainsFunc(s.roles, func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
+	if !lasting || !slices.ContainsFunc(s.roles,
+		func(at msg.Address) bool { return role.CanRestart(at.Role) }) {
 		return ""
 	}
 	return fmt.Sprintf("; it cannot come back, because %v cannot restart", at)
 }
 
-// drop ends the membership of a member that misbehaves.
+// drop ends the membership of a member that violated the protocol.
 func (h *Host) drop(m *member, reason string) error {
 	m.send(abort(fmt.Sprintf("%v was dropped: %s", m.process.roles, reason)))
 	return h.died(m, "was dropped: "+reason)
 }
 
-// awaitReturn has a process that died come back as its next incarnation.
+// awaitReturn waits for the next incarnation of a process that died.
 func (h *Host) awaitReturn(s *process, why string) error {
 	if h.phase == stopped {
-		return nil // every put is applied: it is not needed any more
+		return nil // every put is applied: the process is not needed any more
 	}
 	s.deaths++
 	if s.deaths > h.plan.DeathsMax {
@@ -193,14 +195,14 @@ func (h *Host) awaitReturn(s *process, why string) error {
 	return nil
 }
 
-// Ended says that a process of the plan has ended, and why. It may be called from any
-// goroutine. It matters for processes that end before they join.
+// Ended reports that a process of the plan has ended, and why. It may be called from any goroutine. The Host
+// notices by itself when the stream of a member ends; Ended is for processes that end before they join.
 func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 	h.post(func() error {
 		s := h.byRole[p[0]]
 		switch {
 		case s.incarnation != incarnation:
-			return nil // it is known
+			return nil // its end was handled before
 		case s.member != nil:
 			return h.died(s.member, "has died: "+why)
 		case h.phase == gathering:
@@ -210,17 +212,17 @@ func (h *Host) Ended(p job.Process, incarnation uint32, why string) {
 	})
 }
 
-// confirmTimeout is how long the death of a process may take to be noticed here after
-// another one has lost its connection to it.
+// confirmTimeout is the time that the host waits, after a member reports that it lost another, for that other
+// member's own stream to end.
 const confirmTimeout = 300 * time.Millisecond
 
-// lost handles that a member has lost another process, or has dropped it. If that is
-// dead, its own end will tell. If neither is, one of the two that can restart does: with
-// the stream between them, messages were lost that nothing else makes good.
+// lost handles a member's report that it has lost or dropped another process. If that process is dead, its
+// stream ends and the report needs no action. If both processes live, one of them that can restart is
+// dropped, because messages were lost with the connection and nothing else would send them again.
 func (h *Host) lost(by *member, s *process, incarnation uint32, reason string) {
 	other := s.member
 	if other == nil || s.incarnation != incarnation {
-		return // it is known
+		return // its end was handled before
 	}
 	time.AfterFunc(confirmTimeout, func() {
 		h.post(func() error {

@@ -12,7 +12,7 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// restarts allows three deaths, and keeps what the host logs.
+// restarts allows three deaths, and stores what the host logs.
 func restarts(logged chan string) func(*Plan) {
 	return func(p *Plan) {
 		p.DeathsMax, p.ReturnLimit = 3, 300*time.Millisecond
@@ -37,8 +37,8 @@ func begin(t *testing.T, members map[msg.Address]*Member) {
 	}
 }
 
-// A role that can restart comes back as its next incarnation, in a new view, of which
-// every other learns; it trains on, and what it sent before its death counts.
+// A process that can restart comes back as its next incarnation, in a new view, which all others learn. It
+// trains on, and what it sent before its death counts.
 func TestRoleComesBack(t *testing.T) {
 	logged := make(chan string, 10)
 	r := start(t, restarts(logged))
@@ -53,7 +53,8 @@ func TestRoleComesBack(t *testing.T) {
 	if got, want := <-logged, died+"; it may come back as incarnation 1 within 300ms"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	back, err := Join(t.Context(), r.address, Hello{Process: job.Process{loader}, Address: ":2000", Job: ours, Data: data}, time.Second)
+	back, err := Join(t.Context(), r.address,
+		Hello{Process: job.Process{loader}, Address: ":2000", Job: ours, Data: data}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func TestRoleComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Incarnation != 1 || w.View != 1 || w.Run != r.host.Run() || cmp.Diff(Peer{job.Process{server}, "127.0.0.1:1002", 0}, w.Peers[1]) != "" {
+	if w.Incarnation != 1 || w.View != 1 || w.Run != r.host.Run() ||
+		cmp.Diff(Peer{job.Process{server}, "127.0.0.1:1002", 0}, w.Peers[1]) != "" {
 		t.Errorf("%+v", w)
 	}
 	for _, at := range []msg.Address{server, trainer} {
@@ -94,7 +96,8 @@ func TestRoleComesBack(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"data-loader 0: batch-read step 1", "data-loader 0: batch-read rank 0 step 1", "data-loader 0: batch-read rank 0 step 2",
+		"data-loader 0: batch-read step 1", "data-loader 0: batch-read rank 0 step 1",
+		"data-loader 0: batch-read rank 0 step 2",
 	}, loaded); diff != "" {
 		t.Error(diff)
 	}
@@ -106,8 +109,8 @@ func TestRoleComesBack(t *testing.T) {
 	}
 }
 
-// A role that does not come back ends the run; so does one that dies too often, one that
-// cannot restart, and any before training.
+// The run ends if a process does not come back, dies too often, or cannot restart, and if any process dies
+// before training.
 func TestDeathsThatEndTheRun(t *testing.T) {
 	const died = "data-loader 0 at 127.0.0.1:1000 has died: its connection broke"
 	for _, c := range []struct {
@@ -131,7 +134,11 @@ func TestDeathsThatEndTheRun(t *testing.T) {
 		}, died + "; it has died 4 times, and the limit is 3"},
 		{"a PS", func(r *run, members map[msg.Address]*Member) { members[server].conn.Close() },
 			"embedding-ps 0 at 127.0.0.1:1002 has died: its connection broke"},
-		{"failure", func(r *run, members map[msg.Address]*Member) { _ = members[loader].Leave(errors.New("disk on fire")) },
+		{"failure",
+			func(r *run,
+				members map[msg.Address]*Member) {
+				_ = members[loader].Leave(errors.New("disk on fire"))
+			},
 			"disk on fire"},
 		{"restarted process", func(r *run, members map[msg.Address]*Member) {
 			members[loader].conn.Close()
@@ -153,8 +160,8 @@ func TestDeathsThatEndTheRun(t *testing.T) {
 	}
 }
 
-// A connection that is lost between two roles that live costs the one that can restart.
-func TestLostConnectionCostsTheRoleThatCanRestart(t *testing.T) {
+// If two processes that live lose their connection, the one that can restart is dropped.
+func TestLostConnectionDropsTheProcessThatCanRestart(t *testing.T) {
 	for _, c := range []struct{ by, of msg.Address }{{trainer, loader}, {loader, trainer}} {
 		r := start(t, restarts(make(chan string, 20)))
 		members := r.all()
@@ -163,16 +170,17 @@ func TestLostConnectionCostsTheRoleThatCanRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustEnd(t, members[loader], "data-loader 0 was dropped: lost it")
-		mustEnd(t, members[trainer], "data-loader 0 at 127.0.0.1:1000 was dropped: lost it; it has not come back within 300ms")
+		mustEnd(t, members[trainer],
+			"data-loader 0 at 127.0.0.1:1000 was dropped: lost it; it has not come back within 300ms")
 	}
 }
 
-// A member that is silent hangs, and learns it when it can.
+// A member that is silent hangs, and learns this when it continues.
 func TestHang(t *testing.T) {
 	r := start(t, func(p *Plan) { p.HangLimit = time.Second })
 	members := r.all()
 	m := members[server]
-	m.sending.Lock() // no more signs of life
+	m.sending.Lock() // no more heartbeats
 	mustEnd(t, members[trainer], "embedding-ps 0 at 127.0.0.1:1002 hangs: it has not answered for 1s")
 	m.sending.Unlock()
 	mustEnd(t, m, "embedding-ps 0 has not answered for 1s and was dropped")

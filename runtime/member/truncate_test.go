@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A reason that quotes a file's bytes, or is cut within a letter, can still travel.
+// A reason is valid UTF-8 also if it quotes the bytes of a file or is cut within a letter.
 func TestReasonsAreText(t *testing.T) {
 	for _, reason := range []string{"a path: \xff\xfe", strings.Repeat("ü", reasonMax)} {
-		if got := truncate(reason); !utf8.ValidString(got) || len(got) > reasonMax+len("\ufffd") || len(got) == 0 {
+		if got := truncate(reason); !utf8.ValidString(got) || len(got) > reasonMax+len("\ufffd") ||
+			len(got) == 0 {
 			t.Errorf("%d bytes, valid: %v", len(got), utf8.ValidString(got))
 		}
 	}

@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: control.proto
 
-// What the processes of one run say to each other beside the data: one stream
-// from every process to the host, as long as the process lives. Its Hello travels
-// in the headers of the stream, so that nothing else is read from a stranger.
+// The control messages between the processes of a run and its host, on one stream for each process, which
+// exists as long as the process does. The Hello travels in the headers of the stream, so that nothing else is
+// read from a process before it is admitted.
 
 package control
 
@@ -78,40 +78,40 @@ func (x *Role) GetIndex() int32 {
 	return 0
 }
 
-type FromRole struct {
+type FromMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
 	//
-	//	*FromRole_Heartbeat
-	//	*FromRole_Ready
-	//	*FromRole_Progress
-	//	*FromRole_Due
-	//	*FromRole_Finished
-	//	*FromRole_Records
-	//	*FromRole_Report
-	//	*FromRole_Values
-	//	*FromRole_Network
-	//	*FromRole_Failure
-	//	*FromRole_Lost
-	What          isFromRole_What `protobuf_oneof:"what"`
+	//	*FromMember_Heartbeat
+	//	*FromMember_Ready
+	//	*FromMember_Progress
+	//	*FromMember_StepDue
+	//	*FromMember_Finished
+	//	*FromMember_Records
+	//	*FromMember_Report
+	//	*FromMember_Values
+	//	*FromMember_Dense
+	//	*FromMember_Failure
+	//	*FromMember_Lost
+	What          isFromMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *FromRole) Reset() {
-	*x = FromRole{}
+func (x *FromMember) Reset() {
+	*x = FromMember{}
 	mi := &file_control_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *FromRole) String() string {
+func (x *FromMember) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*FromRole) ProtoMessage() {}
+func (*FromMember) ProtoMessage() {}
 
-func (x *FromRole) ProtoReflect() protoreflect.Message {
+func (x *FromMember) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -123,220 +123,220 @@ func (x *FromRole) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FromRole.ProtoReflect.Descriptor instead.
-func (*FromRole) Descriptor() ([]byte, []int) {
+// Deprecated: Use FromMember.ProtoReflect.Descriptor instead.
+func (*FromMember) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *FromRole) GetWhat() isFromRole_What {
+func (x *FromMember) GetWhat() isFromMember_What {
 	if x != nil {
 		return x.What
 	}
 	return nil
 }
 
-func (x *FromRole) GetHeartbeat() *Heartbeat {
+func (x *FromMember) GetHeartbeat() *Heartbeat {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Heartbeat); ok {
+		if x, ok := x.What.(*FromMember_Heartbeat); ok {
 			return x.Heartbeat
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetReady() *Ready {
+func (x *FromMember) GetReady() *Ready {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Ready); ok {
+		if x, ok := x.What.(*FromMember_Ready); ok {
 			return x.Ready
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetProgress() *Progress {
+func (x *FromMember) GetProgress() *Progress {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Progress); ok {
+		if x, ok := x.What.(*FromMember_Progress); ok {
 			return x.Progress
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetDue() *Due {
+func (x *FromMember) GetStepDue() *StepDue {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Due); ok {
-			return x.Due
+		if x, ok := x.What.(*FromMember_StepDue); ok {
+			return x.StepDue
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetFinished() *Finished {
+func (x *FromMember) GetFinished() *Finished {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Finished); ok {
+		if x, ok := x.What.(*FromMember_Finished); ok {
 			return x.Finished
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetRecords() *Records {
+func (x *FromMember) GetRecords() *Records {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Records); ok {
+		if x, ok := x.What.(*FromMember_Records); ok {
 			return x.Records
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetReport() *Report {
+func (x *FromMember) GetReport() *Report {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Report); ok {
+		if x, ok := x.What.(*FromMember_Report); ok {
 			return x.Report
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetValues() *Values {
+func (x *FromMember) GetValues() *Values {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Values); ok {
+		if x, ok := x.What.(*FromMember_Values); ok {
 			return x.Values
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetNetwork() *Network {
+func (x *FromMember) GetDense() *Dense {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Network); ok {
-			return x.Network
+		if x, ok := x.What.(*FromMember_Dense); ok {
+			return x.Dense
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetFailure() *Failure {
+func (x *FromMember) GetFailure() *Failure {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Failure); ok {
+		if x, ok := x.What.(*FromMember_Failure); ok {
 			return x.Failure
 		}
 	}
 	return nil
 }
 
-func (x *FromRole) GetLost() *Lost {
+func (x *FromMember) GetLost() *Lost {
 	if x != nil {
-		if x, ok := x.What.(*FromRole_Lost); ok {
+		if x, ok := x.What.(*FromMember_Lost); ok {
 			return x.Lost
 		}
 	}
 	return nil
 }
 
-type isFromRole_What interface {
-	isFromRole_What()
+type isFromMember_What interface {
+	isFromMember_What()
 }
 
-type FromRole_Heartbeat struct {
-	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the process lives
+type FromMember_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the process is alive
 }
 
-type FromRole_Ready struct {
-	Ready *Ready `protobuf:"bytes,2,opt,name=ready,proto3,oneof"` // every other process can be reached
+type FromMember_Ready struct {
+	Ready *Ready `protobuf:"bytes,2,opt,name=ready,proto3,oneof"` // every neighbour is connected
 }
 
-type FromRole_Progress struct {
-	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"` // nn-worker 0: steps trained
+type FromMember_Progress struct {
+	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"` // from nn-worker 0: number of trained steps
 }
 
-type FromRole_Due struct {
-	Due *Due `protobuf:"bytes,4,opt,name=due,proto3,oneof"` // nn-worker 0 is about to start a step, and waits for Proceed
+type FromMember_StepDue struct {
+	StepDue *StepDue `protobuf:"bytes,4,opt,name=step_due,json=stepDue,proto3,oneof"` // from nn-worker 0: it is about to start a step and waits for Proceed
 }
 
-type FromRole_Finished struct {
-	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // every rank here, if there is one, has trained every step
+type FromMember_Finished struct {
+	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"` // every rank of the process, if it has any, has trained every step
 }
 
-type FromRole_Records struct {
+type FromMember_Records struct {
 	Records *Records `protobuf:"bytes,6,opt,name=records,proto3,oneof"` // any number, before Report
 }
 
-type FromRole_Report struct {
-	Report *Report `protobuf:"bytes,7,opt,name=report,proto3,oneof"` // what the roles have at the end
+type FromMember_Report struct {
+	Report *Report `protobuf:"bytes,7,opt,name=report,proto3,oneof"` // what the roles hold at the end
 }
 
-type FromRole_Values struct {
-	Values *Values `protobuf:"bytes,8,opt,name=values,proto3,oneof"` // answers PeekRows
+type FromMember_Values struct {
+	Values *Values `protobuf:"bytes,8,opt,name=values,proto3,oneof"` // answers ReadRows
 }
 
-type FromRole_Network struct {
-	Network *Network `protobuf:"bytes,9,opt,name=network,proto3,oneof"` // answers PeekNetwork
+type FromMember_Dense struct {
+	Dense *Dense `protobuf:"bytes,9,opt,name=dense,proto3,oneof"` // answers ReadDense
 }
 
-type FromRole_Failure struct {
-	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3,oneof"` // the last, if the process cannot go on
+type FromMember_Failure struct {
+	Failure *Failure `protobuf:"bytes,10,opt,name=failure,proto3,oneof"` // the last message, if the process has failed
 }
 
-type FromRole_Lost struct {
+type FromMember_Lost struct {
 	Lost *Lost `protobuf:"bytes,11,opt,name=lost,proto3,oneof"` // another process cannot be reached any more, or was dropped
 }
 
-func (*FromRole_Heartbeat) isFromRole_What() {}
+func (*FromMember_Heartbeat) isFromMember_What() {}
 
-func (*FromRole_Ready) isFromRole_What() {}
+func (*FromMember_Ready) isFromMember_What() {}
 
-func (*FromRole_Progress) isFromRole_What() {}
+func (*FromMember_Progress) isFromMember_What() {}
 
-func (*FromRole_Due) isFromRole_What() {}
+func (*FromMember_StepDue) isFromMember_What() {}
 
-func (*FromRole_Finished) isFromRole_What() {}
+func (*FromMember_Finished) isFromMember_What() {}
 
-func (*FromRole_Records) isFromRole_What() {}
+func (*FromMember_Records) isFromMember_What() {}
 
-func (*FromRole_Report) isFromRole_What() {}
+func (*FromMember_Report) isFromMember_What() {}
 
-func (*FromRole_Values) isFromRole_What() {}
+func (*FromMember_Values) isFromMember_What() {}
 
-func (*FromRole_Network) isFromRole_What() {}
+func (*FromMember_Dense) isFromMember_What() {}
 
-func (*FromRole_Failure) isFromRole_What() {}
+func (*FromMember_Failure) isFromMember_What() {}
 
-func (*FromRole_Lost) isFromRole_What() {}
+func (*FromMember_Lost) isFromMember_What() {}
 
-type ToRole struct {
+type ToMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
 	//
-	//	*ToRole_Heartbeat
-	//	*ToRole_Welcome
-	//	*ToRole_Go
-	//	*ToRole_Proceed
-	//	*ToRole_Stop
-	//	*ToRole_PeekRows
-	//	*ToRole_PeekNetwork
-	//	*ToRole_Exit
-	//	*ToRole_Abort
-	//	*ToRole_PeerChanged
-	What          isToRole_What `protobuf_oneof:"what"`
+	//	*ToMember_Heartbeat
+	//	*ToMember_Welcome
+	//	*ToMember_Start
+	//	*ToMember_Proceed
+	//	*ToMember_Stop
+	//	*ToMember_ReadRows
+	//	*ToMember_ReadDense
+	//	*ToMember_Exit
+	//	*ToMember_Abort
+	//	*ToMember_PeerChanged
+	What          isToMember_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ToRole) Reset() {
-	*x = ToRole{}
+func (x *ToMember) Reset() {
+	*x = ToMember{}
 	mi := &file_control_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ToRole) String() string {
+func (x *ToMember) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ToRole) ProtoMessage() {}
+func (*ToMember) ProtoMessage() {}
 
-func (x *ToRole) ProtoReflect() protoreflect.Message {
+func (x *ToMember) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -348,181 +348,181 @@ func (x *ToRole) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ToRole.ProtoReflect.Descriptor instead.
-func (*ToRole) Descriptor() ([]byte, []int) {
+// Deprecated: Use ToMember.ProtoReflect.Descriptor instead.
+func (*ToMember) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ToRole) GetWhat() isToRole_What {
+func (x *ToMember) GetWhat() isToMember_What {
 	if x != nil {
 		return x.What
 	}
 	return nil
 }
 
-func (x *ToRole) GetHeartbeat() *Heartbeat {
+func (x *ToMember) GetHeartbeat() *Heartbeat {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Heartbeat); ok {
+		if x, ok := x.What.(*ToMember_Heartbeat); ok {
 			return x.Heartbeat
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetWelcome() *Welcome {
+func (x *ToMember) GetWelcome() *Welcome {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Welcome); ok {
+		if x, ok := x.What.(*ToMember_Welcome); ok {
 			return x.Welcome
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetGo() *Go {
+func (x *ToMember) GetStart() *Start {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Go); ok {
-			return x.Go
+		if x, ok := x.What.(*ToMember_Start); ok {
+			return x.Start
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetProceed() *Proceed {
+func (x *ToMember) GetProceed() *Proceed {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Proceed); ok {
+		if x, ok := x.What.(*ToMember_Proceed); ok {
 			return x.Proceed
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetStop() *Stop {
+func (x *ToMember) GetStop() *Stop {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Stop); ok {
+		if x, ok := x.What.(*ToMember_Stop); ok {
 			return x.Stop
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetPeekRows() *PeekRows {
+func (x *ToMember) GetReadRows() *ReadRows {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_PeekRows); ok {
-			return x.PeekRows
+		if x, ok := x.What.(*ToMember_ReadRows); ok {
+			return x.ReadRows
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetPeekNetwork() *PeekNetwork {
+func (x *ToMember) GetReadDense() *ReadDense {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_PeekNetwork); ok {
-			return x.PeekNetwork
+		if x, ok := x.What.(*ToMember_ReadDense); ok {
+			return x.ReadDense
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetExit() *Exit {
+func (x *ToMember) GetExit() *Exit {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Exit); ok {
+		if x, ok := x.What.(*ToMember_Exit); ok {
 			return x.Exit
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetAbort() *Abort {
+func (x *ToMember) GetAbort() *Abort {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_Abort); ok {
+		if x, ok := x.What.(*ToMember_Abort); ok {
 			return x.Abort
 		}
 	}
 	return nil
 }
 
-func (x *ToRole) GetPeerChanged() *PeerChanged {
+func (x *ToMember) GetPeerChanged() *PeerChanged {
 	if x != nil {
-		if x, ok := x.What.(*ToRole_PeerChanged); ok {
+		if x, ok := x.What.(*ToMember_PeerChanged); ok {
 			return x.PeerChanged
 		}
 	}
 	return nil
 }
 
-type isToRole_What interface {
-	isToRole_What()
+type isToMember_What interface {
+	isToMember_What()
 }
 
-type ToRole_Heartbeat struct {
-	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the host lives
+type ToMember_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,1,opt,name=heartbeat,proto3,oneof"` // the host is alive
 }
 
-type ToRole_Welcome struct {
+type ToMember_Welcome struct {
 	Welcome *Welcome `protobuf:"bytes,2,opt,name=welcome,proto3,oneof"` // every process has joined
 }
 
-type ToRole_Go struct {
-	Go *Go `protobuf:"bytes,3,opt,name=go,proto3,oneof"` // every process is ready: train
+type ToMember_Start struct {
+	Start *Start `protobuf:"bytes,3,opt,name=start,proto3,oneof"` // every process is ready: train
 }
 
-type ToRole_Proceed struct {
-	Proceed *Proceed `protobuf:"bytes,4,opt,name=proceed,proto3,oneof"`
+type ToMember_Proceed struct {
+	Proceed *Proceed `protobuf:"bytes,4,opt,name=proceed,proto3,oneof"` // answers StepDue
 }
 
-type ToRole_Stop struct {
+type ToMember_Stop struct {
 	Stop *Stop `protobuf:"bytes,5,opt,name=stop,proto3,oneof"` // every rank has finished
 }
 
-type ToRole_PeekRows struct {
-	PeekRows *PeekRows `protobuf:"bytes,6,opt,name=peek_rows,json=peekRows,proto3,oneof"` // to an embedding PS
+type ToMember_ReadRows struct {
+	ReadRows *ReadRows `protobuf:"bytes,6,opt,name=read_rows,json=readRows,proto3,oneof"` // to the process of an embedding PS
 }
 
-type ToRole_PeekNetwork struct {
-	PeekNetwork *PeekNetwork `protobuf:"bytes,7,opt,name=peek_network,json=peekNetwork,proto3,oneof"` // to an NN worker or dense PS
+type ToMember_ReadDense struct {
+	ReadDense *ReadDense `protobuf:"bytes,7,opt,name=read_dense,json=readDense,proto3,oneof"` // to the process of an NN worker or dense PS
 }
 
-type ToRole_Exit struct {
+type ToMember_Exit struct {
 	Exit *Exit `protobuf:"bytes,8,opt,name=exit,proto3,oneof"` // the run is over
 }
 
-type ToRole_Abort struct {
-	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // it has failed, or this process has no part in it
+type ToMember_Abort struct {
+	Abort *Abort `protobuf:"bytes,9,opt,name=abort,proto3,oneof"` // the run has failed, or the process was refused or dropped
 }
 
-type ToRole_PeerChanged struct {
+type ToMember_PeerChanged struct {
 	PeerChanged *PeerChanged `protobuf:"bytes,10,opt,name=peer_changed,json=peerChanged,proto3,oneof"` // a process has come back
 }
 
-func (*ToRole_Heartbeat) isToRole_What() {}
+func (*ToMember_Heartbeat) isToMember_What() {}
 
-func (*ToRole_Welcome) isToRole_What() {}
+func (*ToMember_Welcome) isToMember_What() {}
 
-func (*ToRole_Go) isToRole_What() {}
+func (*ToMember_Start) isToMember_What() {}
 
-func (*ToRole_Proceed) isToRole_What() {}
+func (*ToMember_Proceed) isToMember_What() {}
 
-func (*ToRole_Stop) isToRole_What() {}
+func (*ToMember_Stop) isToMember_What() {}
 
-func (*ToRole_PeekRows) isToRole_What() {}
+func (*ToMember_ReadRows) isToMember_What() {}
 
-func (*ToRole_PeekNetwork) isToRole_What() {}
+func (*ToMember_ReadDense) isToMember_What() {}
 
-func (*ToRole_Exit) isToRole_What() {}
+func (*ToMember_Exit) isToMember_What() {}
 
-func (*ToRole_Abort) isToRole_What() {}
+func (*ToMember_Abort) isToMember_What() {}
 
-func (*ToRole_PeerChanged) isToRole_What() {}
+func (*ToMember_PeerChanged) isToMember_What() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process, ascending
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // where it listens, HOST:PORT; the host may be empty
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // where the process listens, HOST:PORT; HOST may be empty
 	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	Build         string                 `protobuf:"bytes,4,opt,name=build,proto3" json:"build,omitempty"` // commit that the program was built from; empty if unknown
 	Job           []byte                 `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`     // fingerprint of the settings of the resolved job
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`   // fingerprint of the data files; only the data loader sends one
-	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run that the process belongs to; empty: the one that the host serves
+	Run           []byte                 `protobuf:"bytes,7,opt,name=run,proto3" json:"run,omitempty"`     // id of the run of the process; empty accepts the run that the host serves
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -609,7 +609,7 @@ func (x *Hello) GetRun() []byte {
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*Role                `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`     // of the process
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // empty: it is away
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // empty while the process is away
 	Incarnation   uint32                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -672,8 +672,8 @@ type Welcome struct {
 	Steps         int32                  `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`
 	Schema        []byte                 `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`            // batch.Schema as JSON
 	Run           []byte                 `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`                  // 128 random bits
-	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the process that is welcome: how often it died before
-	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // rises with every process that comes back
+	Incarnation   uint32                 `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // number of deaths of the process so far
+	View          uint32                 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`               // number of processes that have come back so far
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -838,27 +838,27 @@ func (*Ready) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{7}
 }
 
-type Go struct {
+type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"` // when ticks begin, Unix time in ns
+	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"` // time of tick 0: Unix time in ns
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Go) Reset() {
-	*x = Go{}
+func (x *Start) Reset() {
+	*x = Start{}
 	mi := &file_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Go) String() string {
+func (x *Start) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Go) ProtoMessage() {}
+func (*Start) ProtoMessage() {}
 
-func (x *Go) ProtoReflect() protoreflect.Message {
+func (x *Start) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -870,12 +870,12 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Go.ProtoReflect.Descriptor instead.
-func (*Go) Descriptor() ([]byte, []int) {
+// Deprecated: Use Start.ProtoReflect.Descriptor instead.
+func (*Start) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *Go) GetStart() int64 {
+func (x *Start) GetStart() int64 {
 	if x != nil {
 		return x.Start
 	}
@@ -926,27 +926,27 @@ func (x *Progress) GetSteps() int32 {
 	return 0
 }
 
-type Due struct {
+type StepDue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          int32                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Due) Reset() {
-	*x = Due{}
+func (x *StepDue) Reset() {
+	*x = StepDue{}
 	mi := &file_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Due) String() string {
+func (x *StepDue) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Due) ProtoMessage() {}
+func (*StepDue) ProtoMessage() {}
 
-func (x *Due) ProtoReflect() protoreflect.Message {
+func (x *StepDue) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -958,12 +958,12 @@ func (x *Due) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Due.ProtoReflect.Descriptor instead.
-func (*Due) Descriptor() ([]byte, []int) {
+// Deprecated: Use StepDue.ProtoReflect.Descriptor instead.
+func (*StepDue) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Due) GetStep() int32 {
+func (x *StepDue) GetStep() int32 {
 	if x != nil {
 		return x.Step
 	}
@@ -1150,7 +1150,7 @@ func (*Exit) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
-// Records are events of the roles of the process, those of each in their order.
+// Records are records of the roles of the process. Those of one role are in order.
 type Records struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Records       []*Record              `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
@@ -1202,7 +1202,7 @@ type Record struct {
 	Rank          int32                  `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
 	Step          int32                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
 	Rows          []int32                `protobuf:"varint,5,rep,packed,name=rows,proto3" json:"rows,omitempty"`
-	Role          uint32                 `protobuf:"varint,6,opt,name=role,proto3" json:"role,omitempty"` // its position among the roles of the process
+	Role          uint32                 `protobuf:"varint,6,opt,name=role,proto3" json:"role,omitempty"` // index in the roles of the process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1282,9 +1282,9 @@ func (x *Record) GetRole() uint32 {
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Digests       []uint64               `protobuf:"fixed64,1,rep,packed,name=digests,proto3" json:"digests,omitempty"` // of the parameters that each role holds
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`               // of all embedding PSs of the process
-	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // of them: histogram.Histogram of the updates that row gradients have missed
-	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`            // that were injected
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`               // embedding rows of the process
+	Missed        []byte                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"`            // histogram.Histogram of the updates that row gradients have missed
+	Faults        *Faults                `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`            // faults that were injected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1432,7 +1432,7 @@ func (x *Faults) GetCrashes() int64 {
 	return 0
 }
 
-type PeekRows struct {
+type ReadRows struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Signs         []uint64               `protobuf:"fixed64,1,rep,packed,name=signs,proto3" json:"signs,omitempty"`
 	Server        int32                  `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"` // index of the embedding PS
@@ -1440,20 +1440,20 @@ type PeekRows struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PeekRows) Reset() {
-	*x = PeekRows{}
+func (x *ReadRows) Reset() {
+	*x = ReadRows{}
 	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PeekRows) String() string {
+func (x *ReadRows) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PeekRows) ProtoMessage() {}
+func (*ReadRows) ProtoMessage() {}
 
-func (x *PeekRows) ProtoReflect() protoreflect.Message {
+func (x *ReadRows) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1465,19 +1465,19 @@ func (x *PeekRows) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PeekRows.ProtoReflect.Descriptor instead.
-func (*PeekRows) Descriptor() ([]byte, []int) {
+// Deprecated: Use ReadRows.ProtoReflect.Descriptor instead.
+func (*ReadRows) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *PeekRows) GetSigns() []uint64 {
+func (x *ReadRows) GetSigns() []uint64 {
 	if x != nil {
 		return x.Signs
 	}
 	return nil
 }
 
-func (x *PeekRows) GetServer() int32 {
+func (x *ReadRows) GetServer() int32 {
 	if x != nil {
 		return x.Server
 	}
@@ -1528,27 +1528,27 @@ func (x *Values) GetValues() []float32 {
 	return nil
 }
 
-type PeekNetwork struct {
+type ReadDense struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // that holds it, or a part
+	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // role that holds the dense network or a part of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PeekNetwork) Reset() {
-	*x = PeekNetwork{}
+func (x *ReadDense) Reset() {
+	*x = ReadDense{}
 	mi := &file_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PeekNetwork) String() string {
+func (x *ReadDense) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PeekNetwork) ProtoMessage() {}
+func (*ReadDense) ProtoMessage() {}
 
-func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
+func (x *ReadDense) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1560,19 +1560,19 @@ func (x *PeekNetwork) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PeekNetwork.ProtoReflect.Descriptor instead.
-func (*PeekNetwork) Descriptor() ([]byte, []int) {
+// Deprecated: Use ReadDense.ProtoReflect.Descriptor instead.
+func (*ReadDense) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *PeekNetwork) GetRole() *Role {
+func (x *ReadDense) GetRole() *Role {
 	if x != nil {
 		return x.Role
 	}
 	return nil
 }
 
-type Network struct {
+type Dense struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Params        []float32              `protobuf:"fixed32,1,rep,packed,name=params,proto3" json:"params,omitempty"`
 	Running       []float32              `protobuf:"fixed32,2,rep,packed,name=running,proto3" json:"running,omitempty"` // batch-norm statistics
@@ -1580,20 +1580,20 @@ type Network struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Network) Reset() {
-	*x = Network{}
+func (x *Dense) Reset() {
+	*x = Dense{}
 	mi := &file_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Network) String() string {
+func (x *Dense) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Network) ProtoMessage() {}
+func (*Dense) ProtoMessage() {}
 
-func (x *Network) ProtoReflect() protoreflect.Message {
+func (x *Dense) ProtoReflect() protoreflect.Message {
 	mi := &file_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1605,19 +1605,19 @@ func (x *Network) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Network.ProtoReflect.Descriptor instead.
-func (*Network) Descriptor() ([]byte, []int) {
+// Deprecated: Use Dense.ProtoReflect.Descriptor instead.
+func (*Dense) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *Network) GetParams() []float32 {
+func (x *Dense) GetParams() []float32 {
 	if x != nil {
 		return x.Params
 	}
 	return nil
 }
 
-func (x *Network) GetRunning() []float32 {
+func (x *Dense) GetRunning() []float32 {
 	if x != nil {
 		return x.Running
 	}
@@ -1670,7 +1670,7 @@ func (x *Failure) GetReason() string {
 
 type Lost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // of the other process, one of several
+	Role          *Role                  `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"` // one of the roles of the lost process
 	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1779,29 +1779,31 @@ const file_control_proto_rawDesc = "" +
 	"\rcontrol.proto\x12\x0etandem.control\"0\n" +
 	"\x04Role\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x05R\x05index\"\xc4\x04\n" +
-	"\bFromRole\x129\n" +
+	"\x05index\x18\x02 \x01(\x05R\x05index\"\xcd\x04\n" +
+	"\n" +
+	"FromMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x12-\n" +
 	"\x05ready\x18\x02 \x01(\v2\x15.tandem.control.ReadyH\x00R\x05ready\x126\n" +
-	"\bprogress\x18\x03 \x01(\v2\x18.tandem.control.ProgressH\x00R\bprogress\x12'\n" +
-	"\x03due\x18\x04 \x01(\v2\x13.tandem.control.DueH\x00R\x03due\x126\n" +
+	"\bprogress\x18\x03 \x01(\v2\x18.tandem.control.ProgressH\x00R\bprogress\x124\n" +
+	"\bstep_due\x18\x04 \x01(\v2\x17.tandem.control.StepDueH\x00R\astepDue\x126\n" +
 	"\bfinished\x18\x05 \x01(\v2\x18.tandem.control.FinishedH\x00R\bfinished\x123\n" +
 	"\arecords\x18\x06 \x01(\v2\x17.tandem.control.RecordsH\x00R\arecords\x120\n" +
 	"\x06report\x18\a \x01(\v2\x16.tandem.control.ReportH\x00R\x06report\x120\n" +
-	"\x06values\x18\b \x01(\v2\x16.tandem.control.ValuesH\x00R\x06values\x123\n" +
-	"\anetwork\x18\t \x01(\v2\x17.tandem.control.NetworkH\x00R\anetwork\x123\n" +
+	"\x06values\x18\b \x01(\v2\x16.tandem.control.ValuesH\x00R\x06values\x12-\n" +
+	"\x05dense\x18\t \x01(\v2\x15.tandem.control.DenseH\x00R\x05dense\x123\n" +
 	"\afailure\x18\n" +
 	" \x01(\v2\x17.tandem.control.FailureH\x00R\afailure\x12*\n" +
 	"\x04lost\x18\v \x01(\v2\x14.tandem.control.LostH\x00R\x04lostB\x06\n" +
-	"\x04what\"\x9f\x04\n" +
-	"\x06ToRole\x129\n" +
+	"\x04what\"\xa4\x04\n" +
+	"\bToMember\x129\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x19.tandem.control.HeartbeatH\x00R\theartbeat\x123\n" +
-	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12$\n" +
-	"\x02go\x18\x03 \x01(\v2\x12.tandem.control.GoH\x00R\x02go\x123\n" +
+	"\awelcome\x18\x02 \x01(\v2\x17.tandem.control.WelcomeH\x00R\awelcome\x12-\n" +
+	"\x05start\x18\x03 \x01(\v2\x15.tandem.control.StartH\x00R\x05start\x123\n" +
 	"\aproceed\x18\x04 \x01(\v2\x17.tandem.control.ProceedH\x00R\aproceed\x12*\n" +
 	"\x04stop\x18\x05 \x01(\v2\x14.tandem.control.StopH\x00R\x04stop\x127\n" +
-	"\tpeek_rows\x18\x06 \x01(\v2\x18.tandem.control.PeekRowsH\x00R\bpeekRows\x12@\n" +
-	"\fpeek_network\x18\a \x01(\v2\x1b.tandem.control.PeekNetworkH\x00R\vpeekNetwork\x12*\n" +
+	"\tread_rows\x18\x06 \x01(\v2\x18.tandem.control.ReadRowsH\x00R\breadRows\x12:\n" +
+	"\n" +
+	"read_dense\x18\a \x01(\v2\x19.tandem.control.ReadDenseH\x00R\treadDense\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x14.tandem.control.ExitH\x00R\x04exit\x12-\n" +
 	"\x05abort\x18\t \x01(\v2\x15.tandem.control.AbortH\x00R\x05abort\x12@\n" +
 	"\fpeer_changed\x18\n" +
@@ -1829,12 +1831,12 @@ const file_control_proto_rawDesc = "" +
 	"\vPeerChanged\x12(\n" +
 	"\x04peer\x18\x01 \x01(\v2\x14.tandem.control.PeerR\x04peer\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\rR\x04view\"\a\n" +
-	"\x05Ready\"\x1a\n" +
-	"\x02Go\x12\x14\n" +
+	"\x05Ready\"\x1d\n" +
+	"\x05Start\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\" \n" +
 	"\bProgress\x12\x14\n" +
-	"\x05steps\x18\x01 \x01(\x05R\x05steps\"\x19\n" +
-	"\x03Due\x12\x12\n" +
+	"\x05steps\x18\x01 \x01(\x05R\x05steps\"\x1d\n" +
+	"\aStepDue\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x05R\x04step\"\t\n" +
 	"\aProceed\"\n" +
 	"\n" +
@@ -1865,14 +1867,14 @@ const file_control_proto_rawDesc = "" +
 	"\adelayed\x18\x04 \x01(\x03R\adelayed\x12\x12\n" +
 	"\x04held\x18\x05 \x01(\x03R\x04held\x12\x18\n" +
 	"\acrashes\x18\x06 \x01(\x03R\acrashes\"8\n" +
-	"\bPeekRows\x12\x14\n" +
+	"\bReadRows\x12\x14\n" +
 	"\x05signs\x18\x01 \x03(\x06R\x05signs\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x05R\x06server\" \n" +
 	"\x06Values\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x02R\x06values\"7\n" +
-	"\vPeekNetwork\x12(\n" +
-	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\";\n" +
-	"\aNetwork\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"5\n" +
+	"\tReadDense\x12(\n" +
+	"\x04role\x18\x01 \x01(\v2\x14.tandem.control.RoleR\x04role\"9\n" +
+	"\x05Dense\x12\x16\n" +
 	"\x06params\x18\x01 \x03(\x02R\x06params\x12\x18\n" +
 	"\arunning\x18\x02 \x03(\x02R\arunning\"!\n" +
 	"\aFailure\x12\x16\n" +
@@ -1899,16 +1901,16 @@ func file_control_proto_rawDescGZIP() []byte {
 var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_control_proto_goTypes = []any{
 	(*Role)(nil),        // 0: tandem.control.Role
-	(*FromRole)(nil),    // 1: tandem.control.FromRole
-	(*ToRole)(nil),      // 2: tandem.control.ToRole
+	(*FromMember)(nil),  // 1: tandem.control.FromMember
+	(*ToMember)(nil),    // 2: tandem.control.ToMember
 	(*Hello)(nil),       // 3: tandem.control.Hello
 	(*Peer)(nil),        // 4: tandem.control.Peer
 	(*Welcome)(nil),     // 5: tandem.control.Welcome
 	(*PeerChanged)(nil), // 6: tandem.control.PeerChanged
 	(*Ready)(nil),       // 7: tandem.control.Ready
-	(*Go)(nil),          // 8: tandem.control.Go
+	(*Start)(nil),       // 8: tandem.control.Start
 	(*Progress)(nil),    // 9: tandem.control.Progress
-	(*Due)(nil),         // 10: tandem.control.Due
+	(*StepDue)(nil),     // 10: tandem.control.StepDue
 	(*Proceed)(nil),     // 11: tandem.control.Proceed
 	(*Finished)(nil),    // 12: tandem.control.Finished
 	(*Stop)(nil),        // 13: tandem.control.Stop
@@ -1918,43 +1920,43 @@ var file_control_proto_goTypes = []any{
 	(*Record)(nil),      // 17: tandem.control.Record
 	(*Report)(nil),      // 18: tandem.control.Report
 	(*Faults)(nil),      // 19: tandem.control.Faults
-	(*PeekRows)(nil),    // 20: tandem.control.PeekRows
+	(*ReadRows)(nil),    // 20: tandem.control.ReadRows
 	(*Values)(nil),      // 21: tandem.control.Values
-	(*PeekNetwork)(nil), // 22: tandem.control.PeekNetwork
-	(*Network)(nil),     // 23: tandem.control.Network
+	(*ReadDense)(nil),   // 22: tandem.control.ReadDense
+	(*Dense)(nil),       // 23: tandem.control.Dense
 	(*Failure)(nil),     // 24: tandem.control.Failure
 	(*Lost)(nil),        // 25: tandem.control.Lost
 	(*Abort)(nil),       // 26: tandem.control.Abort
 }
 var file_control_proto_depIdxs = []int32{
-	14, // 0: tandem.control.FromRole.heartbeat:type_name -> tandem.control.Heartbeat
-	7,  // 1: tandem.control.FromRole.ready:type_name -> tandem.control.Ready
-	9,  // 2: tandem.control.FromRole.progress:type_name -> tandem.control.Progress
-	10, // 3: tandem.control.FromRole.due:type_name -> tandem.control.Due
-	12, // 4: tandem.control.FromRole.finished:type_name -> tandem.control.Finished
-	16, // 5: tandem.control.FromRole.records:type_name -> tandem.control.Records
-	18, // 6: tandem.control.FromRole.report:type_name -> tandem.control.Report
-	21, // 7: tandem.control.FromRole.values:type_name -> tandem.control.Values
-	23, // 8: tandem.control.FromRole.network:type_name -> tandem.control.Network
-	24, // 9: tandem.control.FromRole.failure:type_name -> tandem.control.Failure
-	25, // 10: tandem.control.FromRole.lost:type_name -> tandem.control.Lost
-	14, // 11: tandem.control.ToRole.heartbeat:type_name -> tandem.control.Heartbeat
-	5,  // 12: tandem.control.ToRole.welcome:type_name -> tandem.control.Welcome
-	8,  // 13: tandem.control.ToRole.go:type_name -> tandem.control.Go
-	11, // 14: tandem.control.ToRole.proceed:type_name -> tandem.control.Proceed
-	13, // 15: tandem.control.ToRole.stop:type_name -> tandem.control.Stop
-	20, // 16: tandem.control.ToRole.peek_rows:type_name -> tandem.control.PeekRows
-	22, // 17: tandem.control.ToRole.peek_network:type_name -> tandem.control.PeekNetwork
-	15, // 18: tandem.control.ToRole.exit:type_name -> tandem.control.Exit
-	26, // 19: tandem.control.ToRole.abort:type_name -> tandem.control.Abort
-	6,  // 20: tandem.control.ToRole.peer_changed:type_name -> tandem.control.PeerChanged
+	14, // 0: tandem.control.FromMember.heartbeat:type_name -> tandem.control.Heartbeat
+	7,  // 1: tandem.control.FromMember.ready:type_name -> tandem.control.Ready
+	9,  // 2: tandem.control.FromMember.progress:type_name -> tandem.control.Progress
+	10, // 3: tandem.control.FromMember.step_due:type_name -> tandem.control.StepDue
+	12, // 4: tandem.control.FromMember.finished:type_name -> tandem.control.Finished
+	16, // 5: tandem.control.FromMember.records:type_name -> tandem.control.Records
+	18, // 6: tandem.control.FromMember.report:type_name -> tandem.control.Report
+	21, // 7: tandem.control.FromMember.values:type_name -> tandem.control.Values
+	23, // 8: tandem.control.FromMember.dense:type_name -> tandem.control.Dense
+	24, // 9: tandem.control.FromMember.failure:type_name -> tandem.control.Failure
+	25, // 10: tandem.control.FromMember.lost:type_name -> tandem.control.Lost
+	14, // 11: tandem.control.ToMember.heartbeat:type_name -> tandem.control.Heartbeat
+	5,  // 12: tandem.control.ToMember.welcome:type_name -> tandem.control.Welcome
+	8,  // 13: tandem.control.ToMember.start:type_name -> tandem.control.Start
+	11, // 14: tandem.control.ToMember.proceed:type_name -> tandem.control.Proceed
+	13, // 15: tandem.control.ToMember.stop:type_name -> tandem.control.Stop
+	20, // 16: tandem.control.ToMember.read_rows:type_name -> tandem.control.ReadRows
+	22, // 17: tandem.control.ToMember.read_dense:type_name -> tandem.control.ReadDense
+	15, // 18: tandem.control.ToMember.exit:type_name -> tandem.control.Exit
+	26, // 19: tandem.control.ToMember.abort:type_name -> tandem.control.Abort
+	6,  // 20: tandem.control.ToMember.peer_changed:type_name -> tandem.control.PeerChanged
 	0,  // 21: tandem.control.Hello.roles:type_name -> tandem.control.Role
 	0,  // 22: tandem.control.Peer.roles:type_name -> tandem.control.Role
 	4,  // 23: tandem.control.Welcome.peers:type_name -> tandem.control.Peer
 	4,  // 24: tandem.control.PeerChanged.peer:type_name -> tandem.control.Peer
 	17, // 25: tandem.control.Records.records:type_name -> tandem.control.Record
 	19, // 26: tandem.control.Report.faults:type_name -> tandem.control.Faults
-	0,  // 27: tandem.control.PeekNetwork.role:type_name -> tandem.control.Role
+	0,  // 27: tandem.control.ReadDense.role:type_name -> tandem.control.Role
 	0,  // 28: tandem.control.Lost.role:type_name -> tandem.control.Role
 	29, // [29:29] is the sub-list for method output_type
 	29, // [29:29] is the sub-list for method input_type
@@ -1969,29 +1971,29 @@ func file_control_proto_init() {
 		return
 	}
 	file_control_proto_msgTypes[1].OneofWrappers = []any{
-		(*FromRole_Heartbeat)(nil),
-		(*FromRole_Ready)(nil),
-		(*FromRole_Progress)(nil),
-		(*FromRole_Due)(nil),
-		(*FromRole_Finished)(nil),
-		(*FromRole_Records)(nil),
-		(*FromRole_Report)(nil),
-		(*FromRole_Values)(nil),
-		(*FromRole_Network)(nil),
-		(*FromRole_Failure)(nil),
-		(*FromRole_Lost)(nil),
+		(*FromMember_Heartbeat)(nil),
+		(*FromMember_Ready)(nil),
+		(*FromMember_Progress)(nil),
+		(*FromMember_StepDue)(nil),
+		(*FromMember_Finished)(nil),
+		(*FromMember_Records)(nil),
+		(*FromMember_Report)(nil),
+		(*FromMember_Values)(nil),
+		(*FromMember_Dense)(nil),
+		(*FromMember_Failure)(nil),
+		(*FromMember_Lost)(nil),
 	}
 	file_control_proto_msgTypes[2].OneofWrappers = []any{
-		(*ToRole_Heartbeat)(nil),
-		(*ToRole_Welcome)(nil),
-		(*ToRole_Go)(nil),
-		(*ToRole_Proceed)(nil),
-		(*ToRole_Stop)(nil),
-		(*ToRole_PeekRows)(nil),
-		(*ToRole_PeekNetwork)(nil),
-		(*ToRole_Exit)(nil),
-		(*ToRole_Abort)(nil),
-		(*ToRole_PeerChanged)(nil),
+		(*ToMember_Heartbeat)(nil),
+		(*ToMember_Welcome)(nil),
+		(*ToMember_Start)(nil),
+		(*ToMember_Proceed)(nil),
+		(*ToMember_Stop)(nil),
+		(*ToMember_ReadRows)(nil),
+		(*ToMember_ReadDense)(nil),
+		(*ToMember_Exit)(nil),
+		(*ToMember_Abort)(nil),
+		(*ToMember_PeerChanged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

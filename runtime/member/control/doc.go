@@ -1,7 +1,6 @@
-// Package control is what the processes of a run say to each other beside the
-// data, as protobuf messages: control.proto, and the Go code that
+// Package control holds the control messages between the processes of a run and its host, as protobuf
+// messages. Package member sends and checks them. control.proto defines them; the Go code is generated from
+// it by
 //
 //	go test ./runtime/member/control -rewrite
-//
-// makes from it.
 package control

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-var rewrite = flag.Bool("rewrite", false, "make control.pb.go anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite control.pb.go")
 
-// The Go code is that of control.proto.
+// The Go code must be the one that is generated from control.proto.
 func TestCodeIsGenerated(t *testing.T) {
 	want := generate(t)
 	if *rewrite {
@@ -30,13 +30,15 @@ func TestCodeIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("control.pb.go is not what control.proto makes (−); go test -rewrite makes it anew:\n%s", diff)
+		t.Errorf("control.pb.go differs from what control.proto generates (−); run go test -rewrite:\n%s",
+			diff)
 	}
 }
 
-// generate does as protoc with protoc-gen-go.
+// generate returns the Go code that protoc would make with protoc-gen-go.
 func generate(t *testing.T) []byte {
-	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{}, SourceInfoMode: protocompile.SourceInfoStandard}
+	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{},
+		SourceInfoMode: protocompile.SourceInfoStandard}
 	files, err := compiler.Compile(t.Context(), "control.proto")
 	if err != nil {
 		t.Fatal(err)
