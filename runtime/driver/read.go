@@ -9,7 +9,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// liveState is the state of a run in progress, as an exec.State. Rows are read in the lane of their PS,
+// liveState is the state of a run in progress, as an evaluation.State. Rows are read in the lane of their PS,
 // because no other goroutine may touch them. A liveState is used in the lane of rank 0.
 type liveState struct{ run *run }
 

@@ -11,8 +11,8 @@ import (
 // readRowsMax is the number of rows in one request.
 const readRowsMax = 1 << 14
 
-// ReadRows copies rows of a PS: see evaluation.State. It may be called from Callbacks.BeforeStep, and between the
-// end of Train and Close.
+// ReadRows copies rows of a PS: see evaluation.State. It may be called from Callbacks.BeforeStep, and between
+// the end of Train and Close.
 func (h *Host) ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error {
 	if len(signs) == 0 {
 		return nil
