@@ -12,23 +12,24 @@ import (
 	"tandem/internal/cli"
 )
 
-const cacheUsage = `List the columns that are kept of files that were read, or remove them.
+const cacheUsage = `List or remove the cached columns of data files.
 
-A file of 8 MiB or more is parsed once; its columns are kept in the user's cache
-folder and mapped into memory from then on, as long as the file is the same.
-In a job file, "cache: off" below data keeps none, "cache: /folder" keeps those
-of files of any size there. Removing them costs nothing but parsing again.`
+A file of at least 8 MiB is parsed once. Its columns are stored in the user's
+cache folder and mapped into memory by later runs, as long as the file does not
+change. In the data section of a job file, "cache: off" disables the cache, and
+"cache: /folder" caches files of any size in that folder. Removed columns are
+parsed again when they are needed.`
 
 const cacheExamples = `  go run ./cmd/data cache
   go run ./cmd/data cache --clear`
 
 func (p *program) cacheCommand() *cobra.Command {
-	c := &cobra.Command{Use: "cache", Short: "List or remove the columns kept of files", Long: cacheUsage, Example: cacheExamples}
+	c := &cobra.Command{Use: "cache", Short: "List or remove the cached columns of data files", Long: cacheUsage, Example: cacheExamples}
 	var folder string
 	var clear bool
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return cli.UsageError("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.UsageError("the command has flags only; see --help", "unexpected argument %q", args[0])
 		}
 		if folder == "" {
 			var err error
@@ -39,15 +40,15 @@ func (p *program) cacheCommand() *cobra.Command {
 		if clear {
 			files, bytes, err := cache.Folder(folder).Clear()
 			if err == nil {
-				fmt.Fprintf(p.stdout, "removed from %s: %d, of %.1f MiB in all\n", folder, files, float64(bytes)/(1<<20))
+				fmt.Fprintf(p.stdout, "removed %d files (%.1f MiB) from %s\n", files, float64(bytes)/(1<<20), folder)
 			}
 			return err
 		}
 		return p.listCache(folder)
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&folder, "folder", "", "folder of the columns (default: that of jobs that name none)")
-	c.Flags().BoolVar(&clear, "clear", false, "remove them")
+	c.Flags().StringVar(&folder, "folder", "", "use this folder (default: the cache folder of the user)")
+	c.Flags().BoolVar(&clear, "clear", false, "remove the cached columns")
 	return c
 }
 
@@ -57,14 +58,14 @@ func (p *program) listCache(folder string) error {
 		return err
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(p.stdout, "nothing is kept in %s\n", folder)
+		fmt.Fprintf(p.stdout, "nothing is cached in %s\n", folder)
 		return nil
 	}
-	table := cli.Table{Header: []string{"read from", "rows", "MiB", "kept since", "in " + folder}, Words: 1}
+	table := cli.Table{Header: []string{"source", "rows", "MiB", "cached", "file in " + folder}, Words: 1}
 	for _, info := range all {
 		source, rows := info.Source, strconv.Itoa(info.Rows)
 		if source == "" {
-			source, rows = "(of no use)", "–"
+			source, rows = "(invalid)", "–"
 		}
 		table.Rows = append(table.Rows, []string{
 			source, rows, fmt.Sprintf("%.1f", float64(info.Bytes)/(1<<20)), info.Modified.Format("2006-01-02 15:04"), filepath.Base(info.Path),

@@ -13,13 +13,13 @@ import (
 	"tandem/internal/cli"
 )
 
-// program is what the commands need of their surroundings.
+// program is the environment of the commands.
 type program struct {
 	stdout, stderr io.Writer
 	dataDir        string // TANDEM_DATA
 }
 
-// flags are those of all commands; each registers its own.
+// flags holds the flags of all commands; each command registers those that it has.
 type flags struct {
 	job      string
 	kind     string
@@ -31,12 +31,13 @@ type flags struct {
 	yaml     bool
 }
 
-const usage = `Look at data sets, and generate some.
+const usage = `Describe, profile, convert and generate data sets.
 
-A data set is a file, whose kind is guessed from its first line unless --kind
-says it, or the data of a job file (--file). A FILE is relative to the working
-folder; paths in a job file are relative to the folder in the environment
-variable TANDEM_DATA, or to the job file's own. Files may be plain, gzip or zstd.`
+A data set is a FILE or the data section of a job file (--file). The kind of a
+FILE is guessed from its first line, unless --kind names it. A FILE is relative
+to the working folder. Paths in a job file are relative to the folder in the
+environment variable TANDEM_DATA or, if it is not set, to the folder of the job
+file. Files can be plain text, gzip or zstd.`
 
 const examples = `  go run ./cmd/data inspect clicks.tsv.gz
   go run ./cmd/data profile clicks.tsv.gz
@@ -45,7 +46,7 @@ const examples = `  go run ./cmd/data inspect clicks.tsv.gz
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "data", Short: "Look at data sets, and generate some", Long: usage, Example: examples,
+		Use: "data", Short: "Describe, profile, convert and generate data sets", Long: usage, Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {
@@ -59,27 +60,27 @@ func (p *program) command() *cobra.Command {
 			}
 			return cli.UsageError(hint, "command %s", job.Unknown(args[0], names))
 		},
-		Args: cobra.ArbitraryArgs, // to answer an unknown command with the right exit code
+		Args: cobra.ArbitraryArgs, // for the right exit code after an unknown command
 	}
 	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(), p.cacheCommand())
 	cli.Configure(c, p.stdout, p.stderr)
-	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
+	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help
 	return c
 }
 
-// inputFlags registers the flags that say what to read.
+// inputFlags registers the flags that choose the data set.
 func (f *flags) inputFlags(c *cobra.Command) {
 	c.Flags().SortFlags = false
-	c.Flags().StringVarP(&f.job, "file", "f", "", "job file, YAML, instead of FILE")
-	c.Flags().StringVar(&f.kind, "kind", "", "kind of FILE (default: guessed from its first line)")
-	c.Flags().StringVar(&f.label, "label", "", "label column of a csv FILE (default: label, click, clicked, target or y)")
+	c.Flags().StringVarP(&f.job, "file", "f", "", "read the data of this job file (YAML) instead of FILE")
+	c.Flags().StringVar(&f.kind, "kind", "", "set the kind of FILE (default: guessed)")
+	c.Flags().StringVar(&f.label, "label", "", "set the label column of a csv FILE (default: guessed)")
 }
 
 func (f *flags) badRowFlag(c *cobra.Command) {
-	c.Flags().StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
+	c.Flags().StringVar(&f.onBadRow, "on-bad-row", "fail", "fail at a bad row, or skip:N of them")
 }
 
-// check refuses what does not go together, and returns FILE or "".
+// check returns FILE, or "" for a job, or an error for flags that exclude each other.
 func (f *flags) check(args []string) (string, error) {
 	const hint = "give one FILE, or --file with a job; see --help"
 	switch {
@@ -90,7 +91,7 @@ func (f *flags) check(args []string) (string, error) {
 	case len(args) == 0 && f.job == "":
 		return "", cli.UsageError(hint, "nothing to read")
 	case f.job != "" && (f.kind != "" || f.label != ""):
-		return "", cli.UsageError("the job file says what its data are", "--kind and --label do not go with --file")
+		return "", cli.UsageError("leave them out: the job file describes its data", "--kind and --label cannot be combined with --file")
 	}
 	if f.kind != "" && !slices.Contains(fileKinds(), f.kind) {
 		return "", cli.UsageError("kinds are "+strings.Join(fileKinds(), ", "),
@@ -102,7 +103,7 @@ func (f *flags) check(args []string) (string, error) {
 	return args[0], nil
 }
 
-// policy returns what --on-bad-row says.
+// policy returns the value of --on-bad-row.
 func (f *flags) policy() (job.OnBadRow, error) {
 	var policy job.OnBadRow
 	if err := policy.UnmarshalText([]byte(f.onBadRow)); err != nil {
@@ -111,8 +112,7 @@ func (f *flags) policy() (job.OnBadRow, error) {
 	return policy, nil
 }
 
-// fileKinds returns the kinds of which a file says all there is to know, or enough
-// to guess the rest.
+// fileKinds returns the kinds that can be read, or guessed, from a file alone.
 func fileKinds() []string {
 	var kinds []string
 	for _, kind := range job.DataKinds() {
@@ -129,5 +129,5 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// share formats a share of rows.
+// share formats the share part/whole.
 func share(part, whole int) string { return fmt.Sprintf("%.4f", float64(part)/float64(whole)) }

@@ -11,20 +11,20 @@ import (
 type idCounts struct {
 	ids     map[uint64]*idCount
 	rows    int
-	draws   int // ids of all rows
+	draws   int // ids in all rows
 	missing int // rows without a value
 }
 
-// idCount is how often one id is seen.
+// idCount is the number of occurrences of one id.
 type idCount struct {
-	draws   int64 // in all
-	rows    int   // that hold it once or more
-	lastRow int   // the last of them, from 1
+	draws   int64 // occurrences
+	rows    int   // rows that hold it
+	lastRow int   // the last row that holds it, from 1
 }
 
 func newIDCounts() *idCounts { return &idCounts{ids: map[uint64]*idCount{}} }
 
-// add counts the ids of so many more rows.
+// add counts the ids of further rows.
 func (c *idCounts) add(slot batch.Jagged, rows int) {
 	empty, minusOne := datasets.CategoryID(""), datasets.CategoryID("-1")
 	for i := range rows {
@@ -48,30 +48,30 @@ func (c *idCounts) add(slot batch.Jagged, rows int) {
 	}
 }
 
-// slotProfile is how the ids of one slot are spread: see profileUsage.
+// slotProfile is the distribution of the ids in one slot: see profileUsage.
 type slotProfile struct {
 	Name       string   `json:"name"`
 	Distinct   int      `json:"distinct"`
-	Pooling    float64  `json:"ids_per_row"`
+	MeanIDs    float64  `json:"ids_per_row"`
 	MaxShare   float64  `json:"max_id_share"`
 	Zipf       *float64 `json:"zipf"`       // null for fewer than 3 ids
 	Singletons float64  `json:"singletons"` // share of distinct
 	Missing    float64  `json:"missing"`    // share of rows
 
-	once int                 // ids seen once
-	law  job.SyntheticColumn // that draws alike; unset without ids
+	once int                 // number of ids that occur once
+	fit  job.SyntheticColumn // the column with a similar distribution; unset without ids
 }
 
 func (c *idCounts) profile(name string) slotProfile {
 	out := slotProfile{
 		Name: name, Distinct: len(c.ids),
-		Pooling: float64(c.draws) / float64(c.rows), Missing: float64(c.missing) / float64(c.rows),
+		MeanIDs: float64(c.draws) / float64(c.rows), Missing: float64(c.missing) / float64(c.rows),
 	}
 	if len(c.ids) == 0 {
 		return out
 	}
 	mostRows := 0
-	draws := make([]int64, 0, len(c.ids)) // in any order: nothing below depends on it
+	draws := make([]int64, 0, len(c.ids)) // the order does not matter
 	for _, count := range c.ids {
 		draws = append(draws, count.draws)
 		mostRows = max(mostRows, count.rows)
@@ -81,9 +81,9 @@ func (c *idCounts) profile(name string) slotProfile {
 	}
 	out.MaxShare = float64(mostRows) / float64(c.rows)
 	out.Singletons = float64(out.once) / float64(out.Distinct)
-	out.law = synth.Fit(draws)
+	out.fit = synth.Fit(draws)
 	if out.Distinct > 2 {
-		out.Zipf = &out.law.Exponent
+		out.Zipf = &out.fit.Exponent
 	}
 	return out
 }

@@ -8,56 +8,55 @@ import (
 	"tandem/internal/cli"
 )
 
-const layout = `Writes a new folder, whole or not at all:
-  train.csv, test.csv  the label, the ids as hexadecimal numbers ("|" between
-                       several), the numbers; with a header
-  job.yaml             the data section of a job file that reads them
+const layout = `The result is a new folder, complete or absent:
+  train.csv, test.csv   with a header; the label, the ids as hexadecimal numbers
+                        (several ids of a row are separated by "|"), the numbers
+  job.yaml              the data section of a job file that reads them
 `
 
 const generateUsage = `Generate the synthetic data set of a job file.
 
-` + layout + `  test_probability.csv the probability that the label of each test row was drawn
-                       with: the best that any model can predict
+` + layout + `  test_probability.csv  the probability of label 1 of each test row: the best
+                        prediction that any model can make
 
-The same job gives the same rows. A job that names the rows directly (kind
-synthetic) needs no files: this is for other programs.`
+The same job gives the same rows. The files are for other programs: a job with
+data of kind synthetic generates its rows in memory.`
 
 const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`
 
 func (p *program) generateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
-	return p.writing(c, "job file, YAML, with data of kind synthetic", func(file string, j *job.Job) error {
+	return p.writing(c, "generate the data of this job file (kind synthetic)", func(file string, j *job.Job) error {
 		if j.Data.Kind != job.KindSynthetic {
-			return cli.UsageError("other data are read, not generated: see convert", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
+			return cli.UsageError("use convert for data of other kinds", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
 		}
 		return nil
 	})
 }
 
-const convertUsage = `Write the data set of a job file as csv, as a run of the job would see it: split
-in training and test rows, numbers standardised, negatives drawn.
+const convertUsage = `Write the data set of a job file as CSV, as a run of the job reads it: split
+into training rows and test rows, with standardised numbers and drawn negatives.
 
 ` + layout + `
-Readers keep a hash of each category, so the ids are those hashes: rows agree on
-them as before, but the texts are gone. Reading the files hashes them again.`
+The ids are hashes of the categories, not their texts, because that is all that
+readers keep. Reading the files hashes the ids again.`
 
-const convertExamples = `  TANDEM_DATA=~/data go run ./cmd/data convert --file cmd/train/jobs/criteo.yaml --out criteo`
+const convertExamples = `  go run ./cmd/data convert --file cmd/train/jobs/criteo.yaml --out criteo`
 
 func (p *program) convertCommand() *cobra.Command {
-	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as csv", Long: convertUsage, Example: convertExamples}
-	return p.writing(c, "job file, YAML", func(string, *job.Job) error { return nil })
+	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as CSV", Long: convertUsage, Example: convertExamples}
+	return p.writing(c, "write the data of this job file (YAML)", func(string, *job.Job) error { return nil })
 }
 
-// writing makes a command of one that writes the data of a job file that it may
-// refuse.
+// writing completes a command that writes the data of a job file. Check can refuse the job.
 func (p *program) writing(c *cobra.Command, fileUsage string, check func(file string, j *job.Job) error) *cobra.Command {
 	f := &flags{}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return cli.UsageError("everything is a flag; see --help", "unexpected argument %q", args[0])
+			return cli.UsageError("the command has flags only; see --help", "unexpected argument %q", args[0])
 		}
 		if f.job == "" || f.out == "" {
-			return cli.UsageError("see --help", "--file and --out are needed")
+			return cli.UsageError("see --help", "--file and --out are required")
 		}
 		j, err := job.Load(f.job)
 		if err != nil {
@@ -75,6 +74,6 @@ func (p *program) writing(c *cobra.Command, fileUsage string, check func(file st
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVarP(&f.job, "file", "f", "", fileUsage)
-	c.Flags().StringVar(&f.out, "out", "", "folder to write, new or empty")
+	c.Flags().StringVar(&f.out, "out", "", "write to this folder, which must be new or empty")
 	return c
 }

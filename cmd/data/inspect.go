@@ -14,10 +14,12 @@ import (
 	"tandem/internal/cli"
 )
 
-const inspectUsage = `Say what a data set is: kind, compression, rows, columns, share of positive
-rows, its first rows, and which rows are bad.
+const inspectUsage = `Describe a data set: kind, compression, rows, columns, share of positive rows,
+first rows, and bad rows.
 
-All rows are read. Bad ones are counted, and the first few are shown.`
+All rows are read. Bad rows are counted, and the first few are shown. The label
+of a csv FILE is the column called label, click, clicked, target or y, unless
+--label names another one.`
 
 const inspectExamples = `  go run ./cmd/data inspect clicks.tsv.gz
   go run ./cmd/data inspect table.csv --label bought --rows 5
@@ -26,10 +28,10 @@ const inspectExamples = `  go run ./cmd/data inspect clicks.tsv.gz
 func (p *program) inspectCommand() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
-		Use: "inspect [FILE]", Short: "Say what a data set is", Long: inspectUsage, Example: inspectExamples,
+		Use: "inspect [FILE]", Short: "Describe a data set", Long: inspectUsage, Example: inspectExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if f.rows < 0 || f.rows >= linesOfHead {
-				return cli.UsageError("see --help", "--rows: %d; want 0 to %d", f.rows, linesOfHead-1)
+			if f.rows < 0 || f.rows >= headLines {
+				return cli.UsageError("see --help", "--rows: %d; want 0 to %d", f.rows, headLines-1)
 			}
 			s, err := p.open(f, args, job.OnBadRow{Skip: math.MaxInt32})
 			if err != nil {
@@ -43,12 +45,12 @@ func (p *program) inspectCommand() *cobra.Command {
 		},
 	}
 	f.inputFlags(c)
-	c.Flags().IntVar(&f.rows, "rows", 3, "first rows to show")
+	c.Flags().IntVar(&f.rows, "rows", 3, "show this many first rows")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return c
 }
 
-// inspection is what inspect prints, and the object of --json.
+// inspection is the output of inspect, and the object of --json.
 type inspection struct {
 	Name        string           `json:"name"`
 	Kind        job.DataKind     `json:"kind"`
@@ -59,8 +61,8 @@ type inspection struct {
 	Label       string           `json:"label"`
 	BadRows     int              `json:"bad_rows"`
 	BadRowsText []string         `json:"first_bad_rows"`
-	// Columns and FirstRows are the fields as they are written in the file or, of
-	// a data set without one, as convert would write them.
+	// Columns and FirstRows are the fields as they are written in the file or, without a file,
+	// as convert would write them.
 	Columns   []string   `json:"columns"`
 	FirstRows [][]string `json:"first_rows"`
 }
@@ -71,9 +73,9 @@ type partInspection struct {
 	PositiveRate float64 `json:"positive_rate"`
 }
 
-func inspect(s *subject, rows int) *inspection {
+func inspect(s *dataset, rows int) *inspection {
 	found := &inspection{
-		Name: s.Name, Kind: s.Config.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
+		Name: s.Name, Kind: s.Job.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
 		BadRows: s.Dropped, BadRowsText: []string{},
 	}
 	for _, slot := range s.Schema.Slots {
@@ -89,7 +91,7 @@ func inspect(s *subject, rows int) *inspection {
 	}
 	if s.Head != nil {
 		found.Compression = s.Head.Compression
-		found.Columns, found.FirstRows = s.Head.Table(s.Config.Kind, s.Config.CSV)
+		found.Columns, found.FirstRows = s.Head.Table(s.Job.Kind, s.Job.CSV)
 	} else {
 		first := s.Parts[0].Rows
 		t := tableOf(s.Schema, first)
@@ -127,9 +129,9 @@ func (n *inspection) writeText(w io.Writer) error {
 	return nil
 }
 
-// firstRows returns the first rows on their side, a line per column, because
-// there are more columns than fit beside each other. Neighbours of one name are
-// a sequence and share a line.
+// firstRows returns the transposed first rows, with a line per column, because most data sets
+// have too many columns for a page. Neighbouring columns of the same name are a sequence and
+// share a line.
 func (n *inspection) firstRows() cli.Table {
 	t := cli.Table{Header: []string{"column"}, Words: 1 + len(n.FirstRows)}
 	for i := range n.FirstRows {

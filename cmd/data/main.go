@@ -1,18 +1,18 @@
-// Command data looks at data sets: what a file holds, how skewed its ids are,
-// and generated data of the same kind.
+// Command data describes data sets, profiles the distribution of their ids, and generates
+// synthetic ones.
 package main
 
 import (
 	"io"
 	"os"
 
-	_ "tandem/datasets/parquet" // data may be Parquet files
+	_ "tandem/datasets/parquet" // for data in Parquet files
 	"tandem/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the program: its arguments, its outputs, its exit code.
+// run runs the program and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	p := &program{stdout: stdout, stderr: stderr, dataDir: os.Getenv("TANDEM_DATA")}
 	command := p.command()

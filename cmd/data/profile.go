@@ -13,26 +13,26 @@ import (
 	"tandem/internal/cli"
 )
 
-const profileUsage = `Say how the ids of each column are spread: what decides the size of an
-embedding table, the hit rate of a cache, and how often ids collide in hybrid
+const profileUsage = `Profile the distribution of the ids in each column. It determines the size of
+an embedding table, the hit rate of a cache, and how often ids collide in hybrid
 training.
 
 Columns of the table:
   distinct        different ids
-  ids a row       mean number of ids that are pooled
-  max id share α  largest share of rows that hold one id; Persia's α
-  Zipf s          exponent of p(rank) ∝ rank^−s by maximum likelihood, from rank 2
-                  (α describes rank 1) to the last id seen 5 times or more; to the
-                  last id at all if fewer than 10 are
-  singletons      share of the ids that are seen once
-  missing         share of rows with no id, or with an empty value or -1
+  ids/row         mean number of ids in a row
+  max id share α  largest share of rows that hold the same id; Persia's α
+  Zipf s          maximum-likelihood exponent of p(rank) ∝ rank^−s, from rank 2
+                  (α describes rank 1) to the last id that occurs at least 5
+                  times, or to the last id if fewer than 10 ids do
+  singletons      share of the ids that occur once
+  missing         share of rows without an id, or with an empty value or -1
 
-A missing value counts as an id, since it has an embedding row. A sample shows
+A missing value counts as an id, because it has an embedding row. A sample shows
 only the head of a column: the whole data set has more distinct ids.
 
-With --yaml: the data section of a job file that generates rows alike. Its
-cardinalities are the numbers of ids of which as many draws are expected to show
-the distinct ids seen here. Columns, and the ids of a row, are drawn independently.`
+--yaml prints the data section of a job file that generates similar rows. Its
+cardinalities are chosen so that the rows are expected to show as many distinct
+ids as the data set. Columns, and the ids of a row, are drawn independently.`
 
 const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
   go run ./cmd/data profile --file cmd/train/jobs/frappe.yaml --json
@@ -41,10 +41,10 @@ const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
 func (p *program) profileCommand() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
-		Use: "profile [FILE]", Short: "Say how the ids of each column are spread", Long: profileUsage, Example: profileExamples,
+		Use: "profile [FILE]", Short: "Profile the distribution of the ids in each column", Long: profileUsage, Example: profileExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.json && f.yaml {
-				return cli.UsageError("choose one", "--json and --yaml do not go together")
+				return cli.UsageError("choose one", "--json and --yaml cannot be combined")
 			}
 			policy, err := f.policy()
 			if err != nil {
@@ -67,11 +67,11 @@ func (p *program) profileCommand() *cobra.Command {
 	f.inputFlags(c)
 	f.badRowFlag(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
-	c.Flags().BoolVar(&f.yaml, "yaml", false, "print the data section of a job file that generates rows alike")
+	c.Flags().BoolVar(&f.yaml, "yaml", false, "print the data section of a job that generates similar rows")
 	return c
 }
 
-// profile is what the command prints, and the object of --json.
+// profile is the output of the command, and the object of --json.
 type profile struct {
 	Name         string        `json:"name"`
 	Kind         job.DataKind  `json:"kind"`
@@ -84,9 +84,9 @@ type profile struct {
 	train, test int // rows of the parts
 }
 
-func profileOf(s *subject) *profile {
+func profileOf(s *dataset) *profile {
 	found := &profile{
-		Name: s.Name, Kind: s.Config.Kind, Rows: s.rows(), DroppedRows: s.Dropped, Numbers: len(s.Schema.Dense),
+		Name: s.Name, Kind: s.Job.Kind, Rows: s.rows(), DroppedRows: s.Dropped, Numbers: len(s.Schema.Dense),
 		train: s.Parts[0].Rows.Samples,
 	}
 	found.test = found.Rows - found.train
@@ -107,46 +107,47 @@ func profileOf(s *subject) *profile {
 	return found
 }
 
-func (n *profile) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "%s: kind %s, %d rows, positive rate %.4f, %d numbers\n", n.Name, n.Kind, n.Rows, n.PositiveRate, n.Numbers)
-	if n.DroppedRows > 0 {
-		fmt.Fprintf(w, "%d malformed rows dropped\n", n.DroppedRows)
+func (p *profile) writeText(w io.Writer) error {
+	fmt.Fprintf(w, "%s: kind %s, %d rows, positive rate %.4f, %d numbers\n", p.Name, p.Kind, p.Rows, p.PositiveRate, p.Numbers)
+	if p.DroppedRows > 0 {
+		fmt.Fprintf(w, "%d bad rows skipped\n", p.DroppedRows)
 	}
-	t := cli.Table{Header: []string{"slot", "distinct", "ids a row", "max id share α", "Zipf s", "singletons", "missing"}, Words: 1}
-	for _, slot := range n.Slots {
+	t := cli.Table{Header: []string{"slot", "distinct", "ids/row", "max id share α", "Zipf s", "singletons", "missing"}, Words: 1}
+	for _, slot := range p.Slots {
 		zipf := "–"
 		if slot.Zipf != nil {
 			zipf = fmt.Sprintf("%.2f", *slot.Zipf)
 		}
 		t.Rows = append(t.Rows, []string{
-			slot.Name, strconv.Itoa(slot.Distinct), fmt.Sprintf("%.2f", slot.Pooling), fmt.Sprintf("%.4f", slot.MaxShare),
+			slot.Name, strconv.Itoa(slot.Distinct), fmt.Sprintf("%.2f", slot.MeanIDs), fmt.Sprintf("%.4f", slot.MaxShare),
 			zipf, share(slot.once, max(slot.Distinct, 1)), fmt.Sprintf("%.4f", slot.Missing),
 		})
 	}
 	return t.WriteText(w)
 }
 
-// writeYAML writes the data section of a job that generates rows alike, with
-// comments on what the generator cannot do.
-func (n *profile) writeYAML(w io.Writer) error {
-	spec := &job.Synthetic{Seed: 1, TrainRows: n.train, TestRows: n.test, Numeric: n.Numbers}
-	fmt.Fprintf(w, "# Rows like those of %s.\n", strconv.Quote(n.Name))
-	if n.PositiveRate > 0 && n.PositiveRate < 1 {
-		spec.PositiveRate = rounded(n.PositiveRate)
+// writeYAML writes the data section of a job that generates similar rows, with comments on the
+// differences.
+func (p *profile) writeYAML(w io.Writer) error {
+	spec := &job.Synthetic{Seed: 1, TrainRows: p.train, TestRows: p.test, Numeric: p.Numbers}
+	fmt.Fprintf(w, "# Rows like those of %s.\n", strconv.Quote(p.Name))
+	if p.PositiveRate > 0 && p.PositiveRate < 1 {
+		spec.PositiveRate = rounded(p.PositiveRate)
 	} else {
-		fmt.Fprintf(w, "# All labels are %.0f there; half are 1 here.\n", n.PositiveRate)
+		fmt.Fprintf(w, "# All labels of the data set are %.0f; here half of them are 1.\n", p.PositiveRate)
 	}
-	for _, slot := range n.Slots {
+	for _, slot := range p.Slots {
 		if slot.Distinct == 0 {
-			fmt.Fprintf(w, "# Column %s has no ids there and is left out.\n", strconv.Quote(slot.Name))
+			fmt.Fprintf(w, "# Column %s of the data set has no ids and is omitted.\n", strconv.Quote(slot.Name))
 			continue
 		}
-		column := slot.law
+		column := slot.fit
 		column.Name = slot.Name
-		if slot.Pooling != 1 {
-			column.IDsPerRow = min(rounded(slot.Pooling), job.IDsPerRowMax)
-			if slot.Pooling > 1 {
-				fmt.Fprintf(w, "# Column %s: the most frequent id is in %.4g of the rows there; ids drawn independently spread it further here.\n",
+		if slot.MeanIDs != 1 {
+			column.IDsPerRow = min(rounded(slot.MeanIDs), job.IDsPerRowMax)
+			if slot.MeanIDs > 1 {
+				fmt.Fprintf(w, "# Column %s: the most frequent id is in %.4g of the rows of the data set,\n"+
+					"# and in more rows here, because the ids of a row are drawn independently.\n",
 					strconv.Quote(slot.Name), slot.MaxShare)
 			}
 		}
@@ -157,7 +158,7 @@ func (n *profile) writeYAML(w io.Writer) error {
 		spec.Columns = append(spec.Columns, column)
 	}
 	if err := spec.Validate(); err != nil {
-		return fmt.Errorf("%s: rows alike cannot be generated: %w", n.Name, err)
+		return fmt.Errorf("%s: similar rows cannot be generated: %w", p.Name, err)
 	}
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
@@ -170,7 +171,7 @@ func (n *profile) writeYAML(w io.Writer) error {
 
 // rounded returns x to four significant digits.
 func rounded(x float64) float64 {
-	// What FormatFloat writes, ParseFloat reads.
+	// ParseFloat reads everything that FormatFloat writes.
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return short
 }

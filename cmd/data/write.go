@@ -21,24 +21,24 @@ import (
 	"tandem/internal/cli"
 )
 
-// separator stands between the ids of one field.
+// separator separates the ids of one field.
 const separator = "|"
 
-// table says how rows are written as delimited text: the labels, the ids as 16
-// hexadecimal digits, the numbers.
+// table writes rows as delimited text: the labels, the ids as 16 hexadecimal digits, the
+// numbers.
 type table struct {
 	schema batch.Schema
-	// several says of each slot whether a row may have other than one id.
-	several []bool
+	// isList is set for each slot in which some row has no ids or several.
+	isList []bool
 }
 
-// tableOf returns the table that can hold all of the parts.
+// tableOf returns a table that can hold the rows of all parts.
 func tableOf(schema batch.Schema, parts ...*batch.Batch) *table {
-	t := &table{schema: schema, several: make([]bool, len(schema.Slots))}
+	t := &table{schema: schema, isList: make([]bool, len(schema.Slots))}
 	for _, part := range parts {
 		for s, slot := range part.Slots {
 			for i := range part.Samples {
-				t.several[s] = t.several[s] || len(slot.Of(i)) != 1
+				t.isList[s] = t.isList[s] || len(slot.Of(i)) != 1
 			}
 		}
 	}
@@ -73,22 +73,21 @@ func (t *table) record(rows *batch.Batch, i int) []string {
 	return fields
 }
 
-// spec says how to read the table.
-func (t *table) spec() *job.Table {
-	spec := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
+// description returns how to read the table.
+func (t *table) description() *job.Table {
+	d := &job.Table{Label: t.schema.Labels[0], FurtherLabels: t.schema.Labels[1:], Numeric: t.schema.Dense}
 	for s, slot := range t.schema.Slots {
 		column := job.IDColumn{Column: slot.Name}
-		if t.several[s] {
+		if t.isList[s] {
 			column.Separator = separator
 		}
-		spec.Slots = append(spec.Slots, column)
+		d.Slots = append(d.Slots, column)
 	}
-	return spec
+	return d
 }
 
-// writeFolder writes a data set as a new folder: train.csv, test.csv, job.yaml
-// with the data section that reads them and, if known, the true probabilities
-// of the test rows.
+// writeFolder writes a data set as a new folder: train.csv, test.csv, job.yaml with the data
+// section that reads them and, if they are known, the true probabilities of the test rows.
 func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	target, err := filepath.Abs(out)
 	if err != nil {
@@ -99,7 +98,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 		return err
 	}
 	defer folder.Discard()
-	// Only from here on is there something to clean up after an interrupt.
+	// From here on, an interrupt must remove the folder.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	t := tableOf(data.Schema, data.Train, data.Test)
@@ -115,7 +114,7 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 		}
 	}
 	section, err := yaml.Marshal(map[string]job.Data{"data": {
-		Kind: job.KindCSV, CSV: t.spec(),
+		Kind: job.KindCSV, CSV: t.description(),
 		Train: filepath.Join(target, "train.csv"), Test: filepath.Join(target, "test.csv"),
 	}})
 	if err != nil {
@@ -138,7 +137,7 @@ func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) e
 		return err
 	}
 	defer file.Close()
-	w := csv.NewWriter(file) // keeps the first error until Flush
+	w := csv.NewWriter(file) // returns the first error from Flush
 	_ = w.Write(t.header())
 	for i := range rows.Samples {
 		if ctx.Err() != nil {
@@ -153,14 +152,14 @@ func (t *table) writeRows(ctx context.Context, path string, rows *batch.Batch) e
 	return file.Close()
 }
 
-// writeProbability writes one line a test row, with a number for each label.
+// writeProbability writes one line per test row, with a number for each label.
 func writeProbability(path string, data *datasets.Dataset) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	w := bufio.NewWriter(file) // keeps the first error until Flush
+	w := bufio.NewWriter(file) // returns the first error from Flush
 	labels := data.Schema.Labels
 	if len(labels) == 1 {
 		labels = []string{"probability"}
