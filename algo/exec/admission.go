@@ -29,8 +29,8 @@ type Admission struct {
 }
 
 func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, layout *model.Layout, quorum bool) *Admission {
-	own := n.training.GroupsPerRank()
-	return &Admission{n, shards, dense, layout, cut{n.training.TotalGroups(), own}, quorum}
+	own := n.job.GroupsPerRank()
+	return &Admission{n, shards, dense, layout, cut{n.job.TotalGroups(), own}, quorum}
 }
 
 // CheckPayload checks the payload of a message that comes from another process and that role.Admit has admitted:
@@ -40,8 +40,8 @@ func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, 
 // The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
 // blocks and, of compressed ids, over counts and positions.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
-	if m.Rank < 0 || int(m.Rank) >= a.training.Roles.Ranks {
-		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.training.Roles.Ranks-1)
+	if m.Rank < 0 || int(m.Rank) >= a.job.Roles.Ranks {
+		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.job.Roles.Ranks-1)
 	}
 	if err := a.checkSamples(m); err != nil {
 		return fmt.Errorf("%v: %w", m, err)
@@ -63,8 +63,8 @@ func (a *Admission) checkSamples(m msg.Message) error {
 	default:
 		return nil
 	}
-	if m.StepSamples < 1 || int(m.StepSamples) > a.training.Training.GlobalBatch {
-		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, a.training.Training.GlobalBatch)
+	if m.StepSamples < 1 || int(m.StepSamples) > a.job.Training.GlobalBatch {
+		return fmt.Errorf("samples of the step: %d, want 1 to %d", m.StepSamples, a.job.Training.GlobalBatch)
 	}
 	if a.quorum && (m.Kind == msg.PutGradients || m.Kind == msg.Put) {
 		return nil // StepSamples are those of the ranks that count
@@ -122,7 +122,7 @@ func (a *Admission) checkIDs(m msg.Message, ids *IDs) error {
 		return err
 	}
 	slots, count := len(a.schema.Slots), 0
-	if a.training.Wire.Index == job.IndexCompressed && slots > 0 {
+	if a.job.Wire.Index == job.IndexCompressed && slots > 0 {
 		var err error
 		if count, err = compress.CountIDs(ids.Packed, slots, ids.Samples); err != nil {
 			return fmt.Errorf("ids: %w", err)
@@ -163,7 +163,7 @@ func (a *Admission) checkPart(m msg.Message, part *batch.Part) error {
 
 // checkSigns returns the number of signs.
 func (a *Admission) checkSigns(m msg.Message, signs compress.Signs) (int, error) {
-	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.training.Wire.Index != job.IndexCompressed) {
+	if len(signs.Packed) > 0 && (len(signs.Plain) > 0 || a.job.Wire.Index != job.IndexCompressed) {
 		return 0, errors.New("signs: compressed, want them plain")
 	}
 	count, err := signs.Count()
@@ -187,7 +187,7 @@ func (a *Admission) signsMax(m msg.Message) int {
 
 // samplesOf returns the number of samples of a message, within bounds.
 func (a *Admission) samplesOf(m msg.Message) int {
-	return min(max(int(m.Samples), 0), a.training.Training.GlobalBatch)
+	return min(max(int(m.Samples), 0), a.job.Training.GlobalBatch)
 }
 
 func (a *Admission) checkPut(m msg.Message, put *Put) error {
@@ -198,7 +198,7 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	if err != nil {
 		return err
 	}
-	if err := put.Sums.Check(a.training.Wire.Precision, signs*a.dim); err != nil {
+	if err := put.Sums.Check(a.job.Wire.Precision, signs*a.dim); err != nil {
 		return fmt.Errorf("sums of %d signs: %w", signs, err)
 	}
 	// It is of as many signs as the lookup of its batch, if that is known.
@@ -218,8 +218,8 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 		return nil
 	}
 	var count int
-	routed, known := peek[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
-	part, here := peek[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
+	routed, known := find[*resolved](s, role.Handle{Kind: role.RoutedIDs, Rank: m.Rank, Step: m.Step})
+	part, here := find[*batch.Part](s, role.Handle{Kind: role.BatchSamples, Rank: m.Rank, Step: m.Step})
 	switch {
 	case m.Kind == msg.Rows && known:
 		count = len(routed.Of(int(m.From.Index))) * a.dim
@@ -238,7 +238,7 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 
 // checkCount checks the number of rows' values, of pooled embeddings or of their gradients.
 func (a *Admission) checkCount(values compress.Values, count int) error {
-	if err := values.Check(a.training.Wire.Precision, count); err != nil {
+	if err := values.Check(a.job.Wire.Precision, count); err != nil {
 		return fmt.Errorf("values: %w", err)
 	}
 	return nil
@@ -267,10 +267,10 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 		most = 4 * samples * unit.Bytes(a.width)
 	case msg.Params, msg.Push:
 		layout := a.layout
-		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+a.training.TotalGroups()*layout.Stats))
+		return msg.HeaderBytes + frameOverhead + unit.Bytes(4*(layout.Params+layout.Running+a.job.TotalGroups()*layout.Stats))
 	}
 	// What roles count does not include lengths, bounds, and zeros behind arrays.
-	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.training.TotalGroups())
+	overhead := frameOverhead + 32*slots + 8*unit.Bytes(a.job.TotalGroups())
 	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
 }
 

@@ -14,7 +14,7 @@ import (
 // have nothing; and no part passes for that of another rank.
 func TestPartsOfAnyRanksPass(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 6, 16} {
-		settings := exectest.Training(ranks, 2)
+		settings := exectest.Job(ranks, 2)
 		settings.Training.Mode, settings.Training.Groups = job.Hybrid, 16
 		source := exectest.NewColumns(16+5, 16)
 		p := mustNew(t, settings, source)

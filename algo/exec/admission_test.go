@@ -66,7 +66,7 @@ func exchange(t *testing.T, settings job.Job) (p *Executor, stores map[msg.Addre
 func TestHonestPayloadsPass(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
-			settings := exectest.Training(2, 2)
+			settings := exectest.Job(2, 2)
 			settings.Wire.Precision, settings.Wire.Index = wire, index
 			p, _, all := exchange(t, settings)
 			for kind, own := range all {
@@ -97,7 +97,7 @@ func values(k msg.Kind) bool { return k == msg.Rows || k == msg.Embeddings || k 
 
 // Every count that lies is refused, and the error names it.
 func TestPayloadsThatLieAreRefused(t *testing.T) {
-	p, stores, all := exchange(t, exectest.Training(2, 2))
+	p, stores, all := exchange(t, exectest.Job(2, 2))
 	ids := func(change func(*IDs)) any {
 		c := *all[msg.IDFeatures].payload.(*IDs)
 		c.Bounds, c.Columns = slices.Clone(c.Bounds), slices.Clone(c.Columns)
@@ -187,7 +187,7 @@ func many(samples int32) batch.Jagged {
 
 // Compressed ids and signs are checked like raw ones.
 func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
-	settings := exectest.Training(2, 2)
+	settings := exectest.Job(2, 2)
 	settings.Wire.Index = job.IndexCompressed
 	p, stores, all := exchange(t, settings)
 	honest := all[msg.IDFeatures].payload.(*IDs)
@@ -212,7 +212,7 @@ func TestCompressedPayloadsThatLieAreRefused(t *testing.T) {
 
 // Shards of the dense network and gradients for them have the lengths of their dense PS.
 func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
-	settings := exectest.Training(2, 1)
+	settings := exectest.Job(2, 1)
 	settings.Training.Mode, settings.Roles.DensePSs = job.AsyncPS, 2
 	p := mustNew(t, settings, exectest.NewColumns(16, 16))
 	layout := p.Model().Layout()
@@ -243,15 +243,15 @@ func TestShardsOfAnotherLengthAreRefused(t *testing.T) {
 // A put of other signs than were looked up is an error of the work, not a panic.
 func TestPutOfAnotherLengthIsAnError(t *testing.T) {
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
-		settings := exectest.Training(1, 1)
+		settings := exectest.Job(1, 1)
 		settings.Training.Scale = scale
 		s := newScript(t, settings, exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(0)
-		s.stores[server(0)].keep(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
+		s.stores[server(0)].setReceived(role.Handle{Kind: role.ShardGrads, Rank: 0, Step: 0}, &Put{
 			Samples: 16, Signs: compress.Signs{Plain: []uint64{1}}, Sums: compress.Pack(compress.FP32, make([]float32, 3)),
 		})
-		_, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
+		_, err := s.p.Execute(server(0), s.stores[server(0)], role.Work{Kind: role.ApplyStep, Rank: event.NoRank, StepSamples: 16},
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "put of rank 0, step 0: 1 signs, but ") {
 			t.Errorf("%s: %v", scale, err)

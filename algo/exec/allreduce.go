@@ -43,7 +43,7 @@ func (r *rounds) feed(s *Store, c role.Contribution) {
 	if c.Source.Kind != role.NoData {
 		own.given[c.Rank] = get[*model.Vector](s, c.Source)
 	}
-	s.put(c.Sum, own.sum)
+	s.set(c.Sum, own.sum)
 }
 
 // reduce sums a bucket.

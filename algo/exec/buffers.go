@@ -19,8 +19,8 @@ type buffers struct {
 // waited longest goes: its size is no longer asked for.
 const spareMost = 64
 
-// get returns n values, which may be anything.
-func (b *buffers) get(n int) []float32 {
+// borrow returns n values, which may be anything.
+func (b *buffers) borrow(n int) []float32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, spare := range b.free {
@@ -33,8 +33,8 @@ func (b *buffers) get(n int) []float32 {
 	return make([]float32, n, n+n/8)
 }
 
-// put takes values back, which nobody else may hold.
-func (b *buffers) put(values []float32) {
+// giveBack takes values back, which nobody else may hold.
+func (b *buffers) giveBack(values []float32) {
 	if cap(values) == 0 {
 		return
 	}
@@ -51,18 +51,18 @@ func (b *buffers) put(values []float32) {
 // all of them in this process: then the receiver of a payload is the last to hold
 // it.
 func (e *Executor) Recycle(s *Store, h role.Handle) {
-	payload, sent := s.take(h)
+	payload, sent := s.remove(h)
 	if !sent {
 		return // it is what the role has made, and another's now
 	}
 	switch h.Kind {
 	case role.ShardRows:
 		for _, rows := range payload.([]compress.Values) {
-			e.numerics.buffers.put(rows.Floats)
+			e.numerics.buffers.giveBack(rows.Floats)
 		}
 	case role.PooledRows, role.PooledGrads:
-		e.numerics.buffers.put(payload.(compress.Values).Floats)
+		e.numerics.buffers.giveBack(payload.(compress.Values).Floats)
 	case role.ShardGrads:
-		e.numerics.buffers.put(payload.(*Put).Sums.Floats)
+		e.numerics.buffers.giveBack(payload.(*Put).Sums.Floats)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"tandem/algo/unit"
 )
 
-// loaderTasks performs the work of the data loader.
-type loaderTasks struct {
+// dataLoaderWork performs the work of the data loader.
+type dataLoaderWork struct {
 	*numerics
 	source batch.Source
 }
 
-func (d *loaderTasks) tasks() map[role.WorkKind]task {
-	return map[role.WorkKind]task{role.Read: d.read}
+func (d *dataLoaderWork) byKind() map[role.WorkKind]workFunc {
+	return map[role.WorkKind]workFunc{role.Read: d.read}
 }
 
 // dealt is what a data loader holds of a global batch, by rank.
@@ -26,7 +26,7 @@ type dealt struct {
 }
 
 // read cuts the global batch of a step into the parts of the ranks.
-func (d *loaderTasks) read(i item) (role.Result, error) {
+func (d *dataLoaderWork) read(i item) (role.Result, error) {
 	b, err := d.source.Read(int(i.Step))
 	if err != nil {
 		return role.Result{}, err
@@ -34,17 +34,17 @@ func (d *loaderTasks) read(i item) (role.Result, error) {
 	if b.Samples < 1 {
 		return role.Result{}, errors.New("the batch is empty")
 	}
-	parts := batch.Cut(b, d.training.TotalGroups(), d.training.Roles.Ranks)
+	parts := batch.Cut(b, d.job.TotalGroups(), d.job.Roles.Ranks)
 	all := &dealt{parts: parts}
 	var r role.Result
 	for i := range parts {
 		part := &parts[i]
-		ids := newIDs(part, d.training.Wire.Index == job.IndexCompressed)
+		ids := newIDs(part, d.job.Wire.Index == job.IndexCompressed)
 		all.ids = append(all.ids, ids)
 		r.Samples = append(r.Samples, int32(part.Samples))
 		r.IDBytes = append(r.IDBytes, unit.Bytes(ids.Size()))
 		r.SampleBytes = append(r.SampleBytes, unit.Bytes(4*(len(part.Dense)+len(part.Labels))))
 	}
-	i.store.put(i.Makes[0], all)
+	i.store.set(i.Makes[0], all)
 	return r, nil
 }

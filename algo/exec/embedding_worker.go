@@ -8,11 +8,11 @@ import (
 	"tandem/algo/unit"
 )
 
-// embeddingTasks performs the work of EWs.
-type embeddingTasks struct{ *numerics }
+// embeddingWorkerWork performs the work of EWs.
+type embeddingWorkerWork struct{ *numerics }
 
-func (w *embeddingTasks) tasks() map[role.WorkKind]task {
-	return map[role.WorkKind]task{role.Split: w.split, role.Pool: w.pool, role.Merge: w.merge}
+func (w *embeddingWorkerWork) byKind() map[role.WorkKind]workFunc {
+	return map[role.WorkKind]workFunc{role.Split: w.split, role.Pool: w.pool, role.Merge: w.merge}
 }
 
 // resolved is what an EW holds of a batch, with the signs as it sends them, by
@@ -23,32 +23,32 @@ type resolved struct {
 }
 
 // split resolves the ids of a batch to signs by PS.
-func (w *embeddingTasks) split(i item) (role.Result, error) {
+func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	ids := get[*IDs](i.store, i.Reads[0])
 	part, err := ids.part(len(w.schema.Slots))
 	if err != nil {
 		return role.Result{}, err
 	}
-	plan := w.training.ShardPlan()
+	plan := w.job.ShardPlan()
 	routed := &resolved{Routed: route.Route(w.schema, part, plan)}
 	var r role.Result
 	for shard := range plan.Servers() {
 		own := routed.Of(shard)
 		signs := compress.Signs{Plain: own}
-		if w.training.Wire.Index == job.IndexCompressed {
+		if w.job.Wire.Index == job.IndexCompressed {
 			signs = compress.PackSigns(own, w.schema.PrefixBits)
 		}
 		routed.signs = append(routed.signs, signs)
 		r.Rows = append(r.Rows, int32(len(own)))
 		r.SignBytes = append(r.SignBytes, unit.Bytes(signs.Size()))
-		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.training.Wire.Precision.Size(len(own)*w.dim)))
+		r.ValueBytes = append(r.ValueBytes, unit.Bytes(w.job.Wire.Precision.Size(len(own)*w.dim)))
 	}
-	i.store.put(i.Makes[0], routed)
+	i.store.set(i.Makes[0], routed)
 	return r, nil
 }
 
 // pool gathers the rows of all PSs and pools them.
-func (w *embeddingTasks) pool(i item) (role.Result, error) {
+func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	var rows []float32
 	for shard := range routed.signs {
@@ -66,35 +66,35 @@ func (w *embeddingTasks) pool(i item) (role.Result, error) {
 			continue
 		}
 		if rows == nil {
-			joined := w.buffers.get(len(routed.Signs) * w.dim)
-			defer w.buffers.put(joined)
+			joined := w.buffers.borrow(len(routed.Signs) * w.dim)
+			defer w.buffers.giveBack(joined)
 			rows = joined[:0]
 		}
 		rows = append(rows, part...)
 	}
-	pooled := w.buffers.get(routed.Samples() * w.width)
+	pooled := w.buffers.borrow(routed.Samples() * w.width)
 	routed.Pool(pooled, w.schema, rows, w.dim)
-	return role.Result{Bytes: w.putValues(i.store, i.Makes[0], pooled)}, nil
+	return role.Result{Bytes: w.storeValues(i.store, i.Makes[0], pooled)}, nil
 }
 
 // merge turns gradients of pooled embeddings into row gradient sums by PS.
-func (w *embeddingTasks) merge(i item) (role.Result, error) {
+func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	packed := get[compress.Values](i.store, i.Reads[1])
 	grads, err := packed.Unpack(routed.Samples() * w.width)
 	if err != nil {
 		return role.Result{}, err
 	}
-	sums := w.buffers.get(len(routed.Signs) * w.dim)
+	sums := w.buffers.borrow(len(routed.Signs) * w.dim)
 	routed.Merge(sums, w.schema, grads, w.dim)
 	puts := make([]*Put, len(routed.signs))
 	for shard := range puts {
 		lo, hi := int(routed.Bounds[shard]), int(routed.Bounds[shard+1])
 		puts[shard] = &Put{
-			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.training.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
+			Samples: int(i.Samples), Signs: routed.signs[shard], Sums: compress.Pack(w.job.Wire.Precision, sums[lo*w.dim:hi*w.dim:hi*w.dim]),
 		}
 	}
-	w.packedAway(sums)
-	i.store.put(i.Makes[0], puts)
+	w.giveBackPacked(sums)
+	i.store.set(i.Makes[0], puts)
 	return role.Result{}, nil
 }

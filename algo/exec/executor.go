@@ -24,7 +24,7 @@ import (
 // (role, lane) may be performed at the same time, those of one lane may not.
 type Executor struct {
 	numerics  *numerics
-	work      map[role.WorkKind]task
+	work      map[role.WorkKind]workFunc
 	dense     dense.Strategy
 	rounds    *rounds // of all-reduces
 	model     *ModelState
@@ -32,7 +32,7 @@ type Executor struct {
 }
 
 // task performs one kind of work.
-type task func(item) (role.Result, error)
+type workFunc func(item) (role.Result, error)
 
 // item is one work item of a role, on operands that its store holds or will hold.
 type item struct {
@@ -65,27 +65,29 @@ func NewPart(t job.Job, source batch.Source, m backend.Backend, here func(msg.Ad
 	if err != nil {
 		return nil, err
 	}
-	n := &numerics{training: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth()}
+	n := &numerics{job: t, schema: schema, dim: t.Model.Dim(), width: schema.EmbeddingWidth()}
 	shards, err := newRowShards(&t, rule, m, here)
 	if err != nil {
 		return nil, err
 	}
 	strategy, err := dense.New(dense.Config{
-		Job: &n.training, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products),
+		Job: &n.job, Rule: rule, Engine: engine, Here: here, Pool: gemm.PoolOf(m.Products),
 	})
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{
-		numerics: n, work: map[role.WorkKind]task{}, dense: strategy,
+		numerics: n, work: map[role.WorkKind]workFunc{}, dense: strategy,
 		rounds:    newRounds(strategy, t.Roles.Ranks, len(engine.Layout().Buckets)),
 		model:     &ModelState{numerics: n, engine: engine, shards: shards, dense: strategy},
 		admission: newAdmission(n, shards, strategy, engine.Layout(), rule.Dense().Quorum > 0),
 	}
-	for _, of := range []interface{ tasks() map[role.WorkKind]task }{
-		&loaderTasks{n, source}, &embeddingTasks{n}, &rowTasks{n, shards, strategy}, &rankTasks{n, strategy}, &denseTasks{strategy},
+	for _, of := range []interface {
+		byKind() map[role.WorkKind]workFunc
+	}{
+		&dataLoaderWork{n, source}, &embeddingWorkerWork{n}, &embeddingPSWork{n, shards, strategy}, &nnWorkerWork{n, strategy}, &densePSWork{strategy},
 	} {
-		for kind, t := range of.tasks() { // order-free: kinds are distinct
+		for kind, t := range of.byKind() { // order-free: kinds are distinct
 			e.work[kind] = t
 		}
 	}
@@ -118,9 +120,9 @@ func (e *Executor) Model() *ModelState { return e.model }
 // Admission returns what checks the payloads of messages from other processes.
 func (e *Executor) Admission() *Admission { return e.admission }
 
-// Do performs one work item of a role on operands that s holds or will hold. part is
+// Execute performs one work item of a role on operands that s holds or will hold. part is
 // called for every bucket that Backward finishes, in order; a bucket may be fed from then on.
-func (e *Executor) Do(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
+func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
 	do := e.work[w.Kind]
 	if do == nil {
 		return role.Result{}, fmt.Errorf("exec: unknown kind %d", w.Kind)

@@ -33,7 +33,7 @@ func TestWorkOfTheRolesIsASequentialStep(t *testing.T) {
 			for _, ranks := range []int{1, 2, 4} {
 				for _, servers := range []int{1, 3} {
 					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d PSs=%d", merge, scale, ranks, servers), func(t *testing.T) {
-						parallel := exectest.Training(ranks, servers)
+						parallel := exectest.Job(ranks, servers)
 						parallel.Training.Merge, parallel.Training.Scale = merge, scale
 						q, s := mustNewSequential(t, parallel, source), newScript(t, parallel, source)
 						for step := range source.Steps() {
@@ -70,7 +70,7 @@ func TestSettingsOfSlotsHeadsAndRowsKeepWorkSequential(t *testing.T) {
 		source.All.Labels = append(source.All.Labels, float32(i%2), float32(i/2%2))
 	}
 	settings := func(ranks, servers int) job.Job {
-		one := exectest.Training(ranks, servers)
+		one := exectest.Job(ranks, servers)
 		one.Model.Heads = []model.Head{{Layers: []int{3}}, {Weight: 0.5}}
 		one.Rows.Admission = 0.5
 		one.Rows.Optimizer.Schedule = opt.Schedule{WarmUp: 2, Decay: opt.LinearDecay, Steps: 5}
@@ -106,7 +106,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 	source := exectest.NewColumns(16*4, 16)
 	for _, precision := range []table.Precision{table.BF16, table.FP16} {
 		settings := func(ranks, servers int) job.Job {
-			one := exectest.Training(ranks, servers)
+			one := exectest.Job(ranks, servers)
 			one.Rows.Precision = precision.String()
 			return one
 		}
@@ -141,7 +141,7 @@ func TestNarrowAndEvictedRowsKeepWorkSequential(t *testing.T) {
 
 // A put is applied at the rate of its own step, however late it comes.
 func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
-	settings := exectest.Training(1, 1)
+	settings := exectest.Job(1, 1)
 	settings.Rows.Optimizer = opt.RowSpec{Kind: opt.SGD, Rate: 8, Schedule: opt.Schedule{WarmUp: 4}}
 	settings.Rows.Init = 0
 	p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
@@ -153,9 +153,9 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 		step int32
 		want float32 // of the row: 16 samples of a summed gradient −16, so one rate further
 	}{{9, 8}, {0, 8 + 2}, {2, 8 + 2 + 6}} {
-		store.put(role.Handle{Kind: role.ShardGrads, Step: c.step},
+		store.set(role.Handle{Kind: role.ShardGrads, Step: c.step},
 			&Put{Samples: 16, Signs: plain(1), Sums: compress.Pack(compress.FP32, []float32{-16, -16, -16})})
-		if _, err := p.Do(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16},
+		if _, err := p.Execute(server(0), store, role.Work{Kind: role.Apply, Step: c.step, StepSamples: 16},
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads, Step: c.step}}}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestPutsTakeTheRateOfTheirStep(t *testing.T) {
 // its two slots 4 bytes for an offset a sample and one more.
 func TestResultsCountTheData(t *testing.T) {
 	source := exectest.NewColumns(16, 16)
-	s := newScript(t, exectest.Training(2, 2), source)
+	s := newScript(t, exectest.Job(2, 2), source)
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	for rank := range 2 {
 		ids := 0
@@ -196,7 +196,7 @@ func TestResultsCountTheData(t *testing.T) {
 // N ranks share a replica: the first performs the optimizer step, the others find
 // it done.
 func TestDenseStepIsPerformedOnce(t *testing.T) {
-	s := newScript(t, exectest.Training(4, 1), exectest.NewColumns(32, 16))
+	s := newScript(t, exectest.Job(4, 1), exectest.NewColumns(32, 16))
 	s.train(false)
 	weights := s.p.Model().Weights(nnWorker(0))
 	if weights.Steps() != 1 {
@@ -217,7 +217,7 @@ func TestNonFiniteLossIsReported(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		source := exectest.NewColumns(16, 16)
 		source.All.Dense[9] = float32(bad)
-		s := newScript(t, exectest.Training(2, 1), source)
+		s := newScript(t, exectest.Job(2, 1), source)
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		for rank := range s.ranks() {
 			s.lookup(rank)
@@ -227,7 +227,7 @@ func TestNonFiniteLossIsReported(t *testing.T) {
 				t.Errorf("%v in rank 1: rank %d non-finite %t", bad, rank, r.NonFinite)
 			}
 		}
-		err := mustNewSequential(t, exectest.Training(2, 1), source).Step(0)
+		err := mustNewSequential(t, exectest.Job(2, 1), source).Step(0)
 		if err == nil || !strings.Contains(err.Error(), "step 0: the loss or a gradient is not finite") {
 			t.Errorf("sequential: %v", err)
 		}
@@ -249,12 +249,12 @@ func TestApplyReportsBadPuts(t *testing.T) {
 			"1 of 2 rows with a gradient do not exist"},
 	} {
 		for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
-			p, store := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16)), NewStore()
+			p, store := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16)), NewStore()
 			if err := p.Model().Tables()[0].Lookup([]uint64{1, 2}, make([]float32, 6)); err != nil {
 				t.Fatal(err)
 			}
-			store.put(role.Handle{Kind: role.ShardGrads}, &c.put)
-			_, err := p.Do(server(0), store, role.Work{Kind: k, StepSamples: 16}, role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
+			store.set(role.Handle{Kind: role.ShardGrads}, &c.put)
+			_, err := p.Execute(server(0), store, role.Work{Kind: k, StepSamples: 16}, role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: %v", c.name, k, err)
 			}
@@ -266,7 +266,7 @@ func TestApplyReportsBadPuts(t *testing.T) {
 // that a PS keeps nothing of them.
 func TestDroppedReadsAreForgotten(t *testing.T) {
 	for _, k := range []role.WorkKind{role.Apply, role.ApplyStep} {
-		s := newScript(t, exectest.Training(2, 1), exectest.NewColumns(16, 16))
+		s := newScript(t, exectest.Job(2, 1), exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		for rank := range s.ranks() {
 			s.lookup(rank)
@@ -275,7 +275,7 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 		s.do(nnWorker(0), role.Backward, 0)
 		s.put(0)
 		o := role.Operands{Reads: []role.Handle{s.handle(role.ShardGrads, 0)}, Drops: []role.Handle{s.handle(role.ShardGrads, 1)}}
-		if _, err := s.p.Do(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
+		if _, err := s.p.Execute(server(0), s.stores[server(0)], role.Work{Kind: k, StepSamples: 8}, o, nil); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.p.model.shards[0].Pending(); n != 0 {
@@ -285,11 +285,11 @@ func TestDroppedReadsAreForgotten(t *testing.T) {
 }
 
 func TestFullServerIsReported(t *testing.T) {
-	small := exectest.Training(1, 1)
+	small := exectest.Job(1, 1)
 	small.Rows.Capacity = 2
 	p, store := mustNew(t, small, exectest.NewColumns(16, 16)), NewStore()
-	store.put(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
-	if _, err := p.Do(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
+	store.set(role.Handle{Kind: role.ShardSigns}, plain(1, 2, 3))
+	if _, err := p.Execute(server(0), store, role.Work{Kind: role.ReadRows}, role.Operands{Reads: []role.Handle{{Kind: role.ShardSigns}}}, nil); !errors.Is(err, table.ErrFull) {
 		t.Error(err)
 	}
 	if err := mustNewSequential(t, small, exectest.NewColumns(16, 16)).Step(0); !errors.Is(err, table.ErrFull) {
@@ -309,7 +309,7 @@ func TestNewRefuses(t *testing.T) {
 		{"dense optimizer", func(t *job.Job, _ *exectest.Columns) { t.Model.Optimizer.Kind = "lion" }, "lion"},
 		{"row optimizer", func(t *job.Job, _ *exectest.Columns) { t.Rows.Optimizer.Kind = "lion" }, "lion"},
 	} {
-		settings, source := exectest.Training(1, 1), exectest.NewColumns(16, 16)
+		settings, source := exectest.Job(1, 1), exectest.NewColumns(16, 16)
 		c.change(&settings, source)
 		_, err := New(settings, source, backend.Backend{})
 		_, errSequential := reference.NewSequential(settings, source, backend.Backend{})
@@ -322,15 +322,15 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestUnknownWorkIsRefused(t *testing.T) {
-	p := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
-	if _, err := p.Do(server(0), NewStore(), role.Work{Kind: 99}, role.Operands{}, nil); err == nil {
+	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
+	if _, err := p.Execute(server(0), NewStore(), role.Work{Kind: 99}, role.Operands{}, nil); err == nil {
 		t.Error("no error")
 	}
 }
 
 // A payload is the receiver's: it stays as it is when the sender works on.
 func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
-	s := newScript(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
+	s := newScript(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	s.read = s.do(dataLoader, role.Read, event.NoRank)
 	s.lookup(0)
 	pooled := get[compress.Values](s.stores[nnWorker(0)], role.Handle{Kind: role.PooledRows}).Floats
@@ -347,7 +347,7 @@ func TestPayloadOutlivesTheSendersHandle(t *testing.T) {
 // A shard of another length than the sender and the receiver agree on is an error,
 // as it may come from another process.
 func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
-	training := exectest.Training(2, 1)
+	training := exectest.Job(2, 1)
 	training.Training.Mode, training.Training.Merge, training.Roles.DensePSs = job.AsyncPS, "", 2
 	p := mustNew(t, training, exectest.NewColumns(32, 16))
 	for _, values := range [][]float32{nil, make([]float32, p.Model().Layout().Params+1)} {
@@ -367,9 +367,9 @@ func TestPullsAndPushesOfAnotherLengthAreRefused(t *testing.T) {
 // However the rows are spread over PSs, they are found.
 func TestEvaluateFindsRowsOnAllServers(t *testing.T) {
 	source := exectest.NewColumns(16*3, 16)
-	q := mustNewSequential(t, exectest.Training(1, 1), source)
+	q := mustNewSequential(t, exectest.Job(1, 1), source)
 	mustStep(t, q, 3)
-	s := newScript(t, exectest.Training(2, 3), source)
+	s := newScript(t, exectest.Job(2, 3), source)
 	for range 3 {
 		s.train(false)
 	}

@@ -14,7 +14,7 @@ import (
 // A frame may be as large as the largest payload of its kind that CheckPayload lets pass, and hardly larger,
 // whatever size its message states. Of 8 samples in 2 slots of rows of 3 values:
 func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
-	p := mustNew(t, exectest.Training(2, 2), exectest.NewColumns(16, 16))
+	p := mustNew(t, exectest.Job(2, 2), exectest.NewColumns(16, 16))
 	const ids = 2 * 8 * idsMax          // each may be a sign of its own
 	const width = 3 + 2*(3+1)           // a sum, and two raw rows with their masks
 	const headers = unit.Bytes(1 << 10) // of message, frame and arrays
@@ -37,7 +37,7 @@ func TestFramesAreAsLargeAsTheLargestPayload(t *testing.T) {
 
 // The last step of an epoch may have one sample only.
 func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
-	p := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
+	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	lookup := msg.Message{
 		Kind: msg.Lookup, From: embeddingWorker, To: server(0), Samples: 1, StepSamples: 1, Bytes: msg.HeaderBytes + 8,
 	}
@@ -48,7 +48,7 @@ func TestAStepOfOneSampleIsAdmitted(t *testing.T) {
 
 // A sample may have 4,096 ids a slot in the mean, and not one more.
 func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
-	p, _, all := exchange(t, exectest.Training(2, 2))
+	p, _, all := exchange(t, exectest.Job(2, 2))
 	for more := range 2 {
 		ids, m := *all[msg.IDFeatures].payload.(*IDs), all[msg.IDFeatures].m
 		ids.Columns = []batch.Jagged{many(8), {Offsets: make([]int32, 9)}} // one id too many
@@ -63,7 +63,7 @@ func TestIDsOfAMessageAreBoundedInTheMean(t *testing.T) {
 
 // Every embedding PS, the first too, refuses a put of other signs than were looked up on it.
 func TestEveryServerComparesPutsWithLookups(t *testing.T) {
-	p, _, all := exchange(t, exectest.Training(2, 2))
+	p, _, all := exchange(t, exectest.Job(2, 2))
 	for i := range int32(2) {
 		m := all[msg.Put].m
 		m.To = server(i)

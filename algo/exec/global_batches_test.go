@@ -18,7 +18,7 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 		job.ScaleRank:   {(8./2 + 4./2 + 8./4) / 3, 6. / 2, (2./2 + 12./4) / 2},
 		job.ScaleGlobal: {(8. + 4 + 8) / 8, 6. / 2, (2. + 12) / 6},
 	} {
-		settings := exectest.Training(2, 1)
+		settings := exectest.Job(2, 1)
 		settings.Training.Mode, settings.Training.Scale, settings.Training.Merge = "gba", scale, ""
 		settings.Rows.Optimizer = opt.RowSpec{Kind: "sgd", Rate: 1}
 		p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
@@ -38,9 +38,9 @@ func TestGBARowsAreDividedByTheGradientsThatContainThem(t *testing.T) {
 				sums = append(sums, sum, sum, sum)
 			}
 			o.Reads = append(o.Reads, role.Handle{Kind: role.ShardGrads, Rank: put.rank, Step: put.step})
-			store.put(o.Reads[i], &Put{Samples: put.samples, Signs: plain(put.signs...), Sums: compress.Pack(compress.FP32, sums)})
+			store.set(o.Reads[i], &Put{Samples: put.samples, Signs: plain(put.signs...), Sums: compress.Pack(compress.FP32, sums)})
 		}
-		if _, err := p.Do(server(0), store, role.Work{Kind: role.ApplyStep, Step: 1}, o, nil); err != nil {
+		if _, err := p.Execute(server(0), store, role.Work{Kind: role.ApplyStep, Step: 1}, o, nil); err != nil {
 			t.Fatal(err)
 		}
 		p.Model().Tables()[0].Peek([]uint64{1, 2, 3}, after)

@@ -113,5 +113,5 @@ func (m *ModelState) ReadDense() (model.Values, error) {
 // NewTestSet prepares test rows for evaluation of this run.
 func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	n := m.numerics
-	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.training.ShardPlan(), test)
+	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.job.ShardPlan(), test)
 }

@@ -8,20 +8,20 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// rankTasks performs the work of NN workers.
-type rankTasks struct {
+// nnWorkerWork performs the work of NN workers.
+type nnWorkerWork struct {
 	*numerics
 	dense dense.Strategy
 }
 
-func (w *rankTasks) tasks() map[role.WorkKind]task {
-	return map[role.WorkKind]task{
+func (w *nnWorkerWork) byKind() map[role.WorkKind]workFunc {
+	return map[role.WorkKind]workFunc{
 		role.Forward: w.forward, role.Backward: w.backward, role.DenseApply: w.denseApply,
 		role.Snapshot: w.snapshot, role.Average: w.average,
 	}
 }
 
-func (w *rankTasks) forward(i item) (role.Result, error) {
+func (w *nnWorkerWork) forward(i item) (role.Result, error) {
 	part := get[*batch.Part](i.store, i.Reads[0])
 	packed := get[compress.Values](i.store, i.Reads[1])
 	pooled, err := packed.Unpack(part.Samples * w.width)
@@ -35,32 +35,32 @@ func (w *rankTasks) forward(i item) (role.Result, error) {
 	if err := w.dense.LoadPulled(i.Rank, pulled); err != nil {
 		return role.Result{}, err
 	}
-	w.dense.Replica(i.Rank).Forward(part, pooled, w.buffers.get(len(pooled)))
+	w.dense.Replica(i.Rank).Forward(part, pooled, w.buffers.borrow(len(pooled)))
 	return role.Result{}, nil
 }
 
-func (w *rankTasks) backward(i item) (role.Result, error) {
+func (w *nnWorkerWork) backward(i item) (role.Result, error) {
 	replica := w.dense.Replica(i.Rank)
-	i.store.put(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
+	i.store.set(i.Makes[1], replica.Gradients()) // buckets may be fed before all are done
 	grads, finite := replica.Backward(i.part)
-	i.store.put(i.Makes[1], w.dense.Gradients(i.Work))
-	return role.Result{NonFinite: !finite, Bytes: w.putValues(i.store, i.Makes[0], grads)}, nil
+	i.store.set(i.Makes[1], w.dense.Gradients(i.Work))
+	return role.Result{NonFinite: !finite, Bytes: w.storeValues(i.store, i.Makes[0], grads)}, nil
 }
 
-func (w *rankTasks) denseApply(i item) (role.Result, error) {
+func (w *nnWorkerWork) denseApply(i item) (role.Result, error) {
 	return role.Result{}, w.dense.ApplyGradients(i.Work, get[*model.Vector](i.store, i.Reads[0]))
 }
 
 // snapshot copies a rank's replica for an averaging round.
-func (w *rankTasks) snapshot(i item) (role.Result, error) {
+func (w *nnWorkerWork) snapshot(i item) (role.Result, error) {
 	values, err := w.dense.Snapshot(i.Rank)
 	if err == nil {
-		i.store.put(i.Makes[0], values)
+		i.store.set(i.Makes[0], values)
 	}
 	return role.Result{}, err
 }
 
-func (w *rankTasks) average(i item) (role.Result, error) {
+func (w *nnWorkerWork) average(i item) (role.Result, error) {
 	given, sum := get[*model.Vector](i.store, i.Reads[0]), get[*model.Vector](i.store, i.Reads[1])
 	return role.Result{}, w.dense.Average(i.Rank, given, sum)
 }

@@ -15,35 +15,35 @@ import (
 
 // numerics is what the work of all roles shares.
 type numerics struct {
-	training job.Job
-	schema   *batch.Schema
-	dim      int     // length of an embedding row
-	width    int     // pooled embedding values of a sample
-	buffers  buffers // of payloads that roles of this process send each other
+	job     job.Job
+	schema  *batch.Schema
+	dim     int     // length of an embedding row
+	width   int     // pooled embedding values of a sample
+	buffers buffers // of payloads that roles of this process send each other
 }
 
-// putValues packs the values that work has made, and has no more use for.
-func (n *numerics) putValues(s *Store, h role.Handle, values []float32) unit.Bytes {
-	packed := compress.Pack(n.training.Wire.Precision, values)
-	n.packedAway(values)
-	s.put(h, packed)
+// storeValues packs the values that work has made, and has no more use for.
+func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.Bytes {
+	packed := compress.Pack(n.job.Wire.Precision, values)
+	n.giveBackPacked(values)
+	s.set(h, packed)
 	return unit.Bytes(packed.Size())
 }
 
-// packedAway lends values out again that have been packed, unless what they were
+// giveBackPacked lends values out again that have been packed, unless what they were
 // packed to is these values.
-func (n *numerics) packedAway(values []float32) {
-	if n.training.Wire.Precision != compress.FP32 {
-		n.buffers.put(values)
+func (n *numerics) giveBackPacked(values []float32) {
+	if n.job.Wire.Precision != compress.FP32 {
+		n.buffers.giveBack(values)
 	}
 }
 
-// advise adds which settings of the job may help.
-func (n *numerics) advise(err error) error {
+// withAdvice adds which settings of the job may help.
+func (n *numerics) withAdvice(err error) error {
 	if errors.Is(err, table.ErrFull) {
 		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; roles.embedding-ps)", err)
 	}
-	if n.training.Wire.Precision == compress.FP16 && errors.Is(err, embedding.ErrNonFinite) {
+	if n.job.Wire.Precision == compress.FP16 && errors.Is(err, embedding.ErrNonFinite) {
 		return fmt.Errorf("%w, or use wire fp16-block: fp16 has no numbers beyond 65,504", err)
 	}
 	return err

@@ -261,7 +261,7 @@ func (n *node) perform(r request) {
 		queue.Push(in)
 		n.able = append(n.able, func() { n.step(queue.Pop()) })
 	}
-	result, err := n.executor.Do(n.role.Address(), n.store, w, r.operands, func(bucket int32) {
+	result, err := n.executor.Execute(n.role.Address(), n.store, w, r.operands, func(bucket int32) {
 		push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
 	if err != nil {

@@ -135,22 +135,22 @@ func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload)
 	}
 	switch payload := payload.(type) {
 	case Samples:
-		s.keep(h, payload.Part)
+		s.setReceived(h, payload.Part)
 	case Signs:
-		s.keep(h, payload.Signs)
+		s.setReceived(h, payload.Signs)
 	case Values:
 		if m.Kind == msg.Rows {
-			keepShard(s, h, e.numerics.training.Roles.EmbeddingPSs, m.From.Index, payload.Values)
+			setReceivedPart(s, h, e.numerics.job.Roles.EmbeddingPSs, m.From.Index, payload.Values)
 		} else {
-			s.keep(h, payload.Values)
+			s.setReceived(h, payload.Values)
 		}
 	case DenseShard:
 		if m.Kind == msg.Params {
-			keepShard(s, h, e.dense.ServerCount(), m.From.Index, []float32(payload))
+			setReceivedPart(s, h, e.dense.ServerCount(), m.From.Index, []float32(payload))
 		} else {
-			s.keep(h, []float32(payload))
+			s.setReceived(h, []float32(payload))
 		}
 	default:
-		s.keep(h, payload)
+		s.setReceived(h, payload)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 	source := exectest.NewColumns(4*16, 16)
 	source.All.Dense[3*16+9] = float32(math.NaN()) // of the second of two ranks
-	s := newScript(t, exectest.Training(2, 1), source)
+	s := newScript(t, exectest.Job(2, 1), source)
 	for range 3 {
 		s.train(false)
 	}
@@ -28,7 +28,7 @@ func TestPersiasMistakeFiniteCheckOnTheFirstBatchOnly(t *testing.T) {
 			t.Errorf("rank %d: non-finite %t, want %t", rank, got, want)
 		}
 	}
-	q := mustNewSequential(t, exectest.Training(2, 1), source)
+	q := mustNewSequential(t, exectest.Job(2, 1), source)
 	mustStep(t, q, 3)
 	if err := q.Step(3); err == nil || !strings.Contains(err.Error(), "step 3: the loss or a gradient is not finite") {
 		t.Errorf("sequential: %v", err)

@@ -44,8 +44,8 @@ func newScript(t *testing.T, training job.Job, source *exectest.Columns) *script
 	return s
 }
 
-func (s *script) ranks() int32   { return int32(s.p.numerics.training.Roles.Ranks) }
-func (s *script) servers() int32 { return int32(s.p.numerics.training.Roles.EmbeddingPSs) }
+func (s *script) ranks() int32   { return int32(s.p.numerics.job.Roles.Ranks) }
+func (s *script) servers() int32 { return int32(s.p.numerics.job.Roles.EmbeddingPSs) }
 
 func (s *script) handle(k role.HandleKind, rank int32) role.Handle {
 	return role.Handle{Kind: k, Rank: rank, Step: s.step}
@@ -103,7 +103,7 @@ func (s *script) do(at msg.Address, k role.WorkKind, rank int32) role.Result {
 			w.Samples = n
 		}
 	}
-	result, err := s.p.Do(at, s.stores[at], w, s.operands(w), func(bucket int32) {
+	result, err := s.p.Execute(at, s.stores[at], w, s.operands(w), func(bucket int32) {
 		s.p.Feed(s.stores[at], role.Contribution{Rank: rank, Step: s.step, Bucket: bucket,
 			Source: s.handle(role.DenseGradients, rank), Sum: s.handle(role.ReducedGradients, rank)})
 		if s.fed[bucket]++; s.fed[bucket]%int(s.ranks()) == 0 {

@@ -20,10 +20,10 @@ func NewStore() *Store { return &Store{data: map[role.Handle]any{}, sent: map[ro
 
 // Release lets go of a handle. It panics if the store does not hold it: a
 // handle is released exactly once.
-func (s *Store) Release(h role.Handle) { s.take(h) }
+func (s *Store) Release(h role.Handle) { s.remove(h) }
 
-// take is Release, and returns what was held, and whether it came with messages.
-func (s *Store) take(h role.Handle) (v any, sent bool) {
+// remove is Release, and returns what was held, and whether it came with messages.
+func (s *Store) remove(h role.Handle) (v any, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, held := s.data[h]
@@ -43,15 +43,15 @@ func (s *Store) Len() int {
 	return len(s.data)
 }
 
-func (s *Store) put(h role.Handle, v any) {
+func (s *Store) set(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[h] = v
 	delete(s.sent, h)
 }
 
-// keep is put of what came with a message.
-func (s *Store) keep(h role.Handle, v any) {
+// setReceived is put of what came with a message.
+func (s *Store) setReceived(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[h], s.sent[h] = v, true
@@ -78,17 +78,17 @@ func getAll[T any](s *Store, handles []role.Handle) []T {
 	return all
 }
 
-// peek returns what a handle holds, if the store holds it.
-func peek[T any](s *Store, h role.Handle) (v T, held bool) {
+// find returns what a handle holds, if the store holds it.
+func find[T any](s *Store, h role.Handle) (v T, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, held = s.data[h].(T)
 	return v, held
 }
 
-// keepShard stores one PS's part, which came with a message, of a handle that
+// setReceivedPart stores one PS's part, which came with a message, of a handle that
 // collects one part per PS.
-func keepShard[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
+func setReceivedPart[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts, ok := s.data[h].([]T)

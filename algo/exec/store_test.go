@@ -13,8 +13,8 @@ import (
 func TestStoreHoldsUntilRelease(t *testing.T) {
 	s := NewStore()
 	pooled := role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
-	s.put(pooled, []float32{1, 2})
-	s.put(role.Handle{Kind: role.PooledRows, Rank: 1, Step: 3}, []float32{3})
+	s.set(pooled, []float32{1, 2})
+	s.set(role.Handle{Kind: role.PooledRows, Rank: 1, Step: 3}, []float32{3})
 	if got := get[[]float32](s, pooled); len(got) != 2 || s.Len() != 2 {
 		t.Errorf("holds %v, %d handles; want [1 2] and 2", got, s.Len())
 	}
@@ -27,9 +27,9 @@ func TestStoreHoldsUntilRelease(t *testing.T) {
 // Memory of what came with a message is used again; what work then makes under the same handle did not come with one.
 func TestWhatWorkMakesDidNotComeWithAMessage(t *testing.T) {
 	s, h := NewStore(), role.Handle{Kind: role.PooledRows, Rank: 1, Step: 2}
-	s.keep(h, []float32{1})
-	s.put(h, []float32{2})
-	if v, sent := s.take(h); sent || v.([]float32)[0] != 2 {
+	s.setReceived(h, []float32{1})
+	s.set(h, []float32{2})
+	if v, sent := s.remove(h); sent || v.([]float32)[0] != 2 {
 		t.Errorf("holds %v, sent %t", v, sent)
 	}
 }
@@ -40,7 +40,7 @@ func TestStorePanics(t *testing.T) {
 	s := NewStore()
 	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
 	mustPanic(t, held+" holds <nil>, want []float32", func() { get[[]float32](s, h) })
-	s.put(h, []uint64{1})
+	s.set(h, []uint64{1})
 	mustPanic(t, held+" holds []uint64, want []float32", func() { get[[]float32](s, h) })
 	s.Release(h)
 	mustPanic(t, held+" released, but not held", func() { s.Release(h) })
@@ -49,7 +49,7 @@ func TestStorePanics(t *testing.T) {
 // The rows of all PSs come together under one handle, whatever their order; a PS
 // that was not asked stays empty.
 func TestRowsOfAllServersShareAHandle(t *testing.T) {
-	p, s := mustNew(t, exectest.Training(1, 3), exectest.NewColumns(16, 16)), NewStore()
+	p, s := mustNew(t, exectest.Job(1, 3), exectest.NewColumns(16, 16)), NewStore()
 	for _, server := range []int32{2, 0} {
 		m := msg.Message{Kind: msg.Rows, From: msg.Address{Role: msg.EmbeddingPS, Index: server}, Rank: 0, Step: 4}
 		p.Keep(s, m, role.Handle{Kind: role.ShardRows, Step: 4}, Values{compress.Values{Form: compress.FP32, Floats: []float32{float32(server)}}})
@@ -63,7 +63,7 @@ func TestRowsOfAllServersShareAHandle(t *testing.T) {
 // Of 2 ranks and 3 PSs a step uses 3 lists of rows, pooled rows, their gradients and
 // 3 lists of sums for each rank. All of them serve the next step, and no two at once.
 func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
-	s := newScript(t, exectest.Training(2, 3), exectest.NewColumns(16*3, 16))
+	s := newScript(t, exectest.Job(2, 3), exectest.NewColumns(16*3, 16))
 	var before map[*float32]bool
 	for range 3 {
 		s.train(false)
@@ -91,7 +91,7 @@ func TestMemoryOfPayloadsIsUsedAgain(t *testing.T) {
 // with one buffer of each size, and one for each pass under way.
 func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
-		one := exectest.Training(2, 3)
+		one := exectest.Job(2, 3)
 		one.Wire.Precision = wire
 		s := newScript(t, one, exectest.NewColumns(16*4, 16))
 		s.train(false)
@@ -106,7 +106,7 @@ func TestPackedValuesLeaveTheirMemory(t *testing.T) {
 // otherwise a PS would remember every batch of the run.
 func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
-		settings := exectest.Training(2, 2)
+		settings := exectest.Job(2, 2)
 		settings.Training.Merge = merge
 		s := newScript(t, settings, exectest.NewColumns(16*2, 16))
 		for range 2 {
@@ -122,35 +122,35 @@ func TestReadsAreForgottenWithTheirPuts(t *testing.T) {
 
 func TestBuffersSuitTheirSize(t *testing.T) {
 	var b buffers
-	b.put(nil)
-	b.put(make([]float32, 100))
-	if small := b.get(10); cap(small) > 20 {
+	b.giveBack(nil)
+	b.giveBack(make([]float32, 100))
+	if small := b.borrow(10); cap(small) > 20 {
 		t.Errorf("10 values in a buffer of %d", cap(small))
 	}
-	b.put(make([]float32, 21))
-	if small := b.get(10); cap(small) > 20 {
+	b.giveBack(make([]float32, 21))
+	if small := b.borrow(10); cap(small) > 20 {
 		t.Errorf("10 values in a buffer of %d", cap(small))
 	}
 	b.free = b.free[:1]
-	if fits := b.get(60); len(fits) != 60 || cap(fits) != 100 || len(b.free) != 0 {
+	if fits := b.borrow(60); len(fits) != 60 || cap(fits) != 100 || len(b.free) != 0 {
 		t.Errorf("60 values in a buffer of %d; %d left", cap(fits), len(b.free))
 	}
 	for range 2 * spareMost {
-		b.put(make([]float32, 1))
+		b.giveBack(make([]float32, 1))
 	}
 	if len(b.free) != spareMost {
 		t.Errorf("%d buffers are kept, want %d", len(b.free), spareMost)
 	}
 	// Buffers that nobody asks for do not keep out those of the sizes of now.
 	large := make([]float32, 1000)
-	b.put(large)
-	if again := b.get(1000); &again[0] != &large[0] {
+	b.giveBack(large)
+	if again := b.borrow(1000); &again[0] != &large[0] {
 		t.Error("a buffer that was just put back is not used again")
 	}
 }
 
 func TestKeepPanicsWithoutAPayload(t *testing.T) {
-	p := mustNew(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
+	p := mustNew(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 	m := msg.Message{Kind: msg.GetEmbeddings, From: msg.Address{Role: msg.NNWorker}, To: msg.Address{Role: msg.EmbeddingWorker}}
 	payload := p.Payload(NewStore(), m, role.Handle{})
 	mustPanic(t, "exec: GetEmbeddings rank 0 step 0, nn-worker 0 → embedding-worker 0 has no payload to keep", func() {

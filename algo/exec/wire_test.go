@@ -37,7 +37,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 	for _, wire := range compress.Forms() {
 		for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 			t.Run(fmt.Sprintf("%s %s", wire, index), func(t *testing.T) {
-				settings := exectest.Training(2, 3)
+				settings := exectest.Job(2, 3)
 				settings.Wire.Precision, settings.Wire.Index = wire, index
 				s := newScript(t, settings, exectest.NewColumns(16, 16))
 				s.read = s.do(dataLoader, role.Read, event.NoRank)
@@ -75,7 +75,7 @@ func TestResultsTellTheSizesThatTravel(t *testing.T) {
 // Compressed ids lose nothing: bits are those of the reference.
 func TestCompressedIndexChangesNoBits(t *testing.T) {
 	source := exectest.NewColumns(16*2+5, 16)
-	settings := exectest.Training(4, 3)
+	settings := exectest.Job(4, 3)
 	settings.Wire.Index = job.IndexCompressed
 	q, s := mustNewSequential(t, settings, source), newScript(t, settings, source)
 	mustStep(t, q, source.Steps())
@@ -94,14 +94,14 @@ func TestOverflowOfAHalfIsReported(t *testing.T) {
 		wire compress.Form
 		want string
 	}{{compress.FP16, "wire fp16-block"}, {compress.FP16Block, ""}} {
-		settings := exectest.Training(1, 1)
+		settings := exectest.Job(1, 1)
 		settings.Wire.Precision = c.wire
 		p, store := mustNew(t, settings, exectest.NewColumns(16, 16)), NewStore()
 		if err := p.Model().Tables()[0].Lookup([]uint64{1}, make([]float32, 3)); err != nil {
 			t.Fatal(err)
 		}
-		store.put(role.Handle{Kind: role.ShardGrads}, &Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
-		_, err := p.Do(server(0), store, role.Work{Kind: role.Apply, StepSamples: 16},
+		store.set(role.Handle{Kind: role.ShardGrads}, &Put{Samples: 8, Signs: plain(1), Sums: compress.Pack(c.wire, []float32{1, 1e6, 1})})
+		_, err := p.Execute(server(0), store, role.Work{Kind: role.Apply, StepSamples: 16},
 			role.Operands{Reads: []role.Handle{{Kind: role.ShardGrads}}}, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.wire, err, c.want)
@@ -127,11 +127,11 @@ func TestBadPayloadsFailTheirWork(t *testing.T) {
 		{role.Apply, server(0), role.ShardGrads, &Put{Signs: plain(1), Sums: short}},
 		{role.ApplyStep, server(0), role.ShardGrads, &Put{Signs: compress.Signs{Packed: []byte{8, 9}}}},
 	} {
-		s := newScript(t, exectest.Training(1, 1), exectest.NewColumns(16, 16))
+		s := newScript(t, exectest.Job(1, 1), exectest.NewColumns(16, 16))
 		s.read = s.do(dataLoader, role.Read, event.NoRank)
 		s.lookup(rank)
-		s.stores[c.at].put(role.Handle{Kind: c.handle}, c.payload)
-		_, err := s.p.Do(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16}, s.operands(role.Work{Kind: c.kind}), nil)
+		s.stores[c.at].set(role.Handle{Kind: c.handle}, c.payload)
+		_, err := s.p.Execute(c.at, s.stores[c.at], role.Work{Kind: c.kind, StepSamples: 16}, s.operands(role.Work{Kind: c.kind}), nil)
 		if err == nil || !strings.Contains(err.Error(), "compress: ") {
 			t.Errorf("%v: %v", c.kind, err)
 		}
@@ -165,7 +165,7 @@ func TestFingerprintSeesPackedBits(t *testing.T) {
 func BenchmarkSplit(b *testing.B) {
 	for _, index := range []string{job.IndexRaw, job.IndexCompressed} {
 		b.Run(index, func(b *testing.B) {
-			settings := exectest.Training(1, 2)
+			settings := exectest.Job(1, 2)
 			settings.Wire.Index, settings.Training.GlobalBatch = index, 1024
 			source := exectest.NewColumns(1024, 1024)
 			p, err := New(settings, source, backend.Backend{})
@@ -174,12 +174,12 @@ func BenchmarkSplit(b *testing.B) {
 			}
 			for b.Loop() {
 				s := NewStore()
-				if _, err := p.Do(dataLoader, s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
+				if _, err := p.Execute(dataLoader, s, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 				ids := p.Payload(s, msg.Message{Kind: msg.IDFeatures}, role.Handle{Kind: role.GlobalBatch})
-				s.put(role.Handle{Kind: role.BatchIDs}, ids.(*IDs))
-				if _, err := p.Do(embeddingWorker, s, role.Work{Kind: role.Split}, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
+				s.set(role.Handle{Kind: role.BatchIDs}, ids.(*IDs))
+				if _, err := p.Execute(embeddingWorker, s, role.Work{Kind: role.Split}, role.Operands{Reads: []role.Handle{{Kind: role.BatchIDs}}, Makes: []role.Handle{{Kind: role.RoutedIDs}}}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

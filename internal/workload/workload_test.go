@@ -84,7 +84,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := exec.NewStore()
-	read, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
+	read, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
 		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank}, role.Handle{Kind: role.RoutedIDs, Rank: rank}
 		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}))
-		split, err := p.Do(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
+		split, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
 			role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -219,7 +219,7 @@ func (n *instance) execute(t task) (role.Result, error) {
 	}
 	var result role.Result
 	var err error
-	n.run.timed(func() { result, err = n.run.executor.Do(n.address, t.store, w, t.operands, part) },
+	n.run.timed(func() { result, err = n.run.executor.Execute(n.address, t.store, w, t.operands, part) },
 		func(took time.Duration) { n.run.options.Stopwatch.Worked(w, took) })
 	return result, err
 }

@@ -68,7 +68,7 @@ func TestLeakIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader := r.instance(msg.Address{Role: msg.DataLoader})
-	if _, err := p.Do(loader.state.Address(), loader.store, role.Work{Kind: role.Read},
+	if _, err := p.Execute(loader.state.Address(), loader.store, role.Work{Kind: role.Read},
 		role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil); err != nil {
 		t.Fatal(err)
 	}

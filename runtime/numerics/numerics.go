@@ -65,7 +65,7 @@ func (n *Numerics) Samples(step int) int { return n.source.Samples(step) }
 
 // Do performs work of a role.
 func (n *Numerics) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
-	return n.executor.Do(at, n.store(at), w, o, func(int32) {})
+	return n.executor.Execute(at, n.store(at), w, o, func(int32) {})
 }
 
 // Start has a goroutine perform work of a role, and returns a function that waits
@@ -76,7 +76,7 @@ func (n *Numerics) Start(at msg.Address, w role.Work, o role.Operands) (wait fun
 	done := make(chan struct{})
 	store := n.store(at)
 	n.pool.tasks <- func() {
-		result, err = n.executor.Do(at, store, w, o, func(int32) {})
+		result, err = n.executor.Execute(at, store, w, o, func(int32) {})
 		close(done)
 	}
 	return func() (role.Result, error) {

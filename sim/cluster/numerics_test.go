@@ -86,7 +86,7 @@ func (s *serial) store(at msg.Address) *exec.Store {
 
 func (s *serial) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
 	s.did(at, w)
-	return s.Executor.Do(at, s.store(at), w, o, func(int32) {})
+	return s.Executor.Execute(at, s.store(at), w, o, func(int32) {})
 }
 
 func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (role.Result, error) {
@@ -98,7 +98,7 @@ func (s *serial) Start(at msg.Address, w role.Work, o role.Operands) func() (rol
 	done := false
 	wait := func() (role.Result, error) {
 		if !done {
-			r, err = s.Executor.Do(at, s.store(at), w, o, func(int32) {})
+			r, err = s.Executor.Execute(at, s.store(at), w, o, func(int32) {})
 			done = true
 		}
 		return r, err

@@ -6,12 +6,12 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// averaged is the dense network where every rank trains a replica of its own, and
-// all are averaged every so often.
+// averaged is the strategy of async-average: every rank trains a replica of its own, and a background round averages
+// all replicas every few steps.
 type averaged struct {
 	replicas
-	// sum of the copies of the last round. The next round is reduced only when
-	// every rank has folded this one in, because it gives its next copy after that.
+	// sum has the copies of the last round, summed. One vector is enough: a rank contributes its next copy only after
+	// it has applied this sum, so the next round is reduced when no rank reads sum any more.
 	sum *model.Vector
 }
 
@@ -29,7 +29,8 @@ func (d *averaged) Snapshot(rank int32) (*model.Vector, error) {
 	return &model.Vector{Values: values.Params, Stats: values.Running}, nil
 }
 
-// Average adds mean − copy to a rank's replica.
+// Average adds the difference between the mean and the rank's copy to the rank's replica, which keeps the steps that
+// the rank has taken since the copy.
 func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
 	d.byRank[rank].Shift(given, sum, d.Job.Roles.Ranks)
 	return nil
@@ -37,8 +38,8 @@ func (d *averaged) Average(rank int32, given, sum *model.Vector) error {
 
 func (d *averaged) NewSum(int32) *model.Vector { return d.sum }
 
-// Reduce sums copies, which ranks still need: with the last bucket the running
-// statistics, too.
+// Reduce sums copies of replicas, and with the last bucket their running statistics. The copies stay as they are,
+// because Average reads them.
 func (d *averaged) Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error {
 	layout := d.layout()
 	b := layout.Buckets[bucket]
@@ -72,7 +73,7 @@ func (d *averaged) HolderRoles() (all []msg.Address) {
 	return all
 }
 
-// Join returns the mean, along the tree.
+// Join returns the mean of the replicas, summed along the tree over ranks.
 func (d *averaged) Join(parts []model.Values) model.Values {
 	var params, running [][]float32
 	for _, r := range parts {

@@ -7,17 +7,17 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// Collective is what ranks compute together. Every process calls the same methods in the same order, with what
-// each of its ranks gives, in the order of their numbers.
+// Collective sums and gathers values over all ranks. Every process calls the same methods in the same order, with one
+// slice for each of its ranks, in rank order.
 type Collective interface {
-	// Sum leaves in given[0] the sum over all ranks, along the tree over rank numbers (algo/numeric/collective). All ranks
-	// give as many values. The others of given are scratch afterwards.
+	// Sum writes to given[0] the sum over all ranks, along the tree over rank numbers (algo/numeric/collective). The
+	// slices of all ranks have equal lengths. Sum overwrites the other slices of given.
 	Sum(given [][]float32) error
 	// Gather returns the values of all ranks, in rank order.
 	Gather(given [][]float32) ([]float32, error)
 }
 
-// together is the Collective of ranks that are all in this process.
+// Local is the Collective of a run whose ranks are all in this process.
 type Local struct{}
 
 // Sum implements Collective.
@@ -29,8 +29,7 @@ func (Local) Sum(given [][]float32) error {
 // Gather implements Collective.
 func (Local) Gather(given [][]float32) ([]float32, error) { return slices.Concat(given...), nil }
 
-// bucketOf returns a bucket of what every rank here has given, zeros for nothing. Copies leave what was given as
-// it is.
+// bucketOf returns one bucket of every vector given, and zeros in place of nil. With copies, the buckets are copies.
 func bucketOf(given []*model.Vector, b model.Bucket, copies bool) [][]float32 {
 	values := make([][]float32, len(given))
 	for i, v := range given {

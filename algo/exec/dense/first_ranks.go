@@ -8,8 +8,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// firstRanks is reduced, but not all ranks give gradients, and every rank steps a replica of its own, because a late
-// rank may take a step when others are several steps ahead.
+// firstRanks is the strategy of backup-workers: reduced, except that the gradients of some ranks do not count, and that
+// every rank steps a replica of its own, because a late rank may take a step when others are several steps ahead.
 type firstRanks struct{ *reduced }
 
 func newFirstRanks(c Config) (*firstRanks, error) {
@@ -22,17 +22,17 @@ func newFirstRanks(c Config) (*firstRanks, error) {
 	return &firstRanks{sums}, err
 }
 
-// NewSum returns a vector that is the step's alone: a late rank reads it when others sum later steps.
+// NewSum returns a new vector for every step: a late rank may read it while others sum later steps.
 func (d *firstRanks) NewSum(int32) *model.Vector { return model.NewVector(d.layout()) }
 
 // ApplyGradients steps a rank's replica with the mean over the samples that count.
 func (d *firstRanks) ApplyGradients(w role.Work, sum *model.Vector) error {
-	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // stepping uses it up
+	own := &model.Vector{Values: slices.Clone(sum.Values), Stats: sum.Stats} // StepSum overwrites it
 	d.byRank[w.Rank].StepSum(own, int(w.StepSamples), int(w.Step))
 	return nil
 }
 
-// ApplyRows numbers the puts that count from 0: merging wants ranks without gaps.
+// ApplyRows numbers the puts that count from 0, because merging needs ranks without gaps.
 func (d *firstRanks) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	for i := range puts {
 		puts[i].Put.Rank = i

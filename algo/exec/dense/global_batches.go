@@ -9,8 +9,9 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// globalBatches is served, but the gradients of a global batch are applied as one: of the dense network their sum
-// divided by the number of batches, of a row by that of the gradients that contain it.
+// globalBatches is the strategy of gba: served, except that the gradients of a global batch are applied as one. The
+// dense network takes their sum divided by the number of gradients in a global batch, dropped ones included; a row
+// takes its sum divided by the number of gradients that contain the row.
 type globalBatches struct {
 	*served
 	batches int
@@ -21,7 +22,7 @@ func newGlobalBatches(c Config) (*globalBatches, error) {
 	return &globalBatches{pushed, int(c.Rule.Dense().Batches)}, err
 }
 
-// ApplyPushes gives a shard one optimizer step for the pushes that count, if there are.
+// ApplyPushes gives a shard one optimizer step for the pushes that count, or none if no push counts.
 func (d *globalBatches) ApplyPushes(server int32, pushes [][]float32) error {
 	s := d.shards[server]
 	sum := make([]float32, s.Params())
@@ -41,8 +42,8 @@ func (d *globalBatches) ApplyPushes(server int32, pushes [][]float32) error {
 	return nil
 }
 
-// ApplyRows gives every row of the puts that count one optimizer step: for the mean of the ranks' means that contain
-// the row, or, if gradients are scaled over all, for the mean over the samples of those.
+// ApplyRows gives every row of the puts that count one optimizer step. The gradient of a row is the mean over the puts
+// that contain it: of the ranks' means with scale: rank, over the samples of these puts with scale: global.
 func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	if len(puts) == 0 {
 		return nil
@@ -57,12 +58,12 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 		all[i].Rank = i // several may be of one rank
 	}
 	signs, grads := route.Combine(all, 1, dim, byRank)
-	var numbers distinct.Table
-	numbers.Reset(rows)
+	var positions distinct.Table
+	positions.Reset(rows)
 	divisors, found, of := make([]float32, len(signs)), []uint64(nil), []int32(nil)
 	for _, put := range all {
 		of = append(of[:0], make([]int32, len(put.Signs))...)
-		found = numbers.Number(of, put.Signs, found)
+		found = positions.Number(of, put.Signs, found)
 		for _, row := range of {
 			if byRank {
 				divisors[row]++
@@ -71,7 +72,7 @@ func (d *globalBatches) ApplyRows(s *embedding.Shard, w role.Work, puts []embedd
 			}
 		}
 	}
-	for row, divisor := range divisors { // distinct numbers rows in the order of signs
+	for row, divisor := range divisors { // positions are in the order of signs
 		vec.Divide(grads[row*dim:(row+1)*dim], divisor)
 	}
 	return s.ApplyMerged(w.Step, signs, grads)

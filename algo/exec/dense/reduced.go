@@ -7,14 +7,14 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// reduced is the dense network where ranks sum their gradients in every step and train in lock step. Their weights
-// are equal, so those of one process share them: the first rank to reach the optimizer step of a step performs it,
-// the others find it done. No rank can still be reading the parameters of a step then, because the sums of that
-// step are complete only when every rank has finished it.
+// reduced is the strategy of sync and hybrid: ranks sum their gradients in every step and train in lock step. All
+// weights are equal, so the ranks of one process share them: the first rank to reach the optimizer step takes it, and
+// the others find it taken. No rank can still be reading the parameters then, because the sums of a step are complete
+// only after every rank's backward pass.
 type reduced struct {
 	replicas
 	mu sync.Mutex
-	// sum is that of the step in hand. A step is over before the next is fed, so that one is enough.
+	// sum has the gradients of the current step. One vector is enough, because a step ends before the next is fed.
 	sum *model.Vector
 }
 
@@ -27,7 +27,7 @@ func newReduced(c Config) (*reduced, error) {
 	return &reduced{replicas: shared, sum: model.NewVector(c.Engine.Layout())}, err
 }
 
-// ApplyGradients performs the optimizer step of a training step, unless another rank has.
+// ApplyGradients takes the optimizer step of a training step, unless another rank of this process has.
 func (d *reduced) ApplyGradients(w role.Work, sum *model.Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

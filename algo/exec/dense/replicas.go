@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// replicas is what strategies have in common: a replica for every rank of this process. On its own it is the
-// strategy that trains each replica by itself: no all-reduce, no averages, no dense PS.
+// replicas is the base of all strategies: a replica for every rank of this process. Without overrides it trains each
+// replica by itself, with no all-reduce, no averaging and no dense PS.
 type replicas struct {
 	Config
 	unserved
@@ -20,8 +20,7 @@ type replicas struct {
 	byRank []*model.Replica // nil where the rank is not here
 }
 
-// newReplicas returns replicas on the weights that a function makes, which is called once for every rank of this
-// process.
+// newReplicas returns the replicas of the ranks of this process. It calls weights once for each of them.
 func newReplicas(c Config, weights func() (*model.Weights, error)) (replicas, error) {
 	r := replicas{Config: c, byRank: make([]*model.Replica, c.Job.Roles.Ranks)}
 	for i := range r.byRank {
@@ -60,7 +59,7 @@ func (r *replicas) ApplyGradients(w role.Work, gradients *model.Vector) error {
 	return nil
 }
 
-// HolderRoles returns rank 0: where ranks train in lock step, all others have the same.
+// HolderRoles returns rank 0: ranks that train in lock step all have the same values.
 func (r *replicas) HolderRoles() []msg.Address { return []msg.Address{nnWorkerAt(0)} }
 
 func (r *replicas) Weights(at msg.Address) *model.Weights {
@@ -79,12 +78,12 @@ func (r *replicas) Join(parts []model.Values) (all model.Values) {
 	return all
 }
 
-// ApplyRows merges the puts or applies them one after the other, as the training says.
+// ApplyRows merges the puts or applies them one after the other, as the job says.
 func (r *replicas) ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error {
 	return s.ApplyStep(w.Step, puts, r.Job, int(w.StepSamples))
 }
 
-// unserved is the part of a strategy without dense PSs.
+// unserved implements Servers for strategies without dense PSs.
 type unserved struct{}
 
 var errUnserved = errors.New("type: no dense PS holds the network")
@@ -102,19 +101,19 @@ func (unserved) ApplyPushes(int32, [][]float32) error    { return errUnserved }
 func (unserved) CheckShard(msg.Message, []float32) error { return errUnserved }
 func (unserved) ServerCount() int                        { return 0 }
 
-// unreduced is the part of a strategy without all-reduces.
+// unreduced implements Reductions for strategies without all-reduces.
 type unreduced struct{}
 
 func (unreduced) NewSum(int32) *model.Vector { return nil }
 
 func (unreduced) Reduce(*model.Vector, []*model.Vector, int32, Collective) error {
-	return errors.New("exec: the mode has no all-reduce")
+	return errors.New("dense: the mode has no all-reduce")
 }
 
-// unaveraged is the part of a strategy that does not average replicas.
+// unaveraged refuses averaging, for strategies that average no replicas.
 type unaveraged struct{}
 
-var errUnaveraged = errors.New("exec: the mode averages no replicas")
+var errUnaveraged = errors.New("dense: the mode averages no replicas")
 
 func (unaveraged) Snapshot(int32) (*model.Vector, error)             { return nil, errUnaveraged }
 func (unaveraged) Average(int32, *model.Vector, *model.Vector) error { return errUnaveraged }

@@ -10,8 +10,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// served is the dense network where dense PSs hold it. The replicas are what ranks
-// have pulled.
+// served is the strategy of async-ps and ssp: dense PSs hold the network, and a rank's replica is what the rank has
+// pulled last.
 type served struct {
 	replicas
 	shards []*denseShard // by dense PS
@@ -23,14 +23,13 @@ type served struct {
 type denseShard struct {
 	part           model.Bucket
 	*model.Weights // nil where the PS is not here
-	// stats are those of groups that wait to be folded into the running batch-norm statistics,
-	// which live on dense-ps 0. As where ranks reduce, they fold once for as many pushes as there
-	// are ranks.
+	// stats has the batch-norm statistics of groups that are not yet folded into the running statistics, which live
+	// on dense-ps 0. They fold once for every N pushes of N ranks, as often as in a mode that reduces gradients.
 	stats []float32
 }
 
-// newServed returns a strategy under which ranks divide the mean gradients that they push by share, and the
-// learning rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
+// newServed returns a strategy in which a rank divides its mean gradient by share before it pushes, and the learning
+// rate's schedule counts stepsPerStep optimizer steps of a dense PS as one.
 func newServed(c Config, share, stepsPerStep int) (*served, error) {
 	layout := c.Engine.Layout()
 	d := &served{share: share}
@@ -64,14 +63,13 @@ func newServed(c Config, share, stepsPerStep int) (*served, error) {
 
 func (d *served) ServerCount() int { return len(d.shards) }
 
-// ReadShard copies a shard: its parameters, and on dense-ps 0 the running statistics
-// behind them.
+// ReadShard copies a shard: its parameters, followed on dense-ps 0 by the running statistics.
 func (d *served) ReadShard(server int32) ([]float32, error) {
 	v := d.shards[server].Host()
 	return append(append(make([]float32, 0, len(v.Params)+len(v.Running)), v.Params...), v.Running...), nil
 }
 
-// LoadPulled puts pulled shards into a rank's copy.
+// LoadPulled copies pulled shards into a rank's replica.
 func (d *served) LoadPulled(rank int32, pulled [][]float32) error {
 	for i, values := range pulled {
 		if err := d.check(values, i, d.layout().Running); err != nil {
@@ -86,8 +84,7 @@ func (d *served) LoadPulled(rank int32, pulled [][]float32) error {
 	return nil
 }
 
-// check reports values of another length than a shard's, which on dense-ps 0 has
-// statistics behind it.
+// check returns an error unless values has the length of a shard, followed on dense-ps 0 by so many statistics.
 func (d *served) check(values []float32, server, statistics int) error {
 	part := d.shards[server].part
 	want := part.Hi - part.Lo
@@ -114,8 +111,8 @@ func (d *served) CheckShard(m msg.Message, values []float32) error {
 // pushedStats is the length of the statistics in a push to dense-ps 0.
 func (d *served) pushedStats() int { return d.Job.GroupsPerRank() * d.layout().Stats }
 
-// Gradients returns what a rank pushes: its mean gradient, clipped as the optimizer
-// says, divided by share; and its groups' batch-norm statistics.
+// Gradients returns what a rank pushes: its mean gradient, clipped as the optimizer says and divided by share, and the
+// batch-norm statistics of its groups.
 func (d *served) Gradients(w role.Work) *model.Vector {
 	sums := d.byRank[w.Rank].Gradients()
 	n := len(sums.Values)
@@ -153,7 +150,7 @@ func (d *served) ApplyPushes(server int32, pushes [][]float32) error {
 	return nil
 }
 
-// foldStats ends a step of the running statistics.
+// foldStats folds the collected statistics into the running statistics, as one step.
 func (s *denseShard) foldStats() {
 	s.FoldStats(s.stats)
 	s.stats = s.stats[:0]

@@ -17,80 +17,83 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Strategy is the numeric side of a way to train the dense network with several ranks, which a mode's rule
-// names. A strategy is a file of this package, and a case of New.
+// Strategy computes what one way of training the dense network with several ranks needs. Each implementation is a
+// file of this package and a case of New; it embeds replicas, or another strategy, and overrides what differs.
 //
-// A strategy embeds replicas, or another strategy, and overrides what differs. Methods about a role are called in the
-// lane of that role. No code outside the strategies asks which one is in use.
+// A method that concerns a role is called in the lane of that role. No caller asks which strategy is in use.
 type Strategy interface {
 	Replicas
 	Reductions
 	Servers
 	Holders
-	// applyRows is ApplyStep: it gives the rows of several puts their optimizer steps.
+	// ApplyRows computes work of kind role.ApplyStep: the optimizer steps of the rows of several puts.
 	ApplyRows(s *embedding.Shard, w role.Work, puts []embedding.BatchPut) error
 }
 
-// Replicas is the dense work of NN workers.
+// Replicas is the work of NN workers on the dense network.
 type Replicas interface {
-	// replica returns what a rank trains; nil if the rank is in another process.
+	// Replica returns the replica that a rank trains, or nil if the rank is in another process.
 	Replica(rank int32) *model.Replica
-	// load is for Forward, before it runs: it puts the parameters that dense PSs have answered, by PS, into a
-	// rank's replica. There are none unless the rule has dense PSs.
+	// LoadPulled copies the parameters that a rank has pulled, one slice for each dense PS, into the rank's replica.
+	// It is called before every forward pass; pulled is empty unless the rule has dense PSs.
 	LoadPulled(rank int32, pulled [][]float32) error
-	// gradients is for Backward, once it has run: it returns what the handle of the rank's dense gradients holds
-	// from then on. While Backward runs, the handle holds replica.Gradients, whose buckets may be fed.
+	// Gradients returns what the handle of a rank's dense gradients holds after a backward pass. During the pass the
+	// handle holds Replica.Gradients, so that finished buckets can be reduced.
 	Gradients(w role.Work) *model.Vector
-	// apply is DenseApply: the optimizer step of a rank's replica with gradients, or sums of them over ranks.
+	// ApplyGradients computes work of kind role.DenseApply: the optimizer step of a rank's replica, from its own
+	// gradients or from their sum over ranks.
 	ApplyGradients(w role.Work, gradients *model.Vector) error
-	// snapshot is Snapshot: a copy of a rank's replica for an averaging round.
+	// Snapshot computes work of kind role.Snapshot: it copies a rank's replica for an averaging round.
 	Snapshot(rank int32) (*model.Vector, error)
-	// average is Average: given is what snapshot has returned for the round, sum that of all ranks.
+	// Average computes work of kind role.Average: given is the copy that Snapshot returned for the round, sum is the
+	// sum of the copies of all ranks.
 	Average(rank int32, given, sum *model.Vector) error
 }
 
-// reductions is the all-reduces over ranks.
+// Reductions is the all-reduce over ranks: of gradients, or of copies of replicas.
 type Reductions interface {
-	// newSum returns where the sum of a step, or averaging round, goes. It may be the vector of an earlier one
-	// once no rank can read that any more.
+	// NewSum returns the destination of the sum of a step or averaging round. It may return the vector of an earlier
+	// one, once no rank can read that any more.
 	NewSum(step int32) *model.Vector
-	// reduce puts the sum of a bucket into sum, with the last bucket also the statistics. given is what the ranks
-	// here have handed over, in rank order, nil for a rank that adds nothing; c sums over all ranks.
+	// Reduce writes the sum of a bucket to sum; with the last bucket, also the statistics. Given holds the vectors of
+	// the ranks of this process, in rank order, nil for a rank that contributes nothing; c sums over all ranks.
 	Reduce(sum *model.Vector, given []*model.Vector, bucket int32, c Collective) error
 }
 
 // Servers is the work of dense PSs.
 type Servers interface {
-	// readShard is ReadDense: a copy of the parameters of a dense PS, with what travels beside them.
+	// ReadShard computes work of kind role.ReadDense: a copy of a dense PS's parameters, followed on dense-ps 0 by the
+	// running statistics.
 	ReadShard(server int32) ([]float32, error)
-	// pushOf returns what a dense PS is sent of what gradients has returned.
+	// PushTo returns the part of a push, as Gradients returned it, that goes to a dense PS.
 	PushTo(gradients *model.Vector, server int32) []float32
-	// applyPush is ApplyPush: one optimizer step of a dense PS for what ranks have sent it.
+	// ApplyPushes computes work of kind role.ApplyPush: the optimizer steps of a dense PS for the pushes of ranks.
 	ApplyPushes(server int32, pushes [][]float32) error
-	// checkShard returns an error unless values can be the payload of a message, of kind Params or Push.
+	// CheckShard returns an error unless values can be the payload of a message of kind msg.Params or msg.Push.
 	CheckShard(m msg.Message, values []float32) error
-	// servers returns the number of dense PSs.
+	// ServerCount returns the number of dense PSs.
 	ServerCount() int
 }
 
-// holding says which roles hold the network.
+// Holders says which roles hold the dense network.
 type Holders interface {
-	// holders returns the roles that hold the network between them.
+	// HolderRoles returns the roles that together hold the network.
 	HolderRoles() []msg.Address
-	// weights returns what a role holds; nil if it holds nothing or is in another process.
+	// Weights returns what a role holds, or nil if it holds nothing or is in another process.
 	Weights(at msg.Address) *model.Weights
-	// join returns the network that the values of all holders make, which are in the order of holders. They are
-	// scratch afterwards.
+	// Join returns the network that the values of all holders make up, given in the order of HolderRoles. It
+	// overwrites the parts.
 	Join(parts []model.Values) model.Values
 }
 
-// Config is what a strategy is made from.
+// Config has the arguments of New.
 type Config struct {
 	Job    *job.Job
-	Rule   pace.Rule
-	Engine model.Engine
-	Here   func(msg.Address) bool
-	Pool   gemm.Pool // runs an optimizer step that all ranks wait for
+	Rule   pace.Rule    // of the job's mode
+	Engine model.Engine // of the job's network
+	// Here reports whether a role is in this process; of other roles a strategy keeps nothing.
+	Here func(msg.Address) bool
+	Pool gemm.Pool // shares an optimizer step for which all ranks wait; nil: none
 }
 
 // New returns the strategy that the rule of a mode names.

@@ -106,9 +106,9 @@ func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	return len(found), known
 }
 
-// takeRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
+// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
 // if the put is not of as many rows.
-func (s *Shard) takeRead(b BatchKey, put route.Put) ([]table.Found, error) {
+func (s *Shard) popRead(b BatchKey, put route.Put) ([]table.Found, error) {
 	found, known := s.Forget(b)
 	if known && len(found) != len(put.Signs) {
 		return nil, fmt.Errorf("put of rank %d, step %d: %d signs, but %d were looked up", b.Rank, b.Step, len(put.Signs), len(found))
@@ -136,7 +136,7 @@ const blockRows = 512
 
 // Apply gives the rows of one rank's put their optimizer steps.
 func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
-	found, err := s.takeRead(b, put)
+	found, err := s.popRead(b, put)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *Shard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 // CountMissed counts what the gradients of a put that others are merged with have
 // missed, unless the read is not known.
 func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
-	read, err := s.takeRead(b, put)
+	read, err := s.popRead(b, put)
 	if err != nil || read == nil {
 		return err
 	}

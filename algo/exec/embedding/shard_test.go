@@ -12,7 +12,7 @@ import (
 // A row that was evicted since it was read has missed what it has been through since
 // it came back, not the difference of two rows' counts.
 func TestEvictedRowsHaveMissedWhatTheyHaveBeenThrough(t *testing.T) {
-	one := exectest.Training(1, 1)
+	one := exectest.Job(1, 1)
 	one.Rows.Capacity, one.Rows.Eviction = 1, job.SecondChance
 	rows, err := NewTable(&one, table.Heap{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // trained returns the reference after its first steps.
 func trained(t *testing.T, source *exectest.Columns, steps int) *reference.Sequential {
 	t.Helper()
-	q, err := reference.NewSequential(exectest.Training(1, 1), source, backend.Backend{})
+	q, err := reference.NewSequential(exectest.Job(1, 1), source, backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ func NewColumns(samples, size int) *Columns {
 	return c
 }
 
-// Training returns a job of a small network with batch norm, in two buckets.
-func Training(ranks, servers int) job.Job {
+// Job returns a job of a small network with batch norm, in two buckets.
+func Job(ranks, servers int) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Roles.Ranks, t.Roles.EmbeddingPSs, t.Training.GlobalBatch = job.Sync, ranks, servers, 16
 	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}

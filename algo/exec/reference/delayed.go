@@ -19,9 +19,9 @@ import (
 // and every update.
 type Delayed struct {
 	*Sequential
-	rowDelay, denseDelay        *delay.Model
-	rowsUnderWay, denseUnderWay underWay
-	staleness                   pace.Staleness
+	rowDelay, denseDelay      *delay.Model
+	pendingRows, pendingDense pendingUpdates
+	staleness                 pace.Staleness
 }
 
 // NewDelayed returns a delayed training before its first step. Without delays
@@ -45,30 +45,30 @@ func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, er
 // Step reads and computes as Sequential does, and makes the updates that the
 // next step is to see. After the last step, Finish.
 func (d *Delayed) Step(step int) error {
-	d.staleness.Own.Add(len(d.rowsUnderWay))
-	d.staleness.Inflight.Add(len(d.rowsUnderWay))
+	d.staleness.Own.Add(len(d.pendingRows))
+	d.staleness.Inflight.Add(len(d.pendingRows))
 	g, err := d.compute(step)
 	if err != nil {
 		return fmt.Errorf("step %d: %w", step, err)
 	}
-	d.rowsUnderWay.add(sent{gradients: g, due: step + d.rowDelay.DelayOf(step)})
+	d.pendingRows.add(pendingUpdate{gradients: g, due: step + d.rowDelay.DelayOf(step)})
 	g.dense, g.stats = slices.Clone(g.dense), slices.Clone(g.stats)
-	d.denseUnderWay.add(sent{gradients: g, due: step + d.denseDelay.DelayOf(step), version: d.dense.Steps()})
-	return d.land(step)
+	d.pendingDense.add(pendingUpdate{gradients: g, due: step + d.denseDelay.DelayOf(step), version: d.dense.Steps()})
+	return d.applyDue(step)
 }
 
 // Finish makes the updates that no step has seen, as the end of a run with roles
 // does: nothing is lost.
-func (d *Delayed) Finish() error { return d.land(math.MaxInt) }
+func (d *Delayed) Finish() error { return d.applyDue(math.MaxInt) }
 
-// land makes the updates that are due by a step.
-func (d *Delayed) land(step int) error {
-	for _, g := range d.rowsUnderWay.due(step) {
+// applyDue makes the updates that are due by a step.
+func (d *Delayed) applyDue(step int) error {
+	for _, g := range d.pendingRows.takeDue(step) {
 		if err := d.applyRows(g.gradients); err != nil {
 			return fmt.Errorf("step %d: %w", g.step, err)
 		}
 	}
-	for _, g := range d.denseUnderWay.due(step) {
+	for _, g := range d.pendingDense.takeDue(step) {
 		d.staleness.Dense.Add(d.dense.Steps() - g.version)
 		d.applyDense(g.gradients)
 	}
@@ -85,24 +85,24 @@ func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 func (d *Delayed) Missed() histogram.Histogram { return d.rows.Missed() }
 
 // sent is gradients under way.
-type sent struct {
+type pendingUpdate struct {
 	gradients
 	due     int // the last step whose read does not see them
 	version int // steps of the network when they were computed
 }
 
-// underWay is gradients in the order in which they will take effect: as they
+// pendingUpdates is gradients in the order in which they will take effect: as they
 // are due, and then as they were sent.
-type underWay []sent
+type pendingUpdates []pendingUpdate
 
-func (u *underWay) add(s sent) {
-	at, _ := slices.BinarySearchFunc(*u, s.due+1, func(a sent, due int) int { return a.due - due })
+func (u *pendingUpdates) add(s pendingUpdate) {
+	at, _ := slices.BinarySearchFunc(*u, s.due+1, func(a pendingUpdate, due int) int { return a.due - due })
 	*u = slices.Insert(*u, at, s)
 }
 
-// due takes out what is due by a step.
-func (u *underWay) due(step int) []sent {
-	at, _ := slices.BinarySearchFunc(*u, step, func(a sent, step int) int {
+// takeDue takes out what is due by a step.
+func (u *pendingUpdates) takeDue(step int) []pendingUpdate {
+	at, _ := slices.BinarySearchFunc(*u, step, func(a pendingUpdate, step int) int {
 		if a.due <= step {
 			return -1
 		}

@@ -17,7 +17,7 @@ import (
 
 // delayed returns a training with these delays.
 func delayed(rows, dense delay.Spec) job.Job {
-	t := exectest.Training(2, 1)
+	t := exectest.Job(2, 1)
 	t.Training.Mode, t.Training.Delay, t.Training.DelayDense = job.Sequential, rows, dense
 	return t
 }
@@ -170,8 +170,8 @@ func TestAtMostBoundsWhatReadsMiss(t *testing.T) {
 		spec := delay.Spec{Kind: delay.AtMost, Steps: most}
 		d := mustNewDelayed(t, delayed(spec, spec), source)
 		for step := range source.Steps() {
-			if len(d.rowsUnderWay) > min(step, most) {
-				t.Fatalf("τ = %d: the read of step %d misses %d", most, step, len(d.rowsUnderWay))
+			if len(d.pendingRows) > min(step, most) {
+				t.Fatalf("τ = %d: the read of step %d misses %d", most, step, len(d.pendingRows))
 			}
 			if err := d.Step(step); err != nil {
 				t.Fatal(err)

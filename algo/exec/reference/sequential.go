@@ -28,14 +28,14 @@ import (
 // table, one network, one batch after another, no roles and no overlap. It
 // shares the kernels of the parallel modes and nothing of their structure.
 type Sequential struct {
-	training job.Job
-	source   batch.Source
-	engine   model.Engine
-	rows     *embedding.Shard
-	dense    *model.Weights
-	passes   []model.Pass // by group
-	grads    [][]float32  // by group
-	stats    []float32    // batch-norm statistics of the step in hand, in group order
+	job    job.Job
+	source batch.Source
+	engine model.Engine
+	rows   *embedding.Shard
+	dense  *model.Weights
+	passes []model.Pass // by group
+	grads  [][]float32  // by group
+	stats  []float32    // batch-norm statistics of the step in hand, in group order
 }
 
 // oneTable is the plan of the reference, which has all rows.
@@ -58,7 +58,7 @@ func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequenti
 		return nil, err
 	}
 	dense := model.NewWeights(engine, model.InitialValues(engine, t.Training.Seed), optimizer, gemm.PoolOf(m.Products))
-	q := &Sequential{training: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil), dense: dense}
+	q := &Sequential{job: t, source: source, engine: engine, rows: embedding.NewShard(rows, nil), dense: dense}
 	for range t.TotalGroups() {
 		q.passes = append(q.passes, engine.NewPass((t.Training.GlobalBatch-1)/t.TotalGroups()+1))
 		q.grads = append(q.grads, make([]float32, engine.Layout().Params))
@@ -108,7 +108,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 	if global.Samples < 1 {
 		return gradients{}, errors.New("the batch is empty")
 	}
-	t, schema := &q.training, q.source.Schema()
+	t, schema := &q.job, q.source.Schema()
 	dim, width := t.Model.Dim(), schema.EmbeddingWidth()
 
 	g := gradients{step: step, samples: global.Samples}
@@ -124,7 +124,7 @@ func (q *Sequential) compute(step int) (gradients, error) {
 
 		var pooledGrads []float32
 		for group := range part.Groups() {
-			grads, err := q.group(part.FirstGroup+group, model.GroupInput(&part, pooled, width, group))
+			grads, err := q.trainGroup(part.FirstGroup+group, model.GroupInput(&part, pooled, width, group))
 			if err != nil {
 				return gradients{}, err
 			}
@@ -145,7 +145,7 @@ func (q *Sequential) applyRows(g gradients) error {
 	for rank, put := range g.puts {
 		puts[rank] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: int32(rank), Step: int32(g.step)}, Put: put}
 	}
-	return q.rows.ApplyStep(int32(g.step), puts, &q.training, g.samples)
+	return q.rows.ApplyStep(int32(g.step), puts, &q.job, g.samples)
 }
 
 // applyDense gives the network its next optimizer step.
@@ -155,9 +155,9 @@ func (q *Sequential) applyDense(g gradients) {
 
 var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
 
-// group runs forward and backward of one group, leaves its dense gradient sums
+// trainGroup runs forward and backward of one group, leaves its dense gradient sums
 // in q.grads[g], and returns the gradients of its pooled embeddings.
-func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
+func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	pass := q.passes[g]
 	now := q.dense.Host()
 	_, loss := pass.Forward(now.Params, now.Running, in, true)
@@ -174,7 +174,7 @@ func (q *Sequential) group(g int, in model.Input) ([]float32, error) {
 
 // NewTestSet prepares test rows for evaluation of this run.
 func (q *Sequential) NewTestSet(test *batch.Batch) *evaluation.TestSet {
-	return evaluation.NewTestSet(q.engine, q.source.Schema(), q.training.Model.Dim(), oneTable, test)
+	return evaluation.NewTestSet(q.engine, q.source.Schema(), q.job.Model.Dim(), oneTable, test)
 }
 
 // ReadRows implements State. It must not be called during a step.

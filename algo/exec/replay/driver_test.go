@@ -257,7 +257,7 @@ type order struct {
 func (h *home) perform(of order) {
 	w := of.work
 	lane := h.inputs.Lane(w.Kind)
-	result, err := h.executor.Do(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
+	result, err := h.executor.Execute(h.state.Address(), h.store, w, of.operands, func(bucket int32) {
 		lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket})
 	})
 	done := role.Input{Kind: role.WorkDone, Work: w, Result: result}

@@ -15,7 +15,7 @@ import (
 // newStrategy returns the strategy of a mode on the job and data of package exectest, with all roles here.
 func newStrategy(t *testing.T, mode string, settings map[string]int, ranks int) (dense.Strategy, *model.Layout) {
 	t.Helper()
-	j := exectest.Training(ranks, 1)
+	j := exectest.Job(ranks, 1)
 	j.Training.Mode, j.Training.Merge, j.Training.ModeSettings = mode, "", settings
 	rule, err := j.Rule()
 	if err != nil {

@@ -1,0 +1,73 @@
+package exec
+
+import (
+	"tandem/algo/exec/dense"
+	"tandem/algo/exec/embedding"
+	"tandem/algo/job"
+	"tandem/algo/numeric/compress"
+	"tandem/algo/numeric/route"
+	"tandem/algo/protocol/role"
+)
+
+// embeddingPSWork performs the work of embedding PSs.
+type embeddingPSWork struct {
+	*numerics
+	shards []*embedding.Shard // by PS; nil where it is not here
+	dense  dense.Strategy
+}
+
+func (e *embeddingPSWork) byKind() map[role.WorkKind]workFunc {
+	return map[role.WorkKind]workFunc{role.ReadRows: e.readRows, role.Apply: e.apply, role.ApplyStep: e.applyStep}
+}
+
+// readRows looks signs up.
+func (e *embeddingPSWork) readRows(i item) (role.Result, error) {
+	signs, err := get[compress.Signs](i.store, i.Reads[0]).Unpack()
+	if err != nil {
+		return role.Result{}, err
+	}
+	rows := e.buffers.borrow(len(signs) * e.dim)
+	if err := e.shards[i.at.Index].Lookup(i.batch(), signs, rows); err != nil {
+		return role.Result{}, e.withAdvice(err)
+	}
+	return role.Result{Bytes: e.storeValues(i.store, i.Makes[0], rows)}, nil
+}
+
+// readPut returns a rank's put as its PS applies it.
+func (e *embeddingPSWork) readPut(i item, h role.Handle) (route.Put, error) {
+	return get[*Put](i.store, h).unpack(int(h.Rank), e.dim)
+}
+
+// apply gives the rows of one rank's put their optimizer steps.
+func (e *embeddingPSWork) apply(i item) (role.Result, error) {
+	shard := e.forgetDropped(i)
+	put, err := e.readPut(i, i.Reads[0])
+	if err != nil {
+		return role.Result{}, err
+	}
+	byRank := e.job.Training.Scale == job.ScaleRank
+	return role.Result{}, e.withAdvice(shard.Apply(i.batch(), put, int(i.StepSamples), byRank))
+}
+
+// applyStep gives the rows of several puts their optimizer steps.
+func (e *embeddingPSWork) applyStep(i item) (role.Result, error) {
+	shard := e.forgetDropped(i)
+	puts := make([]embedding.BatchPut, len(i.Reads))
+	for at, h := range i.Reads {
+		put, err := e.readPut(i, h)
+		if err != nil {
+			return role.Result{}, err
+		}
+		puts[at] = embedding.BatchPut{BatchKey: embedding.BatchKey{Rank: h.Rank, Step: h.Step}, Put: put}
+	}
+	return role.Result{}, e.withAdvice(e.dense.ApplyRows(shard, i.Work, puts))
+}
+
+// forgetDropped forgets the reads of batches whose puts do not count. It returns the shard.
+func (e *embeddingPSWork) forgetDropped(i item) *embedding.Shard {
+	shard := e.shards[i.at.Index]
+	for _, h := range i.Drops {
+		shard.Forget(embedding.BatchKey{Rank: h.Rank, Step: h.Step})
+	}
+	return shard
+}
