@@ -15,35 +15,35 @@ import (
 	"tandem/internal/cli"
 )
 
-const longHelp = `experiments runs comparisons, one question each. For every experiment it prints
-tables and findings and writes a new folder:
+const longHelp = `experiments runs comparisons. Each experiment answers one question, prints tables and
+findings and writes a new folder:
 
   report.html           everything on one page
   <name>.json, .csv     the numbers
   settings.yaml         the resolved settings
   <figure>.png, .svg    the figures
 
-Without a name it runs the quick version of all experiments.
+Without a name, it runs the quick version of all experiments.
 
-Exit status: 0 good, 1 failed or interrupted, 2 wrong usage.`
+Exit status: 0 success, 1 failed or interrupted, 2 usage error.`
 
-const examples = `  go run ./experiments list                      what there is, and how long it takes
-  go run ./experiments                           the quick version of everything
-  go run ./experiments staleness --quick         one experiment, quick version
-  go run ./experiments staleness --help          what it measures and writes
+const examples = `  go run ./experiments list                      list the experiments and their times
+  go run ./experiments                           run the quick version of all
+  go run ./experiments staleness --quick         run the quick version of one
+  go run ./experiments staleness --help          show what it measures and writes
   go run ./experiments staleness --seeds 10 --out results/tau
-  go run ./experiments staleness --quick --json  the numbers on standard output`
+  go run ./experiments staleness --quick --json  write the numbers to standard output`
 
 // invocation is how a user starts the program.
 const invocation = "go run ./experiments"
 
 const listHint = invocation + " list shows all"
 
-// program is the command with its surroundings.
+// program is the command with its inputs and outputs.
 type program struct {
 	experiments    []experiment
 	stdout, stderr io.Writer
-	terminal       bool // stderr is one
+	terminal       bool // stderr is a terminal
 	now            func() time.Time
 }
 
@@ -68,7 +68,7 @@ func (p *program) command() *cobra.Command {
 	var s settings
 	root := &cobra.Command{
 		Use:           "experiments [name…]",
-		Short:         "run the comparisons that this project stands on",
+		Short:         "run the comparisons behind the claims of this project",
 		Long:          longHelp,
 		Example:       examples,
 		Args:          cobra.ArbitraryArgs,
@@ -113,14 +113,14 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// withFlags is an experiment that has flags of its own.
+// withFlags is an experiment with additional flags.
 type withFlags interface {
 	AddFlags(flags *pflag.FlagSet)
-	// Arguments returns those that were given, for the command that repeats a run.
+	// Arguments returns the flags that were set, for the command that repeats a run.
 	Arguments() []string
 }
 
-// experimentCommand runs an experiment, and others that are named behind it.
+// experimentCommand returns the command of an experiment, which also runs the experiments named after it.
 func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
 	command := invocation + " " + e.Name()
 	return &cobra.Command{
@@ -131,31 +131,36 @@ func (p *program) experimentCommand(e experiment, s *settings) *cobra.Command {
 		Args:      cobra.ArbitraryArgs,
 		ValidArgs: p.names(),
 		RunE: func(cmd *cobra.Command, others []string) error {
-			return p.runNamed(cmd.Context(), append([]string{e.Name()}, others...), len(others) > 0, *s)
+			names := append([]string{e.Name()}, others...)
+			return p.runNamed(cmd.Context(), names, len(others) > 0, *s)
 		},
 	}
 }
 
-// addFlags gives a command the flags of a run.
+// addFlags adds the flags of a run to a command.
 func addFlags(cmd *cobra.Command, s *settings) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&s.quick, "quick", false, "a version of minutes: fewer rows and settings")
-	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "number of seeds, at least 2; under 5 the report says so")
-	flags.Uint64Var(&s.seed, "seed", 1, "the first seed")
-	flags.StringVar(&s.out, "out", "", "results folder, empty or new (default results/<time>-<name>);\nwith all, or several names, each gets a folder in it")
-	flags.BoolVar(&s.json, "json", false, "numbers as JSON on standard output instead of tables")
+	flags.BoolVar(&s.quick, "quick", false, "run the quick version: fewer rows and settings, minutes "+
+		"instead of hours")
+	flags.IntVar(&s.seeds, "seeds", report.SeedsWanted, "set the number of seeds, at least 2; the "+
+		"report warns below 5")
+	flags.Uint64Var(&s.seed, "seed", 1, "set the first seed")
+	flags.StringVar(&s.out, "out", "", "write results to this folder, empty or new (default "+
+		"results/<time>-<name>);\nwith several experiments, each gets a folder in it")
+	flags.BoolVar(&s.json, "json", false, "write the numbers as JSON to standard output instead of tables")
 }
 
-// noArgs refuses arguments.
+// noArgs returns a usage error if there are arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.UsageError("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(), args[0])
+		return cli.UsageError("see "+cmd.CommandPath()+" --help", "%s takes no argument, got %q", cmd.Name(),
+			args[0])
 	}
 	return nil
 }
 
-// names lists the experiments.
+// names returns the names of the experiments.
 func (p *program) names() []string {
 	names := make([]string, len(p.experiments))
 	for i, e := range p.experiments {
@@ -164,7 +169,7 @@ func (p *program) names() []string {
 	return names
 }
 
-// find returns the experiments of the given names, each once.
+// find returns the named experiments. It is an error to name one twice.
 func (p *program) find(names []string) ([]experiment, error) {
 	var found []experiment
 	for i, name := range names {

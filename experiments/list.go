@@ -9,12 +9,12 @@ import (
 	"tandem/internal/cli"
 )
 
-// listCommand shows what there is.
+// listCommand returns the command that lists the experiments.
 func (p *program) listCommand() *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use:     "list",
-		Short:   "show the experiments, their questions and the time of a quick run",
+		Short:   "list the experiments with their questions and the time of a quick run",
 		Example: "  go run ./experiments list\n  go run ./experiments list --json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -24,7 +24,7 @@ func (p *program) listCommand() *cobra.Command {
 			return p.listText()
 		},
 	}
-	list.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	list.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return list
 }
 

@@ -1,9 +1,13 @@
-// Command experiments runs the comparisons that this project stands on, one
-// question each, and writes what they find as tables, figures and one page of
-// HTML.
+// Command experiments runs the comparisons behind the claims of this project. Each experiment answers one
+// question and writes tables, figures and one HTML page.
 //
 //	go run ./experiments list
 //	go run ./experiments staleness --quick
+//
+// To add an experiment, copy the folder of one, such as experiments/modes, and add it to the list in main.go.
+// A folder has four parts: a plan (what is fixed before the first run, written to settings.yaml), the
+// measurement (a CSV line per run, written at once), the report (tables, figures, findings, notes) and an
+// Experiment that connects them. Package experiments/report does the rest.
 package main
 
 import (
@@ -27,25 +31,24 @@ import (
 type experiment interface {
 	Name() string
 	Question() string
-	// Help says what is measured and which files are written, for a terminal of
-	// 80 columns, without a newline at the end.
+	// Help returns what is measured and which files are written, for a terminal of 80 columns, without a
+	// newline at the end.
 	Help() string
-	// QuickTime is about how long the quick version takes on two slow cores.
+	// QuickTime is the approximate time of the quick version on two slow cores.
 	QuickTime() time.Duration
-	// Run answers the question. It fills in findings, notes, tables, figures,
-	// settings and data of the report. When ctx ends it stops and returns an
-	// error that wraps that of ctx.
+	// Run answers the question. It sets the findings, notes, tables, figures, settings and data of the
+	// report. When ctx ends, it stops and returns an error that wraps the error of ctx.
 	Run(ctx context.Context, o report.Options) (*report.Report, error)
 }
 
-// experiments lists all, in the order of reports.
+// experiments returns all experiments in the order of the list.
 func experiments() []experiment {
 	return []experiment{staleness.New(), simvsreal.New(), modes.New(), semantics.New(), speed.New()}
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run is main with the exit code as result: 0 good, 1 failed, 2 usage.
+// run executes a command line and returns the exit code: 0 success, 1 failure, 2 usage error.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -15,7 +15,6 @@ func TestMain(m *testing.M) {
 
 // The scripts in testdata run the command as a user would.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: map[string]func(*testscript.TestScript, bool, []string){
-		"status": clitest.Status,
-	}})
+	commands := map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status}
+	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: commands})
 }

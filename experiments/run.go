@@ -13,8 +13,8 @@ import (
 	"tandem/runtime/blas"
 )
 
-// runNamed runs experiments one after another. With subfolders, each writes
-// into a folder of its name below --out.
+// runNamed runs experiments one after another. With subfolders, each writes to a folder of its name below
+// --out.
 func (p *program) runNamed(ctx context.Context, names []string, subfolders bool, s settings) error {
 	chosen, err := p.find(names)
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 			"--seeds %d: an interval needs at least %d", s.seeds, report.SeedsMin)
 	}
 	if s.out != "" {
-		if err := cli.CheckNew(s.out); err != nil { // before any time is spent
+		if err := cli.CheckNew(s.out); err != nil { // before the first run
 			return err
 		}
 	}
@@ -44,13 +44,13 @@ func (p *program) runNamed(ctx context.Context, names []string, subfolders bool,
 	return nil
 }
 
-// runOne runs an experiment and writes its results into a new folder.
+// runOne runs an experiment and writes its results to a new folder.
 func (p *program) runOne(ctx context.Context, e experiment, target string, s settings) error {
 	folder, err := cli.NewFolder(target)
 	if err != nil {
 		return err
 	}
-	report, err := p.report(ctx, e, folder.Path(), s)
+	report, err := p.runAndWrite(ctx, e, folder.Path(), s)
 	if err != nil {
 		return abandon(folder, err)
 	}
@@ -70,8 +70,10 @@ func (p *program) runOne(ctx context.Context, e experiment, target string, s set
 	return nil
 }
 
-// report runs an experiment and writes all its files.
-func (p *program) report(ctx context.Context, e experiment, folder string, s settings) (*report.Report, error) {
+// runAndWrite runs an experiment and writes all its files.
+func (p *program) runAndWrite(
+	ctx context.Context, e experiment, folder string, s settings,
+) (*report.Report, error) {
 	products, err := blas.FromEnvironment(p.stderr)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,10 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 	bar := cli.NewProgress(p.stderr, p.terminal)
 	defer bar.Close()
 	started := p.now()
-	report, err := e.Run(ctx, report.Options{Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder, Machine: backend.Backend{Products: products}, Progress: bar.Show})
+	report, err := e.Run(ctx, report.Options{
+		Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder,
+		Machine: backend.Backend{Products: products}, Progress: bar.Show,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +95,7 @@ func (p *program) report(ctx context.Context, e experiment, folder string, s set
 	return report, report.WriteFolder(folder)
 }
 
-// abandon keeps what a failed run has written, and says where.
+// abandon keeps the files of a failed run and names their folder in the hint of the error.
 func abandon(folder *cli.Folder, err error) error {
 	kept, problem := folder.Abandon()
 	f := &cli.Error{Err: err}

@@ -15,7 +15,7 @@ import (
 	"tandem/internal/cli"
 )
 
-// fakeExperiment writes one file and reports what it was asked for.
+// fakeExperiment writes one file and records its options.
 type fakeExperiment struct {
 	name  string
 	asked *[]report.Options
@@ -38,13 +38,16 @@ func (f fakeExperiment) Run(_ context.Context, o report.Options) (*report.Report
 	}
 	return &report.Report{
 		Findings: []string{"because"}, Settings: map[string]int{"rows": 3}, Data: []int{1},
-		Tables: []cli.Table{{Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1}},
+		Tables: []cli.Table{{
+			Caption: "Counts", Header: []string{"what", "rows/s"}, Rows: [][]string{{"a", "1"}}, Words: 1,
+		}},
 	}, nil
 }
 
-// newProgram returns a program of two fake experiments in an empty working
-// directory, at a fixed time.
-func newProgram(t *testing.T, fail error) (p *program, stdout, stderr *bytes.Buffer, asked *[]report.Options) {
+// newProgram returns a program with two fake experiments, an empty working directory and a fixed time.
+func newProgram(
+	t *testing.T, fail error,
+) (p *program, stdout, stderr *bytes.Buffer, asked *[]report.Options) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	stdout, stderr, asked = &bytes.Buffer{}, &bytes.Buffer{}, &[]report.Options{}
@@ -55,7 +58,7 @@ func newProgram(t *testing.T, fail error) (p *program, stdout, stderr *bytes.Buf
 	}, stdout, stderr, asked
 }
 
-// files lists a folder, hidden files included.
+// files returns the names in a folder, including hidden files.
 func files(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -88,14 +91,14 @@ func TestRunWritesAFolder(t *testing.T) {
 			t.Errorf("no %q in %s", want, stdout)
 		}
 	}
-	// No bar, where no terminal is: one line says where the results are.
+	// Without a terminal there is no progress bar: one line names the folder of the results.
 	if got := stderr.String(); got != "experiments: results are in results/20260102-030405-one\n" {
 		t.Errorf("stderr %q", got)
 	}
 }
 
-// Two runs in the same second get a folder each.
-func TestRunsOfOneSecond(t *testing.T) {
+// Two runs in the same second get separate folders.
+func TestRunsInOneSecond(t *testing.T) {
 	p, _, stderr, _ := newProgram(t, nil)
 	for range 2 {
 		if code := p.run(t.Context(), []string{"one"}); code != 0 {
@@ -107,18 +110,19 @@ func TestRunsOfOneSecond(t *testing.T) {
 	}
 }
 
-// Several names share --out, whichever comes first and wherever flags stand.
+// Several experiments share --out, in any order and with flags anywhere.
 func TestSeveralNames(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
 	if code := p.run(t.Context(), []string{"--seeds", "3", "two", "--out", "here", "one"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	if len(*asked) != 2 || (*asked)[0].Seeds != 3 || (*asked)[0].Quick || files(t, "here") != "one two" {
+	first := (*asked)[0]
+	if len(*asked) != 2 || first.Seeds != 3 || first.Quick || files(t, "here") != "one two" {
 		t.Errorf("asked %+v, files %s", *asked, files(t, "here"))
 	}
 }
 
-func TestWithoutNameAllRunQuick(t *testing.T) {
+func TestWithoutNamesTheQuickVersionOfAllRuns(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
 	if code := p.run(t.Context(), []string{"--out", "here"}); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -128,7 +132,7 @@ func TestWithoutNameAllRunQuick(t *testing.T) {
 	}
 }
 
-func TestAllIsNotQuickUnlessAsked(t *testing.T) {
+func TestAllIsNotQuickByDefault(t *testing.T) {
 	p, _, stderr, asked := newProgram(t, nil)
 	if code := p.run(t.Context(), []string{"all"}); code != 0 || len(*asked) != 2 || (*asked)[0].Quick {
 		t.Errorf("exit status %d, asked %+v: %s", code, *asked, stderr)
@@ -147,13 +151,14 @@ func TestJSONIsOneDocument(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil {
 		t.Fatal(err)
 	}
-	if document.Name != "one" || document.Command != "go run ./experiments one --quick --seeds 5 --seed 1" || len(document.Data) != 1 {
+	const again = "go run ./experiments one --quick --seeds 5 --seed 1"
+	if document.Name != "one" || document.Command != again || len(document.Data) != 1 {
 		t.Errorf("document %+v", document)
 	}
 }
 
-// A run that fails or is stopped keeps its files under a name that says so.
-func TestFailureKeepsWhatIsDone(t *testing.T) {
+// A run that fails or is stopped keeps its files in a folder named -partial.
+func TestFailureKeepsFiles(t *testing.T) {
 	p, stdout, stderr, _ := newProgram(t, errors.New("two: stopped after 1 of 2: interrupted"))
 	if code := p.run(t.Context(), []string{"two", "--out", "here"}); code != 1 {
 		t.Errorf("exit status %d, want 1", code)
@@ -168,7 +173,7 @@ func TestFailureKeepsWhatIsDone(t *testing.T) {
 	}
 }
 
-// On a terminal there is a bar, which is gone when the run is over.
+// On a terminal there is a progress bar, which is removed at the end of the run.
 func TestProgressBarOnTerminals(t *testing.T) {
 	p, _, stderr, _ := newProgram(t, nil)
 	p.terminal = true
@@ -177,7 +182,7 @@ func TestProgressBarOnTerminals(t *testing.T) {
 	}
 	bar, rest, _ := strings.Cut(stderr.String(), "experiments: results")
 	if !strings.Contains(bar, "half ") || !strings.Contains(bar, "%") || !strings.HasSuffix(bar, " \r") {
-		t.Errorf("bar %q: want one, then spaces over it", bar)
+		t.Errorf("bar %q: want a bar, then spaces over it", bar)
 	}
 	if !strings.HasPrefix(rest, " are in") {
 		t.Errorf("stderr ends in %q", rest)

@@ -16,18 +16,24 @@ import (
 	"tandem/sim/cluster"
 )
 
-// result is what all trainings on one data set have shown.
+// Names of the clusters.
+const (
+	thisMachine    = "this machine"
+	persiasCluster = "Persia's cluster"
+)
+
+// result holds the results of all trainings on one data set.
 type result struct {
 	DataSet  string        `json:"data"`
 	TestRows int           `json:"test_rows"`
 	Modes    []*modeResult `json:"modes"`
 }
 
-// modeResult has the trainings of a mode, one for each seed.
+// modeResult holds the trainings of a mode, one per seed.
 type modeResult struct {
 	Mode      string        `json:"mode"`
 	Real      []*paired.Run `json:"real"`
-	Simulated []*paired.Run `json:"simulated,omitempty"` // sequential has no cluster
+	Simulated []*paired.Run `json:"simulated,omitempty"` // nil for sequential, which has no roles
 }
 
 // measure trains in every mode under every seed on every data set.
@@ -58,9 +64,17 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 	return results, nil
 }
 
-// measureSeed trains in every mode under one seed. Real trainings begin with
-// another mode every time, so that a drift of the machine favours none.
-func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, machine backend.Backend, r *result, log *report.Log, m *report.Meter) error {
+// measureSeed trains in every mode under one seed. The order of the real trainings rotates from seed to
+// seed, so that a drift of the machine favors no mode.
+func (p *plan) measureSeed(
+	ctx context.Context,
+	w report.DataSet,
+	round int,
+	machine backend.Backend,
+	r *result,
+	log *report.Log,
+	m *report.Meter,
+) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
@@ -70,14 +84,15 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 	r.TestRows = data.Test.Samples
 	for i := range r.Modes {
 		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: machine}
-		run, err := one.Real(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) }, nil)
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: machine}
+		run, err := one.RunReal(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) },
+			nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
 		}
 		mode.Real = append(mode.Real, run)
 		m.Done++
-		if err := log.Add(line(w.Name, mode.Mode, "this machine", seed, run)...); err != nil {
+		if err := log.Add(line(w.Name, mode.Mode, thisMachine, seed, run)...); err != nil {
 			return err
 		}
 	}
@@ -91,14 +106,14 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: machine}
-		run, err := one.Simulated(ctx, hardware)
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: machine}
+		run, err := one.RunSimulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
 		}
 		mode.Simulated = append(mode.Simulated, run)
 		m.Done++
-		if err := log.Add(line(w.Name, mode.Mode, "Persia's cluster", seed, run)...); err != nil {
+		if err := log.Add(line(w.Name, mode.Mode, persiasCluster, seed, run)...); err != nil {
 			return err
 		}
 	}
@@ -106,20 +121,11 @@ func (p *plan) measureSeed(ctx context.Context, w report.DataSet, round int, mac
 	return nil
 }
 
-// of returns a quantity of runs.
-func of(runs []*paired.Run, quantity func(r *paired.Run) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i, r := range runs {
-		values[i] = quantity(r)
-	}
-	return values
-}
-
 func auc(r *paired.Run) float64        { return r.AUC }
 func logLoss(r *paired.Run) float64    { return r.LogLoss }
 func throughput(r *paired.Run) float64 { return r.Throughput }
 
-// find returns the runs of a mode.
+// find returns the results of a mode.
 func (r *result) find(mode string) *modeResult {
 	for _, m := range r.Modes {
 		if m.Mode == mode {
@@ -129,21 +135,32 @@ func (r *result) find(mode string) *modeResult {
 	return nil
 }
 
-// difference returns the AUC of runs less that of sync on this machine, whose bits
-// are those of sync on any cluster.
+// difference returns the AUC of runs minus the AUC of sync on this machine. Sync gives the same bits on any
+// cluster.
 func (r *result) difference(runs []*paired.Run) metric.Interval {
-	return metric.MeanInterval(report.Differences(of(runs, auc), of(r.find(job.Sync).Real, auc)))
+	return metric.MeanInterval(
+		report.Differences(paired.Values(runs, auc), paired.Values(r.find(job.Sync).Real, auc)))
 }
 
-// header names the columns of modes.csv.
+// header returns the columns of modes.csv.
 func header() []string {
 	return []string{"data", "mode", "cluster", "seed", "auc", "log_loss_nats", "samples_per_s", "step_s",
-		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps", "dense_mean_updates", "dense_max_updates"}
+		"own_mean_steps", "own_max_steps", "cross_mean_steps", "cross_max_steps",
+		"dense_mean_updates", "dense_max_updates"}
 }
 
+// line returns a run in these columns.
 func line(data, mode, cluster string, seed uint64, r *paired.Run) []string {
-	line := []string{data, mode, cluster, strconv.FormatUint(seed, 10), report.Number(r.AUC), report.Number(r.LogLoss),
-		report.Number(r.Throughput), report.Number(r.StepSeconds)}
+	line := []string{
+		data,
+		mode,
+		cluster,
+		strconv.FormatUint(seed, 10),
+		report.Number(r.AUC),
+		report.Number(r.LogLoss),
+		report.Number(r.Throughput),
+		report.Number(r.StepSeconds),
+	}
 	for _, h := range []*histogram.Histogram{&r.Staleness.Own, &r.Staleness.Cross, &r.Staleness.Dense} {
 		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Max()))
 	}

@@ -1,6 +1,5 @@
-// Package modes compares all training modes in both worlds: what they learn, how
-// stale their reads are and how fast they train, on this machine for real and on
-// Persia's cluster simulated.
+// Package modes compares all training modes: what they learn, how stale their reads are and how fast they
+// train, on this machine and on a simulation of Persia's cluster.
 package modes
 
 import (
@@ -20,36 +19,36 @@ func New() *Experiment { return &Experiment{} }
 // Name returns "modes".
 func (*Experiment) Name() string { return "modes" }
 
-// Question returns what the experiment asks.
+// Question returns the question of the experiment.
 func (*Experiment) Question() string {
-	return "What does each training mode give in AUC and speed, here and on Persia's cluster?"
+	return "What AUC and speed does each training mode reach, on this machine and on Persia's cluster?"
 }
 
-// Help says what the experiment measures and writes.
+// Help returns what the experiment measures and writes.
 func (*Experiment) Help() string {
-	return `It trains in every mode on the same rows in the same order from the same initial
-values, under every seed: for real on this machine, and simulated with numbers on
-Persia's cluster. All modes merge gradients by rank and scale them alike.
+	return `Trains in every mode on the same rows, in the same order, from the same initial
+values, under every seed: on this machine, and in a simulation of Persia's cluster
+that computes the parameters. All modes merge and scale gradients in the same way.
 
-It measures AUC and log loss on the test rows, the difference of each mode to sync
+Measures AUC and log loss on the test rows, the difference of each mode to sync
 with 95 % intervals over seeds, the staleness of reads and of the dense network,
-and throughput. Data are generated, and adult-income. The full version takes about
-half an hour on two slow cores.
+and throughput, on generated data and on adult-income. The full version takes
+about half an hour on two slow cores.
 
-It writes into a new folder:
+Writes to a new folder:
 
   report.html                  everything on one page
-  modes.csv                    a line per training, written as soon as it is done
+  modes.csv                    a line per training, written at its end
   modes.json                   all trainings
   settings.yaml                the resolved settings
-  auc-difference.png, .svg     AUC of each mode less that of sync
-  throughput.png, .svg         samples a second, by mode` + "\n\n" + job.ModeSettingsHelp()
+  auc-difference.png, .svg     AUC of each mode − AUC of sync
+  throughput.png, .svg         throughput by mode` + "\n\n" + job.ModeSettingsHelp()
 }
 
-// QuickTime is about how long the quick version takes on two slow cores.
+// QuickTime returns the approximate time of the quick version on two slow cores.
 func (*Experiment) QuickTime() time.Duration { return 120 * time.Second }
 
-// Run trains every mode under all seeds in both worlds and compares them.
+// Run trains in every mode under every seed, real and simulated, and compares the modes.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(500_000, 1_000_000)
 	if o.Quick {

@@ -14,8 +14,8 @@ import (
 	"tandem/experiments/report"
 )
 
-// A small comparison in both worlds: sequential and both sync have the same bits,
-// every mode learns, the report can be drawn.
+// A small comparison, real and simulated: sequential and both sync runs give the same bits, every mode
+// learns, and the report can be drawn.
 func TestAllModes(t *testing.T) {
 	p := newPlan(6_000, 2_000)
 	p.DataSets = p.DataSets[:1]
@@ -42,8 +42,9 @@ func TestAllModes(t *testing.T) {
 				}
 			}
 		}
-		if asynchronous := m.Mode != job.Sequential && m.Mode != job.Sync; asynchronous && m.Simulated[0].Staleness.Own.Count() == 0 {
-			t.Errorf("%s: no read measured", m.Mode)
+		asynchronous := m.Mode != job.Sequential && m.Mode != job.Sync
+		if asynchronous && m.Simulated[0].Staleness.Own.Count() == 0 {
+			t.Errorf("%s: no read was measured", m.Mode)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "modes.csv"))
@@ -55,7 +56,7 @@ func TestAllModes(t *testing.T) {
 	}
 }
 
-// The mode settings of the command line reach the trainings and the resolved settings.
+// The mode settings of a command line apply to the trainings and the resolved settings.
 func TestModeSettingsReachTheTrainings(t *testing.T) {
 	e := New()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -65,14 +66,16 @@ func TestModeSettingsReachTheTrainings(t *testing.T) {
 	}
 	p := newPlan(1_000, 500)
 	if p.ModeSettings[job.AsyncAverage]["every"] != 16 {
-		t.Errorf("by default %v", p.ModeSettings)
+		t.Errorf("default settings %v", p.ModeSettings)
 	}
 	if err := p.set(&e.ModeSet); err != nil {
 		t.Fatal(err)
 	}
-	one, other := p.training(job.AsyncAverage, 1), p.training(job.Hybrid, 1)
-	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 || len(other.Training.ModeSettings) != 0 {
-		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings, other.Training.ModeSettings)
+	one, other := p.job(job.AsyncAverage, 1), p.job(job.Hybrid, 1)
+	if p.ModeSettings[job.AsyncAverage]["every"] != 5 || one.Training.ModeSettings["every"] != 5 ||
+		len(other.Training.ModeSettings) != 0 {
+		t.Errorf("resolved %v, async-average %v, hybrid %v", p.ModeSettings, one.Training.ModeSettings,
+			other.Training.ModeSettings)
 	}
 }
 
@@ -82,7 +85,8 @@ func TestStopsWithItsContext(t *testing.T) {
 	cancel()
 	p := newPlan(1_000, 500)
 	p.DataSets = p.DataSets[:1]
-	if _, err := execute(ctx, p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+	_, err := execute(ctx, p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the error of the context", err)
 	}
 }

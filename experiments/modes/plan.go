@@ -12,12 +12,12 @@ type plan struct {
 	Job      job.Job          `yaml:"job"` // what all modes share
 	DataSets []report.DataSet `yaml:"data"`
 	Modes    []string         `yaml:"modes"`
-	// ModeSettings are the values that single modes have of settings of their own.
+	// ModeSettings are, by mode, the values of the settings that only this mode has.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
 
-// newPlan returns a plan over all modes. The rates are those that the staleness
-// experiment has chosen by sequential training alone, on data of no report.
+// newPlan returns a plan for all modes. The learning rates are those of the staleness experiment, which were
+// chosen by sequential training on data that no report contains.
 func newPlan(trainRows, testRows int) plan {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
@@ -31,7 +31,7 @@ func newPlan(trainRows, testRows int) plan {
 	return p
 }
 
-// set gives the modes the settings of a command line.
+// set adds the mode settings of a command line.
 func (p *plan) set(flag *report.ModeSet) error {
 	if err := flag.Apply(&p.Job, p.Modes); err != nil {
 		return err
@@ -40,9 +40,9 @@ func (p *plan) set(flag *report.ModeSet) error {
 	return nil
 }
 
-// training returns the job of a mode under a seed. All merge gradients by rank,
-// as modes that never wait must, so that modes differ in nothing else.
-func (p *plan) training(mode string, seed uint64) job.Job {
+// job returns the job of a mode under a seed. All modes merge gradients by rank, which asynchronous modes
+// require, so that they differ in nothing else.
+func (p *plan) job(mode string, seed uint64) job.Job {
 	t := p.Job.InMode(mode)
 	t.Training.Merge, t.Training.Seed = job.MergeRank, seed
 	return t

@@ -12,7 +12,7 @@ import (
 	"tandem/internal/cli"
 )
 
-// report turns the trainings of a plan into tables, figures and sentences.
+// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(results []*result) *report.Report {
 	return &report.Report{
 		Findings: findings(results),
@@ -24,70 +24,85 @@ func (p *plan) report(results []*result) *report.Report {
 	}
 }
 
-// world is one of the two that a mode ran in.
+// clusterRuns are the runs of a mode on one cluster, this machine or the simulated one.
 type clusterRuns struct {
 	name string
 	runs []*paired.Run
 }
 
-// clusters returns those that the mode ran in.
+// clusters returns the runs of a mode by cluster.
 func (m *modeResult) clusters() []clusterRuns {
-	list := []clusterRuns{{"this machine", m.Real}}
+	list := []clusterRuns{{thisMachine, m.Real}}
 	if m.Simulated != nil {
-		list = append(list, clusterRuns{"Persia's cluster", m.Simulated})
+		list = append(list, clusterRuns{persiasCluster, m.Simulated})
 	}
 	return list
 }
 
 func qualityTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: "Quality on the test rows, mean over seeds; the difference is to sync, paired by seed",
-		Header:  []string{"data", "mode", "cluster", "verdict on AUC", "AUC ± 95 %", "ΔAUC ± 95 %", "log loss ± 95 % (nats)"},
-		Words:   4,
+		Caption: "Quality on the test rows, mean over seeds; the difference to sync is paired by seed",
+		Header: []string{
+			"data", "mode", "cluster", "verdict on AUC", "AUC ± 95 %", "ΔAUC ± 95 %",
+			"log loss ± 95 % (nats)",
+		},
+		Words: 4,
 	}
 	for _, r := range results {
 		for _, m := range r.Modes {
 			for _, w := range m.clusters() {
 				verdict, difference := "–", "–"
-				if m.Mode != job.Sync || w.name != "this machine" {
+				if m.Mode != job.Sync || w.name != thisMachine {
 					d := r.difference(w.runs)
 					difference = report.PlusMinus(d)
 					verdict = "the same bits"
 					if d != (metric.Interval{}) {
-						verdict = short(metric.Explain(d, metric.EquivalenceMargin, r.TestRows))
+						verdict = shortVerdict(metric.Explain(d, metric.EquivalenceMargin, r.TestRows))
 					}
 				}
-				t.Rows = append(t.Rows, []string{r.DataSet, m.Mode, w.name, verdict, report.Level(of(w.runs, auc)), difference,
-					report.Level(of(w.runs, logLoss))})
+				t.Rows = append(t.Rows, []string{
+					r.DataSet, m.Mode, w.name, verdict, report.Level(paired.Values(w.runs, auc)), difference,
+					report.Level(paired.Values(w.runs, logLoss)),
+				})
 			}
 		}
 	}
 	return t
 }
 
-// short leaves out of a verdict what a note says.
-func short(verdict string) string {
+// shortVerdict returns a verdict without the part that a note repeats.
+func shortVerdict(verdict string) string {
 	before, _, _ := strings.Cut(verdict, ";")
 	return before
 }
 
 func speedTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: "Throughput in samples a second, mean over seeds",
-		Header:  []string{"data", "mode", "this machine ± 95 %", "of sync", "Persia's cluster ± 95 %", "of sync"},
-		Words:   2,
+		Caption: "Throughput in samples per second, mean over seeds",
+		Header: []string{
+			"data",
+			"mode",
+			"this machine ± 95 %",
+			"÷ sync",
+			"Persia's cluster ± 95 %",
+			"÷ sync",
+		},
+		Words: 2,
 	}
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, m := range r.Modes {
 			row := []string{r.DataSet, m.Mode}
-			for i, w := range []struct{ runs, reference []*paired.Run }{{m.Real, sync.Real}, {m.Simulated, sync.Simulated}} {
-				if i == 1 && w.runs == nil {
+			for _, w := range []struct{ runs, reference []*paired.Run }{
+				{m.Real, sync.Real}, {m.Simulated, sync.Simulated},
+			} {
+				if w.runs == nil {
 					row = append(row, "–", "–")
 					continue
 				}
-				v, base := metric.MeanInterval(of(w.runs, throughput)), metric.MeanInterval(of(w.reference, throughput))
-				row = append(row, fmt.Sprintf("%.0f ± %.0f", v.Estimate, (v.High-v.Low)/2), fmt.Sprintf("×%.2f", v.Estimate/base.Estimate))
+				v := metric.MeanInterval(paired.Values(w.runs, throughput))
+				row = append(row, fmt.Sprintf("%.0f ± %.0f", v.Estimate, (v.High-v.Low)/2),
+					fmt.Sprintf("×%.2f", ratio(w.runs, w.reference)))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -97,9 +112,10 @@ func speedTable(results []*result) cli.Table {
 
 func stalenessTable(results []*result) cli.Table {
 	t := cli.Table{
-		Caption: "Staleness, all seeds, as mean/max: own and cross in steps by read, dense in updates by push",
-		Header:  []string{"data", "mode", "cluster", "own", "cross", "dense"},
-		Words:   3,
+		Caption: "Staleness over all seeds, mean/max: own and cross in steps per read, dense in " +
+			"updates per push",
+		Header: []string{"data", "mode", "cluster", "own", "cross", "dense"},
+		Words:  3,
 	}
 	for _, r := range results {
 		for _, m := range r.Modes {
@@ -113,7 +129,8 @@ func stalenessTable(results []*result) cli.Table {
 					cross.Merge(&run.Staleness.Cross)
 					dense.Merge(&run.Staleness.Dense)
 				}
-				t.Rows = append(t.Rows, []string{r.DataSet, m.Mode, w.name, meanMax(&own), meanMax(&cross), meanMax(&dense)})
+				t.Rows = append(t.Rows,
+					[]string{r.DataSet, m.Mode, w.name, meanMax(&own), meanMax(&cross), meanMax(&dense)})
 			}
 		}
 	}
@@ -127,30 +144,25 @@ func meanMax(h *histogram.Histogram) string {
 	return fmt.Sprintf("%.2f/%d", h.Mean(), h.Max())
 }
 
-// aucFigure has a place on the axis for every mode, and a line for every world.
+// aucFigure shows the AUC differences: a place on the axis per mode, a series per data set and cluster.
 func aucFigure(results []*result) report.Figure {
 	f := report.Figure{
-		Name: "auc-difference", Title: "AUC of each mode less that of sync on the same rows",
+		Name: "auc-difference", Title: "AUC of each mode − AUC of sync, on the same rows",
 		X: modeAxis(results[0]), Y: report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
 	last := float64(len(results[0].Modes) - 1)
-	for _, limit := range []struct {
-		name string
-		y    float64
-	}{{"±0.001: negligible", metric.EquivalenceMargin}, {"", -metric.EquivalenceMargin}} {
-		f.Lines = append(f.Lines, report.Line{Name: limit.name, Color: report.Grey, Guide: true,
-			Points: []report.Point{report.Exact(0, limit.y), report.Exact(last, limit.y)}})
-	}
+	f.Lines = report.MarginLines(0, last)
 	color := 0
 	for _, r := range results {
-		for _, name := range []string{"this machine", "Persia's cluster"} {
+		for _, name := range []string{thisMachine, persiasCluster} {
 			l := report.Line{Name: r.DataSet + ", " + legend(name), Color: color, Scatter: true}
 			for i, m := range r.Modes {
 				for _, w := range m.clusters() {
 					if w.name == name {
 						d := r.difference(w.runs)
-						x := float64(i) + 0.06*(float64(color)-1.5) // beside each other
-						l.Points = append(l.Points, report.Point{X: x, Y: d.Estimate, Low: d.Low, High: d.High})
+						x := float64(i) + 0.06*(float64(color)-1.5) // side by side
+						l.Points = append(l.Points,
+							report.Point{X: x, Y: d.Estimate, Low: d.Low, High: d.High})
 					}
 				}
 			}
@@ -161,29 +173,29 @@ func aucFigure(results []*result) report.Figure {
 	return f
 }
 
-// legend is a short name of a world.
+// legend returns a short name of a cluster.
 func legend(name string) string {
-	if name == "this machine" {
-		return "here"
+	if name == persiasCluster {
+		return "Persia"
 	}
-	return "Persia"
+	return name
 }
 
-// speedFigure has throughput as multiples of sync's in the same world.
+// speedFigure shows throughput as a multiple of the throughput of sync on the same cluster.
 func speedFigure(results []*result) report.Figure {
 	f := report.Figure{
-		Name: "throughput", Title: "Throughput of each mode, as a multiple of sync's in the same world",
-		X: modeAxis(results[0]), Y: report.Axis{Label: "throughput ÷ that of sync"},
+		Name: "throughput", Title: "Throughput of each mode ÷ throughput of sync on the same cluster",
+		X: modeAxis(results[0]), Y: report.Axis{Label: "throughput ÷ throughput of sync"},
 	}
 	color := 0
 	for _, r := range results {
 		sync := r.find(job.Sync)
 		for _, real := range []bool{true, false} {
-			l := report.Line{Name: r.DataSet + ", here", Color: color, Scatter: true}
-			base := metric.MeanInterval(of(sync.Real, throughput)).Estimate
+			l := report.Line{Name: r.DataSet + ", this machine", Color: color, Scatter: true}
+			base := metric.MeanInterval(paired.Values(sync.Real, throughput)).Estimate
 			if !real {
 				l.Name = r.DataSet + ", Persia"
-				base = metric.MeanInterval(of(sync.Simulated, throughput)).Estimate
+				base = metric.MeanInterval(paired.Values(sync.Simulated, throughput)).Estimate
 			}
 			for i, m := range r.Modes {
 				runs := m.Real
@@ -193,9 +205,10 @@ func speedFigure(results []*result) report.Figure {
 				if runs == nil {
 					continue
 				}
-				v := metric.MeanInterval(of(runs, throughput))
+				v := metric.MeanInterval(paired.Values(runs, throughput))
 				x := float64(i) + 0.06*(float64(color)-1.5)
-				l.Points = append(l.Points, report.Point{X: x, Y: v.Estimate / base, Low: v.Low / base, High: v.High / base})
+				l.Points = append(l.Points,
+					report.Point{X: x, Y: v.Estimate / base, Low: v.Low / base, High: v.High / base})
 			}
 			f.Lines = append(f.Lines, l)
 			color++
@@ -204,7 +217,7 @@ func speedFigure(results []*result) report.Figure {
 	return f
 }
 
-// modeAxis has a place for every mode.
+// modeAxis returns an axis with a place for every mode.
 func modeAxis(r *result) report.Axis {
 	a := report.Axis{Label: "mode"}
 	for i, m := range r.Modes {
@@ -213,7 +226,7 @@ func modeAxis(r *result) report.Axis {
 	return a
 }
 
-// findings has a sentence on AUC and one on speed for every data set.
+// findings returns a sentence on AUC and a sentence on speed for each data set.
 func findings(results []*result) []string {
 	var sentences []string
 	for _, r := range results {
@@ -223,37 +236,52 @@ func findings(results []*result) []string {
 			if m.Mode == job.Sync || m.Mode == job.Sequential {
 				continue
 			}
-			changes = append(changes, fmt.Sprintf("%s %s (%s)", m.Mode, report.PlusMinus(r.difference(m.Real)),
-				short(metric.Explain(r.difference(m.Real), metric.EquivalenceMargin, r.TestRows))))
-			speeds = append(speeds, fmt.Sprintf("%s ×%.2f here and ×%.2f there", m.Mode,
+			d := r.difference(m.Real)
+			changes = append(changes, fmt.Sprintf("%s %s (%s)", m.Mode, report.PlusMinus(d),
+				shortVerdict(metric.Explain(d, metric.EquivalenceMargin, r.TestRows))))
+			speeds = append(speeds, fmt.Sprintf("%s ×%.2f and ×%.2f", m.Mode,
 				ratio(m.Real, sync.Real), ratio(m.Simulated, sync.Simulated)))
 		}
-		sentences = append(sentences, fmt.Sprintf("%s, AUC against sync, on this machine: %s.", r.DataSet, strings.Join(changes, ", ")),
-			fmt.Sprintf("%s, throughput against sync, here and on Persia's cluster: %s.", r.DataSet, strings.Join(speeds, ", ")))
+		sentences = append(
+			sentences,
+			fmt.Sprintf("%s, AUC − AUC of sync, on this machine: %s.", r.DataSet,
+				strings.Join(changes, ", ")),
+			fmt.Sprintf("%s, throughput ÷ throughput of sync, on this machine and on Persia's cluster: %s.",
+				r.DataSet, strings.Join(speeds, ", ")),
+		)
 	}
 	return sentences
 }
 
-// ratio of mean throughputs.
+// ratio returns the mean throughput of a ÷ the mean throughput of b.
 func ratio(a, b []*paired.Run) float64 {
-	return metric.MeanInterval(of(a, throughput)).Estimate / metric.MeanInterval(of(b, throughput)).Estimate
+	mean := func(runs []*paired.Run) float64 {
+		return metric.MeanInterval(paired.Values(runs, throughput)).Estimate
+	}
+	return mean(a) / mean(b)
 }
 
+// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); modes of a seed share rows, order and initial values.", p.Seeds),
-		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive. With fewer nothing is called equivalent.",
+		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The modes "+
+			"of a seed share rows, order and initial values.", p.Seeds),
+		fmt.Sprintf("With at least %s test rows, a difference is equivalent if its interval is inside "+
+			"±%g, otherwise different if the interval excludes 0, otherwise inconclusive. With fewer "+
+			"rows, nothing is called equivalent.",
 			report.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
-		"Sequential, and sync in either world, have the same bits, so their differences are 0.",
-		"Order and staleness of the other modes are those of real threads here, and of simulated events there: fast hosts make reads less stale, and so AUC may differ.",
-		"Persia's cluster is simulated at the middle of every unknown; its hosts do real arithmetic in simulated time. The network of this comparison is small, so hosts and messages, not GPUs, decide its speed.",
-		"Simulated without jitter no rank falls behind, so there ssp never waits and is async-ps.",
-		"One rate for all modes, chosen by sequential training: a mode that wants another is not shown at its best.",
+		"Sequential and sync give the same bits on both clusters, so their differences are 0.",
+		"In the other modes, the order of events and the staleness come from real threads on this " +
+			"machine, and from simulated events on Persia's cluster: faster hosts make reads less " +
+			"stale, so AUC may differ.",
+		"Persia's cluster is simulated with the middle value of each unknown property. Its hosts do " +
+			"the real arithmetic in simulated time. The network of this comparison is small, so hosts " +
+			"and messages, not GPUs, determine its speed.",
+		"The simulation has no jitter, so no rank falls behind, ssp never waits and equals async-ps.",
+		"All modes have one learning rate, chosen by sequential training. A mode that needs another " +
+			"rate is not shown at its best.",
 		report.ModeSettingsNote(p.Job, p.Modes),
-		"All roles share this machine's cores, with whatever else it was doing.",
+		"On this machine, all roles share the cores with any other program that was running.",
 	}
-	if p.Seeds < report.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, report.SeedsWanted))
-	}
-	return notes
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }

@@ -11,7 +11,7 @@ import (
 	"tandem/sim/cluster"
 )
 
-// hasty is Hybrid with a fault: it issues one batch more than τ allows.
+// hasty is Hybrid with a mistake: it issues one batch more than τ allows.
 type hasty struct{ pace.Hybrid }
 
 func (hasty) Name() string { return "hasty" }
@@ -25,8 +25,8 @@ func init() {
 	pace.Register(pace.Mode{Name: "hasty", Overlaps: []string{"none", "ds"}, New: rule})
 }
 
-// A mode that breaks its bounds fails its run, real or simulated. Here one rank with
-// τ = 0 has two batches under way; both are outstanding when the second is read.
+// A run of a mode that exceeds its bounds fails, real or simulated. Here, one rank with τ = 0 has two
+// batches in flight; both are outstanding when the second reads.
 func TestBrokenBoundsFailTheRun(t *testing.T) {
 	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
 		Seed: 1, TrainRows: 32 * 30, TestRows: 32, PositiveRate: 0.3,
@@ -36,25 +36,26 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{Job: job.Default(), Data: data}
+	s := Setup{Job: job.Default(), Data: data}
 	tau := 0
-	j.Job.Training.Mode, j.Job.Roles.Ranks, j.Job.Training.GlobalBatch = "hasty", 1, 32
-	j.Job.Training.Staleness, j.Job.Training.Prefetch = &tau, 4
-	j.Job.Model.Spec = model.Spec{
+	s.Job.Training.Mode, s.Job.Roles.Ranks, s.Job.Training.GlobalBatch = "hasty", 1, 32
+	s.Job.Training.Staleness, s.Job.Training.Prefetch = &tau, 4
+	s.Job.Model.Spec = model.Spec{
 		Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{4}, Activation: model.ReLU,
 	}
 	check := func(kind string, err error) {
-		if err == nil || !strings.Contains(err.Error(), " staleness reached 1, and hasty with ranks = 1 promises at most 0: ") {
-			t.Errorf("%s: error %v; want one that names mode, kind of staleness, value and bound", kind, err)
+		const want = " staleness reached 1, and hasty with ranks = 1 promises at most 0: "
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q with the kind of staleness", kind, err, want)
 		}
 	}
-	_, err = j.Real(t.Context(), nil, nil)
+	_, err = s.RunReal(t.Context(), nil, nil)
 	check("real", err)
 	persia := job.PersiaCluster()
 	hardware, err := cluster.Load(&persia)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = j.Simulated(t.Context(), hardware)
+	_, err = s.RunSimulated(t.Context(), hardware)
 	check("simulated", err)
 }

@@ -13,34 +13,36 @@ import (
 	"tandem/sim/cluster"
 )
 
-// Calibration is a stopwatch that collects how long the work of a sync run takes.
-// From its medians the other modes are predicted.
+// Calibration is a stopwatch that collects how long the work of a sync run takes. The medians predict the
+// other modes.
 type Calibration struct {
 	mu      sync.Mutex
-	work    map[kindAndSize][]unit.Tick
-	updates map[int32]unit.Tick // by step: of the dense replica, whichever rank did it
+	work    map[workKey][]unit.Tick
+	updates map[int32]unit.Tick // of the dense replica, by step, on any rank
 	buckets map[int32][]unit.Tick
 }
 
-type kindAndSize struct {
+type workKey struct {
 	kind    role.WorkKind
 	samples int32
 }
 
-// NewCalibration returns a calibration of one run.
+// NewCalibration returns an empty calibration, for one run.
 func NewCalibration() *Calibration {
-	return &Calibration{work: map[kindAndSize][]unit.Tick{}, updates: map[int32]unit.Tick{}, buckets: map[int32][]unit.Tick{}}
+	return &Calibration{
+		work: map[workKey][]unit.Tick{}, updates: map[int32]unit.Tick{}, buckets: map[int32][]unit.Tick{},
+	}
 }
 
 // Worked implements driver.Stopwatch.
 func (c *Calibration) Worked(w role.Work, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.Kind == role.DenseApply { // the other ranks find it done
+	if w.Kind == role.DenseApply { // only one rank does it; the others return at once
 		c.updates[w.Step] = max(c.updates[w.Step], unit.Tick(took))
 		return
 	}
-	key := kindAndSize{w.Kind, w.Samples}
+	key := workKey{w.Kind, w.Samples}
 	c.work[key] = append(c.work[key], unit.Tick(took))
 }
 
@@ -51,21 +53,21 @@ func (c *Calibration) Reduced(bucket int32, took time.Duration) {
 	c.buckets[bucket] = append(c.buckets[bucket], unit.Tick(took))
 }
 
-// Recorded returns the medians of the run of the training t, which was sync and
-// merged gradients by rank. Two kinds of work follow from others, because sync has
-// none of them: one put is applied in the part of the ranks' puts of a step, and a
-// shard of the network is updated in its part of the whole.
+// Recorded returns the medians of a sync run of a job that merges gradients by rank. Two kinds of work do not
+// occur in sync and follow from others. Applying one put takes 1/ranks of the time for the puts of a step.
+// Updating one dense PS's part of the network takes its share of the time for the whole network.
 func (c *Calibration) Recorded(t *job.Job) *cluster.RecordedTimes {
 	r := &cluster.RecordedTimes{}
 	for kind := role.Read; kind <= role.Average; kind++ {
-		size, times := c.usual(kind)
+		size, times := c.mostFrequent(kind)
 		if len(times) == 0 {
 			continue
 		}
 		r.Work = append(r.Work, cluster.RecordedWork{Kind: kind, Samples: size, Time: median(times)})
 		if kind == role.ApplyStep {
 			r.Work = append(r.Work, cluster.RecordedWork{
-				Kind: role.Apply, Samples: int32(t.Training.GlobalBatch / t.Roles.Ranks), Time: median(times) / unit.Tick(t.Roles.Ranks),
+				Kind: role.Apply, Samples: int32(t.Training.GlobalBatch / t.Roles.Ranks),
+				Time: median(times) / unit.Tick(t.Roles.Ranks),
 			})
 		}
 	}
@@ -78,9 +80,8 @@ func (c *Calibration) Recorded(t *job.Job) *cluster.RecordedTimes {
 	return r
 }
 
-// usual returns the size that work of a kind had most often, the larger of two,
-// and its times.
-func (c *Calibration) usual(kind role.WorkKind) (samples int32, times []unit.Tick) {
+// mostFrequent returns the most frequent size of a kind of work, the larger of two, and its times.
+func (c *Calibration) mostFrequent(kind role.WorkKind) (samples int32, times []unit.Tick) {
 	for key, all := range c.work {
 		more := len(all) > len(times) || len(all) == len(times) && key.samples > samples
 		if key.kind == kind && more {
@@ -90,12 +91,13 @@ func (c *Calibration) usual(kind role.WorkKind) (samples int32, times []unit.Tic
 	return samples, times
 }
 
-// Cluster returns this machine as a cluster on which work takes what Recorded
-// says, and messages what the probe has measured.
+// Cluster returns this machine as a cluster: Recorded has the times of work, and the probe those of
+// messages and memory.
 func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cluster.Hardware {
 	return cluster.ThisMachine(cluster.MeasuredMachine{
-		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy, RowTime: (p.Lookup + p.Update) / 2,
-		MessageTime: p.Message, Date: p.Date,
-		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPSs, Recorded: c.Recorded(t),
+		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy,
+		RowTime: (p.Lookup + p.Update) / 2, MessageTime: p.Message, Date: p.Date,
+		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPSs,
+		Recorded: c.Recorded(t),
 	})
 }

@@ -9,8 +9,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// Stages are the medians, in seconds, of the stages of a batch as pace.StageMeter
-// measures them; 0 for a stage that the mode does not have.
+// Stages are the median times of the stages of a batch in seconds, as pace.StageMeter measures them: GE
+// (get embeddings), FC (forward), BC (backward), DS (dense synchronization), PEG (put embedding gradients).
+// A stage that the mode does not have is 0.
 type Stages struct {
 	GE  float64 `json:"ge_s"`
 	FC  float64 `json:"fc_s"`
@@ -19,20 +20,20 @@ type Stages struct {
 	PEG float64 `json:"peg_s"`
 }
 
-// All returns the stages in their order.
+// All returns the stages in the order of a batch.
 func (s Stages) All() [5]float64 { return [5]float64{s.GE, s.FC, s.BC, s.DS, s.PEG} }
 
 // clock is an event.Observer that measures stages and steps.
-type clock struct {
+type stageClock struct {
 	stages *pace.StageMeter
 	done   []unit.Tick // ends of batches
 	last   unit.Tick
 }
 
-func newClock() *clock { return &clock{stages: pace.NewStageMeter(0, math.MaxInt32)} }
+func newStageClock() *stageClock { return &stageClock{stages: pace.NewStageMeter(0, math.MaxInt32)} }
 
 // Observe implements event.Observer.
-func (c *clock) Observe(r event.Record) {
+func (c *stageClock) Observe(r event.Record) {
 	c.last = max(c.last, r.At)
 	c.stages.Observe(r)
 	if r.Kind == event.BatchDone {
@@ -40,7 +41,7 @@ func (c *clock) Observe(r event.Record) {
 	}
 }
 
-func (c *clock) medians() Stages {
+func (c *stageClock) medians() Stages {
 	m := c.stages.Medians()
 	return Stages{
 		GE: seconds(m[pace.GE]), FC: seconds(m[pace.FC]), BC: seconds(m[pace.BC]), DS: seconds(m[pace.DS]),
@@ -48,10 +49,9 @@ func (c *clock) medians() Stages {
 	}
 }
 
-// stepSeconds returns the mean time of a step, in which every rank ends one batch.
-// The first tenth of the batches, in which the pipeline fills, and the last do not
-// count.
-func (c *clock) stepSeconds(ranks int) float64 {
+// stepSeconds returns the mean time of a step, in which every rank finishes one batch. It leaves out the
+// first tenth of the batches, while the pipeline fills, and the last tenth.
+func (c *stageClock) stepSeconds(ranks int) float64 {
 	slices.Sort(c.done)
 	n := len(c.done)
 	first, last := n/10, n-1-n/10
@@ -61,11 +61,20 @@ func (c *clock) stepSeconds(ranks int) float64 {
 	return seconds(c.done[last]-c.done[first]) * float64(ranks) / float64(last-first)
 }
 
-// median returns the middle of the values, the lower of two; 0 without values.
+// median returns the middle of the values, the lower of two middle ones, or 0 without values.
 func median(values []unit.Tick) unit.Tick {
 	if len(values) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)-1)/2]
+}
+
+// Values returns a quantity of runs.
+func Values(runs []*Run, quantity func(r *Run) float64) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = quantity(r)
+	}
+	return values
 }

@@ -1,5 +1,12 @@
-// Package paired trains the same job for real and simulated, and measures both by
-// the same code: everything but AUC follows from the records of the roles.
+// Package paired runs the same job on this machine and in the simulator and measures both runs with the same
+// code: everything except AUC and log loss follows from the events that the roles record.
+//
+//	setup := &paired.Setup{Job: j, Data: data}
+//	real, err := setup.RunReal(ctx, nil, nil)
+//	simulated, err := setup.RunSimulated(ctx, cluster.Persia())
+//
+// A Calibration measures how long each kind of work takes in a real run, and returns this machine as a
+// cluster for the simulator.
 package paired
 
 import (
@@ -21,54 +28,61 @@ import (
 	"tandem/sim/cluster"
 )
 
-// Run is what one training has shown, in either world.
+// Run is the result of one training, real or simulated.
 type Run struct {
 	StepSeconds float64        `json:"step_s"`
 	Throughput  float64        `json:"samples_per_s"`
-	Stages      Stages         `json:"stages"` // zero without roles
+	Stages      Stages         `json:"stages"` // zero in sequential training, which has no roles
 	Staleness   pace.Staleness `json:"staleness"`
 	AUC         float64        `json:"auc"`
 	LogLoss     float64        `json:"log_loss"` // nats
-	// Probabilities are the predictions of a real run.
+	// Probabilities are the predictions on the test rows, of a real run only.
 	Probabilities []float32 `json:"-"`
 }
 
-// Job is a training with its data.
-type Job struct {
+// Setup is a job with its data and the machine that computes it.
+type Setup struct {
 	Job     job.Job
 	Data    *datasets.Dataset
-	Machine backend.Backend // that numbers are computed on
+	Machine backend.Backend
 }
 
-// Real trains in this process. The stopwatch may be nil.
-func (j *Job) Real(ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch) (*Run, error) {
-	source, err := datasets.TrainingSource(j.Data, &j.Job)
+// RunReal trains in this process. progress and stopwatch may be nil.
+func (s *Setup) RunReal(
+	ctx context.Context, progress func(done, steps int), stopwatch driver.Stopwatch,
+) (*Run, error) {
+	source, err := datasets.TrainingSource(s.Data, &s.Job)
 	if err != nil {
 		return nil, err
 	}
-	c := newClock()
-	r, err := train.Run(ctx, j.Job, source, j.Data.Test, train.Options{Machine: j.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch})
+	c := newStageClock()
+	r, err := train.Run(ctx, s.Job, source, s.Data.Test, train.Options{
+		Machine: s.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch,
+	})
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Staleness: r.Staleness, AUC: r.AUC, LogLoss: r.LogLoss, Probabilities: r.Probabilities, Stages: c.medians()}
+	run := &Run{
+		Stages: c.medians(), Staleness: r.Staleness,
+		AUC: r.AUC, LogLoss: r.LogLoss, Probabilities: r.Probabilities,
+	}
 	run.StepSeconds = r.Wall.Seconds() / float64(r.Steps)
-	if j.Job.Training.Mode != job.Sequential { // which records nothing
-		run.StepSeconds = c.stepSeconds(j.Job.Roles.Ranks)
+	if s.Job.Training.Mode != job.Sequential { // sequential training records no events
+		run.StepSeconds = c.stepSeconds(s.Job.Roles.Ranks)
 	}
-	return run.finish(&j.Job)
+	return run.finish(&s.Job)
 }
 
-// Simulated trains on a simulated cluster, with numbers.
-func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, error) {
+// RunSimulated trains on a simulated cluster, which computes the parameters as well as the times.
+func (s *Setup) RunSimulated(ctx context.Context, hardware *cluster.Hardware) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	source, err := datasets.TrainingSource(j.Data, &j.Job)
+	source, err := datasets.TrainingSource(s.Data, &s.Job)
 	if err != nil {
 		return nil, err
 	}
-	load, layout, err := workload.Counted(j.Data, &j.Job)
+	load, layout, err := workload.Counted(s.Data, &s.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +92,14 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 			numbers.Close()
 		}
 	}()
-	c := newClock()
-	watch := &watch{clock: c}
-	a, err := cluster.Run(hardware, j.Job, layout, load, cluster.Options{
+	c := newStageClock()
+	watch := &observer{clock: c}
+	a, err := cluster.Run(hardware, s.Job, layout, load, cluster.Options{
 		Observer: watch,
 		Numerics: func(t job.Job) (cluster.Numerics, error) {
 			var err error
-			if numbers, err = numerics.New(t, source, j.Machine, runtime.GOMAXPROCS(0)); err == nil {
-				watch.evaluator = numbers.NewEvaluator(job.Every{}, j.Data.Test)
+			if numbers, err = numerics.New(t, source, s.Machine, runtime.GOMAXPROCS(0)); err == nil {
+				watch.evaluator = numbers.NewEvaluator(job.Every{}, s.Data.Test)
 			}
 			return numbers, err
 		},
@@ -98,30 +112,34 @@ func (j *Job) Simulated(ctx context.Context, hardware *cluster.Hardware) (*Run, 
 		return nil, fmt.Errorf("simulated: %w", err)
 	}
 	last := points[len(points)-1]
-	run := &Run{StepSeconds: c.stepSeconds(j.Job.Roles.Ranks), Stages: c.medians(), Staleness: a.Staleness, AUC: last.AUC, LogLoss: last.LogLoss}
-	return run.finish(&j.Job)
+	run := &Run{
+		StepSeconds: c.stepSeconds(s.Job.Roles.Ranks), Stages: c.medians(), Staleness: a.Staleness,
+		AUC: last.AUC, LogLoss: last.LogLoss,
+	}
+	return run.finish(&s.Job)
 }
 
-// finish fills in what follows and refuses a training that diverged.
+// finish sets the throughput. It returns an error if the training diverged.
 func (r *Run) finish(t *job.Job) (*Run, error) {
 	r.Throughput = float64(t.Training.GlobalBatch) / r.StepSeconds
 	if r.AUC != r.AUC || r.LogLoss-r.LogLoss != 0 {
-		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Training.Mode, r.AUC, r.LogLoss)
+		return nil, fmt.Errorf("%s: the training diverged: AUC %v, log loss %v", t.Training.Mode, r.AUC,
+			r.LogLoss)
 	}
 	return r, nil
 }
 
-// watch passes records on to a clock, and to an evaluator once there is one.
-type watch struct {
-	clock     *clock
+// observer passes records to a clock and, as soon as there is one, to an evaluator.
+type observer struct {
+	clock     *stageClock
 	evaluator *numerics.Evaluator
 }
 
 // Observe implements event.Observer.
-func (w *watch) Observe(r event.Record) {
+func (w *observer) Observe(r event.Record) {
 	w.clock.Observe(r)
 	w.evaluator.Observe(r)
 }
 
-// seconds of a tick.
+// seconds converts a tick to seconds.
 func seconds(t unit.Tick) float64 { return time.Duration(t).Seconds() }

@@ -13,10 +13,10 @@ import (
 	"tandem/sim/cluster"
 )
 
-// Two ranks end a batch each every 10 ms: a step takes 10 ms, however slow the
-// first and the last were.
-func TestStepTimeLeavesOutBothEnds(t *testing.T) {
-	c := newClock()
+// Each of two ranks finishes a batch every 10 ms: a step takes 10 ms, although the first and the last steps
+// were slow.
+func TestStepTimeLeavesOutTheFirstAndLastSteps(t *testing.T) {
+	c := newStageClock()
 	at := unit.Tick(0)
 	for step := range int32(40) {
 		takes := 10 * unit.Millisecond
@@ -28,15 +28,15 @@ func TestStepTimeLeavesOutBothEnds(t *testing.T) {
 			c.Observe(event.Record{At: at, Kind: event.BatchDone, Rank: rank, Step: step})
 		}
 	}
-	// From the 9th to the 72nd of 80 ends: 32 steps less half a one.
+	// From the 9th to the 72nd of 80 batches: 31.5 steps.
 	if got := c.stepSeconds(2); math.Abs(got-0.01) > 0.0003 {
-		t.Errorf("%v s a step", got)
+		t.Errorf("a step takes %v s, want 0.01", got)
 	}
 }
 
-// Prices are medians; the replica is updated by whichever rank is first; what sync
-// does not have follows from what it has.
-func TestPricesOfCalibration(t *testing.T) {
+// Times are medians. One rank updates the dense replica. Kinds of work that sync does not have follow from
+// those that it has.
+func TestRecordedTimesOfCalibration(t *testing.T) {
 	c := NewCalibration()
 	worked := func(kind role.WorkKind, step, samples int32, ms ...int) {
 		for _, m := range ms {
@@ -46,14 +46,15 @@ func TestPricesOfCalibration(t *testing.T) {
 	worked(role.Forward, 0, 64, 5, 1, 3)
 	worked(role.Forward, 9, 10, 90)      // the short step at the end
 	worked(role.ApplyStep, 0, 0, 8)      // of 4 ranks
-	worked(role.DenseApply, 0, 64, 0, 6) // the other rank found it done
+	worked(role.DenseApply, 0, 64, 0, 6) // the other rank had done it
 	worked(role.DenseApply, 1, 64, 6, 0)
 	c.Reduced(0, 2*time.Millisecond)
 	training := job.Default()
 	training.Roles.Ranks, training.Training.GlobalBatch, training.Roles.DensePSs = 4, 256, 2
 	r := c.Recorded(&training)
 	for _, want := range []cluster.RecordedWork{
-		{Kind: role.Forward, Samples: 64, Time: 3e6}, {Kind: role.ApplyStep, Time: 8e6}, {Kind: role.Apply, Samples: 64, Time: 2e6},
+		{Kind: role.Forward, Samples: 64, Time: 3e6},
+		{Kind: role.ApplyStep, Time: 8e6}, {Kind: role.Apply, Samples: 64, Time: 2e6},
 		{Kind: role.DenseApply, Time: 6e6}, {Kind: role.ApplyPush, Time: 3e6},
 	} {
 		if !slices.Contains(r.Work, want) {

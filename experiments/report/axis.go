@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// apply sets scale, ticks and look of an axis that knows the range of the data.
+// apply sets scale, ticks and padding of an axis whose range is the range of the data.
 func (a Axis) apply(axis *plot.Axis) {
 	axis.Padding = vg.Points(6)
 	if a.LogPlusOne {
@@ -18,7 +18,7 @@ func (a Axis) apply(axis *plot.Axis) {
 	for _, v := range a.Ticks {
 		axis.Min, axis.Max = min(axis.Min, v), max(axis.Max, v)
 	}
-	if axis.Min == axis.Max { // nothing but one value: give it room
+	if axis.Min == axis.Max { // a single value: give it room
 		axis.Min, axis.Max = axis.Min-1, axis.Max+1
 	}
 	ticks := a.Ticks
@@ -36,13 +36,13 @@ func (a Axis) apply(axis *plot.Axis) {
 	axis.Tick.Marker = marks
 }
 
-// tickText writes a value at a tick.
+// tickText returns the label of a tick.
 func tickText(v float64) string {
 	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
 }
 
-// roundTicks returns the multiples of 1, 2 or 5 times a power of ten in
-// [low, high], low < high, with the smallest step that gives at most 9.
+// roundTicks returns the multiples of a step in [low, high], low < high. The step is 1, 2 or 5 times a
+// power of ten: the smallest that gives at most 9 ticks.
 func roundTicks(low, high float64) []float64 {
 	const most = 9
 	power := math.Pow(10, math.Floor(math.Log10((high-low)/most)))
@@ -63,7 +63,7 @@ func roundTicks(low, high float64) []float64 {
 	}
 }
 
-// logPlusOne is a scale on which 0, 1, 3, 7, … are equally far apart.
+// logPlusOne is a scale on which 0, 1, 3, 7, … have equal distances.
 type logPlusOne struct{}
 
 // Normalize implements plot.Normalizer.

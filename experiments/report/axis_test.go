@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// 0, 1, 3, 7 double 1 + v at each step, so they are a third of the way apart.
+// Each of 0, 1, 3, 7 doubles 1 + v, so their distances are equal: a third of the axis.
 func TestLogPlusOne(t *testing.T) {
 	for i, v := range []float64{0, 1, 3, 7} {
 		if got, want := (logPlusOne{}).Normalize(0, 7, v), float64(i)/3; math.Abs(got-want) > 1e-12 {
@@ -17,13 +17,13 @@ func TestLogPlusOne(t *testing.T) {
 	}
 }
 
-// Round ticks lie inside, evenly, and are neither too few nor too many.
+// Round ticks are inside the range, evenly spaced, and 3 to 9 in number.
 func TestRoundTicks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low := rapid.Float64Range(-1000, 1000).Draw(t, "low")
 		span := math.Pow(10, rapid.Float64Range(-6, 6).Draw(t, "log10 span"))
 		ticks := roundTicks(low, low+span)
-		// A step is at most 2.5 of its predecessor, which needed 10 or more.
+		// A step is at most 2.5 times the next smaller one, which would give 10 ticks or more.
 		if len(ticks) < 3 || len(ticks) > 9 {
 			t.Fatalf("%d ticks: %v", len(ticks), ticks)
 		}
@@ -42,7 +42,7 @@ func TestRoundTicks(t *testing.T) {
 	})
 }
 
-// One value alone still has an axis to stand on.
+// A figure of a single value can be drawn.
 func TestAxisOfOneValue(t *testing.T) {
 	f := Figure{Name: "one", Lines: []Line{{Name: "x", Points: []Point{Exact(2, 5)}}}}
 	if _, err := f.SVG(); err != nil {

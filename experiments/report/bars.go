@@ -9,25 +9,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Bar is a ratio of a Figure. Bars grow from 1, to the right above it and to the
-// left below, on a scale where ×2 and ×½ are equally long.
+// Bar is a ratio in a Figure. A bar begins at 1 and extends to the right for ratios above 1, to the left for
+// ratios below, on a scale where ×2 and ×½ have equal lengths.
 type Bar struct {
 	Name      string // beside the bar
-	Color     int    // bars that belong together share it; 0 is the first colour
+	Color     int    // index of the color, from 0; related bars share it
 	Value     float64
 	Low, High float64 // ends of the error bar
-	Target    float64 // a mark across the bar; 0: none
+	Target    float64 // a mark across the bar; 0: no mark
 }
 
-// barRow is the height that a bar takes of a figure.
+// barRow is the height of a figure per bar.
 const barRow = 0.21 * vg.Inch
 
-// barPlotter draws bars, the first on top, at the heights n−1, …, 0. Their axis has
-// the logarithms of ratios, because plot.LogScale sets the label aside.
+// barPlotter draws bars from top to bottom, at heights n−1, …, 0. Their axis holds logarithms of ratios,
+// because plot.LogScale misplaces the label of an axis.
 type barPlotter []Bar
 
-// addBars draws bars into a plot, which names them at its axis and so needs no
-// legend.
+// addBars adds bars to a plot. Their names are at the vertical axis, so the plot needs no legend.
 func addBars(p *plot.Plot, bars []Bar) {
 	p.Add(barPlotter(bars))
 	names := make(plot.ConstantTicks, len(bars))
@@ -59,26 +58,26 @@ func (b barPlotter) DataRange() (xLow, xHigh, yLow, yHigh float64) {
 
 // Plot implements plot.Plotter.
 func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
-	place, y := p.Transforms(&c)
-	x := func(ratio float64) vg.Length { return place(math.Log(ratio)) }
+	toX, y := p.Transforms(&c)
+	x := func(ratio float64) vg.Length { return toX(math.Log(ratio)) }
 	thick := barRow / 3
 	black := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8)}
 	for i, bar := range b {
 		at := y(float64(len(b) - 1 - i))
 		c.FillPolygon(colors()[bar.Color%len(colors())], []vg.Point{
-			{X: x(1), Y: at - thick}, {X: x(1), Y: at + thick}, {X: x(bar.Value), Y: at + thick}, {X: x(bar.Value), Y: at - thick},
+			{X: x(1), Y: at - thick}, {X: x(1), Y: at + thick},
+			{X: x(bar.Value), Y: at + thick}, {X: x(bar.Value), Y: at - thick},
 		})
 		if bar.Low < bar.High {
 			c.StrokeLine2(black, x(bar.Low), at, x(bar.High), at)
 		}
 		if bar.Target > 0 {
-			c.StrokeLine2(draw.LineStyle{Color: color.Black, Width: vg.Points(2)}, x(bar.Target), at-1.3*thick, x(bar.Target), at+1.3*thick)
+			mark := draw.LineStyle{Color: color.Black, Width: vg.Points(2)}
+			c.StrokeLine2(mark, x(bar.Target), at-1.3*thick, x(bar.Target), at+1.3*thick)
 		}
 	}
 	c.StrokeLine2(black, x(1), y(p.Y.Min), x(1), y(p.Y.Max))
 }
 
-// barHeight is the height of a figure of so many bars.
-func barHeight(bars int) vg.Length {
-	return vg.Length(math.Max(float64(figureHeight), float64(vg.Length(bars)*barRow+1.4*vg.Inch)))
-}
+// barHeight returns the height of a figure with a number of bars.
+func barHeight(bars int) vg.Length { return max(figureHeight, vg.Length(bars)*barRow+1.4*vg.Inch) }

@@ -6,23 +6,23 @@ import (
 	"tandem/algo/job"
 )
 
-// DataSet is a law that rows come from.
+// DataSet is the source of the rows of an experiment: generated or real.
 type DataSet struct {
 	Name string `yaml:"name"`
-	// Alpha is the share of rows that hold the most frequent id, for generated
-	// data; 0 for real data.
+	// Alpha is the share of rows that contain the most frequent id, for generated data; 0 for real data.
 	Alpha float64  `yaml:"alpha,omitempty"`
 	Data  job.Data `yaml:"source"`
 }
 
-// Generated is a world of six id columns in each of which the most frequent id
-// is in the share α of rows; the others follow Zipf's law. So α bounds the
-// frequency of every id, as in the analysis of Persia's paper.
+// Generated returns a data set with six id columns. In each, the most frequent id is in the share α of the
+// rows; the other ids follow a Zipf distribution. So α bounds the frequency of every id, as in the analysis
+// in Persia's paper.
 func Generated(alpha float64, trainRows, testRows int) DataSet {
 	spec := job.Synthetic{TrainRows: trainRows, TestRows: testRows, Alpha: alpha, Numeric: 4}
 	for i, cardinality := range []int64{100_000, 30_000, 10_000, 3_000, 1_000, 300} {
 		name := fmt.Sprintf("c%d", i+1)
-		spec.Columns = append(spec.Columns, job.SyntheticColumn{Name: name, Cardinality: cardinality, Exponent: 1.05})
+		spec.Columns = append(spec.Columns,
+			job.SyntheticColumn{Name: name, Cardinality: cardinality, Exponent: 1.05})
 		spec.AlphaColumns = append(spec.AlphaColumns, name)
 	}
 	return DataSet{
@@ -31,15 +31,15 @@ func Generated(alpha float64, trainRows, testRows int) DataSet {
 	}
 }
 
-// AdultIncome is the data set that is part of this module.
+// AdultIncome returns the data set that is part of this module.
 func AdultIncome() DataSet {
 	return DataSet{Name: "adult-income", Data: job.Data{Kind: job.KindAdultIncome}}
 }
 
-// WithSeed returns the data of one seed: of a generator rows and teacher are
-// drawn anew, real data stay as they are.
-func (w DataSet) WithSeed(seed uint64) job.Data {
-	config := w.Data
+// WithSeed returns the data for one seed. The rows and the teacher of generated data depend on the seed; real
+// data are the same for all seeds.
+func (d DataSet) WithSeed(seed uint64) job.Data {
+	config := d.Data
 	if config.Synthetic != nil {
 		spec := *config.Synthetic
 		spec.Seed = seed

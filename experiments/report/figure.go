@@ -14,50 +14,49 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The size of a figure, of which the legend takes a strip at the right.
+// The layout of a figure. The legend is a strip at the right.
 const (
 	figureWidth  = 9 * vg.Inch
 	figureHeight = 5 * vg.Inch
 	legendWidth  = 2.4 * vg.Inch
 	figureMargin = 0.15 * vg.Inch
 	legendDrop   = 0.55 * vg.Inch // below the title
-	figureDPI    = 192            // sharp on screens of two pixels to a point
+	figureDPI    = 192            // sharp on screens with two pixels per point
 )
 
-// Figure is a diagram of lines over a common pair of axes, later ones drawn over
-// earlier ones, or of bars.
+// Figure is a diagram of lines with a common pair of axes, or of bars. Later lines are drawn over earlier
+// ones.
 type Figure struct {
-	Name  string // of its files, without extension
+	Name  string // the name of its files, without extension
 	Title string
-	X, Y  Axis // of bars only the labels
+	X, Y  Axis // bars use only the labels
 	Lines []Line
 	Bars  []Bar // instead of lines
 }
 
-// height is that of the usual figure, or more for many bars.
+// height returns the height: figureHeight, or more for many bars.
 func (f Figure) height() vg.Length { return barHeight(len(f.Bars)) }
 
 // Axis is an axis of a Figure.
 type Axis struct {
 	Label string    // with the unit
-	Ticks []float64 // that carry a label; nil leaves the choice to the range
-	// LogPlusOne spaces the values as log(1+v), for counts that begin at 0.
+	Ticks []float64 // the labelled values; nil: round values in the range
+	// LogPlusOne makes the axis logarithmic in 1 + v, for counts that begin at 0.
 	LogPlusOne bool
-	// Names stand at the ticks instead of their values, if not nil.
+	// Names are the labels of the ticks, instead of their values, if not nil.
 	Names []string
 }
 
-// Line is a series of a Figure.
+// Line is a series in a Figure.
 type Line struct {
-	Name    string // in the legend; empty for a line that it leaves out
-	Color   int    // lines that belong together share it; 0 is the first colour
-	Guide   bool   // no measurement but a limit: thin, dashed, without marks
-	Scatter bool   // points are of different things: nothing joins them
+	Name    string // in the legend; empty: not in the legend
+	Color   int    // index of the color, from 0; related lines share it
+	Guide   bool   // a limit instead of a measurement: thin, dashed, without markers
+	Scatter bool   // no line joins the points
 	Points  []Point
 }
 
-// Point is a value with the ends of its error bar; there is no bar if both ends
-// are the value.
+// Point is a value with the ends of its error bar. There is no bar if both ends are the value.
 type Point struct{ X, Y, Low, High float64 }
 
 // Exact returns a point without an error bar.
@@ -65,7 +64,9 @@ func Exact(x, y float64) Point { return Point{x, y, y, y} }
 
 // PNG returns the figure as a PNG picture.
 func (f Figure) PNG() ([]byte, error) {
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, f.height()), vgimg.UseDPI(figureDPI))}
+	canvas := vgimg.PngCanvas{
+		Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, f.height()), vgimg.UseDPI(figureDPI)),
+	}
 	if err := f.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
@@ -74,8 +75,8 @@ func (f Figure) PNG() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// SVG returns the figure as an SVG drawing, which looks the same on every machine: its
-// text is drawn as outlines.
+// SVG returns the figure as an SVG drawing. Text is drawn as outlines, so that the figure looks the same on
+// every machine, with any fonts.
 func (f Figure) SVG() ([]byte, error) {
 	canvas := outlineCanvas{vgsvg.New(figureWidth, f.height())}
 	if err := f.draw(draw.New(canvas)); err != nil {
@@ -86,8 +87,7 @@ func (f Figure) SVG() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// draw sets the diagram left and the legend right of it, where it can hide no
-// point.
+// draw draws the diagram, with the legend to its right, where it hides no point.
 func (f Figure) draw(canvas draw.Canvas) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X.Label, f.Y.Label

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"image/color"
 	"slices"
 
@@ -8,10 +9,12 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"tandem/algo/metric"
 )
 
-// colors are those of Okabe and Ito that stand out on white; readers who do not
-// see all colours can tell them apart.
+// colors returns the colors of Okabe and Ito that are clear on white. Readers with color-vision deficiency
+// can distinguish them.
 //
 // Source: Okabe, Ito, Color Universal Design (2008).
 func colors() []color.Color {
@@ -25,12 +28,12 @@ func colors() []color.Color {
 	}
 }
 
-// Grey is the Line.Color of what is neither measured nor of any one line.
+// Grey is the Line.Color of lines that are not measurements, such as limits.
 const Grey = 5
 
 func gridColor() color.Color { return color.Gray{222} }
 
-// add draws a line into a plot and its legend.
+// add adds a line to a plot and to its legend.
 func (l Line) add(p *plot.Plot) error {
 	shade := colors()[l.Color%len(colors())]
 	line, marks, err := plotter.NewLinePoints(values(l.Points))
@@ -46,7 +49,7 @@ func (l Line) add(p *plot.Plot) error {
 	}
 	marks.Color, marks.Shape, marks.Radius = shade, draw.CircleGlyph{}, vg.Points(3)
 	if l.uncertain() {
-		bars, err := plotter.NewYErrorBars(bars(l.Points))
+		bars, err := plotter.NewYErrorBars(errorBars(l.Points))
 		if err != nil {
 			return err
 		}
@@ -63,7 +66,7 @@ func (l Line) add(p *plot.Plot) error {
 	return nil
 }
 
-// uncertain tells whether a point has an error bar.
+// uncertain reports whether a point has an error bar.
 func (l Line) uncertain() bool {
 	return slices.ContainsFunc(l.Points, func(p Point) bool { return p.Low != p.High })
 }
@@ -83,14 +86,25 @@ func values(points []Point) plotter.XYs {
 	return xy
 }
 
-// bars are points in the form that plotter.NewYErrorBars takes.
-type bars []Point
+// errorBars implements the interfaces of plotter.NewYErrorBars.
+type errorBars []Point
 
 // Len returns the number of points.
-func (b bars) Len() int { return len(b) }
+func (b errorBars) Len() int { return len(b) }
 
 // XY returns a point.
-func (b bars) XY(i int) (x, y float64) { return b[i].X, b[i].Y }
+func (b errorBars) XY(i int) (x, y float64) { return b[i].X, b[i].Y }
 
-// YError returns how far the bar reaches below and above a point.
-func (b bars) YError(i int) (low, high float64) { return b[i].Y - b[i].Low, b[i].High - b[i].Y }
+// YError returns the lengths of the bar below and above a point.
+func (b errorBars) YError(i int) (low, high float64) { return b[i].Y - b[i].Low, b[i].High - b[i].Y }
+
+// MarginLines returns guides at ± the equivalence margin of AUC, from one end of the horizontal axis to the
+// other.
+func MarginLines(first, last float64) []Line {
+	const margin = metric.EquivalenceMargin
+	name := fmt.Sprintf("±%g: negligible", margin)
+	return []Line{
+		{Name: name, Color: Grey, Guide: true, Points: []Point{Exact(first, margin), Exact(last, margin)}},
+		{Color: Grey, Guide: true, Points: []Point{Exact(first, -margin), Exact(last, -margin)}},
+	}
+}

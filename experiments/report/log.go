@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Log is a CSV file with a line per run, on disk as soon as it is written, so
-// that an experiment that is stopped keeps what it has.
+// Log is a CSV file with a line per run. Each line is on disk as soon as it is written, so that an experiment
+// that is stopped keeps its results.
 type Log struct {
 	file *os.File
 	csv  *csv.Writer
 }
 
-// NewLog creates the file at path with its header.
+// NewLog creates the file at path with a header.
 func NewLog(path string, header ...string) (*Log, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -35,5 +35,5 @@ func (l *Log) Add(line ...string) error {
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// Number writes a float64 so that reading it gives the same bits.
+// Number returns the text of a float64 that reads back as the same bits.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -14,10 +14,11 @@ type ModeSet struct{ texts []string }
 
 // AddFlags adds the flag.
 func (m *ModeSet) AddFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&m.texts, "mode-set", nil, "set a setting of a mode, as every=16; see above;\nmay be repeated")
+	flags.StringSliceVar(&m.texts, "mode-set", nil, "set a setting of a mode, such as every=16; see "+
+		"above;\nmay be repeated")
 }
 
-// Arguments returns the flag if it was given.
+// Arguments returns the flag if it was set.
 func (m *ModeSet) Arguments() []string {
 	if len(m.texts) == 0 {
 		return nil
@@ -25,8 +26,8 @@ func (m *ModeSet) Arguments() []string {
 	return []string{"--mode-set", strings.Join(m.texts, ",")}
 }
 
-// Apply gives the settings to a training that is put into each of some modes. The error
-// is one of the command line.
+// Apply adds the settings to a job that runs in each of some modes. It returns a usage error for a setting
+// that no mode has.
 func (m *ModeSet) Apply(t *job.Job, modes []string) error {
 	if err := t.AddModeSettings(m.texts, modes); err != nil {
 		return cli.UsageError("see --help for the settings of each mode", "--mode-set: %v", err)
@@ -34,7 +35,7 @@ func (m *ModeSet) Apply(t *job.Job, modes []string) error {
 	return nil
 }
 
-// ModeSettings returns what is in use of the settings that single modes have, by mode.
+// ModeSettings returns, by mode, the values of the settings that only this mode has.
 func ModeSettings(t job.Job, modes []string) map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for _, mode := range modes {
@@ -46,7 +47,7 @@ func ModeSettings(t job.Job, modes []string) map[string]map[string]int {
 	return all
 }
 
-// ModeSettingsNote is a note on what is in use of the settings that single modes have.
+// ModeSettingsNote returns a note with the values of the settings that only one mode has.
 func ModeSettingsNote(t job.Job, modes []string) string {
 	var texts []string
 	for _, mode := range modes {
@@ -58,5 +59,5 @@ func ModeSettingsNote(t job.Job, modes []string) string {
 	if len(texts) == 0 {
 		return "No mode has settings of its own."
 	}
-	return "Settings of single modes: " + strings.Join(texts, "; ") + "."
+	return "Settings that only one mode has: " + strings.Join(texts, "; ") + "."
 }

@@ -9,8 +9,8 @@ import (
 	"tandem/algo/job"
 )
 
-// The flag gives each mode its own settings; the command that repeats the run has it, and
-// so does the note of the report.
+// The flag sets the settings of each mode. The command that repeats the run and the note of the report
+// contain them.
 func TestModeSet(t *testing.T) {
 	modes := []string{job.Sync, job.AsyncAverage, job.SSP}
 	parse := func(args string) *ModeSet {
@@ -30,10 +30,11 @@ func TestModeSet(t *testing.T) {
 	if again := strings.Join(m.Arguments(), " "); again != "--mode-set every=5,slack=0" {
 		t.Errorf("again: %s", again)
 	}
-	if got := ModeSettings(training, modes); len(got) != 2 || got[job.AsyncAverage]["every"] != 5 || got[job.SSP]["slack"] != 0 {
+	got := ModeSettings(training, modes)
+	if len(got) != 2 || got[job.AsyncAverage]["every"] != 5 || got[job.SSP]["slack"] != 0 {
 		t.Errorf("settings %v", got)
 	}
-	const note = "Settings of single modes: async-average: every = 5; ssp: slack = 0."
+	const note = "Settings that only one mode has: async-average: every = 5; ssp: slack = 0."
 	if got := ModeSettingsNote(training, modes); got != note {
 		t.Errorf("note %q, want %q", got, note)
 	}
@@ -41,7 +42,7 @@ func TestModeSet(t *testing.T) {
 		t.Errorf("note %q", got)
 	}
 	if len(parse("").Arguments()) != 0 {
-		t.Error("a flag that is not given is repeated")
+		t.Error("a flag that is not set is repeated")
 	}
 	const want = "--mode-set: every is a setting of async-average"
 	if err := m.Apply(&training, modes[:1]); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -2,28 +2,28 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tandem/algo/metric"
 )
 
-// Level writes the mean of values, one a seed, and half its 95 % interval, to 4
-// decimals.
+// Level returns the mean of values, one per seed, ± half its 95 % interval, with 4 decimals.
 func Level(values []float64) string {
 	v := metric.MeanInterval(values)
 	return fmt.Sprintf("%.4f ± %.4f", v.Estimate, (v.High-v.Low)/2)
 }
 
-// PlusMinus writes the interval of a difference, to 5 decimals.
+// PlusMinus returns a difference ± half its interval, with 5 decimals.
 func PlusMinus(v metric.Interval) string {
 	return fmt.Sprintf("%s ± %.5f", Signed(v.Estimate), (v.High-v.Low)/2)
 }
 
-// Signed writes a difference, to 5 decimals.
+// Signed returns a difference with its sign and 5 decimals.
 func Signed(v float64) string { return strings.Replace(fmt.Sprintf("%+.5f", v), "-", "−", 1) }
 
-// Thousands writes a count with commas between groups of three digits.
+// Thousands returns a count with commas between groups of three digits.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -39,4 +39,22 @@ func Differences(a, b []float64) []float64 {
 		d[i] = a[i] - b[i]
 	}
 	return d
+}
+
+// Median returns the middle of one or more values, or the mean of the two middle ones.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// FewSeedsNote returns the note of a report with fewer than SeedsWanted seeds, and no note for more. unit is
+// what is counted, such as "seeds", and claim is what needs more of them, such as "an interval".
+func FewSeedsNote(n int, unit, claim string) []string {
+	if n >= SeedsWanted {
+		return nil
+	}
+	return []string{
+		fmt.Sprintf("Only %d %s: run at least %d before trusting %s.", n, unit, SeedsWanted, claim),
+	}
 }

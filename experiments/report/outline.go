@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// outlineCanvas is an SVG canvas that draws text as filled outlines. A drawing with
-// text elements depends on the fonts of the viewer's machine: another font is wider
-// than the space that the layout has reserved, and labels run over the axis.
+// outlineCanvas is an SVG canvas that draws text as filled outlines. A drawing with text elements depends on
+// the fonts of the viewer's machine: a different font may be wider than the layout allows, so that labels run
+// over the axis.
 type outlineCanvas struct{ *vgsvg.Canvas }
 
 // FillString implements vg.Canvas.
@@ -20,8 +20,8 @@ func (c outlineCanvas) FillString(face font.Face, at vg.Point, text string) {
 	c.Fill(outline(face, at, text))
 }
 
-// outline returns the outlines of a line of text whose baseline begins at a point.
-// It panics if the face lacks a glyph's data, as gonum/plot does.
+// outline returns the outlines of a line of text whose baseline begins at a point. It panics if a glyph
+// cannot be loaded, as gonum/plot does.
 func outline(face font.Face, at vg.Point, text string) vg.Path {
 	var (
 		path   vg.Path

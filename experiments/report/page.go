@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed" // of the page's template
+	_ "embed" // for page.html
 	"encoding/base64"
 	"html/template"
 	"time"
@@ -13,8 +13,8 @@ import (
 //go:embed page.html
 var pageText string
 
-// page returns the report as one HTML page. Pictures are the PNGs of the
-// figures, in their order; they are inlined.
+// page returns the report as one HTML page. pictures are the PNGs of the figures, in their order; the page
+// contains them.
 func (r *Report) page(settings []byte, pictures [][]byte) ([]byte, error) {
 	type picture struct {
 		Title string
@@ -28,7 +28,8 @@ func (r *Report) page(settings []byte, pictures [][]byte) ([]byte, error) {
 		SettingsYML string
 		Pictures    []picture
 	}{
-		Report: r, Date: r.date(), Took: r.Wall.Round(time.Second), Environment: cli.CurrentEnvironment(), SettingsYML: string(settings),
+		Report: r, Date: r.date(), Took: r.Wall.Round(time.Second),
+		Environment: cli.CurrentEnvironment(), SettingsYML: string(settings),
 	}
 	for i, figure := range r.Figures {
 		url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(pictures[i])

@@ -1,8 +1,8 @@
-// Package report holds what all experiments share: the options that they take,
-// the report that they give, and how a report becomes text, JSON, figures and
-// one HTML page in a results folder that is either whole or marked partial.
+// Package report is shared by all experiments: their options (Options), their result (Report) and its form as
+// text, JSON, figures and one HTML page.
 //
-// An experiment knows nothing of terminals and folders; it fills a Report.
+// An experiment fills in a Report and returns it. It does not print, and writes only its CSV log (Log), which
+// survives if the run is stopped. Report.WriteFolder writes everything else.
 package report
 
 import (
@@ -12,42 +12,41 @@ import (
 	"tandem/internal/cli"
 )
 
-// SeedsMin is the smallest number of seeds that an experiment takes: one value
-// has no interval.
+// SeedsMin is the smallest number of seeds of an experiment: one value has no interval.
 const SeedsMin = 2
 
-// SeedsWanted is the number of seeds below which a report must say that it has
-// few, and the default.
+// SeedsWanted is the default number of seeds. A report with fewer seeds says so.
 const SeedsWanted = 5
 
-// Options say how an experiment is run.
+// Options are the options of one run of an experiment.
 type Options struct {
-	Quick bool   // a version of minutes, not hours
+	Quick bool   // the quick version: minutes, not hours
 	Seeds int    // number of seeds, at least SeedsMin
-	Seed  uint64 // the first seed; the others follow it
-	// Folder exists and is empty. Files that an experiment writes there become
-	// part of its results, also when it is stopped.
+	Seed  uint64 // the first seed; the others are Seed + 1, Seed + 2, …
+	// Folder exists and is empty. Files that an experiment writes there become part of its results, also
+	// if it is stopped.
 	Folder  string
-	Machine backend.Backend // that numbers are computed on
-	// Progress is told how much of the whole is done, and what is at hand.
+	Machine backend.Backend // computes the trainings
+	// Progress reports how much is done and what is in progress.
 	Progress func(done, total int, what string)
 }
 
-// Report is what an experiment has found.
+// Report is the result of an experiment.
 type Report struct {
 	Name     string
 	Question string
-	Command  string // that runs the experiment again
+	Command  string // repeats the run
 	Findings []string
-	Notes    []string // what a reader must know to judge the findings
+	Notes    []string // what a reader needs to judge the findings
 	Tables   []cli.Table
 	Figures  []Figure
 	Settings any // resolved; written as YAML
 	Data     any // the numbers behind tables and figures; written as JSON
-	// Engine multiplied the matrices, at EngineRate GFLOP/s before the experiment.
+	// Engine is the name of the engine for matrix products. EngineRate is its speed in GFLOP/s, measured
+	// before the experiment.
 	Engine     string
 	EngineRate float64
-	// Started is when the experiment began, Wall how long it took.
+	// Started is when the experiment began, Wall is how long it took.
 	Started time.Time
 	Wall    time.Duration
 }

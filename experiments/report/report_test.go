@@ -25,11 +25,12 @@ func sample() *Report {
 		Name: "sample", Question: "Is 1 < 2?", Command: "go run ./experiments sample",
 		Findings: []string{"1 < 2 & so on"}, Notes: []string{"nothing else"},
 		Tables: []cli.Table{{
-			Caption: "Rates", Header: []string{"arm", "rate (samples/s)"}, Words: 1,
+			Caption: "Rates", Header: []string{"case", "rate (samples/s)"}, Words: 1,
 			Rows: [][]string{{"a", "10"}, {"a longer name that must not be wrapped at any width", "9"}},
 		}},
 		Figures: []Figure{{
-			Name: "rates", Title: "Rates", X: Axis{Label: "τ (steps)", Ticks: []float64{0, 3}, LogPlusOne: true}, Y: Axis{Label: "samples/s"},
+			Name: "rates", Title: "Rates", Y: Axis{Label: "samples/s"},
+			X: Axis{Label: "τ (steps)", Ticks: []float64{0, 3}, LogPlusOne: true},
 			Lines: []Line{
 				{Name: "measured", Points: []Point{{0, 1, 0.5, 1.5}, Exact(3, 2)}},
 				{Name: "limit", Guide: true, Points: []Point{Exact(0, 3), Exact(3, 3)}},
@@ -40,7 +41,7 @@ func sample() *Report {
 	}
 }
 
-// Headers stay as written, words stand left, numbers right.
+// Headers are not reformatted, words are left-aligned, numbers right-aligned.
 func TestTableText(t *testing.T) {
 	var out bytes.Buffer
 	if err := sample().Tables[0].WriteText(&out); err != nil {
@@ -48,7 +49,7 @@ func TestTableText(t *testing.T) {
 	}
 	want := strings.TrimPrefix(`
 ┌─────────────────────────────────────────────────────┬──────────────────┐
-│ arm                                                 │ rate (samples/s) │
+│ case                                                │ rate (samples/s) │
 ├─────────────────────────────────────────────────────┼──────────────────┤
 │ a                                                   │               10 │
 │ a longer name that must not be wrapped at any width │                9 │
@@ -90,7 +91,9 @@ func TestFolderOfReport(t *testing.T) {
 	if err := json.Unmarshal(read("sample.json"), &document); err != nil {
 		t.Fatal(err)
 	}
-	if document.Data["rate"] != 10 || document.WallS != 61 || document.Environment.CPUs < 1 || document.Environment.Commit == "" {
+	environment := document.Environment
+	if document.Data["rate"] != 10 || document.WallS != 61 || environment.CPUs < 1 ||
+		environment.Commit == "" {
 		t.Errorf("document %+v", document)
 	}
 	if got := string(read("settings.yaml")); got != "rows: 7\n" {
@@ -102,7 +105,7 @@ func TestFolderOfReport(t *testing.T) {
 	}
 }
 
-// The page needs nothing but itself, and text cannot break out of it.
+// The page refers to no other file, and text is escaped.
 func TestPageIsSelfContained(t *testing.T) {
 	r := sample()
 	page, err := r.page([]byte("rows: <7>\n"), [][]byte{[]byte("picture")})
@@ -110,11 +113,14 @@ func TestPageIsSelfContained(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	if found := regexp.MustCompile(`(src|href)="[^"]*"`).FindAllString(text, -1); len(found) != 1 || !strings.Contains(found[0], "data:image/png;base64,cGljdHVyZQ==") {
-		t.Errorf("links %q, want the one inlined picture", found)
+	links := regexp.MustCompile(`(src|href)="[^"]*"`).FindAllString(text, -1)
+	if len(links) != 1 || !strings.Contains(links[0], "data:image/png;base64,cGljdHVyZQ==") {
+		t.Errorf("links %q, want one inlined picture", links)
 	}
-	for _, want := range []string{"1 &lt; 2 &amp; so on", "rows: &lt;7&gt;", "go run ./experiments sample", "2026-01-02 03:04:05 UTC", "1m1s",
-		`<td class="word">a</td><td>10</td>`, "nothing else"} {
+	for _, want := range []string{
+		"1 &lt; 2 &amp; so on", "rows: &lt;7&gt;", "go run ./experiments sample", "2026-01-02 03:04:05 UTC",
+		"1m1s", `<td class="word">a</td><td>10</td>`, "nothing else",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on the page", want)
 		}
@@ -146,8 +152,8 @@ func TestFigureNamesAxesAndLines(t *testing.T) {
 	}
 }
 
-// A drawing with text elements is laid out with the fonts of the machine that shows it. The drawings that
-// the README shows are checked as well.
+// Drawings have no text elements, which depend on the fonts of the machine that shows them. The test checks
+// new drawings and those in the README.
 func TestSVGNeedsNoFonts(t *testing.T) {
 	drawings := map[string][]byte{}
 	for _, path := range []string{"../speed/quick.svg", "../staleness/quick.svg"} {
@@ -175,8 +181,7 @@ func TestSVGNeedsNoFonts(t *testing.T) {
 	}
 }
 
-// The outline of a text is as wide as the layout expects, and holes of glyphs are
-// separate closed curves.
+// The outline of a text is as wide as the layout expects, and the hole of a glyph is a closed curve.
 func TestOutline(t *testing.T) {
 	for _, text := range []string{"o", "AVAV", "τ ± 2·10⁻³ ÷ ×½ −α Δ"} {
 		face := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(100))
@@ -196,11 +201,13 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// Bars are named at the axis, and make a figure as high as they need.
+// Bars have their names at the axis, and the height of a figure grows with their number.
 func TestBars(t *testing.T) {
 	f := Figure{Name: "ratios", Title: "Ratios", X: Axis{Label: "rate ÷ rate"}}
 	for i := range 40 {
-		f.Bars = append(f.Bars, Bar{Name: fmt.Sprintf("case %d", i), Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Target: 5})
+		name := fmt.Sprintf("case %d", i)
+		f.Bars = append(f.Bars,
+			Bar{Name: name, Color: i / 20, Value: 0.2 + float64(i)/4, Low: 0.1, High: 12, Target: 5})
 	}
 	got := labels(t, f)
 	for _, want := range []string{"case 0", "case 39", "×1", "×10", "rate ÷ rate"} {
@@ -213,6 +220,6 @@ func TestBars(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shape, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || shape.Height <= 5*figureDPI {
-		t.Errorf("picture %+v, error %v, want it higher than the usual", shape, err)
+		t.Errorf("picture %+v, error %v, want more than the usual height", shape, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"tandem/internal/cli"
 )
 
-// WriteText writes a report for people: question, tables, findings, notes.
+// WriteText writes a report as text for people: question, tables, findings, notes.
 func (r *Report) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s: %s\n", r.Name, r.Question)
@@ -34,8 +34,8 @@ func writeList(w io.Writer, title string, items []string) {
 	}
 }
 
-// WriteJSON writes a report for programs: everything but tables and figures,
-// whose numbers are in the data.
+// WriteJSON writes a report as JSON for programs: everything except tables and figures, whose numbers are in
+// the data.
 func (r *Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -53,9 +53,10 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Notes       []string        `json:"notes"`
 		Data        any             `json:"data"`
 	}{
-		r.Name, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate, r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
+		r.Name, r.Question, r.Command, cli.CurrentEnvironment(), r.Engine, r.EngineRate,
+		r.date(), r.Wall.Seconds(), r.Findings, r.Notes, r.Data,
 	})
 }
 
-// date returns when the experiment began, to the second, with the time zone.
+// date returns the start of the experiment, to the second, with the time zone.
 func (r *Report) date() string { return r.Started.Format("2006-01-02 15:04:05 MST") }

@@ -9,12 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WriteFolder writes a report into a folder:
+// WriteFolder writes a report to a folder:
 //
 //	<name>.json    the numbers, with environment and command
 //	settings.yaml  the resolved settings
 //	<figure>.png, <figure>.svg
-//	report.html    everything on one page that needs no other file
+//	report.html    everything on one self-contained page
 func (r *Report) WriteFolder(folder string) error {
 	settings, err := r.settingsText()
 	if err != nil {

@@ -125,7 +125,7 @@ func (r *run) tune(ctx context.Context, name string, data *datasets.Dataset, a *
 
 // train trains a variant once.
 func (r *run) train(ctx context.Context, name string, data *datasets.Dataset, rows, test *batch.Batch, a variant, trial int, seed uint64) (*train.Result, error) {
-	t := r.training(a, trial, seed)
+	t := r.job(a, trial, seed)
 	part := *data
 	part.Train = rows
 	source, err := datasets.TrainingSource(&part, &t)

@@ -63,8 +63,8 @@ func (p *plan) variants() []variant {
 	return variants
 }
 
-// training returns the job of a variant at 2^trial times the nominal rate.
-func (p *plan) training(a variant, trial int, seed uint64) job.Job {
+// job returns the job of a variant at 2^trial times the nominal rate.
+func (p *plan) job(a variant, trial int, seed uint64) job.Job {
 	t := p.Job
 	t.Rows.Optimizer.Kind, t.Rows.Optimizer.Rate = a.Optimizer, a.nominal*math.Exp2(float64(trial))
 	t.Roles.Ranks, t.Training.Merge, t.Training.Scale, t.Training.Seed = a.Ranks, a.Merge, a.Scale, seed

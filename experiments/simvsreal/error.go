@@ -6,32 +6,22 @@ import (
 
 	"tandem/algo/job"
 	"tandem/experiments/paired"
+	"tandem/experiments/report"
 )
 
-// budgetLeast is the error of a step time, as a part of it, that the design
-// allows on the steadiest machine; budgetSpreads times the spread of real runs is
-// allowed on any.
+// The budget of the error of a step time, as a share of it: budgetLeast or, if that is more, budgetSpreads
+// times the spread of the real runs.
 const (
 	budgetLeast   = 0.10
 	budgetSpreads = 2
 )
 
-// spreadMost is the spread from which on the budget is so wide that keeping it
-// says nothing.
+// spreadMost is the largest spread for which staying within the budget is evidence.
 const spreadMost = 0.25
-
-// of returns a quantity of runs.
-func of(runs []*paired.Run, quantity func(r *paired.Run) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i, r := range runs {
-		values[i] = quantity(r)
-	}
-	return values
-}
 
 func stepTime(r *paired.Run) float64 { return r.StepSeconds }
 
-// errors returns the relative errors of simulated step times, round by round.
+// errors returns the relative errors of the simulated step times by round.
 func (m *modeResult) errors() []float64 {
 	list := make([]float64, len(m.Real))
 	for i := range list {
@@ -40,18 +30,17 @@ func (m *modeResult) errors() []float64 {
 	return list
 }
 
-// spread is half the range of the real step times, as a part of their median.
+// spread returns half the range of the real step times, as a share of their median.
 func (m *modeResult) spread() float64 {
-	times := of(m.Real, stepTime)
-	return (slices.Max(times) - slices.Min(times)) / 2 / median(times)
+	times := paired.Values(m.Real, stepTime)
+	return (slices.Max(times) - slices.Min(times)) / 2 / report.Median(times)
 }
 
-// error is the median of the errors' sizes, budget what it may be.
-func (m *modeResult) error() float64  { return median(sizes(m.errors())) }
+// error returns the median size of the errors. budget returns the largest allowed value.
+func (m *modeResult) error() float64  { return report.Median(sizes(m.errors())) }
 func (m *modeResult) budget() float64 { return max(budgetLeast, budgetSpreads*m.spread()) }
 
-// overall returns the median size of the errors of all modes that are predicted,
-// and what it may be.
+// overall returns the median size of the errors of all predicted modes, and their median budget.
 func (r *results) overall() (err, budget float64) {
 	var errors, budgets []float64
 	for _, m := range r.Modes {
@@ -60,7 +49,7 @@ func (r *results) overall() (err, budget float64) {
 			budgets = append(budgets, m.budget())
 		}
 	}
-	return median(errors), median(budgets)
+	return report.Median(errors), report.Median(budgets)
 }
 
 func sizes(values []float64) []float64 {
@@ -69,11 +58,4 @@ func sizes(values []float64) []float64 {
 		list[i] = math.Abs(v)
 	}
 	return list
-}
-
-// median returns the middle of the values, or the mean of the two.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

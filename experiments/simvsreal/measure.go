@@ -15,20 +15,20 @@ import (
 	"tandem/sim/cluster"
 )
 
-// results are all runs.
+// results holds all runs.
 type results struct {
 	Modes []*modeResult `json:"modes"`
 	Work  []workTime    `json:"work"` // of the first round
 }
 
-// modeResult has the runs of a mode, a pair for each round.
+// modeResult holds the runs of a mode, a pair per round.
 type modeResult struct {
 	Mode      string        `json:"mode"`
 	Real      []*paired.Run `json:"real"`
 	Simulated []*paired.Run `json:"simulated"`
 }
 
-// workTime is the median of a kind of work in the sync run.
+// workTime is the median time of a kind of work in the sync run.
 type workTime struct {
 	Kind    string  `json:"kind"`
 	Samples int32   `json:"samples,omitempty"` // 0: of any size
@@ -59,10 +59,11 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 	return r, nil
 }
 
-// round measures the machine, then every mode for real, sync first because it
-// calibrates and the others beginning with another one each time, and then
-// simulates them.
-func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r *results, log *report.Log, m *report.Meter) error {
+// round measures the machine, then trains in every mode for real, and then simulates every mode. Sync runs
+// first, because it calibrates the simulator; the order of the others rotates from round to round.
+func (p *plan) round(
+	ctx context.Context, round int, computed backend.Backend, r *results, log *report.Log, m *report.Meter,
+) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, "measuring the machine")
 	machine, err := probe.Run()
@@ -81,10 +82,10 @@ func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r
 			others = len(p.Modes) - 1
 			at = 1 + (i-1+round)%others
 		}
-		one := &paired.Job{Job: p.training(p.Modes[at], seed), Data: data, Machine: computed}
+		one := &paired.Setup{Job: p.job(p.Modes[at], seed), Data: data, Machine: computed}
 		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
-		calibration := paired.NewCalibration() // in every run, so that it slows all alike
-		run, err := one.Real(ctx, show, calibration)
+		calibration := paired.NewCalibration() // in every run, so that it slows all of them equally
+		run, err := one.RunReal(ctx, show, calibration)
 		if err != nil {
 			return err
 		}
@@ -101,9 +102,9 @@ func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r
 		}
 	}
 	for _, mode := range r.Modes {
-		one := &paired.Job{Job: p.training(mode.Mode, seed), Data: data, Machine: computed}
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: computed}
 		m.Show(0, 1, mode.Mode+", simulated")
-		run, err := one.Simulated(ctx, hardware)
+		run, err := one.RunSimulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)
 		}
@@ -117,6 +118,7 @@ func (p *plan) round(ctx context.Context, round int, computed backend.Backend, r
 	return nil
 }
 
+// workTimes lists the recorded times of work.
 func workTimes(r *cluster.RecordedTimes) []workTime {
 	var list []workTime
 	for _, w := range r.Work {
@@ -128,14 +130,21 @@ func workTimes(r *cluster.RecordedTimes) []workTime {
 	return list
 }
 
-// header names the columns of simvsreal.csv.
+// header returns the columns of simvsreal.csv.
 func header() []string {
 	return []string{"mode", "run", "seed", "step_s", "samples_per_s", "ge_s", "fc_s", "bc_s", "ds_s", "peg_s",
 		"own_mean_steps", "cross_mean_steps", "dense_mean_updates", "auc", "log_loss_nats"}
 }
 
+// line returns a run in these columns.
 func line(mode, kind string, seed uint64, r *paired.Run) []string {
-	line := []string{mode, kind, strconv.FormatUint(seed, 10), report.Number(r.StepSeconds), report.Number(r.Throughput)}
+	line := []string{
+		mode,
+		kind,
+		strconv.FormatUint(seed, 10),
+		report.Number(r.StepSeconds),
+		report.Number(r.Throughput),
+	}
 	for _, s := range r.Stages.All() {
 		line = append(line, report.Number(s))
 	}

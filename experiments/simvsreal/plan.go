@@ -14,10 +14,11 @@ type plan struct {
 	Job     job.Job        `yaml:"job"` // what all modes share
 	DataSet report.DataSet `yaml:"data"`
 	Modes   []string       `yaml:"modes"`
-	// ModeSettings are the values that single modes have of settings of their own.
+	// ModeSettings are, by mode, the values of the settings that only this mode has.
 	ModeSettings map[string]map[string]int `yaml:"mode-settings"`
 }
 
+// newPlan returns a plan for all modes except sequential, which has no roles.
 func newPlan(trainRows, testRows int) plan {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 16, []int{64, 32}
@@ -25,13 +26,13 @@ func newPlan(trainRows, testRows int) plan {
 	t.Training.Prefetch = 4
 	p := plan{
 		Job: t, DataSet: report.Generated(0.1, trainRows, testRows),
-		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }), // it has no roles
+		Modes: slices.DeleteFunc(job.Modes(), func(mode string) bool { return mode == job.Sequential }),
 	}
 	p.ModeSettings = report.ModeSettings(t, p.Modes)
 	return p
 }
 
-// set gives the modes the settings of a command line.
+// set adds the mode settings of a command line.
 func (p *plan) set(flag *report.ModeSet) error {
 	if err := flag.Apply(&p.Job, p.Modes); err != nil {
 		return err
@@ -40,9 +41,9 @@ func (p *plan) set(flag *report.ModeSet) error {
 	return nil
 }
 
-// training returns the job of a mode under a seed. All modes merge gradients by
-// rank, as those that never wait must, so that sync does the same work.
-func (p *plan) training(mode string, seed uint64) job.Job {
+// job returns the job of a mode under a seed. All modes merge gradients by
+// rank, which asynchronous modes require, so that sync does the same work.
+func (p *plan) job(mode string, seed uint64) job.Job {
 	t := p.Job.InMode(mode)
 	t.Training.Merge, t.Training.Seed = job.MergeRank, seed
 	return t

@@ -13,12 +13,18 @@ import (
 	"tandem/internal/cli"
 )
 
-// report turns the runs of a plan into tables, figures and sentences.
+// report returns the results of a plan as tables, figures and sentences.
 func (p *plan) report(r *results) *report.Report {
 	return &report.Report{
 		Findings: r.findings(),
 		Notes:    p.notes(),
-		Tables:   []cli.Table{r.timeTable(), r.stageTable(), r.stalenessTable(), r.qualityTable(), r.workTable()},
+		Tables: []cli.Table{
+			r.timeTable(),
+			r.stageTable(),
+			r.stalenessTable(),
+			r.qualityTable(),
+			r.workTable(),
+		},
 		Figures:  []report.Figure{r.timeFigure(), r.stalenessFigure()},
 		Settings: p,
 		Data:     r,
@@ -27,9 +33,19 @@ func (p *plan) report(r *results) *report.Report {
 
 func (r *results) timeTable() cli.Table {
 	t := cli.Table{
-		Caption: "Step time: medians over rounds; ± is half the range of real runs; error is simulated − real",
-		Header: []string{"mode", "within budget", "real (ms)", "± (%)", "simulated (ms)", "error (%)", "budget (%)",
-			"real (samples/s)", "simulated (samples/s)"},
+		Caption: "Step time: medians over rounds; ± is half the range of the real runs; error is " +
+			"simulated − real",
+		Header: []string{
+			"mode",
+			"within budget",
+			"real (ms)",
+			"± (%)",
+			"simulated (ms)",
+			"error (%)",
+			"budget (%)",
+			"real (samples/s)",
+			"simulated (samples/s)",
+		},
 		Words: 2,
 	}
 	for _, m := range r.Modes {
@@ -40,13 +56,15 @@ func (r *results) timeTable() cli.Table {
 		case m.error() > m.budget():
 			verdict = "no"
 		case m.spread() > spreadMost:
-			verdict = "too unsteady to say"
+			verdict = "spread too large"
 		}
 		speed := func(run *paired.Run) float64 { return run.Throughput }
 		t.Rows = append(t.Rows, []string{
-			m.Mode, verdict, milliseconds(median(of(m.Real, stepTime))), percent(m.spread()),
-			milliseconds(median(of(m.Simulated, stepTime))), signedPercent(median(m.errors())), percent(m.budget()),
-			fmt.Sprintf("%.0f", median(of(m.Real, speed))), fmt.Sprintf("%.0f", median(of(m.Simulated, speed))),
+			m.Mode, verdict,
+			milliseconds(median(m.Real, stepTime)), percent(m.spread()),
+			milliseconds(median(m.Simulated, stepTime)), signedPercent(report.Median(m.errors())),
+			percent(m.budget()),
+			fmt.Sprintf("%.0f", median(m.Real, speed)), fmt.Sprintf("%.0f", median(m.Simulated, speed)),
 		})
 	}
 	return t
@@ -54,7 +72,7 @@ func (r *results) timeTable() cli.Table {
 
 func (r *results) stageTable() cli.Table {
 	t := cli.Table{
-		Caption: "Stages in ms: medians of batches, then over rounds; – where a mode has none",
+		Caption: "Stages in ms: medians over batches, then over rounds; – without this stage",
 		Header:  []string{"mode", "run", "GE", "FC", "BC", "DS", "PEG"},
 		Words:   2,
 	}
@@ -65,7 +83,7 @@ func (r *results) stageTable() cli.Table {
 		}{{"real", m.Real}, {"simulated", m.Simulated}} {
 			row := []string{m.Mode, kind.name}
 			for stage := range 5 {
-				v := median(of(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] }))
+				v := median(kind.runs, func(run *paired.Run) float64 { return run.Stages.All()[stage] })
 				if v == 0 {
 					row = append(row, "–")
 					continue
@@ -78,15 +96,15 @@ func (r *results) stageTable() cli.Table {
 	return t
 }
 
-// kinds of staleness.
-func kinds() []struct {
-	name string
-	of   func(r *paired.Run) *histogram.Histogram
-} {
-	return []struct {
-		name string
-		of   func(r *paired.Run) *histogram.Histogram
-	}{
+// stalenessKind is one measure of staleness.
+type stalenessKind struct {
+	name      string
+	histogram func(r *paired.Run) *histogram.Histogram
+}
+
+// stalenessKinds returns the measures of staleness, own and cross first.
+func stalenessKinds() []stalenessKind {
+	return []stalenessKind{
 		{"own", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Own }},
 		{"cross", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Cross }},
 		{"in flight", func(r *paired.Run) *histogram.Histogram { return &r.Staleness.Inflight }},
@@ -94,8 +112,8 @@ func kinds() []struct {
 	}
 }
 
-// pooled merges the histograms of runs.
-func pooled(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
+// merged returns the merged histograms of runs.
+func merged(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *histogram.Histogram {
 	all := &histogram.Histogram{}
 	for _, r := range runs {
 		all.Merge(of(r))
@@ -105,18 +123,30 @@ func pooled(runs []*paired.Run, of func(r *paired.Run) *histogram.Histogram) *hi
 
 func (r *results) stalenessTable() cli.Table {
 	t := cli.Table{
-		Caption: "Staleness, all rounds: own, cross and in flight in batches by read, dense in updates by push",
-		Header:  []string{"mode", "kind", "real mean", "simulated mean", "real max", "simulated max", "distance"},
-		Words:   2,
+		Caption: "Staleness over all rounds: own, cross and in flight in batches per read, dense in " +
+			"updates per push",
+		Header: []string{
+			"mode",
+			"kind",
+			"real mean",
+			"simulated mean",
+			"real max",
+			"simulated max",
+			"distance",
+		},
+		Words: 2,
 	}
 	for _, m := range r.Modes {
-		for _, k := range kinds() {
-			real, simulated := pooled(m.Real, k.of), pooled(m.Simulated, k.of)
+		for _, k := range stalenessKinds() {
+			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
 			if real.Count() == 0 || simulated.Count() == 0 {
 				continue
 			}
-			t.Rows = append(t.Rows, []string{m.Mode, k.name, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
-				fmt.Sprint(real.Max()), fmt.Sprint(simulated.Max()), fmt.Sprintf("%.2f", real.Distance(simulated))})
+			t.Rows = append(t.Rows, []string{
+				m.Mode, k.name, fmt.Sprintf("%.2f", real.Mean()), fmt.Sprintf("%.2f", simulated.Mean()),
+				fmt.Sprint(real.Max()), fmt.Sprint(simulated.Max()),
+				fmt.Sprintf("%.2f", real.Distance(simulated)),
+			})
 		}
 	}
 	return t
@@ -125,23 +155,26 @@ func (r *results) stalenessTable() cli.Table {
 func (r *results) qualityTable() cli.Table {
 	t := cli.Table{
 		Caption: "Quality on the test rows: mean over rounds; the difference is paired by round",
-		Header:  []string{"mode", "real AUC", "simulated AUC", "simulated − real ± 95 %", "real log loss (nats)", "simulated log loss (nats)"},
-		Words:   1,
+		Header: []string{
+			"mode", "real AUC", "simulated AUC", "simulated − real ± 95 %",
+			"real log loss (nats)", "simulated log loss (nats)",
+		},
+		Words: 1,
 	}
 	for _, m := range r.Modes {
 		auc := func(run *paired.Run) float64 { return run.AUC }
 		loss := func(run *paired.Run) float64 { return run.LogLoss }
-		real, simulated := of(m.Real, auc), of(m.Simulated, auc)
+		real, simulated := paired.Values(m.Real, auc), paired.Values(m.Simulated, auc)
 		t.Rows = append(t.Rows, []string{m.Mode, report.Level(real), report.Level(simulated),
 			report.PlusMinus(metric.MeanInterval(report.Differences(simulated, real))),
-			report.Level(of(m.Real, loss)), report.Level(of(m.Simulated, loss))})
+			report.Level(paired.Values(m.Real, loss)), report.Level(paired.Values(m.Simulated, loss))})
 	}
 	return t
 }
 
 func (r *results) workTable() cli.Table {
 	t := cli.Table{
-		Caption: "Work times that priced the first round: medians of its sync run",
+		Caption: "Times of work in the simulation of the first round: medians of its sync run",
 		Header:  []string{"work", "samples", "time (ms)"},
 		Words:   1,
 	}
@@ -155,7 +188,7 @@ func (r *results) workTable() cli.Table {
 	return t
 }
 
-// timeFigure has a point for every mode.
+// timeFigure shows simulated by real step time, a point per mode.
 func (r *results) timeFigure() report.Figure {
 	f := report.Figure{
 		Name: "step-time", Title: "Step time by mode, predicted from the work times of sync",
@@ -163,9 +196,12 @@ func (r *results) timeFigure() report.Figure {
 	}
 	most := 0.0
 	for i, m := range r.Modes {
-		simulated := of(m.Simulated, func(run *paired.Run) float64 { return run.StepSeconds * 1e3 })
-		x := median(of(m.Real, stepTime)) * 1e3
-		point := report.Point{X: x, Y: median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated)}
+		simulated := paired.Values(m.Simulated,
+			func(run *paired.Run) float64 { return run.StepSeconds * 1e3 })
+		x := median(m.Real, stepTime) * 1e3
+		point := report.Point{
+			X: x, Y: report.Median(simulated), Low: slices.Min(simulated), High: slices.Max(simulated),
+		}
 		f.Lines = append(f.Lines, report.Line{Name: m.Mode, Color: i, Points: []report.Point{point}})
 		most = max(most, x, point.High)
 	}
@@ -179,27 +215,29 @@ func (r *results) timeFigure() report.Figure {
 	return f
 }
 
-// stalenessFigure has the cumulated histograms of hybrid in both worlds.
+// stalenessFigure shows the cumulative staleness of hybrid, real and simulated.
 func (r *results) stalenessFigure() report.Figure {
 	f := report.Figure{
-		Name: "staleness", Title: "Staleness of reads in hybrid mode, in both worlds",
-		X: report.Axis{Label: "staleness (steps)"}, Y: report.Axis{Label: "share of reads not staler", Ticks: []float64{0, 0.25, 0.5, 0.75, 1}},
+		Name: "staleness", Title: "Staleness of reads in hybrid mode, real and simulated",
+		X: report.Axis{Label: "staleness (steps)"},
+		Y: report.Axis{Label: "share of reads up to this staleness", Ticks: []float64{0, 0.25, 0.5, 0.75, 1}},
 	}
 	for _, m := range r.Modes {
 		if m.Mode != job.Hybrid {
 			continue
 		}
-		for i, k := range kinds()[:2] {
-			real, simulated := pooled(m.Real, k.of), pooled(m.Simulated, k.of)
+		for i, k := range stalenessKinds()[:2] {
+			real, simulated := merged(m.Real, k.histogram), merged(m.Simulated, k.histogram)
 			most := max(real.Max(), simulated.Max())
-			f.Lines = append(f.Lines, cumulated(k.name+", real", i, real, most), cumulated(k.name+", simulated", i+2, simulated, most))
+			f.Lines = append(f.Lines, cumulative(k.name+", real", i, real, most),
+				cumulative(k.name+", simulated", i+2, simulated, most))
 		}
 	}
 	return f
 }
 
-// cumulated is the share of values at most x, for every x up to most.
-func cumulated(name string, color int, h *histogram.Histogram, most int) report.Line {
+// cumulative returns the share of values ≤ x for every x up to most.
+func cumulative(name string, color int, h *histogram.Histogram, most int) report.Line {
 	l := report.Line{Name: name, Color: color}
 	for value := range most + 1 {
 		l.Points = append(l.Points, report.Exact(float64(value), h.AtMost(value)))
@@ -207,52 +245,75 @@ func cumulated(name string, color int, h *histogram.Histogram, most int) report.
 	return l
 }
 
+// findings returns a sentence on the error of all predicted modes, on modes above their budgets, and on
+// staleness.
 func (r *results) findings() []string {
 	err, budget := r.overall()
 	word := "within"
 	if err > budget {
 		word = "above"
 	}
-	sentences := []string{fmt.Sprintf("Step time of the modes that are predicted: median error %s %%, %s the budget of %s %%.",
+	sentences := []string{fmt.Sprintf("Step time of the predicted modes: median error %s %%, %s the "+
+		"budget of %s %%.",
 		percent(err), word, percent(budget))}
 	if budget > budgetSpreads*spreadMost {
-		sentences = append(sentences, "The machine was too busy with other things for that to say anything: run it again on an idle one.")
+		sentences = append(sentences, "The real runs differ too much for this to be evidence: run "+
+			"again on an idle machine.")
 	}
 	var outside []string
 	for _, m := range r.Modes {
 		if m.Mode != job.Sync && m.error() > m.budget() {
-			outside = append(outside, fmt.Sprintf("%s (%s %%)", m.Mode, signedPercent(median(m.errors()))))
+			outside = append(outside,
+				fmt.Sprintf("%s (%s %%)", m.Mode, signedPercent(report.Median(m.errors()))))
 		}
 	}
 	if outside != nil {
-		sentences = append(sentences, "Above their own budgets: "+strings.Join(outside, ", ")+".")
+		sentences = append(sentences, "Modes above their own budgets: "+strings.Join(outside, ", ")+".")
 	}
 	farthest, distance := "", 0.0
 	for _, m := range r.Modes {
-		for _, k := range kinds()[:2] {
-			if d := pooled(m.Real, k.of).Distance(pooled(m.Simulated, k.of)); d >= distance {
+		for _, k := range stalenessKinds()[:2] {
+			if d := merged(m.Real, k.histogram).Distance(merged(m.Simulated, k.histogram)); d >= distance {
 				farthest, distance = m.Mode+", "+k.name, d
 			}
 		}
 	}
-	return append(sentences, fmt.Sprintf("The largest distance between real and simulated staleness of reads is %.2f steps (%s).", distance, farthest))
+	return append(sentences, fmt.Sprintf("Largest distance between real and simulated staleness of "+
+		"reads: %.2f steps (%s).",
+		distance, farthest))
 }
 
+// notes returns what a reader needs to judge the findings.
 func (p *plan) notes() []string {
 	notes := []string{
 		report.ModeSettingsNote(p.Job, p.Modes),
-		"Sync calibrates: medians of the times of its work price every mode. Its own step time is not used, and its error says how far medians, messages and scheduling alone lead astray.",
-		"Follows from sync without being measured: one put is applied in 1/ranks of a step's puts, a shard of the network is updated in its part of the whole. Copies of the network for pulls and averages are priced by the probe.",
-		"Known to differ: a real rank goes backward group by group, so its first bucket is final late, in the last group; simulated buckets end in proportion to their size. Threads that the system interrupts, garbage collection and idle cores' wake-up are not simulated.",
-		"The spread is half the range of the real runs over their median, over all rounds; a machine that others load has a large one. An error compares two runs of one round.",
-		"The distance of histograms is Wasserstein's: by how many steps reads must be moved on average. Total variation would call a shift by one step as bad as one by ten.",
-		"A step time leaves out the first tenth of the batches and the last. BC ends with the first gradients handed over, and DS has the rest where they overlap.",
-		"The simulated runs have the same rows, order and initial values, and do real arithmetic: only when each effect takes place is simulated.",
+		"Sync calibrates: the medians of its times of work are the times of work in every mode. Its " +
+			"own step time is not used; its error shows the effect of medians, messages and " +
+			"scheduling alone.",
+		"Two times follow from sync without being measured: applying one put takes 1/ranks of the " +
+			"time for the puts of a step, and updating one dense PS's part of the network takes its " +
+			"share of the time for the whole network. Copies of the network for pulls and averages " +
+			"have the speed that the probe measures.",
+		"Known differences: a real rank computes the backward pass group by group, so its first " +
+			"bucket is complete only in the last group; simulated buckets complete in proportion to " +
+			"their size. Interrupted threads, garbage collection and the wake-up of idle cores are " +
+			"not simulated.",
+		"The spread is half the range of the real runs over their median, over all rounds. It is " +
+			"large on a machine with other load. An error compares the two runs of one round.",
+		"The distance between histograms is the Wasserstein distance: by how many steps reads must be " +
+			"moved on average. The total variation would rate a shift by one step like a shift by " +
+			"ten.",
+		"A step time leaves out the first and the last tenth of the batches. BC ends when the first " +
+			"gradients are handed over; where BC and DS overlap, DS is the rest.",
+		"The simulated runs have the same rows, order and initial values and do the real arithmetic: " +
+			"only the times of the effects are simulated.",
 	}
-	if p.Rounds < report.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d rounds: take at least %d before believing a spread.", p.Rounds, report.SeedsWanted))
-	}
-	return notes
+	return append(notes, report.FewSeedsNote(p.Rounds, "rounds", "a spread")...)
+}
+
+// median returns the median of a quantity of runs.
+func median(runs []*paired.Run, quantity func(r *paired.Run) float64) float64 {
+	return report.Median(paired.Values(runs, quantity))
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3f", seconds*1e3) }

@@ -1,10 +1,9 @@
-// Package simvsreal asks how well the simulator predicts this machine.
+// Package simvsreal measures how well the simulator predicts this machine.
 //
-// One sync run is timed piece of work by piece of work. The medians of these times
-// price the work of the simulated machine; every mode is then predicted, and
-// trained for real beside it. Nothing is fitted to the modes that are predicted:
-// their step times, staleness and stages follow from the roles, the number of
-// cores and the times of sync's work.
+// One sync run measures the time of every piece of work. The medians are the times of work of the simulated
+// machine. The simulator then predicts every mode, and the same job runs for real. Nothing is fitted to the
+// predicted modes: their step times, stages and staleness follow from the roles, the number of cores and the
+// times of work in sync.
 package simvsreal
 
 import (
@@ -24,41 +23,46 @@ func New() *Experiment { return &Experiment{} }
 // Name returns "simvsreal".
 func (*Experiment) Name() string { return "simvsreal" }
 
-// Question returns what the experiment asks.
+// Question returns the question of the experiment.
 func (*Experiment) Question() string {
-	return "Does the simulator predict what training on this machine shows?"
+	return "How well does the simulator predict training on this machine?"
 }
 
-// Help says what the experiment measures and writes.
+// Help returns what the experiment measures and writes.
 func (*Experiment) Help() string {
-	return `A round has one seed. It times every piece of work of one sync run, gives the
-simulator the medians, and has the same job trained in every mode, for real and
-simulated with numbers, on the same rows from the same initial values. Real runs
-of a round take turns, in another order every round. It compares
+	return `Each round has one seed. It measures the time of every piece of work in one sync
+run, gives the medians to the simulator and trains the same job in every mode,
+real and simulated, on the same rows from the same initial values. The order of
+the real runs rotates from round to round. Compares
 
-  step time and throughput   against max(10 %, 2 × the spread of the real runs)
+  step time and throughput   within max(10 %, 2 × the spread of the real runs)
   stage times                medians of GE, FC, BC, DS and PEG
   staleness                  histograms, by their Wasserstein distance
   AUC and log loss           on the test rows
 
-all measured by the same code from the records of the roles. Sync lends its work
-times and not its step time; of the other modes nothing is used. The machine
-should be idle. The full version takes some minutes.
+The stages of a batch are GE (get embeddings), FC (forward), BC (backward), DS
+(dense synchronization) and PEG (put embedding gradients). The same code measures
+real and simulated runs, from the events that the roles record. The simulator uses
+the times of work in sync, but not its step time, and nothing of the other modes.
+The machine should be idle. The full version takes a few minutes.
 
-It writes into a new folder:
+Writes to a new folder:
 
   report.html              everything on one page
-  simvsreal.csv            a line per run, written as soon as it is done
-  simvsreal.json           all runs, and the times of work
+  simvsreal.csv            a line per run, written at its end
+  simvsreal.json           all runs and the times of work
   settings.yaml            the resolved settings
-  step-time.png, .svg      simulated against real step time
-  staleness.png, .svg      how stale reads were in hybrid mode, in both worlds` + "\n\n" + job.ModeSettingsHelp()
+  step-time.png, .svg      simulated step time by real step time
+  staleness.png, .svg      staleness of reads in hybrid mode, real and simulated
+
+` +
+		job.ModeSettingsHelp()
 }
 
-// QuickTime is about how long the quick version takes on two slow cores.
+// QuickTime returns the approximate time of the quick version on two slow cores.
 func (*Experiment) QuickTime() time.Duration { return 90 * time.Second }
 
-// Run measures every round and compares.
+// Run measures every round and compares the runs.
 func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	p := newPlan(200_000, 50_000)
 	if o.Quick {

@@ -71,7 +71,7 @@ func (p *plan) peerTable(results []*result) cli.Table {
 		unit, aStep := r.unit()
 		theirs, ratio, judged := "–", "–", ""
 		if r.compared() {
-			theirs, ratio = rates(r.PyTorch, aStep).String(), three(r.ratio().Median)
+			theirs, ratio = rates(r.PyTorch, aStep).String(), threeDigits(r.ratio().Median)
 			judged = verdict(r.ratio().Median, r.Target)
 		}
 		t.Rows = append(t.Rows, []string{r.String(), strconv.Itoa(r.Batch), strconv.Itoa(r.Threads),
@@ -93,12 +93,12 @@ func (p *plan) limitTable(results []*result) cli.Table {
 		unit, aStep := r.unit()
 		switch {
 		case r.Limit != nil:
-			row = append(row, three(rates(r.Tandem, aStep).Median), three(rates(r.Limit, aStep).Median), unit,
+			row = append(row, threeDigits(rates(r.Tandem, aStep).Median), threeDigits(rates(r.Limit, aStep).Median), unit,
 				percent(r.limitShare()), map[string]string{kindDense: "registers", kindLookup: "bare loop", kindUpdate: "bare loop"}[r.Kind],
 				verdict(r.limitShare(), r.targetShare()))
 		case r.Share != nil:
 			s := r.Share
-			row = append(row, three(s.SamplesPerSecond/1e3), three(s.Bound/1e3), unit, percent(s.Share()), "own work", verdict(s.Share(), targetShare))
+			row = append(row, threeDigits(s.SamplesPerSecond/1e3), threeDigits(s.Bound/1e3), unit, percent(s.Share()), "own work", verdict(s.Share(), targetShare))
 		default:
 			continue
 		}
@@ -106,8 +106,8 @@ func (p *plan) limitTable(results []*result) cli.Table {
 	}
 	for _, r := range results {
 		if r.judgesOverhead() {
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Distribution), "–", "1", three(r.RowOverhead),
-				short(targetOverhead), "bytes a row", "–", "design", verdictMost(r.RowOverhead, targetOverhead)})
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("row overhead, dim %d, %s", r.Rows.Dim, r.Rows.Distribution), "–", "1", threeDigits(r.RowOverhead),
+				shortNumber(targetOverhead), "bytes a row", "–", "design", verdictMost(r.RowOverhead, targetOverhead)})
 		}
 	}
 	return t
@@ -124,13 +124,13 @@ func (r *result) goals() (list []goal) {
 	name := fmt.Sprintf("%s, batch %d, %s: ", r, r.Batch, cores(r.Threads))
 	if r.compared() && r.Target > 0 {
 		ratio := r.ratio()
-		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, target %s", name, ratio, short(r.Target)), ratio.Median, r.Target})
+		list = append(list, goal{fmt.Sprintf("%s%s × PyTorch, target %s", name, ratio, shortNumber(r.Target)), ratio.Median, r.Target})
 	}
 	if r.Limit != nil && r.targetShare() > 0 {
 		list = append(list, goal{fmt.Sprintf("%s%s of the bare loop, target %s", name, percent(r.limitShare()), percent(r.targetShare())), r.limitShare(), r.targetShare()})
 	}
 	if r.judgesOverhead() {
-		list = append(list, goal{fmt.Sprintf("row overhead, dim %d: %s bytes, target at most %s", r.Rows.Dim, three(r.RowOverhead), short(targetOverhead)), -r.RowOverhead, -targetOverhead})
+		list = append(list, goal{fmt.Sprintf("row overhead, dim %d: %s bytes, target at most %s", r.Rows.Dim, threeDigits(r.RowOverhead), shortNumber(targetOverhead)), -r.RowOverhead, -targetOverhead})
 	}
 	if r.Share != nil {
 		share := r.Share.Share()

@@ -193,8 +193,8 @@ func (s *sparseStep) step() error {
 	pieces := s.pool.Size()
 	s.pool.ForEach(pieces, func(part int) {
 		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(pieces))
-		s.rows[part] = sized(s.rows[part], len(s.routed[part].Signs)*s.dim)
-		s.found[part] = sized(s.found[part], len(s.routed[part].Signs))
+		s.rows[part] = resized(s.rows[part], len(s.routed[part].Signs)*s.dim)
+		s.found[part] = resized(s.found[part], len(s.routed[part].Signs))
 	})
 	s.pool.ForEach(pieces, func(shard int) {
 		for part, routed := range s.routed {
@@ -206,7 +206,7 @@ func (s *sparseStep) step() error {
 	})
 	s.pool.ForEach(pieces, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
-		s.sums[part] = sized(s.sums[part], len(s.rows[part]))
+		s.sums[part] = resized(s.sums[part], len(s.rows[part]))
 		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
 	s.pool.ForEach(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
@@ -239,5 +239,5 @@ func (s *sparseStep) apply(shard int) table.Outcome {
 	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)
 }
 
-// sized returns a slice of n values, whose contents do not matter.
-func sized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }
+// resized returns a slice of n values, whose contents do not matter.
+func resized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }

@@ -34,9 +34,9 @@ func (c *corpus) spec() job.Synthetic {
 	return spec
 }
 
-// training is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
+// job is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
 // the network, the number of steps and the rate of rows, which is PyTorch's here.
-func (c *testCase) training() job.Job {
+func (c *testCase) job() job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.spec(), adagrad()
 	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
@@ -56,7 +56,7 @@ func (p *prepared) fillTraining() error {
 		return err
 	}
 	p.data = data
-	t := p.training()
+	t := p.job()
 	engine, err := model.New(t.Model.Spec, p.Net.schema(), nil)
 	if err != nil {
 		return err
@@ -106,26 +106,26 @@ func ptr[T any](v T) *T { return &v }
 // trainingRun is whole trainings from the first batch to the last, each of a model of
 // its own, by cmd/train's way: all roles in this process.
 type trainingRun struct {
-	training job.Job
+	job      job.Job
 	data     *datasets.Dataset
 	products gemm.Products
 	logLoss  float64 // on the test rows, of the last
 }
 
 func newTrainingRun(p *prepared) (*trainingRun, error) {
-	return &trainingRun{training: p.training(), data: p.data, products: p.products}, nil
+	return &trainingRun{job: p.job(), data: p.data, products: p.products}, nil
 }
 
 // run implements stepper: a step is a whole training. Building the model and
 // predicting the test rows is not timed.
 func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, err error) {
 	for range steps {
-		source, err := datasets.TrainingSource(t.data, &t.training)
+		source, err := datasets.TrainingSource(t.data, &t.job)
 		if err != nil {
 			return 0, err
 		}
 		var arena memory.Arena
-		r, err := train.Run(ctx, t.training, source, t.data.Test, train.Options{Machine: backend.Backend{Products: t.products, Arena: &arena}})
+		r, err := train.Run(ctx, t.job, source, t.data.Test, train.Options{Machine: backend.Backend{Products: t.products, Arena: &arena}})
 		_ = arena.Close()
 		if err != nil {
 			return 0, err
@@ -145,9 +145,9 @@ func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := datasets.TrainingSource(run.data, &run.training)
+	source, err := datasets.TrainingSource(run.data, &run.job)
 	if err != nil {
 		return nil, err
 	}
-	return train.MeasureShare(ctx, run.training, source, backend.Backend{Products: p.products, Arena: &p.arena})
+	return train.MeasureShare(ctx, run.job, source, backend.Backend{Products: p.products, Arena: &p.arena})
 }

@@ -47,17 +47,17 @@ func verdict(reached, target float64) string {
 	case target == 0:
 		return ""
 	case reached >= target:
-		return fmt.Sprintf("ok (≥ %s)", short(target))
+		return fmt.Sprintf("ok (≥ %s)", shortNumber(target))
 	}
-	return fmt.Sprintf("short of %s", short(target))
+	return fmt.Sprintf("short of %s", shortNumber(target))
 }
 
 // verdictMost judges a value that should be at most its target.
 func verdictMost(reached, target float64) string {
 	if reached <= target {
-		return fmt.Sprintf("ok (≤ %s)", short(target))
+		return fmt.Sprintf("ok (≤ %s)", shortNumber(target))
 	}
-	return fmt.Sprintf("above %s", short(target))
+	return fmt.Sprintf("above %s", shortNumber(target))
 }
 
 // limitShare is the part of the limit's rate that Tandem reaches.
@@ -76,11 +76,11 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 // String writes a spread as median and range.
 func (s spread) String() string {
-	return fmt.Sprintf("%s (%s–%s)", three(s.Median), three(s.Low), three(s.High))
+	return fmt.Sprintf("%s (%s–%s)", threeDigits(s.Median), threeDigits(s.Low), threeDigits(s.High))
 }
 
-// three writes a number to three digits, or to its last whole one.
-func three(v float64) string {
+// threeDigits writes a number to three digits, or to its last whole one.
+func threeDigits(v float64) string {
 	switch {
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
@@ -90,5 +90,5 @@ func three(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// short writes a number without zeros at its end.
-func short(v float64) string { return fmt.Sprintf("%g", v) }
+// shortNumber writes a number without zeros at its end.
+func shortNumber(v float64) string { return fmt.Sprintf("%g", v) }

@@ -92,7 +92,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, s
 	result.addOracle(data)
 	for i, a := range p.variants() {
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
-		t := p.training(a, seed)
+		t := p.job(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
 			Machine:  machine,
 			Progress: func(done, steps int) { m.Show(done, steps, what) },

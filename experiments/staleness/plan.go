@@ -53,8 +53,8 @@ func (a variant) String() string {
 	return a.Mode + " merge:" + a.Merge
 }
 
-// training returns the job of a variant under a seed.
-func (p plan) training(a variant, seed uint64) job.Job {
+// job returns the job of a variant under a seed.
+func (p plan) job(a variant, seed uint64) job.Job {
 	t := p.Job
 	t.Training.Mode, t.Training.Merge, t.Training.Staleness, t.Training.Seed = a.Mode, a.Merge, a.Tau, seed
 	return t
@@ -72,7 +72,7 @@ func fullPlan() plan {
 }
 
 func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) plan {
-	p := plan{Job: commonTraining(slices.Max(taus)), Taus: taus, Resamples: resamples}
+	p := plan{Job: commonJob(slices.Max(taus)), Taus: taus, Resamples: resamples}
 	for _, alpha := range alphas {
 		p.DataSets = append(p.DataSets, report.Generated(alpha, trainRows, testRows))
 	}
@@ -80,13 +80,13 @@ func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) p
 	return p
 }
 
-// commonTraining returns what all variants share.
+// commonJob returns what all variants share.
 //
 // The rates were chosen before any variant was run, by sequential training alone, on
 // generated data of the quick plan's size with α = 0.1 and seed 1000, which are
 // in no quick report: of dense rates 0.003, 0.01, 0.03 and row rates 0.03, 0.1,
 // 0.3 the pair with the highest AUC, 0.7095 against 0.7043 to 0.7088.
-func commonTraining(tauMax int) job.Job {
+func commonJob(tauMax int) job.Job {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
 	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1

@@ -57,7 +57,7 @@ func (p plan) reachedSentence(results []*dataSetResult) string {
 	var missed []string
 	for _, r := range results {
 		for _, a := range r.Variants[firstHybrid:] {
-			if !reached(a) {
+			if !reachedBound(a) {
 				missed = append(missed, fmt.Sprintf("%s at τ = %d (at most %d)", r.DataSet, *a.Variant.Tau, a.Own.Max()))
 			}
 		}
@@ -68,8 +68,8 @@ func (p plan) reachedSentence(results []*dataSetResult) string {
 	return "Own staleness did not reach τ, so that the effect of τ is not fully tested, on " + strings.Join(missed, ", ") + "."
 }
 
-// reached tells whether some read of a hybrid variant was as stale as τ allows.
-func reached(a *variantResult) bool { return a.Own.Max() == *a.Variant.Tau }
+// reachedBound tells whether some read of a hybrid variant was as stale as τ allows.
+func reachedBound(a *variantResult) bool { return a.Own.Max() == *a.Variant.Tau }
 
 // notes says what a reader must know to judge the findings.
 func (p plan) notes(results []*dataSetResult) []string {

@@ -51,7 +51,7 @@ func TestArmsArePaired(t *testing.T) {
 func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
 		for _, a := range p.variants() {
-			training := p.training(a, 1)
+			training := p.job(a, 1)
 			if err := training.Validate(); err != nil {
 				t.Errorf("%s, %v: %v", name, a, err)
 			}

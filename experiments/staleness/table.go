@@ -61,7 +61,7 @@ func (p plan) stalenessTable(results []*dataSetResult) cli.Table {
 		for _, a := range r.Variants[firstHybrid:] {
 			bound := p.bounds(a.Variant)
 			yes := "yes"
-			if !reached(a) {
+			if !reachedBound(a) {
 				yes = "no"
 			}
 			t.Rows = append(t.Rows, []string{r.DataSet, strconv.Itoa(*a.Variant.Tau),
