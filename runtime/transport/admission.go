@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// introductionMax is how much is read from a connection before its stream is let in.
+	// introductionMax is how many bytes are read from a connection before its stream is admitted.
 	introductionMax = 64 << 10
-	// introductionTimeout is how long that may take.
+	// introductionTimeout is how long a connection may take until its stream is admitted.
 	introductionTimeout = 10 * time.Second
-	// pendingMax is how many connections may wait to be let in. A further one closes the oldest of those that have
-	// not introduced themselves or, if all have, the oldest.
+	// pendingMax is the number of connections that may wait for admission. One more closes the oldest
+	// connection without an introduction or, if all have one, the oldest.
 	pendingMax = 256
 )
 
-// gates are the connections that have not been let in. They are the server's credentials, because those see every
-// connection before gRPC reads from it.
+// admission holds the connections whose streams are not admitted yet. It is the server's
+// TransportCredentials, because these see every connection before gRPC reads from it.
 type admission struct {
 	credentials.TransportCredentials
 	refuse func(peer string, err error)
-	wait   time.Duration // that a connection may take to be let in
+	wait   time.Duration // how long a connection may take
 
 	mu      sync.Mutex
 	pending []*conn // oldest first
@@ -39,39 +39,40 @@ type admission struct {
 }
 
 func newAdmission(refuse func(peer string, err error)) *admission {
-	return &admission{TransportCredentials: insecure.NewCredentials(), refuse: refuse, wait: introductionTimeout}
+	return &admission{TransportCredentials: insecure.NewCredentials(), refuse: refuse,
+		wait: introductionTimeout}
 }
 
-// gate is a connection to this node, which counts what is read from it.
+// conn is a connection to this endpoint. It limits and counts what is read.
 type conn struct {
 	net.Conn
 	admission *admission
 
-	admitted atomic.Bool  // the stream has been let in
-	read     int          // bytes read before that; the reader's own
-	reads    atomic.Int64 // that have brought bytes
+	admitted atomic.Bool  // the stream was admitted
+	read     int          // bytes read before that; used by the reader alone
+	reads    atomic.Int64 // number of reads that returned data
 	timer    *time.Timer
-	// introduced and settled are guarded by all.mu.
-	introduced bool // the stream has said who it is
-	left       bool // the gate is not pending: open, or closed
+	// introduced and left are guarded by admission.mu.
+	introduced bool // the stream has introduced itself
+	left       bool // the connection is no longer pending: admitted, or closed
 }
 
-// info is how a stream finds its gate.
+// connInfo is how a stream finds its conn.
 type connInfo struct {
 	credentials.CommonAuthInfo
-	gate *conn
+	conn *conn
 }
 
 // AuthType implements credentials.AuthInfo.
 func (connInfo) AuthType() string { return "none" }
 
-// connOf returns the gate of a stream.
+// connOf returns the conn of a stream.
 func connOf(ctx context.Context) *conn {
-	p, _ := grpcpeer.FromContext(ctx) // there is one behind every stream
-	return p.AuthInfo.(connInfo).gate
+	p, _ := grpcpeer.FromContext(ctx) // every stream has one
+	return p.AuthInfo.(connInfo).conn
 }
 
-// host returns the host that the connection comes from.
+// host returns the machine from which the connection comes.
 func (g *conn) host() string {
 	host, _, err := net.SplitHostPort(g.RemoteAddr().String())
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *admission) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, nil, errors.New("transport: the node is closed")
+		return nil, nil, errors.New("transport: the endpoint is closed")
 	}
 	var oldest *conn
 	if len(s.pending) == pendingMax {
@@ -96,14 +97,14 @@ func (s *admission) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	s.pending = append(s.pending, g)
 	g.timer = time.AfterFunc(s.wait, func() {
 		if first, _ := g.leavePending(); first {
-			g.refuse(wire.Refusef(wire.Introduced, "it was not let in within %v", s.wait))
+			g.refuse(wire.Refusef(wire.Introduced, "it was not admitted within %v", s.wait))
 		}
 	})
 	s.mu.Unlock()
 	if oldest != nil {
-		oldest.refuse(wire.Refusef(wire.Introduced, "%d connections wait to be let in", pendingMax))
+		oldest.refuse(wire.Refusef(wire.Introduced, "%d connections wait for admission", pendingMax))
 	}
-	return g, connInfo{gate: g}, nil
+	return g, connInfo{conn: g}, nil
 }
 
 // Read implements net.Conn.
@@ -117,7 +118,8 @@ func (g *conn) Read(b []byte) (int, error) {
 	}
 	left := introductionMax - g.read
 	if left == 0 {
-		err := wire.Refusef(wire.Introduced, "more than %d bytes come before it is let in", introductionMax)
+		err := wire.Refusef(wire.Introduced, "more than %d bytes arrived before its admission",
+			introductionMax)
 		if first, _ := g.leavePending(); first {
 			g.refuse(err)
 		}
@@ -144,7 +146,7 @@ func (g *conn) admit() bool {
 	return first
 }
 
-// introduce notes that the stream has said who it is.
+// introduce notes that the stream has introduced itself.
 func (g *conn) introduce() {
 	g.admission.mu.Lock()
 	defer g.admission.mu.Unlock()
@@ -154,12 +156,12 @@ func (g *conn) introduce() {
 // refuse closes a connection that is no longer pending.
 func (g *conn) refuse(reason error) {
 	g.admission.refuse(g.host(), reason)
-	// A connection can only be closed already.
+	// An error means that it is closed already.
 	_ = g.Conn.Close()
 }
 
-// leavePending takes the gate from the pending ones, if it is there, and reports whether its stream has introduced
-// itself.
+// leavePending removes the connection from the pending ones. It returns false if it was removed before, and
+// whether its stream has introduced itself.
 func (g *conn) leavePending() (first, introduced bool) {
 	s := g.admission
 	s.mu.Lock()
@@ -171,14 +173,14 @@ func (g *conn) leavePending() (first, introduced bool) {
 	return true, g.introduced
 }
 
-// remove takes a gate from the pending ones. The caller holds s.mu.
+// remove removes a connection from the pending ones. The caller holds s.mu.
 func (s *admission) remove(g *conn) {
 	g.left = true
 	g.timer.Stop()
 	s.pending = slices.DeleteFunc(s.pending, func(p *conn) bool { return p == g })
 }
 
-// close closes all pending connections, and lets no further one in.
+// close closes all pending connections and admits no further one.
 func (s *admission) close() {
 	s.mu.Lock()
 	s.closed = true

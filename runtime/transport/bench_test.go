@@ -20,7 +20,7 @@ import (
 
 const inFlight = 16
 
-// answering is a handler that answers what is asked and counts answers.
+// answering is a handler that answers requests and counts answers.
 type answering struct {
 	node    *Endpoint
 	answers chan struct{}
@@ -29,7 +29,8 @@ type answering struct {
 func (a *answering) Deliver(m msg.Message, payload exec.Payload) {
 	if m.Kind == msg.GetEmbeddings {
 		// The benchmark would miss an answer that fails.
-		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From}, exec.DenseShard{1, 2, 3, 4})
+		_ = a.node.Send(msg.Message{Kind: msg.Embeddings, From: m.To, To: m.From},
+			exec.DenseShard{1, 2, 3, 4})
 		return
 	}
 	a.answers <- struct{}{}
@@ -76,7 +77,8 @@ func BenchmarkSmallCalls(b *testing.B) {
 	b.Run("stream", func(b *testing.B) {
 		ends := benchmarkCluster(b)
 		pipelined(b, ends[0].answers, func() {
-			if err := ends[0].node.Send(msg.Message{Kind: msg.GetEmbeddings, From: worker(0), To: worker(1)}, nil); err != nil {
+			if err := ends[0].node.Send(msg.Message{Kind: msg.GetEmbeddings, From: worker(0), To: worker(1)},
+				nil); err != nil {
 				b.Fatal(err)
 			}
 		})

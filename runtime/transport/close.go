@@ -7,19 +7,18 @@ import (
 )
 
 const (
-	// drainTimeout is how long Close waits for the other processes to take what was
-	// sent.
+	// drainTimeout is how long Close waits until the other processes have received what was sent.
 	drainTimeout = 10 * time.Second
-	// leaveTimeout is how long Close lets others finish their own Close, which may
-	// be waiting for this node's word.
+	// leaveTimeout is how long Close waits until other processes have closed their streams, which they may do
+	// only after this one has.
 	leaveTimeout = 2 * time.Second
 )
 
-// Close lets everything that was sent arrive, then ends all streams. Other
-// processes learn that this one has left; that is no loss to them.
+// Close waits until everything that was sent has arrived and ends all streams. Other processes learn that
+// this one has left, which is no loss to them.
 //
-// It returns an error that names a process which did not take everything within
-// 10 seconds. Calling it again, or after Abort, does nothing.
+// Close returns an error that names each process which has not received everything within 10 seconds. A
+// second call, or a call after Abort, does nothing.
 func (n *Endpoint) Close() error {
 	links, first := n.end()
 	if !first {
@@ -38,13 +37,14 @@ func (n *Endpoint) Close() error {
 	for _, l := range links {
 		<-l.ended
 		if l.err != nil && !l.reported {
-			failed = append(failed, fmt.Errorf("transport: %s has not taken everything: %w", l.name, plainError(l.err)))
+			failed = append(failed, fmt.Errorf("transport: %s has not received everything: %w", l.name,
+				plainError(l.err)))
 		}
 	}
 	late.Stop()
-	parting := time.AfterFunc(leaveTimeout, n.server.Stop)
+	timer := time.AfterFunc(leaveTimeout, n.server.Stop)
 	n.server.GracefulStop()
-	parting.Stop()
+	timer.Stop()
 	n.release(links)
 	return errors.Join(failed...)
 }
@@ -57,13 +57,14 @@ func (n *Endpoint) Abort() {
 	}
 	n.refusals.LogCounts()
 	for _, l := range links {
-		l.cancel() // and leave the box alone: watch drops it once the stream is broken, not ended
+		l.cancel() // leave the outbox to watch: closing it here would end the stream in an orderly way
 	}
 	n.server.Stop()
 	n.release(links)
 }
 
-// end starts the end, once; it returns the link to every process.
+// end begins to close the endpoint. It returns the streams to all processes, and whether this is the first
+// call.
 func (n *Endpoint) end() (links []*outStream, first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,8 +82,7 @@ func (n *Endpoint) end() (links []*outStream, first bool) {
 	return links, first
 }
 
-// release closes connections, whose streams have ended, and waits for every
-// goroutine.
+// release closes the connections of streams that have ended, and waits until every goroutine has ended.
 func (n *Endpoint) release(links []*outStream) {
 	for _, l := range links {
 		l.close()

@@ -21,19 +21,19 @@ import (
 	"tandem/runtime/grpcnet"
 )
 
-// Connect opens a stream to the process of every role of peers, by host:port,
-// except those of this process. It waits for processes that are not up yet until
-// ctx ends, and returns when all have let this one in. Begin must have been called.
+// Connect opens a stream to the process of every role of peers, given by HOST:PORT, except those of this
+// process. It waits until ctx ends for processes that are not up yet. It returns nil when all processes have
+// admitted this one. Connect must be called once, after Begin.
 //
-// The error names the first role of a process that cannot be reached, that has
-// other roles, or that works on another job, build or run. Nothing is connected then,
-// and processes that had let this one in lose it. Connect is called once.
+// The error names the first role of a process that cannot be reached, that has other roles, or that works on
+// another job, build or run. In that case nothing is connected, and processes that had admitted this one lose
+// it.
 func (n *Endpoint) Connect(ctx context.Context, peers map[msg.Address]string) error {
 	n.mu.Lock()
 	begun := n.begun
 	n.mu.Unlock()
 	if !begun {
-		return errors.New("transport: connecting a node before Begin")
+		return errors.New("transport: Connect was called before Begin")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,7 +71,7 @@ func (n *Endpoint) Connect(ctx context.Context, peers map[msg.Address]string) er
 	return failed
 }
 
-// processes returns the roles elsewhere, in order, by host:port.
+// processes returns the remote roles, sorted, by the HOST:PORT of their process.
 func (n *Endpoint) processes(peers map[msg.Address]string) map[string][]msg.Address {
 	processes := map[string][]msg.Address{}
 	for role, address := range peers {
@@ -85,7 +85,7 @@ func (n *Endpoint) processes(peers map[msg.Address]string) map[string][]msg.Addr
 	return processes
 }
 
-// addStreams puts links into use.
+// addStreams puts streams into use.
 func (n *Endpoint) addStreams(links []*outStream) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,10 +109,9 @@ func (n *Endpoint) addStreams(links []*outStream) error {
 	return nil
 }
 
-var errClosed = errors.New("transport: connecting a node that is closed")
+var errClosed = errors.New("transport: the endpoint is closed")
 
-// dial opens a stream to the process at an address, which is to have some
-// roles.
+// dial opens a stream to the process at address, which must have these roles.
 func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,7 +121,7 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 		if err == nil || status.Code(errors.Unwrap(err)) != codes.Unavailable || ctx.Err() != nil {
 			return l, err
 		}
-		// It ended before it let this process in, or had too many that wait.
+		// The process ended before it admitted this one, or too many connections waited there.
 		select {
 		case <-ctx.Done():
 		case <-time.After(retries.BaseDelay):
@@ -130,8 +129,9 @@ func (n *Endpoint) dial(ctx context.Context, address string, roles []msg.Address
 	}
 }
 
+// dialOnce tries once to open a stream.
 func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Address) (*outStream, error) {
-	var refusal atomic.Pointer[error] // the last one of the network
+	var refusal atomic.Pointer[error] // the last error of the network
 	conn, err := grpcnet.NewClient(address, limits,
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := n.dialer().DialContext(ctx, "tcp", address)
@@ -157,7 +157,8 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 			if r := refusal.Load(); r != nil {
 				reason = *r
 			}
-			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0], address, reason)
+			return nil, fmt.Errorf("transport: cannot reach %v at %s: %w; is it running there?", roles[0],
+				address, reason)
 		}
 		if status.Code(err) != codes.Unavailable {
 			err = plainError(err)
@@ -168,16 +169,18 @@ func (n *Endpoint) dialOnce(ctx context.Context, address string, roles []msg.Add
 }
 
 // retries are short, because the processes of a job start together.
-var retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 500 * time.Millisecond}
+var retries = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2,
+	MaxDelay: 500 * time.Millisecond}
 
-// dialer finds out that a machine is gone as soon as a hang would be noticed.
+// dialer returns a dialer whose connections notice as soon as Options.Silence demands that a machine is gone.
 func (n *Endpoint) dialer() *net.Dialer {
 	interval := max(n.options.Silence/3, time.Second)
-	return &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * interval, Interval: interval, Count: 2}}
+	return &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * interval,
+		Interval: interval, Count: 2}}
 }
 
-// open starts the stream and waits until the other end lets this one in. ctx
-// bounds the wait, not the stream.
+// open opens the stream and waits until the process has admitted this one. ctx bounds the wait, not the
+// stream.
 func (l *outStream) open(ctx context.Context) error {
 	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), l.node.introduce()))
 	l.cancel = cancel
@@ -193,11 +196,11 @@ func (l *outStream) open(ctx context.Context) error {
 		return err
 	}
 	if len(header.Get(roleKey)) == 0 {
-		// Let in or not, the other end says so before it ends the stream.
+		// The process says whether it admits this one before it ends the stream.
 		if err := stream.RecvMsg(&packet{}); err != nil {
 			return err
 		}
-		return errors.New("what answers there is no role of ours")
+		return errors.New("the process there is not one of Tandem")
 	}
 	there, err := parseIntroduction(header)
 	if err == nil {
@@ -210,7 +213,7 @@ func (l *outStream) open(ctx context.Context) error {
 	return nil
 }
 
-// checkPeer checks that a process that was reached is that of some roles.
+// checkPeer checks that the process that was reached has these roles.
 func (n *Endpoint) checkPeer(there *introduction, roles []msg.Address) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -227,7 +230,7 @@ func (n *Endpoint) checkPeer(there *introduction, roles []msg.Address) error {
 	return nil
 }
 
-// names lists roles.
+// names returns a list of roles for messages.
 func names(roles []msg.Address) string {
 	var all []string
 	for _, r := range roles {

@@ -11,16 +11,18 @@ import (
 )
 
 // Processes start in any order.
-func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
+func TestConnectWaitsForLateProcesses(t *testing.T) {
 	mustLeaveNothing(t)
 	address := unused(t)
 	first := listen(t, 0, newMailbox())
 	connected := make(chan error, 1)
 	go func() {
-		connected <- first.Connect(t.Context(), map[msg.Address]string{worker(0): first.Address(), worker(1): address})
+		connected <- first.Connect(t.Context(),
+			map[msg.Address]string{worker(0): first.Address(), worker(1): address})
 	}()
 	time.Sleep(200 * time.Millisecond)
-	second, err := Listen(address, Options{Roles: []msg.Address{worker(1), worker(2)}, Job: "a job", Handler: newMailbox()})
+	second, err := Listen(address, Options{Roles: []msg.Address{worker(1), worker(2)}, Job: "a job",
+		Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,8 @@ func TestConnectWaitsForThoseThatStartLater(t *testing.T) {
 
 func TestConnectNamesTheRole(t *testing.T) {
 	mustLeaveNothing(t)
-	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)}, Job: "another job", Handler: newMailbox()})
+	other, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(3), worker(4)},
+		Job: "another job", Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,17 +50,23 @@ func TestConnectNamesTheRole(t *testing.T) {
 		address string // "": that of nn-worker 5
 		want    string
 	}{
-		{server, nobody, "transport: cannot reach embedding-ps 2 at " + nobody + ": dial tcp " + nobody + ": connect: connection refused; is it running there?"},
-		{server, "no port", `transport: cannot reach embedding-ps 2 at no port: dial tcp: address no port: missing port in address`},
-		{server, "", "transport: embedding-ps 2 at SAME: that process has nn-worker 5, not embedding-ps 2; check the addresses"},
+		{server, nobody, "transport: cannot reach embedding-ps 2 at " + nobody + ": dial tcp " + nobody +
+			": connect: connection refused; is it running there?"},
+		{server, "no port",
+			`transport: cannot reach embedding-ps 2 at no port: dial tcp: address no port: ` +
+				`missing port in address`},
+		{server, "", "transport: embedding-ps 2 at SAME: that process has nn-worker 5, not embedding-ps 2; " +
+			"check the addresses"},
 		{worker(3), other.Address(), "transport: nn-worker 3 at " + other.Address() +
-			": it works on job another job, nn-worker 0 on job a job; run the same build with the same job file everywhere"},
+			": it works on job another job, nn-worker 0 on job a job; run the same build with the same job " +
+			"file everywhere"},
 	} {
 		same, n := listen(t, 5, newMailbox()), listen(t, 0, newMailbox())
 		address := cmp.Or(c.address, same.Address())
 		c.want = strings.ReplaceAll(c.want, "SAME", address)
 		start := time.Now()
-		err := n.Connect(within(t, 400*time.Millisecond), map[msg.Address]string{c.role: address, worker(5): same.Address()})
+		err := n.Connect(within(t, 400*time.Millisecond),
+			map[msg.Address]string{c.role: address, worker(5): same.Address()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
@@ -69,8 +78,8 @@ func TestConnectNamesTheRole(t *testing.T) {
 	}
 }
 
-// Something that listens and says nothing does not hold Connect up.
-func TestConnectToAStranger(t *testing.T) {
+// Connect does not wait forever for a listener that sends nothing.
+func TestConnectToSilentListener(t *testing.T) {
 	mustLeaveNothing(t)
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,8 +92,10 @@ func TestConnectToAStranger(t *testing.T) {
 	}()
 	n := listen(t, 0, newMailbox())
 	defer n.Abort()
-	err = n.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(1): stranger.Addr().String()})
-	want := "transport: cannot reach nn-worker 1 at " + stranger.Addr().String() + ": something listens, but does not answer"
+	err = n.Connect(within(t, 300*time.Millisecond),
+		map[msg.Address]string{worker(1): stranger.Addr().String()})
+	want := "transport: cannot reach nn-worker 1 at " + stranger.Addr().String() +
+		": something listens, but does not answer"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -94,7 +105,8 @@ func TestConnectAfterClose(t *testing.T) {
 	mustLeaveNothing(t)
 	a, b := listen(t, 0, newMailbox()), listen(t, 1, newMailbox())
 	closeAll(t, []*Endpoint{a})
-	if err := a.Connect(t.Context(), map[msg.Address]string{worker(1): b.Address()}); err == nil || !strings.Contains(err.Error(), "closed") {
+	if err := a.Connect(t.Context(), map[msg.Address]string{worker(1): b.Address()}); err == nil ||
+		!strings.Contains(err.Error(), "closed") {
 		t.Error(err)
 	}
 	b.Abort()

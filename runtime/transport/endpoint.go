@@ -1,59 +1,57 @@
-// Package transport answers one question: how do messages of roles reach roles
-// of other processes?
+// Package transport carries the messages of roles to other processes.
 //
-// Every process has one Endpoint. It listens, and it opens one gRPC stream to every
-// process that it sends to: a stream has one direction, so two processes that
-// talk have two. The frames of runtime/wire travel on it, without passing
-// through protobuf.
+// Every process has one Endpoint. It listens, and it opens one gRPC stream to every process to which it
+// sends. A stream has one direction, so two processes that talk to each other have two streams. The frames of
+// package wire travel on a stream without passing through protobuf.
 //
-// # How it is used
+// # Use
 //
 //	n, err := transport.Listen("127.0.0.1:7000", transport.Options{Roles: mine, Job: digest, Handler: h})
-//	err = n.Begin(run, incarnation, view) // as the host of the run says; streams that arrive earlier wait for it
-//	err = n.Connect(ctx, addresses)       // every role of the job, by host:port; ctx bounds the wait for those that start later
+//	err = n.Begin(run, incarnation, view) // as the host says; earlier streams wait
+//	err = n.Connect(ctx, addresses)       // HOST:PORT of every role; waits for processes that start later
 //	err = n.Send(message, payload)        // the handler of message.To's process receives both
-//	err = n.Close()                       // at a good end; n.Abort() at a bad one
+//	err = n.Close()                       // after success; n.Abort() after a failure
 //
-// and when the host says that a process has come back, with the same roles:
+// When the host announces that a process has come back, with the same roles:
 //
-//	err = n.Replace(ctx, roles, address, incarnation, view) // or n.Fence, if this process never sends to them
+//	err = n.Replace(ctx, roles, address, incarnation, view) // or n.Fence, to send them nothing
 //
 // A process that joins after others have been replaced calls Fence for each of those, before Connect.
 //
-// # What it promises
+// # Promises
 //
-//  1. Messages from one process to another arrive in the order of Send, each
-//     once, until the stream breaks; then none does.
-//  2. Send never waits, and a full stream never stops this process from taking
-//     messages: what is not sent yet is in a queue, which the credit of roles
-//     bounds.
-//  3. A process that is killed is noticed at once, one that hangs or whose machine is gone within
-//     1.5 × Options.Silence, if it has connected to this one. A process that pauses for less than
-//     Options.Silence is not lost. Handler.Lost receives the name of its first role, once. A process that has
-//     connected to this one and closes its Endpoint is not lost: it has left.
-//  4. After Close has returned nil, everything that was sent has been delivered,
-//     except to processes that had left, or that Handler.Lost or Handler.Dropped has named.
+//  1. Messages from one process to another arrive in the order of Send, each once, until the stream breaks.
+//     Then no further message arrives.
+//  2. Send never waits, and a full stream never prevents this process from receiving messages. Unsent
+//     messages are in a queue, whose length the credit of the roles bounds.
+//  3. The death of a connected process is noticed at once. A process that hangs, or whose machine is gone, is
+//     noticed within 1.5 × Options.Silence. A process that pauses for less than Options.Silence is not lost.
+//     Handler.Lost receives the name of the process's first role, once. A process that closes its Endpoint
+//     has left and is not lost.
+//  4. After Close has returned nil, everything that was sent has been delivered, except to processes that
+//     have left or were reported to Handler.Lost or Handler.Dropped.
 //  5. Close and Abort leave no goroutine behind.
 //
-// # What it refuses
+// # Refusals
 //
-// A stream begins with an introduction: version, job, run, incarnation, view and roles. Until it is accepted, at
-// most 64 KiB are read from a connection, 10 seconds pass, and 256 connections are open. It is accepted if the
-// run is that of Begin, its incarnation that of the last Fence or Replace of each of its roles (0 before), and no
-// other process has claimed one of them. A later incarnation waits for the host's word; all else is refused.
+// A stream begins with an introduction: version, job, run, incarnation, view and roles. Until it is accepted,
+// at most 64 KiB are read from a connection, 10 seconds pass, and 256 connections are open. The stream is
+// accepted if its run is that of Begin, its incarnation is that of the last Fence or Replace of each of its
+// roles (0 before), and no other process has one of its roles. A stream of a later incarnation waits until
+// the host announces it. All other streams are refused.
 //
-// Every frame is checked before its payload is read: run, incarnation and view, that its sender is a role of the
-// stream and its receiver one of this process, and Options.Limit; then Options.Admit sees the message with its
-// payload, and Options.Inbox bounds what waits for the receiver. A process whose frame is refused is dropped: its
-// streams are closed, both ways, and Handler.Dropped receives it. The run goes on as far as this package goes.
-// Frames of an incarnation that has been replaced are discarded. Refusals are counted; Options.Log receives the
-// first of every peer and wire.Reason.
+// Every frame is checked before its payload is read: run, incarnation and view, that its sender is a role of
+// the stream and its receiver a role of this process, and Options.Limit. Then Options.Admit checks the
+// message with its payload, and Options.Inbox bounds what waits for the receiver. A process whose frame is
+// refused is dropped: its streams are closed in both directions, and Handler.Dropped receives it. The run
+// goes on as far as this package is concerned. Frames of an incarnation that has been replaced are discarded.
+// Refusals are counted; Options.Log receives the first of every peer and wire.Reason.
 //
-// # What it expects
+// # Requirements
 //
-// Handler.Deliver must not wait for other messages. A payload that is sent must
-// stay unchanged until the receiver answers; one that is received belongs to
-// the receiver, numbers and all. Connections are not encrypted.
+// Handler.Deliver must not wait for other messages. A payload that is sent must stay unchanged until the
+// receiver answers. A payload that is received belongs to the receiver, with all its arrays. Connections are
+// not encrypted.
 package transport
 
 import (
@@ -73,53 +71,52 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Handler is what a Endpoint reports to. Calls for messages of one
-// process come one at a time, in order; those for several come at once.
-// No method may call Close or Abort.
+// Handler receives what arrives at an Endpoint. Calls for messages of one process come one at a time, in
+// order; calls for several processes come concurrently. No method may call Close or Abort.
 type Handler interface {
-	// Deliver takes a message to a role of this process. It must not wait for
-	// another message.
+	// Deliver passes a message to a role of this process. It must not wait for another message.
 	Deliver(m msg.Message, payload exec.Payload)
-	// Lost reports that a process is gone: messages sent to it from now on do not arrive. It is called once for a
-	// process, and not for one that has left.
+	// Lost reports that a process is gone: messages sent to it from now on do not arrive. It is called once
+	// for a process, and not for a process that has left.
 	Lost(peer string, err error)
-	// Dropped reports that a process with some roles has been dropped, because what it sent was refused; messages
-	// sent to it from now on do not arrive. It is called once for a process, and Lost is not called for it.
+	// Dropped reports that a process with these roles was dropped because a frame of it was refused. Messages
+	// sent to it from now on do not arrive. Dropped is called once for a process, and Lost is not called for
+	// it.
 	Dropped(peer string, roles []msg.Address, reason error)
 }
 
-// Options say who a Endpoint is and what it lets in.
+// Options identify an Endpoint and say what it accepts.
 type Options struct {
-	// Roles are those of this process, at least one. The first gives the process
-	// its name.
+	// Roles are the roles of this process, at least one. The first one is the name of the process.
 	Roles []msg.Address
-	// Job is what processes must have in common to be let in: a digest of the job
-	// and of the build. Printable ASCII.
+	// Job is what all processes must have in common: a digest of the job and the build, in printable ASCII.
 	Job     string
 	Handler Handler
-	// Admit returns an error for a message that must not be delivered; its sender is dropped. Chunks of an
-	// all-reduce come as payloads of type wire.Chunk. Calls are as those of Handler.Deliver. Nil admits all.
+	// Admit returns an error for a message that must not be delivered; the sender is then dropped. Chunks of
+	// an all-reduce arrive as payloads of type wire.Chunk. Admit is called as Handler.Deliver is. Nil admits
+	// all messages.
 	Admit func(m msg.Message, payload exec.Payload) error
-	// Limit returns the largest size of a frame with a header, before memory is made for the frame.
-	// Nil allows wire.MaxFrame.
+	// Limit returns the largest size of a frame with a given header. It is called before memory is allocated
+	// for the frame. Nil stands for wire.MaxFrame.
 	Limit func(h wire.Header) unit.Bytes
-	// Inbox is what one role elsewhere may have delivered here and not yet handled, chunks of an all-reduce
-	// aside. If it is not zero, Endpoint.Handled must be called for each delivered message.
+	// Inbox bounds the messages that one remote role may have delivered to this process and that are not yet
+	// handled, except for chunks of an all-reduce. Unless it is zero, Endpoint.Handled must be called for
+	// each delivered message.
 	Inbox Credit
-	// Restartable reports whether a role may come back after a crash of its process. What is sent to it while it
-	// is away is discarded. Nil: no role does.
+	// Restartable reports whether a role may come back after a crash of its process. Messages sent to it
+	// while it is away are discarded. Nil stands for no role.
 	Restartable func(msg.Address) bool
-	// Silence is how long a process may pause; 0 means 3 s.
+	// Silence is how long a process may pause; 0 stands for DefaultSilence.
 	Silence time.Duration
-	// Log, if not nil, receives the first refusal of each peer and wire.Reason and, at the end, the counts.
+	// Log, if not nil, receives a line for the first refusal of each peer and wire.Reason and, at the end,
+	// lines with the counts.
 	Log func(refused string)
 }
 
-// DefaultSilence is how long a process may pause unless Options say otherwise.
+// DefaultSilence is the default of Options.Silence.
 const DefaultSilence = 3 * time.Second
 
-// Endpoint is this process among the others. Its methods may be called from any
-// goroutine.
+// Endpoint is the end of this process's streams. Its methods may be called from any goroutine.
 type Endpoint struct {
 	options    Options
 	listener   net.Listener
@@ -128,26 +125,23 @@ type Endpoint struct {
 	refusals   grpcnet.Refusals
 	inbox      inbox
 	goroutines sync.WaitGroup
-	running    context.Context // ends with Close or Abort
+	running    context.Context // until Close or Abort
 	stop       context.CancelFunc
 
 	mu       sync.Mutex
 	identity wire.Identity
 	begun    bool
-	changed  chan struct{}              // closed and made again when begun or a standing changes
-	peers    map[msg.Address]*peer      // of roles elsewhere
-	streams  map[*inStream]bool         // streams that have been let in and have not ended
-	out      map[msg.Address]*outStream // to the process of every role elsewhere
-	gone     map[string]bool            // processes that have left, are lost or dropped
+	changed  chan struct{}              // closed and replaced when begun or a peer changes
+	peers    map[msg.Address]*peer      // the roles of other processes
+	streams  map[*inStream]bool         // admitted streams that have not ended
+	out      map[msg.Address]*outStream // the stream to the process of each remote role
+	gone     map[string]bool            // processes that have left, were lost or dropped
 }
 
-// Listen makes a Endpoint that takes streams at address, host:port; port 0 is any
-// free one.
-//
-// The error names the address, and what to do if its port is in use.
+// Listen returns an Endpoint that accepts streams at address, HOST:PORT; port 0 is any free port.
 func Listen(address string, o Options) (*Endpoint, error) {
 	if len(o.Roles) == 0 || o.Handler == nil {
-		return nil, errors.New("transport: a node needs roles and a handler")
+		return nil, errors.New("transport: an endpoint needs roles and a handler")
 	}
 	if o.Silence == 0 {
 		o.Silence = DefaultSilence
@@ -168,24 +162,25 @@ func Listen(address string, o Options) (*Endpoint, error) {
 	n.admission = newAdmission(n.refuse)
 	n.server = newServer(n)
 	n.goroutines.Go(func() {
-		// Whatever ends it, the streams' own ends tell of it.
+		// When Serve fails, the streams end too, which is handled there.
 		_ = n.server.Serve(listener)
 	})
 	return n, nil
 }
 
-// Address returns where the node listens, as host:port.
+// Address returns the HOST:PORT where the endpoint listens.
 func (n *Endpoint) Address() string { return n.listener.Addr().String() }
 
-// Begin sets the run, the incarnation of this process and the view in which it joined. Messages may be delivered
-// from now on. It returns an error if it was called before.
+// Begin sets the run, the incarnation of this process and the view in which it joined. From now on messages
+// may be delivered. Begin must be called once.
 func (n *Endpoint) Begin(run wire.RunID, incarnation, view uint32) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.begun {
-		return errors.New("transport: Begin was called before")
+		return errors.New("transport: Begin was called twice")
 	}
-	n.identity, n.begun = wire.Identity{Run: run, Incarnation: incarnation, View: max(view, n.identity.View)}, true
+	n.identity, n.begun = wire.Identity{Run: run, Incarnation: incarnation,
+		View: max(view, n.identity.View)}, true
 	n.wakeWaiting()
 	if !n.ending() {
 		n.goroutines.Go(n.monitor)
@@ -212,24 +207,23 @@ func (n *Endpoint) wakeWaiting() {
 // ending reports whether Close or Abort was called.
 func (n *Endpoint) ending() bool { return n.running.Err() != nil }
 
-// ErrGone says that the process which a message is for has left, or is gone.
+// ErrGone says that the process of a message's receiver has left or is gone.
 var ErrGone = errors.New("is gone")
 
-// Send has a message and its payload delivered to the role m.To of another
-// process. It does not wait: nil says that the message is on its way, and
-// Handler.Lost tells if it may not have arrived.
+// Send sends a message and its payload to the role m.To of another process. It does not wait: nil means that
+// the message is on its way. Handler.Lost reports if it may not have arrived.
 //
-// It returns an error if no process with that role is connected, if it has
-// left or is gone and cannot come back (ErrGone), or if the payload cannot travel (see wire.Encode).
+// Send returns an error if no process with that role is connected, if the process has left or is gone and
+// cannot come back (ErrGone), or if the payload cannot be encoded (see wire.Encode).
 func (n *Endpoint) Send(m msg.Message, payload exec.Payload) error {
 	n.mu.Lock()
 	l, id := n.out[m.To], n.identity
 	n.mu.Unlock()
 	if l == nil {
 		if n.mayReturn(m.To) {
-			return nil // it was away when this process began
+			return nil // the process was away when this one began
 		}
-		return fmt.Errorf("transport: %v: no process with that role is connected", m)
+		return fmt.Errorf("transport: %v: no process with this role is connected", m)
 	}
 	frame, err := wire.Encode(id, m, payload)
 	if err != nil {
@@ -246,18 +240,18 @@ func (n *Endpoint) mayReturn(role msg.Address) bool {
 	return n.options.Restartable != nil && n.options.Restartable(role)
 }
 
-// name returns what others call this process.
+// name returns the name of this process.
 func (n *Endpoint) name() string { return n.options.Roles[0].String() }
 
-// left notes that a process has closed its node.
+// left notes that a process has closed its endpoint.
 func (n *Endpoint) left(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gone[name] = true
 }
 
-// lost tells the handler that a process is gone, unless that is known or this
-// node is going as well. It returns false if Close has yet to tell.
+// lost reports to the handler that a process is gone, unless that is known or this endpoint is closing. It
+// returns false if Close must still report it.
 func (n *Endpoint) lost(name string, err error) bool {
 	n.mu.Lock()
 	ending, known := n.ending(), n.gone[name]
@@ -278,7 +272,7 @@ func (n *Endpoint) refuse(peer string, err error) {
 	n.refusals.Add(peer, string(reason), err.Error())
 }
 
-// Drop closes the streams to and from the process with a role, because what it sent is refused.
+// Drop closes the streams to and from the process of a role, because something from it was refused.
 func (n *Endpoint) Drop(role msg.Address, reason error) {
 	n.mu.Lock()
 	c := (*inStream)(nil)
@@ -294,7 +288,7 @@ func (n *Endpoint) Drop(role msg.Address, reason error) {
 	c.close()
 }
 
-// drop closes the streams to a process and reports it.
+// drop closes the streams to a process and reports that it was dropped.
 func (n *Endpoint) drop(name string, roles []msg.Address, reason error) {
 	n.mu.Lock()
 	ending, known := n.ending(), n.gone[name]

@@ -28,7 +28,8 @@ func TestMessagesArriveInOrder(t *testing.T) {
 		{msg.StepDone, nil},
 		{msg.Params, exec.DenseShard{1, 2, 3}},
 		{msg.Lookup, exec.Signs{Signs: compress.Signs{Plain: []uint64{4, 5}}}},
-		{msg.Put, &exec.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}}, Sums: compress.Pack(compress.FP16, []float32{8})}},
+		{msg.Put, &exec.Put{Samples: 2, Signs: compress.Signs{Plain: []uint64{7}},
+			Sums: compress.Pack(compress.FP16, []float32{8})}},
 		{msg.Rows, exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 100_000))}},
 	}
 	const count = 500
@@ -55,13 +56,15 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// Each half of a part goes where it belongs.
+// The two halves of a part of a batch arrive at their receivers.
 func TestPartsTravelInHalves(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, newMailbox(), in)
-	part := &batch.Cut(&batch.Batch{Samples: 1, Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
+	part := &batch.Cut(&batch.Batch{Samples: 1,
+		Slots: []batch.Jagged{{Offsets: []int32{0, 1}, IDs: []uint64{9}}}, Labels: []float32{1}}, 1, 1)[0]
 	for k, payload := range map[msg.Kind]exec.Payload{
-		msg.IDFeatures: &exec.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots}, msg.Samples: exec.Samples{Part: part},
+		msg.IDFeatures: &exec.IDs{Samples: 1, Bounds: part.Bounds, Columns: part.Slots},
+		msg.Samples:    exec.Samples{Part: part},
 	} {
 		if err := nodes[0].Send(msg.Message{Kind: k, From: worker(0), To: worker(1)}, payload); err != nil {
 			t.Fatal(err)
@@ -84,8 +87,8 @@ func TestPartsTravelInHalves(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// Four processes send each other far more than any buffer between them holds,
-// all at once, before any of them looks at what has come.
+// Four processes send each other far more than all buffers between them hold, all at once, before any of them
+// handles a message.
 func TestFullStreamsDoNotDeadlock(t *testing.T) {
 	mustLeaveNothing(t)
 	const count = 12
@@ -136,7 +139,7 @@ func (e echo) Deliver(m msg.Message, payload exec.Payload) {
 	}
 }
 
-// A handler may send: it never waits for the stream.
+// A handler may send messages, because Send never waits for the stream.
 func TestHandlerMaySend(t *testing.T) {
 	in, e := newMailbox(), echo{newMailbox(), make(chan *Endpoint, 1)}
 	nodes := cluster(t, in, e)
@@ -155,8 +158,7 @@ func TestHandlerMaySend(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// Close lets everything arrive that was sent before, also when both ends close
-// at once.
+// Close waits until everything that was sent has arrived, also when both ends close at once.
 func TestCloseWhileSending(t *testing.T) {
 	mustLeaveNothing(t)
 	mailboxes := []*mailbox{newMailbox(), newMailbox()}
@@ -187,7 +189,7 @@ func TestCloseWhileSending(t *testing.T) {
 	}
 }
 
-// A process that closes is not lost, and cannot be sent to.
+// A process that closes its endpoint is not lost, and nothing can be sent to it.
 func TestLeavingIsNoLoss(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
@@ -196,7 +198,8 @@ func TestLeavingIsNoLoss(t *testing.T) {
 	for nodes[1].Send(rows(1, 0, 0), nil) == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if err := nodes[1].Send(rows(1, 0, 0), nil); err == nil || !strings.Contains(err.Error(), "nn-worker 0 is gone") {
+	if err := nodes[1].Send(rows(1, 0, 0), nil); err == nil ||
+		!strings.Contains(err.Error(), "nn-worker 0 is gone") {
 		t.Error(err)
 	}
 	nodes[1].Abort()
@@ -205,15 +208,16 @@ func TestLeavingIsNoLoss(t *testing.T) {
 	}
 }
 
-// A process that dies is lost to all others, once, by its name, within 5 s; and
-// those can still talk to each other.
+// All other processes lose a process that dies, once, by its name, within 5 s, and can still talk to each
+// other.
 func TestDeathIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	mailboxes := []*mailbox{newMailbox(), newMailbox(), newMailbox()}
 	nodes := cluster(t, mailboxes[0], mailboxes[1], mailboxes[2])
 	nodes[2].Abort()
 	for _, in := range mailboxes[:2] {
-		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost nn-worker 2: its connection broke") {
+		if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(),
+			"transport: lost nn-worker 2: its connection broke") {
 			t.Error(err)
 		}
 	}
@@ -231,7 +235,7 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 }
 
-// What was queued for a dead process is dropped; Close does not wait for it.
+// Frames that were queued for a dead process are dropped, and Close does not wait for it.
 func TestCloseAfterDeathMidStream(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
@@ -245,13 +249,13 @@ func TestCloseAfterDeathMidStream(t *testing.T) {
 	nodes[1].Abort()
 	in.loss(t, 5*time.Second)
 	start := time.Now()
-	closeAll(t, nodes[:1]) // the loss was told; it is no error again
+	closeAll(t, nodes[:1]) // the loss was reported and is not an error again
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("closing took %v", took)
 	}
 }
 
-// A role that is not there is a fault of the sender, who is dropped for it.
+// A process that sends a message for a role of another process is dropped.
 func TestMessageForAnotherProcess(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
@@ -261,7 +265,8 @@ func TestMessageForAnotherProcess(t *testing.T) {
 	if err := nodes[1].Send(rows(1, 9, 0), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.dropped(t); !strings.Contains(err.Error(), "nn-worker 1 → nn-worker 9: to: nn-worker 9 is not here but at nn-worker 0") {
+	if err := in.dropped(t); !strings.Contains(err.Error(),
+		"nn-worker 1 → nn-worker 9: to: nn-worker 9 is not in this process, which is nn-worker 0") {
 		t.Error(err)
 	}
 	for _, n := range nodes {
@@ -272,10 +277,12 @@ func TestMessageForAnotherProcess(t *testing.T) {
 func TestSendRefuses(t *testing.T) {
 	nodes := cluster(t, newMailbox(), newMailbox())
 	defer closeAll(t, nodes)
-	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil || !strings.Contains(err.Error(), "nn-worker 5: no process with that role is connected") {
+	if err := nodes[0].Send(rows(0, 5, 0), nil); err == nil ||
+		!strings.Contains(err.Error(), "nn-worker 5: no process with this role is connected") {
 		t.Error(err)
 	}
-	if err := nodes[0].Send(rows(0, 1, 0), exec.Travels{}); err == nil || !strings.Contains(err.Error(), "cannot travel") {
+	if err := nodes[0].Send(rows(0, 1, 0), exec.Travels{}); err == nil ||
+		!strings.Contains(err.Error(), "cannot travel") {
 		t.Error(err)
 	}
 }
@@ -284,10 +291,11 @@ func TestPortInUse(t *testing.T) {
 	n := listen(t, 0, newMailbox())
 	defer n.Abort()
 	_, err := Listen(n.Address(), Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()})
-	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), n.Address()+": address already in use; stop the process that holds the port") {
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), n.Address()+": address "+
+		"already in use; stop the process that holds the port") {
 		t.Error(err)
 	}
 	if _, err := Listen("127.0.0.1:0", Options{Handler: newMailbox()}); err == nil {
-		t.Error("a node without roles")
+		t.Error("an endpoint without roles")
 	}
 }

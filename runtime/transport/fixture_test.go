@@ -15,13 +15,13 @@ import (
 	"tandem/runtime/wire"
 )
 
-// received is one message that a handler was given.
+// received is one message that a handler has received.
 type received struct {
 	m       msg.Message
 	payload exec.Payload
 }
 
-// mailbox is a handler that keeps what it is given.
+// mailbox is a handler that stores what it receives.
 type mailbox struct {
 	messages chan received
 	losses   chan error
@@ -32,7 +32,8 @@ type mailbox struct {
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{messages: make(chan received, 1<<16), losses: make(chan error, 16), drops: make(chan error, 16)}
+	return &mailbox{messages: make(chan received, 1<<16), losses: make(chan error, 16),
+		drops: make(chan error, 16)}
 }
 
 func (i *mailbox) Deliver(m msg.Message, payload exec.Payload) { i.messages <- received{m, payload} }
@@ -89,13 +90,13 @@ func worker(i int) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i
 // run is the run of all tests.
 var run = wire.RunID{1, 2, 3}
 
-// listen makes a node of one NN worker, which has begun.
+// listen makes an endpoint of one NN worker, which has begun.
 func listen(t testing.TB, i int, h Handler) *Endpoint {
 	t.Helper()
 	return listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: h}, 0)
 }
 
-// listenAs makes a node, which has begun as an incarnation.
+// listenAs makes an endpoint, which has begun as an incarnation.
 func listenAs(t testing.TB, o Options, incarnation uint32) *Endpoint {
 	t.Helper()
 	o.Job = "a job"
@@ -109,7 +110,7 @@ func listenAs(t testing.TB, o Options, incarnation uint32) *Endpoint {
 	return n
 }
 
-// cluster makes nodes of one NN worker each, all connected with each other.
+// cluster makes endpoints of one NN worker each, all connected with each other.
 func cluster(t testing.TB, mailboxes ...Handler) []*Endpoint {
 	t.Helper()
 	nodes := make([]*Endpoint, len(mailboxes))
@@ -120,7 +121,7 @@ func cluster(t testing.TB, mailboxes ...Handler) []*Endpoint {
 	return nodes
 }
 
-// connect connects nodes of one NN worker each with each other.
+// connect connects endpoints of one NN worker each with each other.
 func connect(t testing.TB, nodes []*Endpoint) {
 	t.Helper()
 	addresses := map[msg.Address]string{}
@@ -134,7 +135,7 @@ func connect(t testing.TB, nodes []*Endpoint) {
 	}
 }
 
-// closeAll closes nodes at the same time, as the processes of a job do.
+// closeAll closes endpoints at the same time, as the processes of a job do.
 func closeAll(t testing.TB, nodes []*Endpoint) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -148,8 +149,8 @@ func closeAll(t testing.TB, nodes []*Endpoint) {
 	wait.Wait()
 }
 
-// mustLeaveNothing fails the test if, when everything else of it is over,
-// goroutines of gRPC or of this package are left.
+// mustLeaveNothing fails the test if goroutines of gRPC or of this package are left when everything else of
+// the test is over.
 func mustLeaveNothing(t *testing.T) {
 	t.Cleanup(func() {
 		var left string
@@ -163,12 +164,13 @@ func mustLeaveNothing(t *testing.T) {
 	})
 }
 
-// ours returns the stacks of goroutines that a node may have started.
+// ours returns the stacks of goroutines that an endpoint may have started.
 func ours() string {
 	buffer := make([]byte, 1<<20)
 	var found []string
 	for _, stack := range strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n") {
-		if strings.Contains(stack, "google.golang.org/grpc") || strings.Contains(stack, "transport.(*Node)") || strings.Contains(stack, "transport.(*link)") {
+		if strings.Contains(stack, "google.golang.org/grpc") ||
+			strings.Contains(stack, "transport.(*Node)") || strings.Contains(stack, "transport.(*link)") {
 			found = append(found, stack)
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// proxy carries bytes between connections and an address. While it is frozen it carries none, and nobody is told.
-// So looks a machine that is gone, a process that hangs and, when the proxy thaws, one that has paused.
+// proxy forwards bytes between connections and an address. While it is frozen it forwards nothing, and
+// neither end notices. This is how a machine that is gone looks, and a process that hangs; when the proxy
+// thaws, it is how a process looks that has paused.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -76,12 +77,13 @@ func (p *proxy) carry(from, to net.Conn) {
 	}
 }
 
-// apart returns two connected nodes of a limit of silence, with a proxy on each way.
+// apart returns two connected endpoints with a proxy in each direction.
 func apart(t *testing.T, silence time.Duration) (nodes []*Endpoint, mailboxes []*mailbox, ways []*proxy) {
 	for i := range 2 {
 		in := newMailbox()
 		n := listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: in, Silence: silence}, 0)
-		nodes, mailboxes, ways = append(nodes, n), append(mailboxes, in), append(ways, newProxy(t, n.Address()))
+		nodes, mailboxes, ways = append(nodes, n), append(mailboxes, in), append(ways,
+			newProxy(t, n.Address()))
 	}
 	for _, n := range nodes {
 		peers := map[msg.Address]string{}
@@ -95,8 +97,8 @@ func apart(t *testing.T, silence time.Duration) (nodes []*Endpoint, mailboxes []
 	return nodes, mailboxes, ways
 }
 
-// A process that says nothing any more, though nothing breaks, is lost within 1.5 × Silence, to a node that has
-// nothing to say to it either; and it is said to hang. By default that is 4.5 s.
+// A process that sends nothing any more, though no connection breaks, is lost within 1.5 × Silence, also to
+// an endpoint that sends nothing to it. The reason says that it hangs. By default this takes 4.5 s.
 func TestSilenceIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	if DefaultSilence*3/2 > 5*time.Second {
@@ -114,7 +116,8 @@ func TestSilenceIsNoticed(t *testing.T) {
 	start := time.Now()
 	for i, in := range mailboxes {
 		err := in.loss(t, 10*time.Second)
-		if want := "lost " + name(1-i) + ": it hangs: it has sent nothing, not even a sign of life, for more than 1s"; !strings.Contains(err.Error(), want) {
+		if want := "lost " + name(1-i) + ": it hangs: it has sent nothing, not even a heartbeat, for " +
+			"more than 1s"; !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
 		if took := time.Since(start); took < silence || took > 2*silence {
@@ -129,7 +132,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 	}
 }
 
-// A pause of nearly Silence is survived, and what was sent meanwhile arrives.
+// A pause of almost Silence is survived, and messages sent meanwhile arrive.
 func TestPauseIsSurvived(t *testing.T) {
 	mustLeaveNothing(t)
 	const silence = 2 * time.Second
@@ -154,7 +157,7 @@ func TestPauseIsSurvived(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// A pause of this process is none of the others, however long it is: one tick counts it.
+// A pause of this process, however long, does not count as silence of the others: it is one tick.
 func TestOwnPauseIsNoSilence(t *testing.T) {
 	c := &inStream{conn: &conn{}}
 	c.waiting.Store(true)

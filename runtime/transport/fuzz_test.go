@@ -24,11 +24,14 @@ func packets(data []byte) (all [][]byte) {
 	return all
 }
 
-// Whatever packets come on a stream, delivering them neither panics nor keeps more than a few times their bytes.
+// FuzzStream delivers any packets of a stream. This must neither panic nor keep more than a few times their
+// bytes.
 func FuzzStream(f *testing.F) {
 	id := wire.Identity{Run: run}
-	small := encoded(f, id, rows(1, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2, 3})})
-	large := encoded(f, id, rows(1, 0, 2), exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 300<<10))})
+	small := encoded(f, id, rows(1, 0, 1),
+		exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2, 3})})
+	large := encoded(f, id, rows(1, 0, 2),
+		exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 300<<10))})
 	f.Add(slices.Concat([]byte{0, 1}, small))
 	f.Add(slices.Concat([]byte{0, 9}, small, small))
 	f.Add(slices.Concat([]byte{4, 0}, large[:997<<10], []byte{4, 0}, large[997<<10:]))
@@ -50,15 +53,17 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// A frame of any size arrives as it was, however it is cut.
+// A frame of any size arrives unchanged, however it is cut.
 func TestFramesTravelInPieces(t *testing.T) {
-	for _, values := range []int{0, 10, packetSize / 4, packetMax/4 - 40, packetMax / 4, packetMax, 3*packetMax + 5} {
+	for _, values := range []int{0, 10, packetSize / 4, packetMax/4 - 40, packetMax / 4, packetMax,
+		3*packetMax + 5} {
 		box, id := newOutbox(), wire.Identity{Run: run}
 		payload := make([]float32, values)
 		for i := range payload {
 			payload[i] = float32(i)
 		}
-		frame, err := wire.Encode(id, rows(1, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, payload)})
+		frame, err := wire.Encode(id, rows(1, 0, 1),
+			exec.Values{Values: compress.Pack(compress.FP32, payload)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +97,8 @@ func TestFramesTravelInPieces(t *testing.T) {
 	}
 }
 
-// A header alone has little memory made for its frame, and what is no piece of the frame is refused.
+// A header alone makes the receiver allocate little memory for its frame, and a packet that is not a piece of
+// the frame is refused.
 func TestPiecesAreChecked(t *testing.T) {
 	first := make([]byte, packetMax)
 	copy(first, encoded(t, wire.Identity{}, rows(1, 0, 1), nil))

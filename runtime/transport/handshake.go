@@ -17,12 +17,12 @@ import (
 	"tandem/runtime/wire"
 )
 
-// The two ends of a stream introduce themselves before anything travels on it.
+// The keys of an introduction, which the two ends of a stream exchange before anything else.
 const (
-	versionKey     = "tandem-version" // of the frames
+	versionKey     = "tandem-version" // version of the frames
 	jobKey         = "tandem-job"
 	runKey         = "tandem-run"         // hexadecimal
-	incarnationKey = "tandem-incarnation" // decimal, as all numbers
+	incarnationKey = "tandem-incarnation" // decimal, as all numbers here
 	viewKey        = "tandem-view"
 	roleKey        = "tandem-role" // one value for each role of the process: its number, a slash, its index
 )
@@ -30,7 +30,7 @@ const (
 // rolesMax is the largest number of roles of one process.
 const rolesMax = 1024
 
-// hello is an introduction.
+// introduction is what a process says of itself at the beginning of a stream.
 type introduction struct {
 	wire.Identity
 	job   string
@@ -40,14 +40,15 @@ type introduction struct {
 // name returns the name of the process.
 func (h *introduction) name() string { return h.roles[0].String() }
 
-// introduce says who this node is.
+// introduce returns the introduction of this process.
 func (n *Endpoint) introduce() metadata.MD {
 	n.mu.Lock()
 	id := n.identity
 	n.mu.Unlock()
 	md := metadata.Pairs(
 		versionKey, strconv.Itoa(wire.Version), jobKey, n.options.Job, runKey, id.Run.String(),
-		incarnationKey, strconv.FormatUint(uint64(id.Incarnation), 10), viewKey, strconv.FormatUint(uint64(id.View), 10),
+		incarnationKey, strconv.FormatUint(uint64(id.Incarnation), 10), viewKey,
+		strconv.FormatUint(uint64(id.View), 10),
 	)
 	for _, r := range n.options.Roles {
 		md.Append(roleKey, fmt.Sprintf("%d/%d", r.Role, r.Index))
@@ -55,7 +56,7 @@ func (n *Endpoint) introduce() metadata.MD {
 	return md
 }
 
-// parseIntroduction reads an introduction. The error names the field.
+// parseIntroduction parses an introduction. The error names the field.
 func parseIntroduction(md metadata.MD) (*introduction, error) {
 	h := &introduction{}
 	var err error
@@ -63,7 +64,8 @@ func parseIntroduction(md metadata.MD) (*introduction, error) {
 		return nil, err
 	}
 	if version := onlyValue(md, versionKey); version != strconv.Itoa(wire.Version) {
-		return nil, fmt.Errorf("version: %s speaks version %.20q of the frames, this process %d; run the same build everywhere",
+		return nil, fmt.Errorf("version: %s speaks version %.20q of the frames, this process %d; run the "+
+			"same build everywhere",
 			h.name(), version, wire.Version)
 	}
 	h.job = onlyValue(md, jobKey)
@@ -82,7 +84,7 @@ func parseIntroduction(md metadata.MD) (*introduction, error) {
 	return h, nil
 }
 
-// onlyValue returns the only value of a key, else "".
+// onlyValue returns the value of a key, or "" unless it has exactly one.
 func onlyValue(md metadata.MD, key string) string {
 	if values := md.Get(key); len(values) == 1 {
 		return values[0]
@@ -90,7 +92,7 @@ func onlyValue(md metadata.MD, key string) string {
 	return ""
 }
 
-// parseRoles reads the roles of a process.
+// parseRoles parses the roles of a process.
 func parseRoles(texts []string) ([]msg.Address, error) {
 	if len(texts) == 0 || len(texts) > rolesMax {
 		return nil, fmt.Errorf("role: %d roles, want 1 to %d", len(texts), rolesMax)
@@ -101,16 +103,17 @@ func parseRoles(texts []string) ([]msg.Address, error) {
 		k, err1 := strconv.ParseUint(kind, 10, 8)
 		i, err2 := strconv.ParseInt(index, 10, 32)
 		r := msg.Address{Role: msg.Role(k), Index: int32(i)}
-		if err := errors.Join(err1, err2); err != nil || !r.Role.Known() || i < 0 || slices.Contains(roles, r) {
-			return nil, fmt.Errorf("role: %.20q is no role of a cluster, or comes twice", text)
+		if err := errors.Join(err1, err2); err != nil || !r.Role.Known() || i < 0 ||
+			slices.Contains(roles, r) {
+			return nil, fmt.Errorf("role: %.20q is not a role, or comes twice", text)
 		}
 		roles = append(roles, r)
 	}
 	return roles, nil
 }
 
-// admit lets in the process that has opened a stream, or returns why it may not.
-// It waits for Begin, and for the Fence that announces a later incarnation.
+// admit admits the process that has opened a stream, or returns why it is refused. It waits for Begin and for
+// the Fence that announces a later incarnation.
 func (n *Endpoint) admit(ctx context.Context) (*inStream, error) {
 	g := connOf(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)
@@ -143,10 +146,11 @@ func (n *Endpoint) admit(ctx context.Context) (*inStream, error) {
 	}
 }
 
-// checkIntroduction checks what an introduction says of job and roles.
+// checkIntroduction checks the job and the roles of an introduction.
 func (n *Endpoint) checkIntroduction(h *introduction) error {
 	if h.job != n.options.Job {
-		return fmt.Errorf("it works on job %s, %s on job %.80s; run the same build with the same job file everywhere",
+		return fmt.Errorf("it works on job %s, %s on job %.80s; run the same build with the same job file "+
+			"everywhere",
 			n.options.Job, h.name(), h.job)
 	}
 	for _, r := range h.roles {
@@ -157,7 +161,7 @@ func (n *Endpoint) checkIntroduction(h *introduction) error {
 	return nil
 }
 
-// plainError returns an error without gRPC's wrapping, in words for people.
+// plainError returns an error without gRPC's wrapping, in words for the user.
 func plainError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {

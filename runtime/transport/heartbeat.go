@@ -3,17 +3,18 @@ package transport
 import "time"
 
 const (
-	// ticks is how often in Options.Silence the heart beats.
+	// ticksPerSilence is the number of ticks of monitor in Options.Silence.
 	ticksPerSilence = 12
-	// heartbeatTicks is how many ticks a link may be idle before it sends a sign of life.
+	// heartbeatTicks is the number of ticks after which an idle stream sends a heartbeat.
 	heartbeatTicks = 2
-	// silentTicksMax is how many ticks in a row a process may send nothing. A process that pauses for less than ticks may
-	// have begun to when a sign of life was due, and may continue just behind a tick. Ticks are counted, not times
-	// compared: a pause of this process is one tick, however long it is.
+	// silentTicksMax is the number of ticks in a row in which a process may send nothing. A process that
+	// pauses for less than ticksPerSilence may have paused when its heartbeat was due, and may continue just
+	// after a tick. Ticks are counted instead of comparing times, so that a pause of this process counts as
+	// one tick, however long it is.
 	silentTicksMax = ticksPerSilence + heartbeatTicks + 2
 )
 
-// monitor is the goroutine that sends signs of life and notices processes that hang.
+// monitor is the goroutine that sends heartbeats and notices processes that hang.
 func (n *Endpoint) monitor() {
 	ticker := time.NewTicker(n.options.Silence / ticksPerSilence)
 	defer ticker.Stop()
@@ -43,8 +44,8 @@ func (n *Endpoint) monitor() {
 	}
 }
 
-// countSilence counts the ticks in a row in which nothing came though this process waited for it, and reports whether
-// they are too many.
+// countSilence counts the ticks in a row in which this process waited for data and nothing came. It reports
+// whether they are too many.
 func (c *inStream) countSilence() bool {
 	reads := c.conn.reads.Load()
 	if reads != c.reads || !c.waiting.Load() {

@@ -76,8 +76,8 @@ func mustStayBounded(t *testing.T) (stop func()) {
 	}
 }
 
-// undisturbed has worker 1 send to worker 0 all the time, until stop is called; then every message must have come
-// in order.
+// undisturbed makes worker 1 send to worker 0 until stop is called. Then every message must have arrived, in
+// order.
 func undisturbed(t *testing.T, from *Endpoint, in *mailbox) (stop func()) {
 	done := make(chan struct{})
 	sent := 0
@@ -110,7 +110,7 @@ func undisturbed(t *testing.T, from *Endpoint, in *mailbox) (stop func()) {
 	}
 }
 
-// hostile makes a process that is let in as incarnation 2, and returns how to send bytes to worker 0 from it.
+// hostile returns a function that sends bytes to worker 0 from a process that was admitted as incarnation 2.
 func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []byte)) {
 	n = listenAs(t, Options{Roles: []msg.Address{worker(i)}, Handler: newMailbox()}, 2)
 	if err := to.Fence([]msg.Address{worker(i)}, 2, 2); err != nil {
@@ -125,7 +125,7 @@ func hostile(t *testing.T, i int, to *Endpoint) (n *Endpoint, send func(frame []
 	}
 }
 
-// What a member sends that is no message of its own drops it, by the right reason, and nobody else.
+// A member that sends an invalid frame is dropped, for the right reason, and no other member is.
 func TestMisbehaviourDropsThePeer(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{
@@ -160,22 +160,25 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		{"incarnation: 7, but the host has announced 2", number(64, 7), wire.Unannounced},
 		{"incarnation: 1, has been replaced by 2", number(64, 1), wire.Stale},
 		{"view: 1, before view 2", number(68, 1), wire.Stale},
-		{"from: the stream is that of nn-worker", number(12, 1), wire.Forged},
-		{"to: nn-worker 9 is not here", number(16, 9), wire.Forged},
+		{"from: the stream belongs to nn-worker", number(12, 1), wire.Forged},
+		{"to: nn-worker 9 is not in this process", number(16, 9), wire.Forged},
 		{"step: below 0", number(24, 1<<31), wire.Inadmissible},
 	} {
 		before := refusalsOf(victim, c.reason)
 		n, send := hostile(t, 100+i, victim)
-		frame := encoded(t, n.identity, rows(100+i, 0, 1), exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2})})
+		frame := encoded(t, n.identity, rows(100+i, 0, 1),
+			exec.Values{Values: compress.Pack(compress.FP32, []float32{1, 2})})
 		if c.change == nil {
-			frame = encoded(t, n.identity, rows(100+i, 0, 1), exec.Values{Values: compress.Values{Form: compress.FP32, Floats: []float32{1, 2}}})
+			frame = encoded(t, n.identity, rows(100+i, 0, 1),
+				exec.Values{Values: compress.Values{Form: compress.FP32, Floats: []float32{1, 2}}})
 			binary.LittleEndian.PutUint64(frame[wire.HeaderSize+8:], 10000)
 		} else {
 			c.change(frame)
 		}
 		send(frame)
 		err := in.dropped(t)
-		if !strings.Contains(err.Error(), fmt.Sprintf("dropped nn-worker %d: %s: ", 100+i, c.reason)) || !strings.Contains(err.Error(), c.field) {
+		if !strings.Contains(err.Error(), fmt.Sprintf("dropped nn-worker %d: %s: ", 100+i, c.reason)) ||
+			!strings.Contains(err.Error(), c.field) {
 			t.Errorf("%v\nwant %s, %s", err, c.reason, c.field)
 		}
 		if refusalsOf(victim, c.reason) != before+1 {
@@ -187,21 +190,25 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 	closeAll(t, []*Endpoint{victim, friend})
 }
 
-// A frame that says it has 1 GiB costs no memory if it may not be so large, and no more than has come if it may.
+// A frame that announces 1 GiB costs no memory if this size is not allowed, and no more than has arrived if
+// it is.
 func TestGiantFrames(t *testing.T) {
 	for name, limit := range map[string]unit.Bytes{"refused": 4 << 20, "admitted": wire.MaxFrame} {
 		t.Run(name, func(t *testing.T) {
 			in := newMailbox()
 			victim := listenAs(t, Options{
-				Roles: []msg.Address{worker(0)}, Handler: in, Limit: func(wire.Header) unit.Bytes { return limit },
+				Roles: []msg.Address{worker(0)}, Handler: in,
+				Limit: func(wire.Header) unit.Bytes { return limit },
 			}, 0)
 			n, send := hostile(t, 2, victim)
-			frame := append(encoded(t, n.identity, rows(2, 0, 1), nil), make([]byte, packetMax-wire.HeaderSize)...)
+			frame := append(encoded(t, n.identity, rows(2, 0, 1), nil),
+				make([]byte, packetMax-wire.HeaderSize)...)
 			binary.LittleEndian.PutUint32(frame[8:], 1<<30)
 			bounded := mustStayBounded(t)
 			send(frame)
 			if name == "refused" {
-				if err := in.dropped(t); !strings.Contains(err.Error(), "length: frame of 1073741824 bytes, want at most 4194304") {
+				if err := in.dropped(t); !strings.Contains(err.Error(),
+					"length: frame of 1073741824 bytes, want at most 4194304") {
 					t.Error(err)
 				}
 			} else {
@@ -220,9 +227,10 @@ func TestGiantFrames(t *testing.T) {
 	}
 }
 
-// A message that repeats one which is not handled yet is discarded; one that is handled may come again.
+// A message that repeats an unhandled one is discarded; after that one is handled the message may come again.
 func TestRepeatedMessagesAreDiscarded(t *testing.T) {
-	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Inbox: Credit{Messages: 2}}, 0)
+	n := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(),
+		Inbox: Credit{Messages: 2}}, 0)
 	defer n.Abort()
 	for i, want := range []bool{true, false, false} {
 		if kept, err := n.inbox.add(rows(1, 0, 5), 100); kept != want || err != nil {
@@ -235,7 +243,7 @@ func TestRepeatedMessagesAreDiscarded(t *testing.T) {
 	}
 }
 
-// More messages than the credit allows drop a peer; more bytes wait.
+// A peer that sends more messages than its credit allows is dropped; more bytes wait.
 func TestInboxIsBounded(t *testing.T) {
 	in := newMailbox()
 	victim := listenAs(t, Options{
@@ -268,19 +276,21 @@ func TestInboxIsBounded(t *testing.T) {
 			break // it has been dropped
 		}
 	}
-	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") || !strings.Contains(err.Error(), "messages of nn-worker 2 have not been handled yet, want at most 50") {
+	if err := in.dropped(t); !strings.Contains(err.Error(), "flood: PutAck") ||
+		!strings.Contains(err.Error(), "messages of nn-worker 2 are not handled yet, want at most 50") {
 		t.Error(err)
 	}
 }
 
-// A packet that is larger than any that a node sends drops its peer.
+// A packet that is larger than any that an endpoint sends drops its peer.
 func TestOversizedPacket(t *testing.T) {
 	in := newMailbox()
 	victim := listen(t, 0, in)
 	defer victim.Abort()
 	n := listen(t, 2, newMailbox())
 	defer n.Abort()
-	conn, err := grpc.NewClient("passthrough:///"+victim.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///"+victim.Address(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallSendMsgSize(1<<30)))
 	if err != nil {
 		t.Fatal(err)
@@ -291,22 +301,24 @@ func TestOversizedPacket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Header(); err != nil { // it has been let in
+	if _, err := s.Header(); err != nil { // it was admitted
 		t.Fatal(err)
 	}
 	if err := s.SendMsg(&packet{segments: [][]byte{make([]byte, packetMax+1)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.dropped(t); !strings.Contains(err.Error(), "malformed: grpc: received message larger than max") {
+	if err := in.dropped(t); !strings.Contains(err.Error(),
+		"malformed: grpc: received message larger than max") {
 		t.Error(err)
 	}
 }
 
-// A node whose peer has filled the inbox closes at once.
+// An endpoint whose inbox a peer has filled closes at once.
 func TestCloseWithAFullInbox(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
-	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in, Inbox: Credit{Bytes: 1 << 20}}, 0)
+	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: in,
+		Inbox: Credit{Bytes: 1 << 20}}, 0)
 	n := listen(t, 1, newMailbox())
 	connect(t, []*Endpoint{victim, n})
 	payload := exec.Values{Values: compress.Pack(compress.FP32, make([]float32, 200<<10))}
@@ -319,15 +331,16 @@ func TestCloseWithAFullInbox(t *testing.T) {
 	closeAll(t, []*Endpoint{n, victim})
 }
 
-// The first refusal of a peer and reason is logged, and the count at the end.
+// The first refusal of a peer and reason is logged at once, and the number of refusals at the end.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
-	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(), Log: func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, line)
-	}}, 0)
+	victim := listenAs(t, Options{Roles: []msg.Address{worker(0)}, Handler: newMailbox(),
+		Log: func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, line)
+		}}, 0)
 	for range 3 {
 		c := dialRaw(t, victim)
 		if _, err := io.WriteString(c, strings.Repeat("garbage ", 100)); err != nil {

@@ -8,17 +8,17 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Credit bounds what one role elsewhere may have delivered to this process and not yet handled. The credit of the
-// algorithm keeps a role that follows it far below.
+// Credit bounds the messages that one remote role may have delivered to this process and that are not yet
+// handled. A role that follows the protocol stays far below.
 type Credit struct {
-	// Messages is the largest number of messages. A role that exceeds it is dropped. 0: no bound.
+	// Messages is the largest number of messages; 0 is no bound. A role that exceeds it is dropped.
 	Messages int
-	// Bytes is the largest size of messages with a payload. What exceeds it waits in the network, except for a
-	// single message. 0: no bound.
+	// Bytes is the largest total size of messages with a payload; 0 is no bound. Further messages wait in the
+	// network, but a single message of any size is accepted.
 	Bytes unit.Bytes
 }
 
-// inbox keeps the account of every role elsewhere.
+// inbox counts the unhandled messages of every remote role.
 type inbox struct {
 	limit Credit
 
@@ -31,11 +31,11 @@ type inbox struct {
 type account struct {
 	count   int
 	bytes   unit.Bytes
-	held    map[payloadID]unit.Bytes // messages with a payload
-	handled chan struct{}            // has an item when something was handled
+	held    map[payloadID]unit.Bytes // sizes of messages with a payload
+	handled chan struct{}            // receives an item when a message was handled
 }
 
-// payloadID names a message with a payload. A second one of a name repeats the first.
+// payloadID identifies a message with a payload. A second message with the same id repeats the first.
 type payloadID struct {
 	kind       msg.Kind
 	to         msg.Address
@@ -44,8 +44,9 @@ type payloadID struct {
 
 func idOf(m msg.Message) payloadID { return payloadID{m.Kind, m.To, m.Rank, m.Step} }
 
-// add notes a message of some size that is about to be delivered. kept is false if it must not be, because it
-// repeats one that waits or the node is closing. The error is a *wire.Refusal of kind Flood.
+// add counts a message that is about to be delivered. It returns false if the message must not be delivered,
+// because it repeats one that waits or the endpoint is closing. The error is a *wire.Refusal with reason
+// Flood.
 func (b *inbox) add(m msg.Message, size int) (kept bool, err error) {
 	if b.limit == (Credit{}) {
 		return true, nil
@@ -59,7 +60,8 @@ func (b *inbox) add(m msg.Message, size int) (kept bool, err error) {
 			return false, nil
 		}
 		if b.limit.Messages > 0 && a.count >= b.limit.Messages {
-			return false, wire.Refusef(wire.Flood, "%v: %d messages of %v have not been handled yet, want at most %d",
+			return false, wire.Refusef(wire.Flood,
+				"%v: %d messages of %v are not handled yet, want at most %d",
 				m, a.count, m.From, b.limit.Messages)
 		}
 		if m.Kind.HasPayload() && b.limit.Bytes > 0 && a.bytes > 0 && a.bytes+bytes > b.limit.Bytes {
@@ -77,7 +79,7 @@ func (b *inbox) add(m msg.Message, size int) (kept bool, err error) {
 	}
 }
 
-// account returns that of a role. The caller holds b.mu.
+// account returns the account of a role. The caller holds b.mu.
 func (b *inbox) account(role msg.Address) *account {
 	a := b.accounts[role]
 	if a == nil {
@@ -90,13 +92,13 @@ func (b *inbox) account(role msg.Address) *account {
 	return a
 }
 
-// Handled notes that the receiver has handled a message that Handler.Deliver was called with.
+// Handled notes that the receiver has handled a message that was passed to Handler.Deliver.
 func (n *Endpoint) Handled(m msg.Message) {
 	b := &n.inbox
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.account(m.From)
-	a.count = max(a.count-1, 0) // 0: it came from an incarnation that has been replaced
+	a.count = max(a.count-1, 0) // 0 if the sending incarnation was replaced
 	if m.Kind.HasPayload() {
 		a.bytes -= a.held[idOf(m)]
 		delete(a.held, idOf(m))
@@ -104,14 +106,15 @@ func (n *Endpoint) Handled(m msg.Message) {
 	a.wake()
 }
 
+// wake makes add check the account again.
 func (a *account) wake() {
 	select {
 	case a.handled <- struct{}{}:
-	default: // whoever waits looks again
+	default: // add has not yet received an earlier item
 	}
 }
 
-// reset forgets what a role has delivered that has been replaced.
+// reset forgets the messages of a role that was replaced.
 func (b *inbox) reset(role msg.Address) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

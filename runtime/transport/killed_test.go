@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beNNWorker1 connects to nn-worker 0, says where it listens, and lives until
-// its input ends.
+// beNNWorker1 connects to nn-worker 0, prints where it listens, and lives until its input ends.
 func beNNWorker1(parent string) error {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newMailbox()})
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job",
+		Handler: newMailbox()})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func beNNWorker1(parent string) error {
 	return err
 }
 
-// A process that is killed is lost at once, with megabytes on the way to it.
+// A process that is killed is lost at once, with megabytes in flight to it.
 func TestKilledProcessIsNoticed(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
@@ -72,7 +72,8 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): strings.TrimSpace(address)}); err != nil {
+	if err := n.Connect(t.Context(),
+		map[msg.Address]string{worker(1): strings.TrimSpace(address)}); err != nil {
 		t.Fatal(err)
 	}
 	payload := make(exec.DenseShard, 1<<20)
@@ -85,7 +86,8 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(), "transport: lost nn-worker 1: its connection broke") {
+	if err := in.loss(t, 5*time.Second); !strings.Contains(err.Error(),
+		"transport: lost nn-worker 1: its connection broke") {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > 2*time.Second {

@@ -6,13 +6,13 @@ import (
 	"tandem/runtime/wire"
 )
 
-// outbox holds the frames that wait for a stream, first in, first out.
+// outbox is the queue of frames that wait for a stream.
 type outbox struct {
 	mu           sync.Mutex
 	filled       sync.Cond
 	frames       []wire.Frame
-	sent         int  // bytes of the first frame that have been taken, if it travels in pieces
-	heartbeatDue bool // a sign of life, if there is nothing else
+	sent         int  // bytes of the first frame that were sent, if it travels in pieces
+	heartbeatDue bool // send a heartbeat if no frame waits
 	closed       bool
 }
 
@@ -22,7 +22,7 @@ func newOutbox() *outbox {
 	return b
 }
 
-// add adds a frame; false says that the box is closed.
+// add adds a frame. It returns false if the outbox is closed.
 func (b *outbox) add(f wire.Frame) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,7 +34,7 @@ func (b *outbox) add(f wire.Frame) bool {
 	return true
 }
 
-// addHeartbeat has an empty packet sent, unless frames wait.
+// addHeartbeat makes next return an empty packet, unless frames wait.
 func (b *outbox) addHeartbeat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,9 +42,10 @@ func (b *outbox) addHeartbeat() {
 	b.filled.Signal()
 }
 
-// next waits for frames and removes some, or a piece of one: a frame of more than packetMax bytes travels in
-// pieces of that size, and others share a packet while they fit into packetSize bytes together. The packet is
-// empty if a sign of life is due and nothing else. ok is false once the box is closed and empty.
+// next waits for frames and returns a packet of the first ones, which it removes. A frame of more than
+// packetMax bytes travels in pieces of that size. Other frames share a packet while they fit into packetSize
+// bytes together. The packet is empty if only a heartbeat is due. next returns false if the outbox is closed
+// and empty.
 func (b *outbox) next() (p *packet, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (b *outbox) next() (p *packet, ok bool) {
 	return p, true
 }
 
-// piece removes the next piece of the first frame.
+// piece removes and returns the next piece of the first frame.
 func (b *outbox) piece() *packet {
 	frame, room := b.frames[0], packetMax
 	p, skip := &packet{}, b.sent
@@ -95,13 +96,13 @@ func (b *outbox) piece() *packet {
 	return p
 }
 
-// remove forgets the first frames.
+// remove removes the first frames.
 func (b *outbox) remove(count int) {
-	clear(b.frames[:count]) // and the payloads with them
+	clear(b.frames[:count]) // so that the payloads can be freed
 	b.frames = b.frames[count:]
 }
 
-// close lets no frame in any more; those that are in can be taken.
+// close makes add refuse further frames. Frames in the outbox can still be sent.
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +110,7 @@ func (b *outbox) close() {
 	b.filled.Broadcast()
 }
 
-// closeNow is close, and forgets the frames.
+// closeNow closes the outbox and drops its frames.
 func (b *outbox) closeNow() {
 	b.close()
 	b.mu.Lock()

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// packetSize is the size in bytes up to which frames share a packet: gRPC's work
-	// a packet is worth that of many small frames.
+	// packetSize is the size in bytes up to which frames share a packet: gRPC's work for a packet costs as
+	// much as many small frames.
 	packetSize = 64 << 10
-	// packetMax is the largest packet: 1 MiB and some lengths fit. A larger frame travels in several packets, which
-	// carry nothing else: so its header is checked before memory is made for the rest.
+	// packetMax is the size of the largest packet: 1 MiB and some lengths. A larger frame travels in several
+	// packets that carry nothing else, so that its header is checked before memory is allocated for the rest.
 	packetMax = 1<<20 + 4<<10
-	// reserveMax is how much memory is made for a frame on the word of its header. More is made as the frame
-	// arrives.
+	// reserveMax is how much memory is allocated for a frame because its header announces it. More is
+	// allocated as the frame arrives.
 	reserveMax = 8 << 20
 )
 
-// packet is one message of gRPC: frames, one after the other, or a piece of one.
+// packet is one gRPC message: consecutive frames, or a piece of one frame.
 type packet struct {
 	segments [][]byte   // to be sent
-	frames   *assembler // of what is received; nil drops it
+	frames   *assembler // receives the content; nil drops it
 }
 
-// codec is how gRPC writes and reads packets: out of the payloads' memory, and
-// into memory of the packet's own, which decoded payloads alias.
+// codec encodes packets from the payloads' memory and decodes them into memory of the packet's own, which
+// decoded payloads alias.
 type codec struct{}
 
 // Name implements encoding.CodecV2.
@@ -38,7 +38,7 @@ func (codec) Name() string { return "tandem-frames" }
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	p, ok := v.(*packet)
 	if !ok {
-		return nil, fmt.Errorf("transport: %T is no packet", v)
+		return nil, fmt.Errorf("transport: %T is not a packet", v)
 	}
 	out := make(mem.BufferSlice, len(p.segments))
 	for i, s := range p.segments {
@@ -51,7 +51,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	p, ok := v.(*packet)
 	if !ok {
-		return fmt.Errorf("transport: %T is no packet", v)
+		return fmt.Errorf("transport: %T is not a packet", v)
 	}
 	if p.frames != nil {
 		p.frames.add(data)
@@ -59,17 +59,17 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// assembler puts the packets of a stream together to frames.
+// assembler assembles the packets of a stream to frames.
 type assembler struct {
-	check func(*wire.Header) error // refuses a large frame by its header
+	check func(*wire.Header) error // checks the header of a large frame
 
-	partial  []byte // what is here of a large frame
-	size     int    // of that frame; 0: none is under way
-	complete []byte // frames that the last packet has completed
-	err      error  // why the last packet is refused
+	partial  []byte // the part of a large frame that has arrived
+	size     int    // of that frame; 0 if there is none
+	complete []byte // frames that the last packet completed
+	err      error  // why the last packet was refused
 }
 
-// add takes a packet.
+// add adds a packet.
 func (a *assembler) add(data mem.BufferSlice) {
 	a.complete = nil
 	length := data.Len()
@@ -83,7 +83,8 @@ func (a *assembler) add(data mem.BufferSlice) {
 		}
 	}
 	if len(a.partial)+length > a.size {
-		a.err = wire.Refusef(wire.Malformed, "packet: %d bytes, but only %d of its frame are missing", length, a.size-len(a.partial))
+		a.err = wire.Refusef(wire.Malformed, "packet: %d bytes, but only %d of its frame are missing", length,
+			a.size-len(a.partial))
 		return
 	}
 	a.partial = slices.Grow(a.partial, length)
@@ -95,7 +96,8 @@ func (a *assembler) add(data mem.BufferSlice) {
 	}
 }
 
-// startFrame reports whether a packet of some length is the first piece of a frame, and prepares for the others.
+// startFrame reports whether a packet of some length is the first piece of a frame, and prepares for the
+// others.
 func (a *assembler) startFrame(data mem.BufferSlice, length int) bool {
 	var header [wire.HeaderSize]byte
 	n := 0
@@ -113,7 +115,7 @@ func (a *assembler) startFrame(data mem.BufferSlice, length int) bool {
 	return true
 }
 
-// checkEnd returns why a stream may not end here; nil if it may.
+// checkEnd returns an error if the stream must not end now.
 func (a *assembler) checkEnd() error {
 	if a.size > 0 {
 		return wire.Refusef(wire.Malformed, "the stream ends within a frame")

@@ -9,26 +9,26 @@ import (
 	"tandem/runtime/wire"
 )
 
-// standing is what a node knows of a role elsewhere.
+// peer is what an endpoint knows of a remote role.
 type peer struct {
-	fence  wire.Fence // its incarnation, and the view in which that joined; not the run
-	stream *inStream  // the stream that this incarnation has opened, even if that has ended; may be nil
+	fence  wire.Fence // its incarnation, and the view in which this joined; Run is not used
+	stream *inStream  // the stream that this incarnation has opened, even if it has ended; may be nil
 }
 
-// claim is a stream that has been let in.
+// inStream is an admitted stream from another process.
 type inStream struct {
 	introduction
 	conn *conn
 
-	stale       atomic.Bool // a later incarnation has been announced
-	hung        atomic.Bool // the process hangs
-	waiting     atomic.Bool // for the stream to bring something
-	silentTicks int         // ticks without a byte meanwhile; the heart's own, as what follows
-	reads       int64       // of the gate, at the last tick
+	stale       atomic.Bool // a later incarnation was announced
+	hung        atomic.Bool // set before the stream is closed because the process hangs
+	waiting     atomic.Bool // set while this process waits for data
+	silentTicks int         // ticks without data while waiting; used by monitor alone, as lastReads
+	reads       int64       // conn.reads at the last tick
 }
 
 // close closes the connection.
-func (c *inStream) close() { _ = c.conn.Close() } // it can only be closed already
+func (c *inStream) close() { _ = c.conn.Close() } // an error means that it is closed already
 
 // peer returns what is known of a role. The caller holds n.mu.
 func (n *Endpoint) peer(role msg.Address) *peer {
@@ -40,8 +40,9 @@ func (n *Endpoint) peer(role msg.Address) *peer {
 	return s
 }
 
-// claimRoles gives a stream the roles that it introduces. It returns a channel instead if the stream must wait, until
-// that is closed, and an error if it is refused.
+// claimRoles admits a stream and gives it the roles of its introduction. It returns an error if the stream is
+// refused. If the stream must wait, claimRoles returns a channel that is closed when it should be called
+// again.
 func (n *Endpoint) claimRoles(h *introduction, g *conn) (c *inStream, changed <-chan struct{}, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,14 +65,15 @@ func (n *Endpoint) claimRoles(h *introduction, g *conn) (c *inStream, changed <-
 		}
 		if owner != nil {
 			return nil, nil, wire.Refusef(wire.Claimed,
-				"role: %v is connected, or was, as incarnation %d from %v", r, owner.Incarnation, owner.conn.RemoteAddr())
+				"role: %v is connected, or was, as incarnation %d from %v", r, owner.Incarnation,
+				owner.conn.RemoteAddr())
 		}
 	}
 	if wait {
 		return nil, n.changed, nil
 	}
 	if n.ending() || !g.admit() {
-		return nil, nil, wire.Refusef(wire.Introduced, "it is closed")
+		return nil, nil, wire.Refusef(wire.Introduced, "the endpoint is closed")
 	}
 	c = &inStream{introduction: *h, conn: g}
 	for _, r := range h.roles {
@@ -81,19 +83,19 @@ func (n *Endpoint) claimRoles(h *introduction, g *conn) (c *inStream, changed <-
 	return c, nil, nil
 }
 
-// removeStream takes a stream that has ended from those that are watched. Its roles stay claimed.
+// removeStream stops watching a stream that has ended. Its roles stay claimed.
 func (n *Endpoint) removeStream(c *inStream) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.streams, c)
 }
 
-// Fence sets, on the word of the host, the incarnation of a process elsewhere, which has joined in a view with
-// these roles. The streams from and to an earlier incarnation are closed; what comes from it is discarded, and what
-// is sent to the roles is, too, until Replace or Connect reaches the new one. Roles that no Fence has named have
-// incarnation 0.
+// Fence sets the incarnation of another process, which has joined in a view with these roles, as announced by
+// the host. The streams from and to an earlier incarnation are closed. Messages from the earlier incarnation
+// are discarded, and so are messages sent to the roles until Replace or Connect has reached the new
+// incarnation. Roles without a Fence have incarnation 0.
 //
-// It returns an error if a later incarnation or view has been set.
+// Fence returns an error if a later incarnation or view has been set.
 func (n *Endpoint) Fence(roles []msg.Address, incarnation, view uint32) error {
 	n.mu.Lock()
 	for _, r := range roles {
@@ -125,7 +127,8 @@ func (n *Endpoint) Fence(roles []msg.Address, incarnation, view uint32) error {
 	return nil
 }
 
-// retireStreams takes a role's streams, which it returns, out of use: its process has been replaced. The caller holds n.mu.
+// retireStreams takes the streams of a role, whose process was replaced, out of use and returns them. The
+// caller holds n.mu.
 func (n *Endpoint) retireStreams(role msg.Address) (old []interface{ close() }) {
 	s := n.peer(role)
 	if c := s.stream; c != nil {
@@ -142,11 +145,12 @@ func (n *Endpoint) retireStreams(role msg.Address) (old []interface{ close() }) 
 	return old
 }
 
-// Replace is Fence, and then opens a stream to the new incarnation of the process, at host:port. Messages that are
-// sent to its roles before Replace has returned may be discarded.
+// Replace calls Fence and then opens a stream to the new incarnation of the process, at HOST:PORT. Messages
+// that are sent to its roles before Replace has returned may be discarded.
 //
-// It returns an error if Fence does, or if the new incarnation is not reached before ctx ends.
-func (n *Endpoint) Replace(ctx context.Context, roles []msg.Address, address string, incarnation, view uint32) error {
+// Replace returns an error if Fence does, or if the new incarnation is not reached before ctx ends.
+func (n *Endpoint) Replace(ctx context.Context, roles []msg.Address, address string, incarnation,
+	view uint32) error {
 	if err := n.Fence(roles, incarnation, view); err != nil {
 		return err
 	}

@@ -22,17 +22,19 @@ const (
 
 	// windowSize is how much a stream may have under way, in bytes.
 	windowSize = 4 << 20
-	// headerMax is the largest list of HTTP/2 headers, an introduction for one, that is let in, in bytes.
+	// headerMax is the size in bytes of the largest list of HTTP/2 headers, such as an introduction.
 	headerMax = 48 << 10
 )
 
 // limits bound every connection between endpoints.
-var limits = grpcnet.Limits{Message: packetMax, Headers: headerMax, Window: windowSize, Handshake: introductionTimeout}
+var limits = grpcnet.Limits{Message: packetMax, Headers: headerMax, Window: windowSize,
+	Handshake: introductionTimeout}
 
-// newServer makes the gRPC server of an endpoint. Its one method receives a stream of packets and answers once, when
-// it has received all of them.
+// newServer makes the gRPC server of an endpoint. Its one method receives a stream of packets and answers
+// once, when it has received all of them.
 func newServer(n *Endpoint) *grpc.Server {
-	s := grpcnet.NewServer(limits, grpc.Creds(n.admission), grpc.ForceServerCodecV2(codec{}), grpc.WaitForHandlers(true))
+	s := grpcnet.NewServer(limits, grpc.Creds(n.admission), grpc.ForceServerCodecV2(codec{}),
+		grpc.WaitForHandlers(true))
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,
 		HandlerType: (*any)(nil),
@@ -44,14 +46,14 @@ func newServer(n *Endpoint) *grpc.Server {
 	return s
 }
 
-// receive lets a stream in and delivers what comes on it.
+// receive admits a stream and delivers what arrives on it.
 func (n *Endpoint) receive(stream grpc.ServerStream) error {
 	c, err := n.admit(stream.Context())
 	if err != nil {
 		return err
 	}
 	defer n.removeStream(c)
-	// What follows the end of the stream on its connection is read, but not kept.
+	// Data behind the end of the stream is read from the connection, and dropped.
 	defer time.AfterFunc(leaveTimeout, c.close)
 	if err := stream.SendHeader(n.introduce()); err != nil {
 		n.ended(c, err)
@@ -76,14 +78,15 @@ func (n *Endpoint) ended(c *inStream, err error) {
 	switch {
 	case c.stale.Load():
 	case c.hung.Load():
-		n.lost(c.name(), fmt.Errorf("it hangs: it has sent nothing, not even a sign of life, for more than %v", n.options.Silence))
+		n.lost(c.name(), fmt.Errorf("it hangs: it has sent nothing, not even a heartbeat, for more than %v",
+			n.options.Silence))
 	default:
 		n.lost(c.name(), err)
 	}
 }
 
-// receiveFrames delivers what comes on a stream until that ends. The error is io.EOF if the other end has ended it, a
-// *wire.Refusal if something on it is refused, or what broke it.
+// receiveFrames delivers what arrives on a stream until the stream ends. The error is io.EOF if the sender
+// has ended the stream, a *wire.Refusal if something was refused, or what broke the stream.
 func (n *Endpoint) receiveFrames(stream grpc.ServerStream, c *inStream) error {
 	p := packet{frames: &assembler{check: func(h *wire.Header) error { return n.check(c, h) }}}
 	for {
@@ -93,7 +96,7 @@ func (n *Endpoint) receiveFrames(stream grpc.ServerStream, c *inStream) error {
 		if err == io.EOF {
 			return firstError(p.frames.checkEnd(), io.EOF)
 		}
-		if status.Code(err) == codes.ResourceExhausted { // a packet that is too large
+		if status.Code(err) == codes.ResourceExhausted { // the packet is too large
 			return wire.Refusef(wire.Malformed, "%w", plainError(err))
 		}
 		if err == nil {
@@ -105,7 +108,7 @@ func (n *Endpoint) receiveFrames(stream grpc.ServerStream, c *inStream) error {
 	}
 }
 
-// firstError returns the first error, if there is one.
+// firstError returns the first error that is not nil.
 func firstError(a, b error) error {
 	if a != nil {
 		return a
@@ -113,7 +116,7 @@ func firstError(a, b error) error {
 	return b
 }
 
-// check returns why the frame with a header is refused; nil if it is not.
+// check returns why the frame with a header is refused, or nil.
 func (n *Endpoint) check(c *inStream, h *wire.Header) error {
 	m, fence := h.Message, wire.Fence(c.Identity)
 	if err := fence.Check(&h.Identity); err != nil {
@@ -121,19 +124,20 @@ func (n *Endpoint) check(c *inStream, h *wire.Header) error {
 	}
 	switch {
 	case !slices.Contains(c.roles, m.From):
-		return wire.Refusef(wire.Forged, "%v: from: the stream is that of %v", m, names(c.roles))
+		return wire.Refusef(wire.Forged, "%v: from: the stream belongs to %v", m, names(c.roles))
 	case !slices.Contains(n.options.Roles, m.To):
-		return wire.Refusef(wire.Forged, "%v: to: %v is not here but at %s", m, m.To, n.name())
+		return wire.Refusef(wire.Forged, "%v: to: %v is not in this process, which is %s", m, m.To, n.name())
 	}
 	if n.options.Limit != nil {
 		if limit := n.options.Limit(*h); int64(h.Size) > int64(limit) {
-			return wire.Refusef(wire.Inadmissible, "%v: length: frame of %d bytes, want at most %d", m, h.Size, limit)
+			return wire.Refusef(wire.Inadmissible, "%v: length: frame of %d bytes, want at most %d", m,
+				h.Size, limit)
 		}
 	}
 	return nil
 }
 
-// deliver hands over the messages of frames that follow each other.
+// deliver delivers the messages of consecutive frames.
 func (n *Endpoint) deliver(c *inStream, data []byte) error {
 	for len(data) > 0 {
 		h, err := wire.ParseHeader(data)
@@ -158,7 +162,8 @@ func (n *Endpoint) deliver(c *inStream, data []byte) error {
 	return nil
 }
 
-// discards reports, and counts, that a frame comes from an incarnation that has been replaced.
+// discards reports whether frames of a stream are discarded because its incarnation was replaced, and counts
+// one.
 func (n *Endpoint) discards(c *inStream) bool {
 	if !c.stale.Load() {
 		return false
@@ -167,7 +172,7 @@ func (n *Endpoint) discards(c *inStream) bool {
 	return true
 }
 
-// admitMessage delivers a message if it may be.
+// admitMessage delivers a message if it is admitted.
 func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payload) error {
 	if n.options.Admit != nil {
 		if err := n.options.Admit(h.Message, payload); err != nil {
@@ -178,7 +183,7 @@ func (n *Endpoint) admitMessage(c *inStream, h *wire.Header, payload exec.Payloa
 		if kept, err := n.inbox.add(h.Message, h.Size); err != nil || !kept {
 			return err
 		}
-		if n.discards(c) { // it may have waited for a place while the role was replaced
+		if n.discards(c) { // add may have waited while the role was replaced
 			n.Handled(h.Message)
 			return nil
 		}

@@ -9,9 +9,10 @@ import (
 	"tandem/runtime/wire"
 )
 
-// restartable is the options of a node to which all roles may come back.
+// restartable is the options of an endpoint to which all roles may come back.
 func restartable(i int, h Handler) Options {
-	return Options{Roles: []msg.Address{worker(i)}, Handler: h, Restartable: func(msg.Address) bool { return true }}
+	return Options{Roles: []msg.Address{worker(i)}, Handler: h,
+		Restartable: func(msg.Address) bool { return true }}
 }
 
 // A stream that arrives before Begin waits for it.
@@ -30,7 +31,7 @@ func TestStreamsWaitForBegin(t *testing.T) {
 	}
 	select {
 	case err := <-connected:
-		t.Fatal("let in before Begin:", err)
+		t.Fatal("admitted before Begin:", err)
 	default:
 	}
 	if err := late.Begin(run, 0, 0); err != nil {
@@ -46,12 +47,12 @@ func TestStreamsWaitForBegin(t *testing.T) {
 		t.Error(m)
 	}
 	if err := late.Begin(run, 0, 0); err == nil {
-		t.Error("a node begins twice")
+		t.Error("Begin succeeds twice")
 	}
 	closeAll(t, []*Endpoint{n, late})
 }
 
-// hasIntroduced reports whether a stream waits to be let in.
+// hasIntroduced reports whether a stream waits for admission.
 func hasIntroduced(n *Endpoint) bool {
 	n.admission.mu.Lock()
 	defer n.admission.mu.Unlock()
@@ -73,7 +74,8 @@ func TestConnectNeedsBegin(t *testing.T) {
 func TestOtherRunIsRefused(t *testing.T) {
 	n := listen(t, 0, newMailbox())
 	defer n.Abort()
-	stray, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job", Handler: newMailbox()})
+	stray, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(1)}, Job: "a job",
+		Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,15 +92,17 @@ func TestOtherRunIsRefused(t *testing.T) {
 	}
 }
 
-// A second claimant of a live role is refused, whatever it says of itself; the first goes on.
+// A second process that claims a live role is refused, with any introduction, and the first goes on.
 func TestSecondClaimantIsRefused(t *testing.T) {
 	mustLeaveNothing(t)
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
 	for _, incarnation := range []uint32{0, 1} {
 		impostor := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, incarnation)
-		err := impostor.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(0): nodes[0].Address()})
-		want := map[uint32]string{0: "claimed: role: nn-worker 1 is connected", 1: "cannot reach nn-worker 0"}[incarnation]
+		err := impostor.Connect(within(t, 300*time.Millisecond),
+			map[msg.Address]string{worker(0): nodes[0].Address()})
+		want := map[uint32]string{0: "claimed: role: nn-worker 1 is connected",
+			1: "cannot reach nn-worker 0"}[incarnation]
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
@@ -113,8 +117,8 @@ func TestSecondClaimantIsRefused(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// A role that has died comes back as the next incarnation: it waits for the host's word, and then messages travel
-// both ways. What was sent to it in between is discarded.
+// A role that has died comes back as the next incarnation. It waits until the host has announced it, and then
+// messages travel in both directions. Messages that were sent to it in between are discarded.
 func TestReplace(t *testing.T) {
 	mustLeaveNothing(t)
 	in, first, second := newMailbox(), newMailbox(), newMailbox()
@@ -150,7 +154,8 @@ func TestReplace(t *testing.T) {
 	if m := in.next(t).m; m.Step != 3 {
 		t.Error(m)
 	}
-	if err := n.Fence([]msg.Address{worker(1)}, 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 1 in view 1, after incarnation 1") {
+	if err := n.Fence([]msg.Address{worker(1)}, 0, 1); err == nil ||
+		!strings.Contains(err.Error(), "incarnation 0 of nn-worker 1 in view 1, after incarnation 1") {
 		t.Error(err)
 	}
 	fresh.Abort() // a role that dies twice is lost twice
@@ -158,15 +163,16 @@ func TestReplace(t *testing.T) {
 	closeAll(t, []*Endpoint{n})
 }
 
-// A process of several roles comes back with all of them at once: no role waits for a fence of its own, and one
-// stream each way carries the messages of all.
+// A process of several roles comes back with all of them at once: no role waits for a fence of its own, and
+// one stream in each direction carries the messages of all.
 func TestReplaceOfSeveralRoles(t *testing.T) {
 	mustLeaveNothing(t)
 	in, second := newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
 	roles := []msg.Address{worker(1), worker(2)}
 	old := listenAs(t, Options{Roles: roles, Handler: newMailbox()}, 0)
-	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): old.Address(), worker(2): old.Address()}); err != nil {
+	if err := n.Connect(t.Context(), map[msg.Address]string{worker(1): old.Address(),
+		worker(2): old.Address()}); err != nil {
 		t.Fatal(err)
 	}
 	old.Abort()
@@ -195,14 +201,15 @@ func TestReplaceOfSeveralRoles(t *testing.T) {
 			t.Error(m)
 		}
 	}
-	if err := n.Fence(roles[1:], 0, 1); err == nil || !strings.Contains(err.Error(), "incarnation 0 of nn-worker 2 in view 1, after incarnation 1") {
+	if err := n.Fence(roles[1:], 0, 1); err == nil ||
+		!strings.Contains(err.Error(), "incarnation 0 of nn-worker 2 in view 1, after incarnation 1") {
 		t.Error(err)
 	}
 	closeAll(t, []*Endpoint{n, fresh})
 }
 
-// An old incarnation that still lives is cut off by the fence, and its end is no loss.
-func TestFenceCutsTheOldOff(t *testing.T) {
+// The streams of an old incarnation that is still alive are closed by the fence, and their end is no loss.
+func TestFenceClosesOldStreams(t *testing.T) {
 	mustLeaveNothing(t)
 	in, alive := newMailbox(), newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
@@ -212,7 +219,8 @@ func TestFenceCutsTheOldOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	alive.loss(t, 5*time.Second)
-	if err := old.Connect(within(t, 300*time.Millisecond), map[msg.Address]string{worker(0): n.Address()}); err == nil ||
+	if err := old.Connect(within(t, 300*time.Millisecond),
+		map[msg.Address]string{worker(0): n.Address()}); err == nil ||
 		!strings.Contains(err.Error(), "stale: incarnation: 0, has been replaced by 1") {
 		t.Error(err)
 	}
@@ -223,30 +231,33 @@ func TestFenceCutsTheOldOff(t *testing.T) {
 	}
 }
 
-// Frames of an incarnation that has been replaced are discarded and counted, and are no reason to drop.
+// Frames of an incarnation that was replaced are discarded and counted, and their sender is not dropped.
 func TestStaleFramesAreDiscarded(t *testing.T) {
 	in := newMailbox()
 	n := listenAs(t, restartable(0, in), 0)
 	defer n.Abort()
-	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run},
+		roles: []msg.Address{worker(1)}}}
 	frame := encoded(t, wire.Identity{Run: run}, rows(1, 0, 1), nil)
 	if err := n.deliver(c, frame); err != nil || len(in.messages) != 1 {
 		t.Fatalf("%v, %d messages", err, len(in.messages))
 	}
 	c.stale.Store(true)
-	if err := n.deliver(c, append(frame, frame...)); err != nil || len(in.messages) != 1 || refusalsOf(n, wire.Stale) != 2 {
+	if err := n.deliver(c, append(frame, frame...)); err != nil || len(in.messages) != 1 ||
+		refusalsOf(n, wire.Stale) != 2 {
 		t.Errorf("%v, %d messages, %d counted as stale", err, len(in.messages), refusalsOf(n, wire.Stale))
 	}
 }
 
-// A frame that waits for a place in the inbox while its role is replaced is discarded, and its place is free.
-func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
+// A frame that waits for room in the inbox while its role is replaced is discarded, and uses no room.
+func TestWaitingFrameOfReplacedRoleIsDiscarded(t *testing.T) {
 	in := newMailbox()
 	o := restartable(0, in)
 	o.Inbox = Credit{Messages: 10, Bytes: 100}
 	n := listenAs(t, o, 0)
 	defer n.Abort()
-	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run}, roles: []msg.Address{worker(1)}}}
+	c := &inStream{introduction: introduction{Identity: wire.Identity{Run: run},
+		roles: []msg.Address{worker(1)}}}
 	h := wire.Header{Message: rows(1, 0, 1), Size: 80}
 	if kept, err := n.inbox.add(rows(1, 0, 0), 80); !kept || err != nil {
 		t.Fatal(kept, err)
@@ -263,9 +274,9 @@ func TestWaitingFrameOfAReplacedRoleIsDiscarded(t *testing.T) {
 	}
 }
 
-// A fence of the incarnation that is connected already, as Replace sets one after Fence, keeps its messages
+// A fence of the incarnation that is already connected, as Replace sets one after Fence, keeps its messages
 // counted.
-func TestFenceOfTheSameIncarnationKeepsTheCount(t *testing.T) {
+func TestFenceOfSameIncarnationKeepsCount(t *testing.T) {
 	o := restartable(0, newMailbox())
 	o.Inbox = Credit{Messages: 2}
 	n := listenAs(t, o, 0)
@@ -286,7 +297,7 @@ func TestFenceOfTheSameIncarnationKeepsTheCount(t *testing.T) {
 	}
 }
 
-// Replace reaches the announced incarnation only, and ends with its context or node.
+// Replace connects to the announced incarnation only, and ends with its context or endpoint.
 func TestReplaceRefuses(t *testing.T) {
 	mustLeaveNothing(t)
 	n := listenAs(t, restartable(0, newMailbox()), 0)
@@ -296,7 +307,8 @@ func TestReplaceRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	away := unused(t)
-	if err := n.Replace(within(t, 200*time.Millisecond), []msg.Address{worker(1)}, away, 3, 3); err == nil || !strings.Contains(err.Error(), "cannot reach nn-worker 1") {
+	if err := n.Replace(within(t, 200*time.Millisecond), []msg.Address{worker(1)}, away, 3, 3); err == nil ||
+		!strings.Contains(err.Error(), "cannot reach nn-worker 1") {
 		t.Error(err)
 	}
 	replaced := make(chan error, 1)
@@ -314,7 +326,8 @@ func TestConnectToAnIncarnation(t *testing.T) {
 	third := listenAs(t, restartable(1, newMailbox()), 3)
 	n := listen(t, 0, newMailbox())
 	peers := map[msg.Address]string{worker(1): third.Address()}
-	if err := n.Connect(within(t, 5*time.Second), peers); err == nil || !strings.Contains(err.Error(), "unannounced: incarnation: 3, but the host has announced 0") {
+	if err := n.Connect(within(t, 5*time.Second), peers); err == nil ||
+		!strings.Contains(err.Error(), "unannounced: incarnation: 3, but the host has announced 0") {
 		t.Error(err)
 	}
 	n.Abort()
@@ -325,7 +338,8 @@ func TestConnectToAnIncarnation(t *testing.T) {
 	if err := n.Fence([]msg.Address{worker(1)}, 3, 3); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(1): third.Address()}); err != nil {
+	if err := n.Connect(within(t, 5*time.Second),
+		map[msg.Address]string{worker(1): third.Address()}); err != nil {
 		t.Error(err)
 	}
 	closeAll(t, []*Endpoint{n, third})

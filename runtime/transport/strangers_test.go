@@ -14,7 +14,7 @@ import (
 	"tandem/runtime/wire"
 )
 
-// dialRaw opens a connection to a node.
+// dialRaw opens a connection to an endpoint.
 func dialRaw(t testing.TB, n *Endpoint) net.Conn {
 	c, err := net.Dial("tcp", n.Address())
 	if err != nil {
@@ -24,7 +24,8 @@ func dialRaw(t testing.TB, n *Endpoint) net.Conn {
 	return c
 }
 
-// pushed sends 1 GiB of garbage, or as much as a node takes before it closes the connection.
+// pushed sends 1 GiB of garbage, or as much as an endpoint reads before it closes the connection, and returns
+// the number of bytes.
 func pushed(c net.Conn) (count int) {
 	garbage := bytes.Repeat([]byte("garbage "), 2048)
 	for count < 1<<30 {
@@ -44,7 +45,7 @@ const (
 	endHeaders = 4
 )
 
-// stream is an HTTP/2 connection whose frames are made by hand.
+// stream is an HTTP/2 connection whose frames the test makes.
 type stream struct{ net.Conn }
 
 // opened begins HTTP/2 on a connection.
@@ -70,7 +71,8 @@ func (s stream) write(kind, flags byte, payload []byte) error {
 	return err
 }
 
-// writeAll sends the same frame until 1 GiB has been sent or the node closes the connection, and returns the bytes.
+// writeAll sends the same frame until 1 GiB has been sent or the endpoint closes the connection, and returns
+// the bytes.
 func (s stream) writeAll(kind byte, payload []byte) (count int) {
 	for count < 1<<30 && s.write(kind, 0, payload) == nil {
 		count += len(payload)
@@ -81,7 +83,8 @@ func (s stream) writeAll(kind byte, payload []byte) (count int) {
 // headers returns the HTTP/2 headers that open a stream, with some more: names and values in turn.
 func headers(more ...string) (b []byte) {
 	fields := append([]string{
-		":method", "POST", ":scheme", "http", ":path", "/" + serviceName + "/" + methodName, ":authority", "x",
+		":method", "POST", ":scheme", "http", ":path", "/" + serviceName + "/" + methodName, ":authority",
+		"x",
 		"content-type", "application/grpc", "te", "trailers",
 	}, more...)
 	for i, text := range fields {
@@ -104,8 +107,9 @@ func said() []byte {
 		incarnationKey, "0", viewKey, "0", roleKey, "3/2")
 }
 
-// Whatever strangers send, they get no further than the first 64 KiB, memory stays bounded and good peers go on.
-func TestStrangersAreHeldOff(t *testing.T) {
+// An endpoint reads at most 64 KiB from a process that it has not admitted. Its memory stays bounded, and
+// admitted peers go on.
+func TestUnadmittedConnectionsAreBounded(t *testing.T) {
 	in := newMailbox()
 	nodes := cluster(t, in, newMailbox())
 	bounded, good := mustStayBounded(t), undisturbed(t, nodes[1], in)
@@ -118,7 +122,7 @@ func TestStrangersAreHeldOff(t *testing.T) {
 			}
 			return s.writeAll(continuationFrame, headers("x", strings.Repeat("v", 14000)))
 		},
-		"1 GiB before it is let in": func(t *testing.T) int {
+		"1 GiB before its admission": func(t *testing.T) int {
 			s := opened(t, nodes[0])
 			if err := s.write(headersFrame, endHeaders, headers()); err != nil {
 				t.Fatal(err)
@@ -138,7 +142,7 @@ func TestStrangersAreHeldOff(t *testing.T) {
 	closeAll(t, nodes)
 }
 
-// Connections that say nothing give way to those that do, and are closed in time.
+// Connections that send nothing give way to those that do, and are closed in time.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	in := newMailbox()
 	n := listen(t, 0, in)
@@ -147,7 +151,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 		dialRaw(t, n)
 	}
 	peer := listen(t, 1, newMailbox())
-	if err := peer.Connect(within(t, 5*time.Second), map[msg.Address]string{worker(0): n.Address()}); err != nil {
+	if err := peer.Connect(within(t, 5*time.Second),
+		map[msg.Address]string{worker(0): n.Address()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := peer.Send(rows(1, 0, 1), nil); err != nil {
@@ -167,9 +172,10 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// A connection that says nothing is closed after a while, and one that waits for Begin as well.
+// A connection that sends nothing is closed after a while, and so is one that waits for Begin.
 func TestSilentConnectionsEnd(t *testing.T) {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job",
+		Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +194,10 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	}
 }
 
-// A stream that waits for Begin, and floods meanwhile, is read no further than others.
+// From a stream that waits for Begin and floods meanwhile, no more is read than from others.
 func TestFloodBeforeBegin(t *testing.T) {
-	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job", Handler: newMailbox()})
+	n, err := Listen("127.0.0.1:0", Options{Roles: []msg.Address{worker(0)}, Job: "a job",
+		Handler: newMailbox()})
 	if err != nil {
 		t.Fatal(err)
 	}

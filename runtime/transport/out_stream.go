@@ -9,31 +9,31 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// link is the way to one process: a stream, and the frames that wait for it.
+// outStream is the stream to one process, with the frames that wait to be sent.
 type outStream struct {
 	node  *Endpoint
-	name  string
+	name  string // of the process
 	roles []msg.Address
-	// incarnation is that of the process.
+	// incarnation is the incarnation of the process.
 	incarnation uint32
 	conn        *grpc.ClientConn
 	stream      grpc.ClientStream
 	cancel      context.CancelFunc
 	outbox      *outbox
 
-	replaced atomic.Bool // a later incarnation has been announced: the end of the stream is no loss
+	replaced atomic.Bool // a later incarnation was announced, so the end of the stream is no loss
 
 	ended    chan struct{} // closed when the stream has ended
-	err      error         // then: why, nil if the other end has taken everything
-	reported bool          // then: whoever asks knows of err
+	err      error         // set then: why the stream ended, nil if everything was received
+	reported bool          // set then: err was reported or needs no report
 }
 
-// send is the goroutine that writes what is in the box.
+// send is the goroutine that writes the frames of the outbox.
 func (l *outStream) send() {
 	for {
 		p, ok := l.outbox.next()
 		if !ok {
-			// An error here and below is one of the stream, which watch gets to know.
+			// An error here or below is an error of the stream, which watch receives.
 			_ = l.stream.CloseSend()
 			return
 		}
@@ -43,8 +43,7 @@ func (l *outStream) send() {
 	}
 }
 
-// watch is the goroutine that waits for the other end's one word, or for the
-// stream to break.
+// watch is the goroutine that waits for the other end's only answer, or for the stream to break.
 func (l *outStream) watch() {
 	err := l.stream.RecvMsg(&packet{})
 	l.outbox.closeNow()
@@ -62,6 +61,6 @@ func (l *outStream) watch() {
 // close ends the stream, if it has not ended, and the connection.
 func (l *outStream) close() {
 	l.cancel()
-	// A connection can only be closed already.
+	// An error means that it is closed already.
 	_ = l.conn.Close()
 }
