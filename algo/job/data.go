@@ -19,17 +19,21 @@ const (
 	KindParquet     DataKind = "parquet"      // Parquet files, described by Data.Parquet
 	KindSynthetic   DataKind = "synthetic"    // generated from Data.Synthetic
 
-	KindAvazu             DataKind = "avazu"              // Avazu click log, with or without date and device_ip
-	KindTaobaoAd          DataKind = "taobao-ad"          // Taobao display ads with behaviour sequences, DMR's layout
-	KindIJCAI18           DataKind = "ijcai18"            // search-ad conversions of the IJCAI-18 contest
-	KindMovieLens         DataKind = "movielens"          // ratings of MovieLens 100K: u.data, with u.user and u.item beside it
+	// Avazu click log, with or without date and device_ip
+	KindAvazu DataKind = "avazu"
+	// Taobao display ads with behaviour sequences, DMR's layout
+	KindTaobaoAd DataKind = "taobao-ad"
+	KindIJCAI18  DataKind = "ijcai18" // search-ad conversions of the IJCAI-18 contest
+	// ratings of MovieLens 100K: u.data, with u.user and u.item beside it
+	KindMovieLens         DataKind = "movielens"
 	KindMovieLensImplicit DataKind = "movielens-implicit" // interactions of MovieLens 1M: see Data.Negatives
 )
 
 // DataKinds returns all kinds of data.
 func DataKinds() []DataKind {
 	return []DataKind{
-		KindAdultIncome, KindCriteo, KindLibFM, KindCSV, KindParquet, KindSynthetic, KindAvazu, KindTaobaoAd, KindIJCAI18,
+		KindAdultIncome, KindCriteo, KindLibFM, KindCSV, KindParquet, KindSynthetic, KindAvazu, KindTaobaoAd,
+		KindIJCAI18,
 		KindMovieLens, KindMovieLensImplicit,
 	}
 }
@@ -120,7 +124,8 @@ func (d *Data) validateDescriptions() error {
 		{"synthetic", KindSynthetic, d.Synthetic != nil, func() error { return d.Synthetic.Validate() }},
 	} {
 		if c.isGiven != (d.Kind == c.kind) {
-			return fmt.Errorf("%s: must be given for kind %q and for no other, here %q", c.key, c.kind, d.Kind)
+			return fmt.Errorf("%s: must be given for kind %q and for no other, here %q", c.key, c.kind,
+				d.Kind)
 		}
 		if !c.isGiven {
 			continue
@@ -142,7 +147,8 @@ func (d *Data) validateFiles() error {
 	case !isFile:
 		return nil
 	case d.Path != "" && d.Kind == KindMovieLensImplicit:
-		return fmt.Errorf("path: kind %q needs train and test: its negatives depend on which is which", d.Kind)
+		return fmt.Errorf("path: kind %q needs train and test: its negatives depend on which is which",
+			d.Kind)
 	case d.Path != "" && (d.Train != "" || d.Test != ""):
 		return errors.New("path: give either path, or train and test")
 	case d.Path != "":

@@ -56,7 +56,8 @@ func SyntheticCriteo() Synthetic {
 		{"C25", 105, 1.91, 0.4496},    // head: the blank
 		{"C26", 142572, 1.24, 0.418},  // rank: the blank
 	} {
-		spec.Columns = append(spec.Columns, SyntheticColumn{Name: c.name, Cardinality: c.cardinality, Exponent: c.zipf, Top: c.top})
+		spec.Columns = append(spec.Columns, SyntheticColumn{Name: c.name, Cardinality: c.cardinality,
+			Exponent: c.zipf, Top: c.top})
 	}
 	return spec
 }

@@ -113,7 +113,8 @@ func (n NegativeSampling) Validate() error {
 	const perPositiveMax = 1000
 	switch {
 	case n.PerPositive < 0 || n.PerPositive > perPositiveMax:
-		return fmt.Errorf("per-positive: %d: must be 1 to %d, or left out for %d", n.PerPositive, perPositiveMax,
+		return fmt.Errorf("per-positive: %d: must be 1 to %d, or left out for %d", n.PerPositive,
+			perPositiveMax,
 			defaultPerPositive)
 	case n.By != "" && n.By != NegativesUniform && n.By != NegativesPopularity:
 		return fmt.Errorf("by: %q: must be %q or %q", n.By, NegativesUniform, NegativesPopularity)

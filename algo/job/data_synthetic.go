@@ -56,11 +56,13 @@ func (c SyntheticColumn) Validate() error {
 	case !(c.Top >= 0 && c.Top < 1):
 		return fmt.Errorf("top: %v: must lie in [0, 1)", c.Top)
 	case !(c.IDsPerRow >= 0 && c.IDsPerRow <= IDsPerRowMax):
-		return fmt.Errorf("ids-per-row: %v: must be above 0 and at most %v, or 0 for 1", c.IDsPerRow, IDsPerRowMax)
+		return fmt.Errorf("ids-per-row: %v: must be above 0 and at most %v, or 0 for 1", c.IDsPerRow,
+			IDsPerRowMax)
 	case c.Top > 0 && c.Cardinality == 1:
 		return fmt.Errorf("top: %v: a column of one id always holds it", c.Top)
 	case c.Top > 0 && c.Top < 1/float64(c.Cardinality):
-		return fmt.Errorf("top: %v: %d ids have a mean share of %v: the largest is at least that", c.Top, c.Cardinality, 1/float64(c.Cardinality))
+		return fmt.Errorf("top: %v: %d ids have a mean share of %v: the largest is at least that", c.Top,
+			c.Cardinality, 1/float64(c.Cardinality))
 	}
 	return nil
 }
@@ -221,7 +223,8 @@ func (s Synthetic) Validate() error {
 			return fmt.Errorf("columns[%d].%w", i, err)
 		}
 		if most := math.Ceil(c.MeanIDs()) * float64(max(s.TrainRows, s.TestRows)); most > math.MaxInt32 {
-			return fmt.Errorf("columns[%d].ids-per-row: %v: up to %.0f ids in all, want at most %d", i, c.IDsPerRow, most, math.MaxInt32)
+			return fmt.Errorf("columns[%d].ids-per-row: %v: up to %.0f ids in all, want at most %d", i,
+				c.IDsPerRow, most, math.MaxInt32)
 		}
 	}
 	for i, name := range names {

@@ -23,7 +23,8 @@ func TestSyntheticErrorsNameTheField(t *testing.T) {
 		{func(s *job.Synthetic) { s.Alpha = 1 }, "alpha: 1"},
 		{func(s *job.Synthetic) { s.Alpha = math.NaN() }, "alpha: NaN"},
 		{func(s *job.Synthetic) { s.AlphaColumns = []string{"small"} }, "alpha-columns: only"},
-		{func(s *job.Synthetic) { s.Alpha, s.AlphaColumns = 0.5, []string{"x"} }, "alpha-columns[0]: no column"},
+		{func(s *job.Synthetic) { s.Alpha, s.AlphaColumns = 0.5, []string{"x"} },
+			"alpha-columns[0]: no column"},
 		{func(s *job.Synthetic) { s.Numeric = -1 }, "numeric: -1"},
 		{func(s *job.Synthetic) { s.PositiveRate = 1 }, "positive-rate: 1"},
 		{func(s *job.Synthetic) { s.Columns[2].Name = "small" }, "columns[2].name"},
@@ -32,18 +33,21 @@ func TestSyntheticErrorsNameTheField(t *testing.T) {
 		{func(s *job.Synthetic) { s.Columns[0].Exponent = math.NaN() }, "columns[0].zipf: NaN"},
 		{func(s *job.Synthetic) { s.Columns[1].Top = 1 }, "columns[1].top: 1"},
 		{func(s *job.Synthetic) { s.Columns[1].Top = 0.04 }, "columns[1].top: 0.04: 20 ids"},
-		{func(s *job.Synthetic) { s.Columns[1].Cardinality, s.Columns[1].Top = 1, 0.5 }, "columns[1].top: 0.5"},
+		{func(s *job.Synthetic) { s.Columns[1].Cardinality, s.Columns[1].Top = 1, 0.5 },
+			"columns[1].top: 0.5"},
 		{func(s *job.Synthetic) { s.Columns[1].IDsPerRow = -1 }, "columns[1].ids-per-row: -1"},
 		{func(s *job.Synthetic) { s.Columns[1].IDsPerRow = 1001 }, "columns[1].ids-per-row: 1001"},
 		{func(s *job.Synthetic) { s.Conversion = &job.SyntheticConversion{Rate: 1} }, "conversion.rate: 1"},
-		{func(s *job.Synthetic) { s.Conversion = &job.SyntheticConversion{Rate: 0.5, Shared: 2} }, "conversion.shared: 2"},
+		{func(s *job.Synthetic) { s.Conversion = &job.SyntheticConversion{Rate: 0.5, Shared: 2} },
+			"conversion.shared: 2"},
 		{func(s *job.Synthetic) { s.Teacher.Rank = -1 }, "teacher.rank: -1"},
 		{func(s *job.Synthetic) { s.Teacher.Scale = math.Inf(1) }, "teacher.scale: +Inf"},
 	} {
 		spec := job.Synthetic{
 			Seed: 1, TrainRows: 10, TestRows: 10, Numeric: 3,
 			Columns: []job.SyntheticColumn{
-				{Name: "small", Cardinality: 5}, {Cardinality: 20, Exponent: 1}, {Name: "large", Cardinality: 1e6, Exponent: 1.2},
+				{Name: "small", Cardinality: 5}, {Cardinality: 20, Exponent: 1},
+				{Name: "large", Cardinality: 1e6, Exponent: 1.2},
 			},
 		}
 		c.change(&spec)
@@ -65,10 +69,12 @@ func TestResolvingTwiceChangesNothing(t *testing.T) {
 }
 
 func TestSyntheticFromYAML(t *testing.T) {
-	text := "{seed: 4, train-rows: 10, test-rows: 5, alpha: 0.1, columns: [{cardinality: 9, zipf: 1.1}], teacher: {scale: 3}}"
+	text := "{seed: 4, train-rows: 10, test-rows: 5, alpha: 0.1, columns: [{cardinality: 9, zipf: 1.1}], " +
+		"teacher: {scale: 3}}"
 	want := job.Synthetic{
 		Seed: 4, TrainRows: 10, TestRows: 5, Alpha: 0.1,
-		Columns: []job.SyntheticColumn{{Cardinality: 9, Exponent: 1.1}}, Teacher: job.SyntheticTeacher{Scale: 3},
+		Columns: []job.SyntheticColumn{{Cardinality: 9, Exponent: 1.1}},
+		Teacher: job.SyntheticTeacher{Scale: 3},
 	}
 	var got job.Synthetic
 	decoder := yaml.NewDecoder(strings.NewReader(text))

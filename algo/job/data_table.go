@@ -74,7 +74,8 @@ func (t *Table) Validate() error {
 		return fmt.Errorf("delimiter: %q: must be one character, not a quote or line end", t.Delimiter)
 	}
 	if t.Comment != "" && (!isDelimiter(t.Comment) || t.Comment == t.FieldDelimiter()) {
-		return fmt.Errorf("comment: %q: must be one character other than delimiter, quote and line end", t.Comment)
+		return fmt.Errorf("comment: %q: must be one character other than delimiter, quote and line end",
+			t.Comment)
 	}
 	if len(t.Slots) == 0 {
 		return errors.New("slots: empty: name at least one id column")
@@ -99,7 +100,8 @@ func (t *Table) Validate() error {
 // validateParquet is Validate for a Parquet file, which defines some of the fields itself.
 func (t *Table) validateParquet() error {
 	if t.Delimiter != "" || t.Comment != "" || len(t.Columns) > 0 {
-		return errors.New("delimiter, comment, columns: a Parquet file says itself what its columns are: leave them out")
+		return errors.New("delimiter, comment, columns: a Parquet file says itself what its columns are: " +
+			"leave them out")
 	}
 	for i, slot := range t.Slots {
 		if slot.Separator != "" {

@@ -12,7 +12,8 @@ import (
 
 func TestDataErrorsNameTheField(t *testing.T) {
 	spec := func(change func(*job.Table)) job.Data {
-		s := &job.Table{Columns: []string{"u", "x", "y"}, Slots: []job.IDColumn{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
+		s := &job.Table{Columns: []string{"u", "x", "y"}, Slots: []job.IDColumn{{Column: "u"}},
+			Numeric: []string{"x"}, Label: "y"}
 		change(s)
 		return job.Data{Kind: job.KindCSV, Path: "p", CSV: s}
 	}
@@ -37,10 +38,14 @@ func TestDataErrorsNameTheField(t *testing.T) {
 		{job.Data{Kind: job.KindAdultIncome, Split: job.Split{Test: 0.5}}, "split: kind"},
 		{job.Data{Kind: job.KindAdultIncome, Synthetic: &job.Synthetic{}}, "synthetic: must"},
 		{job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{}}, "synthetic.train-rows: 0"},
-		{job.Data{Kind: job.KindMovieLensImplicit, Path: "a"}, "path: kind \"movielens-implicit\" needs train and test"},
-		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b", Negatives: job.NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
-		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b", Negatives: job.NegativeSampling{By: "luck"}}, `negatives.by: "luck"`},
-		{job.Data{Kind: job.KindMovieLens, Path: "a", Negatives: job.NegativeSampling{Seed: 1}}, "negatives: only used"},
+		{job.Data{Kind: job.KindMovieLensImplicit, Path: "a"},
+			"path: kind \"movielens-implicit\" needs train and test"},
+		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
+			Negatives: job.NegativeSampling{PerPositive: -1}}, "negatives.per-positive: -1"},
+		{job.Data{Kind: job.KindMovieLensImplicit, Train: "a", Test: "b",
+			Negatives: job.NegativeSampling{By: "luck"}}, `negatives.by: "luck"`},
+		{job.Data{Kind: job.KindMovieLens, Path: "a", Negatives: job.NegativeSampling{Seed: 1}},
+			"negatives: only used"},
 		{spec(func(s *job.Table) { s.Delimiter = ";;" }), `csv.delimiter: ";;"`},
 		{spec(func(s *job.Table) { s.Comment = "," }), `csv.comment: ","`},
 		{spec(func(s *job.Table) { s.Slots = nil }), "csv.slots: empty"},
@@ -51,7 +56,8 @@ func TestDataErrorsNameTheField(t *testing.T) {
 		{spec(func(s *job.Table) { s.Label = "z" }), `csv.label: "z" is not in columns`},
 		{spec(func(s *job.Table) { s.Columns[1] = "u" }), `csv.columns[1]: "u"`},
 		{spec(func(s *job.Table) { s.Positive = []string{"5"} }), "csv.positive, negative:"},
-		{spec(func(s *job.Table) { s.Positive, s.Negative = []string{"5"}, []string{"5"} }), `csv.positive[0]: "5"`},
+		{spec(func(s *job.Table) { s.Positive, s.Negative = []string{"5"}, []string{"5"} }),
+			`csv.positive[0]: "5"`},
 		{spec(func(s *job.Table) { s.EmptyNumeric = new(math.Inf(1)) }), "csv.empty-numeric: +Inf"},
 	} {
 		if err := c.data.Validate(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -82,22 +88,26 @@ csv:
 	if err := data.Validate(); err != nil {
 		t.Error(err)
 	}
-	if data.OnBadRow.Skip != 5 || data.Split != (job.Split{Test: 0.1, How: job.SplitRandom, Seed: 7}) || data.CSV.Slots[1].Separator != "|" {
+	if data.OnBadRow.Skip != 5 || data.Split != (job.Split{Test: 0.1, How: job.SplitRandom, Seed: 7}) ||
+		data.CSV.Slots[1].Separator != "|" {
 		t.Errorf("decoded %+v", data)
 	}
 	back, err := yaml.Marshal(data)
 	if err != nil || !strings.Contains(string(back), "on-bad-row: skip:5\n") {
 		t.Errorf("encoded %s, error %v", back, err)
 	}
-	if err := yaml.Unmarshal([]byte("on-bad-row: skip:some"), &data); err == nil || !strings.Contains(err.Error(), `"skip:100"`) {
+	if err := yaml.Unmarshal([]byte("on-bad-row: skip:some"), &data); err == nil ||
+		!strings.Contains(err.Error(), `"skip:100"`) {
 		t.Errorf("bad policy: %v", err)
 	}
 }
 
 func TestCacheIsOffOrAnAbsoluteFolder(t *testing.T) {
-	for text, want := range map[string]string{"off": "", "": "", "/somewhere": "", "somewhere": `cache: "somewhere": must be "off" or an absolute folder`} {
+	for text, want := range map[string]string{"off": "", "": "", "/somewhere": "",
+		"somewhere": `cache: "somewhere": must be "off" or an absolute folder`} {
 		data := job.Data{Kind: job.KindAdultIncome, Cache: text}
-		if err := data.Validate(); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+		if err := data.Validate(); want == "" && err != nil || want != "" &&
+			(err == nil || err.Error() != want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}

@@ -105,7 +105,8 @@ func Decode(data []byte, file string, dst any) error {
 type decoder struct{ file string }
 
 func (d *decoder) fault(node *yaml.Node, path string, kind error, format string, args ...any) error {
-	return &Error{File: d.file, Line: node.Line, Path: path, Kind: kind, Problem: fmt.Sprintf(format, args...)}
+	return &Error{File: d.file, Line: node.Line, Path: path, Kind: kind,
+		Problem: fmt.Sprintf(format, args...)}
 }
 
 // syntax wraps an error of the parser, whose text names the line.
@@ -218,7 +219,8 @@ func (d *decoder) mapping(node *yaml.Node, path string, target reflect.Value) er
 }
 
 // entries calls visit for every key of a mapping in the order of the file.
-func (d *decoder) entries(node *yaml.Node, path string, visit func(key string, keyNode, valueNode *yaml.Node) error) error {
+func (d *decoder) entries(node *yaml.Node, path string,
+	visit func(key string, keyNode, valueNode *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {
 		return d.fault(node, path, ErrValue, "%s where keys with values belong", describe(node))
 	}

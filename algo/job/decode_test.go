@@ -117,14 +117,19 @@ func TestDecodeErrors(t *testing.T) {
 		{"nmae: x", job.ErrUnknownKey, `job.yaml:1: unknown key "nmae": did you mean "name"?`},
 		{"name: x\nalgorithm:\n  stalenes: 1", job.ErrUnknownKey,
 			`job.yaml:3: algorithm: unknown key "stalenes": did you mean "staleness"?`},
-		{"links:\n- {name: a}\n- {rat: 1B/s}", job.ErrUnknownKey, `job.yaml:3: links[1]: unknown key "rat": did you mean "rate"?`},
-		{"devices: {gpu: {speed: 1}}", job.ErrUnknownKey, `job.yaml:1: devices.gpu: unknown key "speed": use one of name, rate`},
+		{"links:\n- {name: a}\n- {rat: 1B/s}", job.ErrUnknownKey,
+			`job.yaml:3: links[1]: unknown key "rat": did you mean "rate"?`},
+		{"devices: {gpu: {speed: 1}}", job.ErrUnknownKey,
+			`job.yaml:1: devices.gpu: unknown key "speed": use one of name, rate`},
 		{"Hidden: 1", job.ErrUnknownKey, ""},
 		{"algorithm:\n  staleness: many", job.ErrValue,
 			`job.yaml:2: algorithm.staleness: "many" where a whole number (int) belongs`},
-		{"algorithm: {staleness: 1.5}", job.ErrValue, `job.yaml:1: algorithm.staleness: "1.5" where a whole number (int) belongs`},
-		{"algorithm: {overlap: 3}", job.ErrValue, `job.yaml:1: algorithm.overlap: "3" where true or false belongs`},
-		{"algorithm: {learning-rate: fast}", job.ErrValue, `job.yaml:1: algorithm.learning-rate: "fast" where a number belongs`},
+		{"algorithm: {staleness: 1.5}", job.ErrValue, `job.yaml:1: algorithm.staleness: "1.5" where a ` +
+			`whole number (int) belongs`},
+		{"algorithm: {overlap: 3}", job.ErrValue,
+			`job.yaml:1: algorithm.overlap: "3" where true or false belongs`},
+		{"algorithm: {learning-rate: fast}", job.ErrValue,
+			`job.yaml:1: algorithm.learning-rate: "fast" where a number belongs`},
 		{"algorithm: hybrid", job.ErrValue, `job.yaml:1: algorithm: "hybrid" where keys with values belong`},
 		{"name: [a]", job.ErrValue, `job.yaml:1: name: a list where text belongs`},
 		{"links: {name: a}", job.ErrValue, `job.yaml:1: links: keys with values where a list belongs`},
@@ -135,7 +140,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"cry: whisper", job.ErrValue, `job.yaml:1: cry: too quiet`},
 		{"- a", job.ErrValue, `job.yaml:1: a list where keys with values belong`},
 		{"name: a\nname: b", job.ErrSyntax, `job.yaml:2: key "name" is given twice, first in line 1`},
-		{"name: &a x", job.ErrSyntax, `job.yaml:1: name: anchors and aliases are not supported: write the value out`},
+		{"name: &a x", job.ErrSyntax, `job.yaml:1: name: anchors and aliases are not supported: write the ` +
+			`value out`},
 		{"name: a\n---\nname: b", job.ErrSyntax, ""},
 		{"name: [", job.ErrSyntax, ""},
 		{"[a]: b", job.ErrSyntax, `job.yaml:1: a list where a key belongs`},
@@ -156,7 +162,8 @@ func TestDecodeErrors(t *testing.T) {
 
 func TestDecodeUnitErrorNamesUnits(t *testing.T) {
 	err := job.Decode([]byte("links:\n- rate: 25"), "job.yaml", new(example))
-	if err == nil || !strings.Contains(err.Error(), "job.yaml:2: links[0].rate: ") || !strings.Contains(err.Error(), "Gbps") {
+	if err == nil || !strings.Contains(err.Error(), "job.yaml:2: links[0].rate: ") ||
+		!strings.Contains(err.Error(), "Gbps") {
 		t.Errorf("error %v", err)
 	}
 }

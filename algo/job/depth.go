@@ -6,7 +6,7 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// defaultWindow is the window of a training that sets neither Prefetch nor Staleness.
+// defaultWindow is the window of a job that sets neither Prefetch nor Staleness.
 const defaultWindow = 10
 
 // Window returns the number of batches that the data loader deals out to a rank
@@ -30,7 +30,7 @@ func (j *Job) tau() int {
 }
 
 // Depth returns the number of batches that a rank may have outstanding in the
-// training's mode: min(window, τ+1) where the embeddings are asynchronous, fewer
+// job's mode: min(window, τ+1) where the embeddings are asynchronous, fewer
 // where the mode's rule asks for that, 1 for sequential training. Drivers compute
 // with it, and reports print it as what runs.
 func (j *Job) Depth() int {
@@ -45,7 +45,8 @@ func (j *Job) Depth() int {
 func (j *Job) validateDepth() error {
 	if j.Training.Staleness != nil && j.Window() < *j.Training.Staleness+1 {
 		return fmt.Errorf("training.staleness = %d needs %d batches in flight, and prefetch = %d allows %d;"+
-			" raise prefetch, or leave it out", *j.Training.Staleness, *j.Training.Staleness+1, j.Training.Prefetch, j.Training.Prefetch)
+			" raise prefetch, or leave it out", *j.Training.Staleness, *j.Training.Staleness+1,
+			j.Training.Prefetch, j.Training.Prefetch)
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"tandem/algo/unit"
 )
 
-// Every says how often something is done during training: after so many steps,
-// or after so much time at the next step. The zero value is never.
+// Every is an interval of training, in steps or in time: something is done after every Steps steps, or at the
+// first step after every Time. The zero value means never.
 type Every struct {
-	Steps int       // at least 1, or 0 where Time says
-	Time  unit.Tick // above 0, or 0 where Steps says
+	Steps int       // at least 1, or 0 if Time is set
+	Time  unit.Tick // above 0, or 0 if Steps is set
 }
 
 // never is the text form of the zero value.

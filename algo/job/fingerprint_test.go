@@ -5,7 +5,8 @@ import "testing"
 // Without TANDEM_DATA, data lie beside the job file that names them.
 func TestDataFolder(t *testing.T) {
 	for _, test := range []struct{ dataDir, file, want string }{
-		{"", "", ""}, {"", "jobs/mine.yaml", "jobs"}, {"/data", "jobs/mine.yaml", "/data"}, {"/data", "", "/data"},
+		{"", "", ""}, {"", "jobs/mine.yaml", "jobs"}, {"/data", "jobs/mine.yaml", "/data"},
+		{"/data", "", "/data"},
 	} {
 		if got := DataFolder(test.dataDir, test.file); got != test.want {
 			t.Errorf("TANDEM_DATA %q, file %q: %q, want %q", test.dataDir, test.file, got, test.want)
@@ -28,7 +29,8 @@ func TestFingerprintHasModeSettings(t *testing.T) {
 		return string(digest)
 	}
 	implicit := of("{mode: ssp}")
-	if of("{mode: ssp, mode-settings: {slack: 3}}") != implicit || of("{mode: ssp, mode-settings: {slack: 4}}") == implicit {
+	if of("{mode: ssp, mode-settings: {slack: 3}}") != implicit ||
+		of("{mode: ssp, mode-settings: {slack: 4}}") == implicit {
 		t.Error("a fingerprint does not follow the values in use")
 	}
 }

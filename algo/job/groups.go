@@ -28,8 +28,10 @@ func (e *RanksError) Error() string {
 	if e.Ranks > e.Groups && e.Ranks&(e.Ranks-1) == 0 {
 		remedy += fmt.Sprintf(", groups = %d", e.Ranks)
 	}
-	return fmt.Sprintf("ranks = %d do not divide groups = %d: %s promises the bits of sequential training for any ranks,"+
-		" so all sum along one binary tree over the groups, of which each rank owns a branch; choose %s, or another mode",
+	return fmt.Sprintf("ranks = %d do not divide groups = %d: %s promises the bits of sequential training "+
+		"for any ranks,"+
+		" so all sum along one binary tree over the groups, of which each rank owns a branch; choose %s, "+
+		"or another mode",
 		e.Ranks, e.Groups, e.Mode, remedy)
 }
 
@@ -38,7 +40,8 @@ func (j *Job) validateGroups() error {
 	if j.Training.Groups%j.Roles.Ranks == 0 {
 		return nil
 	}
-	if rule, err := j.Rule(); err != nil || !rule.Exact() { // sequential has no rule, and no other ranks to agree with
+	// sequential has no rule, and no other ranks to agree with
+	if rule, err := j.Rule(); err != nil || !rule.Exact() {
 		return nil
 	}
 	return &RanksError{j.Training.Mode, j.Roles.Ranks, j.Training.Groups}

@@ -14,16 +14,19 @@ import (
 // that leaves the total at most V, and more ranks than groups have one each.
 func TestGroupsOfRanks(t *testing.T) {
 	for _, c := range []struct{ groups, ranks, each int }{
-		{8, 1, 8}, {8, 2, 4}, {8, 8, 1}, {8, 3, 2}, {8, 5, 1}, {8, 6, 1}, {64, 6, 8}, {64, 24, 2}, {8, 24, 1}, {128, 100, 1}, {1, 3, 1},
+		{8, 1, 8}, {8, 2, 4}, {8, 8, 1}, {8, 3, 2}, {8, 5, 1}, {8, 6, 1}, {64, 6, 8}, {64, 24, 2}, {8, 24, 1},
+		{128, 100, 1}, {1, 3, 1},
 	} {
 		training := job.Job{Training: job.Training{Groups: c.groups}, Roles: job.Roles{Ranks: c.ranks}}
-		if each, all := training.GroupsPerRank(), training.TotalGroups(); each != c.each || all != c.each*c.ranks {
-			t.Errorf("%d groups, %d ranks: %d a rank, %d in all; want %d", c.groups, c.ranks, each, all, c.each)
+		if each, all := training.GroupsPerRank(), training.TotalGroups(); each != c.each ||
+			all != c.each*c.ranks {
+			t.Errorf("%d groups, %d ranks: %d a rank, %d in all; want %d", c.groups, c.ranks, each, all,
+				c.each)
 		}
 	}
 }
 
-// Whatever the ranks, every sample of a global batch is in exactly one group, in
+// For any number of ranks, every sample of a global batch is in exactly one group, in
 // order, and no rank of a batch of at least one sample a rank is without any.
 func TestEverySampleIsInOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,8 +40,10 @@ func TestEverySampleIsInOneGroup(t *testing.T) {
 		}
 		next, group := 0, 0
 		for _, part := range batch.Cut(b, training.TotalGroups(), training.Roles.Ranks) {
-			if part.FirstGroup != group || part.Groups() != training.GroupsPerRank() || b.Samples >= training.Roles.Ranks && part.Samples == 0 {
-				t.Fatalf("%d samples of groups from %d on, %d of them", part.Samples, part.FirstGroup, part.Groups())
+			if part.FirstGroup != group || part.Groups() != training.GroupsPerRank() ||
+				b.Samples >= training.Roles.Ranks && part.Samples == 0 {
+				t.Fatalf("%d samples of groups from %d on, %d of them", part.Samples, part.FirstGroup,
+					part.Groups())
 			}
 			for g := range part.Groups() {
 				group++

@@ -16,15 +16,16 @@ import (
 // is a field. The zero value of a setting is not its default: start from Default. The largest values are
 // constants of this package, such as PrefetchMax.
 type Job struct {
-	Name     string     `yaml:"name,omitempty"`    // letters, digits, dots, dashes and underscores
-	Data     Data       `yaml:"data,omitempty"`    // empty in a program that brings rows of its own
-	Model    Model      `yaml:"model"`             // the dense network
-	Rows     Rows       `yaml:"rows"`              // the embedding rows
-	Training Training   `yaml:"training"`          // mode, staleness, batches, order
-	Roles    Roles      `yaml:"roles"`             // how many there are of each, and which share a process
-	Wire     Wire       `yaml:"wire"`              // the form of messages between roles
-	Faults   fault.Plan `yaml:"faults"`            // injected into messages and roles; sequential training has neither
-	Cluster  Cluster    `yaml:"cluster,omitempty"` // the hardware of the simulator; see PersiaCluster
+	Name     string   `yaml:"name,omitempty"` // letters, digits, dots, dashes and underscores
+	Data     Data     `yaml:"data,omitempty"` // empty in a program that brings rows of its own
+	Model    Model    `yaml:"model"`          // the dense network
+	Rows     Rows     `yaml:"rows"`           // the embedding rows
+	Training Training `yaml:"training"`       // mode, staleness, batches, order
+	Roles    Roles    `yaml:"roles"`          // how many there are of each, and which share a process
+	Wire     Wire     `yaml:"wire"`           // the form of messages between roles
+	// injected into messages and roles; sequential training has neither
+	Faults  fault.Plan `yaml:"faults"`
+	Cluster Cluster    `yaml:"cluster,omitempty"` // the hardware of the simulator; see PersiaCluster
 }
 
 // Model is the dense network with its optimizer.
@@ -114,7 +115,8 @@ func WirePrecisions() (names []string) {
 func Default() Job {
 	return Job{
 		Model: Model{Spec: model.Default(), Optimizer: opt.DefaultDense(), Precision: FP32},
-		Rows:  Rows{Optimizer: opt.DefaultRow(), Init: 0.01, Eviction: RefuseRows, Precision: table.FP32.String()},
+		Rows: Rows{Optimizer: opt.DefaultRow(), Init: 0.01, Eviction: RefuseRows,
+			Precision: table.FP32.String()},
 		Training: Training{
 			Mode: Hybrid, GlobalBatch: 1024, Epochs: 1, Shuffle: true, Groups: 8, Scale: ScaleGlobal, Seed: 1,
 		},
@@ -136,15 +138,15 @@ func AdultIncome() Job {
 	return j
 }
 
-// Rule returns the pacing rule of a training with roles.
+// Rule returns the pacing rule of the job's mode. Sequential training has none, which is an error.
 func (j *Job) Rule() (pace.Rule, error) {
 	return pace.New(j.Training.Mode, pace.Settings{
 		Staleness: j.tau(), Overlap: j.Training.Overlap, Ranks: j.Roles.Ranks, Values: j.ModeValues(),
 	})
 }
 
-// DenseShards returns the parts of the parameter vector that the dense PSs hold,
-// as equal as can be; none in modes without them.
+// DenseShards returns the range of the parameter vector that each dense PS holds. Lengths differ by at most
+// 1. It returns none in modes without dense PSs.
 func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 	rule, err := j.Rule()
 	if err != nil || !rule.Dense().DensePSs {
@@ -152,7 +154,8 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 	}
 	var shards []model.Bucket
 	for i := range j.Roles.DensePSs {
-		shards = append(shards, model.Bucket{Lo: i * layout.Params / j.Roles.DensePSs, Hi: (i + 1) * layout.Params / j.Roles.DensePSs})
+		shards = append(shards, model.Bucket{Lo: i * layout.Params / j.Roles.DensePSs,
+			Hi: (i + 1) * layout.Params / j.Roles.DensePSs})
 	}
 	return shards
 }
@@ -160,11 +163,11 @@ func (j *Job) DenseShards(layout *model.Layout) []model.Bucket {
 // ShardPlan returns which embedding PS owns which row.
 func (j *Job) ShardPlan() shard.Plan { return shard.Rows(j.Roles.EmbeddingPSs) }
 
-// Delayed reports whether gradients take effect later than at once.
+// Delayed reports whether gradients take effect with a delay.
 func (j *Job) Delayed() bool { return !j.Training.Delay.IsZero() || !j.Training.DelayDense.IsZero() }
 
-// InMode returns the training in another mode. Choices that belong to its own
-// are not carried over, and of the mode settings only those that the new mode has.
+// InMode returns the job in another mode. Overlap, merge and delays, which belong to the former mode, get
+// their defaults. Of the mode settings, those that the new mode has are kept.
 func (j Job) InMode(mode string) Job {
 	j.Training.ModeSettings = ownSettings(j.Training.ModeSettings, mode)
 	if mode != j.Training.Mode {

@@ -26,15 +26,18 @@ func Load(path string) (Job, error) {
 		return j, err
 	}
 	for _, d := range []*delay.Spec{&j.Training.Delay, &j.Training.DelayDense} {
-		if err := d.Load(func(file string) ([]byte, error) { return ReadTrace(beside(path, file)) }); err != nil {
+		if err := d.Load(func(file string) ([]byte,
+			error) {
+			return ReadTrace(beside(path, file))
+		}); err != nil {
 			return j, fmt.Errorf("%s: training.delay: %w", path, err)
 		}
 	}
 	return j, nil
 }
 
-// Parse reads the text of a job file and opens no other file. Errors begin with path. The text must have a section
-// data; all else has the values of Default, on Persia's cluster, unless the text says otherwise.
+// Parse reads the text of a job file and opens no other file. Errors begin with path. The text must have a
+// section data; all else has the values of Default, on Persia's cluster, unless the text says otherwise.
 func Parse(text []byte, path string) (Job, error) {
 	j := Default()
 	name := filepath.Base(path)
@@ -54,7 +57,8 @@ var validName = regexp.MustCompile(`^[\pL\pN_][\pL\pN._-]*$`)
 // validateFile reports the first setting of a job file that is out of range.
 func (j *Job) validateFile() error {
 	if !validName.MatchString(j.Name) {
-		return fmt.Errorf("name = %q; want letters, digits, dots, dashes and underscores: it names a results folder", j.Name)
+		return fmt.Errorf("name = %q; want letters, digits, dots, dashes and underscores: it names a "+
+			"results folder", j.Name)
 	}
 	if err := j.Data.Validate(); err != nil {
 		return fmt.Errorf("data.%w", err)
@@ -69,8 +73,8 @@ func (j *Job) validateFile() error {
 }
 
 // Fingerprint returns a digest of the settings on which all processes of one run must agree: all sections but
-// cluster. It does not cover the content of data files: only the data loader and the host open them, and compare
-// datasets.Fingerprint.
+// cluster. It does not cover the content of data files: only the data loader and the host open them, and
+// compare datasets.Fingerprint.
 func (j Job) Fingerprint() ([]byte, error) {
 	j = j.Resolved()
 	j.Name, j.Cluster = "", Cluster{}
@@ -80,7 +84,8 @@ func (j Job) Fingerprint() ([]byte, error) {
 }
 
 // DataFolder returns the folder that relative paths of a job's data start from: tandemData, the value of the
-// environment variable TANDEM_DATA, or the folder of the job file if tandemData is empty; "" if both are empty.
+// environment variable TANDEM_DATA, or the folder of the job file if tandemData is empty; "" if both are
+// empty.
 func DataFolder(tandemData, file string) string {
 	if tandemData == "" && file != "" {
 		return filepath.Dir(file)

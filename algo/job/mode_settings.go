@@ -11,7 +11,7 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// ModeValues returns the value of every setting that the training's mode declares for
+// ModeValues returns the value of every setting that the job's mode declares for
 // itself, defaults included; none in sequential training.
 func (j *Job) ModeValues() map[string]int {
 	values := map[string]int{}
@@ -39,8 +39,8 @@ func (j *Job) ModeSettingsText() string {
 	return j.Training.Mode + ": " + strings.Join(texts, ", ")
 }
 
-// Resolved returns the job with the values of all settings of its mode, defaults included, for a file that says
-// what ran. Settings of other modes stay as they were given.
+// Resolved returns the job with the values of all settings of its mode, defaults included, for a file that
+// says what ran. Settings of other modes stay as they were given.
 func (j Job) Resolved() Job {
 	values := j.ModeValues()
 	maps.Copy(values, j.Training.ModeSettings)
@@ -59,10 +59,9 @@ func ownSettings(settings map[string]int, mode string) map[string]int {
 	return own
 }
 
-// AddModeSettings adds settings that are written as NAME=VALUE, such as "every=16", to a
-// training that InMode then puts into each of some modes, and replaces those of the same
-// names. The error names a text that is malformed, a setting that none of these modes has,
-// or a value out of the range of one of them.
+// AddModeSettings adds settings that are written as NAME=VALUE, such as "every=16", and replaces those of the
+// same names. The job will run in each of the modes (see InMode). The error names a text that is malformed, a
+// setting that none of the modes has, or a value out of the range of one of them.
 func (j *Job) AddModeSettings(texts, modes []string) error {
 	added, err := parseModeSettings(texts)
 	if err != nil {
@@ -82,34 +81,35 @@ func (j *Job) AddModeSettings(texts, modes []string) error {
 	return nil
 }
 
-// ValidateModeSettings reports the first mode setting that none of the modes has, or
-// that is out of its range in one of them. It is for a training that InMode then puts
-// into each of these modes. What the training's own mode has is allowed, too: InMode
-// leaves it behind.
+// ValidateModeSettings reports the first mode setting that none of the modes has, or that is out of its range
+// in one of them. The job will run in each of the modes (see InMode). A setting that only the job's own mode
+// has is allowed, because InMode drops it.
 func (j *Job) ValidateModeSettings(modes []string) error {
-	return inModeSettings(eachModeSetting(j.Training.ModeSettings, func(name string, value int, owners []string) error {
-		isRun := func(mode string) bool { return slices.Contains(modes, mode) }
-		if slices.Contains(owners, j.Training.Mode) && !slices.ContainsFunc(owners, isRun) {
-			return nil
-		}
-		return checkAmong(modes, name, value, owners, j.Roles.Ranks)
-	}))
-}
-
-// validateElsewhere is ValidateModeSettings for a training that may yet be put into any
-// mode: a setting that its own mode does not have must be in range in some other.
-func (j *Job) validateElsewhere() error {
-	return inModeSettings(eachModeSetting(j.Training.ModeSettings, func(name string, value int, owners []string) (problem error) {
-		if slices.Contains(owners, j.Training.Mode) {
-			owners = []string{j.Training.Mode}
-		}
-		for _, mode := range owners {
-			if problem = checkModeSetting(mode, name, value, j.Roles.Ranks); problem == nil {
+	return inModeSettings(eachModeSetting(j.Training.ModeSettings,
+		func(name string, value int, owners []string) error {
+			isRun := func(mode string) bool { return slices.Contains(modes, mode) }
+			if slices.Contains(owners, j.Training.Mode) && !slices.ContainsFunc(owners, isRun) {
 				return nil
 			}
-		}
-		return problem
-	}))
+			return checkAmong(modes, name, value, owners, j.Roles.Ranks)
+		}))
+}
+
+// validateElsewhere is ValidateModeSettings for a job that may yet be put into any
+// mode: a setting that its own mode does not have must be in range in some other.
+func (j *Job) validateElsewhere() error {
+	return inModeSettings(eachModeSetting(j.Training.ModeSettings,
+		func(name string, value int, owners []string) (problem error) {
+			if slices.Contains(owners, j.Training.Mode) {
+				owners = []string{j.Training.Mode}
+			}
+			for _, mode := range owners {
+				if problem = checkModeSetting(mode, name, value, j.Roles.Ranks); problem == nil {
+					return nil
+				}
+			}
+			return problem
+		}))
 }
 
 // inModeSettings says where in a job an error is.
@@ -122,7 +122,8 @@ func inModeSettings(err error) error {
 
 // eachModeSetting calls check with every setting and the modes that have it, in the order
 // of names, until one returns an error. A setting that no mode has is an error.
-func eachModeSetting(settings map[string]int, check func(name string, value int, owners []string) error) error {
+func eachModeSetting(settings map[string]int, check func(name string, value int,
+	owners []string) error) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		owners := modesWith(name)
 		if len(owners) == 0 {
@@ -234,7 +235,8 @@ func ModeSettingsHelp() string {
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
 			fmt.Fprintf(&b, "\n  %-*s  %-*s  %s", mostMode, mode, mostName, s.Name, s.Doc)
-			fmt.Fprintf(&b, "\n  %*s  (default %v; %v to %v)", mostMode+2+mostName, "", s.Default, s.Min, s.Max)
+			fmt.Fprintf(&b, "\n  %*s  (default %v; %v to %v)", mostMode+2+mostName, "", s.Default, s.Min,
+				s.Max)
 		}
 	}
 	if ofRanks {

@@ -20,8 +20,10 @@ func init() {
 	pace.Register(pace.Mode{
 		Name: "quorum", Overlaps: []string{"none"},
 		Settings: []pace.Setting{
-			{Name: "wait-for", Default: pace.Ranks(-1), Min: pace.Fixed(1), Max: pace.Ranks(0), Doc: "ranks that a step waits for"},
-			{Name: "every", Default: pace.Fixed(2), Min: pace.Fixed(1), Max: pace.Fixed(9), Doc: "steps between two elections"},
+			{Name: "wait-for", Default: pace.Ranks(-1), Min: pace.Fixed(1), Max: pace.Ranks(0),
+				Doc: "ranks that a step waits for"},
+			{Name: "every", Default: pace.Fixed(2), Min: pace.Fixed(1), Max: pace.Fixed(9),
+				Doc: "steps between two elections"},
 		},
 		New: func(s pace.Settings) pace.Rule {
 			return quorum{pace.Hybrid{Staleness: s.Staleness, Overlap: pace.HybridNaive}}
@@ -29,8 +31,8 @@ func init() {
 	})
 }
 
-// settingNames returns the names of all settings in their order, and modesWith the modes that have one, as a list in
-// words.
+// settingNames returns the names of all settings in their order, and modesWith the modes that have one, as a
+// list in words.
 func settingNames() (names []string) {
 	for _, mode := range pace.Modes() {
 		for _, s := range pace.SettingsOf(mode) {
@@ -64,15 +66,19 @@ func TestModeSettingsOfTheOwnMode(t *testing.T) {
 		{job.SSP, "slack", 0, ""},
 		{job.AsyncAverage, "every", 1_000_000_000, ""},
 		{job.SSP, "slack", -1, "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
-		{job.AsyncAverage, "every", 0, "training.mode-settings: every = 0; want 1 to 1000000000 in mode async-average"},
-		{job.Hybrid, "every", 16, "training.mode-settings: every is a setting of " + modesWith("every") + ", not of hybrid"},
+		{job.AsyncAverage, "every", 0, "training.mode-settings: every = 0; want 1 to 1000000000 in mode " +
+			"async-average"},
+		{job.Hybrid, "every", 16, "training.mode-settings: every is a setting of " + modesWith("every") +
+			", not of hybrid"},
 		{"quorum", "wait-for", 4, ""},
-		{"quorum", "wait-for", 5, "training.mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in mode quorum"},
+		{"quorum", "wait-for", 5, "training.mode-settings: wait-for = 5; want 1 to 4 with ranks = 4 in " +
+			"mode quorum"},
 		{"quorum", "every", 16, "training.mode-settings: every = 16; want 1 to 9 in mode quorum"},
 		{job.Sequential, "slack", 1, "training.mode-settings: slack is a setting of ssp, not of sequential"},
 		{job.Hybrid, "slack", -1, "training.mode-settings: slack = -1; want 0 to 1000000 in mode ssp"},
 		{job.SSP, "slak", 1, `training.mode-settings: "slak" is unknown; the nearest is "slack"`},
-		{job.SSP, "speed-of-light", 1, `training.mode-settings: "speed-of-light" is unknown; known are ` + strings.Join(settingNames(), ", ")},
+		{job.SSP, "speed-of-light", 1, `training.mode-settings: "speed-of-light" is unknown; known are ` +
+			strings.Join(settingNames(), ", ")},
 	} {
 		training := job.Default()
 		training.Training.Mode, training.Training.ModeSettings = c.mode, map[string]int{c.name: c.v}
@@ -92,15 +98,19 @@ func TestModeSettingsOfSeveralModes(t *testing.T) {
 	}
 	for want, modes := range map[string][]string{
 		"": job.Modes(),
-		"training.mode-settings: every is a setting of " + modesWith("every") + ", not of sync or ssp": {job.Sync, job.SSP},
-		"training.mode-settings: slack is a setting of ssp, not of hybrid or async-average":            {job.Hybrid, job.AsyncAverage},
+		"training.mode-settings: every is a setting of " + modesWith("every") +
+			", not of sync or ssp": {job.Sync, job.SSP},
+		"training.mode-settings: slack is a setting of ssp, not of hybrid or async-average": {job.Hybrid,
+			job.AsyncAverage},
 	} {
-		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil && err.Error() != want {
+		if err := training.ValidateModeSettings(modes); err == nil && want != "" || err != nil &&
+			err.Error() != want {
 			t.Errorf("%v: %v, want %q", modes, err, want)
 		}
 	}
 	for mode, want := range map[string]map[string]int{
-		job.Sync: {}, job.Hybrid: {}, job.Sequential: {}, job.AsyncAverage: {"every": 5}, job.SSP: {"slack": 2},
+		job.Sync: {}, job.Hybrid: {}, job.Sequential: {}, job.AsyncAverage: {"every": 5},
+		job.SSP:  {"slack": 2},
 		"quorum": {"every": 5},
 	} {
 		one := training.InMode(mode)
@@ -135,7 +145,8 @@ func TestModeSettingsOfModesWithOneName(t *testing.T) {
 		t.Errorf("async-average alone: %v", err)
 	}
 	const want = "training.mode-settings: every = 16; want 1 to 9 in mode quorum"
-	if err := training.ValidateModeSettings([]string{job.AsyncAverage, "quorum"}); err == nil || err.Error() != want {
+	if err := training.ValidateModeSettings([]string{job.AsyncAverage, "quorum"}); err == nil ||
+		err.Error() != want {
 		t.Errorf("both: %v, want %s", err, want)
 	}
 	training.Training.Mode = "quorum"
@@ -148,7 +159,8 @@ func TestModeSettingsOfModesWithOneName(t *testing.T) {
 func TestModeValuesFollowRanks(t *testing.T) {
 	training := job.Default()
 	training.Training.Mode = "quorum"
-	for ranks, want := range map[int]string{1: "quorum: wait-for = 1, every = 2", 4: "quorum: wait-for = 3, every = 2"} {
+	for ranks, want := range map[int]string{1: "quorum: wait-for = 1, every = 2",
+		4: "quorum: wait-for = 3, every = 2"} {
 		training.Roles.Ranks = ranks
 		if got := training.ModeSettingsText(); got != want {
 			t.Errorf("%d ranks: %s, want %s", ranks, got, want)
@@ -165,8 +177,10 @@ func TestModeValuesFollowRanks(t *testing.T) {
 // The rule has the settings of its mode, or their defaults.
 func TestRuleHasModeSettings(t *testing.T) {
 	training := job.Default()
-	training.Training.Mode, training.Training.ModeSettings = job.AsyncAverage, map[string]int{"every": 5, "slack": 2}
-	for _, want := range []pace.Rule{pace.AsyncAverage{Staleness: 9, Every: 5}, pace.AsyncAverage{Staleness: 9, Every: 16}} {
+	training.Training.Mode, training.Training.ModeSettings = job.AsyncAverage,
+		map[string]int{"every": 5, "slack": 2}
+	for _, want := range []pace.Rule{pace.AsyncAverage{Staleness: 9, Every: 5},
+		pace.AsyncAverage{Staleness: 9, Every: 16}} {
 		if rule, err := training.Rule(); err != nil || rule != want {
 			t.Errorf("rule %+v, %v; want %+v", rule, err, want)
 		}
@@ -197,8 +211,10 @@ func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
 		if err := job.Decode(text, "job.yaml", &again); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(again.Training.ModeSettings, c.want) || !maps.Equal(training.Training.ModeSettings, c.given) {
-			t.Errorf("%+v: written and read back: %v; afterwards %v", c, again.Training.ModeSettings, training.Training.ModeSettings)
+		if !maps.Equal(again.Training.ModeSettings, c.want) ||
+			!maps.Equal(training.Training.ModeSettings, c.given) {
+			t.Errorf("%+v: written and read back: %v; afterwards %v", c, again.Training.ModeSettings,
+				training.Training.ModeSettings)
 		}
 	}
 }
@@ -206,12 +222,18 @@ func TestModeSettingsAreWrittenWithDefaults(t *testing.T) {
 // What is no whole number, and keys that had other names before, are refused.
 func TestDecodeModeSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"training: {mode-settings: {every: 1.5}}":  `job.yaml:1: training.mode-settings.every: "1.5" where a whole number (int) belongs`,
-		"training: {mode-settings: {every: }}":     "job.yaml:1: training.mode-settings.every: no value: write one, or leave the key out",
-		"training: {mode-settings: [every]}":       "job.yaml:1: training.mode-settings: a list where keys with values belong",
-		"training: {mode: ssp,\n  slack: 3}":       `job.yaml:2: training: unknown key "slack": slack is now training.mode-settings: {slack: ...}`,
-		"training: {average-every: 3}":             `job.yaml:1: training: unknown key "average-every": average-every is now training.mode-settings: {every: ...}`,
-		"training: {mode-settings: {every: 1e19}}": `job.yaml:1: training.mode-settings.every: "1e19" where a whole number (int) belongs`,
+		"training: {mode-settings: {every: 1.5}}": `job.yaml:1: training.mode-settings.every: "1.5" where ` +
+			`a whole number (int) belongs`,
+		"training: {mode-settings: {every: }}": "job.yaml:1: training.mode-settings.every: no value: " +
+			"write one, or leave the key out",
+		"training: {mode-settings: [every]}": "job.yaml:1: training.mode-settings: a list where keys " +
+			"with values belong",
+		"training: {mode: ssp,\n  slack: 3}": `job.yaml:2: training: unknown key "slack": slack is ` +
+			`now training.mode-settings: {slack: ...}`,
+		"training: {average-every: 3}": `job.yaml:1: training: unknown key "average-every": ` +
+			`average-every is now training.mode-settings: {every: ...}`,
+		"training: {mode-settings: {every: 1e19}}": `job.yaml:1: training.mode-settings.every: "1e19" ` +
+			`where a whole number (int) belongs`,
 	} {
 		training := job.Default()
 		if err := job.Decode([]byte(text), "job.yaml", &training); err == nil || err.Error() != want {
@@ -229,7 +251,8 @@ func TestAddModeSettings(t *testing.T) {
 	if err := training.AddModeSettings([]string{"every=16", "slack=2"}, modes); err != nil {
 		t.Error(err)
 	}
-	if want := map[string]int{"every": 16, "slack": 2}; !maps.Equal(training.Training.ModeSettings, want) || before.Training.ModeSettings["every"] != 5 {
+	if want := map[string]int{"every": 16, "slack": 2}; !maps.Equal(training.Training.ModeSettings, want) ||
+		before.Training.ModeSettings["every"] != 5 {
 		t.Errorf("%v, before %v", training.Training.ModeSettings, before.Training.ModeSettings)
 	}
 	for text, want := range map[string]string{
@@ -239,12 +262,14 @@ func TestAddModeSettings(t *testing.T) {
 		"slack=2": "slack is given twice", "every=0": "every = 0; want 1 to 1000000000 in mode ",
 		"evry=1": `"evry" is unknown; the nearest is "every"`,
 	} {
-		if err := training.AddModeSettings([]string{"slack=1", text}, modes); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := training.AddModeSettings([]string{"slack=1", text}, modes); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 	err := training.AddModeSettings([]string{"every=1"}, []string{job.Hybrid})
-	if err == nil || err.Error() != "every is a setting of "+modesWith("every")+", not of hybrid" || training.Training.ModeSettings["every"] != 16 {
+	if err == nil || err.Error() != "every is a setting of "+modesWith("every")+", not of hybrid" ||
+		training.Training.ModeSettings["every"] != 16 {
 		t.Errorf("%v, settings %v", err, training.Training.ModeSettings)
 	}
 }
@@ -253,7 +278,8 @@ func TestAddModeSettings(t *testing.T) {
 func TestModeSettingsHelp(t *testing.T) {
 	text := job.ModeSettingsHelp()
 	for _, want := range []string{
-		"\n  async-average ", " every ", " steps of a rank between two averages\n", " (default 16; 1 to 1000000000)\n",
+		"\n  async-average ", " every ", " steps of a rank between two averages\n",
+		" (default 16; 1 to 1000000000)\n",
 		"\n  ssp ", " slack ", "(default 3; 0 to 1000000)",
 		"(default N - 1; 1 to N)", "\n\nN is the number of ranks.",
 	} {

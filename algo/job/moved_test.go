@@ -14,11 +14,15 @@ func TestFormerKeysNameTheNewOnes(t *testing.T) {
 	const data = "data: {kind: adult-income}\n"
 	for former, now := range map[string]string{
 		"dense-optimizer: {rate: 0.1}": "model.optimizer", "dense-precision: fp32": "model.precision",
-		"row-optimizer: {rate: 0.1}": "rows.optimizer", "row-init: 0.1": "rows.init", "row-admission: 0.5": "rows.admission",
-		"row-capacity: 5": "rows.capacity", "row-memory: 1MiB": "rows.memory", "row-eviction: refuse": "rows.eviction",
-		"row-precision: bf16": "rows.precision", "ranks: 2": "roles.ranks", "embedding-workers: 1": "roles.embedding-workers",
-		"parameter-servers: 1": "roles.embedding-ps", "dense-servers: 1": "roles.dense-ps", "placement: apart": "roles.placement",
-		"wire: fp16": "wire.precision", "index: raw": "wire.index", "retry: 1s": "wire.retry",
+		"row-optimizer: {rate: 0.1}": "rows.optimizer", "row-init: 0.1": "rows.init",
+		"row-admission: 0.5": "rows.admission",
+		"row-capacity: 5":    "rows.capacity", "row-memory: 1MiB": "rows.memory",
+		"row-eviction: refuse": "rows.eviction",
+		"row-precision: bf16":  "rows.precision", "ranks: 2": "roles.ranks",
+		"embedding-workers: 1": "roles.embedding-workers",
+		"parameter-servers: 1": "roles.embedding-ps", "dense-servers: 1": "roles.dense-ps",
+		"placement: apart": "roles.placement",
+		"wire: fp16":       "wire.precision", "index: raw": "wire.index", "retry: 1s": "wire.retry",
 		"model: {kind: fm}": "model", "faults: {drop: 0.1}": "faults",
 	} {
 		key, value, _ := strings.Cut(former, ": ")

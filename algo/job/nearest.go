@@ -5,14 +5,11 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word with the smallest edit distance to word, the
-// first of equally near ones; "" if none is near enough to be a plausible slip
-// of the hand, that is, within half of word's letters, rounded up.
+// Nearest returns the known word with the smallest edit distance to word, and the first of equally near ones.
+// It returns "" if the distance is more than half of word's letters, rounded up, or if word has more than 100
+// bytes.
 //
-// A word of more than 100 bytes is near none.
-//
-// It serves every value that a user types by name: a key of the job file, or a
-// value of a command line.
+// Use it for every value that a user types by name: a key of a job file, or a value of a command line.
 func Nearest(word string, known []string) string {
 	const longest = 100 // the time is that of letters by letters
 	if len(word) > longest {
@@ -27,7 +24,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Unknown says that a word is not among the known ones, and names the nearest, or
+// Unknown returns the text of an error: word is not among the known ones. It names the nearest known word, or
 // all if none is near.
 func Unknown(word string, known []string) string {
 	if nearest := Nearest(word, known); nearest != "" {

@@ -25,13 +25,14 @@ type Placement struct {
 	lists [][]msg.Address // where it has no name; indices may be anyIndex
 }
 
-// Named reports whether the placement has a name, and so suits every job.
+// Named reports whether the placement has a name. A placement with a name suits every job.
 func (p *Placement) Named() bool { return len(p.lists) == 0 }
 
-// anyIndex is the index of a role that is written without one: there is only one of its kind.
+// anyIndex is the index of a role that is written without one, because the job has one instance of it.
 const anyIndex = -1
 
-// ProcessRolesMax is the largest number of roles of one process: its introduction lists them.
+// ProcessRolesMax is the largest number of roles of one process: the message in which it joins a run lists
+// them.
 const ProcessRolesMax = 512
 
 // Process is the roles of one process, ascending.
@@ -46,7 +47,7 @@ func (p Process) String() string {
 	return "the process of " + p.Names()
 }
 
-// Names lists the roles, of many the first two.
+// Names lists the roles: up to three by name, of more the first two and the number of the others.
 func (p Process) Names() string {
 	var names []string
 	for _, at := range p {
@@ -66,8 +67,9 @@ func (p Process) Names() string {
 // Has reports whether a role is in the process.
 func (p Process) Has(at msg.Address) bool { return slices.Contains(p, at) }
 
-// Lasting returns the first role of the process that cannot restart, as can says; ok is
-// false if all can, and with them the process (see role.Config.CanRestart).
+// Lasting returns the first role of the process for which can returns false; ok is false if there is none.
+// With role.Config.CanRestart for can: the first role that cannot restart, and hence keeps its process from
+// restarting.
 func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 	for _, at := range p {
 		if !can(at.Role) {
@@ -79,8 +81,8 @@ func (p Process) Lasting(can func(msg.Role) bool) (at msg.Address, ok bool) {
 
 // Processes returns the processes of a run with the roles of cfg, ordered by their first roles.
 //
-// The error names a role that the run does not have, that is in two processes, or that is in none, or a process
-// of more than ProcessRolesMax roles.
+// The error names a role that the run does not have, that is in two processes, or that is in none, or a
+// process of more than ProcessRolesMax roles.
 func (p *Placement) Processes(cfg *role.Config) (all []Process, err error) {
 	switch {
 	case !p.Named():
@@ -99,7 +101,8 @@ func (p *Placement) Processes(cfg *role.Config) (all []Process, err error) {
 	}
 	for _, process := range all {
 		if len(process) > ProcessRolesMax {
-			return nil, fmt.Errorf("%v is too large; a process has at most %d roles", process, ProcessRolesMax)
+			return nil, fmt.Errorf("%v is too large; a process has at most %d roles", process,
+				ProcessRolesMax)
 		}
 	}
 	slices.SortFunc(all, func(a, b Process) int { return a[0].Compare(b[0]) })
@@ -142,7 +145,7 @@ func (p *Placement) listed(cfg *role.Config) ([]Process, error) {
 				at.Index = 0
 			}
 			if _, known := roster.Index(at); !known {
-				return nil, strange(cfg, at)
+				return nil, errNoRole(cfg, at)
 			}
 			i := slices.Index(left, at)
 			if i < 0 {
@@ -160,8 +163,8 @@ func (p *Placement) listed(cfg *role.Config) ([]Process, error) {
 	return all, nil
 }
 
-// strange says that a run does not have a role.
-func strange(cfg *role.Config, at msg.Address) error {
+// errNoRole is the error for a role that a run does not have.
+func errNoRole(cfg *role.Config, at msg.Address) error {
 	switch n := cfg.Count(at.Role); n {
 	case 0:
 		return fmt.Errorf("mode %s has no %s", cfg.Rule.Name(), at.Role)

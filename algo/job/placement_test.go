@@ -27,13 +27,17 @@ func TestPlacements(t *testing.T) {
 		mode, text string
 		want       []string
 	}{
-		{Sync, "apart", []string{"data-loader 0", "embedding-worker 0", "embedding-worker 1", "embedding-ps 0",
+		{Sync, "apart", []string{"data-loader 0", "embedding-worker 0", "embedding-worker 1",
+			"embedding-ps 0",
 			"nn-worker 0", "nn-worker 1", "nn-worker 2", "nn-worker 3"}},
 		{SSP, "together", []string{"the process of data-loader 0, embedding-worker 0 and 8 other roles"}},
 		{AsyncPS, "workers", []string{"data-loader 0", "the process of embedding-worker 0 and nn-worker 0",
-			"the process of embedding-worker 1 and nn-worker 1", "embedding-ps 0", "nn-worker 2", "nn-worker 3", "dense-ps 0"}},
-		{SSP, "coordinator; nn-worker 3, nn-worker 0, embedding-ps; nn-worker 2,nn-worker 1;embedding-worker 1, dense-ps 0, data-loader, embedding-worker 0",
-			[]string{"the process of data-loader 0, embedding-worker 0 and 2 other roles", "the process of embedding-ps 0, nn-worker 0 and nn-worker 3",
+			"the process of embedding-worker 1 and nn-worker 1", "embedding-ps 0", "nn-worker 2",
+			"nn-worker 3", "dense-ps 0"}},
+		{SSP, "coordinator; nn-worker 3, nn-worker 0, embedding-ps; nn-worker 2,nn-worker " +
+			"1;embedding-worker 1, dense-ps 0, data-loader, embedding-worker 0",
+			[]string{"the process of data-loader 0, embedding-worker 0 and 2 other roles",
+				"the process of embedding-ps 0, nn-worker 0 and nn-worker 3",
 				"the process of nn-worker 1 and nn-worker 2", "coordinator 0"}},
 		{Sequential, "data-loader; coordinator", nil},
 	} {
@@ -61,7 +65,8 @@ func TestPlacements(t *testing.T) {
 			t.Errorf("%s: %d roles, want %d", c.text, len(roles), len(all))
 		}
 	}
-	ssp, err := placed(SSP, "data-loader, embedding-worker 0, embedding-worker 1, embedding-ps, coordinator, dense-ps; "+
+	ssp, err := placed(SSP, "data-loader, embedding-worker 0, embedding-worker 1, embedding-ps, "+
+		"coordinator, dense-ps; "+
 		"nn-worker 0, nn-worker 1, nn-worker 2, nn-worker 3")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +82,8 @@ func TestPlacements(t *testing.T) {
 	if err := crowd.Roles.Placement.UnmarshalText([]byte(Together)); err != nil {
 		t.Fatal(err)
 	}
-	const most = "roles.placement: the process of data-loader 0, embedding-worker 0 and 1003 other roles is too large; a process has at most 512 roles"
+	const most = "roles.placement: the process of data-loader 0, embedding-worker 0 and 1003 other roles " +
+		"is too large; a process has at most 512 roles"
 	if _, err := crowd.Processes(); err == nil || err.Error() != most {
 		t.Errorf("%v, want %s", err, most)
 	}
@@ -90,22 +96,28 @@ func TestPlacements(t *testing.T) {
 
 // A placement that cannot be is refused in one line that names the role.
 func TestPlacementsThatCannotBe(t *testing.T) {
-	const rest = "; data-loader; embedding-worker 0; embedding-worker 1; embedding-ps; nn-worker 1; nn-worker 2; nn-worker 3"
+	const rest = "; data-loader; embedding-worker 0; embedding-worker 1; embedding-ps; nn-worker 1; " +
+		"nn-worker 2; nn-worker 3"
 	for text, want := range map[string]string{
-		"aprat":                        `"aprat" is unknown; the nearest is "apart"`,
-		"":                             `"" is unknown; known are apart, together, workers`,
-		"data-loader; nn-wroker 0":     `process 2: role "nn-wroker" is unknown; the nearest is "nn-worker"`,
-		"data-loader; xyz":             `process 2: role "xyz" is unknown; known are data-loader, embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
-		"data-loader;":                 `process 2: role "" is unknown; known are data-loader, embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
+		"aprat":                    `"aprat" is unknown; the nearest is "apart"`,
+		"":                         `"" is unknown; known are apart, together, workers`,
+		"data-loader; nn-wroker 0": `process 2: role "nn-wroker" is unknown; the nearest is "nn-worker"`,
+		"data-loader; xyz": `process 2: role "xyz" is unknown; known are data-loader, ` +
+			`embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
+		"data-loader;": `process 2: role "" is unknown; known are data-loader, ` +
+			`embedding-worker, embedding-ps, nn-worker, dense-ps, coordinator`,
 		"nn-worker -1":                 `process 1: "-1" is no number; write nn-worker 0`,
 		"nn-worker 0 1":                `process 1: "0 1" is no number; write nn-worker 0`,
 		"nn-worker 4" + rest:           "roles.placement: the job has no nn-worker 4, only nn-worker 0 to 3",
 		"embedding-ps 1" + rest:        "roles.placement: the job has no embedding-ps 1, only embedding-ps 0",
 		"nn-worker 0, dense-ps" + rest: "roles.placement: mode sync has no dense-ps",
 		"nn-worker" + rest:             "roles.placement: nn-worker: which of 4? write nn-worker 0",
-		"nn-worker 1" + rest:           "roles.placement: nn-worker 1 is there twice; a role is in one process",
-		"data-loader, data-loader 0":   "roles.placement: data-loader 0 is there twice; a role is in one process",
-		"nn-worker 0":                  "roles.placement: left out: data-loader 0, embedding-worker 0 and 5 other roles; list every role of the job",
+		"nn-worker 1" + rest: "roles.placement: nn-worker 1 is there twice; a role is in one " +
+			"process",
+		"data-loader, data-loader 0": "roles.placement: data-loader 0 is there twice; a role is in one " +
+			"process",
+		"nn-worker 0": "roles.placement: left out: data-loader 0, embedding-worker 0 and " +
+			"5 other roles; list every role of the job",
 		strings.TrimPrefix(rest, "; "): "roles.placement: left out: nn-worker 0; list every role of the job",
 	} {
 		training, err := placed(Sync, text)
@@ -124,10 +136,12 @@ func TestPlacementsAreWrittenAsTheyAreRead(t *testing.T) {
 		"workers":                        "workers",
 		"[[data-loader], [nn-worker 1]]": "data-loader; nn-worker 1",
 		"data-loader; nn-worker 0":       "data-loader; nn-worker 0",
-		"\n  - [data-loader, coordinator]\n  - - embedding-worker 0\n    - nn-worker 0\n": "data-loader, coordinator; embedding-worker 0, nn-worker 0",
+		"\n  - [data-loader, coordinator]\n  - - embedding-worker 0\n    - nn-worker 0\n": "data-loader, " +
+			"coordinator; embedding-worker 0, nn-worker 0",
 	} {
 		var read, again struct{ Placement Placement }
-		if err := Decode([]byte("placement: "+file), "job.yaml", &read); err != nil || read.Placement.String() != want {
+		if err := Decode([]byte("placement: "+file), "job.yaml", &read); err != nil ||
+			read.Placement.String() != want {
 			t.Fatalf("%q: %v, %v; want %s", file, read.Placement, err, want)
 		}
 		for name, codec := range map[string]struct {
@@ -144,11 +158,17 @@ func TestPlacementsAreWrittenAsTheyAreRead(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"roles: {placement: {a: b}}":               "job.yaml:1: roles.placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
-		"roles: {ranks: 1,\n  placement: [apart]}": "job.yaml:2: roles.placement: want apart, together, workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
-		"roles: {placement: []}":                   "job.yaml:1: roles.placement: no process; list them, or write one of apart, together, workers",
-		"roles: {placement: [[data-loader], []]}":  "job.yaml:1: roles.placement: process 2 has no role",
-		"roles: {placement: [[data-loder]]}":       `job.yaml:1: roles.placement: process 1: role "data-loder" is unknown; the nearest is "data-loader"`,
+		"roles: {placement: {a: b}}": "job.yaml:1: roles.placement: want apart, together, " +
+			"workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
+			"[nn-worker 0]]",
+		"roles: {ranks: 1,\n  placement: [apart]}": "job.yaml:2: roles.placement: want apart, together, " +
+			"workers, or a list of roles for every process, as [[data-loader, embedding-ps 0], " +
+			"[nn-worker 0]]",
+		"roles: {placement: []}": "job.yaml:1: roles.placement: no process; list them, or " +
+			"write one of apart, together, workers",
+		"roles: {placement: [[data-loader], []]}": "job.yaml:1: roles.placement: process 2 has no role",
+		"roles: {placement: [[data-loder]]}": `job.yaml:1: roles.placement: process 1: role ` +
+			`"data-loder" is unknown; the nearest is "data-loader"`,
 	} {
 		training := Default()
 		err := Decode([]byte(file), "job.yaml", &training)

@@ -13,13 +13,15 @@ import (
 )
 
 // PlacementSyntax is the text form of a placement, for help texts.
-const PlacementSyntax = `apart, together, workers, or processes as "data-loader, coordinator; embedding-worker 0, nn-worker 0; ..."`
+const PlacementSyntax = `apart, together, workers, or processes as "data-loader, coordinator; ` +
+	`embedding-worker 0, nn-worker 0; ..."`
 
-// ParsePlacement reads a placement: a name, or processes with semicolons between them, each of them roles with
-// commas between them, as "data-loader, coordinator; embedding-worker 0, nn-worker 0". The number of a role may be
-// left out where it is the only one of its kind. The error names what is unknown, and the nearest that is known.
+// ParsePlacement reads a placement: a name, or processes with semicolons between them, each of them roles
+// with commas between them, as "data-loader, coordinator; embedding-worker 0, nn-worker 0". The number of a
+// role may be left out where it is the only one of its kind. The error names what is unknown, and the nearest
+// that is known.
 //
-// Whether the job has these roles, and each once, is for Processes to say.
+// It does not check that a job has these roles, each once: Processes does.
 func ParsePlacement(text string) (p Placement, err error) {
 	if !strings.ContainsAny(text, ",; ") {
 		if _, err := msg.ParseRole(text); err != nil {
@@ -85,8 +87,8 @@ func parseAddress(text string) (at msg.Address, err error) {
 	return msg.Address{Role: at.Role, Index: int32(n)}, nil
 }
 
-// ParseProcess reads the words of a command line: the names of roles, each with its number behind it, or without one
-// for 0.
+// ParseProcess reads the words of a command line: the names of roles, each with its number behind it, or
+// without one for 0.
 func ParseProcess(words []string) (Process, error) {
 	var texts []string
 	for _, word := range words {
@@ -163,14 +165,16 @@ func (p Placement) MarshalYAML() (any, error) {
 	return p.texts(), nil
 }
 
-// UnmarshalYAML reads a name, a text as ParsePlacement reads it, or a list with a list of roles for every process.
+// UnmarshalYAML reads a name, a text as ParsePlacement reads it, or a list with a list of roles for every
+// process.
 func (p *Placement) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode {
 		return p.UnmarshalText([]byte(node.Value))
 	}
 	var lists [][]string
 	if err := node.Decode(&lists); err != nil {
-		return fmt.Errorf("want %s, or a list of roles for every process, as [[data-loader, embedding-ps 0], [nn-worker 0]]",
+		return fmt.Errorf("want %s, or a list of roles for every process, as [[data-loader, embedding-ps "+
+			"0], [nn-worker 0]]",
 			strings.Join(Placements(), ", "))
 	}
 	return p.setLists(lists)

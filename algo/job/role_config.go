@@ -12,9 +12,9 @@ import (
 // ten times what an answer takes on one machine, and a fiftieth of the 5 s that a step may take.
 const faultRetry = 100 * unit.Millisecond
 
-// RoleConfig returns what the roles of a training agree on, for a network of some layout and a number of
+// RoleConfig returns what the roles of a job agree on, for a network of some layout and a number of
 // global batches. The credit window of a PS holds all that a rank may have outstanding. Retry is 0, no
-// message may be lost, unless the training sets it or injects faults.
+// message may be lost, unless the job sets it or injects faults.
 //
 // The errors are those of the mode's rule, and a fault of a role that the mode does not have.
 func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) {
@@ -23,15 +23,18 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 		return nil, err
 	}
 	cfg := &role.Config{
-		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), EmbeddingPSs: int32(j.Roles.EmbeddingPSs),
-		Steps: int32(steps), Rule: rule, Prefetch: int32(j.Window()), Window: int32(j.Window()), Retry: j.Wire.Retry,
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers),
+		EmbeddingPSs: int32(j.Roles.EmbeddingPSs),
+		Steps:        int32(steps), Rule: rule, Prefetch: int32(j.Window()), Window: int32(j.Window()),
+		Retry: j.Wire.Retry,
 	}
 	if cfg.Retry == 0 && j.Faults.Any() {
 		cfg.Retry = faultRetry
 	}
 	const valueBytes = 4 // dense gradients and parameters travel in fp32
 	// Batch-norm statistics travel with the last bucket, and to and from the first dense PS.
-	running, groups := valueBytes*unit.Bytes(layout.Running), valueBytes*unit.Bytes(j.GroupsPerRank()*layout.Stats)
+	running, groups := valueBytes*unit.Bytes(layout.Running),
+		valueBytes*unit.Bytes(j.GroupsPerRank()*layout.Stats)
 	for _, b := range layout.Buckets {
 		cfg.Buckets = append(cfg.Buckets, valueBytes*unit.Bytes(b.Hi-b.Lo))
 	}
@@ -57,15 +60,16 @@ func (j *Job) RoleConfig(layout *model.Layout, steps int) (*role.Config, error) 
 	return cfg, nil
 }
 
-// Processes returns the roles of every process, where a run of the training has processes; none for sequential
-// training, which has no roles. The error is that of Placement.
+// Processes returns the roles of every process, where a run of the job has processes; none for
+// sequential training, which has no roles. The error is that of Placement.
 func (j *Job) Processes() ([]Process, error) {
 	rule, err := j.Rule()
 	if err != nil {
 		return nil, nil
 	}
 	cfg := &role.Config{
-		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers), EmbeddingPSs: int32(j.Roles.EmbeddingPSs), Rule: rule,
+		Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers),
+		EmbeddingPSs: int32(j.Roles.EmbeddingPSs), Rule: rule,
 	}
 	if rule.Dense().DensePSs {
 		cfg.DensePSs = make([]unit.Bytes, j.Roles.DensePSs)
@@ -77,14 +81,15 @@ func (j *Job) Processes() ([]Process, error) {
 	return all, nil
 }
 
-// CheckLength reports settings for which a training of so many global batches is too short to learn anything.
+// CheckLength reports settings for which steps global batches are too few to learn anything.
 func (j *Job) CheckLength(steps int) error {
 	rule, err := j.Rule()
 	if err != nil {
 		return err
 	}
 	if batches, all := int64(rule.Dense().Batches), int64(steps)*int64(j.Roles.Ranks); batches > all {
-		return fmt.Errorf("training.mode-settings: batches = %d, and the run has %d local batches: choose fewer, or train longer", batches, all)
+		return fmt.Errorf("training.mode-settings: batches = %d, and the run has %d local batches: choose "+
+			"fewer, or train longer", batches, all)
 	}
 	return nil
 }

@@ -53,16 +53,19 @@ func TestFaultsSection(t *testing.T) {
 	if err := job.Decode([]byte(good), "job.yaml", &training); err != nil {
 		t.Fatal(err)
 	}
-	if want := "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,crash=embedding-worker/0@40+2s,seed=1"; training.Faults.String() != want {
+	const want = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,crash=embedding-worker/0@40+2s,seed=1"
+	if training.Faults.String() != want {
 		t.Errorf("read %s, want %s", training.Faults, want)
 	}
 	for text, want := range map[string]string{
-		"faults: {loss: 0.1}":                                `faults: unknown key "loss"`,
-		"faults: {drop: 2}":                                  "faults.drop = 2",
-		"faults: {crashes: [{role: gpu}]}":                   "faults.crashes[0].role: unknown role",
-		"faults: {crashes: [{role: embedding-ps, step: 1}]}": "faults.crashes[0].role = embedding-ps cannot restart yet",
-		"wire: {retry: 2h}":                                  "wire.retry = 2h",
-		"faults: {crashes: [{role: coordinator}]}":           "faults.crashes[0].role = coordinator: the mode has no such role",
+		"faults: {loss: 0.1}":              `faults: unknown key "loss"`,
+		"faults: {drop: 2}":                "faults.drop = 2",
+		"faults: {crashes: [{role: gpu}]}": "faults.crashes[0].role: unknown role",
+		"faults: {crashes: [{role: embedding-ps, step: 1}]}": "faults.crashes[0].role = embedding-ps " +
+			"cannot restart yet",
+		"wire: {retry: 2h}": "wire.retry = 2h",
+		"faults: {crashes: [{role: coordinator}]}": "faults.crashes[0].role = coordinator: the " +
+			"mode has no such role",
 		"faults: {crashes: [{role: data-loader, index: 1}]}": "faults.crashes[0].index = 1; the job has 1",
 	} {
 		training := job.Default()
@@ -79,8 +82,8 @@ func TestFaultsSection(t *testing.T) {
 	}
 }
 
-// Batch-norm statistics are part of the sizes of what travels: those of a rank's groups with gradients, the running
-// ones with parameters and averages.
+// Batch-norm statistics are part of the sizes of what travels: those of a rank's groups with gradients, the
+// running ones with parameters and averages.
 func TestStatisticsAreCountedInMessages(t *testing.T) {
 	layout := layoutOf(t) // 10 parameters in buckets of 6 and 4
 	layout.Running, layout.Stats = 3, 5

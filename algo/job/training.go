@@ -14,7 +14,8 @@ const (
 	// AsyncAverage trains a replica of the dense network on every rank, averaged in
 	// the background.
 	AsyncAverage = "async-average"
-	SSP          = "ssp" // stale synchronous parallel: async-ps, but nobody too far ahead of the slowest
+	// stale synchronous parallel: async-ps with a bound on a rank's lead over the slowest
+	SSP = "ssp"
 )
 
 // Modes lists the training modes in the order of reports: sequential, then those
@@ -44,9 +45,9 @@ type Training struct {
 	// ShuffleWindow is the number of rows that are shuffled at a time. They come from 64 places of the data,
 	// drawn for each window, so that only these rows need be in memory. 0: all rows. It needs Shuffle.
 	ShuffleWindow int `yaml:"shuffle-window"`
-	// Groups is V, the number of groups that a global batch is cut into; a power of two. Equal V gives
-	// equal bits in sync mode, where the number of ranks must divide V. In other modes, ranks that do not divide
-	// V change the number of groups: see TotalGroups.
+	// Groups is V, the number of groups that a global batch is cut into; a power of two. Equal V gives equal
+	// bits in sync mode, where the number of ranks must divide V. In other modes, ranks that do not divide V
+	// change the number of groups: see TotalGroups.
 	Groups int `yaml:"groups"`
 
 	// Staleness is τ: all modes but sync and backup-workers issue the lookup of a step while at most τ
@@ -61,8 +62,8 @@ type Training struct {
 	// Overlap is a word of the mode (pace.Mode.Overlaps), as none, ids or ids+ds in sync. Empty: the most
 	// overlap that the mode knows.
 	Overlap string `yaml:"overlap"`
-	// Merge is MergeStep or MergeRank. Empty: MergeStep for sequential, sync and backup-workers, MergeRank for the
-	// others, which know no other.
+	// Merge is MergeStep or MergeRank. Empty: MergeStep for sequential, sync and backup-workers, MergeRank
+	// for the others, which know no other.
 	Merge string `yaml:"merge"`
 	Scale string `yaml:"scale"` // ScaleGlobal or ScaleRank
 

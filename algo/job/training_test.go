@@ -31,12 +31,15 @@ func TestTrainingValidate(t *testing.T) {
 			"staleness = 2147483648; want 0 to 65535"},
 		{func(t *job.Job) { t.Training.Prefetch = -1 },
 			"prefetch = -1; want 0 to 65536; 0 is one more than staleness"},
-		{func(t *job.Job) { t.Training.Mode = "hybird" }, `mode = "hybird" is unknown; the nearest is "hybrid"`},
-		{func(t *job.Job) { t.Training.Mode = "turbo" }, `mode = "turbo" is unknown; known are sequential, sync, hybrid`},
+		{func(t *job.Job) { t.Training.Mode = "hybird" },
+			`mode = "hybird" is unknown; the nearest is "hybrid"`},
+		{func(t *job.Job) { t.Training.Mode = "turbo" },
+			`mode = "turbo" is unknown; known are sequential, sync, hybrid`},
 		{func(t *job.Job) { t.Training.Merge = "stap" }, `merge = "stap" is unknown; the nearest is "step"`},
 		{func(t *job.Job) { t.Training.Scale = "" }, `scale = "" is unknown; known are global, rank`},
 		{func(t *job.Job) { t.Wire.Precision, t.Wire.Index = compress.FP16Block, job.IndexCompressed }, ""},
-		{func(t *job.Job) { t.Wire.Precision = "fp61" }, `wire.precision = "fp61" is unknown; the nearest is "fp16"`},
+		{func(t *job.Job) { t.Wire.Precision = "fp61" },
+			`wire.precision = "fp61" is unknown; the nearest is "fp16"`},
 		{func(t *job.Job) { t.Wire.Index = "zip" }, `index = "zip" is unknown; known are raw, compressed`},
 		{func(t *job.Job) { t.Training.Merge = job.MergeStep }, "merge = step needs mode sync or sequential"},
 		{func(t *job.Job) { t.Training.Epochs = 0 }, "epochs = 0; want 1 to 1000000"},
@@ -46,20 +49,24 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Job) { t.Training.Mode, t.Roles.Ranks = job.Sequential, 3 }, ""},
 		{func(t *job.Job) { t.Training.Mode, t.Roles.Ranks = job.Sync, 8 }, ""},
 		{func(t *job.Job) { t.Training.Mode, t.Roles.Ranks = job.Sync, 3 },
-			"ranks = 3 do not divide groups = 8: sync promises the bits of sequential training for any ranks," +
-				" so all sum along one binary tree over the groups, of which each rank owns a branch;" +
+			"ranks = 3 do not divide groups = 8: sync promises the bits of sequential training" +
+				" for any ranks, so all sum along one binary tree over the groups, of which each rank owns " +
+				"a branch;" +
 				" choose ranks from the powers of two up to 8, or another mode"},
 		{func(t *job.Job) { t.Training.Mode, t.Roles.Ranks = job.Sync, 16 },
 			"; choose ranks from the powers of two up to 8, groups = 16, or another mode"},
-		{func(t *job.Job) { t.Training.GlobalBatch = 3 }, "global-batch = 3 leaves some of 4 ranks without a sample"},
+		{func(t *job.Job) { t.Training.GlobalBatch = 3 },
+			"global-batch = 3 leaves some of 4 ranks without a sample"},
 		{func(t *job.Job) { t.Training.ShuffleWindow = -1 },
 			"shuffle-window = -1; want 0 to 2147483647; 0 is all rows"},
-		{func(t *job.Job) { t.Training.Shuffle, t.Training.ShuffleWindow = false, 9 }, "shuffle-window = 9 needs shuffle: true"},
+		{func(t *job.Job) { t.Training.Shuffle, t.Training.ShuffleWindow = false, 9 },
+			"shuffle-window = 9 needs shuffle: true"},
 		{func(t *job.Job) { t.Training.Staleness = &less }, "staleness = -1; want 0 to 65535, or null"},
 		{func(t *job.Job) { t.Rows.Init = -1 }, "rows.init = -1"},
 		{func(t *job.Job) { t.Rows.Capacity = -1 }, "rows.capacity = -1"},
 		{func(t *job.Job) { t.Rows.Memory = -1 }, "rows.memory = -1"},
-		{func(t *job.Job) { t.Rows.Eviction = job.SecondChance }, "rows.eviction = second-chance needs a limit"},
+		{func(t *job.Job) { t.Rows.Eviction = job.SecondChance },
+			"rows.eviction = second-chance needs a limit"},
 		{func(t *job.Job) { t.Rows.Eviction = "lru" }, "rows.eviction"},
 		{func(t *job.Job) { t.Rows.Precision = "fp8" }, "rows.precision"},
 		{func(t *job.Job) { t.Training.Overlap = "ids" }, `overlap: pace: hybrid cannot overlap "ids"`},
@@ -67,14 +74,17 @@ func TestTrainingValidate(t *testing.T) {
 		{func(t *job.Job) { t.Model.Optimizer.Kind = "lion" }, "model.optimizer.kind"},
 		{func(t *job.Job) { t.Rows.Optimizer.Kind = "lion" }, "rows.optimizer.kind"},
 		{func(t *job.Job) { t.Training.Mode, t.Training.Delay = job.Sequential, three }, ""},
-		{func(t *job.Job) { t.Training.Delay = three }, "delay = exactly 3 needs mode sequential: the staleness of hybrid is"},
-		{func(t *job.Job) { t.Training.Mode, t.Training.DelayDense = job.Sync, three }, "delay-dense = exactly 3 needs mode sequential"},
+		{func(t *job.Job) { t.Training.Delay = three },
+			"delay = exactly 3 needs mode sequential: the staleness of hybrid is"},
+		{func(t *job.Job) { t.Training.Mode, t.Training.DelayDense = job.Sync, three },
+			"delay-dense = exactly 3 needs mode sequential"},
 		{func(t *job.Job) { t.Training.DelayDense.Kind = "some" }, `delay-dense: "some" is not a delay`},
 	} {
 		training := job.Default()
 		c.change(&training)
 		err := training.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
@@ -83,11 +93,13 @@ func TestTrainingValidate(t *testing.T) {
 // What a file leaves out depends on the mode.
 func TestTrainingDefaultsByMode(t *testing.T) {
 	training := job.Default() // hybrid; 10 batches in flight
-	if rule, err := training.Rule(); err != nil || rule != (pace.Hybrid{Staleness: 9, Overlap: pace.HybridDS}) || training.MergeByStep() {
+	if rule, err := training.Rule(); err != nil ||
+		rule != (pace.Hybrid{Staleness: 9, Overlap: pace.HybridDS}) || training.MergeByStep() {
 		t.Errorf("hybrid: rule %+v, %v, merged by step %t", rule, err, training.MergeByStep())
 	}
 	training.Training.Mode = job.Sync
-	if rule, err := training.Rule(); err != nil || rule != (pace.Sync{Overlap: pace.OverlapIDsDS}) || !training.MergeByStep() {
+	if rule, err := training.Rule(); err != nil || rule != (pace.Sync{Overlap: pace.OverlapIDsDS}) ||
+		!training.MergeByStep() {
 		t.Errorf("sync: rule %+v, %v, merged by step %t", rule, err, training.MergeByStep())
 	}
 	training.Training.Mode = job.Sequential

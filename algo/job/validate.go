@@ -11,7 +11,7 @@ import (
 )
 
 // Validate reports the first setting that is out of range, by its field path, and a
-// mode setting that the training's mode does not have.
+// mode setting that the job's mode does not have.
 func (j *Job) Validate() error {
 	if err := j.ValidateShared(); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (j *Job) Validate() error {
 	return j.ValidateModeSettings([]string{j.Training.Mode})
 }
 
-// ValidateShared is Validate for a training that InMode may put into other modes: a mode
+// ValidateShared is Validate for a job that InMode may put into other modes: a mode
 // setting that its own mode does not have must be in the range of some other mode.
 // ValidateModeSettings checks the rest when the modes are known.
 func (j *Job) ValidateShared() error {
@@ -36,11 +36,13 @@ func (j *Job) ValidateShared() error {
 	case j.Training.Groups&(j.Training.Groups-1) != 0:
 		return fmt.Errorf("training.groups = %d; want a power of two", j.Training.Groups)
 	case j.Training.GlobalBatch < j.Roles.Ranks:
-		return fmt.Errorf("training.global-batch = %d leaves some of %d ranks without a sample", j.Training.GlobalBatch, j.Roles.Ranks)
+		return fmt.Errorf("training.global-batch = %d leaves some of %d ranks without a sample",
+			j.Training.GlobalBatch, j.Roles.Ranks)
 	case j.Training.ShuffleWindow > 0 && !j.Training.Shuffle:
 		return fmt.Errorf("training.shuffle-window = %d needs shuffle: true", j.Training.ShuffleWindow)
 	case j.Rows.Eviction == SecondChance && j.Rows.Capacity == 0 && j.Rows.Memory == 0:
-		return fmt.Errorf("rows.eviction = %s needs a limit: set rows.memory or rows.capacity", j.Rows.Eviction)
+		return fmt.Errorf("rows.eviction = %s needs a limit: set rows.memory or rows.capacity",
+			j.Rows.Eviction)
 	}
 	if err := j.validateGroups(); err != nil {
 		return err
@@ -57,7 +59,8 @@ func (j *Job) validateChoices() error {
 		known       []string
 	}{
 		{"training.mode", j.Training.Mode, Modes()},
-		{"training.merge", cmp.Or(j.Training.Merge, MergeStep), []string{MergeStep, MergeRank}}, // empty is a default
+		// empty is a default
+		{"training.merge", cmp.Or(j.Training.Merge, MergeStep), []string{MergeStep, MergeRank}},
 		{"training.scale", j.Training.Scale, []string{ScaleGlobal, ScaleRank}},
 		{"wire.precision", string(j.Wire.Precision), WirePrecisions()},
 		{"model.precision", j.Model.Precision, DensePrecisions()},
@@ -70,7 +73,8 @@ func (j *Job) validateChoices() error {
 		}
 	}
 	if j.Training.Merge == MergeStep && !j.inStep() {
-		return fmt.Errorf("training.merge = step needs mode sync or sequential: %s never waits for other ranks' gradients", j.Training.Mode)
+		return fmt.Errorf("training.merge = step needs mode sync or sequential: %s never waits for other "+
+			"ranks' gradients", j.Training.Mode)
 	}
 	return nil
 }
@@ -84,7 +88,8 @@ func (j *Job) validateParts() error {
 			return fmt.Errorf("%s: %w", f.path, err)
 		}
 		if j.Training.Mode != Sequential && !f.spec.IsZero() {
-			return fmt.Errorf("%s = %s needs mode sequential: the staleness of %s is what its run brings about", f.path, f.spec, j.Training.Mode)
+			return fmt.Errorf("%s = %s needs mode sequential: the staleness of %s is what its run brings "+
+				"about", f.path, f.spec, j.Training.Mode)
 		}
 	}
 	if j.Training.Mode != Sequential {
