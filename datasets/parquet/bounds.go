@@ -12,22 +12,23 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Limits of what a file may claim, far above what any writer needs.
+// Limits of the claims of a file, far above the needs of any writer.
 const (
 	footerMax     = 256 << 20 // bytes
 	pageHeaderMax = 1 << 20   // bytes
-	// A page may become 64 times as large as it is in the file, or 64 MiB.
+	// A page can become 64 times as large as in the file, or 64 MiB.
 	pageGrowthMax = 64
 	pageBytesMax  = 64 << 20
-	// A file may have 64 values for each of its bytes, or 16 Mi: constants take next to no bytes.
+	// A file can have 64 values per byte, or 16 Mi values: constants take almost no bytes.
 	valuesPerByteMax = 64
 	valuesMax        = 16 << 20
 )
 
-// trailerBytes end a file: the length of the footer, and the magic.
+// trailerBytes is the size of the end of a file: the length of the footer, and the magic.
 const trailerBytes = 8
 
-// checkFooter returns an error if the footer claims more than the file has. Cost: reading the footer once.
+// checkFooter returns an error if the footer claims more than the file has. Cost: reading the
+// footer once.
 func checkFooter(file io.ReaderAt, size int64) error {
 	if size < 2*trailerBytes {
 		return fmt.Errorf("%d bytes", size)
@@ -41,7 +42,7 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	}
 	length := int64(binary.LittleEndian.Uint32(trailer[:]))
 	if most := min(size-trailerBytes-4, footerMax); length > most {
-		return fmt.Errorf("a footer of %d bytes, of which at most %d can be", length, most)
+		return fmt.Errorf("a footer of %d bytes, want at most %d", length, most)
 	}
 	footer := make([]byte, length)
 	if _, err := file.ReadAt(footer, size-trailerBytes-length); err != nil {
@@ -53,11 +54,12 @@ func checkFooter(file io.ReaderAt, size int64) error {
 	return nil
 }
 
-// bounds checks the pages of columns before the library makes memory for them. Several goroutines use it.
+// bounds checks the pages of columns before the library allocates memory for them. It is safe
+// for concurrent use.
 type bounds struct {
 	file io.ReaderAt
 	size int64
-	left atomic.Int64 // values that there may still be
+	left atomic.Int64 // values that further pages can have
 }
 
 func newBounds(file io.ReaderAt, size int64) *bounds {
@@ -66,8 +68,8 @@ func newBounds(file io.ReaderAt, size int64) *bounds {
 	return b
 }
 
-// check returns an error if the chunk of a column claims more than the file has. Cost: reading and
-// decompressing its pages.
+// check returns an error if the chunk of a column claims more than the file has. Cost: reading
+// and decompressing its pages.
 func (b *bounds) check(c *column, chunk *format.ColumnChunk) error {
 	meta := &chunk.MetaData
 	at := meta.DataPageOffset
@@ -100,7 +102,7 @@ func (b *bounds) check(c *column, chunk *format.ColumnChunk) error {
 	return nil
 }
 
-// pageHeader reads the header of the page at a place, and returns its length.
+// pageHeader returns the header of the page at a position, and its length.
 func (b *bounds) pageHeader(at, end int64) (*format.PageHeader, int64, error) {
 	for size := int64(512); ; size *= 8 {
 		data := make([]byte, min(size, end-at))
@@ -110,7 +112,7 @@ func (b *bounds) pageHeader(at, end int64) (*format.PageHeader, int64, error) {
 		n, err := thriftBytes(data)
 		switch {
 		case errors.Is(err, errShort) && size < min(pageHeaderMax, end-at):
-			continue // it is longer
+			continue // read more of it
 		case err != nil:
 			return nil, 0, fmt.Errorf("its header: %w", err)
 		}
@@ -119,14 +121,14 @@ func (b *bounds) pageHeader(at, end int64) (*format.PageHeader, int64, error) {
 	}
 }
 
-// page checks what a header says of its page, behind which the column has so many bytes.
+// page checks the claims of a header, given the number of bytes of the column behind it.
 func (b *bounds) page(h *format.PageHeader, left int64) error {
 	packed, whole := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	if packed < 0 || packed > left {
 		return fmt.Errorf("%d bytes, of %d", packed, left)
 	}
 	if whole < 0 || whole > max(pageGrowthMax*packed, pageBytesMax) {
-		return fmt.Errorf("%d bytes that become %d: write smaller pages", packed, whole)
+		return fmt.Errorf("%d bytes that decompress to %d: write smaller pages", packed, whole)
 	}
 	values := int64(0)
 	switch {

@@ -19,14 +19,14 @@ type piece struct {
 	counts []int32   // ids of each row
 	values []float32 // of labels and numbers
 	bad    []*datasets.BadRowError
-	text   []byte // of the value in hand
+	text   []byte // scratch: the text of the current value
 }
 
-// read decodes a column of a row group of so many rows.
+// read decodes a column of a row group with a number of rows.
 func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
 	p := piece{}
-	likely := min(rows, 1<<20) // the file may have fewer than it says
-	if c.role == ids {
+	likely := min(rows, 1<<20) // the file can claim more than it has
+	if c.use == ids {
 		p.ids, p.counts = make([]uint64, 0, likely), make([]int32, 0, likely)
 	} else {
 		p.values = make([]float32, 0, likely)
@@ -47,7 +47,7 @@ func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
 			var n int
 			n, err = values.ReadValues(buffer)
 			for i := range buffer[:n] {
-				c.take(&p, &buffer[i])
+				c.addValue(&p, &buffer[i])
 			}
 		}
 		parquet.Release(page)
@@ -61,18 +61,18 @@ func (c *column) read(chunk parquet.ColumnChunk, rows int) (piece, error) {
 	return p, nil
 }
 
-// take adds a value to a piece: a row of its own, or one more element of a list.
-func (c *column) take(p *piece, v *parquet.Value) {
+// addValue adds a value to a piece: a new row, or another element of a list.
+func (c *column) addValue(p *piece, v *parquet.Value) {
 	isFirst := v.RepetitionLevel() == 0
 	if isFirst {
 		p.rows++
 	}
-	if c.role == ids {
+	if c.use == ids {
 		if isFirst {
 			p.counts = append(p.counts, 0)
 		}
 		if c.isList && v.DefinitionLevel() < c.present {
-			return // a list that is empty, or null
+			return // an empty list, or null
 		}
 		p.text = c.appendText(p.text[:0], v)
 		p.ids = append(p.ids, datasets.CategoryID(p.text))
@@ -88,10 +88,9 @@ func (c *column) take(p *piece, v *parquet.Value) {
 	p.values = append(p.values, value)
 }
 
-// number returns the value of a label or numeric column, or what is wrong with
-// it.
+// number returns the value of a label or numeric column, or the reason why it is bad.
 func (c *column) number(p *piece, v *parquet.Value) (value float32, reason string) {
-	if c.role == label {
+	if c.use == label {
 		p.text = c.appendText(p.text[:0], v)
 		switch {
 		case slices.Contains(c.positive, string(p.text)):
@@ -116,7 +115,7 @@ func (c *column) number(p *piece, v *parquet.Value) (value float32, reason strin
 	return float32(x), ""
 }
 
-// real returns a value that is not null, and no text, as a number.
+// real returns a value, which is neither null nor text, as a number.
 func (c *column) real(v *parquet.Value) float64 {
 	switch kind := v.Kind(); {
 	case kind == parquet.Boolean && v.Boolean():
@@ -138,8 +137,8 @@ func (c *column) real(v *parquet.Value) float64 {
 	}
 }
 
-// appendText appends a value as it would stand in text: nothing for a null, 1 and
-// 0 for a boolean.
+// appendText appends a value as a text file would hold it: nothing for a null, 1 or 0 for a
+// boolean.
 func (c *column) appendText(text []byte, v *parquet.Value) []byte {
 	if v.IsNull() {
 		return text

@@ -18,9 +18,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A file may come from anyone.
+// The tests of this file assume that anyone can write a file.
 
-// table is a file in its parts.
+// table is the parts of a file.
 type table struct {
 	body []byte
 	meta format.FileMetaData
@@ -41,7 +41,7 @@ func load(t testing.TB, name string) (whole []byte, parts table) {
 	return whole, parts
 }
 
-// file puts the parts together again.
+// file joins the parts.
 func (p *table) file(t testing.TB) []byte {
 	t.Helper()
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &p.meta)
@@ -67,7 +67,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What a footer or the header of a page claims is checked before memory is made for it.
+// Claims of a footer or a page header are checked before memory is allocated for them.
 func TestClaimsAreChecked(t *testing.T) {
 	// list is a struct whose field 2 is a list of n structs, which are not there.
 	list := func(n uint64) []byte {
@@ -96,7 +96,7 @@ func TestClaimsAreChecked(t *testing.T) {
 				1<<4|thriftStruct, 0, 0, 0), 5)
 		}, "an element of 1 bytes"},
 		"no type": {func(p *table) []byte { return closed(append(p.body, 1<<4|14, 0), 2) },
-			"type 14, which is none"},
+			"unknown type 14"},
 		"pages behind all": {func(p *table) []byte {
 			p.column().DataPageOffset,
 				p.column().DictionaryPageOffset = 1<<40, 0
@@ -109,7 +109,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		"a large page": {func(p *table) []byte {
 			p.page(t, func(h *format.PageHeader) { h.UncompressedPageSize = math.MaxInt32 })
 			return p.file(t)
-		}, "bytes that become 2147483647: write smaller pages"},
+		}, "bytes that decompress to 2147483647: write smaller pages"},
 		"a page that is not there": {func(p *table) []byte {
 			p.page(t, func(h *format.PageHeader) { h.CompressedPageSize = math.MaxInt32 })
 			return p.file(t)
@@ -124,7 +124,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		_, parts := load(t, "snappy.parquet")
 		file := c.file(&parts)
 		got := allocated(func() {
-			_, _, err := Read("a file", bytes.NewReader(file), int64(len(file)), user)
+			_, _, err := read("a file", bytes.NewReader(file), int64(len(file)), user)
 			if c.want == "" && err != nil || c.want != "" &&
 				(err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: error %v, want %q", name, err, c.want)
@@ -136,10 +136,10 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 }
 
-// column is the label's column, click, of the first row group: the first that is read.
+// column is the column of the label, click, in the first row group, which is read first.
 func (p *table) column() *format.ColumnMetaData { return &p.meta.RowGroups[0].Columns[6].MetaData }
 
-// page changes the header of the first page of that column, which moves all that follows.
+// page changes the header of the first page of that column, and moves everything behind it.
 func (p *table) page(t testing.TB, change func(*format.PageHeader)) {
 	t.Helper()
 	at := p.column().DataPageOffset
@@ -160,7 +160,7 @@ func (p *table) page(t testing.TB, change func(*format.PageHeader)) {
 	p.column().TotalCompressedSize += int64(len(header) - n)
 }
 
-// The walk comes to the end of every footer that a writer has written.
+// The walk reaches the end of every footer of a real writer.
 func TestThriftBytes(t *testing.T) {
 	for _, name := range []string{"delta.parquet", "gzip-v2.parquet", "snappy.parquet",
 		"zstd-plain.parquet"} {
@@ -177,7 +177,7 @@ func TestThriftBytes(t *testing.T) {
 	}
 }
 
-// FuzzRead reads any file: its rows are whole, or there is an error.
+// FuzzRead reads arbitrary files: rows are complete, or there is an error.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"delta.parquet", "gzip-v2.parquet", "snappy.parquet",
 		"zstd-plain.parquet"} {
@@ -189,7 +189,7 @@ func FuzzRead(f *testing.F) {
 		Numeric: []string{"price", "age"}, Label: "click",
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		b, bad, err := Read("a file", bytes.NewReader(file), int64(len(file)), spec)
+		b, bad, err := read("a file", bytes.NewReader(file), int64(len(file)), spec)
 		if err != nil {
 			return
 		}
@@ -212,7 +212,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzThrift walks over any bytes, which take no memory: what is walked over is not more than there is.
+// FuzzThrift walks over arbitrary bytes, without allocating memory and without passing their end.
 func FuzzThrift(f *testing.F) {
 	whole, parts := load(f, "snappy.parquet")
 	f.Add(whole[len(parts.body) : len(whole)-trailerBytes])

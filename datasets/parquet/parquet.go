@@ -1,8 +1,9 @@
-// Package parquet reads Parquet files for package datasets. Importing it is all:
-// data of kind parquet can be opened from then on.
+// Package parquet lets package datasets read Parquet files. A program imports it for its effect:
 //
-// It is a package of its own because of the library that it stands on. A program
-// that reads no Parquet should not wait for that to be built.
+//	import _ "tandem/datasets/parquet"
+//
+// Then datasets.Open opens data of kind parquet. It is a separate package because the library
+// behind it takes long to build, and most programs read no Parquet.
 package parquet
 
 import (
@@ -21,15 +22,15 @@ import (
 	"tandem/internal/parallel"
 )
 
-func init() { datasets.RegisterParquet(Read) }
+func init() { datasets.RegisterParquet(read) }
 
-// Read is a datasets.ParquetReader. Each column of each row group is decoded on
-// its own, on all processors. Errors say which column is missing, nested or of
-// the wrong type, or that the file is not whole.
+// read is a datasets.ParquetReader. It decodes the columns of row groups in parallel. The error
+// says which column is missing, nested or of the wrong type, or that the file is incomplete.
 //
-// Memory: the rows, twice while their columns are put together. What the file claims of its parts is checked
-// before memory is made for them: see bounds.go.
-func Read(name string, file io.ReaderAt, size int64, spec *job.Table) (b *batch.Batch, bad []*datasets.BadRowError, err error) {
+// Memory: the rows, twice while their columns are joined. Sizes that the file claims are checked
+// before memory is allocated for them: see bounds.go.
+func read(name string, file io.ReaderAt, size int64, table *job.Table) (
+	b *batch.Batch, bad []*datasets.BadRowError, err error) {
 	defer recoverDamage(&err)
 	if err := checkFooter(file, size); err != nil {
 		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
@@ -38,7 +39,7 @@ func Read(name string, file io.ReaderAt, size int64, spec *job.Table) (b *batch.
 	if err != nil {
 		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
 	}
-	columns, err := find(f, spec)
+	columns, err := find(f, table)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,8 +70,8 @@ func Read(name string, file io.ReaderAt, size int64, spec *job.Table) (b *batch.
 	return join(int(f.NumRows()), len(groups), columns, pieces)
 }
 
-// checkGroups says whether the row groups have the rows of the file between them:
-// memory is made for as many as a group says.
+// checkGroups returns an error unless the rows of the row groups add up to those of the file.
+// Memory is allocated for as many rows as a group claims.
 func checkGroups(rows int64, groups []parquet.RowGroup) error {
 	sum := int64(0)
 	for _, group := range groups {
@@ -86,22 +87,21 @@ func checkGroups(rows int64, groups []parquet.RowGroup) error {
 	return nil
 }
 
-// errDamaged says that the file contradicts itself.
+// errDamaged says that the file is inconsistent.
 var errDamaged = errors.New("the file is damaged: copy or download it again")
 
-// recoverDamage turns a panic of the library, which trusts a file more than
-// files deserve, into an error.
+// recoverDamage turns a panic of the library, which trusts the content of files, into an error.
 func recoverDamage(err *error) {
 	if problem := recover(); problem != nil {
 		*err = fmt.Errorf("%w (%v)", errDamaged, problem)
 	}
 }
 
-// role is what a column is for.
-type role uint8
+// use is what a column is used for.
+type use uint8
 
 const (
-	label role = iota
+	label use = iota
 	numeric
 	ids
 )
@@ -109,49 +109,45 @@ const (
 // column is a column of the file that is read.
 type column struct {
 	name     string
-	role     role
+	use      use
 	index    int // in a row group
 	unsigned bool
 	isList   bool
-	// repetition and definition are the greatest levels of a value.
+	// repetition and definition are the highest levels of a value.
 	repetition, definition int
-	// present is the definition level from which on a list has an element, which
-	// may be null.
+	// present is the lowest definition level at which a list has an element, which can be
+	// null.
 	present            int
 	positive, negative []string // of labels
-	empty              *float64 // what a null is among numbers; nil: a bad row
+	empty              *float64 // the number that a null becomes; nil: its row is bad
 }
 
-// find returns the columns of a spec: labels, numbers, ids.
-func find(f *parquet.File, spec *job.Table) ([]column, error) {
+// find returns the columns that a job names: labels, numbers, ids.
+func find(f *parquet.File, table *job.Table) ([]column, error) {
 	var all []column
-	add := func(r role, names ...string) error {
+	add := func(u use, names ...string) error {
 		for _, name := range names {
-			c, err := findOne(f, name, r)
+			c, err := findOne(f, name, u)
 			if err != nil {
 				return err
 			}
-			c.positive, c.negative = spec.LabelTexts()
-			c.empty = spec.EmptyNumeric
+			c.positive, c.negative = table.LabelTexts()
+			c.empty = table.EmptyNumeric
 			all = append(all, c)
 		}
 		return nil
 	}
-	var slots []string
-	for _, slot := range spec.Slots {
-		slots = append(slots, slot.Column)
-	}
-	err := add(label, spec.LabelNames()...)
+	err := add(label, table.LabelNames()...)
 	if err == nil {
-		err = add(numeric, spec.Numeric...)
+		err = add(numeric, table.Numeric...)
 	}
 	if err == nil {
-		err = add(ids, slots...)
+		err = add(ids, table.SlotNames()...)
 	}
 	return all, err
 }
 
-func findOne(f *parquet.File, name string, r role) (column, error) {
+func findOne(f *parquet.File, name string, u use) (column, error) {
 	schema := f.Schema()
 	var names []string
 	var paths [][]string // of the values of the column
@@ -167,7 +163,7 @@ func findOne(f *parquet.File, name string, r role) (column, error) {
 		return column{}, fmt.Errorf("no column %q: the file has %q", name, names)
 	}
 	leaf, _ := schema.Lookup(paths[0]...)
-	c := column{name: name, role: r, index: leaf.ColumnIndex, isList: leaf.MaxRepetitionLevel == 1,
+	c := column{name: name, use: u, index: leaf.ColumnIndex, isList: leaf.MaxRepetitionLevel == 1,
 		present:    leaf.MaxDefinitionLevel,
 		repetition: leaf.MaxRepetitionLevel, definition: leaf.MaxDefinitionLevel}
 	if leaf.Node.Optional() {
@@ -178,14 +174,15 @@ func findOne(f *parquet.File, name string, r role) (column, error) {
 	switch {
 	case len(paths) > 1 || leaf.MaxRepetitionLevel > 1 || !c.isList && len(paths[0]) > 1:
 		return c, fmt.Errorf("column %q is nested (%s): a column must hold values, or lists of them", name, strings.Join(paths[0], "."))
-	case c.isList && r != ids:
-		return c, fmt.Errorf("column %q holds lists: a label or number is one a row", name)
+	case c.isList && u != ids:
+		return c, fmt.Errorf("column %q holds lists: labels and numbers need one value per row", name)
 	}
 	return c, c.checkType(kind)
 }
 
-// checkType says whether a column of the type can be what it is for. A decimal is
-// kept without its point: its number is a power of ten too large, its text another.
+// checkType returns an error unless a column of a type can have its use. Decimals are refused,
+// because a file stores them without the point: as a number, a decimal would be too large by a
+// power of ten, and its text would be another id.
 func (c *column) checkType(kind parquet.Type) error {
 	if strings.HasPrefix(kind.String(), "DECIMAL") {
 		return fmt.Errorf("column %q holds %s: write it as a floating-point number, or as text if it is an id", c.name, kind)
@@ -194,16 +191,16 @@ func (c *column) checkType(kind parquet.Type) error {
 	case parquet.Int32, parquet.Int64, parquet.Boolean:
 		return nil
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if c.role != numeric {
+		if c.use != numeric {
 			return nil
 		}
 	case parquet.Float, parquet.Double:
-		if c.role != ids {
+		if c.use != ids {
 			return nil
 		}
 	}
 	want := "labels must be text, numbers or booleans"
-	switch c.role {
+	switch c.use {
 	case numeric:
 		want = "numeric columns must hold numbers or booleans"
 	case ids:
@@ -212,8 +209,7 @@ func (c *column) checkType(kind parquet.Type) error {
 	return fmt.Errorf("column %q holds %s: %s", c.name, kind, want)
 }
 
-// join puts the pieces of all row groups together, and names the first fault of
-// each bad row.
+// join joins the pieces of all row groups and returns the first problem of each bad row.
 func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*datasets.BadRowError, error) {
 	b := &batch.Batch{Samples: rows}
 	var labels, numbers [][]float32
@@ -224,9 +220,9 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 		slot := batch.Jagged{Offsets: make([]int32, 1, rows+1)}
 		for g := range groups {
 			p := &pieces[g*len(columns)+c]
-			for _, fault := range p.bad {
-				fault.Line += first
-				bad = append(bad, fault)
+			for _, problem := range p.bad {
+				problem.Line += first
+				bad = append(bad, problem)
 			}
 			if len(slot.IDs)+len(p.ids) > math.MaxInt32 {
 				return nil, nil, fmt.Errorf("column %q: more than %d ids: split the file", columns[c].name, math.MaxInt32)
@@ -238,7 +234,7 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 			first += p.rows
 			*p = piece{}
 		}
-		switch columns[c].role {
+		switch columns[c].use {
 		case label:
 			labels = append(labels, values)
 		case numeric:
@@ -248,12 +244,13 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 		}
 	}
 	b.Labels, b.Dense = interleaved(labels, rows), interleaved(numbers, rows)
-	// Columns are in the order in which text is checked, so the first fault stays.
+	// The first problem of a row is the one that a text file would report, because columns are
+	// in the same order.
 	slices.SortStableFunc(bad, func(x, y *datasets.BadRowError) int { return x.Line - y.Line })
 	return b, slices.CompactFunc(bad, func(x, y *datasets.BadRowError) bool { return x.Line == y.Line }), nil
 }
 
-// interleaved returns columns row by row.
+// interleaved returns columns as a row-major matrix.
 func interleaved(columns [][]float32, rows int) []float32 {
 	out := make([]float32, rows*len(columns))
 	for c, values := range columns {

@@ -19,9 +19,8 @@ import (
 	_ "tandem/datasets/parquet"
 )
 
-// The files in testdata are written by testdata/make.py, with pyarrow 26: the
-// same table with other codecs, encodings, page versions and row groups, and as
-// text.
+// testdata/make.py has written the files in testdata, with pyarrow 26: the same table with
+// different codecs, encodings, page versions and row groups, and as text.
 func files(t testing.TB) []string {
 	found, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(found) < 4 {
@@ -30,7 +29,7 @@ func files(t testing.TB) []string {
 	return found
 }
 
-// spec names the columns of the table, but rough and point.
+// spec describes all columns of the table except rough and point.
 func spec(separator string) *job.Table {
 	return &job.Table{
 		Slots: []job.IDColumn{
@@ -46,8 +45,8 @@ func parquetConfig(change func(*job.Table)) job.Data {
 	return job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}
 }
 
-// Whatever a file's encoding, its rows are those of the same table as text.
-func TestParquetGivesWhatTextGives(t *testing.T) {
+// The rows of a file in any encoding equal those of the same table as text.
+func TestParquetRowsEqualTextRows(t *testing.T) {
 	want, err := datasets.ReadRows(job.Data{Kind: job.KindCSV, CSV: spec("|"), Cache: job.CacheOff}, "testdata/text.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +81,7 @@ func TestParquetBadRows(t *testing.T) {
 			t.Errorf("%s: error %v, %+v", file, err, rows)
 			continue
 		}
-		// Rows 5 and 6 are gone, the rest is in order.
+		// Rows 5 and 6 are skipped, and the others keep their order.
 		if rough := batch.Column(rows.Batch.Dense, 3, 2); rough[3] != 3 || rough[4] != 6 {
 			t.Errorf("%s: numbers %v", file, rough[:6])
 		}
@@ -104,7 +103,7 @@ func TestParquetBadRows(t *testing.T) {
 	}
 }
 
-func TestParquetColumnsThatDoNotFit(t *testing.T) {
+func TestParquetColumnErrors(t *testing.T) {
 	for _, c := range []struct {
 		change func(*job.Table)
 		want   string
@@ -113,7 +112,7 @@ func TestParquetColumnsThatDoNotFit(t *testing.T) {
 			`no column "usr": the file has ["user" "item" "tags" "codes" "price" "age" "click" "point" "rough"]`},
 		{func(s *job.Table) { s.Slots[0].Column = "rough" }, `column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
 		{func(s *job.Table) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] }, `column "user" holds STRING: numeric columns must hold numbers or booleans`},
-		{func(s *job.Table) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: a label or number is one a row`},
+		{func(s *job.Table) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: labels and numbers need one value per row`},
 		{func(s *job.Table) { s.Slots[0].Column = "point" }, `column "point" is nested (point.x): a column must hold values, or lists of them`},
 	} {
 		_, err := datasets.ReadRows(parquetConfig(c.change), "testdata/snappy.parquet")
@@ -141,8 +140,8 @@ func TestParquetDecimalsAreRefused(t *testing.T) {
 	}
 }
 
-// A cut file has lost its footer; a file with other bytes may be other data, as
-// Parquet has no checksum that must be there, but never a panic.
+// A truncated file has no footer. A file with changed bytes can be read as other data, because
+// checksums are optional in Parquet, but never causes a panic.
 func TestParquetDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cut.parquet")
 	for _, file := range files(t) {
@@ -174,9 +173,8 @@ func TestParquetDamaged(t *testing.T) {
 	}
 }
 
-// A footer whose row groups have other rows than the file is refused before memory
-// is made for them.
-func TestParquetRowCountsThatDisagree(t *testing.T) {
+// A file whose row groups do not add up to its rows is refused before memory is allocated.
+func TestParquetRowCountsMustAgree(t *testing.T) {
 	whole, err := os.ReadFile("testdata/snappy.parquet")
 	if err != nil {
 		t.Fatal(err)

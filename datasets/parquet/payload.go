@@ -16,9 +16,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// payload checks what is in a page: that it becomes no longer than its header says, and has no more
-// values.
-// Cost: decompressing the page.
+// payload checks that the content of a page is not larger, and does not have more values, than
+// its header claims. Cost: decompressing the page.
 func (c *column) payload(h *format.PageHeader, codec format.CompressionCodec, packed []byte, u *unpacker) error {
 	whole := int(h.UncompressedPageSize)
 	switch {
@@ -67,8 +66,8 @@ func (c *column) payload(h *format.PageHeader, codec format.CompressionCodec, pa
 	return nil
 }
 
-// levelsV1 checks levels up to a greatest one, behind their length, and returns what follows them. Those that
-// are bit-packed, as long ago, are as many as their bits.
+// levelsV1 checks levels of at most a value, with their length before them, and returns the bytes
+// behind them. The number of levels in the old bit-packed encoding is bounded by their bytes.
 func levelsV1(data []byte, most int, encoding format.Encoding, n int64) ([]byte, error) {
 	if most == 0 {
 		return data, nil
@@ -83,18 +82,18 @@ func levelsV1(data []byte, most int, encoding format.Encoding, n int64) ([]byte,
 	return data[end:], checkRuns(data[4:end], bits.Len(uint(most)), n)
 }
 
-// checkValues checks values of which there may be n.
+// checkValues checks that there are at most n values.
 func checkValues(encoding format.Encoding, data []byte, n int64) error {
 	if len(data) == 0 {
 		return nil // nulls
 	}
 	var err error
-	const plainDictionary = format.Encoding(2) // how old writers call RLEDictionary
+	const plainDictionary = format.Encoding(2) // RLEDictionary of old writers
 	switch encoding {
 	case plainDictionary, format.RLEDictionary:
 		err = checkRuns(data[1:], int(data[0]), n)
 	case format.RLE:
-		_, err = levelsV1(data, 1, format.RLE, n) // booleans, as levels are written
+		_, err = levelsV1(data, 1, format.RLE, n) // booleans, in the encoding of levels
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		_, err = checkDelta(data, n)
 	case format.DeltaByteArray:
@@ -109,8 +108,8 @@ func checkValues(encoding format.Encoding, data []byte, n int64) error {
 // unpacker decompresses one page after another into the same memory.
 type unpacker struct{ out []byte }
 
-// unpack decompresses data that may become so many bytes, and takes no more memory. The result is valid until
-// the next call.
+// unpack decompresses data to at most a number of bytes, and allocates no more. The result is
+// valid until the next call.
 func (u *unpacker) unpack(codec format.CompressionCodec, packed []byte, most int) (out []byte, err error) {
 	if codec == format.Uncompressed {
 		return packed, nil
@@ -148,7 +147,7 @@ func (u *unpacker) unpack(codec format.CompressionCodec, packed []byte, most int
 	case format.Brotli:
 		r = brotli.NewReader(bytes.NewReader(packed))
 	default:
-		return nil, fmt.Errorf("compressed by %v: write it with zstd", codec)
+		return nil, fmt.Errorf("compressed with %v: write it with zstd", codec)
 	}
 	whole := bytes.NewBuffer(out)
 	if n, err := io.Copy(whole, io.LimitReader(r, int64(most)+1)); err != nil || n > int64(most) {
@@ -161,5 +160,5 @@ func errUnpack(n, most int, err error) error {
 	if err != nil {
 		return fmt.Errorf("it cannot be decompressed: %w", err)
 	}
-	return fmt.Errorf("it becomes %d bytes, where its header says %d", n, most)
+	return fmt.Errorf("it decompresses to %d bytes, and its header claims %d", n, most)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
-// Encodings in which a few bytes stand for many values. The library makes memory for as many as they say, so
-// their counts are checked against those of the page's header.
+// In some encodings a few bytes represent many values. The library allocates memory for as many
+// values as they claim, so this file checks the counts against the header of the page.
 //
 // Source: Apache Parquet, Encodings.md.
 
-// checkRuns checks the hybrid of runs and bit-packed values of so many bits: at most n values. Bits that are
-// there bound what is packed in them, 8 values a byte.
+// checkRuns checks a hybrid of runs and bit-packed values of a number of bits: it must have at
+// most n values. The number of bit-packed values is bounded by their bytes.
 func checkRuns(data []byte, bits int, n int64) error {
 	if bits > 32 {
 		return fmt.Errorf("values of %d bits", bits)
@@ -45,7 +45,7 @@ func checkRuns(data []byte, bits int, n int64) error {
 	return nil
 }
 
-// checkDelta checks delta-packed numbers, of which there may be n, and returns what is behind them.
+// checkDelta checks delta-packed numbers, at most n of them, and returns the bytes behind them.
 func checkDelta(data []byte, n int64) (rest []byte, err error) {
 	w := walker{data: data}
 	var head [4]uint64 // size of a block, its mini-blocks, numbers, the first number
@@ -79,8 +79,8 @@ func checkDelta(data []byte, n int64) (rest []byte, err error) {
 	return data[w.at:], nil
 }
 
-// checkPrefixes checks texts that are written as the length of what they share with the text before, and the
-// rest: a text of a byte may stand for one as long as all before it.
+// checkPrefixes checks texts that are written as the length of the prefix that they share with the
+// previous text, and the rest. A text of one byte can represent one as long as all texts before it.
 func checkPrefixes(data []byte, n, most int64) error {
 	rest, err := checkDelta(data, n)
 	if err == nil {
@@ -96,10 +96,10 @@ func checkPrefixes(data []byte, n, most int64) error {
 	sum := int64(0)
 	for _, length := range prefixes {
 		if length < 0 {
-			return errors.New("a text that shares less than nothing")
+			return errors.New("a text with a negative prefix length")
 		}
 		if sum += int64(length); sum > most {
-			return fmt.Errorf("texts that share more than %d bytes: write smaller pages", most)
+			return fmt.Errorf("texts with prefixes of more than %d bytes: write smaller pages", most)
 		}
 	}
 	return nil

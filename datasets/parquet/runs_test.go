@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What the library writes is believed, and for fewer values it is not.
+// Runs and deltas that the library writes are accepted, and refused for fewer values.
 func TestRunsAndDeltas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.Int32Range(0, 300).Draw(t, "most")
@@ -43,7 +43,7 @@ func TestRunsAndDeltas(t *testing.T) {
 	})
 }
 
-func TestCountsThatAreTooMany(t *testing.T) {
+func TestTooHighCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		data []byte
 		bits int
@@ -68,8 +68,8 @@ func TestCountsThatAreTooMany(t *testing.T) {
 	}
 }
 
-// A text of a byte that shares all of the one before it makes texts of n²/2 bytes.
-func TestTextsThatShareTooMuch(t *testing.T) {
+// n texts of one byte that share all of the previous text represent n²/2 bytes.
+func TestTooLongPrefixes(t *testing.T) {
 	const n = 20_000
 	texts, offsets := []byte(nil), []uint32{0}
 	for i := range n {
@@ -84,12 +84,12 @@ func TestTextsThatShareTooMuch(t *testing.T) {
 		t.Error(err)
 	}
 	if err := checkPrefixes(data, n, 50*n/2); err == nil ||
-		!strings.Contains(err.Error(), "share more than 500000 bytes") {
+		!strings.Contains(err.Error(), "prefixes of more than 500000 bytes") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Data become no longer than they may, by any codec.
+// No codec decompresses data to more than the limit.
 func TestUnpack(t *testing.T) {
 	var u unpacker
 	text := bytes.Repeat([]byte("a page of text. "), 1000)
@@ -114,7 +114,7 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	if _, err := u.unpack(format.LZO, nil, 1); err == nil ||
-		!strings.Contains(err.Error(), "compressed by LZO: write it with zstd") {
+		!strings.Contains(err.Error(), "compressed with LZO: write it with zstd") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// The library makes memory for a list or text as long as the file says before it looks for its elements, so
-// what the file says is checked first: a walk over thrift's compact protocol that keeps nothing.
+// The library allocates memory for as many elements of a list, or bytes of a text, as the file
+// claims, before it reads them. So the claims are checked first, by a walk over Thrift's compact
+// protocol that stores nothing.
 //
 // Source: Apache Thrift, doc/specs/thrift-compact-protocol.md.
 
@@ -29,15 +30,16 @@ const (
 
 const thriftDepthMax = 32
 
-// structBytesMin is the least that a struct in a list takes: the shortest of Parquet is the order of a
-// column. The largest of them in memory, a column of a row group, has 560 bytes: 187 for a byte of the file.
+// structBytesMin is the size of the smallest struct in a list of the file: in Parquet, the sort
+// order of a column. The largest struct in memory, a column of a row group, has 560 bytes: 187
+// per byte of the file.
 const structBytesMin = 3
 
-// errShort says that a struct goes on behind the end of the bytes at hand.
+// errShort says that a struct continues behind the end of the bytes.
 var errShort = errors.New("cut short")
 
-// thriftBytes returns the length of the struct that data begin with. It returns an error that wraps errShort
-// if the struct does not end there, or claims that it has more elements or letters than there are bytes.
+// thriftBytes returns the length of the struct at the beginning of data. The error wraps errShort
+// if the struct does not end in data, or claims more elements or letters than there are bytes.
 func thriftBytes(data []byte) (int, error) {
 	w := walker{data: data}
 	err := w.structure(0)
@@ -49,7 +51,7 @@ type walker struct {
 	at   int
 }
 
-// skip takes n bytes.
+// skip skips n bytes.
 func (w *walker) skip(n uint64) error {
 	if left := len(w.data) - w.at; n > uint64(left) {
 		return fmt.Errorf("%w: %d bytes where %d are left", errShort, n, left)
@@ -86,7 +88,7 @@ func (w *walker) structure(depth int) error {
 		if err != nil || head == 0 {
 			return err
 		}
-		if head>>4 == 0 { // the number of the field follows
+		if head>>4 == 0 { // the field number follows
 			if _, err := w.varint(); err != nil {
 				return err
 			}
@@ -122,10 +124,10 @@ func (w *walker) value(kind byte, depth int) error {
 	case thriftStruct:
 		return w.structure(depth + 1)
 	}
-	return fmt.Errorf("type %d, which is none", kind)
+	return fmt.Errorf("unknown type %d", kind)
 }
 
-// list walks over a list: a byte of size and type, the size by itself if it is 15 or more, the elements.
+// list walks over a list: a byte with size and type, the size if it is 15 or more, the elements.
 func (w *walker) list(depth int) error {
 	head, err := w.oneByte()
 	if err != nil {
@@ -156,7 +158,8 @@ func (w *walker) list(depth int) error {
 	return nil
 }
 
-// pairs walks over a map: the number of pairs, a byte of both types unless there is none, the pairs.
+// pairs walks over a map: the number of pairs and, if there are any, a byte with both types and
+// the pairs.
 func (w *walker) pairs(depth int) error {
 	n, err := w.varint()
 	if err != nil || n == 0 {
