@@ -1,18 +1,18 @@
 package main
 
 import (
+	"errors"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tandem/algo/job"
-	"tandem/algo/protocol/fault"
 	"tandem/internal/cli"
 	"tandem/runtime/probe"
 )
 
-// program is what the command needs of its surroundings.
+// program is what the commands need of the process that runs them.
 type program struct {
 	stdout, stderr io.Writer
 	terminal       bool   // stderr is one
@@ -20,109 +20,88 @@ type program struct {
 	probe          func() (probe.Result, error)
 }
 
-// flags are what the command line may change of a job. Only those that were
-// given count.
-type flags struct {
-	file        string
-	cluster     string
-	modes       []string
-	gpus        []int
-	batch       int
-	staleness   int
-	prefetch    int
-	modeSet     []string
-	dense       int
-	network     string
-	accelerator string
-	inside      string
-	jitter      float64
-	seed        uint64
-	faults      string
-	retry       string
-	dollars     float64
-	explain     bool
-	trace       string
-	json        bool
-
-	numerics bool
-	target   float64
-	every    string
-	workers  int
-	spread   bool
-}
-
 const usage = `Predict the throughput of a training job on a cluster.
 
-Without arguments: Persia's net on click logs of Criteo's shape, on the cluster
+Without a command, sim prints a table of modes and numbers of GPUs. Without
+arguments it takes Persia's net on click logs of Criteo's shape, on the cluster
 of Persia's evaluation, 512 samples a GPU, sync and hybrid on 1 to 64 GPUs.
-
-The job's roles run in virtual time; what they do is priced by profiles of
-hardware. An unknown quantity is a range, fixed beforehand; the interval beside
-a prediction is what all ranges span together. Nothing is fitted to published
-results.
-
-A job file (--file) describes other jobs, models and clusters; its format is
-that of cmd/train. Data that it names by relative paths lie in TANDEM_DATA, or
-beside the job file if that is not set. --cluster this-machine measures this machine for a second
-and predicts for it.
-
-With --numerics the job is trained for real, under simulated time: real rows,
-gradients and AUC, at the seconds that the cluster would take. Without a job
-file that is the census data on 4 GPUs. The bits depend neither on this machine
-nor on --workers. With --spread every training is done three times, at the
-middle and at both ends of what is not known of the hardware.
-
-The command replay does something else: it replays recorded runs.`
+"sim run" makes one prediction and shows what went into it, "sim train" trains
+under simulated time, and "sim replay" replays recorded runs.
+` + common
 
 const examples = `  go run ./cmd/sim
   go run ./cmd/sim --network 25Gbps --modes hybrid --gpus 8,64,128
-  go run ./cmd/sim --cluster gcp --explain
-  go run ./cmd/sim --gpus 8 --faults drop=0.01,delay=0.01:50ms,crash=embedding-worker/0@40+2s
-  go run ./cmd/sim --file cmd/train/jobs/frappe.yaml --cluster this-machine --json
-  go run ./cmd/sim --numerics --target-auc 0.88 --dollars-per-gpu-hour 2.5`
+  go run ./cmd/sim --gpus 8 --faults drop=0.01,delay=0.01:50ms
+  go run ./cmd/sim --file cmd/train/jobs/frappe.yaml \
+      --cluster this-machine --json
+  go run ./cmd/sim run --mode sync --gpus 16
+  go run ./cmd/sim train --target-auc 0.88 --dollars-per-gpu-hour 2.5`
+
+// common is the part of the help that all predictions share.
+const common = `
+The job's roles run in virtual time, and profiles of hardware price their work.
+A quantity that is not known is a range, fixed beforehand; the interval beside
+a prediction is what all ranges span together. Nothing is fitted to published
+results.
+
+A job file (--file) describes other jobs, models and clusters, in the format of
+cmd/train. Relative paths of its data start at TANDEM_DATA, or at the job file
+if that is not set. --cluster this-machine measures this machine for a second
+and predicts for it.
+
+--faults injects faults into the messages between roles and crashes roles:
+drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
+crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
 
 func (p *program) command() *cobra.Command {
-	var f flags
+	root := p.predictionCommand(table)
+	root.Use, root.Short = "sim", "Predict the throughput of a training job on a cluster"
+	root.Long, root.Example = usage+"\n\n"+job.ModeSettingsHelp(), examples
+	run := p.predictionCommand(single)
+	run.Use, run.Short = "run", "Predict one mode on one number of GPUs, in detail"
+	run.Long, run.Example = runUsage+"\n\n"+job.ModeSettingsHelp(), runExamples
+	train := p.predictionCommand(trained)
+	train.Use, train.Short = "train", "Train for real, under simulated time"
+	train.Long, train.Example = trainUsage+"\n\n"+job.ModeSettingsHelp(), trainExamples
+	root.AddCommand(run, train, p.replayCommand())
+	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
+	cli.Configure(root, p.stdout, p.stderr)
+	root.SetFlagErrorFunc(flagError)
+	return root
+}
+
+// predictionCommand returns a command of a kind, without its texts.
+func (p *program) predictionCommand(kind kind) *cobra.Command {
+	f := &flags{kind: kind}
 	c := &cobra.Command{
-		Use: "sim", Short: "Predict the throughput of a training job on a cluster", Long: usage + "\n\n" + job.ModeSettingsHelp(), Example: examples,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			q, err := p.question(c, &f)
+			q, err := p.request(c, f)
 			if err == nil {
-				err = p.reply(q)
+				err = p.fulfil(q)
 			}
 			return advise(err)
 		},
 	}
-	c.AddCommand(p.replayCommand())
-	c.SetHelpCommand(&cobra.Command{Hidden: true}) // --help does it
-	cli.Configure(c, p.stdout, p.stderr)
-	fs := c.Flags()
-	fs.SortFlags = false
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: Persia's net on Criteo's shape)")
-	fs.StringVar(&f.cluster, "cluster", "persia", "persia, gcp or this-machine; replaces that of the job file")
-	fs.StringSliceVar(&f.modes, "modes", []string{"sync", "hybrid"}, "modes to simulate; of a job file its own")
-	fs.IntSliceVar(&f.gpus, "gpus", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of GPUs, one rank on each; of a job file its ranks")
-	fs.IntVar(&f.batch, "batch-per-gpu", 512, "samples of a rank's batch; of a job file its global batch over its ranks")
-	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding; at most 1000")
-	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
-	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of a mode, as every=16;\nsee above; may be repeated")
-	fs.IntVar(&f.dense, "dense-ps", 0, "dense PSs, in modes that have them, a host each (default 8, or the cluster's PS hosts if fewer; of a job file its own)")
-	fs.StringVar(&f.network, "network", "", "rate of every network card, one direction, as 25Gbps (default: the profiles')")
-	fs.StringVar(&f.accelerator, "accelerator", "", "profile of the accelerator; wires and hosts stay the cluster's (default: the cluster's)")
-	fs.StringVar(&f.inside, "inside", "", "profile of the wire between the accelerators of a server (default: the cluster's)")
-	fs.Float64Var(&f.jitter, "jitter", 0, "σ of a lognormal factor of mean 1 on the time of each forward and backward pass")
-	fs.Uint64Var(&f.seed, "seed", 1, "seed of the jitter")
-	fs.StringVar(&f.faults, "faults", "none", "inject faults into the messages between roles, and crash roles:\n"+fault.Syntax)
-	fs.StringVar(&f.retry, "retry", "0s", "ask again after this long without an answer; 0s: 100ms with faults, else never")
-	fs.Float64Var(&f.dollars, "dollars-per-gpu-hour", 0, "price of a GPU with its share of everything else; adds a column of cost")
-	fs.BoolVar(&f.explain, "explain", false, "list every quantity with its source, stage times and all sensitivities")
-	fs.StringVar(&f.trace, "staleness-trace", "", "write the own staleness of the last prediction, as delays for train --delay")
-	fs.BoolVar(&f.numerics, "numerics", false, "train the job's data for real, under simulated time")
-	fs.Float64Var(&f.target, "target-auc", 0, "with --numerics: time, and cost if a GPU has a price, to this AUC on the test rows")
-	fs.StringVar(&f.every, "evaluate-every", "", `with --numerics: how often, as "50 steps" or 10ms of simulated time (default: the job's, or some 16 times)`)
-	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "with --numerics: goroutines that train")
-	fs.BoolVar(&f.spread, "spread", false, "with --numerics: train at the ends of the hardware's ranges, too, for ranges of seconds")
-	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	f.register(c.Flags())
 	return c
+}
+
+// moved are flags of the bare command that are elsewhere now.
+var moved = map[string]string{
+	"numerics": `it is the command "sim train"`, "target-auc": `it belongs to "sim train"`,
+	"evaluate-every": `it belongs to "sim train"`, "workers": `it belongs to "sim train"`,
+	"spread": `it belongs to "sim train"`, "explain": `it is the command "sim run"`,
+	"staleness-trace": `it belongs to "sim run" and "sim train"`,
+}
+
+// flagError is cli.FlagError, but names the command that a flag has moved to.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && !c.HasParent() {
+		if where := moved[unknown.GetSpecifiedName()]; where != "" {
+			return cli.UsageError("see go run ./cmd/sim --help", "--%s: %s", unknown.GetSpecifiedName(), where)
+		}
+	}
+	return cli.FlagError(c, err)
 }

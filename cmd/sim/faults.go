@@ -11,7 +11,7 @@ import (
 )
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
-func (q *question) setFaults(given func(string) bool) (err error) {
+func (q *request) setFaults(given func(string) bool) (err error) {
 	t := &q.job
 	if given("faults") {
 		if t.Faults, err = fault.Parse(q.faults); err != nil {
@@ -33,21 +33,21 @@ func (q *question) setFaults(given func(string) bool) (err error) {
 }
 
 // checkFaults refuses faults that some run cannot have.
-func (q *question) checkFaults(given func(string) bool) error {
+func (q *request) checkFaults(given func(string) bool) error {
 	what := fmt.Sprintf("job %s: faults", q.job.Name)
 	if given("faults") {
 		what = "--faults"
 	}
 	at := positions[:]
-	if q.numerics && !q.spread {
+	if q.kind == trained && !q.spread {
 		at = at[:1]
 	}
 	for _, mode := range q.modes {
 		for _, position := range at {
 			t := q.training(mode, q.gpus[0])
-			if err := cluster.CheckFaults(q.hardware, t, position, q.numerics); err != nil {
-				return cli.UsageError("crash a role that every mode and every end of the ranges has, or choose modes with --modes",
-					"%s: %s: %v", what, mode, err)
+			if err := cluster.CheckFaults(q.hardware, t, position, q.kind == trained); err != nil {
+				return cli.UsageError("crash a role that every mode and every end of the ranges has, "+
+					"or choose modes with "+q.modesFlag(), "%s: %s: %v", what, mode, err)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (q *question) checkFaults(given func(string) bool) error {
 }
 
 // writeFaults prints what faults have done, in each mode on most GPUs.
-func (q *question) writeFaults(w io.Writer, r *result) error {
+func (q *request) writeFaults(w io.Writer, r *result) error {
 	p := &q.job.Faults
 	if !p.Any() {
 		return nil
@@ -64,14 +64,14 @@ func (q *question) writeFaults(w io.Writer, r *result) error {
 	for _, mode := range q.modes {
 		fmt.Fprintf(w, "  %s: %v\n", mode, r.last(mode).answer.Faults)
 	}
-	if !q.numerics {
+	if q.kind != trained {
 		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the changes by a tenth are without faults.")
 	}
 	return nil
 }
 
 // counts returns what faults have done to a run; nil if there are none.
-func (q *question) counts(a *cluster.Result) *fault.Counts {
+func (q *request) counts(a *cluster.Result) *fault.Counts {
 	if !q.job.Faults.Any() {
 		return nil
 	}

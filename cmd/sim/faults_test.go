@@ -11,7 +11,7 @@ import (
 )
 
 // inBoth trains a job with faults in the simulator, with two numbers of workers, and in the runtime.
-func inBoth(t *testing.T, q *question, mode, faults string, retry unit.Tick) (simulated *training, real *train.Result) {
+func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (simulated *training, real *train.Result) {
 	t.Helper()
 	var err error
 	if q.job.Faults, err = fault.Parse(faults); err != nil {
@@ -44,8 +44,8 @@ func inBoth(t *testing.T, q *question, mode, faults string, retry unit.Tick) (si
 func TestSyncWithFaultsHasTheSameBitsInBothDrivers(t *testing.T) {
 	const faults = "drop=0.02,duplicate=0.02,reorder=8,delay=0.02:5ms,seed=2," +
 		"crash=embedding-worker/1@3+20ms,crash=data-loader/0@6+20ms"
-	simulated, real := inBoth(t, lessonOn(t), job.Sync, faults, 20*unit.Millisecond)
-	checkSequential(t, lessonOn(t), simulated)
+	simulated, real := inBoth(t, smallRequest(t), job.Sync, faults, 20*unit.Millisecond)
+	checkSequential(t, smallRequest(t), simulated)
 	if simulated.trained.DenseDigest != real.DenseDigest || simulated.trained.RowsDigest != real.RowsDigest {
 		t.Errorf("simulated %x %x, in the runtime %x %x", simulated.trained.DenseDigest, simulated.trained.RowsDigest,
 			real.DenseDigest, real.RowsDigest)
@@ -61,7 +61,7 @@ func TestSyncWithFaultsHasTheSameBitsInBothDrivers(t *testing.T) {
 // repeated, and so each is sent once, both count as many that were late or held back.
 func TestFatesAreTheSameInBothDrivers(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.Hybrid, job.AsyncPS} {
-		simulated, real := inBoth(t, lessonOn(t), mode, "reorder=4,delay=0.3:1ms,seed=5", unit.Minute)
+		simulated, real := inBoth(t, smallRequest(t), mode, "reorder=4,delay=0.3:1ms,seed=5", unit.Minute)
 		if simulated.answer.Faults != real.Faults || real.Faults.Delayed == 0 || real.Faults.Held == 0 {
 			t.Errorf("%s: simulated, %v; in the runtime, %v", mode, simulated.answer.Faults, real.Faults)
 		}

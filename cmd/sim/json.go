@@ -42,12 +42,12 @@ type runRecord struct {
 	Dollars           *float64           `json:"dollars_per_1e9_samples,omitempty"`
 }
 
-func (q *question) writeJSON(w io.Writer, r *result) error {
+func (q *request) writeJSON(w io.Writer, r *result) error {
 	d := document{
 		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Sensitivities: r.sensitivities,
 		Published: q.published(r), Assumptions: r.assumptions(),
 	}
-	for _, o := range r.outcomes {
+	for _, o := range r.predictions {
 		a := &o.answer
 		t := q.training(o.mode, o.gpus)
 		record := runRecord{

@@ -70,7 +70,7 @@ func TestExitCodes(t *testing.T) {
 		{"--retry 2m", 2, "--retry: wire.retry = 2min; want 0 to 1min"},
 		{"--modes async-ps --gpus 8 --faults drop=0.01 --retry 5ms", 1, "roles ask again every 5ms; set a longer retry"},
 		{"--nonsense", 2, "unknown flag"},
-		{"now", 2, `unexpected argument "now"`},
+		{"now", 2, `unknown command "now"`},
 		{"--file /nonexistent/job.yaml", 1, "no such file"},
 		{"--batch-per-gpu 100000000 --gpus 1", 1, "does not fit"},
 	}
@@ -132,7 +132,7 @@ func TestModeSettingsAreWhatRuns(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	run(strings.Fields("--gpus 2 --modes ssp"), &stdout, &stderr)
-	if !strings.Contains(stdout.String(), "samples a batch and rank; ssp: slack = 3.\n") {
+	if !strings.Contains(stdout.String(), "samples a batch and rank.\nMode settings: ssp: slack = 3.\n") {
 		t.Errorf("%s%s", stdout.String(), stderr.String())
 	}
 }
@@ -173,7 +173,7 @@ func TestThisMachineInWords(t *testing.T) {
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"│ samples/s │", "efficiency % of 1 rank ", "measured just now", "core's dense rate"} {
+	for _, want := range []string{"│ samples/s │", "relative to that on 1 rank.", "measured just now", "core's dense rate"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}

@@ -24,26 +24,27 @@ import (
 	"tandem/runtime/record"
 )
 
-const replayUsage = `Replay recorded runs, and check that they come to the same bits.
+const replayUsage = `Replay recorded runs, and check that they give the same bits.
 
-FOLDER is a recording, or any folder above some: cmd/train --record writes them
-into its results. The files of a run of several processes belong into one folder.
+FOLDER is a recording, or a folder above recordings: cmd/train --record writes
+them into its results. The files of a run in several processes belong into one
+folder.
 
-Every role runs again on its recorded inputs, and all work is performed again on
-the job's data. The replay stops at the first thing that is not as recorded, an
-output, a payload, a count or at the end the parameters, and names the role, the
-step and the field. Data that the job names by relative paths lie in TANDEM_DATA.
+Every role runs again on its recorded inputs, and all work is done again on the
+job's data. The replay stops at the first difference, in an output, a payload,
+a count or, at the end, the parameters, and names the role, the step and the
+field. Relative paths of the job's data start at TANDEM_DATA.
 
-The faults that a job injects are part of its recording: messages lost, repeated and
-late, and crashes of roles. A run in which a process was killed cannot be replayed,
-because the end of what that process did is lost.`
+The faults that a job injects are part of its recording: messages lost,
+repeated and late, and crashes of roles. A run in which a process was killed
+cannot be replayed, because the end of what that process did is lost.`
 
 const replayExamples = `  go run ./cmd/train --mode hybrid --record --out run
   go run ./cmd/sim replay run
   go run ./cmd/sim replay run/recording/hybrid-seed-1 --json
-  go run ./cmd/sim replay run --without-numbers`
+  go run ./cmd/sim replay run --without-numerics`
 
-// replayed is what a replay has shown of one recording.
+// replayed is the result of replaying one recording.
 type replayed struct {
 	Folder  string `json:"folder"`
 	Job     string `json:"job"`
@@ -69,7 +70,7 @@ type replayed struct {
 func (p *program) replayCommand() *cobra.Command {
 	var asJSON, withoutNumbers bool
 	c := &cobra.Command{
-		Use: "replay FOLDER", Short: "Replay recorded runs, and check that they come to the same bits",
+		Use: "replay FOLDER", Short: "Replay recorded runs, and check that they give the same bits",
 		Long: replayUsage, Example: replayExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -82,12 +83,12 @@ func (p *program) replayCommand() *cobra.Command {
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().BoolVar(&withoutNumbers, "without-numbers", false, "check what the roles decided, and compute nothing; needs no data")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON array, of an object for each recording")
+	c.Flags().BoolVar(&withoutNumbers, "without-numerics", false, "check what the roles decided, without the data and without computing anything")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with an object for each recording")
 	return c
 }
 
-// adviseReplay adds what the user can do about an error of a replay.
+// adviseReplay adds a hint to an error of a replay.
 func adviseReplay(err error) error {
 	var difference *replay.Difference
 	hint := "see go run ./cmd/sim replay --help"
@@ -95,11 +96,11 @@ func adviseReplay(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &difference):
-		hint = "data or program are not those of the run, or " + blas.Variable + " is not, or this is a bug: numbers must not depend on who comes first"
+		hint = "the data, the program or " + blas.Variable + " is not that of the run, or results depend on the order of events, which is a bug"
 	case errors.Is(err, replay.ErrCutShort):
-		hint = "a process, or a copy, that did not come to its end leaves such a file"
+		hint = "a process or a copy that was interrupted leaves such a file"
 	case errors.Is(err, replay.ErrDamaged):
-		hint = "copy the file again; what was changed cannot be replayed"
+		hint = "copy the file again; a changed recording cannot be replayed"
 	case errors.Is(err, replay.ErrFormat):
 		hint = "the Tandem that recorded it can replay it: its commit is in environment.json of the results"
 	case errors.Is(err, fs.ErrNotExist):
@@ -253,7 +254,7 @@ func staleness(s histogram.Summary) string {
 	return fmt.Sprintf("mean %.2f, max %d", s.Mean, s.Max)
 }
 
-// observer is a function that is told every record.
+// observer is a function that receives every record.
 type observer func(event.Record)
 
 // Observe implements event.Observer.

@@ -15,16 +15,16 @@ import (
 	"tandem/internal/cli"
 )
 
-// reply simulates, or trains, and writes once all of it is known.
-func (p *program) reply(q *question) error {
+// fulfil simulates or trains, and writes the report once everything is known.
+func (p *program) fulfil(q *request) error {
 	progress := cli.NewProgress(p.stderr, p.terminal)
 	defer progress.Close()
 	var text bytes.Buffer
 	var err error
-	if q.numerics {
-		err = q.replyTrained(&text, progress)
+	if q.kind == trained {
+		err = q.reportTraining(&text, progress)
 	} else {
-		err = q.replyPredicted(&text, progress)
+		err = q.reportPredictions(&text, progress)
 	}
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (p *program) reply(q *question) error {
 	return err
 }
 
-func (q *question) replyPredicted(w io.Writer, progress *cli.Progress) error {
+func (q *request) reportPredictions(w io.Writer, progress *cli.Progress) error {
 	r, err := q.run(progress)
 	if err != nil {
 		return err
@@ -48,37 +48,38 @@ func (q *question) replyPredicted(w io.Writer, progress *cli.Progress) error {
 	return q.writeText(w, r)
 }
 
-func (q *question) replyTrained(w io.Writer, progress *cli.Progress) error {
-	lessons, err := q.train(progress)
+func (q *request) reportTraining(w io.Writer, progress *cli.Progress) error {
+	cells, err := q.train(progress)
 	if err != nil {
 		return err
 	}
-	if err := q.writeTrace(outcomes(lessons)); err != nil {
+	if err := q.writeTrace(predictionsOf(cells)); err != nil {
 		return err
 	}
 	if q.json {
-		return q.writeLessonsJSON(w, lessons)
+		return q.writeTrainingJSON(w, cells)
 	}
-	return q.writeLessons(w, lessons)
+	return q.writeTraining(w, cells)
 }
 
 // unitName is what a rank runs on.
-func (q *question) unitName() string {
+func (q *request) unitName() string {
 	if q.cluster == "this-machine" {
 		return "ranks"
 	}
 	return "GPUs"
 }
 
-func (q *question) writeText(w io.Writer, r *result) error {
+func (q *request) writeText(w io.Writer, r *result) error {
 	ranges := "Ranges span every unknown quantity"
 	if q.cluster == "this-machine" {
 		ranges = "The machine's numbers were measured just now"
-		if s := r.scale(); slices.ContainsFunc(r.outcomes, func(o outcome) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
+		if s := r.scale(); slices.ContainsFunc(r.predictions, func(o prediction) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
 			ranges += "; ranges span what is not known of it"
 		}
 	}
-	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank%s.\n%s; nothing is fitted.\n", q.job.Name, q.where(), q.batch, q.modeSettings(), ranges)
+	fmt.Fprintln(w, q.title())
+	fmt.Fprintf(w, "%s; nothing is fitted.\n", ranges)
 	for _, part := range []func(io.Writer, *result) error{
 		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
 		q.writePublished, q.writeAssumptions,
@@ -91,8 +92,17 @@ func (q *question) writeText(w io.Writer, r *result) error {
 	return nil
 }
 
+// title says what is simulated, and on which cluster.
+func (q *request) title() string {
+	text := cli.Wrap(fmt.Sprintf("%s on %s; %d samples a batch and rank.", q.job.Name, q.where(), q.batch), "  ")
+	if settings := q.modeSettings(); settings != "" {
+		text += "\n" + cli.Wrap(settings, "  ")
+	}
+	return text
+}
+
 // where names the cluster.
-func (q *question) where() string {
+func (q *request) where() string {
 	s := &q.job.Cluster
 	if q.cluster == "this-machine" {
 		return "this machine"
@@ -117,20 +127,28 @@ func instances(h *job.Hosts, role string) string {
 	return text
 }
 
-// modeSettings says what the modes have of settings of their own, on most GPUs.
-func (q *question) modeSettings() string {
-	text := ""
+// modeSettings returns the settings that the modes have of their own, on the largest number
+// of GPUs: defaults may depend on it.
+func (q *request) modeSettings() string {
+	largest := q.gpus[len(q.gpus)-1]
+	var all []string
 	for _, mode := range q.modes {
-		t := q.training(mode, q.gpus[len(q.gpus)-1])
+		t := q.training(mode, largest)
 		if own := t.ModeSettingsText(); own != "" {
-			text += "; " + own
+			all = append(all, own)
 		}
 	}
-	return text
+	switch {
+	case len(all) == 0:
+		return ""
+	case len(q.gpus) == 1:
+		return "Mode settings: " + strings.Join(all, "; ") + "."
+	}
+	return fmt.Sprintf("Mode settings on %d %s: %s.", largest, q.unitName(), strings.Join(all, "; "))
 }
 
 // base is what efficiency is relative to, as "1 GPU".
-func (q *question) base() string {
+func (q *request) base() string {
 	unit := q.unitName()
 	if q.gpus[0] == 1 {
 		unit = strings.TrimSuffix(unit, "s")
@@ -138,48 +156,55 @@ func (q *question) base() string {
 	return fmt.Sprintf("%d %s", q.gpus[0], unit)
 }
 
-func (q *question) writeRuns(w io.Writer, r *result) error {
+// writeRuns prints the table of predictions.
+func (q *request) writeRuns(w io.Writer, r *result) error {
 	s := r.scale()
-	t := cli.Table{
-		Header: []string{"mode", q.unitName(), s.unit, "range", "efficiency % of " + q.base(), "step ms", "bounded by"},
-		Words:  1,
+	t := cli.Table{Header: []string{"mode", q.unitName(), s.unit, "range"}, Words: 1}
+	several := len(q.gpus) > 1
+	if several {
+		fmt.Fprintf(w, "Efficiency is the throughput per GPU, relative to that on %s.\n", q.base())
+		t.Header = append(t.Header, "efficiency %")
 	}
+	t.Header = append(t.Header, "step ms")
 	if q.dollars > 0 {
-		t.Header = slices.Insert(t.Header, 6, "$ per 10⁹ samples")
+		t.Header = append(t.Header, "$ per 10⁹ samples")
 	}
-	for _, o := range r.outcomes {
-		row := []string{
-			o.mode, strconv.Itoa(o.gpus), s.text(o.answer.Throughput), s.span(o.answer.Low, o.answer.High),
-			strconv.FormatFloat(100*o.efficiency, 'f', 0, 64),
-			strconv.FormatFloat(1e3*o.answer.StepTime.Seconds(), 'f', 2, 64), o.answer.Bottleneck,
+	t.Header = append(t.Header, "bounded by")
+	for _, o := range r.predictions {
+		a := &o.answer
+		row := []string{o.mode, strconv.Itoa(o.gpus), s.text(a.Throughput), s.span(a.Low, a.High)}
+		if several {
+			row = append(row, strconv.FormatFloat(100*o.efficiency, 'f', 0, 64))
 		}
+		row = append(row, strconv.FormatFloat(1e3*a.StepTime.Seconds(), 'f', 2, 64))
 		if q.dollars > 0 {
-			row = slices.Insert(row, 6, strconv.FormatFloat(q.cost(o), 'f', 2, 64))
+			row = append(row, strconv.FormatFloat(q.cost(o), 'f', 2, 64))
 		}
-		t.Rows = append(t.Rows, row)
+		bottleneck, _, _ := strings.Cut(a.Bottleneck, " (") // the title has the wire
+		t.Rows = append(t.Rows, append(row, bottleneck))
 	}
 	return t.WriteText(w)
 }
 
 // cost returns the dollars for a thousand million samples.
-func (q *question) cost(o outcome) float64 {
+func (q *request) cost(o prediction) float64 {
 	return q.dollars * float64(o.gpus) / 3600 / o.answer.Throughput * 1e9
 }
 
-func (q *question) writeComparison(w io.Writer, r *result) error {
+func (q *request) writeComparison(w io.Writer, r *result) error {
 	sync, hybrid := r.last(job.Sync), r.last(job.Hybrid)
 	if sync == nil || hybrid == nil {
 		return nil
 	}
 	h, s := &hybrid.answer, &sync.answer
 	ratios := []float64{h.Throughput / s.Throughput, h.Low / s.Low, h.High / s.High}
-	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync that overlaps ids and DS (%.2f to %.2f at the ends of the ranges),\n"+
-		"and %.2f times as fast as sync without any overlap, which is how the paper draws it.\n",
+	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync (%.2f to %.2f at the ends of the ranges), which\n"+
+		"overlaps ids and DS, and %.2f times as fast as sync without any overlap, as in Persia's paper.\n",
 		hybrid.gpus, q.unitName(), ratios[0], slices.Min(ratios), slices.Max(ratios), h.Throughput/r.plain.Throughput)
 	return err
 }
 
-func (q *question) writeResources(w io.Writer, r *result) error {
+func (q *request) writeResources(w io.Writer, r *result) error {
 	fmt.Fprintf(w, "\nBusiest resources on %d %s, share of the time:\n", q.gpus[len(q.gpus)-1], q.unitName())
 	width := 7
 	for _, mode := range q.modes {
@@ -192,20 +217,20 @@ func (q *question) writeResources(w io.Writer, r *result) error {
 			list = append(list, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
 		}
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
-		if s := o.answer.StageTimes; q.explain {
-			fmt.Fprintf(w, "  %-*s GE %v, FC %v, BC %v, DS %v, PEG %v (medians; they overlap); %d messages, %v a step\n", width, "",
+		if s := o.answer.StageTimes; q.kind == single {
+			fmt.Fprintf(w, "  %-*s medians, which overlap: GE %v, FC %v, BC %v, DS %v, PEG %v\n  %-*s %d messages, %v a step\n", width, "",
 				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG],
-				o.answer.Messages, o.answer.Bytes)
+				width, "", o.answer.Messages, o.answer.Bytes)
 		}
 	}
 	return nil
 }
 
-func (q *question) writeSensitivities(w io.Writer, r *result) error {
-	last := r.outcomes[len(r.outcomes)-1]
+func (q *request) writeSensitivities(w io.Writer, r *result) error {
+	last := r.predictions[len(r.predictions)-1]
 	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", last.mode, last.gpus, q.unitName())
 	shown := r.sensitivities
-	if !q.explain {
+	if q.kind != single {
 		shown = shown[:min(3, len(shown))]
 	}
 	for _, s := range shown {
@@ -214,7 +239,7 @@ func (q *question) writeSensitivities(w io.Writer, r *result) error {
 	return nil
 }
 
-func (q *question) writeStaleness(w io.Writer, r *result) error {
+func (q *request) writeStaleness(w io.Writer, r *result) error {
 	o, rule, err := q.lastAsynchronous(r)
 	if o == nil || err != nil {
 		return err
@@ -239,9 +264,9 @@ func (q *question) writeStaleness(w io.Writer, r *result) error {
 	return nil
 }
 
-// lastAsynchronous returns the outcome of the last mode whose reads may be stale, and
+// lastAsynchronous returns the prediction of the last mode whose reads may be stale, and
 // the mode's rule; nil without such a mode.
-func (q *question) lastAsynchronous(r *result) (*outcome, pace.Rule, error) {
+func (q *request) lastAsynchronous(r *result) (*prediction, pace.Rule, error) {
 	for _, mode := range slices.Backward(q.modes) {
 		o := r.last(mode)
 		t := q.training(mode, o.gpus)
@@ -254,7 +279,7 @@ func (q *question) lastAsynchronous(r *result) (*outcome, pace.Rule, error) {
 }
 
 // writePublished sets Persia's figures beside the predictions.
-func (q *question) writePublished(w io.Writer, r *result) error {
+func (q *request) writePublished(w io.Writer, r *result) error {
 	rows := q.published(r)
 	if len(rows) == 0 {
 		return nil
@@ -287,7 +312,7 @@ func (q *question) writePublished(w io.Writer, r *result) error {
 	return err
 }
 
-func (q *question) writeAssumptions(w io.Writer, r *result) error {
+func (q *request) writeAssumptions(w io.Writer, r *result) error {
 	list := r.assumptions()
 	var counts []string
 	for _, kind := range kinds() {
@@ -300,8 +325,8 @@ func (q *question) writeAssumptions(w io.Writer, r *result) error {
 		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
 	}
 	fmt.Fprintf(w, "\n%d quantities went in: %s", len(list), strings.Join(counts, ", "))
-	if !q.explain {
-		fmt.Fprintf(w, "; --explain lists them.\n")
+	if q.kind != single {
+		fmt.Fprintf(w, "; sim run lists them.\n")
 		return nil
 	}
 	fmt.Fprintf(w, ".\n")
@@ -319,7 +344,7 @@ func (q *question) writeAssumptions(w io.Writer, r *result) error {
 		return err
 	}
 	for i, source := range sources {
-		fmt.Fprintf(w, "  [%d] %s\n", i+1, source)
+		fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("  [%d] %s", i+1, source), "      "))
 	}
 	return nil
 }
@@ -346,10 +371,10 @@ func (x *reference) holds(throughput float64) bool {
 
 // published pairs what was simulated with Persia's figures, if the question is
 // that of Persia's experiment.
-func (q *question) published(r *result) []reference {
+func (q *request) published(r *result) []reference {
 	var list []reference
 	for _, x := range digitised() {
-		for _, o := range r.outcomes {
+		for _, o := range r.predictions {
 			if q.persia && o.mode == job.Hybrid && o.gpus == x.gpus {
 				a := &o.answer
 				row := reference{GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, Published: x.throughput}

@@ -26,7 +26,7 @@ func newScale(smallest, largest float64) scale {
 // scale returns that of the table of runs.
 func (r *result) scale() scale {
 	smallest, largest := math.Inf(1), 0.0
-	for _, o := range r.outcomes {
+	for _, o := range r.predictions {
 		smallest, largest = min(smallest, o.answer.Low), max(largest, o.answer.High)
 	}
 	return newScale(smallest, largest)

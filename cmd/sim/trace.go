@@ -11,7 +11,7 @@ import (
 )
 
 // checkTrace refuses to overwrite a file, before time is spent.
-func (q *question) checkTrace() error {
+func (q *request) checkTrace() error {
 	if q.trace == "" {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (q *question) checkTrace() error {
 
 // writeTrace writes the own staleness of the last prediction as delays to train
 // with.
-func (q *question) writeTrace(r *result) error {
+func (q *request) writeTrace(r *result) error {
 	if q.trace == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (q *question) writeTrace(r *result) error {
 		return err
 	}
 	defer out.Close()
-	o := &r.outcomes[len(r.outcomes)-1]
+	o := &r.predictions[len(r.predictions)-1]
 	comment := fmt.Sprintf(`own staleness of %s on %d %s, simulated, batches missed by a read; for train --delay "trace FILE"`,
 		o.mode, o.gpus, q.unitName())
 	if err := delay.WriteCounts(out, comment, o.answer.Staleness.Own.All()); err != nil {

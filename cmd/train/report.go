@@ -152,8 +152,9 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
-	fmt.Fprintf(w, "%s, %s, %s%s\n", plural(t.Roles.Ranks, "rank"), plural(t.Roles.EmbeddingWorkers, "embedding worker"),
-		plural(t.Roles.EmbeddingPSs, "embedding PS"), r.modeSettings())
+	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(t.Roles.Ranks, "rank"),
+		plural(t.Roles.EmbeddingWorkers, "embedding worker"), plural(t.Roles.EmbeddingPSs, "embedding PS"),
+		r.modeSettings()), "  "))
 	if r.processes {
 		placed := "a process for every role, on this machine"
 		if text := t.Roles.Placement.String(); text != job.Apart {
@@ -164,7 +165,7 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.Training.GlobalBatch, plural(t.Training.Epochs, "epoch"),
 		t.Training.Seed, r.furtherSeeds())
 	table := cli.Table{
-		Header: []string{"mode", "AUC", "log loss (nats)", "samples/s", "own (batches)", "cross (batches)", "row (updates)", "shard (updates)"}, Words: 1,
+		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
@@ -175,8 +176,7 @@ func (r *report) writeText(w io.Writer) error {
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "Staleness, mean and max: what a read of an embedding PS has missed of earlier batches of its own rank (own) and of")
-	fmt.Fprintln(w, "another (cross); what a gradient has missed of updates of its row, or of its dense PS's shard, since the read.")
+	fmt.Fprint(w, stalenessLegend)
 	r.writeReading(w)
 	r.writeDropped(w)
 	r.writeRows(w)
@@ -192,6 +192,13 @@ func (r *report) writeText(w io.Writer) error {
 	}
 	return r.writeSimulated(w)
 }
+
+// stalenessLegend explains the columns of the table.
+const stalenessLegend = `Log loss is in nats. Staleness is the mean and the maximum of:
+  own, cross  the earlier batches of a rank itself, or of another rank, that a read from an
+              embedding PS missed
+  row, shard  the updates of a row, or of a shard of a dense PS, between a read and its gradient
+`
 
 // writeFaults says what was injected into each run.
 func (r *report) writeFaults(w io.Writer) {
@@ -271,5 +278,5 @@ func staleness(s histogram.Summary) string {
 	if s.Count == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f, max %d", s.Mean, s.Max)
+	return fmt.Sprintf("%.2f, %d", s.Mean, s.Max)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"tandem/algo/unit"
+	"tandem/internal/cli"
 	"tandem/runtime/memory"
 	"tandem/runtime/train"
 )
@@ -55,8 +56,9 @@ func (r *report) writeRows(w io.Writer) {
 func (r *report) writeDropped(w io.Writer) {
 	for _, line := range r.Runs {
 		if line.DroppedGradients > 0 {
-			fmt.Fprintf(w, "%s: %s came too late and had no effect; where servers drop them, the parts of a batch are counted one by one\n",
-				line.Mode, plural(int(line.DroppedGradients), "gradient"))
+			fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s: %s came too late and had no effect; where PSs drop gradients, "+
+				"the parts of a batch are counted one by one", line.Mode,
+				plural(int(line.DroppedGradients), "gradient")), "  "))
 		}
 	}
 }

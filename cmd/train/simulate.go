@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"tandem/algo/job"
 	"tandem/algo/protocol/fault"
@@ -73,11 +74,12 @@ func (r *report) writeSimulated(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
 		without, r.job.Roles.Ranks, r.Simulated[0].Cluster)
-	table := cli.Table{Header: []string{"mode", "samples/s", "from … to", "step (ms)", "bound by"}, Words: 1}
+	table := cli.Table{Header: []string{"mode", "samples/s", "range", "step ms", "bounded by"}, Words: 1}
 	for _, s := range r.Simulated {
+		bottleneck, _, _ := strings.Cut(s.Bottleneck, " (") // the cluster has been named
 		table.Rows = append(table.Rows, []string{
-			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond), fmt.Sprintf("%.0f … %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
-			fmt.Sprintf("%.3f", s.StepSeconds*1000), s.Bottleneck,
+			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond), fmt.Sprintf("%.0f to %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
+			fmt.Sprintf("%.3f", s.StepSeconds*1000), bottleneck,
 		})
 	}
 	return table.WriteText(w)

@@ -10,19 +10,21 @@ import (
 )
 
 // Configure sets up a root command and the commands below it: output goes to stdout and
-// stderr, errors are returned for [PrintError] to print, and a wrong flag is a [UsageError]
-// that suggests the nearest flags.
+// stderr, errors are returned for [PrintError] to print, a wrong flag is a [FlagError], and
+// the flags of the help are wrapped at 80 columns.
 func Configure(root *cobra.Command, stdout, stderr io.Writer) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(FlagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 }
 
-// flagError returns the usage error for a flag that pflag refuses.
-func flagError(c *cobra.Command, err error) error {
+// FlagError returns the usage error for a flag that pflag refuses. Its hint suggests the
+// flags with the nearest names.
+func FlagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		if near := nearestFlags(c, unknown.GetSpecifiedName()); len(near) > 0 {
@@ -46,6 +48,16 @@ func nearestFlags(c *cobra.Command, name string) []string {
 		near[i] = "--" + near[i]
 	}
 	return near
+}
+
+// DefaultInText keeps the defaults of flags out of the help, where their texts name them: a
+// default that depends on a job file is not a value.
+func DefaultInText(fs *pflag.FlagSet, names ...string) {
+	zero := map[string]string{"int": "0", "intSlice": "[]", "stringSlice": "[]", "duration": "0s"}
+	for _, name := range names {
+		f := fs.Lookup(name)
+		f.DefValue = zero[f.Value.Type()]
+	}
 }
 
 // NoArguments is a [cobra.PositionalArgs] that refuses arguments which are not flags. If the

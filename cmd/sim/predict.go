@@ -10,8 +10,8 @@ import (
 	"tandem/sim/cluster"
 )
 
-// outcome is the prediction for one mode and number of GPUs.
-type outcome struct {
+// prediction is the prediction for one mode and number of GPUs.
+type prediction struct {
 	mode   string
 	gpus   int
 	answer cluster.Result
@@ -22,8 +22,8 @@ type outcome struct {
 
 // result is everything that is reported.
 type result struct {
-	outcomes      []outcome
-	sensitivities []cluster.Sensitivity // of the last outcome
+	predictions   []prediction
+	sensitivities []cluster.Sensitivity // of the last prediction
 	// plain is sync without any overlap at the largest number of GPUs, the
 	// paper's own "fully sync"; nil unless sync is asked for.
 	plain *cluster.Result
@@ -31,7 +31,7 @@ type result struct {
 
 // training returns the job's training for a mode and number of GPUs, with groups
 // for all of them.
-func (q *question) training(mode string, gpus int) job.Job {
+func (q *request) training(mode string, gpus int) job.Job {
 	t := q.job.InMode(mode)
 	t.Roles.Ranks, t.Training.GlobalBatch = gpus, gpus*q.batch
 	for t.Training.Groups < gpus {
@@ -42,7 +42,7 @@ func (q *question) training(mode string, gpus int) job.Job {
 
 // options are those of a run at a position of the ranges. With jitter, whose
 // draws are the same at every position, more steps are measured.
-func (q *question) options(position float64) cluster.Options {
+func (q *request) options(position float64) cluster.Options {
 	const jitterSteps = 64
 	o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed}
 	if q.jitter > 0 {
@@ -56,7 +56,7 @@ func (q *question) options(position float64) cluster.Options {
 var positions = [3]float64{0, -1, 1}
 
 // simulate predicts one case. Before each of its runs, ran is called.
-func (q *question) simulate(t job.Job, ran func()) (cluster.Result, error) {
+func (q *request) simulate(t job.Job, ran func()) (cluster.Result, error) {
 	var answers [len(positions)]cluster.Result
 	for i, position := range positions {
 		ran()
@@ -71,7 +71,7 @@ func (q *question) simulate(t job.Job, ran func()) (cluster.Result, error) {
 }
 
 // run simulates every case.
-func (q *question) run(progress *cli.Progress) (*result, error) {
+func (q *request) run(progress *cli.Progress) (*result, error) {
 	r := &result{}
 	const sensitivities = 10 // counted as so many runs
 	total := len(q.modes)*len(q.gpus)*len(positions) + sensitivities
@@ -84,16 +84,16 @@ func (q *question) run(progress *cli.Progress) (*result, error) {
 		done++
 	}
 	for _, mode := range q.modes {
-		first := len(r.outcomes)
+		first := len(r.predictions)
 		for _, n := range q.gpus {
 			a, err := q.simulate(q.training(mode, n), func() { show(fmt.Sprintf("%s on %d", mode, n)) })
 			if err != nil {
 				return nil, err
 			}
-			o := outcome{mode: mode, gpus: n, answer: a}
-			r.outcomes = append(r.outcomes, o)
-			base := r.outcomes[first]
-			r.outcomes[len(r.outcomes)-1].efficiency =
+			o := prediction{mode: mode, gpus: n, answer: a}
+			r.predictions = append(r.predictions, o)
+			base := r.predictions[first]
+			r.predictions[len(r.predictions)-1].efficiency =
 				a.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
 		}
 		if mode == job.Sync {
@@ -114,11 +114,11 @@ func (q *question) run(progress *cli.Progress) (*result, error) {
 	return r, err
 }
 
-// last returns the outcome of a mode at the largest number of GPUs, or nil.
-func (r *result) last(mode string) *outcome {
-	for i := len(r.outcomes) - 1; i >= 0; i-- {
-		if r.outcomes[i].mode == mode {
-			return &r.outcomes[i]
+// last returns the prediction of a mode at the largest number of GPUs, or nil.
+func (r *result) last(mode string) *prediction {
+	for i := len(r.predictions) - 1; i >= 0; i-- {
+		if r.predictions[i].mode == mode {
+			return &r.predictions[i]
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (r *result) last(mode string) *outcome {
 // assumptions are those of the case that rests on most: all rest on the same, but
 // for the hosts of dense PSs, which only some modes have.
 func (r *result) assumptions() []cluster.Assumption {
-	return slices.MaxFunc(r.outcomes, func(a, b outcome) int {
+	return slices.MaxFunc(r.predictions, func(a, b prediction) int {
 		return cmp.Compare(len(a.answer.Assumptions), len(b.answer.Assumptions))
 	}).answer.Assumptions
 }

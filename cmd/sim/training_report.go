@@ -25,29 +25,29 @@ func digits(x float64) string {
 // hex writes a digest.
 func hex(digest uint64) string { return fmt.Sprintf("%016x", digest) }
 
-// outcomes are the lessons as predictions, for those parts of a report that ask
+// predictions are the cells as predictions, for those parts of a report that ask
 // for no numbers.
-func outcomes(lessons []*lesson) *result {
+func predictionsOf(cells []*cell) *result {
 	r := &result{}
-	for _, l := range lessons {
-		r.outcomes = append(r.outcomes, outcome{mode: l.mode, gpus: l.gpus, answer: l.middle().answer})
+	for _, l := range cells {
+		r.predictions = append(r.predictions, prediction{mode: l.mode, gpus: l.gpus, answer: l.middle().answer})
 	}
 	return r
 }
 
-func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
+func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 	seconds := "at the middle of every range (--spread adds the ends)"
 	if q.spread {
 		seconds = "with the range of trainings at the worst and best ends of every unknown quantity"
 	}
-	fmt.Fprintf(w, "%s on %s; %d samples a batch and rank%s.\nTrained for real; seconds are simulated, %s.\n",
-		q.job.Name, q.where(), q.batch, q.modeSettings(), seconds)
-	fmt.Fprintf(w, "Numbers by %s.\n", q.multiplier().Name())
-	r := outcomes(lessons)
+	fmt.Fprintln(w, q.title())
+	fmt.Fprintf(w, "Trained for real; seconds are simulated, %s.\n", seconds)
+	fmt.Fprintf(w, "Matrix products by %s.\n", q.multiplier().Name())
+	r := predictionsOf(cells)
 	for _, part := range []func() error{
-		func() error { return q.writeTrained(w, lessons) },
-		func() error { return q.writeTarget(w, lessons) },
-		func() error { return q.writeCurves(w, lessons) },
+		func() error { return q.writeTrained(w, cells) },
+		func() error { return q.writeTarget(w, cells) },
+		func() error { return q.writeCurves(w, cells) },
 		func() error { return q.writeFaults(w, r) },
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
@@ -62,15 +62,15 @@ func (q *question) writeLessons(w io.Writer, lessons []*lesson) error {
 }
 
 // writeTrained prints what each training has come to.
-func (q *question) writeTrained(w io.Writer, lessons []*lesson) error {
+func (q *request) writeTrained(w io.Writer, cells []*cell) error {
 	t := cli.Table{Header: []string{"mode", q.unitName(), "simulated s"}, Words: 1}
 	if q.spread {
-		t.Header = append(t.Header, "range", "AUC", "AUC at the ends")
+		t.Header = append(t.Header, "range of s", "AUC", "AUC at the ends")
 	} else {
 		t.Header = append(t.Header, "AUC")
 	}
-	t.Header = append(t.Header, "log loss (nats)", "digest of the network", "of the rows")
-	for _, l := range lessons {
+	t.Header = append(t.Header, "log loss", "network digest", "rows digest")
+	for _, l := range cells {
 		m := l.middle()
 		row := []string{l.mode, strconv.Itoa(l.gpus), digits(m.seconds())}
 		if q.spread {
@@ -86,17 +86,17 @@ func (q *question) writeTrained(w io.Writer, lessons []*lesson) error {
 	if err := t.WriteText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "Digests are the same for any number of --workers; equal ones are equal bits.")
+	_, err := fmt.Fprintln(w, "Log loss is in nats. Digests do not depend on --workers; equal digests mean equal bits.")
 	return err
 }
 
 // dollarsFor returns what so many simulated seconds on GPUs cost.
-func (q *question) dollarsFor(gpus int, seconds float64) float64 {
+func (q *request) dollarsFor(gpus int, seconds float64) float64 {
 	return q.dollars * float64(gpus) * seconds / 3600
 }
 
 // writeTarget prints how long the wanted AUC took, if one is wanted.
-func (q *question) writeTarget(w io.Writer, lessons []*lesson) error {
+func (q *request) writeTarget(w io.Writer, cells []*cell) error {
 	if q.target == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (q *question) writeTarget(w io.Writer, lessons []*lesson) error {
 	if q.dollars > 0 {
 		t.Header = append(t.Header, "$")
 	}
-	for _, l := range lessons {
+	for _, l := range cells {
 		row := []string{l.mode, strconv.Itoa(l.gpus), "not reached", "–"}
 		dollars := "–"
 		if p := l.middle().reached(q.target); p != nil {
@@ -130,17 +130,17 @@ func (q *question) writeTarget(w io.Writer, lessons []*lesson) error {
 }
 
 // writeCurves prints four points of every curve.
-func (q *question) writeCurves(w io.Writer, lessons []*lesson) error {
-	every := lessons[0].middle().every.String()
-	for _, l := range lessons {
+func (q *request) writeCurves(w io.Writer, cells []*cell) error {
+	every := cells[0].middle().every.String()
+	for _, l := range cells {
 		if l.middle().every.String() != every {
-			every = "some steps, as many points for each"
+			every = "few steps"
 		}
 	}
-	fmt.Fprintf(w, "\nAUC at simulated seconds, evaluated every %s, as rank 0 counts; shown is the last of each quarter.\n"+
+	fmt.Fprintf(w, "\nAUC at simulated seconds, evaluated every %s of rank 0; the table has the last of each quarter.\n"+
 		"Evaluation reads rows without creating them and takes no simulated time.\n", every)
 	t := cli.Table{Header: []string{"mode", q.unitName(), "1st quarter", "2nd", "3rd", "trained"}, Words: 1}
-	for _, l := range lessons {
+	for _, l := range cells {
 		row := []string{l.mode, strconv.Itoa(l.gpus)}
 		for quarter := 1; quarter <= 4; quarter++ {
 			text := "–"
@@ -154,18 +154,18 @@ func (q *question) writeCurves(w io.Writer, lessons []*lesson) error {
 	return t.WriteText(w)
 }
 
-// lessonsDocument is the answer for programs.
-type lessonsDocument struct {
+// trainingDocument is the answer for programs.
+type trainingDocument struct {
 	Job         string               `json:"job"`
 	Command     string               `json:"command"`
 	BatchPerGPU int                  `json:"batch_per_gpu"`
 	Engine      string               `json:"engine"` // what multiplied the matrices
-	Runs        []lessonRecord       `json:"runs"`
+	Runs        []cellRecord         `json:"runs"`
 	Assumptions []cluster.Assumption `json:"assumptions"`
 }
 
-// lessonRecord is a mode on a number of GPUs.
-type lessonRecord struct {
+// cellRecord is a mode on a number of GPUs.
+type cellRecord struct {
 	Mode      string           `json:"mode"`
 	GPUs      int              `json:"gpus"`
 	Trainings []trainingRecord `json:"trainings"` // the middle of all ranges first
@@ -195,13 +195,13 @@ type targetRecord struct {
 	Dollars *float64 `json:"dollars,omitempty"`
 }
 
-func (q *question) writeLessonsJSON(w io.Writer, lessons []*lesson) error {
-	d := lessonsDocument{
+func (q *request) writeTrainingJSON(w io.Writer, cells []*cell) error {
+	d := trainingDocument{
 		Job: q.job.Name, Command: q.command, BatchPerGPU: q.batch, Engine: q.multiplier().Name(),
-		Assumptions: lessons[0].middle().answer.Assumptions,
+		Assumptions: cells[0].middle().answer.Assumptions,
 	}
-	for _, l := range lessons {
-		record := lessonRecord{Mode: l.mode, GPUs: l.gpus}
+	for _, l := range cells {
+		record := cellRecord{Mode: l.mode, GPUs: l.gpus}
 		for _, t := range l.trainings {
 			record.Trainings = append(record.Trainings, trainingRecord{
 				Position: t.position, Seconds: t.seconds(), AUC: t.end().AUC, LogLoss: t.end().LogLoss,
@@ -218,7 +218,7 @@ func (q *question) writeLessonsJSON(w io.Writer, lessons []*lesson) error {
 }
 
 // targetOf returns when a training had the wanted AUC; nil if none is wanted.
-func (q *question) targetOf(l *lesson, t *training) *targetRecord {
+func (q *request) targetOf(l *cell, t *training) *targetRecord {
 	if q.target == 0 {
 		return nil
 	}

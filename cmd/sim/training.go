@@ -49,20 +49,20 @@ func (t *training) before(steps int) *evaluation.Point {
 	return nil
 }
 
-// lesson is a mode on a number of GPUs, trained at the middle of all ranges and
+// cell is a mode on a number of GPUs, trained at the middle of all ranges and
 // then, if ranges are asked for, at their ends.
-type lesson struct {
+type cell struct {
 	mode      string
 	gpus      int
 	trainings []*training
 }
 
 // middle is the training that all but ranges is told of.
-func (l *lesson) middle() *training { return l.trainings[0] }
+func (l *cell) middle() *training { return l.trainings[0] }
 
 // span returns the lowest and highest of a number over all trainings, and whether
 // all have it.
-func (l *lesson) span(number func(*training) (float64, bool)) (low, high float64, all bool) {
+func (l *cell) span(number func(*training) (float64, bool)) (low, high float64, all bool) {
 	var list []float64
 	for _, t := range l.trainings {
 		if x, ok := number(t); ok {
@@ -76,14 +76,14 @@ func (l *lesson) span(number func(*training) (float64, bool)) (low, high float64
 }
 
 // seconds returns the range of the simulated time.
-func (l *lesson) seconds() (low, high float64) {
+func (l *cell) seconds() (low, high float64) {
 	low, high, _ = l.span(func(t *training) (float64, bool) { return t.seconds(), true })
 	return low, high
 }
 
 // secondsTo returns likewise that of the time to an AUC; reached is false if a
 // training never has it.
-func (l *lesson) secondsTo(auc float64) (low, high float64, reached bool) {
+func (l *cell) secondsTo(auc float64) (low, high float64, reached bool) {
 	return l.span(func(t *training) (float64, bool) {
 		if p := t.reached(auc); p != nil {
 			return p.Seconds, true
@@ -92,21 +92,21 @@ func (l *lesson) secondsTo(auc float64) (low, high float64, reached bool) {
 	})
 }
 
-// pointsWanted is how many evaluations a training has where nobody says how often.
+// pointsWanted is the number of evaluations of a training by default.
 const pointsWanted = 16
 
 // train trains in every mode, on every number of GPUs.
-func (q *question) train(progress *cli.Progress) ([]*lesson, error) {
+func (q *request) train(progress *cli.Progress) ([]*cell, error) {
 	at := positions[:]
 	if !q.spread {
 		at = at[:1]
 	}
 	const parts = 1000 // of a training, for the progress
-	var lessons []*lesson
+	var cells []*cell
 	total, done := len(q.modes)*len(q.gpus)*len(at)*parts, 0
 	for _, mode := range q.modes {
 		for _, n := range q.gpus {
-			l := &lesson{mode: mode, gpus: n}
+			l := &cell{mode: mode, gpus: n}
 			for _, position := range at {
 				t, err := q.trainAt(q.training(mode, n), position, func(step, steps int) {
 					progress.Show(done+parts*step/steps, total, fmt.Sprintf("%s on %d", mode, n))
@@ -117,17 +117,17 @@ func (q *question) train(progress *cli.Progress) ([]*lesson, error) {
 				l.trainings = append(l.trainings, t)
 				done += parts
 			}
-			lessons = append(lessons, l)
+			cells = append(cells, l)
 		}
 	}
-	return lessons, nil
+	return cells, nil
 }
 
 // errNoAUC says that test rows cannot rank anything.
 var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are not finite")
 
 // trainAt trains once, at a position of the ranges.
-func (q *question) trainAt(t job.Job, position float64, progress func(step, steps int)) (*training, error) {
+func (q *request) trainAt(t job.Job, position float64, progress func(step, steps int)) (*training, error) {
 	source, err := datasets.TrainingSource(q.data, &t)
 	if err != nil {
 		return nil, err
@@ -183,19 +183,11 @@ func (w *watch) Observe(r event.Record) {
 	}
 }
 
-// checkNumerics refuses what only a training can answer, unless one is asked for,
-// and values that none can have.
-func (q *question) checkNumerics(given func(string) bool) error {
-	if !q.numerics {
-		for _, name := range []string{"target-auc", "evaluate-every", "workers", "spread"} {
-			if given(name) {
-				return cli.UsageError("add --numerics, which trains the job's data for real under simulated time",
-					"--%s: without --numerics nothing is trained", name)
-			}
-		}
-		return nil
-	}
+// checkTraining refuses settings that no training can have.
+func (q *request) checkTraining(given func(string) bool) error {
 	switch {
+	case q.kind != trained:
+		return nil
 	case q.workers < 1:
 		return cli.UsageError("see --help", "--workers: %d; want at least 1", q.workers)
 	case given("target-auc") && !(q.target > 0 && q.target < 1):

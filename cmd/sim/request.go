@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"tandem/algo/exec/backend"
 	"tandem/algo/job"
@@ -23,17 +22,17 @@ import (
 	"tandem/sim/device"
 )
 
-// question is what the command line asks.
-type question struct {
+// request is what the command line asks for.
+type request struct {
 	flags
 	job      job.Job
 	hardware *cluster.Hardware // of the job's cluster, or of this machine
 	workload cluster.Workload
 	layout   *model.Layout
-	data     *datasets.Dataset // to train on; nil without numerics
+	data     *datasets.Dataset // to train on; nil for a prediction
 	machine  backend.Backend   // to train on
-	persia   bool              // Persia's experiment as published: its figures stand beside ours
-	command  string            // that reproduces the answer
+	persia   bool              // Persia's experiment as published, so its figures are printed, too
+	command  string            // that repeats the request
 }
 
 // criteo is Persia's evaluation on Criteo as far as it is published: its net
@@ -68,11 +67,12 @@ const (
 	denseServersMax     = 32
 )
 
-// question reads the command line.
-func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
-	q := &question{flags: *f, job: criteo(), command: commandLine(c)}
+// request reads the command line.
+func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
+	f.normalize()
+	q := &request{flags: *f, job: criteo(), command: commandLine(c)}
 	given := c.Flags().Changed
-	if q.numerics && f.file == "" {
+	if q.kind == trained && f.file == "" {
 		q.job = job.AdultIncome()
 		q.ofFile(given)
 		q.modes = f.modes
@@ -90,17 +90,17 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	if err := q.setFaults(given); err != nil {
 		return nil, err
 	}
-	if err := q.setDepth(given); err != nil {
+	if err := q.setDepth(given, p.stderr); err != nil {
 		return nil, err
 	}
-	if err := q.setModeSettings(); err != nil {
+	if err := q.setModeSettings(given("gpus") || given("file"), p.stderr); err != nil {
 		return nil, err
 	}
-	chosen := given("modes") || f.file != "" && q.job.Training.Mode != job.Sequential
+	chosen := q.modesGiven(given) || f.file != "" && q.job.Training.Mode != job.Sequential
 	if err := q.suitModes(chosen, p.stderr); err != nil {
 		return nil, err
 	}
-	if err := q.checkNumerics(given); err != nil {
+	if err := q.checkTraining(given); err != nil {
 		return nil, err
 	}
 	if err := q.checkTrace(); err != nil {
@@ -118,29 +118,29 @@ func (p *program) question(c *cobra.Command, f *flags) (*question, error) {
 	case !given("file"):
 		q.job.Roles.DensePSs = min(denseServersDefault, q.hardware.ParameterServerHosts())
 	}
-	if q.cluster == "this-machine" && !given("gpus") && !given("file") && !q.numerics {
+	if q.cluster == "this-machine" && !given("gpus") && !given("file") && q.kind == table {
 		q.gpus = []int{1, 2, 4}
 	}
 	if err := q.load(job.DataFolder(p.dataDir, f.file), p.stderr); err != nil {
 		return nil, err
 	}
-	q.persia = !q.numerics && !given("file") && !given("cluster") && !given("network") && !given("accelerator") && !given("inside") && q.batch == 512 && q.jitter == 0 &&
-		!q.job.Faults.Any()
+	changed := slices.ContainsFunc([]string{"file", "cluster", "network", "accelerator", "inside"}, given)
+	q.persia = q.kind != trained && !changed && q.batch == 512 && q.jitter == 0 && !q.job.Faults.Any()
 	return q, nil
 }
 
 // multiplier is what multiplies the matrices of a training.
-func (q *question) multiplier() gemm.Products { return q.machine.Multiplier(&q.job) }
+func (q *request) multiplier() gemm.Products { return q.machine.Multiplier(&q.job) }
 
-// load finds out what the simulator needs to know of the data, and reads them if
-// they are trained on.
-func (q *question) load(folder string, say io.Writer) (err error) {
-	if q.numerics {
+// load finds out what the simulator needs to know of the data, and reads the data for a
+// training.
+func (q *request) load(folder string, say io.Writer) (err error) {
+	if q.kind == trained {
 		if q.machine.Products, err = blas.FromEnvironment(say); err != nil {
 			return err
 		}
 		// Not in the report, which is the same on any machine.
-		fmt.Fprintf(say, "sim: numbers by %s: %.0f GFLOP/s here\n", q.multiplier().Name(), blas.GFLOPS(q.multiplier()))
+		fmt.Fprintf(say, "sim: matrix products by %s: %.0f GFLOP/s on this machine\n", q.multiplier().Name(), blas.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			cli.PrintNotes(say, "sim", q.data.Notes)
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job)
@@ -151,10 +151,10 @@ func (q *question) load(folder string, say io.Writer) (err error) {
 	return err
 }
 
-// ofFile lets the job file speak where the command line is silent.
-func (q *question) ofFile(given func(string) bool) {
+// ofFile takes from the job file what the command line leaves out.
+func (q *request) ofFile(given func(string) bool) {
 	t := &q.job
-	if !given("modes") && t.Training.Mode != job.Sequential {
+	if !q.modesGiven(given) && t.Training.Mode != job.Sequential {
 		q.modes = []string{t.Training.Mode}
 	}
 	if !given("gpus") {
@@ -165,19 +165,22 @@ func (q *question) ofFile(given func(string) bool) {
 	}
 }
 
+// modesGiven reports whether the command line chooses modes.
+func (q *request) modesGiven(given func(string) bool) bool { return given("modes") || given("mode") }
+
 // check refuses values that no run can have.
-func (q *question) check(given func(string) bool) error {
+func (q *request) check(given func(string) bool) error {
 	known := job.Modes()[1:] // sequential has no roles
 	for i, mode := range q.modes {
 		if !slices.Contains(known, mode) {
-			return unknown("modes", mode, known)
+			return unknown(q.modesFlag(), mode, known)
 		}
 		if slices.Contains(q.modes[:i], mode) {
 			return cli.UsageError("name each mode once", "--modes: %q is named twice", mode)
 		}
 	}
 	if !slices.Contains(clusters(), q.cluster) {
-		return unknown("cluster", q.cluster, clusters())
+		return unknown("--cluster", q.cluster, clusters())
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > gpusMax {
@@ -185,10 +188,10 @@ func (q *question) check(given func(string) bool) error {
 		}
 	}
 	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
-		return unknown("accelerator", q.accelerator, device.AcceleratorNames())
+		return unknown("--accelerator", q.accelerator, device.AcceleratorNames())
 	}
 	if q.inside != "" && !slices.Contains(device.WireNames(), q.inside) {
-		return unknown("inside", q.inside, device.WireNames())
+		return unknown("--inside", q.inside, device.WireNames())
 	}
 	switch {
 	case len(q.modes) == 0 || len(q.gpus) == 0:
@@ -202,16 +205,17 @@ func (q *question) check(given func(string) bool) error {
 	case !(q.dollars >= 0):
 		return cli.UsageError("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
 	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != "" || q.inside != ""):
-		return cli.UsageError("choose --cluster persia or gcp for what-ifs", "--cluster this-machine has neither network nor accelerator nor wire")
+		return cli.UsageError("choose --cluster persia or gcp, or leave --network, --accelerator and --inside out",
+			"--cluster this-machine has neither network nor accelerator nor wire")
 	}
 	slices.Sort(q.gpus)
 	q.gpus = slices.Compact(q.gpus)
 	return nil
 }
 
-// setDepth gives the training what the command line says of the batches that a rank
-// may have outstanding, and refuses what no mode can have or what takes too long.
-func (q *question) setDepth(given func(string) bool) error {
+// setDepth sets how many batches a rank may have outstanding, and refuses what no mode can
+// have or what takes too long.
+func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 	t, name := &q.job, "training.staleness of the job file"
 	if given("staleness") {
 		t.Training.Staleness, name = &q.staleness, "--staleness"
@@ -222,40 +226,58 @@ func (q *question) setDepth(given func(string) bool) error {
 	if err := t.ValidateShared(); err != nil {
 		return cli.UsageError("see --staleness and --prefetch in --help", "job %s: %w", q.job.Name, err)
 	}
+	inStep := true
 	for _, mode := range q.modes {
 		one := t.InMode(mode)
+		if rule, err := one.Rule(); err == nil && !rule.InStep() {
+			inStep = false
+		}
 		if depth := one.Depth(); depth > stalenessMax+1 {
 			const hint = "the pipeline must fill before anything is measured: a rank trains more batches than this first"
 			return cli.UsageError(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
+	if given("staleness") && inStep {
+		cli.PrintNotes(say, "sim", []string{"--staleness has no effect in " + strings.Join(q.modes, " and ")})
+	}
 	return nil
 }
 
 // setModeSettings gives the training the mode settings of the command line, and refuses
-// those that no mode has or that are out of range on some number of GPUs.
-func (q *question) setModeSettings() error {
-	const hint = "see --help for the settings of each mode, and choose modes with --modes"
+// those that no mode has or that are out of range on some number of GPUs. Numbers of GPUs
+// from the default list are left out instead, with a note, as long as one is left.
+func (q *request) setModeSettings(chosen bool, say io.Writer) error {
+	hint := "see --help for the settings of each mode, and choose modes with " + q.modesFlag() + " and GPUs with --gpus"
+	var suited []int
+	var notes []string
 	var settings map[string]int
-	for _, n := range q.gpus {
+	for i, n := range q.gpus {
 		t := q.job
 		t.Roles.Ranks = n
-		if err := t.AddModeSettings(q.modeSet, q.modes); err != nil {
-			return cli.UsageError(hint, "--mode-set: %v", err)
+		err := t.AddModeSettings(q.modeSet, q.modes)
+		if err != nil {
+			err = cli.UsageError(hint, "--mode-set: %v", err)
+		} else if err = t.ValidateModeSettings(q.modes); err != nil {
+			err = cli.UsageError(hint, "job %s: %w", q.job.Name, err)
 		}
-		if err := t.ValidateModeSettings(q.modes); err != nil {
-			return cli.UsageError(hint, "job %s: %w", q.job.Name, err)
+		if err == nil {
+			suited, settings = append(suited, n), t.Training.ModeSettings
+			continue
 		}
-		settings = t.Training.ModeSettings
+		if last := i == len(q.gpus)-1; chosen || last && len(suited) == 0 {
+			return err
+		}
+		notes = append(notes, fmt.Sprintf("--gpus %d is left out: %v", n, err))
 	}
-	q.job.Training.ModeSettings = settings
+	q.gpus, q.job.Training.ModeSettings = suited, settings
+	cli.PrintNotes(say, "sim", notes)
 	return nil
 }
 
 // suitModes refuses modes that were chosen and cannot train on some number of GPUs.
 // Of the default modes, it leaves them out with a note: modes are compared on the
 // same numbers of GPUs.
-func (q *question) suitModes(chosen bool, say io.Writer) error {
+func (q *request) suitModes(chosen bool, say io.Writer) error {
 	var suited, notes []string
 	for _, mode := range q.modes {
 		err := q.suits(mode)
@@ -263,7 +285,7 @@ func (q *question) suitModes(chosen bool, say io.Writer) error {
 		case err == nil:
 			suited = append(suited, mode)
 		case chosen:
-			return cli.UsageError("leave "+mode+" out of --modes, or choose other --gpus", "--modes %s: %v", mode, err)
+			return cli.UsageError("choose another mode, or other --gpus", "%s %s: %v", q.modesFlag(), mode, err)
 		default:
 			notes = append(notes, fmt.Sprintf("%s is left out: %v", mode, err))
 		}
@@ -274,7 +296,7 @@ func (q *question) suitModes(chosen bool, say io.Writer) error {
 }
 
 // suits reports the first number of GPUs that a mode cannot train on.
-func (q *question) suits(mode string) error {
+func (q *request) suits(mode string) error {
 	for _, n := range q.gpus {
 		t := q.training(mode, n)
 		var unsuited *job.RanksError
@@ -287,7 +309,7 @@ func (q *question) suits(mode string) error {
 
 // unknown refuses a word and names the nearest known one.
 func unknown(flag, word string, known []string) error {
-	text := fmt.Sprintf("--%s: %q is unknown", flag, word)
+	text := fmt.Sprintf("%s: %q is unknown", flag, word)
 	near := job.Nearest(word, known)
 	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" && i >= 0 {
 		near = known[i] // the long names of profiles
@@ -299,7 +321,7 @@ func unknown(flag, word string, known []string) error {
 }
 
 // place puts the job on its cluster.
-func (p *program) place(q *question, given bool) error {
+func (p *program) place(q *request, given bool) error {
 	s := &q.job.Cluster
 	switch {
 	case given && q.cluster == "persia":
@@ -334,25 +356,4 @@ func (p *program) place(q *question, given bool) error {
 	var err error
 	q.hardware, err = cluster.Load(s)
 	return err
-}
-
-// commandLine is the command with the flags that were given, in the order of
-// the help.
-func commandLine(c *cobra.Command) string {
-	words := []string{"go run ./cmd/sim"}
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed {
-			return
-		}
-		value := strings.Trim(f.Value.String(), "[]")
-		if f.Value.Type() == "bool" && value == "true" {
-			words = append(words, "--"+f.Name)
-			return
-		}
-		if strings.Contains(value, " ") {
-			value = "'" + value + "'"
-		}
-		words = append(words, "--"+f.Name+" "+value)
-	})
-	return strings.Join(words, " ")
 }

@@ -18,10 +18,10 @@ import (
 	"tandem/sim/cluster"
 )
 
-// lessonOn is a small question about generated rows, on two EWs, PSs and dense PSs.
-func lessonOn(t *testing.T) *question {
+// smallRequest is a small question about generated rows, on two EWs, PSs and dense PSs.
+func smallRequest(t *testing.T) *request {
 	t.Helper()
-	q := &question{job: job.Default()}
+	q := &request{flags: flags{kind: trained}, job: job.Default()}
 	q.job.Name, q.job.Cluster = "small", job.PersiaCluster()
 	q.batch, q.workers = 16, 1
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.EmbeddingPSs.Count = 2, 2
@@ -53,7 +53,7 @@ func told(t *training) string {
 // A training with numbers is the same to the bit and to the nanosecond for any
 // number of workers, and again; sync's is that of sequential training.
 func TestNumericsDoNotDependOnWorkers(t *testing.T) {
-	q := lessonOn(t)
+	q := smallRequest(t)
 	for _, mode := range job.Modes()[1:] {
 		var first string
 		for _, workers := range []int{1, 2, 8, 2} {
@@ -77,7 +77,7 @@ func TestNumericsDoNotDependOnWorkers(t *testing.T) {
 
 // checkSequential compares a training on 4 ranks with the sequential one of the
 // same job.
-func checkSequential(t *testing.T, q *question, got *training) {
+func checkSequential(t *testing.T, q *request, got *training) {
 	t.Helper()
 	j := q.training(job.Sync, 4).InMode(job.Sequential)
 	source, err := datasets.TrainingSource(q.data, &j)
@@ -97,14 +97,14 @@ func checkSequential(t *testing.T, q *question, got *training) {
 // The time to an AUC is that of the first evaluation that has it, and costs what
 // the GPUs cost for so long.
 func TestTimeToTarget(t *testing.T) {
-	q := lessonOn(t)
+	q := smallRequest(t)
 	q.modes, q.gpus, q.spread, q.dollars = []string{job.Hybrid}, []int{4}, true, 3600
 	q.job.Training.EvaluateEvery.Steps = 1
-	lessons, err := q.train(cli.NewProgress(io.Discard, false))
+	cells, err := q.train(cli.NewProgress(io.Discard, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lessons[0]
+	l := cells[0]
 	worst, best := l.trainings[1].seconds(), l.trainings[2].seconds()
 	if low, high := l.seconds(); len(l.trainings) != 3 || low != best || high != worst || best >= l.middle().seconds() {
 		t.Errorf("%d trainings, %v to %v s; ends %v and %v", len(l.trainings), low, high, best, worst)
@@ -119,7 +119,7 @@ func TestTimeToTarget(t *testing.T) {
 		t.Error("an AUC of 0.9999 is reached")
 	}
 	var text strings.Builder
-	if err := q.writeLessons(&text, lessons); err != nil || !strings.Contains(text.String(), "not reached at every end") {
+	if err := q.writeTraining(&text, cells); err != nil || !strings.Contains(text.String(), "not reached at every end") {
 		t.Errorf("%v in\n%s", err, text.String())
 	}
 }

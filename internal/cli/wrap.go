@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Columns is the width of lines of text in reports. Tables may be a little wider.
+const Columns = 110
+
+// Wrap breaks a line of text at spaces, so that no line is wider than Columns unless a word
+// is. The lines after the first begin with indent.
+func Wrap(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(text, " ") {
+		switch width := utf8.RuneCountInString(word); {
+		case i == 0:
+			column = width
+		case column+1+width > Columns:
+			b.WriteString("\n" + indent)
+			column = utf8.RuneCountInString(indent) + width
+		default:
+			b.WriteString(" ")
+			column += 1 + width
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}

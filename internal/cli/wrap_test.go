@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWrap(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("τ", n) }
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"  two spaces", "  two spaces"},
+		{x(70) + " " + x(39), x(70) + " " + x(39)},
+		{x(70) + " " + x(40), x(70) + "\n  " + x(40)},
+		{x(150) + " a", x(150) + "\n  a"},
+		{x(60) + " " + x(60) + " " + x(46) + " a", x(60) + "\n  " + x(60) + " " + x(46) + "\n  a"},
+		{x(60) + " " + x(60) + " " + x(45) + " a", x(60) + "\n  " + x(60) + " " + x(45) + " a"},
+	} {
+		if got := Wrap(c.text, "  "); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
