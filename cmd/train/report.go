@@ -194,7 +194,7 @@ func (r *report) writeText(w io.Writer) error {
 }
 
 // stalenessLegend explains the columns of the table.
-const stalenessLegend = `Log loss is in nats. Staleness is the mean and the maximum of:
+const stalenessLegend = `Log loss is in nats. Staleness is the mean / the maximum of:
   own, cross  the earlier batches of a rank itself, or of another rank, that a read from an
               embedding PS missed
   row, shard  the updates of a row, or of a shard of a dense PS, between a read and its gradient
@@ -278,5 +278,5 @@ func staleness(s histogram.Summary) string {
 	if s.Count == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f, %d", s.Mean, s.Max)
+	return fmt.Sprintf("%.2f / %d", s.Mean, s.Max)
 }
