@@ -27,13 +27,13 @@ import (
 	"tandem/runtime/record"
 )
 
-// program is what the commands need of their surroundings.
+// program is what the commands need of the process that runs them.
 type program struct {
 	stdout, stderr io.Writer
 	dataDir        string // TANDEM_DATA
 }
 
-// flags are those of all commands; each registers its own.
+// flags are those of all commands. Each command declares the ones that it has.
 type flags struct {
 	file   string
 	index  int
@@ -50,66 +50,66 @@ type flags struct {
 // defaultHost is where the host listens by default.
 const defaultHost = "127.0.0.1:7300"
 
-const usage = `Play one role of a training cluster, or several, as one process on this or another machine.
+const usage = `Play one role of a training cluster, or several, as one process on this or
+another machine.
 
 cmd/train --processes starts a whole cluster on one machine; this command is for
 starting its processes by hand, or on several machines. Start the host, then
-every process, in any order, all from one build and with the same job file: its
-settings say how many of each role there are, and its placement which of them
-share a process: each is a process of its own unless it says otherwise.
+every process, in any order, all from one build and with the same job file. The
+section roles of the job says how many of each role there are, and its placement
+which of them share a process; by default each has its own.
 
-  host               brings the roles together and prints the result; it needs the data too, for the test rows
-  data-loader        reads the training data
-  embedding-worker   ids to pooled embeddings; embedding-workers in the job, from --index 0
-  embedding-ps       a shard of the embedding rows; roles.embedding-ps in the job
-  nn-worker          a rank, which trains the dense network; ranks in the job
-  dense-ps           a shard of the dense network; roles.dense-ps in the job, for modes that have them
-  coordinator        decides when ranks may go on, or whose gradients count; for modes that have one
-  process            several of these, as the placement has them
+  host              gathers the roles and prints the result; it reads the data,
+                    too, for the test rows
+  data-loader       reads the training data
+  embedding-worker  turns ids into pooled embeddings
+  embedding-ps      holds a shard of the embedding rows
+  nn-worker         is a rank, which trains the dense network
+  dense-ps          holds a shard of the dense network, in modes that have one
+  coordinator       decides when ranks may go on, or whose gradients count, in
+                    modes that have one
+  process           plays several of these, as the placement says
 
-When the host dies, or a process with an embedding PS, an NN worker or a dense PS,
-all others stop within 5 seconds and say which. One of data loader, embedding
-workers or coordinator that dies during training may come back: start it again,
-with the same command, within the host's --return-limit.
+When the host dies, or a process with an embedding PS, an NN worker or a dense
+PS, all others stop within 5 seconds and name it. A process of data loader,
+embedding workers or coordinator that dies during training may come back: start
+it again, with the same command, within the host's --return-limit.
+
 Connections are not encrypted: use a network of your own.
 
-Earlier names still work: loader, ps and trainer. In a job whose mode has no
-coordinator, "node coordinator" is the host.`
+--faults injects faults into the messages between roles and crashes roles:
+drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
+crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
 
 const examples = `  go build -o tandem-node ./cmd/node
 
-  # one machine, a terminal (or an &) for each; the job has 1 embedding worker, 1 PS, 2 ranks
+  # one machine, a terminal (or &) for each; the job has one embedding worker,
+  # one embedding PS and two ranks
   ./tandem-node host --file job.yaml
   ./tandem-node data-loader --file job.yaml
   ./tandem-node embedding-worker --file job.yaml
   ./tandem-node embedding-ps --file job.yaml
-  ./tandem-node dense-ps --file job.yaml      # only in a mode that has dense PSs, as ssp
-  ./tandem-node coordinator --file job.yaml   # only in a mode that has one, as ssp
+  ./tandem-node dense-ps --file job.yaml      # in modes with dense PSs, as ssp
+  ./tandem-node coordinator --file job.yaml   # in modes with one, as ssp
   ./tandem-node nn-worker --file job.yaml --index 0
   ./tandem-node nn-worker --file job.yaml --index 1
 
   # embedding worker and rank together, in a job with placement: workers
   ./tandem-node process embedding-worker 0 nn-worker 0 --file job.yaml
 
-  # several machines: listen where the others can reach it, and say where the host is
+  # several machines: listen where the others can connect, and name the host
   10.0.0.1$ ./tandem-node host --file job.yaml --listen 10.0.0.1:7300
-  10.0.0.2$ ./tandem-node embedding-ps --file job.yaml --listen 10.0.0.2:7301 --host 10.0.0.1:7300`
+  10.0.0.2$ ./tandem-node embedding-ps --file job.yaml \
+                --listen 10.0.0.2:7301 --host 10.0.0.1:7300`
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "node", Short: "Play roles of a training cluster", Long: usage, Example: examples, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			var names []string
-			for _, sub := range c.Commands() {
-				if sub.IsAvailableCommand() {
-					names = append(names, sub.Name())
-				}
+			if err := cli.NoArguments(c, args); err != nil {
+				return err
 			}
-			hint := "commands are " + strings.Join(names, ", ") + "; see --help"
-			if len(args) == 0 {
-				return cli.UsageError(hint, "no role")
-			}
-			return cli.UsageError(hint, "unknown role %q", args[0])
+			return cli.UsageError("commands are "+strings.Join(cli.Commands(c), ", ")+"; see --help", "no command")
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
@@ -120,16 +120,11 @@ func (p *program) command() *cobra.Command {
 	return c
 }
 
-// formerNames are what the commands of roles were called before.
-var formerNames = map[msg.Role][]string{
-	msg.DataLoader: {"loader"}, msg.EmbeddingPS: {"ps"}, msg.NNWorker: {"trainer"},
-}
-
 // roleCommand returns the command that plays a role.
 func (p *program) roleCommand(r msg.Role) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: r.String(), Aliases: formerNames[r], Short: fmt.Sprintf("Play the role of %v", r), Args: cli.NoArguments,
+		Use: r.String(), Short: fmt.Sprintf("Play the role of %v", r), Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {
@@ -137,13 +132,13 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 			}
 			rule, err := j.Rule()
 			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
-				return p.formerHost(c, j, fingerprint, f)
+				return cli.UsageError("to start the host, write node host", "mode %s has no coordinator", j.Training.Mode)
 			}
 			return p.play(c.Context(), job.Process{{Role: r, Index: int32(f.index)}}, j, fingerprint, f)
 		},
 	}
 	f.memberFlags(c.Flags(), func(fs *pflag.FlagSet) {
-		fs.IntVar(&f.index, "index", 0, "which of the roles of this kind, from 0")
+		fs.IntVar(&f.index, "index", 0, "play the role of this kind that has this `NUMBER`, from 0 (default: 0)")
 	})
 	return c
 }
@@ -152,7 +147,7 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 func (p *program) processCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "process ROLE [INDEX] [ROLE [INDEX]]...", Short: "Play several roles in one process, as the job's placement has them",
+		Use: "process ROLE [INDEX] [ROLE [INDEX]]...", Short: "Play several roles in one process, as the placement says",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			roles, err := job.ParseProcess(args)
@@ -173,25 +168,26 @@ func (p *program) processCommand() *cobra.Command {
 	return c
 }
 
-// memberFlags registers the flags of a process with roles; more registers further ones.
+// memberFlags declares the flags of a process with roles; more declares further ones.
 func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	fs.SortFlags = false
 	f.jobFlags(fs)
 	more(fs)
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT at which the other processes reach this one; port 0 is any free one")
-	fs.StringVar(&f.host, "host", defaultHost, "HOST:PORT of the host")
-	fs.StringVar(&f.host, "coordinator", defaultHost, "former name of --host")
-	fs.Lookup("coordinator").Hidden = true
-	fs.StringVar(&f.run, "run", "", "id of the run to join, which the host prints (default: the run that the host serves)")
-	fs.DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait for the host to be there")
-	fs.StringVar(&f.record, "record", "", "folder to record the roles in, for cmd/sim replay")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "let the other processes connect to this `HOST:PORT`; port 0 is any free one")
+	fs.StringVar(&f.host, "host", defaultHost, "join the host at this `HOST:PORT`")
+	fs.StringVar(&f.run, "run", "", "join the run with this `ID`, which the host prints (default: the run that the host serves)")
+	fs.DurationVar(&f.wait, "wait", 10*time.Second, "wait this long for the host to answer")
+	fs.StringVar(&f.record, "record", "", "record the roles in this `FOLDER`, for go run ./cmd/sim replay")
 }
 
-// jobFlags registers the flags of what the job is.
+// jobFlags declares the flags that change the job.
 func (f *flags) jobFlags(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML, the same for every process (default: the census income job)")
-	fs.StringVar(&f.faults, "faults", "", "faults to inject, the same for every process, as "+fault.Syntax+" (default: the job's)")
-	fs.StringVar(&f.placed, "placement", "", "which roles share a process, the same for every process: "+job.PlacementSyntax+" (default: the job's)")
+	fs.StringVarP(&f.file, "file", "f", "", "read the job from this YAML `FILE`, the same for every process "+
+		"(default: the census income job)")
+	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`, the same for every process; see node --help "+
+		"(default: the job file's, or none)")
+	fs.StringVar(&f.placed, "placement", "", "let roles share processes by this `PLACEMENT`, the same for every process: "+
+		job.PlacementSyntax+" (default: the job's)")
 }
 
 // load reads the job of a command.
@@ -235,7 +231,7 @@ func (p *program) open(j job.Job, f flags) (*datasets.Dataset, error) {
 func (p *program) play(ctx context.Context, roles job.Process, j job.Job, fingerprint []byte, f flags) error {
 	run, err := hex.DecodeString(f.run)
 	if err != nil || len(run) != 0 && len(run) != 16 {
-		return cli.UsageError("give the id that the host prints", "--run %q is no id of a run", f.run)
+		return cli.UsageError("give the id that the host prints", "--run %q is not the id of a run", f.run)
 	}
 	var data []byte
 	if roles.Has(msg.Address{Role: msg.DataLoader}) {

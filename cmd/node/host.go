@@ -18,8 +18,8 @@ import (
 	"tandem/runtime/train"
 )
 
-// outcome is what the host prints at the end.
-type outcome struct {
+// summary is what the host prints at the end.
+type summary struct {
 	Mode             string            `json:"mode"`
 	Engine           string            `json:"engine"`        // of the host's evaluation; each role has its own
 	EngineRate       float64           `json:"engine_gflops"` // measured after the run
@@ -32,15 +32,16 @@ type outcome struct {
 	Rows             int               `json:"rows"`
 	DenseDigest      string            `json:"dense_digest"`
 	RowsDigest       string            `json:"rows_digest"`
-	Staleness        histogram.Summary `json:"staleness"`       // own
-	StalenessCross   histogram.Summary `json:"staleness_cross"` // per other rank
-	MissedUpdates    histogram.Summary `json:"missed_updates"`  // per row gradient
+	Staleness        histogram.Summary `json:"staleness"`                   // own
+	StalenessCross   histogram.Summary `json:"staleness_cross"`             // per other rank
+	MissedUpdates    histogram.Summary `json:"missed_updates"`              // per row gradient
+	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // too late to count
 }
 
 func (p *program) hostCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "host", Short: "Bring the roles together, watch over them, print the result as JSON", Args: cli.NoArguments,
+		Use: "host", Short: "Gather and watch the roles, and print the result as JSON", Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, fingerprint, err := f.load()
 			if err != nil {
@@ -55,27 +56,11 @@ func (p *program) hostCommand() *cobra.Command {
 	fs := c.Flags()
 	fs.SortFlags = false
 	f.jobFlags(fs)
-	fs.StringVar(&f.listen, "listen", defaultHost, "HOST:PORT at which the roles reach this process")
+	fs.StringVar(&f.listen, "listen", defaultHost, "let the processes of roles connect to this `HOST:PORT`")
 	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit, "drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "how long a role that died may take to come back")
-	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "end the run when a role that can restart dies more often than this")
+	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "give a process that died this long to come back")
+	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "end the run when a process that can restart dies more often than this")
 	return c
-}
-
-// formerHost hosts a run under the name that the host had before: coordinator, in jobs
-// whose mode has no role of that name.
-func (p *program) formerHost(c *cobra.Command, j job.Job, fingerprint []byte, f flags) error {
-	for _, name := range []string{"index", "host", "coordinator", "run", "wait"} {
-		if c.Flags().Changed(name) {
-			return cli.UsageError("leave the coordinator out", "--%s is for the role of coordinator, which mode %s does not have", name, j.Training.Mode)
-		}
-	}
-	f.limits = process.Limits{Deaths: member.DefaultDeathsMax}
-	fmt.Fprintf(p.stderr, "node: mode %s has no coordinator, so this is the host: write \"node host\"\n", j.Training.Mode)
-	if !c.Flags().Changed("listen") {
-		f.listen = defaultHost
-	}
-	return p.host(c.Context(), j, fingerprint, f)
 }
 
 // host hosts a run whose processes others start.
@@ -110,10 +95,11 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	}
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
-	return e.Encode(outcome{
+	return e.Encode(summary{
 		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
 		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Job.Roles.Ranks,
 		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
 		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),
+		DroppedGradients: result.Staleness.Dropped,
 	})
 }

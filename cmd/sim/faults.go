@@ -21,14 +21,9 @@ func (q *request) setFaults(given func(string) bool) (err error) {
 	if !given("retry") {
 		return nil
 	}
-	bounds := job.Default()
-	if err := bounds.Wire.Retry.UnmarshalText([]byte(q.retry)); err != nil {
-		return cli.UsageError("write a time as 100ms or 2s", "--retry: %v", err)
+	if t.Wire.Retry, err = job.ParseRetry(q.retry); err != nil {
+		return cli.UsageError("write a time from 0s to 1m, as 100ms", "--retry: %v", err)
 	}
-	if err := bounds.Validate(); err != nil {
-		return cli.UsageError("see --help", "--retry: %v", err)
-	}
-	t.Wire.Retry = bounds.Wire.Retry
 	return nil
 }
 
@@ -66,6 +61,24 @@ func (q *request) writeFaults(w io.Writer, r *result) error {
 	}
 	if q.kind != trained {
 		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the changes by a tenth are without faults.")
+	}
+	return nil
+}
+
+// writeDropped prints the gradients that modes dropped on most GPUs.
+func (q *request) writeDropped(w io.Writer, r *result) error {
+	begun := false
+	for _, mode := range q.modes {
+		dropped := r.last(mode).answer.Staleness.Dropped
+		if dropped == 0 {
+			continue
+		}
+		if !begun {
+			fmt.Fprintf(w, "\nGradients that came too late to count, on %d %s; parts of a batch count one by one:\n",
+				q.gpus[len(q.gpus)-1], q.unitName())
+			begun = true
+		}
+		fmt.Fprintf(w, "  %s: %d\n", mode, dropped)
 	}
 	return nil
 }

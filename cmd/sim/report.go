@@ -81,7 +81,7 @@ func (q *request) writeText(w io.Writer, r *result) error {
 	fmt.Fprintln(w, q.title())
 	fmt.Fprintf(w, "%s; nothing is fitted.\n", ranges)
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness,
+		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness, q.writeDropped,
 		q.writePublished, q.writeAssumptions,
 	} {
 		if err := part(w, r); err != nil {

@@ -51,6 +51,7 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 		func() error { return q.writeFaults(w, r) },
 		func() error { return q.writeResources(w, r) },
 		func() error { return q.writeStaleness(w, r) },
+		func() error { return q.writeDropped(w, r) },
 		func() error { return q.writeAssumptions(w, r) },
 	} {
 		if err := part(); err != nil {

@@ -20,7 +20,7 @@ import (
 	"tandem/runtime/process"
 )
 
-// program is what the command needs of its surroundings.
+// program is what the command needs of the process that runs it.
 type program struct {
 	stdout, stderr io.Writer
 	terminal       bool   // stderr is one
@@ -28,8 +28,7 @@ type program struct {
 	now            func() time.Time
 }
 
-// flags are what the command line may change of a job. Only those that were
-// given count.
+// flags are those of the command line. They change the job only where they are given.
 type flags struct {
 	file       string
 	modes      []string
@@ -64,26 +63,29 @@ const usage = `Train a recommender model, in this process or in several, and com
 
 Without arguments: Persia's own example. The census income data set, part of
 this program, is trained for one epoch in each mode, with Persia's net and
-optimizers on 4 ranks, beside a logistic regression; then the simulator says
-what the same job would do on Persia's cluster.
+optimizers on 4 ranks, and also by a logistic regression. Then the simulator
+predicts the speed of the same job on Persia's cluster.
 
 A job file (--file) describes other jobs; cmd/train/jobs/README.md explains it.
-Paths in it are relative to the folder in the environment variable TANDEM_DATA,
-or to the file's own folder where that is not set. Flags change the job; without
-them a job file trains in its own mode, with its own settings.
+Relative paths in it start at the folder in the environment variable
+TANDEM_DATA, or at the file's own folder if that is not set. Flags change the
+job; a job file without flags is trained in its own mode.
 
-With --processes the roles are processes of this machine (cmd/node), one each or
-as the job's placement says, and talk over gRPC; this process is their host. A
-process of data loader, embedding workers or coordinator that dies is restarted,
-up to --deaths times; any other death ends the run. Only sequential training,
-which has no roles, and the logistic regression stay here.
+With --processes the roles are processes of this machine (cmd/node), one each
+or as the job's placement says, and talk over gRPC; this process is their host.
+A process of data loader, embedding workers or coordinator that dies is
+restarted, up to --deaths times; any other death ends the run. Only sequential
+training, which has no roles, and the logistic regression run in this process.
 
-Results go to a new folder, results/<time>-<name> unless --out names one: the
-resolved job, the environment and the numbers; the points of evaluations during
-training in curve.csv; and for every mode with stale reads a trace that --delay
-reads. With --record everything that happened to every role is kept as well, and
-cmd/sim replays it bit for bit; sequential training has no roles, and is not
-recorded.`
+Results go to a new folder: the resolved job, the environment and the results,
+the evaluations during training in curve.csv, and for every mode with stale
+reads a trace for --delay. With --record the folder also has every input of
+every role, which "go run ./cmd/sim replay" replays bit for bit. Sequential
+training has no roles and is not recorded.
+
+--faults injects faults into the messages between roles and crashes roles:
+drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=1, and
+crash=ROLE/INDEX@STEP+TIME, such as crash=embedding-worker/0@40+2s.`
 
 const examples = `  go run ./cmd/train
   go run ./cmd/train --mode hybrid --staleness 0 --ranks 8
@@ -91,10 +93,12 @@ const examples = `  go run ./cmd/train
   go run ./cmd/train --processes --mode sync,hybrid
   go run ./cmd/train --processes --placement workers
   go run ./cmd/train --seeds 5 --mode sync,hybrid
-  go run ./cmd/train --mode sequential,sync --faults drop=0.01,crash=embedding-worker/0@40+2s
+  go run ./cmd/train --mode sequential,sync \
+      --faults drop=0.01,crash=embedding-worker/0@40+2s
   go run ./cmd/train --mode sequential --delay "exactly 3" --delay "at-most 9"
   go run ./cmd/train --mode hybrid --evaluate-every "50 steps"
-  TANDEM_DATA=~/data go run ./cmd/train --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
+  TANDEM_DATA=~/data go run ./cmd/train \
+      --file cmd/train/jobs/criteo.yaml --on-bad-row skip:10`
 
 func (p *program) command() *cobra.Command {
 	var f flags
@@ -111,33 +115,51 @@ func (p *program) command() *cobra.Command {
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
-	fs := c.Flags()
-	fs.SortFlags = false
-	fs.StringVarP(&f.file, "file", "f", "", "job file, YAML (default: the census income job)")
-	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "modes to train; without it, a job file's own")
-	fs.IntVar(&f.ranks, "ranks", 4, "NN workers; in sync, they must divide the job's groups")
-	fs.IntVar(&f.batch, "global-batch", 128, "samples a step, over all ranks")
-	fs.IntVar(&f.epochs, "epochs", 1, "passes over the training rows")
-	fs.IntVar(&f.staleness, "staleness", 9, "τ of all modes but sync: earlier batches of a rank that may be outstanding")
-	fs.IntVar(&f.prefetch, "prefetch", 0, "batches in flight per rank, at least τ+1; 0 for τ+1")
-	fs.StringSliceVar(&f.modeSet, "mode-set", nil, "set a setting of a mode, as every=16;\nsee above; may be repeated")
-	fs.StringVar(&f.wire, "wire", "fp32", "embeddings and gradients between roles: fp32, fp16 or fp16-block")
-	fs.StringVar(&f.precision, "dense-precision", "fp32", "what is multiplied in the dense network: fp32, or bf16 for rounded to that")
-	fs.StringArrayVar(&f.delays, "delay", nil, `train sequentially, too, with row gradients that take effect late: "exactly 3",
-"at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; may be repeated`)
-	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay: delay the gradients of the dense network by as much")
-	fs.StringVar(&f.every, "evaluate-every", "never", `predict the test rows during training, as "500 steps" or 30s`)
-	fs.Uint64Var(&f.seed, "seed", 1, "seed of parameters, rows and the order of samples")
-	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with so many seeds and print 95 % intervals")
-	fs.StringVar(&f.faults, "faults", "none", "inject faults into the messages between roles, and crash roles:\n"+fault.Syntax)
-	fs.StringVar(&f.retry, "retry", "0s", "ask again after this long without an answer; 0s: 100ms with faults, 1s with\n--processes, else never")
-	f.processFlags(fs)
-	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "fail, or skip:N to drop and count up to N malformed rows")
-	fs.StringVar(&f.out, "out", "", "results folder, new or empty (default results/<time>-<name>)")
-	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
-	fs.StringVar(&f.cpuProfile, "cpu-profile", "", "write a profile of this process to a file, for go tool pprof")
-	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	f.register(c.Flags())
 	return c
+}
+
+// register declares the flags in the order of the help. A default that depends on the job file
+// is in the text.
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "file", "f", "", "read the job from this YAML `FILE` (default: the census income job)")
+	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "train in these `MODES` (default: all, or the job file's)")
+	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's groups "+
+		"(default: 4, or the job file's)")
+	fs.IntVar(&f.batch, "global-batch", 128, "train this many samples a step, over all ranks "+
+		"(default: 128, or the job file's)")
+	fs.IntVar(&f.epochs, "epochs", 1, "pass over the training rows this often (default: 1, or the job file's)")
+	fs.IntVar(&f.staleness, "staleness", 9, "let this many earlier batches of a rank be outstanding (τ); no effect "+
+		"in sync and backup-workers (default: 9, or the job file's)")
+	fs.IntVar(&f.prefetch, "prefetch", 0, "keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
+	fs.StringSliceVar(&f.modeSet, "mode-set", nil,
+		"set a setting of a mode to a value, `NAME=VALUE` as in every=16; see above; may be repeated")
+	fs.StringVar(&f.wire, "wire", "fp32", "send embeddings and their gradients in this `PRECISION`: fp32, fp16 or "+
+		"fp16-block (default: fp32, or the job file's)")
+	fs.StringVar(&f.precision, "dense-precision", "fp32", "round what the dense network multiplies to this "+
+		"`PRECISION`: fp32 or bf16 (default: fp32, or the job file's)")
+	fs.StringArrayVar(&f.delays, "delay", nil, `also train sequentially with row gradients that take effect late, by `+
+		"this `DELAY`: "+`"exactly 3", "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; `+
+		`may be repeated`)
+	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay, delay the gradients of the dense network as well")
+	fs.StringVar(&f.every, "evaluate-every", "never", "predict the test rows during training, at this `INTERVAL`, as "+
+		`"500 steps" or 30s (default: never, or the job file's)`)
+	fs.Uint64Var(&f.seed, "seed", 1, "seed parameters, rows and the order of samples with this `NUMBER` "+
+		"(default: 1, or the job file's)")
+	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with this many seeds, and print 95 % intervals")
+	fs.StringVar(&f.faults, "faults", "none", "inject `FAULTS`; see above (default: the job file's, or none)")
+	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job file's, or "+
+		"100ms with faults, 1s with --processes, else never)")
+	f.processFlags(fs)
+	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "handle malformed rows by this `RULE`: fail, or skip:N to drop and "+
+		"count up to N of them (default: fail, or the job file's)")
+	fs.StringVar(&f.out, "out", "", "write the results to this new or empty `FOLDER` (default: results/<time>-<name>)")
+	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
+	fs.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to this `FILE`, for go tool pprof")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
+	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "staleness", "wire", "dense-precision",
+		"evaluate-every", "seed", "faults", "placement", "on-bad-row")
 }
 
 // job returns the job of the command line: the file, and what flags change.
@@ -182,10 +204,21 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 	if err := j.ValidateModeSettings(f.modes); err != nil {
 		return j, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	if c.Flags().Changed("staleness") && !f.stale(j) {
+		f.notes = append(f.notes, "--staleness has no effect in "+strings.Join(f.modes, " and "))
+	}
 	if c.Flags().Changed("faults") {
 		return j, checkCrashes(&j, f.modes)
 	}
 	return j, nil
+}
+
+// stale reports whether a mode's reads of embeddings may be stale.
+func (f *flags) stale(j job.Job) bool {
+	return slices.ContainsFunc(inModes(j, f.modes), func(one job.Job) bool {
+		rule, err := one.Rule() // an error for sequential training
+		return err == nil && !rule.InStep()
+	})
 }
 
 // check reports flags that do not go together.
@@ -229,15 +262,8 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 			t.Model.Precision = f.precision
 			return nil
 		},
-		"faults": func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
-		"retry": func() error {
-			bounds := job.Default()
-			if err := bounds.Wire.Retry.UnmarshalText([]byte(f.retry)); err != nil {
-				return err
-			}
-			t.Wire.Retry = bounds.Wire.Retry
-			return bounds.Validate()
-		},
+		"faults":         func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
+		"retry":          func() (err error) { t.Wire.Retry, err = job.ParseRetry(f.retry); return err },
 		"placement":      func() (err error) { t.Roles.Placement, err = job.ParsePlacement(f.placement); return err },
 		"evaluate-every": func() error { return t.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },

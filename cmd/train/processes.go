@@ -20,13 +20,17 @@ import (
 	"tandem/runtime/train"
 )
 
-// processFlags registers the flags of runs in processes.
+// processFlags declares the flags of runs in processes.
 func (f *flags) processFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.processes, "processes", false, "train with the roles in processes, a process for every role unless placed otherwise")
-	fs.StringVar(&f.placement, "placement", job.Apart, "with --processes: which roles share a process:\n"+job.PlacementSyntax)
-	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit, "with --processes: drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "with --processes: how long a process that is restarted may take")
-	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "with --processes: end the run when a process that can restart dies more often than this")
+	fs.BoolVar(&f.processes, "processes", false, "run the roles in processes of their own, or as their placement says")
+	fs.StringVar(&f.placement, "placement", job.Apart, "with --processes, let roles share processes by this `PLACEMENT`: "+
+		job.PlacementSyntax+" (default: apart, or the job file's)")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit,
+		"with --processes, drop a process that is silent for this long")
+	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit,
+		"with --processes, give a process that is restarted this long to be ready")
+	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax,
+		"with --processes, end the run when a process that can restart dies more often than this")
 }
 
 // checkProcesses refuses invalid limits, and flags that have no effect.

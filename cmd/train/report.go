@@ -98,7 +98,7 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 	}
 }
 
-func (r *report) add(c contender, results []*train.Result, stores []rowStore) {
+func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
 	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,

@@ -64,7 +64,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 // below folder.
 func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string) (*report, error) {
 	start := p.now()
-	all, err := contenders(j, f)
+	all, err := variants(j, f)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func nearestFlags(c *cobra.Command, name string) []string {
 // DefaultInText keeps the defaults of flags out of the help, where their texts name them: a
 // default that depends on a job file is not a value.
 func DefaultInText(fs *pflag.FlagSet, names ...string) {
-	zero := map[string]string{"int": "0", "intSlice": "[]", "stringSlice": "[]", "duration": "0s"}
+	zero := map[string]string{"int": "0", "intSlice": "[]", "stringSlice": "[]", "uint64": "0"}
 	for _, name := range names {
 		f := fs.Lookup(name)
 		f.DefValue = zero[f.Value.Type()]
@@ -73,11 +73,16 @@ func NoArguments(c *cobra.Command, args []string) error {
 		return UsageError("did you mean "+strings.Join(near, " or ")+"? see --help", "unknown command %q",
 			args[0])
 	}
+	return UsageError("commands are "+strings.Join(Commands(c), ", ")+"; see --help", "unknown command %q", args[0])
+}
+
+// Commands returns the names of the commands below c that a user may call.
+func Commands(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	return UsageError("commands are "+strings.Join(names, ", ")+"; see --help", "unknown command %q", args[0])
+	return names
 }

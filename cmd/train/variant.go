@@ -7,19 +7,19 @@ import (
 	"tandem/internal/cli"
 )
 
-// contender is one training of the report.
-type contender struct {
+// variant is one training of the report.
+type variant struct {
 	name     string
 	training job.Job
 	baseline bool
 }
 
-// contenders lists what is trained, in the order of the report: the job in
+// variants lists what is trained, in the order of the report: the job in
 // every mode, delayed, and the baseline.
-func contenders(t job.Job, f flags) ([]contender, error) {
-	var all []contender
+func variants(t job.Job, f flags) ([]variant, error) {
+	var all []variant
 	for _, one := range inModes(t, f.modes) {
-		all = append(all, contender{name: nameOf(one), training: one})
+		all = append(all, variant{name: nameOf(one), training: one})
 	}
 	seen := map[string]bool{}
 	for _, text := range f.delays {
@@ -43,9 +43,9 @@ func contenders(t job.Job, f flags) ([]contender, error) {
 			return nil, cli.UsageError("name each delay once", "--delay: %q is named twice", text)
 		}
 		seen[name] = true
-		all = append(all, contender{name: name, training: one})
+		all = append(all, variant{name: name, training: one})
 	}
-	return append(all, contender{name: model.LogisticRegression, training: baseline(t), baseline: true}), nil
+	return append(all, variant{name: model.LogisticRegression, training: baseline(t), baseline: true}), nil
 }
 
 // nameOf is a training's line in the report.
