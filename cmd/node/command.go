@@ -104,12 +104,14 @@ const examples = `  go build -o tandem-node ./cmd/node
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "node", Short: "Play roles of a training cluster", Long: usage, Example: examples, Args: cobra.ArbitraryArgs,
+		Use: "node", Short: "Play roles of a training cluster", Long: usage, Example: examples,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cli.NoArguments(c, args); err != nil {
 				return err
 			}
-			return cli.UsageError("commands are "+strings.Join(cli.Commands(c), ", ")+"; see --help", "no command")
+			return cli.UsageError("commands are "+strings.Join(cli.Commands(c), ", ")+"; see --help",
+				"no command")
 		},
 	}
 	cli.Configure(c, p.stdout, p.stderr)
@@ -132,13 +134,15 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 			}
 			rule, err := j.Rule()
 			if r == msg.Coordinator && (err != nil || !rule.Dense().Coordinator) {
-				return cli.UsageError("to start the host, write node host", "mode %s has no coordinator", j.Training.Mode)
+				return cli.UsageError("to start the host, write node host", "mode %s has no coordinator",
+					j.Training.Mode)
 			}
 			return p.play(c.Context(), job.Process{{Role: r, Index: int32(f.index)}}, j, fingerprint, f)
 		},
 	}
 	f.memberFlags(c.Flags(), func(fs *pflag.FlagSet) {
-		fs.IntVar(&f.index, "index", 0, "play the role of this kind that has this `NUMBER`, from 0 (default: 0)")
+		fs.IntVar(&f.index, "index", 0, "play the role of this kind that has this `NUMBER`, from 0 "+
+			"(default: 0)")
 	})
 	return c
 }
@@ -147,8 +151,9 @@ func (p *program) roleCommand(r msg.Role) *cobra.Command {
 func (p *program) processCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "process ROLE [INDEX] [ROLE [INDEX]]...", Short: "Play several roles in one process, as the placement says",
-		Args: cobra.ArbitraryArgs,
+		Use:   "process ROLE [INDEX] [ROLE [INDEX]]...",
+		Short: "Play several roles in one process, as the placement says",
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			roles, err := job.ParseProcess(args)
 			if err != nil {
@@ -173,9 +178,11 @@ func (f *flags) memberFlags(fs *pflag.FlagSet, more func(*pflag.FlagSet)) {
 	fs.SortFlags = false
 	f.jobFlags(fs)
 	more(fs)
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "let the other processes connect to this `HOST:PORT`; port 0 is any free one")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:0",
+		"let the other processes connect to this `HOST:PORT`; port 0 is any free one")
 	fs.StringVar(&f.host, "host", defaultHost, "join the host at this `HOST:PORT`")
-	fs.StringVar(&f.run, "run", "", "join the run with this `ID`, which the host prints (default: the run that the host serves)")
+	fs.StringVar(&f.run, "run", "", "join the run with this `ID`, which the host prints (default: the run "+
+		"that the host serves)")
 	fs.DurationVar(&f.wait, "wait", 10*time.Second, "wait this long for the host to answer")
 	fs.StringVar(&f.record, "record", "", "record the roles in this `FOLDER`, for go run ./cmd/sim replay")
 }
@@ -186,8 +193,9 @@ func (f *flags) jobFlags(fs *pflag.FlagSet) {
 		"(default: the census income job)")
 	fs.StringVar(&f.faults, "faults", "", "inject `FAULTS`, the same for every process; see node --help "+
 		"(default: the job file's, or none)")
-	fs.StringVar(&f.placed, "placement", "", "let roles share processes by this `PLACEMENT`, the same for every process: "+
-		job.PlacementSyntax+" (default: the job's)")
+	fs.StringVar(&f.placed, "placement", "",
+		"let roles share processes by this `PLACEMENT`, the same for every process: "+
+			job.PlacementSyntax+" (default: the job's)")
 }
 
 // load reads the job of a command.

@@ -20,8 +20,9 @@ import (
 
 // summary is what the host prints at the end.
 type summary struct {
-	Mode             string            `json:"mode"`
-	Engine           string            `json:"engine"`        // of the host's evaluation; each role has its own
+	Mode string `json:"mode"`
+	// of the host's evaluation; each role has its own
+	Engine           string            `json:"engine"`
 	EngineRate       float64           `json:"engine_gflops"` // measured after the run
 	AUC              float64           `json:"auc"`
 	LogLoss          float64           `json:"log_loss"`
@@ -57,16 +58,20 @@ func (p *program) hostCommand() *cobra.Command {
 	fs.SortFlags = false
 	f.jobFlags(fs)
 	fs.StringVar(&f.listen, "listen", defaultHost, "let the processes of roles connect to this `HOST:PORT`")
-	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit, "drop a process that is silent for this long")
-	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit, "give a process that died this long to come back")
-	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax, "end the run when a process that can restart dies more often than this")
+	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit,
+		"drop a process that is silent for this long")
+	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit,
+		"give a process that died this long to come back")
+	fs.IntVar(&f.limits.Deaths, "deaths", member.DefaultDeathsMax,
+		"end the run when a process that can restart dies more often than this")
 	return c
 }
 
 // host hosts a run whose processes others start.
 func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f flags) error {
 	if j.Training.Mode == job.Sequential {
-		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name), Hint: "use cmd/train, or another mode"}
+		return &cli.Error{Err: fmt.Errorf("job %s: sequential training has no roles", j.Name),
+			Hint: "use cmd/train, or another mode"}
 	}
 	data, err := p.open(j, f)
 	if err != nil {
@@ -88,7 +93,8 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Listen: f.listen, Job: j, Fingerprint: fingerprint, Data: content,
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
-	result, err := train.Run(ctx, j, source, data.Test, train.Options{Machine: backend.Backend{Products: products}, Cluster: cluster})
+	result, err := train.Run(ctx, j, source, data.Test,
+		train.Options{Machine: backend.Backend{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err
@@ -96,10 +102,14 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 	e := json.NewEncoder(p.stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(summary{
-		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products), AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
-		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps, Ranks: result.Job.Roles.Ranks,
-		Rows: result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest), RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
-		Staleness: result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(), MissedUpdates: result.MissedUpdates.Summary(),
+		Mode: result.Job.Training.Mode, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
+		AUC: result.AUC, LogLoss: result.LogLoss, Samples: result.Samples,
+		SamplesPerSecond: float64(result.Samples) / result.Wall.Seconds(), Steps: result.Steps,
+		Ranks: result.Job.Roles.Ranks,
+		Rows:  result.Rows, DenseDigest: fmt.Sprintf("%016x", result.DenseDigest),
+		RowsDigest: fmt.Sprintf("%016x", result.RowsDigest),
+		Staleness:  result.Staleness.Own.Summary(), StalenessCross: result.Staleness.Cross.Summary(),
+		MissedUpdates:    result.MissedUpdates.Summary(),
 		DroppedGradients: result.Staleness.Dropped,
 	})
 }

@@ -21,8 +21,10 @@ func advise(err error) error {
 		of   error
 		hint string
 	}{
-		{device.ErrUnknown, "a profile that is missing makes a prediction impossible; name one of the list, in the job file or by --accelerator"},
-		{cluster.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with other hosts"},
+		{device.ErrUnknown, "a profile that is missing makes a prediction impossible; name one of the " +
+			"list, in the job file or by --accelerator"},
+		{cluster.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
+			"other hosts"},
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},
 		{job.ErrValue, "examples of job files are in cmd/train/jobs"},
 		{job.ErrSyntax, "examples of job files are in cmd/train/jobs"},

@@ -30,7 +30,8 @@ func (s sequences) Observe(e event.Record) { s[e.Role] = append(s[e.Role], e) }
 func story(records []event.Record) []string {
 	if records[0].Role.Role != msg.EmbeddingPS {
 		slices.SortStableFunc(records, func(a, b event.Record) int {
-			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Rank, b.Rank), cmp.Compare(branch(a.Kind), branch(b.Kind)))
+			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Rank, b.Rank),
+				cmp.Compare(branch(a.Kind), branch(b.Kind)))
 		})
 	}
 	var out []string
@@ -57,13 +58,18 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 			for _, workers := range []int{1, 3} {
 				t.Run(fmt.Sprintf("N=%d %s %d EWs", ranks, overlap, workers), func(t *testing.T) {
 					training := job.Default()
-					training.Training.Mode, training.Training.Overlap, training.Roles.Ranks = job.Sync, overlap, ranks
+					training.Training.Mode, training.Training.Overlap, training.Roles.Ranks = job.Sync,
+						overlap, ranks
 					training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = workers, 2
-					training.Training.GlobalBatch, training.Training.Prefetch, training.Training.Shuffle = 32, 3, false
-					training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU}
+					training.Training.GlobalBatch, training.Training.Prefetch, training.Training.Shuffle = 32,
+						3, false
+					training.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8},
+						Activation: model.ReLU}
 					data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
-						Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+						Seed: 1, TrainRows: 32 * steps, TestRows: 32, PositiveRate: 0.3, Numeric: 1,
+						Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
+						Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1},
+							{Name: "item", Cardinality: 50, Exponent: 1}},
 					}}, "")
 					if err != nil {
 						t.Fatal(err)
@@ -73,7 +79,8 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 						t.Fatal(err)
 					}
 					real, simulated := sequences{}, sequences{}
-					if _, err := train.Run(t.Context(), training, source, data.Test, train.Options{Observer: real}); err != nil {
+					if _, err := train.Run(t.Context(), training, source, data.Test,
+						train.Options{Observer: real}); err != nil {
 						t.Fatal(err)
 					}
 					w, layout, err := workload.Counted(data, &training)
@@ -88,7 +95,8 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 						t.Fatal(err)
 					}
 					// A run keeps its depth in steps behind those it measures.
-					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - training.Depth(), Observer: simulated}
+					o := cluster.Options{WarmUp: 4, Measured: steps - 4 - training.Depth(),
+						Observer: simulated}
 					if _, err := cluster.Run(hardware, training, layout, w, o); err != nil {
 						t.Fatal(err)
 					}

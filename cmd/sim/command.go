@@ -100,7 +100,8 @@ func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && !c.HasParent() {
 		if where := moved[unknown.GetSpecifiedName()]; where != "" {
-			return cli.UsageError("see go run ./cmd/sim --help", "--%s: %s", unknown.GetSpecifiedName(), where)
+			return cli.UsageError("see go run ./cmd/sim --help", "--%s: %s", unknown.GetSpecifiedName(),
+				where)
 		}
 	}
 	return cli.FlagError(c, err)

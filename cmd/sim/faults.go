@@ -60,7 +60,8 @@ func (q *request) writeFaults(w io.Writer, r *result) error {
 		fmt.Fprintf(w, "  %s: %v\n", mode, r.last(mode).answer.Faults)
 	}
 	if q.kind != trained {
-		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the changes by a tenth are without faults.")
+		fmt.Fprintln(w, "With faults at least 100 steps are measured, and every step is simulated; the "+
+			"changes by a tenth are without faults.")
 	}
 	return nil
 }
@@ -74,7 +75,8 @@ func (q *request) writeDropped(w io.Writer, r *result) error {
 			continue
 		}
 		if !begun {
-			fmt.Fprintf(w, "\nGradients that came too late to count, on %d %s; parts of a batch count one by one:\n",
+			fmt.Fprintf(w, "\nGradients that came too late to count, on %d %s; parts of a batch count one "+
+				"by one:\n",
 				q.gpus[len(q.gpus)-1], q.unitName())
 			begun = true
 		}

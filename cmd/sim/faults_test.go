@@ -11,7 +11,8 @@ import (
 )
 
 // inBoth trains a job with faults in the simulator, with two numbers of workers, and in the runtime.
-func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (simulated *training, real *train.Result) {
+func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (simulated *training,
+	real *train.Result) {
 	t.Helper()
 	var err error
 	if q.job.Faults, err = fault.Parse(faults); err != nil {
@@ -24,7 +25,8 @@ func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (sim
 		if err != nil {
 			t.Fatal(err)
 		}
-		if simulated != nil && (told(simulated) != told(again) || simulated.answer.Faults != again.answer.Faults) {
+		if simulated != nil && (told(simulated) != told(again) ||
+			simulated.answer.Faults != again.answer.Faults) {
 			t.Errorf("%s, %s: two workers %s and one %s", mode, faults, told(simulated), told(again))
 		}
 		simulated = again
@@ -47,7 +49,8 @@ func TestSyncWithFaultsHasTheSameBitsInBothDrivers(t *testing.T) {
 	simulated, real := inBoth(t, smallRequest(t), job.Sync, faults, 20*unit.Millisecond)
 	checkSequential(t, smallRequest(t), simulated)
 	if simulated.trained.DenseDigest != real.DenseDigest || simulated.trained.RowsDigest != real.RowsDigest {
-		t.Errorf("simulated %x %x, in the runtime %x %x", simulated.trained.DenseDigest, simulated.trained.RowsDigest,
+		t.Errorf("simulated %x %x, in the runtime %x %x", simulated.trained.DenseDigest,
+			simulated.trained.RowsDigest,
 			real.DenseDigest, real.RowsDigest)
 	}
 	for name, c := range map[string]fault.Counts{"simulated": simulated.answer.Faults, "real": real.Faults} {

@@ -22,8 +22,9 @@ type document struct {
 
 // runRecord is one prediction.
 type runRecord struct {
-	Mode              string             `json:"mode"`
-	ModeSettings      map[string]int     `json:"mode_settings,omitempty"` // of the mode alone, defaults included
+	Mode string `json:"mode"`
+	// of the mode alone, defaults included
+	ModeSettings      map[string]int     `json:"mode_settings,omitempty"`
 	GPUs              int                `json:"gpus"`
 	Throughput        float64            `json:"throughput_samples_per_s"`
 	Low               float64            `json:"throughput_low"`
@@ -51,8 +52,10 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 		a := &o.answer
 		t := q.training(o.mode, o.gpus)
 		record := runRecord{
-			Mode: o.mode, ModeSettings: t.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, ScalingEfficiency: o.efficiency,
-			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck, Resources: a.Resources,
+			Mode: o.mode, ModeSettings: t.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low,
+			High: a.High, ScalingEfficiency: o.efficiency,
+			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck,
+			Resources: a.Resources,
 			Staleness: a.Staleness,
 			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(a),
 			Stages: map[string]float64{},

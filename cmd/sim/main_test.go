@@ -31,7 +31,8 @@ func TestScripts(t *testing.T) {
 			}
 			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded, "truncate": truncate, "change": change},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"recorded": recorded,
+			"truncate": truncate, "change": change},
 	})
 }
 
@@ -46,13 +47,15 @@ func TestExitCodes(t *testing.T) {
 		{"--accelerator V100", 2, `the nearest is "V100-SXM2-32GB"`},
 		{"--gpus 0", 2, "--gpus: 0; want 1 to 1024"},
 		{"--gpus 1025", 2, "--gpus: 1025; want 1 to 1024"},
-		{"--gpus 24 --modes hybrid,sync", 2, "--modes sync: ranks = 24 do not divide groups = 32: sync promises"},
+		{"--gpus 24 --modes hybrid,sync", 2,
+			"--modes sync: ranks = 24 do not divide groups = 32: sync promises"},
 		{"--network 25", 2, "a rate has a unit"},
 		{"--network -1Gbps", 2, "--network"},
 		{"--batch-per-gpu 0", 2, "--batch-per-gpu"},
 		{"--staleness -1", 2, "--staleness"},
 		{"--gpus 8 --modes hybrid --staleness 60000", 2, "--staleness: 60000; want at most 1000"},
-		{"--staleness 20 --prefetch 4", 2, "staleness = 20 needs 21 batches in flight, and prefetch = 4 allows 4"},
+		{"--staleness 20 --prefetch 4", 2,
+			"staleness = 20 needs 21 batches in flight, and prefetch = 4 allows 4"},
 		{"--mode-set every", 2, `--mode-set: "every": want NAME=VALUE with a whole number, as every=16`},
 		{"--mode-set slack=3", 2, "--mode-set: slack is a setting of ssp, not of sync or hybrid"},
 		{"--modes ssp --mode-set slak=3", 2, `--mode-set: "slak" is unknown; the nearest is "slack"`},
@@ -62,13 +65,17 @@ func TestExitCodes(t *testing.T) {
 		{"--cluster this-machine --inside nvlink3", 2, "neither network nor accelerator"},
 		{"--jitter 5", 2, "--jitter"},
 		{"--cluster this-machine --network 25Gbps", 2, "neither network nor accelerator"},
-		{"--faults loss=0.1", 2, `--faults: unknown fault "loss"; use drop, duplicate, reorder, delay, crash or seed`},
-		{"--faults crash=nn-worker/0@3", 2, "nn-worker cannot restart yet; embedding-worker, data-loader and coordinator can"},
-		{"--faults crash=coordinator/0@3", 2, "--faults: sync: crashes[0].role = coordinator: the mode has no such role"},
+		{"--faults loss=0.1", 2,
+			`--faults: unknown fault "loss"; use drop, duplicate, reorder, delay, crash or seed`},
+		{"--faults crash=nn-worker/0@3", 2,
+			"nn-worker cannot restart yet; embedding-worker, data-loader and coordinator can"},
+		{"--faults crash=coordinator/0@3", 2,
+			"--faults: sync: crashes[0].role = coordinator: the mode has no such role"},
 		{"--faults crash=embedding-worker/40@3", 2, "--faults: sync: crashes[0].index = 40; the job has "},
 		{"--faults crash=data-loader/0@1001", 2, "crashes[0].step = 1001; want at most 1000"},
 		{"--retry 2m", 2, "--retry: wire.retry = 2min; want 0 to 1min"},
-		{"--modes async-ps --gpus 8 --faults drop=0.01 --retry 5ms", 1, "roles ask again every 5ms; set a longer retry"},
+		{"--modes async-ps --gpus 8 --faults drop=0.01 --retry 5ms", 1,
+			"roles ask again every 5ms; set a longer retry"},
 		{"--nonsense", 2, "unknown flag"},
 		{"now", 2, `unknown command "now"`},
 		{"--file /nonexistent/job.yaml", 1, "no such file"},
@@ -78,10 +85,12 @@ func TestExitCodes(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := run(strings.Fields(test.args), &stdout, &stderr)
 		if code != test.code || !strings.Contains(stderr.String(), test.want) || stdout.Len() > 0 {
-			t.Errorf("sim %s: exit %d, want %d; stdout %q, stderr %q", test.args, code, test.code, stdout.String(), stderr.String())
+			t.Errorf("sim %s: exit %d, want %d; stdout %q, stderr %q", test.args, code, test.code,
+				stdout.String(), stderr.String())
 		}
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		if len(lines) != 2 || !strings.HasPrefix(lines[0], "sim: error: ") || !strings.HasPrefix(lines[1], "sim: hint: ") {
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "sim: error: ") ||
+			!strings.HasPrefix(lines[1], "sim: hint: ") {
 			t.Errorf("sim %s: stderr %q", test.args, stderr.String())
 		}
 	}
@@ -173,7 +182,8 @@ func TestThisMachineInWords(t *testing.T) {
 	if err := c.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"│ samples/s │", "relative to that on 1 rank.", "measured just now", "core's dense rate"} {
+	for _, want := range []string{"│ samples/s │", "relative to that on 1 rank.", "measured just now",
+		"core's dense rate"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}
@@ -187,16 +197,19 @@ func TestThisMachineInWords(t *testing.T) {
 
 // slow is a machine of one core.
 func slow() (probe.Result, error) {
-	return probe.Result{Cores: 1, Multiply: 50e9, Copy: 5e9, Lookup: 100, Update: 200, Message: 500, Date: "2026-01-01"}, nil
+	return probe.Result{Cores: 1, Multiply: 50e9, Copy: 5e9, Lookup: 100, Update: 200, Message: 500,
+		Date: "2026-01-01"}, nil
 }
 
 func TestJSON(t *testing.T) {
 	d := ask(t, "--gpus 1,4")
 	if len(d.Runs) != 4 || len(d.Assumptions) == 0 || len(d.Sensitivities) == 0 || len(d.Published) != 2 {
-		t.Fatalf("%d runs, %d assumptions, %d sensitivities, %d published", len(d.Runs), len(d.Assumptions), len(d.Sensitivities), len(d.Published))
+		t.Fatalf("%d runs, %d assumptions, %d sensitivities, %d published", len(d.Runs), len(d.Assumptions),
+			len(d.Sensitivities), len(d.Published))
 	}
 	for _, r := range d.Runs {
-		if !(0 < r.Low && r.Low <= r.Throughput && r.Throughput <= r.High) || r.Bottleneck == "" || len(r.Resources) != 3 {
+		if !(0 < r.Low && r.Low <= r.Throughput && r.Throughput <= r.High) || r.Bottleneck == "" ||
+			len(r.Resources) != 3 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -236,12 +249,15 @@ func TestThisMachineIsMeasured(t *testing.T) {
 // Faults cost throughput, are counted, and are as reproducible as everything else.
 func TestFaultsAreReported(t *testing.T) {
 	const args = "--gpus 2 --modes hybrid"
-	clean, a, b := ask(t, args), ask(t, args+" --faults drop=0.05,seed=3"), ask(t, args+" --faults drop=0.05,seed=3")
+	clean, a, b := ask(t, args), ask(t, args+" --faults drop=0.05,seed=3"),
+		ask(t, args+" --faults drop=0.05,seed=3")
 	if c := clean.Runs[0].Faults; c != nil {
 		t.Errorf("%v without faults", c)
 	}
-	if a.Runs[0].Throughput >= clean.Runs[0].Throughput || a.Runs[0].Faults.Dropped == 0 || len(a.Published) > 0 {
-		t.Errorf("%.0f samples/s with faults %v, %.0f without", a.Runs[0].Throughput, a.Runs[0].Faults, clean.Runs[0].Throughput)
+	if a.Runs[0].Throughput >= clean.Runs[0].Throughput || a.Runs[0].Faults.Dropped == 0 ||
+		len(a.Published) > 0 {
+		t.Errorf("%.0f samples/s with faults %v, %.0f without", a.Runs[0].Throughput, a.Runs[0].Faults,
+			clean.Runs[0].Throughput)
 	}
 	if *a.Runs[0].Faults != *b.Runs[0].Faults || a.Runs[0].Throughput != b.Runs[0].Throughput {
 		t.Errorf("%v and %v", a.Runs[0].Faults, b.Runs[0].Faults)
@@ -252,6 +268,7 @@ func TestJitterIsReproducible(t *testing.T) {
 	const args = "--gpus 8 --modes hybrid --jitter 0.3 --seed "
 	a, b, c := ask(t, args+"1"), ask(t, args+"1"), ask(t, args+"2")
 	if a.Runs[0].Throughput != b.Runs[0].Throughput || a.Runs[0].Throughput == c.Runs[0].Throughput {
-		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a.Runs[0].Throughput, b.Runs[0].Throughput, c.Runs[0].Throughput)
+		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a.Runs[0].Throughput, b.Runs[0].Throughput,
+			c.Runs[0].Throughput)
 	}
 }

@@ -61,7 +61,8 @@ func (q *request) simulate(t job.Job, ran func()) (cluster.Result, error) {
 	for i, position := range positions {
 		ran()
 		var err error
-		if answers[i], err = cluster.Run(q.hardware, t, q.layout, q.workload, q.options(position)); err != nil {
+		if answers[i], err = cluster.Run(q.hardware, t, q.layout, q.workload,
+			q.options(position)); err != nil {
 			return cluster.Result{}, err
 		}
 	}
@@ -109,7 +110,8 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	}
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = cluster.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout, q.workload,
+	r.sensitivities, err = cluster.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout,
+		q.workload,
 		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
 	return r, err
 }

@@ -74,7 +74,8 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: replayUsage, Example: replayExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.UsageError("name the results folder of a run that was recorded", "replay takes one folder, not %d", len(args))
+				return cli.UsageError("name the results folder of a run that was recorded",
+					"replay takes one folder, not %d", len(args))
 			}
 			return nil
 		},
@@ -83,7 +84,8 @@ func (p *program) replayCommand() *cobra.Command {
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().BoolVar(&withoutNumbers, "without-numerics", false, "check what the roles decided, without the data and without computing anything")
+	c.Flags().BoolVar(&withoutNumbers, "without-numerics", false,
+		"check what the roles decided, without the data and without computing anything")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with an object for each recording")
 	return c
 }
@@ -96,7 +98,8 @@ func adviseReplay(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &difference):
-		hint = "the data, the program or " + blas.Variable + " is not that of the run, or results depend on the order of events, which is a bug"
+		hint = "the data, the program or " + blas.Variable +
+			" is not that of the run, or results depend on the order of events, which is a bug"
 	case errors.Is(err, replay.ErrCutShort):
 		hint = "a process or a copy that was interrupted leaves such a file"
 	case errors.Is(err, replay.ErrDamaged):
@@ -140,7 +143,8 @@ func (p *program) replay(folder string, withoutNumbers, asJSON bool) error {
 }
 
 // replayOne replays one recording.
-func (p *program) replayOne(folder string, withoutNumbers bool, progress func(done, steps int)) (*replayed, error) {
+func (p *program) replayOne(folder string, withoutNumbers bool, progress func(done, steps int)) (*replayed,
+	error) {
 	files, err := record.Load(folder)
 	if err != nil {
 		return nil, err
@@ -162,7 +166,8 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	meter := pace.NewMeter(j.Roles.Ranks, j.Roles.EmbeddingPSs)
-	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed, Bytes: files.Bytes, Numbers: !withoutNumbers}
+	r := &replayed{Folder: folder, Job: j.Name, Mode: j.Training.Mode, Seed: j.Training.Seed,
+		Bytes: files.Bytes, Numbers: !withoutNumbers}
 	watch := observer(func(e event.Record) {
 		if e.Kind == event.DenseApplied && e.Role == (msg.Address{Role: msg.NNWorker}) {
 			progress(int(e.Step)+1, recording.Steps())
@@ -181,15 +186,18 @@ func (p *program) replayOne(folder string, withoutNumbers bool, progress func(do
 	if m := files.Measured; m != nil {
 		r.Confirmed = true
 		if r.Own != m.Own || r.Cross != m.Cross || r.OfPushes != m.Dense {
-			return nil, fmt.Errorf("%s: staleness own %s, cross %s, dense %s; the run itself had measured %s, %s, %s", folder,
-				staleness(r.Own), staleness(r.Cross), staleness(r.OfPushes), staleness(m.Own), staleness(m.Cross), staleness(m.Dense))
+			return nil, fmt.Errorf("%s: staleness own %s, cross %s, dense %s; the run itself had measured "+
+				"%s, %s, %s", folder,
+				staleness(r.Own), staleness(r.Cross), staleness(r.OfPushes), staleness(m.Own),
+				staleness(m.Cross), staleness(m.Dense))
 		}
 	}
 	return r, nil
 }
 
 // replayNumbers trains again.
-func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *replayed, observers ...event.Observer) error {
+func (p *program) replayNumbers(j *job.Job, recording *replay.Recording, r *replayed,
+	observers ...event.Observer) error {
 	data, err := datasets.Open(j.Data, p.dataDir)
 	if err != nil {
 		return err
@@ -230,11 +238,13 @@ func (r *replayed) take(report replay.Report, err error) error {
 
 func (r *replayed) writeText(w io.Writer) {
 	fmt.Fprintf(w, "%s: job %s, mode %s, seed %d\n", r.Folder, r.Job, r.Mode, r.Seed)
-	fmt.Fprintf(w, "  replayed: %d roles, %d inputs, %d steps, which took %.2f s; the recording has %d bytes a step\n",
+	fmt.Fprintf(w, "  replayed: %d roles, %d inputs, %d steps, which took %.2f s; the recording has %d "+
+		"bytes a step\n",
 		r.Roles, r.Inputs, r.Steps, r.span.Seconds(), r.Bytes/int64(max(r.Steps, 1)))
 	fmt.Fprintln(w, "  outputs are byte-equal")
 	if r.Numbers {
-		fmt.Fprintf(w, "  parameters are bit-equal: digest of the network %s, of %d rows %s\n", r.Dense, r.RowCount, r.Rows)
+		fmt.Fprintf(w, "  parameters are bit-equal: digest of the network %s, of %d rows %s\n", r.Dense,
+			r.RowCount, r.Rows)
 	} else {
 		fmt.Fprintln(w, "  parameters were not computed")
 	}

@@ -74,14 +74,16 @@ func (q *request) writeText(w io.Writer, r *result) error {
 	ranges := "Ranges span every unknown quantity"
 	if q.cluster == "this-machine" {
 		ranges = "The machine's numbers were measured just now"
-		if s := r.scale(); slices.ContainsFunc(r.predictions, func(o prediction) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
+		if s := r.scale(); slices.ContainsFunc(r.predictions,
+			func(o prediction) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
 			ranges += "; ranges span what is not known of it"
 		}
 	}
 	fmt.Fprintln(w, q.title())
 	fmt.Fprintf(w, "%s; nothing is fitted.\n", ranges)
 	for _, part := range []func(io.Writer, *result) error{
-		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities, q.writeStaleness, q.writeDropped,
+		q.writeRuns, q.writeComparison, q.writeFaults, q.writeResources, q.writeSensitivities,
+		q.writeStaleness, q.writeDropped,
 		q.writePublished, q.writeAssumptions,
 	} {
 		if err := part(w, r); err != nil {
@@ -94,7 +96,8 @@ func (q *request) writeText(w io.Writer, r *result) error {
 
 // title says what is simulated, and on which cluster.
 func (q *request) title() string {
-	text := cli.Wrap(fmt.Sprintf("%s on %s; %d samples a batch and rank.", q.job.Name, q.where(), q.batch), "  ")
+	text := cli.Wrap(fmt.Sprintf("%s on %s; %d samples a batch and rank.", q.job.Name, q.where(), q.batch),
+		"  ")
 	if settings := q.modeSettings(); settings != "" {
 		text += "\n" + cli.Wrap(settings, "  ")
 	}
@@ -111,7 +114,8 @@ func (q *request) where() string {
 	if s.AcceleratorsPerServer > 1 {
 		text += " over " + s.Inside
 	}
-	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"), instances(&s.EmbeddingPSs, "PSs"))
+	text += fmt.Sprintf(", %s and %s", instances(&s.EmbeddingWorkers, "EWs"),
+		instances(&s.EmbeddingPSs, "PSs"))
 	if s.NetworkRate > 0 {
 		text += fmt.Sprintf(", %v network", s.NetworkRate)
 	}
@@ -198,9 +202,11 @@ func (q *request) writeComparison(w io.Writer, r *result) error {
 	}
 	h, s := &hybrid.answer, &sync.answer
 	ratios := []float64{h.Throughput / s.Throughput, h.Low / s.Low, h.High / s.High}
-	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync (%.2f to %.2f at the ends of the ranges), which\n"+
+	_, err := fmt.Fprintf(w, "\nHybrid on %d %s is %.2f times as fast as sync (%.2f to %.2f at the ends of "+
+		"the ranges), which\n"+
 		"overlaps ids and DS, and %.2f times as fast as sync without any overlap, as in Persia's paper.\n",
-		hybrid.gpus, q.unitName(), ratios[0], slices.Min(ratios), slices.Max(ratios), h.Throughput/r.plain.Throughput)
+		hybrid.gpus, q.unitName(), ratios[0], slices.Min(ratios), slices.Max(ratios),
+		h.Throughput/r.plain.Throughput)
 	return err
 }
 
@@ -218,7 +224,8 @@ func (q *request) writeResources(w io.Writer, r *result) error {
 		}
 		fmt.Fprintf(w, "  %-*s %s\n", width, mode, strings.Join(list, ", "))
 		if s := o.answer.StageTimes; q.kind == single {
-			fmt.Fprintf(w, "  %-*s medians, which overlap: GE %v, FC %v, BC %v, DS %v, PEG %v\n  %-*s %d messages, %v a step\n", width, "",
+			fmt.Fprintf(w, "  %-*s medians, which overlap: GE %v, FC %v, BC %v, DS %v, PEG %v\n  %-*s %d "+
+				"messages, %v a step\n", width, "",
 				s[pace.GE], s[pace.FC], s[pace.BC], s[pace.DS], s[pace.PEG],
 				width, "", o.answer.Messages, o.answer.Bytes)
 		}
@@ -228,7 +235,8 @@ func (q *request) writeResources(w io.Writer, r *result) error {
 
 func (q *request) writeSensitivities(w io.Writer, r *result) error {
 	last := r.predictions[len(r.predictions)-1]
-	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", last.mode, last.gpus, q.unitName())
+	fmt.Fprintf(w, "\nA tenth better would change the throughput of %s on %d %s by:\n", last.mode, last.gpus,
+		q.unitName())
 	shown := r.sensitivities
 	if q.kind != single {
 		shown = shown[:min(3, len(shown))]
@@ -252,7 +260,8 @@ func (q *request) writeStaleness(w io.Writer, r *result) error {
 		histogram *histogram.Histogram
 		bound     int
 	}{
-		{"own rank's", &s.Own, bounds.Own}, {"each other rank's", &s.Cross, bounds.Cross}, {"outstanding", &s.Inflight, bounds.Inflight},
+		{"own rank's", &s.Own, bounds.Own}, {"each other rank's", &s.Cross, bounds.Cross},
+		{"outstanding", &s.Inflight, bounds.Inflight},
 	} {
 		promised := "nothing promised"
 		if x.bound < pace.Unbounded {
@@ -284,8 +293,10 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; nothing is fitted to them):\n")
-	t := cli.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia", "in our range"}}
+	fmt.Fprintf(w, "\nFor reference, hybrid on Criteo (Persia's figures are digitised from a figure; "+
+		"nothing is fitted to them):\n")
+	t := cli.Table{Header: []string{"GPUs", "1000 samples/s here", "range", "1000 samples/s of Persia",
+		"in our range"}}
 	s := scale{"1000 samples/s", 1000, 1} // the digits of Persia's figures
 	for _, x := range rows {
 		inside := "no"
@@ -307,7 +318,8 @@ func (q *request) writePublished(w io.Writer, r *result) error {
 	if alone.holds(aloneDigitised) {
 		inside = "inside"
 	}
-	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its figure shows %s, %s our range.\n",
+	_, err := fmt.Fprintf(w, "Persia's bar for 1 GPU has dense communication; without it, as here, its "+
+		"figure shows %s, %s our range.\n",
 		s.text(aloneDigitised), inside)
 	return err
 }
@@ -338,7 +350,8 @@ func (q *request) writeAssumptions(w io.Writer, r *result) error {
 			sources = append(sources, a.Source)
 			number = len(sources)
 		}
-		t.Rows = append(t.Rows, []string{a.Name, string(a.Kind), a.Low, a.Mid, a.High, fmt.Sprintf("[%d]", number)})
+		t.Rows = append(t.Rows, []string{a.Name, string(a.Kind), a.Low, a.Mid, a.High,
+			fmt.Sprintf("[%d]", number)})
 	}
 	if err := t.WriteText(w); err != nil {
 		return err
@@ -377,7 +390,8 @@ func (q *request) published(r *result) []reference {
 		for _, o := range r.predictions {
 			if q.persia && o.mode == job.Hybrid && o.gpus == x.gpus {
 				a := &o.answer
-				row := reference{GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High, Published: x.throughput}
+				row := reference{GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low, High: a.High,
+					Published: x.throughput}
 				row.Inside = row.holds(x.throughput)
 				list = append(list, row)
 			}

@@ -140,7 +140,8 @@ func (q *request) load(folder string, say io.Writer) (err error) {
 			return err
 		}
 		// Not in the report, which is the same on any machine.
-		fmt.Fprintf(say, "sim: matrix products by %s: %.0f GFLOP/s on this machine\n", q.multiplier().Name(), blas.GFLOPS(q.multiplier()))
+		fmt.Fprintf(say, "sim: matrix products by %s: %.0f GFLOP/s on this machine\n", q.multiplier().Name(),
+			blas.GFLOPS(q.multiplier()))
 		if q.data, err = datasets.Open(q.job.Data, folder); err == nil {
 			cli.PrintNotes(say, "sim", q.data.Notes)
 			q.workload, q.layout, err = workload.Counted(q.data, &q.job)
@@ -184,7 +185,8 @@ func (q *request) check(given func(string) bool) error {
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > gpusMax {
-			return cli.UsageError("the data loader's work grows with the square of their number", "--gpus: %d; want 1 to %d", n, gpusMax)
+			return cli.UsageError("the data loader's work grows with the square of their number",
+				"--gpus: %d; want 1 to %d", n, gpusMax)
 		}
 	}
 	if q.accelerator != "" && !slices.Contains(device.AcceleratorNames(), q.accelerator) {
@@ -199,13 +201,15 @@ func (q *request) check(given func(string) bool) error {
 	case q.batch < 1:
 		return cli.UsageError("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
 	case given("dense-ps") && (q.dense < 1 || q.dense > denseServersMax):
-		return cli.UsageError("every rank talks to all of them in every step", "--dense-ps: %d; want 1 to %d", q.dense, denseServersMax)
+		return cli.UsageError("every rank talks to all of them in every step", "--dense-ps: %d; want 1 to %d",
+			q.dense, denseServersMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return cli.UsageError("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):
 		return cli.UsageError("see --help", "--dollars-per-gpu-hour: %v; want 0 or more", q.dollars)
 	case q.cluster == "this-machine" && (q.network != "" || q.accelerator != "" || q.inside != ""):
-		return cli.UsageError("choose --cluster persia or gcp, or leave --network, --accelerator and --inside out",
+		return cli.UsageError("choose --cluster persia or gcp, or leave --network, --accelerator and "+
+			"--inside out",
 			"--cluster this-machine has neither network nor accelerator nor wire")
 	}
 	slices.Sort(q.gpus)
@@ -233,7 +237,8 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 			inStep = false
 		}
 		if depth := one.Depth(); depth > stalenessMax+1 {
-			const hint = "the pipeline must fill before anything is measured: a rank trains more batches than this first"
+			const hint = "the pipeline must fill before anything is measured: a rank trains more batches " +
+				"than this first"
 			return cli.UsageError(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
@@ -247,7 +252,8 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 // those that no mode has or that are out of range on some number of GPUs. Numbers of GPUs
 // from the default list are left out instead, with a note, as long as one is left.
 func (q *request) setModeSettings(chosen bool, say io.Writer) error {
-	hint := "see --help for the settings of each mode, and choose modes with " + q.modesFlag() + " and GPUs with --gpus"
+	hint := "see --help for the settings of each mode, and choose modes with " + q.modesFlag() +
+		" and GPUs with --gpus"
 	var suited []int
 	var notes []string
 	var settings map[string]int
@@ -285,7 +291,8 @@ func (q *request) suitModes(chosen bool, say io.Writer) error {
 		case err == nil:
 			suited = append(suited, mode)
 		case chosen:
-			return cli.UsageError("choose another mode, or other --gpus", "%s %s: %v", q.modesFlag(), mode, err)
+			return cli.UsageError("choose another mode, or other --gpus", "%s %s: %v", q.modesFlag(), mode,
+				err)
 		default:
 			notes = append(notes, fmt.Sprintf("%s is left out: %v", mode, err))
 		}
@@ -311,7 +318,8 @@ func (q *request) suits(mode string) error {
 func unknown(flag, word string, known []string) error {
 	text := fmt.Sprintf("%s: %q is unknown", flag, word)
 	near := job.Nearest(word, known)
-	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" && i >= 0 {
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" &&
+		i >= 0 {
 		near = known[i] // the long names of profiles
 	}
 	if near != "" {
@@ -349,7 +357,8 @@ func (p *program) place(q *request, given bool) error {
 	if q.network != "" {
 		rate, err := unit.ParseBytesPerSec(q.network)
 		if err != nil || rate <= 0 {
-			return cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s", "--network: %q is not a rate above 0", q.network)
+			return cli.UsageError("a rate has a unit, as 25Gbps or 3GB/s",
+				"--network: %q is not a rate above 0", q.network)
 		}
 		s.NetworkRate = rate
 	}

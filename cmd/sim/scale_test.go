@@ -15,8 +15,10 @@ func TestScale(t *testing.T) {
 	}
 	for _, test := range tests {
 		s := newScale(test.smallest, test.largest)
-		if low, high := s.text(test.smallest), s.text(test.largest); s.unit != test.unit || low != test.low || high != test.high {
-			t.Errorf("%v to %v: %s to %s %s, want %s to %s %s", test.smallest, test.largest, low, high, s.unit, test.low, test.high, test.unit)
+		if low, high := s.text(test.smallest), s.text(test.largest); s.unit != test.unit || low != test.low ||
+			high != test.high {
+			t.Errorf("%v to %v: %s to %s %s, want %s to %s %s", test.smallest, test.largest, low, high,
+				s.unit, test.low, test.high, test.unit)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func (q *request) writeTrace(r *result) error {
 	}
 	defer out.Close()
 	o := &r.predictions[len(r.predictions)-1]
-	comment := fmt.Sprintf(`own staleness of %s on %d %s, simulated, batches missed by a read; for train --delay "trace FILE"`,
+	comment := fmt.Sprintf(
+		`own staleness of %s on %d %s, simulated, batches missed by a read; for train --delay "trace FILE"`,
 		o.mode, o.gpus, q.unitName())
 	if err := delay.WriteCounts(out, comment, o.answer.Staleness.Own.All()); err != nil {
 		return err

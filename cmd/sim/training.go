@@ -124,7 +124,8 @@ func (q *request) train(progress *cli.Progress) ([]*cell, error) {
 }
 
 // errNoAUC says that test rows cannot rank anything.
-var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are not finite")
+var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are " +
+	"not finite")
 
 // trainAt trains once, at a position of the ranges.
 func (q *request) trainAt(t job.Job, position float64, progress func(step, steps int)) (*training, error) {

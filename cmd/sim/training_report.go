@@ -30,7 +30,8 @@ func hex(digest uint64) string { return fmt.Sprintf("%016x", digest) }
 func predictionsOf(cells []*cell) *result {
 	r := &result{}
 	for _, l := range cells {
-		r.predictions = append(r.predictions, prediction{mode: l.mode, gpus: l.gpus, answer: l.middle().answer})
+		r.predictions = append(r.predictions,
+			prediction{mode: l.mode, gpus: l.gpus, answer: l.middle().answer})
 	}
 	return r
 }
@@ -87,7 +88,8 @@ func (q *request) writeTrained(w io.Writer, cells []*cell) error {
 	if err := t.WriteText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "Log loss is in nats. Digests do not depend on --workers; equal digests mean equal bits.")
+	_, err := fmt.Fprintln(w, "Log loss is in nats. Digests do not depend on --workers; equal digests mean "+
+		"equal bits.")
 	return err
 }
 
@@ -113,7 +115,8 @@ func (q *request) writeTarget(w io.Writer, cells []*cell) error {
 		row := []string{l.mode, strconv.Itoa(l.gpus), "not reached", "–"}
 		dollars := "–"
 		if p := l.middle().reached(q.target); p != nil {
-			row[2], row[3], dollars = digits(p.Seconds), strconv.Itoa(p.Samples), digits(q.dollarsFor(l.gpus, p.Seconds))
+			row[2], row[3], dollars = digits(p.Seconds), strconv.Itoa(p.Samples),
+				digits(q.dollarsFor(l.gpus, p.Seconds))
 		}
 		if q.spread {
 			span := "not reached at every end"
@@ -138,7 +141,8 @@ func (q *request) writeCurves(w io.Writer, cells []*cell) error {
 			every = "few steps"
 		}
 	}
-	fmt.Fprintf(w, "\nAUC at simulated seconds, evaluated every %s of rank 0; the table has the last of each quarter.\n"+
+	fmt.Fprintf(w, "\nAUC at simulated seconds, evaluated every %s of rank 0; the table has the last of "+
+		"each quarter.\n"+
 		"Evaluation reads rows without creating them and takes no simulated time.\n", every)
 	t := cli.Table{Header: []string{"mode", q.unitName(), "1st quarter", "2nd", "3rd", "trained"}, Words: 1}
 	for _, l := range cells {
@@ -174,7 +178,8 @@ type cellRecord struct {
 
 // trainingRecord is one training. Seconds are simulated.
 type trainingRecord struct {
-	Position    float64            `json:"position"` // −1 for the worst ends, 0 for the middle, 1 for the best ends
+	// −1 for the worst ends, 0 for the middle, 1 for the best ends
+	Position    float64            `json:"position"`
 	Seconds     float64            `json:"seconds"`
 	AUC         float64            `json:"auc"`
 	LogLoss     float64            `json:"log_loss"` // nats
@@ -206,8 +211,10 @@ func (q *request) writeTrainingJSON(w io.Writer, cells []*cell) error {
 		for _, t := range l.trainings {
 			record.Trainings = append(record.Trainings, trainingRecord{
 				Position: t.position, Seconds: t.seconds(), AUC: t.end().AUC, LogLoss: t.end().LogLoss,
-				DenseDigest: hex(t.trained.DenseDigest), RowsDigest: hex(t.trained.RowsDigest), Rows: t.trained.Rows,
-				Staleness: t.answer.Staleness, Faults: q.counts(&t.answer), Target: q.targetOf(l, t), Every: t.every.String(), Curve: t.points,
+				DenseDigest: hex(t.trained.DenseDigest), RowsDigest: hex(t.trained.RowsDigest),
+				Rows:      t.trained.Rows,
+				Staleness: t.answer.Staleness, Faults: q.counts(&t.answer), Target: q.targetOf(l, t),
+				Every: t.every.String(), Curve: t.points,
 			})
 		}
 		d.Runs = append(d.Runs, record)

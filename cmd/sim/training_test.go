@@ -27,10 +27,13 @@ func smallRequest(t *testing.T) *request {
 	q.job.Cluster.EmbeddingWorkers.Count, q.job.Cluster.EmbeddingPSs.Count = 2, 2
 	j := &q.job
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs, j.Roles.DensePSs, j.Training.Prefetch = 2, 2, 2, 4
-	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	j.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU,
+		BatchNorm: true}
 	q.job.Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1, Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
-		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1}, {Name: "item", Cardinality: 50, Exponent: 1}},
+		Seed: 1, TrainRows: 64*12 + 5, TestRows: 500, PositiveRate: 0.3, Numeric: 1,
+		Teacher: job.SyntheticTeacher{Scale: 1, Linear: 1},
+		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 500, Exponent: 1},
+			{Name: "item", Cardinality: 50, Exponent: 1}},
 	}}
 	var err error
 	if q.hardware, err = cluster.Load(&q.job.Cluster); err != nil {
@@ -47,7 +50,8 @@ func smallRequest(t *testing.T) *request {
 
 // told is all that a training has shown that could depend on the machine.
 func told(t *training) string {
-	return fmt.Sprintln(hex(t.trained.DenseDigest), hex(t.trained.RowsDigest), t.answer.Elapsed, t.points, t.answer.Staleness)
+	return fmt.Sprintln(hex(t.trained.DenseDigest), hex(t.trained.RowsDigest), t.answer.Elapsed, t.points,
+		t.answer.Staleness)
 }
 
 // A training with numbers is the same to the bit and to the nanosecond for any
@@ -88,8 +92,10 @@ func checkSequential(t *testing.T, q *request, got *training) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.trained.DenseDigest != want.DenseDigest || got.trained.RowsDigest != want.RowsDigest || got.end().AUC != want.AUC {
-		t.Errorf("sync: %x %x, AUC %v; sequential: %x %x, AUC %v", got.trained.DenseDigest, got.trained.RowsDigest,
+	if got.trained.DenseDigest != want.DenseDigest || got.trained.RowsDigest != want.RowsDigest ||
+		got.end().AUC != want.AUC {
+		t.Errorf("sync: %x %x, AUC %v; sequential: %x %x, AUC %v", got.trained.DenseDigest,
+			got.trained.RowsDigest,
 			got.end().AUC, want.DenseDigest, want.RowsDigest, want.AUC)
 	}
 }
@@ -106,20 +112,23 @@ func TestTimeToTarget(t *testing.T) {
 	}
 	l := cells[0]
 	worst, best := l.trainings[1].seconds(), l.trainings[2].seconds()
-	if low, high := l.seconds(); len(l.trainings) != 3 || low != best || high != worst || best >= l.middle().seconds() {
+	if low, high := l.seconds(); len(l.trainings) != 3 || low != best || high != worst ||
+		best >= l.middle().seconds() {
 		t.Errorf("%d trainings, %v to %v s; ends %v and %v", len(l.trainings), low, high, best, worst)
 	}
 	points := l.middle().points
 	q.target = points[len(points)/2].AUC
 	i := slices.IndexFunc(points, func(p evaluation.Point) bool { return p.AUC >= q.target })
-	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples || math.Abs(*r.Dollars/(4*points[i].Seconds)-1) > 1e-12 {
+	if r := q.targetOf(l, l.middle()); *r.Seconds != points[i].Seconds || *r.Samples != points[i].Samples ||
+		math.Abs(*r.Dollars/(4*points[i].Seconds)-1) > 1e-12 {
 		t.Errorf("%v s, %d samples, $ %v for %+v", *r.Seconds, *r.Samples, *r.Dollars, points[i])
 	}
 	if q.target = 0.9999; q.targetOf(l, l.middle()).Seconds != nil {
 		t.Error("an AUC of 0.9999 is reached")
 	}
 	var text strings.Builder
-	if err := q.writeTraining(&text, cells); err != nil || !strings.Contains(text.String(), "not reached at every end") {
+	if err := q.writeTraining(&text, cells); err != nil ||
+		!strings.Contains(text.String(), "not reached at every end") {
 		t.Errorf("%v in\n%s", err, text.String())
 	}
 }

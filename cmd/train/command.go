@@ -103,7 +103,8 @@ const examples = `  go run ./cmd/train
 func (p *program) command() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
-		Use: "train", Short: "Train a recommender model and compare the modes", Long: usage + "\n\n" + job.ModeSettingsHelp(), Example: examples,
+		Use: "train", Short: "Train a recommender model and compare the modes", Long: usage + "\n\n" +
+			job.ModeSettingsHelp(), Example: examples,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			j, err := f.job(c)
@@ -123,40 +124,55 @@ func (p *program) command() *cobra.Command {
 // is in the text.
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringVarP(&f.file, "file", "f", "", "read the job from this YAML `FILE` (default: the census income job)")
-	fs.StringSliceVar(&f.modes, "mode", job.Modes(), "train in these `MODES` (default: all, or the job file's)")
-	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's groups "+
+	fs.StringVarP(&f.file, "file", "f", "",
+		"read the job from this YAML `FILE` (default: the census income job)")
+	fs.StringSliceVar(&f.modes, "mode", job.Modes(),
+		"train in these `MODES` (default: all, or the job file's)")
+	fs.IntVar(&f.ranks, "ranks", 4, "train on this many NN workers; in sync they must divide the job's "+
+		"groups "+
 		"(default: 4, or the job file's)")
 	fs.IntVar(&f.batch, "global-batch", 128, "train this many samples a step, over all ranks "+
 		"(default: 128, or the job file's)")
-	fs.IntVar(&f.epochs, "epochs", 1, "pass over the training rows this often (default: 1, or the job file's)")
-	fs.IntVar(&f.staleness, "staleness", 9, "let this many earlier batches of a rank be outstanding (τ); no effect "+
-		"in sync and backup-workers (default: 9, or the job file's)")
-	fs.IntVar(&f.prefetch, "prefetch", 0, "keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
+	fs.IntVar(&f.epochs, "epochs", 1, "pass over the training rows this often (default: 1, or the job "+
+		"file's)")
+	fs.IntVar(&f.staleness, "staleness", 9,
+		"let this many earlier batches of a rank be outstanding (τ); no effect "+
+			"in sync and backup-workers (default: 9, or the job file's)")
+	fs.IntVar(&f.prefetch, "prefetch", 0,
+		"keep this many batches of a rank in flight, at least τ+1 (default: τ+1)")
 	fs.StringSliceVar(&f.modeSet, "mode-set", nil,
 		"set a setting of a mode to a value, `NAME=VALUE` as in every=16; see above; may be repeated")
-	fs.StringVar(&f.wire, "wire", "fp32", "send embeddings and their gradients in this `PRECISION`: fp32, fp16 or "+
-		"fp16-block (default: fp32, or the job file's)")
+	fs.StringVar(&f.wire, "wire", "fp32",
+		"send embeddings and their gradients in this `PRECISION`: fp32, fp16 or "+
+			"fp16-block (default: fp32, or the job file's)")
 	fs.StringVar(&f.precision, "dense-precision", "fp32", "round what the dense network multiplies to this "+
 		"`PRECISION`: fp32 or bf16 (default: fp32, or the job file's)")
-	fs.StringArrayVar(&f.delays, "delay", nil, `also train sequentially with row gradients that take effect late, by `+
-		"this `DELAY`: "+`"exactly 3", "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; `+
-		`may be repeated`)
-	fs.BoolVar(&f.delayDense, "delay-dense", false, "with --delay, delay the gradients of the dense network as well")
-	fs.StringVar(&f.every, "evaluate-every", "never", "predict the test rows during training, at this `INTERVAL`, as "+
-		`"500 steps" or 30s (default: never, or the job file's)`)
+	fs.StringArrayVar(&f.delays, "delay", nil,
+		`also train sequentially with row gradients that take effect late, by `+
+			"this `DELAY`: "+
+			`"exactly 3", "at-most 9", "geometric 2.5", "poisson 4", "distribution 5 3 2" or "trace FILE"; `+
+			`may be repeated`)
+	fs.BoolVar(&f.delayDense, "delay-dense", false,
+		"with --delay, delay the gradients of the dense network as well")
+	fs.StringVar(&f.every, "evaluate-every", "never",
+		"predict the test rows during training, at this `INTERVAL`, as "+
+			`"500 steps" or 30s (default: never, or the job file's)`)
 	fs.Uint64Var(&f.seed, "seed", 1, "seed parameters, rows and the order of samples with this `NUMBER` "+
 		"(default: 1, or the job file's)")
 	fs.IntVar(&f.seeds, "seeds", 1, "train every mode with this many seeds, and print 95 % intervals")
 	fs.StringVar(&f.faults, "faults", "none", "inject `FAULTS`; see above (default: the job file's, or none)")
-	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job file's, or "+
+	fs.StringVar(&f.retry, "retry", "", "ask again after this `TIME` without an answer (default: the job "+
+		"file's, or "+
 		"100ms with faults, 1s with --processes, else never)")
 	f.processFlags(fs)
-	fs.StringVar(&f.onBadRow, "on-bad-row", "fail", "handle malformed rows by this `RULE`: fail, or skip:N to drop and "+
-		"count up to N of them (default: fail, or the job file's)")
-	fs.StringVar(&f.out, "out", "", "write the results to this new or empty `FOLDER` (default: results/<time>-<name>)")
+	fs.StringVar(&f.onBadRow, "on-bad-row", "fail",
+		"handle malformed rows by this `RULE`: fail, or skip:N to drop and "+
+			"count up to N of them (default: fail, or the job file's)")
+	fs.StringVar(&f.out, "out", "", "write the results to this new or empty `FOLDER` (default: "+
+		"results/<time>-<name>)")
 	fs.BoolVar(&f.record, "record", false, "record every run that has roles, for go run ./cmd/sim replay")
-	fs.StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of this process to this `FILE`, for go tool pprof")
+	fs.StringVar(&f.cpuProfile, "cpu-profile", "",
+		"write a CPU profile of this process to this `FILE`, for go tool pprof")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object instead of tables")
 	cli.DefaultInText(fs, "mode", "ranks", "global-batch", "epochs", "staleness", "wire", "dense-precision",
 		"evaluate-every", "seed", "faults", "placement", "on-bad-row")
@@ -190,7 +206,8 @@ func (f *flags) job(c *cobra.Command) (job.Job, error) {
 		return j, err
 	}
 	if err := j.AddModeSettings(f.modeSet, f.modes); err != nil {
-		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode", "--mode-set: %v", err)
+		return j, cli.UsageError("see --help for the settings of each mode, and choose modes with --mode",
+			"--mode-set: %v", err)
 	}
 	if err := f.checkPlacement(&j); err != nil {
 		return j, err
@@ -230,10 +247,12 @@ func (f *flags) check(given *pflag.FlagSet) error {
 		return cli.UsageError(`add --delay, as --delay "exactly 3"`, "--delay-dense: nothing is delayed")
 	}
 	if f.seeds < 1 {
-		return cli.UsageError("5 seeds or more make an interval worth reading", "--seeds: %d; want at least 1", f.seeds)
+		return cli.UsageError("5 seeds or more make an interval worth reading",
+			"--seeds: %d; want at least 1", f.seeds)
 	}
 	if f.record && !slices.ContainsFunc(f.modes, func(mode string) bool { return mode != job.Sequential }) {
-		return cli.UsageError("name another mode with --mode", "--record: sequential training has no roles, so there is nothing to record")
+		return cli.UsageError("name another mode with --mode",
+			"--record: sequential training has no roles, so there is nothing to record")
 	}
 	return nil
 }
@@ -262,9 +281,13 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 			t.Model.Precision = f.precision
 			return nil
 		},
-		"faults":         func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
-		"retry":          func() (err error) { t.Wire.Retry, err = job.ParseRetry(f.retry); return err },
-		"placement":      func() (err error) { t.Roles.Placement, err = job.ParsePlacement(f.placement); return err },
+		"faults": func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
+		"retry":  func() (err error) { t.Wire.Retry, err = job.ParseRetry(f.retry); return err },
+		"placement": func() (err error) {
+			t.Roles.Placement,
+				err = job.ParsePlacement(f.placement)
+			return err
+		},
 		"evaluate-every": func() error { return t.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
@@ -289,7 +312,8 @@ func (f *flags) suitModes(j *job.Job, chosen bool) error {
 		case !errors.As(err, &unsuited):
 			suited = append(suited, one.Training.Mode)
 		case chosen:
-			return cli.UsageError("leave "+one.Training.Mode+" out of --mode, or choose other --ranks", "--mode %s: %v", one.Training.Mode, err)
+			return cli.UsageError("leave "+one.Training.Mode+" out of --mode, or choose other --ranks",
+				"--mode %s: %v", one.Training.Mode, err)
 		default:
 			f.notes = append(f.notes, fmt.Sprintf("%s is left out: %v", one.Training.Mode, err))
 		}
@@ -325,9 +349,11 @@ func checkCrashes(t *job.Job, modes []string) error {
 		if err != nil {
 			continue // sequential training has no roles, and no faults
 		}
-		cfg := role.Config{Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers), Rule: rule}
+		cfg := role.Config{Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers),
+			Rule: rule}
 		if err := t.Faults.ValidateRoles(&cfg); err != nil {
-			return cli.UsageError("crash a role that every mode has, or choose modes with --mode", "--faults: %s: %v", one.Training.Mode, err)
+			return cli.UsageError("crash a role that every mode has, or choose modes with --mode",
+				"--faults: %s: %v", one.Training.Mode, err)
 		}
 	}
 	return nil

@@ -11,9 +11,10 @@ import (
 type comparison struct {
 	Mode      string          `json:"mode"`
 	Against   string          `json:"against"`
-	OverSeeds metric.Interval `json:"auc_difference"`           // 95 %, from the differences of all seeds
-	OverRows  metric.Interval `json:"auc_difference_bootstrap"` // 95 %, by a paired bootstrap of the test rows, first seed
-	Verdict   string          `json:"verdict"`                  // on the union of the two
+	OverSeeds metric.Interval `json:"auc_difference"` // 95 %, from the differences of all seeds
+	// 95 %, by a paired bootstrap of the test rows, first seed
+	OverRows metric.Interval `json:"auc_difference_bootstrap"`
+	Verdict  string          `json:"verdict"` // on the union of the two
 }
 
 // resamples of the bootstrap: enough for the second digit of an interval.
@@ -35,7 +36,8 @@ func (r *report) compare(labels []float32) {
 			OverRows: metric.AUCDifference(line.predicted, r.Runs[0].predicted, labels, resamples, r.Seed),
 		}
 		union := metric.Interval{
-			Estimate: c.OverSeeds.Estimate, Low: min(c.OverSeeds.Low, c.OverRows.Low), High: max(c.OverSeeds.High, c.OverRows.High),
+			Estimate: c.OverSeeds.Estimate, Low: min(c.OverSeeds.Low, c.OverRows.Low),
+			High: max(c.OverSeeds.High, c.OverRows.High),
 		}
 		c.Verdict = metric.Explain(union, metric.EquivalenceMargin, r.TestRows)
 		r.Comparisons = append(r.Comparisons, c)
@@ -44,6 +46,8 @@ func (r *report) compare(labels []float32) {
 
 // String prints the comparison on one line.
 func (c comparison) String() string {
-	return fmt.Sprintf("AUC of %s less that of %s: %+.5f; 95 %% over seeds %+.5f to %+.5f, over test rows %+.5f to %+.5f: %s",
-		c.Mode, c.Against, c.OverSeeds.Estimate, c.OverSeeds.Low, c.OverSeeds.High, c.OverRows.Low, c.OverRows.High, c.Verdict)
+	return fmt.Sprintf("AUC of %s less that of %s: %+.5f; 95 %% over seeds %+.5f to %+.5f, over test rows "+
+		"%+.5f to %+.5f: %s",
+		c.Mode, c.Against, c.OverSeeds.Estimate, c.OverSeeds.Low, c.OverSeeds.High, c.OverRows.Low,
+		c.OverRows.High, c.Verdict)
 }

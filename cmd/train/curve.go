@@ -20,19 +20,23 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	if !every.Any() {
 		return nil
 	}
-	fmt.Fprintf(w, "\nAUC during training, evaluated every %v (seed %d; all points are in curve.csv):\n", every, r.Seed)
+	fmt.Fprintf(w, "\nAUC during training, evaluated every %v (seed %d; all points are in curve.csv):\n",
+		every, r.Seed)
 	table := cli.Table{Header: []string{"mode", "points", "first", "halfway", "last", "best"}, Words: 1}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		n := len(line.Curve)
-		best := slices.MaxFunc(line.Curve, func(a, b evaluation.Point) int { return cmp.Compare(a.AUC, b.AUC) })
+		best := slices.MaxFunc(line.Curve,
+			func(a, b evaluation.Point) int { return cmp.Compare(a.AUC, b.AUC) })
 		table.Rows = append(table.Rows, []string{
-			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]), atStep(line.Curve[n-1]), atStep(best),
+			line.Mode, strconv.Itoa(n), atStep(line.Curve[0]), atStep(line.Curve[(n-1)/2]),
+			atStep(line.Curve[n-1]), atStep(best),
 		})
 	}
 	if err := table.WriteText(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "The clock of training includes copying what an evaluation reads; predicting goes on beside it and takes cores.")
+	fmt.Fprintln(w, "The clock of training includes copying what an evaluation reads; predicting goes on "+
+		"beside it and takes cores.")
 	return nil
 }
 
@@ -56,7 +60,8 @@ func (r *report) writeCurves(name string) error {
 		for i, curve := range line.curves {
 			for _, p := range curve {
 				records = append(records, []string{
-					line.Mode, strconv.FormatUint(r.Seed+uint64(i), 10), strconv.Itoa(p.Step), strconv.Itoa(p.Samples),
+					line.Mode, strconv.FormatUint(r.Seed+uint64(i), 10), strconv.Itoa(p.Step),
+					strconv.Itoa(p.Samples),
 					fmt.Sprintf("%.6f", p.Seconds), fmt.Sprint(p.AUC), fmt.Sprint(p.LogLoss),
 				})
 			}

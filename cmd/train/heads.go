@@ -72,7 +72,8 @@ func (r *report) writeHeads(w io.Writer) error {
 	table := cli.Table{Header: []string{"mode", "label", "AUC", "log loss (nats)"}, Words: 2}
 	add := func(mode string, one head) {
 		line := row{AUC: one.AUC, AUCInterval: one.AUCInterval}
-		table.Rows = append(table.Rows, []string{mode, one.Label, line.aucText(), fmt.Sprintf("%.4f", one.LogLoss)})
+		table.Rows = append(table.Rows, []string{mode, one.Label, line.aucText(),
+			fmt.Sprintf("%.4f", one.LogLoss)})
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		for _, one := range line.Heads {

@@ -32,7 +32,8 @@ func (r *report) writeHistograms(name string) error {
 		for i := range line.histograms {
 			h := &line.histograms[i]
 			for value, count := range h.values.All() {
-				records = append(records, []string{line.Mode, h.quantity, strconv.Itoa(value), strconv.FormatUint(count, 10)})
+				records = append(records,
+					[]string{line.Mode, h.quantity, strconv.Itoa(value), strconv.FormatUint(count, 10)})
 			}
 		}
 	}
@@ -51,7 +52,8 @@ func (r *report) writeTraces(folder string) error {
 			continue
 		}
 		var text strings.Builder
-		comment := fmt.Sprintf("own staleness of %s, batches missed by a read; for --delay \"trace FILE\"", line.Mode)
+		comment := fmt.Sprintf("own staleness of %s, batches missed by a read; for --delay \"trace FILE\"",
+			line.Mode)
 		if err := delay.WriteCounts(&text, comment, own.All()); err != nil {
 			return err
 		}
@@ -65,6 +67,9 @@ func (r *report) writeTraces(folder string) error {
 
 // fileName makes a file's name of a mode's: words joined by dashes.
 func fileName(mode string) string {
-	words := strings.FieldsFunc(mode, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '.' && c != '-' })
+	words := strings.FieldsFunc(mode, func(c rune) bool {
+		return !unicode.IsLetter(c) &&
+			!unicode.IsDigit(c) && c != '.' && c != '-'
+	})
 	return strings.Join(words, "-")
 }

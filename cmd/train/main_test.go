@@ -39,7 +39,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", nodes+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "truncate": truncate, "json": checkJSON},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status,
+			"truncate": truncate, "json": checkJSON},
 	})
 }
 
@@ -72,12 +73,15 @@ func checkJSON(ts *testscript.TestScript, _ bool, modes []string) {
 		}
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &got))
-	if got.Data == nil || got.Model == nil || got.Engine == nil || got.Rate == nil || *got.Rate <= 0 || got.Seed == nil || got.Wall == nil || len(got.Runs) != len(modes) {
+	if got.Data == nil || got.Model == nil || got.Engine == nil || got.Rate == nil || *got.Rate <= 0 ||
+		got.Seed == nil || got.Wall == nil || len(got.Runs) != len(modes) {
 		ts.Fatalf("a field is missing")
 	}
 	for i, r := range got.Runs {
-		if r.Mode != modes[i] || r.AUC == nil || r.LogLoss == nil || r.Samples == nil || r.Speed == nil || r.Steps == nil ||
-			r.Staleness == nil || r.Staleness.Mean == nil || r.Staleness.P99 == nil || r.Staleness.Max == nil ||
+		if r.Mode != modes[i] || r.AUC == nil || r.LogLoss == nil || r.Samples == nil || r.Speed == nil ||
+			r.Steps == nil ||
+			r.Staleness == nil || r.Staleness.Mean == nil || r.Staleness.P99 == nil ||
+			r.Staleness.Max == nil ||
 			r.Cross == nil || r.Cross.Mean == nil || r.Cross.P99 == nil || r.Cross.Max == nil {
 			ts.Fatalf("run %d lacks a field, or is not %s", i, modes[i])
 		}
@@ -134,7 +138,8 @@ func TestExplainedJobFileIsValid(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{file, "jobs/generated.yaml", "jobs/conversions.yaml", "jobs/criteo-shaped.yaml"} {
+	for _, name := range []string{file, "jobs/generated.yaml", "jobs/conversions.yaml",
+		"jobs/criteo-shaped.yaml"} {
 		if _, err := job.Load(name); err != nil {
 			t.Error(err)
 		}

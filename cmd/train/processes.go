@@ -22,9 +22,11 @@ import (
 
 // processFlags declares the flags of runs in processes.
 func (f *flags) processFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.processes, "processes", false, "run the roles in processes of their own, or as their placement says")
-	fs.StringVar(&f.placement, "placement", job.Apart, "with --processes, let roles share processes by this `PLACEMENT`: "+
-		job.PlacementSyntax+" (default: apart, or the job file's)")
+	fs.BoolVar(&f.processes, "processes", false,
+		"run the roles in processes of their own, or as their placement says")
+	fs.StringVar(&f.placement, "placement", job.Apart,
+		"with --processes, let roles share processes by this `PLACEMENT`: "+
+			job.PlacementSyntax+" (default: apart, or the job file's)")
 	fs.DurationVar(&f.limits.Hang, "hang-limit", member.DefaultHangLimit,
 		"with --processes, drop a process that is silent for this long")
 	fs.DurationVar(&f.limits.Return, "return-limit", member.DefaultReturnLimit,
@@ -54,7 +56,8 @@ func (f *flags) checkPlacement(t *job.Job) error {
 	for _, one := range inModes(*t, f.modes) {
 		one.Roles.Placement = t.Roles.Placement
 		if _, err := one.Processes(); err != nil {
-			return cli.UsageError("see --help for what a placement is; modes that have other roles need one of their own",
+			return cli.UsageError("see --help for what a placement is; modes that have other roles need "+
+				"one of their own",
 				"%s: %v", one.Training.Mode, err)
 		}
 	}
@@ -65,7 +68,8 @@ func (f *flags) checkPlacement(t *job.Job) error {
 // the job's placement says. All read the job, resolved, from one file. If they record,
 // each records its roles.
 func (p *program) inProcesses(dataDir string, record bool, limits process.Limits) runner {
-	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
+		results string) (*train.Result, error) {
 		program, err := process.FindNode()
 		if err != nil {
 			return nil, err
@@ -96,7 +100,8 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 				for _, at := range s.Process {
 					command = append(command, at.Role.String(), strconv.Itoa(int(at.Index)))
 				}
-				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])), flags...)
+				return append(append(command, "--host", s.Host, "--run", hex.EncodeToString(s.Run[:])),
+					flags...)
 			},
 			Stderr: p.stderr, Prefix: "train: ", Limits: limits,
 		}
@@ -117,7 +122,8 @@ func (p *program) inProcesses(dataDir string, record bool, limits process.Limits
 }
 
 // launched trains in processes, and waits for their end.
-func launched(ctx context.Context, options process.Options, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+func launched(ctx context.Context, options process.Options, source batch.Source, test *batch.Batch,
+	o train.Options) (*train.Result, error) {
 	cluster := process.New(options)
 	o.Cluster = cluster
 	result, err := train.Run(ctx, options.Job, source, test, o)

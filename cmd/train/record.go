@@ -33,7 +33,8 @@ func newRecording(j job.Job, results string) (*record.Folder, error) {
 }
 
 // recorded is a runner that records.
-func recorded(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error) {
+func recorded(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
+	results string) (*train.Result, error) {
 	folder, err := newRecording(j, results)
 	if err != nil {
 		return nil, err

@@ -21,12 +21,13 @@ import (
 
 // report is what the program prints, and the object of --json.
 type report struct {
-	processes   bool         // the roles are in processes
-	Data        string       `json:"data"`
-	Provenance  string       `json:"provenance"`
-	TrainRows   int          `json:"train_rows"`
-	TestRows    int          `json:"test_rows"`
-	OracleAUC   float64      `json:"oracle_auc,omitempty"`   // of the true probabilities, where the data are generated
+	processes  bool   // the roles are in processes
+	Data       string `json:"data"`
+	Provenance string `json:"provenance"`
+	TrainRows  int    `json:"train_rows"`
+	TestRows   int    `json:"test_rows"`
+	// of the true probabilities, where the data are generated
+	OracleAUC   float64      `json:"oracle_auc,omitempty"`
 	OracleHeads []head       `json:"oracle_heads,omitempty"` // likewise, of several labels
 	DroppedRows int          `json:"dropped_rows"`
 	Model       string       `json:"model"`
@@ -51,25 +52,29 @@ type report struct {
 // first label. AUC, log loss and
 // samples/s are means over seeds; counts are those of one seed.
 type row struct {
-	Mode             string            `json:"mode"`
-	ModeSettings     map[string]int    `json:"mode_settings,omitempty"` // of the mode alone, defaults included
-	AUC              float64           `json:"auc"`
-	AUCInterval      *metric.Interval  `json:"auc_interval,omitempty"` // 95 %, with several seeds
-	LogLoss          float64           `json:"log_loss"`
-	Heads            []head            `json:"heads,omitempty"` // every label, if there are several
-	Samples          int               `json:"samples"`
-	SamplesPerSecond float64           `json:"samples_per_s"`
-	Steps            int               `json:"steps"`
-	Ranks            int               `json:"ranks"`
-	Depth            int               `json:"depth"`                       // batches that a rank may have outstanding
-	Processes        int               `json:"processes"`                   // that the roles were in
-	Staleness        histogram.Summary `json:"staleness"`                   // own
-	StalenessCross   histogram.Summary `json:"staleness_cross"`             // per other rank
-	StalenessDense   histogram.Summary `json:"staleness_dense"`             // per push to a dense PS, in pushes
+	Mode string `json:"mode"`
+	// of the mode alone, defaults included
+	ModeSettings     map[string]int   `json:"mode_settings,omitempty"`
+	AUC              float64          `json:"auc"`
+	AUCInterval      *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
+	LogLoss          float64          `json:"log_loss"`
+	Heads            []head           `json:"heads,omitempty"` // every label, if there are several
+	Samples          int              `json:"samples"`
+	SamplesPerSecond float64          `json:"samples_per_s"`
+	Steps            int              `json:"steps"`
+	Ranks            int              `json:"ranks"`
+	// batches that a rank may have outstanding
+	Depth          int               `json:"depth"`
+	Processes      int               `json:"processes"`       // that the roles were in
+	Staleness      histogram.Summary `json:"staleness"`       // own
+	StalenessCross histogram.Summary `json:"staleness_cross"` // per other rank
+	// per push to a dense PS, in pushes
+	StalenessDense   histogram.Summary `json:"staleness_dense"`
 	MissedUpdates    histogram.Summary `json:"missed_updates"`              // per row gradient
 	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
 	EmbeddingRows    rowStore          `json:"embedding_rows"`              // of the first seed
-	Faults           *fault.Counts     `json:"faults,omitempty"`            // injected, over all seeds, if there are roles and a plan
+	// injected, over all seeds, if there are roles and a plan
+	Faults *fault.Counts `json:"faults,omitempty"`
 
 	// Curve is of the first seed: the evaluations during training, if there were
 	// any, and the one after it.
@@ -93,15 +98,18 @@ func newReport(j job.Job, data *datasets.Dataset, products gemm.Products) *repor
 		}
 	}
 	return &report{
-		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance, TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
-		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products), Seed: j.Training.Seed, Baselines: []row{}, job: j,
+		OracleAUC: best, OracleHeads: bestHeads, Data: data.Name, Provenance: data.Provenance,
+		TrainRows: data.Train.Samples, TestRows: data.Test.Samples, DroppedRows: data.DroppedRows,
+		Model: j.Model.Kind, Engine: products.Name(), EngineRate: blas.GFLOPS(products),
+		Seed: j.Training.Seed, Baselines: []row{}, job: j,
 	}
 }
 
 func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	r.Seeds = len(results)
 	first := results[0]
-	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve, Samples: first.Samples, Steps: first.Steps,
+	line := row{Mode: c.name, ModeSettings: first.Job.ModeValues(), Heads: heads(results), Curve: first.Curve,
+		Samples: first.Samples, Steps: first.Steps,
 		Ranks: first.Job.Roles.Ranks, Depth: first.Job.Depth(), Processes: first.Processes,
 		EmbeddingRows: stores[0], predicted: first.Probabilities}
 	var own, cross, dense, missed histogram.Histogram
@@ -126,7 +134,8 @@ func (r *report) add(c variant, results []*train.Result, stores []rowStore) {
 	if len(results) > 1 {
 		line.AUCInterval = &interval
 	}
-	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(), cross.Summary(), dense.Summary(), missed.Summary()
+	line.Staleness, line.StalenessCross, line.StalenessDense, line.MissedUpdates = own.Summary(),
+		cross.Summary(), dense.Summary(), missed.Summary()
 	line.histograms = []measured{{"own", own}, {"cross", cross}, {"dense", dense}, {"missed", missed}}
 	if c.baseline {
 		r.Baselines = append(r.Baselines, line)
@@ -162,15 +171,18 @@ func (r *report) writeText(w io.Writer) error {
 		}
 		fmt.Fprintln(w, placed+", wherever there are roles")
 	}
-	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"), t.Training.GlobalBatch, plural(t.Training.Epochs, "epoch"),
+	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"),
+		t.Training.GlobalBatch, plural(t.Training.Epochs, "epoch"),
 		t.Training.Seed, r.furtherSeeds())
 	table := cli.Table{
 		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
 	}
 	for _, line := range slices.Concat(r.Runs, r.Baselines) {
 		table.Rows = append(table.Rows, []string{
-			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss), fmt.Sprintf("%.0f", line.SamplesPerSecond),
-			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates), staleness(line.StalenessDense),
+			line.Mode, line.aucText(), fmt.Sprintf("%.4f", line.LogLoss),
+			fmt.Sprintf("%.0f", line.SamplesPerSecond),
+			staleness(line.Staleness), staleness(line.StalenessCross), staleness(line.MissedUpdates),
+			staleness(line.StalenessDense),
 		})
 	}
 	if err := table.WriteText(w); err != nil {

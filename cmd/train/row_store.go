@@ -13,9 +13,10 @@ import (
 // rowStore is what embedding rows took at the end of a run. Where roles are
 // processes of their own, only they know.
 type rowStore struct {
-	Rows             int     `json:"rows"`
-	Bytes            int64   `json:"bytes"`             // of rows and what finds them
-	ResidentBytes    int64   `json:"resident_bytes"`    // of these, in memory; 0 where the system does not tell
+	Rows  int   `json:"rows"`
+	Bytes int64 `json:"bytes"` // of rows and what finds them
+	// of these, in memory; 0 where the system does not tell
+	ResidentBytes    int64   `json:"resident_bytes"`
 	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
 	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
 	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
@@ -46,7 +47,8 @@ func (r *report) writeRows(w io.Writer) {
 			fmt.Fprintf(w, ", %.0f %% of it in huge pages", 100*s.HugePageShare)
 		}
 		if s.EvictedRows > 0 {
-			fmt.Fprintf(w, "; %d made room for others, %d gradients came too late for theirs", s.EvictedRows, s.EvictedGradients)
+			fmt.Fprintf(w, "; %d made room for others, %d gradients came too late for theirs", s.EvictedRows,
+				s.EvictedGradients)
 		}
 		fmt.Fprintln(w)
 	}
@@ -56,9 +58,10 @@ func (r *report) writeRows(w io.Writer) {
 func (r *report) writeDropped(w io.Writer) {
 	for _, line := range r.Runs {
 		if line.DroppedGradients > 0 {
-			fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s: %s came too late and had no effect; where PSs drop gradients, "+
-				"the parts of a batch are counted one by one", line.Mode,
-				plural(int(line.DroppedGradients), "gradient")), "  "))
+			fmt.Fprintln(w,
+				cli.Wrap(fmt.Sprintf("%s: %s came too late and had no effect; where PSs drop gradients, "+
+					"the parts of a batch are counted one by one", line.Mode,
+					plural(int(line.DroppedGradients), "gradient")), "  "))
 		}
 	}
 }

@@ -26,8 +26,8 @@ type prediction struct {
 	Bottleneck           string  `json:"bottleneck"`
 }
 
-// simulate predicts the modes that run on a cluster, without the faults of the job: with them, what roles wait
-// before they ask again says more than the cluster. cmd/sim simulates faults.
+// simulate predicts the modes that run on a cluster, without the faults of the job: with them, what
+// roles wait before they ask again says more than the cluster. cmd/sim simulates faults.
 func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
 	w, layout, err := workload.Counted(data, &j)
@@ -48,7 +48,8 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}
 		r.Simulated = append(r.Simulated, prediction{
-			Mode: t.Training.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput, SamplesPerSecondLow: a.Low,
+			Mode: t.Training.Mode, Cluster: describe(j.Cluster), SamplesPerSecond: a.Throughput,
+			SamplesPerSecondLow:  a.Low,
 			SamplesPerSecondHigh: a.High, StepSeconds: a.StepTime.Seconds(), Bottleneck: a.Bottleneck,
 		})
 	}
@@ -78,7 +79,8 @@ func (r *report) writeSimulated(w io.Writer) error {
 	for _, s := range r.Simulated {
 		bottleneck, _, _ := strings.Cut(s.Bottleneck, " (") // the cluster has been named
 		table.Rows = append(table.Rows, []string{
-			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond), fmt.Sprintf("%.0f to %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
+			s.Mode, fmt.Sprintf("%.0f", s.SamplesPerSecond),
+			fmt.Sprintf("%.0f to %.0f", s.SamplesPerSecondLow, s.SamplesPerSecondHigh),
 			fmt.Sprintf("%.3f", s.StepSeconds*1000), bottleneck,
 		})
 	}

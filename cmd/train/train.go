@@ -55,7 +55,8 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	}
 	fmt.Fprintf(p.stderr, "train: results are in %s\n", place)
 	if f.record {
-		fmt.Fprintf(p.stderr, "train: the recorded runs are in %s; replay them with: go run ./cmd/sim replay %[1]s\n", filepath.Join(place, recordings))
+		fmt.Fprintf(p.stderr, "train: the recorded runs are in %s; replay them with: go run ./cmd/sim "+
+			"replay %[1]s\n", filepath.Join(place, recordings))
 	}
 	return err
 }
@@ -112,7 +113,8 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 				run = recorded
 			}
 			j = t
-			result, store, err := inArena(arena, func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
+			result, store, err := inArena(arena,
+				func() (*train.Result, error) { return run(ctx, j, source, data.Test, o, folder) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -138,9 +140,11 @@ func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Res
 
 // A runner trains and evaluates a job as train.Run does, and may leave files in
 // the results folder.
-type runner func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, results string) (*train.Result, error)
+type runner func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
+	results string) (*train.Result, error)
 
-func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options, _ string) (*train.Result, error) {
+func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
+	_ string) (*train.Result, error) {
 	return train.Run(ctx, j, source, test, o)
 }
 
@@ -182,7 +186,8 @@ func writeResults(folder string, j job.Job, r *report) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "environment.json"), append(environment, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "environment.json"), append(environment, '\n'),
+		0o644); err != nil {
 		return err
 	}
 	if err := r.writeCurves(filepath.Join(folder, "curve.csv")); err != nil {

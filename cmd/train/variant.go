@@ -31,7 +31,8 @@ func variants(t job.Job, f flags) ([]variant, error) {
 			return nil, cli.UsageError("see --help", "--delay: %v", err)
 		}
 		if spec.IsZero() {
-			return nil, cli.UsageError("--mode sequential trains without delay", "--delay: %q delays nothing", text)
+			return nil, cli.UsageError("--mode sequential trains without delay", "--delay: %q delays nothing",
+				text)
 		}
 		one := t.InMode(job.Sequential)
 		one.Training.Delay, one.Training.DelayDense = spec, delay.Spec{}

@@ -73,7 +73,8 @@ func NoArguments(c *cobra.Command, args []string) error {
 		return UsageError("did you mean "+strings.Join(near, " or ")+"? see --help", "unknown command %q",
 			args[0])
 	}
-	return UsageError("commands are "+strings.Join(Commands(c), ", ")+"; see --help", "unknown command %q", args[0])
+	return UsageError("commands are "+strings.Join(Commands(c), ", ")+"; see --help", "unknown command %q",
+		args[0])
 }
 
 // Commands returns the names of the commands below c that a user may call.

@@ -55,10 +55,11 @@ func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layou
 	}
 	schema := datasets.WithDim(data.Schema, t.Model.Dim())
 	w := cluster.Workload{
-		Occurrences: float64(ids) / float64(data.Train.Samples), RowOccurrences: float64(named) / float64(data.Train.Samples),
-		Distinct: func(samples int) float64 { return distinct(&schema, data.Train, samples) },
-		Labels:   len(schema.Labels),
-		Packed:   packedSizes(&schema, data.Train),
+		Occurrences:    float64(ids) / float64(data.Train.Samples),
+		RowOccurrences: float64(named) / float64(data.Train.Samples),
+		Distinct:       func(samples int) float64 { return distinct(&schema, data.Train, samples) },
+		Labels:         len(schema.Labels),
+		Packed:         packedSizes(&schema, data.Train),
 	}
 	w.Rows = w.Distinct(data.Train.Samples)
 	return lay(w, &schema, t)
@@ -133,13 +134,15 @@ func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int)
 
 // distinct returns the mean number of distinct signs among so many samples.
 func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
-	return windowMean(rows, samples, func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
+	return windowMean(rows, samples,
+		func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
 }
 
 // expect returns the workload and schema of generated data.
 func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
-	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(), PrefixBits: batch.MaxPrefixBits}
+	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(),
+		PrefixBits: batch.MaxPrefixBits}
 	for i := range schema.Dense {
 		schema.Dense[i] = "x" + strconv.Itoa(i+1)
 	}

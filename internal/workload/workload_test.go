@@ -71,7 +71,8 @@ func TestExpectedAgreesWithCounted(t *testing.T) {
 // run of the same job finds in its first batches.
 func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	j := jobOf{Data: job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-		Seed: 1, TrainRows: 40_000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
+		Seed: 1, TrainRows: 40_000, TestRows: 10,
+		Columns: []job.SyntheticColumn{{Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 20}},
 	}}, Training: job.Default()}
 	j.Training.Wire.Index = job.IndexCompressed
 	expected, _, err := Simulated(&j.Data, &j.Training, "")
@@ -84,7 +85,8 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := exec.NewStore()
-	read, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank}, role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
+	read, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Read, Rank: event.NoRank},
+		role.Operands{Makes: []role.Handle{{Kind: role.GlobalBatch}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 	for rank := range int32(j.Training.Roles.Ranks) {
 		ids += float64(read.IDBytes[rank])
 		m := msg.Message{Kind: msg.IDFeatures, Rank: rank}
-		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank}, role.Handle{Kind: role.RoutedIDs, Rank: rank}
+		ids, routed := role.Handle{Kind: role.BatchIDs, Rank: rank},
+			role.Handle{Kind: role.RoutedIDs, Rank: rank}
 		p.Keep(store, m, ids, p.Payload(store, m, role.Handle{Kind: role.GlobalBatch}))
 		split, err := p.Execute(msg.Address{}, store, role.Work{Kind: role.Split, Rank: rank},
 			role.Operands{Reads: []role.Handle{ids}, Makes: []role.Handle{routed}}, nil)
@@ -112,7 +115,8 @@ func TestPackedSizesOfGeneratedRows(t *testing.T) {
 		t.Errorf("%v bytes of signs to a PS, a run sends %v", got, want)
 	}
 	// Twice the rows that there are: twice their ids.
-	if got, want := packedSizes(source.Schema(), data.Train).IDs(80_000), 2*packedSizes(source.Schema(), data.Train).IDs(40_000); got != want {
+	if got, want := packedSizes(source.Schema(), data.Train).IDs(80_000),
+		2*packedSizes(source.Schema(), data.Train).IDs(40_000); got != want {
 		t.Errorf("ids of more rows than there are take %v bytes, want %v", got, want)
 	}
 }
@@ -151,7 +155,8 @@ func TestDistinctCountsSigns(t *testing.T) {
 	if one := w.Distinct(1); one != w.Occurrences {
 		t.Errorf("a sample has %v distinct rows, want %v", one, w.Occurrences)
 	}
-	if all, more := w.Distinct(data.Train.Samples), w.Distinct(10*data.Train.Samples); all != more || w.Rows != all {
+	if all, more := w.Distinct(data.Train.Samples), w.Distinct(10*data.Train.Samples); all != more ||
+		w.Rows != all {
 		t.Errorf("all samples have %v rows, ten times as many %v, the table %v", all, more, w.Rows)
 	}
 }

@@ -31,7 +31,7 @@ func CheckFaults(h *Hardware, t job.Job, position float64, numbers bool) error {
 	}
 	for i, c := range t.Faults.Crashes {
 		if !numbers && c.Step > crashStepMost {
-			return fmt.Errorf("crashes[%d].step = %d; want at most %d in a prediction; with --numerics any step of the job", i, c.Step, crashStepMost)
+			return fmt.Errorf("crashes[%d].step = %d; want at most %d in a prediction; a training may crash at any step of the job", i, c.Step, crashStepMost)
 		}
 	}
 	return nil
