@@ -10,29 +10,30 @@ import (
 	"tandem/algo/job"
 )
 
-// process is one incarnation of a process of the run.
+// child is one incarnation of a process that this one has started.
 type child struct {
 	roles       job.Process
 	incarnation uint32
 	cmd         *exec.Cmd
 	stderr      stderrParser
-	ended       chan struct{} // closed when it has ended; then:
-	why         string        // in one line
-	endAllowed  chan struct{} // closed when it may end
-	allowEnd    func()        // closes ending
+	ended       chan struct{} // closed when the process has ended
+	why         string        // why it has ended, in one line; set before ended is closed
+	endAllowed  chan struct{} // closed when the process may end without a report
+	allowEnd    func()        // closes endAllowed
 }
 
-// reader is what a process reports to.
+// childEvents are the functions that a child's goroutine calls.
 type childEvents struct {
-	refused  func(p *child, line string)  // it has refused something
-	panicked func(p *child, stack string) // it has ended so
-	// ended is called if it ends, after its last words have had time to reach the host,
-	// unless it may end by then.
+	refused  func(p *child, line string)  // the process has refused something
+	panicked func(p *child, stack string) // the process has ended with a panic
+	// ended is called when the process ends without permission, after a time in which the host may receive
+	// its own report.
 	ended func(*child)
 }
 
-// startChild starts a process with some roles.
-func startChild(roles job.Process, incarnation uint32, command, environment []string, to childEvents) (*child, error) {
+// startChild starts a process.
+func startChild(roles job.Process, incarnation uint32, command, environment []string,
+	to childEvents) (*child, error) {
 	p := &child{
 		roles: roles, incarnation: incarnation, cmd: exec.Command(command[0], command[1:]...),
 		ended: make(chan struct{}), endAllowed: make(chan struct{}),
@@ -56,11 +57,11 @@ func startChild(roles job.Process, incarnation uint32, command, environment []st
 	return p, nil
 }
 
-// reportTimeout is how long the host may take to receive from a process why it left, after
-// its process has ended, and how long it may take to learn that the process has.
+// reportTimeout is how long the host may take, after a process has ended, to receive the process's own
+// reason, and to learn that the process has ended.
 const reportTimeout = 500 * time.Millisecond
 
-// wait waits for the end of the process.
+// wait waits until the process ends.
 func (p *child) wait(panicked func(p *child, stack string)) {
 	err := p.cmd.Wait()
 	var stack string
@@ -70,7 +71,7 @@ func (p *child) wait(panicked func(p *child, stack string)) {
 	case err != nil:
 		p.why = err.Error()
 	default:
-		p.why = "it has left before the end"
+		p.why = "it left before the end of the run"
 	}
 	if stack != "" {
 		panicked(p, stack)
@@ -78,7 +79,7 @@ func (p *child) wait(panicked func(p *child, stack string)) {
 	close(p.ended)
 }
 
-// reason returns why the process has ended, "" if it does not end soon.
+// reason returns why the process has ended, or "" if it does not end soon.
 func (p *child) reason() string {
 	select {
 	case <-p.ended:
@@ -91,7 +92,7 @@ func (p *child) reason() string {
 // leaveTimeout is how long a process may take to leave when the host is closed.
 const leaveTimeout = 3 * time.Second
 
-// waitOrKill waits for the process to leave by itself, and kills it if it does not.
+// waitOrKill waits until the process leaves, and kills it after leaveTimeout.
 func (p *child) waitOrKill() {
 	p.allowEnd()
 	select {
@@ -104,11 +105,11 @@ func (p *child) waitOrKill() {
 // kill ends the process at once.
 func (p *child) kill() {
 	p.allowEnd()
-	_ = p.cmd.Process.Kill() // an error says that it has ended by itself
+	_ = p.cmd.Process.Kill() // an error means that it has ended by itself
 	<-p.ended
 }
 
-// String names the process in lines for people.
+// String returns the name of the process for messages.
 func (p *child) String() string {
 	if p.incarnation == 0 {
 		return p.roles.String()

@@ -17,37 +17,40 @@ import (
 	"tandem/runtime/member"
 )
 
-// Options describe a run in processes.
+// Options describe a run in several processes.
 type Options struct {
 	Listen      string // HOST:PORT of the host; port 0 is any free one
 	Job         job.Job
 	Fingerprint []byte // fingerprint of the resolved job
 	Data        []byte // fingerprint of its data files
-	// Command returns the program and arguments of a process. Nil: the processes are
-	// started by others.
+	// Command returns the program and arguments of a process. Nil means that the user starts the processes.
 	Command func(Start) []string
-	// Environment of the processes, in addition to this one's, as KEY=VALUE.
+	// Environment is added to this process's environment for the processes, as KEY=VALUE.
 	Environment []string
-	// Gathering, if not nil, is called with the processes that have yet to join.
+	// Gathering, if not nil, is called with the processes that have yet to join, each time that the list
+	// changes.
 	Gathering func(host string, run [16]byte, missing []job.Process)
-	// Stderr, if not nil, takes lines about refusals, deaths and returns, each after Prefix,
-	// and the stacks of processes that panic.
+	// Stderr, if not nil, receives lines about refusals, deaths and returns, each after Prefix, and the
+	// stacks of processes that panic.
 	Stderr io.Writer
 	Prefix string
-	// Recorded says that Command has the roles recorded.
+	// Recorded says that the processes record their roles.
 	Recorded bool
 	Limits
 }
 
-// Limits are what a run bears. A duration of 0 is its default.
+// Limits bound silence, absence and deaths of processes. A duration of 0 stands for its default.
 type Limits struct {
-	Hang   time.Duration // how long a process may be silent: member.DefaultHangLimit
-	Return time.Duration // how long a process that died may take to be ready again: member.DefaultReturnLimit
-	// Deaths is how often a process that can restart may die; 0: every death ends the run.
+	Hang time.Duration // how long a process may be silent; default member.DefaultHangLimit
+	// Return is how long a process that died may take to be ready again; the default is
+	// member.DefaultReturnLimit.
+	Return time.Duration
+	// Deaths is the number of deaths that each process that can restart may recover from. With 0, every death
+	// ends the run.
 	Deaths int
 }
 
-// limitMin is the least limit that scheduling alone does not break.
+// limitMin is the shortest limit that scheduling delays alone do not exceed.
 const limitMin = 100 * time.Millisecond
 
 // Validate returns an error that names the first invalid limit.
@@ -66,24 +69,24 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Start is what a process needs to know.
+// Start is what a process must know to join.
 type Start struct {
 	Process job.Process // its roles
 	Host    string      // HOST:PORT of the host
 	Run     [16]byte    // id of the run
 }
 
-// Cluster has the roles of one run in processes. It is for one run.
+// Cluster has the roles of one run in processes of their own. It satisfies train.Cluster and is for one run.
 type Cluster struct {
 	*member.Host
 	options   Options
 	address   string // of the host
 	stderr    sync.Mutex
 	mu        sync.Mutex
-	processes map[msg.Address]*child // by first role: the last that was started
+	processes map[msg.Address]*child // the last process that was started, by its first role
 }
 
-// New returns the processes of a run, before their start.
+// New returns a Cluster whose processes are not started yet.
 func New(o Options) *Cluster {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
@@ -91,8 +94,9 @@ func New(o Options) *Cluster {
 	return &Cluster{options: o, processes: map[msg.Address]*child{}}
 }
 
-// Train implements train.Cluster.
-func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error {
+// Train trains every step: see train.Cluster.
+func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Schema,
+	callbacks driver.Callbacks) error {
 	if err := c.options.Limits.Validate(); err != nil {
 		return err
 	}
@@ -102,7 +106,8 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	}
 	c.address = listener.Addr().String()
 	plan := member.Plan{
-		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart, Schema: schema, Steps: int(cfg.Steps),
+		Job: c.options.Fingerprint, Data: c.options.Data, Ranks: int(cfg.Ranks), Restartable: cfg.CanRestart,
+		Schema: schema, Steps: int(cfg.Steps),
 		HangLimit: c.options.Hang, ReturnLimit: c.options.Return, DeathsMax: c.options.Deaths, Log: c.log,
 	}
 	if plan.Processes, err = c.options.Job.Roles.Placement.Processes(cfg); err != nil {
@@ -111,20 +116,20 @@ func (c *Cluster) Train(ctx context.Context, cfg *role.Config, schema *batch.Sch
 	if c.Host, err = member.NewHost(listener, plan); err != nil {
 		return cmp.Or(err, listener.Close())
 	}
-	all := member.Callbacks{Callbacks: callbacks, Gathering: func(missing []job.Process) {
+	hooks := member.Callbacks{Callbacks: callbacks, Gathering: func(missing []job.Process) {
 		if c.options.Gathering != nil {
 			c.options.Gathering(c.address, c.Host.Run(), missing)
 		}
 	}}
 	if c.options.Command != nil {
-		all.Died, all.Restart = c.died, c.restart
+		hooks.Died, hooks.Restart = c.died, c.restart
 		for _, p := range plan.Processes {
 			if err := c.start(p, 0); err != nil {
 				return fmt.Errorf("cannot start %v: %w", p, err)
 			}
 		}
 	}
-	err = c.Host.Train(ctx, all)
+	err = c.Host.Train(ctx, hooks)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("the run was interrupted: %w", context.Cause(ctx))
 	}
@@ -148,7 +153,7 @@ func (c *Cluster) start(roles job.Process, incarnation uint32) error {
 	return nil
 }
 
-// running returns the process with some roles that was started last.
+// running returns the process with these roles that was started last.
 func (c *Cluster) running(roles job.Process) *child {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +168,7 @@ func (c *Cluster) died(roles job.Process, incarnation uint32) string {
 	return ""
 }
 
-// restart starts a process again, which may hang or be about to leave.
+// restart kills a process, which may hang or be about to leave, and starts its next incarnation.
 func (c *Cluster) restart(roles job.Process, incarnation uint32) error {
 	if c.options.Recorded {
 		c.log(fmt.Sprintf("the recording of %s is cut short, and the run cannot be replayed", roles.Names()))
@@ -172,21 +177,21 @@ func (c *Cluster) restart(roles job.Process, incarnation uint32) error {
 	return c.start(roles, incarnation)
 }
 
-// log writes a line.
+// log writes a line to Stderr.
 func (c *Cluster) log(line string) {
 	c.stderr.Lock()
 	defer c.stderr.Unlock()
 	fmt.Fprintln(c.options.Stderr, c.options.Prefix+line)
 }
 
-// panicked shows the stack of a process.
+// panicked writes the stack of a process to Stderr.
 func (c *Cluster) panicked(p *child, stack string) {
 	c.stderr.Lock()
 	defer c.stderr.Unlock()
 	fmt.Fprintf(c.options.Stderr, "%s%v has ended with a panic:\n%s", c.options.Prefix, p, stack)
 }
 
-// Close implements train.Cluster.
+// Close ends all processes: see train.Cluster.
 func (c *Cluster) Close(failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,8 +205,8 @@ func (c *Cluster) Close(failed error) {
 	leaving.Wait()
 }
 
-// PrintMissing returns a Gathering that writes, once and a line each, what a person
-// who starts the processes by hand needs to know.
+// PrintMissing returns a function for Options.Gathering. It writes to w, one line each time, what a user
+// needs to know who starts the processes by hand.
 func PrintMissing(w io.Writer) func(host string, run [16]byte, missing []job.Process) {
 	before := 0
 	return func(host string, run [16]byte, missing []job.Process) {

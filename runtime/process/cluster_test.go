@@ -26,8 +26,8 @@ import (
 	"tandem/runtime/train"
 )
 
-// Sync training in separate processes is sequential training, bit for bit, and so
-// is what is evaluated on the way.
+// Sync training in separate processes equals sequential training bit for bit, and so do the evaluations
+// during training.
 func TestSyncInProcessesEqualsSequential(t *testing.T) {
 	s := setting{Training: small(job.Sync), Steps: 20}
 	s.Training.Training.EvaluateEvery = job.Every{Steps: 5}
@@ -36,13 +36,14 @@ func TestSyncInProcessesEqualsSequential(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := s.mustEqualSequential(t, got)
-	if diff := cmp.Diff(want.Curve, got.Curve, cmpopts.IgnoreFields(evaluation.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
+	if diff := cmp.Diff(want.Curve, got.Curve,
+		cmpopts.IgnoreFields(evaluation.Point{}, "Seconds")); diff != "" || len(got.Curve) != 4 {
 		t.Errorf("curve, sequential's (−): %s", diff)
 	}
 }
 
-// Where rows stay zeros, nothing can be stale: the network of hybrid training on
-// three ranks in separate processes is that of sequential training, bit for bit.
+// If rows stay zeros, nothing can be stale: the network of hybrid training on three ranks in separate
+// processes equals that of sequential training bit for bit.
 func TestNetworkOfThreeRanksInProcessesIsSequential(t *testing.T) {
 	s := setting{Training: small(job.Hybrid), Steps: 12}
 	s.Training.Roles.Ranks, s.Training.Training.Groups, s.Training.Rows.Admission = 3, 16, 1e-300
@@ -77,13 +78,16 @@ func TestEveryModeInProcesses(t *testing.T) {
 			if quorum := rule.Dense().Quorum; quorum > 0 { // any rank, 0 too, may pass over steps
 				reads, points = uint64(int(quorum)*s.Steps), 1
 			}
-			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own || got.Staleness.Cross.Max() > bounds.Cross {
-				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(), got.Staleness.Cross.Summary(), bounds)
+			if own := got.Staleness.Own; last != s.Steps || own.Count() < reads || own.Max() > bounds.Own ||
+				got.Staleness.Cross.Max() > bounds.Cross {
+				t.Errorf("%d steps; own %+v, cross %+v; promised %+v", last, own.Summary(),
+					got.Staleness.Cross.Summary(), bounds)
 			}
 			if len(got.Curve) < points || points == 2 && got.Curve[0].Step != 6 {
 				t.Errorf("curve %+v, want points after 6 and 12 steps", got.Curve)
 			}
-			if got.Processes != len(mustRoles(t, &s.Training)) || got.DenseDigest == 0 || got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
+			if got.Processes != len(mustRoles(t, &s.Training)) || got.DenseDigest == 0 ||
+				got.RowsDigest == 0 || got.Rows == 0 || got.MissedUpdates.Count() == 0 {
 				t.Errorf("nothing is reported: %+v", got)
 			}
 		})
@@ -106,9 +110,8 @@ func mustRoles(t *testing.T, training *job.Job) []role.Role {
 // endless has more steps than a test waits for.
 func endless(mode string) setting { return setting{Training: small(mode), Steps: 20_000} }
 
-// A trainer that is killed stops every other process within 5 s, and the error
-// has its name.
-func TestDeathOfATrainer(t *testing.T) {
+// If an NN worker is killed, every other process stops within 5 s, and the error names the NN worker.
+func TestDeathOfNNWorker(t *testing.T) {
 	var c *Cluster
 	victim := msg.Address{Role: msg.NNWorker, Index: 2}
 	var killed time.Time
@@ -122,7 +125,8 @@ func TestDeathOfATrainer(t *testing.T) {
 			}
 		}
 	}}, func(made *Cluster) { c = made })
-	if took := time.Since(killed); err == nil || !strings.Contains(err.Error(), "nn-worker 2 at 127.0.0.1:") ||
+	if took := time.Since(killed); err == nil ||
+		!strings.Contains(err.Error(), "nn-worker 2 at 127.0.0.1:") ||
 		!strings.Contains(err.Error(), "has died") || took > 5*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
@@ -145,14 +149,15 @@ func mustHaveLeft(t *testing.T, c *Cluster, status int, but ...msg.Address) {
 func TestInterruptStopsEveryProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var c *Cluster
-	_, err := endless(job.Hybrid).run(ctx, train.Options{Progress: func(int, int) { cancel() }}, func(made *Cluster) { c = made })
+	_, err := endless(job.Hybrid).run(ctx, train.Options{Progress: func(int, int) { cancel() }},
+		func(made *Cluster) { c = made })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	mustHaveLeft(t, c, 1)
 }
 
-// When the launcher is killed, every process leaves by itself within 5 s.
+// If the launcher is killed, every process leaves by itself within 5 s.
 func TestNoOrphans(t *testing.T) {
 	alive, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -194,13 +199,14 @@ func TestNoOrphans(t *testing.T) {
 	_ = launcher.Wait() // it says that it was killed
 }
 
-// A role that has no rank, and fails by itself, ends the run with its reason.
-func TestFullParameterServer(t *testing.T) {
+// A PS, whose process has no rank, ends the run with its reason if it fails.
+func TestFullEmbeddingPS(t *testing.T) {
 	var c *Cluster
 	full := endless(job.Hybrid)
 	full.Training.Rows.Capacity = 1
 	_, err := full.run(t.Context(), train.Options{}, func(made *Cluster) { c = made })
-	if err == nil || !strings.Contains(err.Error(), "embedding-ps ") || !strings.Contains(err.Error(), "table is full, with no row for sign ") {
+	if err == nil || !strings.Contains(err.Error(), "embedding-ps ") ||
+		!strings.Contains(err.Error(), "table is full, with no row for sign ") {
 		t.Errorf("%v", err)
 	}
 	mustHaveLeft(t, c, 1)
@@ -226,17 +232,20 @@ func TestFaultsAtTheStart(t *testing.T) {
 		change func(*Cluster)
 		want   string
 	}{
-		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() }, ": address already in use; stop the process that holds the port"},
+		"port": {func(c *Cluster) { c.options.Listen = busy.Addr().String() },
+			": address already in use; stop the process that holds the port"},
 		"program": {func(c *Cluster) {
 			c.options.Command = func(Start) []string { return []string{"/no/such/program"} }
 		}, "cannot start data-loader 0: "},
-		"words":       {only(msg.NNWorker, "x"), "nn-worker 1 was started with another job than the host: give every role the same job file"},
+		"words": {only(msg.NNWorker, "x"),
+			"nn-worker 1 was started with another job than the host: give every role the same job file"},
 		"unreachable": {only(msg.EmbeddingPS, "unreachable"), "cannot reach embedding-ps 1 at 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c *Cluster
 			start := time.Now()
-			_, err := endless(job.Hybrid).run(t.Context(), train.Options{}, func(made *Cluster) { f.change(made); c = made })
+			_, err := endless(job.Hybrid).run(t.Context(), train.Options{},
+				func(made *Cluster) { f.change(made); c = made })
 			if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, f.want)
 			}

@@ -15,7 +15,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// A role that panics is named with the first line of its panic, whose stack is shown.
+// The error of a run names a role that panics and the first line of its panic. The stack is printed.
 func TestPanicReachesTheUser(t *testing.T) {
 	s := endless(job.Hybrid)
 	server := msg.Address{Role: msg.EmbeddingPS, Index: 1}
@@ -32,7 +32,8 @@ func TestPanicReachesTheUser(t *testing.T) {
 	}
 }
 
-// Two runs of one job on one host never mix: a process of another run is refused by name.
+// Two runs of one job on one host never mix: a process of another run is refused, and the reason names both
+// runs.
 func TestRunsDoNotMix(t *testing.T) {
 	joined := make(chan error, 1)
 	s := setting{Training: small(job.Sync), Steps: 5}
@@ -44,7 +45,8 @@ func TestRunsDoNotMix(t *testing.T) {
 			other := bytes.Repeat([]byte{7}, len(run))
 			go func() {
 				m, err := member.Join(context.Background(), host, member.Hello{
-					Process: job.Process{{Role: msg.EmbeddingWorker}}, Address: "127.0.0.1:1", Job: []byte("role"), Run: other,
+					Process: job.Process{{Role: msg.EmbeddingWorker}}, Address: "127.0.0.1:1",
+					Job: []byte("role"), Run: other,
 				}, time.Second)
 				if err == nil {
 					_, err = m.Welcome()
@@ -58,12 +60,13 @@ func TestRunsDoNotMix(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-joined; err == nil ||
-		!strings.HasPrefix(err.Error(), "embedding-worker 0 belongs to run 07070707070707070707070707070707, the host serves run ") {
+		!strings.HasPrefix(err.Error(),
+			"embedding-worker 0 belongs to run 07070707070707070707070707070707, the host serves run ") {
 		t.Error(err)
 	}
 }
 
-// What is not a role of the run, on the port of the host, does not disturb it.
+// Connections to the host that are not from a process of the run do not disturb the run.
 func TestGarbageDoesNotDisturb(t *testing.T) {
 	var c *Cluster
 	s := setting{Training: small(job.Sync), Steps: 20}
@@ -81,16 +84,18 @@ func TestGarbageDoesNotDisturb(t *testing.T) {
 	}
 }
 
-// The coordinator of backup-workers knows what nobody else does: its death ends the run at once and says so, where
-// that of ssp's is survived.
+// The coordinator of backup-workers has state that no other role has. Its death ends the run at once, with a
+// message that says so. The death of the coordinator of ssp is survived.
 func TestCoordinatorThatDecidesCannotComeBack(t *testing.T) {
 	victim := msg.Address{Role: msg.Coordinator}
 	s := setting{Training: small("backup-workers"), Steps: 5000}
 	s.Training.Wire.Retry = 100 * unit.Millisecond
 	k := newKiller(t, 1, 30, victim)
 	start := time.Now()
-	_, err := s.run(t.Context(), train.Options{Progress: k.progress}, func(made *Cluster) { k.cluster = made })
-	if err == nil || !strings.HasPrefix(err.Error(), "coordinator 0 at 127.0.0.1:") || !strings.Contains(err.Error(), "has died") {
+	_, err := s.run(t.Context(), train.Options{Progress: k.progress},
+		func(made *Cluster) { k.cluster = made })
+	if err == nil || !strings.HasPrefix(err.Error(), "coordinator 0 at 127.0.0.1:") ||
+		!strings.Contains(err.Error(), "has died") {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > 20*time.Second {

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// sendInterval is how long a record may wait to be sent to the host: what waits is lost
-	// if the process dies.
+	// sendInterval is how long a record may wait until it is sent to the host. Waiting records are lost if
+	// the process dies.
 	sendInterval = 100 * time.Millisecond
 	// sendCount is the number of waiting records that are sent at once.
 	sendCount = 1024
 )
 
-// journal keeps the records of a role that the host does not have yet.
+// eventLog stores the records of this process that were not sent to the host yet.
 type eventLog struct {
 	send func([]event.Record) error
 
 	mu      sync.Mutex
 	records []event.Record
-	full    chan struct{} // has an item when there are sendCount records
+	full    chan struct{} // receives an item when sendCount records wait
 	end     chan struct{}
 	ended   sync.WaitGroup
 }
 
-// startEventLog returns a journal that sends records on the way until close.
+// startEventLog returns an eventLog that sends its records at intervals until close.
 func startEventLog(send func([]event.Record) error) *eventLog {
 	j := &eventLog{send: send, full: make(chan struct{}, 1), end: make(chan struct{})}
 	j.ended.Go(func() {
@@ -39,7 +39,7 @@ func startEventLog(send func([]event.Record) error) *eventLog {
 			case <-j.end:
 				return
 			}
-			// A host that does not take them is gone, which is noticed elsewhere.
+			// An error means that the host is gone, which member.Member notices.
 			_ = j.flush()
 		}
 	})
@@ -58,7 +58,7 @@ func (j *eventLog) add(r event.Record) {
 	}
 }
 
-// flush sends what waits. One goroutine does at a time.
+// flush sends the waiting records. One goroutine at a time may call it.
 func (j *eventLog) flush() error {
 	j.mu.Lock()
 	waiting := j.records
@@ -67,7 +67,7 @@ func (j *eventLog) flush() error {
 	return j.send(waiting)
 }
 
-// close ends the sending on the way, and sends what is left.
+// close stops the goroutine and sends the remaining records.
 func (j *eventLog) close() error {
 	close(j.end)
 	j.ended.Wait()

@@ -51,8 +51,7 @@ type setting struct {
 
 const settingName = "TANDEM_LAUNCH_TEST"
 
-// play is a process: a role, which may be one that nobody can reach, or a
-// launcher of roles.
+// play is a process of a test: one with roles, one that cannot be reached, or a launcher of processes.
 func play(what string, args []string) error {
 	var s setting
 	if err := json.Unmarshal([]byte(os.Getenv(settingName)), &s); err != nil {
@@ -86,7 +85,8 @@ func play(what string, args []string) error {
 		recorder = panics{}
 	}
 	return Run(context.Background(), Config{
-		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second, Fingerprint: []byte(what), Job: s.Training,
+		Process: roles, Listen: "127.0.0.1:0", Host: host, JoinTimeout: 5 * time.Second,
+		Fingerprint: []byte(what), Job: s.Training,
 		Recorder: recorder,
 		Open:     func() (batch.Source, error) { return newRows(s.Steps), nil },
 	})
@@ -130,14 +130,15 @@ func mustInt(text string) int {
 	return n
 }
 
-// unreachable joins with an address where nobody listens.
+// unreachable joins with an address at which no process listens.
 func unreachable(roles job.Process, host string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	listener.Close()
-	m, err := member.Join(context.Background(), host, member.Hello{Process: roles, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
+	m, err := member.Join(context.Background(), host,
+		member.Hello{Process: roles, Address: listener.Addr().String(), Job: []byte("role")}, time.Second)
 	if err != nil {
 		return err
 	}
@@ -152,9 +153,10 @@ func (s setting) run(ctx context.Context, o train.Options, change func(*Cluster)
 		return nil, err
 	}
 	c := New(Options{
-		Listen: "127.0.0.1:0", Job: s.Training, Fingerprint: []byte("role"), Environment: []string{settingName + "=" + string(text)},
-		Command: func(s Start) []string { return command("role", s) },
-		Stderr:  s.stderr, Limits: Limits{Deaths: 3},
+		Listen: "127.0.0.1:0", Job: s.Training, Fingerprint: []byte("role"),
+		Environment: []string{settingName + "=" + string(text)},
+		Command:     func(s Start) []string { return command("role", s) },
+		Stderr:      s.stderr, Limits: Limits{Deaths: 3},
 	})
 	if change != nil {
 		change(c)
@@ -187,7 +189,8 @@ func (r *rows) Steps() int      { return r.steps }
 func (r *rows) Samples(int) int { return batchSize }
 func (r *rows) Schema() *batch.Schema {
 	return &batch.Schema{
-		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, Dense: []string{"age"}, Labels: []string{"click"}, PrefixBits: 8,
+		Slots: []batch.Slot{{Name: "user", Dim: 4}, {Name: "item", Dim: 4}}, Dense: []string{"age"},
+		Labels: []string{"click"}, PrefixBits: 8,
 	}
 }
 func (r *rows) Read(step int) (*batch.Batch, error) {
@@ -196,7 +199,8 @@ func (r *rows) Read(step int) (*batch.Batch, error) {
 
 func newRows(steps int) *rows {
 	draw := rng.New(1, "rows")
-	b := &batch.Batch{Samples: steps * batchSize, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	b := &batch.Batch{Samples: steps * batchSize,
+		Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range b.Samples {
 		user, x := draw.Uint64N(40), draw.NormFloat64()
 		for s, id := range []uint64{user, draw.Uint64N(90)} {
@@ -212,10 +216,11 @@ func newRows(steps int) *rows {
 	return &rows{b, steps}
 }
 
-// small is a training of 4 ranks, 2 EWs and 2 PSs.
+// small returns a job of 4 ranks, 2 EWs and 2 PSs.
 func small(mode string) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Training.GlobalBatch, t.Training.Prefetch = mode, batchSize, 4
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8}, Activation: model.ReLU,
+		BatchNorm: true}
 	return t
 }

@@ -21,7 +21,7 @@ import (
 // traitor is the embedding worker whose first incarnations are hostile.
 var traitor = msg.Address{Role: msg.EmbeddingWorker, Index: 1}
 
-// treason is a message that no honest traitor sends, and what its receiver says of it.
+// treason is a message that violates the protocol, and the reason with which its receiver refuses it.
 type treason struct {
 	message msg.Message
 	want    string
@@ -38,17 +38,20 @@ var (
 var treasons = []treason{
 	{msg.Message{Kind: msg.PutDone, To: itsRank, Rank: 1 << 20}, "rank: 1048576, want 0 to 3"},
 	{msg.Message{Kind: msg.Put, To: itsPS, Rank: 1, Step: 3, Floor: 1 << 30}, "floor: 1073741824"},
-	{msg.Message{Kind: msg.PutGradients, To: itsPS, Rank: 1}, "kind: it goes from nn-worker to embedding-worker"},
+	{msg.Message{Kind: msg.PutGradients, To: itsPS, Rank: 1},
+		"kind: it goes from nn-worker to embedding-worker"},
 	{msg.Message{Kind: msg.ResendIDs, To: itsLoader, Rank: 1, Step: -1}, "step: -1, want 0 to "},
 	{msg.Message{Kind: msg.Lookup, To: itsPS, Rank: -1}, "rank: -1, want 0 to 3"},
-	{msg.Message{Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: itsPS, Rank: 0}, "from: the stream belongs to embedding-worker 1"},
-	{msg.Message{Kind: msg.ResendIDs, To: itsLoader, Rank: 0, Step: 0}, "from: batch of rank 0 and step 0 belongs to embedding-worker 0"},
+	{msg.Message{Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: itsPS, Rank: 0},
+		"from: the stream belongs to embedding-worker 1"},
+	{msg.Message{Kind: msg.ResendIDs, To: itsLoader, Rank: 0, Step: 0},
+		"from: batch of rank 0 and step 0 belongs to embedding-worker 0"},
 	{msg.Message{Kind: msg.PutDone, To: itsRank, Rank: 1}, "to: it is about rank 1"},
 	{msg.Message{Kind: msg.Embeddings, To: itsRank, Rank: 2, Step: 1 << 30}, "step: 1073741824, want 0 to "},
 }
 
-// betray is a process of the traitor: it joins as it should, sends the n-th treason and
-// waits to be dropped.
+// betray is a process of the traitor: it joins correctly, sends the n-th treason and waits until it is
+// dropped.
 func betray(n int, host string) error {
 	data, err := transport.Listen("127.0.0.1:0", transport.Options{
 		Roles: []msg.Address{traitor}, Job: hex.EncodeToString([]byte("role")), Handler: deaf{},
@@ -58,7 +61,9 @@ func betray(n int, host string) error {
 		return err
 	}
 	defer data.Abort()
-	m, err := member.Join(context.Background(), host, member.Hello{Process: job.Process{traitor}, Address: data.Address(), Job: []byte("role")}, 5*time.Second)
+	m, err := member.Join(context.Background(), host,
+		member.Hello{Process: job.Process{traitor}, Address: data.Address(),
+			Job: []byte("role")}, 5*time.Second)
 	if err != nil {
 		return err
 	}
@@ -92,15 +97,16 @@ func betray(n int, host string) error {
 	return m.Leave(context.Cause(m.Context()))
 }
 
-// deaf is a transport.Handler.
+// deaf is a transport.Handler that ignores everything.
 type deaf struct{}
 
 func (deaf) Deliver(msg.Message, exec.Payload)    {}
 func (deaf) Lost(string, error)                   {}
 func (deaf) Dropped(string, []msg.Address, error) {}
 
-// A member that sends what cannot be is dropped by its peers, which say why, and comes back as its
-// next incarnation. When that is honest at last, the run completes with the bits of sequential training.
+// A member that sends invalid messages is dropped by its peers, with a reason, and comes back as its next
+// incarnation. When an incarnation follows the protocol, the run completes with the bits of sequential
+// training.
 func TestTraitorsAreDropped(t *testing.T) {
 	hostile := treasons[:3]
 	if *long {

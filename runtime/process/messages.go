@@ -18,10 +18,10 @@ import (
 	"tandem/runtime/wire"
 )
 
-// admit returns why a message must not be delivered.
+// admit returns why a message must not be delivered, or nil.
 func (n *node) admit(m msg.Message, payload exec.Payload) error {
 	if !n.isBuilt() {
-		return nil // Deliver drops it
+		return nil // Deliver drops the message
 	}
 	if _, ok := payload.(wire.Chunk); !ok {
 		if err := role.Admit(n.cfg, m); err != nil {
@@ -30,16 +30,16 @@ func (n *node) admit(m msg.Message, payload exec.Payload) error {
 		return n.executor.Admission().CheckPayload(m, payload)
 	}
 	if n.sums == nil {
-		return fmt.Errorf("gradients to sum for %v, which sums none", m.To)
+		return fmt.Errorf("a chunk of gradients for %v, which takes part in no all-reduce", m.To)
 	}
 	return nil
 }
 
-// limit returns the largest size that a frame may have.
+// limit returns the largest size of a frame with a header.
 func (n *node) limit(h wire.Header) unit.Bytes {
 	switch {
 	case !n.isBuilt():
-		return unit.Bytes(h.Size) // Deliver drops it
+		return unit.Bytes(h.Size) // Deliver drops the message
 	case !h.Chunk():
 		return n.executor.Admission().FrameMax(h.Message)
 	case n.sums == nil:
@@ -48,7 +48,7 @@ func (n *node) limit(h wire.Header) unit.Bytes {
 	return n.sums.FrameMax()
 }
 
-// isBuilt waits until the role can take messages. It returns false if the run fails first.
+// isBuilt waits until the roles can handle messages. It returns false if the run fails first.
 func (n *node) isBuilt() bool {
 	select {
 	case <-n.built:
@@ -74,7 +74,8 @@ func (n *node) Deliver(m msg.Message, payload exec.Payload) {
 	}
 }
 
-// dropRefused drops the sender of a chunk that err refuses, and returns nil. It returns any other error.
+// dropRefused drops the sender of a chunk that was refused with err, and returns nil. It returns any other
+// error.
 func (n *node) dropRefused(err error) error {
 	refused := new(allreduce.Refused)
 	if !errors.As(err, &refused) {
@@ -96,8 +97,8 @@ func (n *node) Dropped(_ string, roles []msg.Address, reason error) {
 	n.reportLost(roles[0], n.peers.incarnation(roles[0]), reason)
 }
 
-// Send implements driver.Remote. A process that is gone is reported as lost, and the host
-// ends the run if it must: what becomes of the message does not matter then.
+// Send implements driver.Remote. It ignores that the receiver's process is gone: the endpoint has reported
+// this to the host, which ends the run if it must.
 func (n *node) Send(_ context.Context, m msg.Message, payload exec.Payload) error {
 	err := n.endpoint.Send(m, payload)
 	if errors.Is(err, transport.ErrGone) {
@@ -114,15 +115,15 @@ func (n *node) Handled(m msg.Message, refused error) {
 	}
 }
 
-// inboxLimit returns what one role elsewhere may have delivered and not handled: of every rank, several times the
-// messages of the batches that a role may hold (see role.CheckCredit).
+// inboxLimit bounds the unhandled messages of one remote role: for every rank, several times the messages of
+// the batches that a role may hold (see role.CheckCredit).
 func inboxLimit(t *job.Job) transport.Credit {
 	return transport.Credit{Messages: 32 * t.Roles.Ranks * (t.Window() + 4), Bytes: 16 << 20}
 }
 
 // Reduce implements driver.Remote.
 func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
-	if n.sums == nil { // all ranks are here
+	if n.sums == nil { // all ranks are in this process
 		n.executor.Reduce(step, bucket)
 		return nil
 	}
@@ -135,8 +136,8 @@ func (n *node) Reduce(ctx context.Context, step, bucket int32) error {
 	return err
 }
 
-// Finished implements driver.Remote. A process without ranks waits here all the time,
-// so this is where its own failure must end the wait.
+// Finished implements driver.Remote. A process without ranks waits here during all of training, so its own
+// failure must end the wait.
 func (n *node) Finished(ctx context.Context) error {
 	finished := make(chan error, 1)
 	go func() { finished <- n.member.Finished() }()
@@ -148,11 +149,11 @@ func (n *node) Finished(ctx context.Context) error {
 	}
 }
 
-// progressInterval is how often progress is reported to the host.
+// progressInterval is how often nn-worker 0 reports progress to the host.
 const progressInterval = 100 * time.Millisecond
 
-// Observe implements event.Observer. It keeps the records for the host, to which
-// nn-worker 0 reports its progress on the way.
+// Observe implements event.Observer. It logs the records for the host, to which nn-worker 0 also reports its
+// progress.
 func (n *node) Observe(e event.Record) {
 	n.events.add(e)
 	if e.Kind != event.DenseApplied || e.Role != (msg.Address{Role: msg.NNWorker}) {
@@ -160,12 +161,12 @@ func (n *node) Observe(e event.Record) {
 	}
 	if done := int(e.Step) + 1; done == n.steps || time.Since(n.reported) >= progressInterval {
 		n.reported = time.Now()
-		// A host that does not receive it is gone, which is noticed elsewhere.
+		// An error means that the host is gone, which member.Member notices.
 		_ = n.member.Progress(done)
 	}
 }
 
-// trainingModel is the numbers of a process in training.
+// trainingModel is the member.ModelReader of a process during training.
 type trainingModel struct{ n *node }
 
 // ReadRows implements member.Numbers.
@@ -179,7 +180,7 @@ func (a trainingModel) ReadDense(at msg.Address) (model.Values, error) {
 	return a.n.local.ReadDense(at)
 }
 
-// finalModel is the numbers of a process after training.
+// finalModel is the member.ModelReader of a process after training.
 type finalModel struct{ n *node }
 
 // ReadRows implements member.Numbers.

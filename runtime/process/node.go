@@ -25,33 +25,33 @@ import (
 	"tandem/runtime/transport"
 )
 
-// Config is one process of a run.
+// Config describes one process of a run.
 type Config struct {
 	Process     job.Process   // its roles, in any order
-	Listen      string        // HOST:PORT for the data of other processes; port 0 is any free one
+	Listen      string        // HOST:PORT for streams from other processes; port 0 is any free port
 	Host        string        // HOST:PORT of the run's host
-	JoinTimeout time.Duration // how long to wait for the host to be there
-	Run         []byte        // id of the run; nil: whichever run the host serves
+	JoinTimeout time.Duration // how long to wait for the host
+	Run         []byte        // id of the run; nil accepts the run that the host serves
 	Fingerprint []byte        // fingerprint of the resolved job
-	Data        []byte        // fingerprint of the data files; nil unless the data loader is here
+	Data        []byte        // fingerprint of the data files; nil unless the process has the data loader
 	Job         job.Job
 	Machine     backend.Backend
-	Recorder    driver.Recorder // if not nil, keeps all that happens to the roles
-	// Log, if not nil, takes lines about what was refused.
+	Recorder    driver.Recorder // if not nil, records the roles
+	// Log, if not nil, receives lines about what was refused.
 	Log func(line string)
-	// Open returns the rows for training. Only the data loader opens them.
+	// Open returns the samples for training. Only the process of the data loader calls it.
 	Open func() (batch.Source, error)
 }
 
-// processRetry is how long a role waits before it asks again, unless the job says: the
-// process that would have answered may have died.
+// processRetry is how long a role waits before it asks again, unless the job sets a time: the process that
+// should have answered may have died.
 const processRetry = unit.Second
 
-// stopTimeout is how long the work in hand may hold up the end of a failed run.
+// stopTimeout is how long work in progress may delay the end of a failed run.
 const stopTimeout = time.Second
 
-// Run plays the roles until the run is over. The error says why it failed, here or
-// elsewhere. It returns within 5 seconds of the end of ctx or of the host.
+// Run is one process of a run, from joining to leaving. The error says why the run failed, in this process or
+// another one. Run returns within 5 seconds after the end of ctx or the death of the host.
 func Run(ctx context.Context, c Config) error {
 	c.Process = slices.SortedFunc(slices.Values(c.Process), msg.Address.Compare)
 	n := &node{Config: c, built: make(chan struct{})}
@@ -65,23 +65,24 @@ func Run(ctx context.Context, c Config) error {
 	}
 	n.endpoint = data
 	n.member, err = member.Join(ctx, c.Host,
-		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data, Run: c.Run}, c.JoinTimeout)
+		member.Hello{Process: c.Process, Address: data.Address(), Job: c.Fingerprint, Data: c.Data,
+			Run: c.Run}, c.JoinTimeout)
 	if err != nil {
 		data.Abort()
 		return fmt.Errorf("%v: %w", c.Process, err)
 	}
-	played := make(chan error, 1)
-	go func() { played <- n.run() }()
+	done := make(chan error, 1)
+	go func() { done <- n.run() }()
 	select {
-	case err = <-played:
+	case err = <-done:
 	case <-n.member.Context().Done():
 		err = context.Cause(n.member.Context())
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%v was interrupted", c.Process)
 		}
 		select {
-		case <-played:
-		case <-time.After(stopTimeout): // the process ends, and this work with it
+		case <-done:
+		case <-time.After(stopTimeout): // the process ends, and the work with it
 		}
 	}
 	if err = n.member.Leave(err); err != nil {
@@ -91,26 +92,26 @@ func Run(ctx context.Context, c Config) error {
 	return data.Close()
 }
 
-// node is a process at work.
+// node is this process during a run.
 type node struct {
 	Config
 	endpoint *transport.Endpoint
 	member   *member.Member
 
-	built    chan struct{} // closed when what follows is set
+	built    chan struct{} // closed when the fields below are set
 	cfg      *role.Config
 	executor *exec.Executor
 	local    *driver.Local
-	sums     *allreduce.Ordered // nil unless some ranks are here, and others are not
+	sums     *allreduce.Ordered // nil unless some ranks are in this process and some are not
 	endSums  context.CancelCauseFunc
 
 	peers    peers
 	events   *eventLog
-	reported time.Time // when progress was reported
+	reported time.Time // when progress was last reported
 	steps    int
 }
 
-// run is the process from its welcome to its end.
+// run is the process from its welcome to the end of the run.
 func (n *node) run() error {
 	if err := n.prepare(); err != nil {
 		return n.named(err)
@@ -128,7 +129,7 @@ func (n *node) run() error {
 	return n.member.Report(n.local.Report(), finalModel{n})
 }
 
-// named puts the name of the process before an error that was made here.
+// named puts the name of the process before an error of this process.
 func (n *node) named(err error) error {
 	if n.member.Context().Err() != nil {
 		return context.Cause(n.member.Context())
@@ -136,7 +137,7 @@ func (n *node) named(err error) error {
 	return fmt.Errorf("%v: %w", n.Process, err)
 }
 
-// prepare makes the state machines and their numbers, and reaches the other processes.
+// prepare makes the executor and the roles, and connects to the other processes.
 func (n *node) prepare() error {
 	welcome, err := n.member.Welcome()
 	if err != nil {
@@ -144,9 +145,9 @@ func (n *node) prepare() error {
 	}
 	n.steps = welcome.Steps
 	if welcome.Incarnation > 0 {
-		n.Job.Faults.Crashes = nil // they are past, or have taken place
+		n.Job.Faults.Crashes = nil // they have taken place
 	}
-	n.endpoint.SetSilence(2 * n.member.HangLimit()) // the host notices first
+	n.endpoint.SetSilence(2 * n.member.HangLimit()) // so that the host notices a hang first
 	if err := n.endpoint.Begin(welcome.Run, welcome.Incarnation, welcome.View); err != nil {
 		return err
 	}
@@ -178,22 +179,25 @@ func (n *node) prepare() error {
 	return n.connect(welcome)
 }
 
-// joinAllReduce makes the end of the ranks here of what all ranks compute together, in the view of their welcome, if
-// ranks are in several processes.
+// joinAllReduce makes this process's end of the all-reduces, in the view of its welcome, if the ranks are in
+// several processes.
 func (n *node) joinAllReduce(view uint32) (err error) {
-	var here []int
+	var local []int
 	for i := range n.cfg.Ranks {
 		if n.Process.Has(msg.Address{Role: msg.NNWorker, Index: i}) {
-			here = append(here, int(i))
+			local = append(local, int(i))
 		}
 	}
-	if len(here) == 0 || len(here) == int(n.cfg.Ranks) {
+	if len(local) == 0 || len(local) == int(n.cfg.Ranks) {
 		return nil
 	}
 	layout := n.executor.Model().Layout()
 	c := allreduce.Config{
-		View:   view,
-		Send:   func(m msg.Message, payload exec.Payload) error { return n.Send(n.member.Context(), m, payload) },
+		View: view,
+		Send: func(m msg.Message, payload exec.Payload) error {
+			return n.Send(n.member.Context(), m,
+				payload)
+		},
 		Values: max(layout.Params, layout.Running), Stats: n.Job.GroupsPerRank() * layout.Stats,
 	}
 	for i := range n.cfg.Ranks {
@@ -201,12 +205,11 @@ func (n *node) joinAllReduce(view uint32) (err error) {
 	}
 	var ctx context.Context
 	ctx, n.endSums = context.WithCancelCause(n.member.Context())
-	n.sums, err = allreduce.NewOrdered(ctx, c, here)
+	n.sums, err = allreduce.NewOrdered(ctx, c, local)
 	return err
 }
 
-// source returns the rows for training, or what processes without the data loader
-// know of them.
+// source returns the samples for training or, in processes without the data loader, a source without samples.
 func (n *node) source(w *member.Welcome) (batch.Source, error) {
 	if !n.Process.Has(msg.Address{Role: msg.DataLoader}) {
 		return remoteSource{w.Schema, w.Steps}, nil
@@ -216,13 +219,14 @@ func (n *node) source(w *member.Welcome) (batch.Source, error) {
 		return nil, err
 	}
 	if source.Steps() != w.Steps || !reflect.DeepEqual(source.Schema(), w.Schema) {
-		return nil, fmt.Errorf("the data are not those of the host: %d steps here, %d there; give both the same files",
-			source.Steps(), w.Steps)
+		return nil,
+			fmt.Errorf("the data differ from the host's: %d steps here, %d there; give both the same files",
+				source.Steps(), w.Steps)
 	}
 	return source, nil
 }
 
-// described is a source of which only the form is known.
+// remoteSource is the source in processes without the data loader: schema and steps without samples.
 type remoteSource struct {
 	schema *batch.Schema
 	steps  int
@@ -230,7 +234,9 @@ type remoteSource struct {
 
 func (d remoteSource) Schema() *batch.Schema { return d.schema }
 func (d remoteSource) Steps() int            { return d.steps }
-func (d remoteSource) Samples(int) int       { panic("process: only the data loader has samples") }
+func (d remoteSource) Samples(int) int {
+	panic("process: only the process of the data loader has samples")
+}
 func (d remoteSource) Read(int) (*batch.Batch, error) {
-	return nil, errors.New("process: only the data loader has samples")
+	return nil, errors.New("process: only the process of the data loader has samples")
 }

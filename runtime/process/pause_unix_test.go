@@ -14,8 +14,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// A process that pauses for less than the limit for hangs loses nothing, and one that
-// pauses for longer hangs.
+// A process that pauses for less than the hang limit loses nothing, and one that pauses for longer hangs.
 func TestPauseAndHang(t *testing.T) {
 	const limit = time.Second
 	for name, victim := range map[string]msg.Address{
@@ -33,9 +32,10 @@ func TestPauseAndHang(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: once}, func(made *Cluster) {
-					made.options.Hang, c = limit, made
-				})
+				_, err := endless(job.Hybrid).run(t.Context(), train.Options{Progress: once},
+					func(made *Cluster) {
+						made.options.Hang, c = limit, made
+					})
 				ended <- err
 			}()
 			p := (<-paused).cmd.Process
@@ -88,7 +88,8 @@ func TestHangingRoleComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustEqualSequential(t, got)
-	if !strings.Contains(logged.String(), "hangs: it has not answered for 1s; it may come back as incarnation 1") {
+	if !strings.Contains(logged.String(),
+		"hangs: it has not answered for 1s; it may come back as incarnation 1") {
 		t.Error(logged.String())
 	}
 }

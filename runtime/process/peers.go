@@ -12,7 +12,7 @@ import (
 	"tandem/runtime/member"
 )
 
-// neighbours are the kinds of role that a role talks to.
+// neighbours lists the kinds of role with which each kind of role exchanges messages.
 var neighbours = map[msg.Role][]msg.Role{
 	msg.DataLoader:      {msg.EmbeddingWorker, msg.NNWorker},
 	msg.EmbeddingWorker: {msg.DataLoader, msg.EmbeddingPS, msg.NNWorker},
@@ -22,14 +22,17 @@ var neighbours = map[msg.Role][]msg.Role{
 	msg.Coordinator:     {msg.NNWorker},
 }
 
-// isNeighbour reports whether some role here talks to some role of another process.
+// isNeighbour reports whether a role of this process exchanges messages with a role of another process.
 func (n *node) isNeighbour(p job.Process) bool {
 	return !n.Process.Has(p[0]) && slices.ContainsFunc(n.Process, func(own msg.Address) bool {
-		return slices.ContainsFunc(p, func(at msg.Address) bool { return slices.Contains(neighbours[own.Role], at.Role) })
+		return slices.ContainsFunc(p, func(at msg.Address) bool {
+			return slices.Contains(neighbours[own.Role],
+				at.Role)
+		})
 	})
 }
 
-// peers is what a process knows of the roles elsewhere.
+// peers is what this process knows of the other processes.
 type peers struct {
 	mu    sync.Mutex
 	known map[msg.Address]member.Peer
@@ -57,7 +60,8 @@ func (p *peers) mayReturn(at msg.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	peer, known := p.known[at]
-	_, lasting := peer.Process.Lasting(role.CanRestart) // the host knows better, and ends the run
+	// an approximation: the host knows the mode, and ends the run
+	_, lasting := peer.Process.Lasting(role.CanRestart)
 	return known && !lasting
 }
 
@@ -73,8 +77,8 @@ func (p *peers) named(name string) (at msg.Address, known bool) {
 	return at, false
 }
 
-// connect connects to the processes that this one talks to. Those that can restart may be
-// away, or leave meanwhile, if the run has begun; the host says when they are back.
+// connect connects to the neighbours of this process. If the run has begun, neighbours that can restart may
+// be away or leave meanwhile; the host announces when they are back.
 func (n *node) connect(w *member.Welcome) error {
 	near := map[msg.Address]string{}
 	var away []member.Peer
@@ -101,7 +105,7 @@ func (n *node) connect(w *member.Welcome) error {
 	return nil
 }
 
-// handleChanges reaches processes that come back until the run ends.
+// handleChanges connects to processes that come back, until the run ends.
 func (n *node) handleChanges() {
 	for {
 		select {
@@ -113,7 +117,7 @@ func (n *node) handleChanges() {
 	}
 }
 
-// reconnect reaches a process that has come back.
+// reconnect connects to a process that has come back.
 func (n *node) reconnect(c member.Change) {
 	n.peers.set(c.Peer)
 	if !n.isNeighbour(c.Process) {
@@ -130,8 +134,8 @@ func (n *node) reconnect(c member.Change) {
 	}
 }
 
-// reportLost reports that this process has lost that of a role. The host decides what becomes of both, and a
-// host that does not receive it is gone, which is noticed elsewhere.
+// reportLost reports to the host that this process has lost the process of a role. The host decides what
+// happens to both. An error of the report means that the host is gone, which member.Member notices.
 func (n *node) reportLost(at msg.Address, incarnation uint32, err error) {
 	_ = n.member.Lost(at, incarnation, fmt.Errorf("%v: %w", n.Process, err))
 }

@@ -18,7 +18,8 @@ import (
 const mixed = "nn-worker 2, nn-worker 0; data-loader, embedding-ps 1, nn-worker 3; nn-worker 1; " +
 	"embedding-ps 0, embedding-worker 1; embedding-worker 0"
 
-// mustPlace returns a training of small with a placement, to which it adds the roles that only some modes have.
+// mustPlace returns a training of small with a placement, to which it adds the roles that only some modes
+// have.
 func mustPlace(t *testing.T, mode, text string) job.Job {
 	training := small(mode)
 	training.Training.ModeSettings = map[string]int{"every": 3}
@@ -36,7 +37,7 @@ func mustPlace(t *testing.T, mode, text string) job.Job {
 	return training
 }
 
-// However roles are placed, sync learns the bits of sequential training, and every mode keeps its bounds.
+// Under any placement of roles, sync trains the bits of sequential training, and every mode keeps its bounds.
 func TestPlacementsTrainAlike(t *testing.T) {
 	for _, mode := range pace.Modes() {
 		for _, text := range []string{job.Together, job.Workers, mixed} {
@@ -57,9 +58,11 @@ func TestPlacementsTrainAlike(t *testing.T) {
 				}
 				counting, points := 4, 3 // ranks whose reads count, and evaluations
 				if rule, err := s.Training.Rule(); err == nil && rule.Dense().Quorum > 0 {
-					counting, points = int(rule.Dense().Quorum), 1 // rank 0 may pass over the steps of all but the last
+					// rank 0 may pass over the steps of all but the last
+					counting, points = int(rule.Dense().Quorum), 1
 				}
-				if len(got.Curve) < points || len(got.Curve) > 3 || got.Staleness.Own.Count() < uint64(counting*s.Steps) {
+				if len(got.Curve) < points || len(got.Curve) > 3 ||
+					got.Staleness.Own.Count() < uint64(counting*s.Steps) {
 					t.Errorf("%d evaluations, %d reads", len(got.Curve), got.Staleness.Own.Count())
 				}
 				if mode != job.Sync {
@@ -68,7 +71,8 @@ func TestPlacementsTrainAlike(t *testing.T) {
 				want := s.mustEqualSequential(t, got)
 				for i, point := range got.Curve {
 					if point.AUC != want.Curve[i].AUC {
-						t.Errorf("after %d steps: AUC %v, sequential has %v", point.Step, point.AUC, want.Curve[i].AUC)
+						t.Errorf("after %d steps: AUC %v, sequential has %v", point.Step, point.AUC,
+							want.Curve[i].AUC)
 					}
 				}
 			})
@@ -76,13 +80,14 @@ func TestPlacementsTrainAlike(t *testing.T) {
 	}
 }
 
-// What the processes of a placement have recorded is together the recording of the run, faults and crashes of single
-// roles included.
+// The recordings of the processes of a placement are together the recording of the run, with faults and
+// crashes of single roles.
 func TestPlacedRunsReplayBitForBit(t *testing.T) {
 	for _, mode := range []string{job.Sync, job.AsyncAverage} {
 		t.Run(mode, func(t *testing.T) {
 			s := setting{Training: mustPlace(t, mode, mixed), Steps: 12, Record: t.TempDir()}
-			faults, err := fault.Parse("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,crash=embedding-worker/1@4+10ms,crash=data-loader/0@6+10ms")
+			faults, err := fault.Parse("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms," +
+				"crash=embedding-worker/1@4+10ms,crash=data-loader/0@6+10ms")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,9 +101,10 @@ func TestPlacedRunsReplayBitForBit(t *testing.T) {
 	}
 }
 
-// A process whose roles can all restart comes back with all of them, whether others share theirs or not.
+// A process whose roles can all restart comes back with all of them, also if other roles share processes.
 func TestProcessOfSeveralRolesComesBack(t *testing.T) {
-	const text = "embedding-worker 0, embedding-worker 1; data-loader; embedding-ps 0, nn-worker 0, nn-worker 1; " +
+	const text = "embedding-worker 0, embedding-worker 1; data-loader; embedding-ps 0, nn-worker 0, " +
+		"nn-worker 1; " +
 		"embedding-ps 1; nn-worker 2, nn-worker 3"
 	for _, victim := range []msg.Address{{Role: msg.EmbeddingWorker}, {Role: msg.DataLoader}} {
 		t.Run(victim.String(), func(t *testing.T) {
@@ -107,7 +113,8 @@ func TestProcessOfSeveralRolesComesBack(t *testing.T) {
 			s.Training.Wire.Retry = 100 * unit.Millisecond
 			k := newKiller(t, 1, s.Steps, victim, victim)
 			var puts outcomes
-			got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts}, func(made *Cluster) { k.cluster = made })
+			got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts},
+				func(made *Cluster) { k.cluster = made })
 			if err != nil {
 				t.Fatal(err, logged.String())
 			}
@@ -129,9 +136,11 @@ func TestDeathOfWorkerAndRank(t *testing.T) {
 	s := endless(job.Hybrid)
 	s.Training = mustPlace(t, job.Hybrid, job.Workers)
 	k := newKiller(t, 1, 100, msg.Address{Role: msg.EmbeddingWorker, Index: 1})
-	_, err := s.run(t.Context(), train.Options{Progress: k.progress}, func(made *Cluster) { k.cluster = made })
+	_, err := s.run(t.Context(), train.Options{Progress: k.progress},
+		func(made *Cluster) { k.cluster = made })
 	const why = " has died: signal: killed; it cannot come back, because nn-worker 1 cannot restart"
-	if err == nil || !strings.HasPrefix(err.Error(), "the process of embedding-worker 1 and nn-worker 1 at 127.0.0.1:") ||
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"the process of embedding-worker 1 and nn-worker 1 at 127.0.0.1:") ||
 		!strings.HasSuffix(err.Error(), why) {
 		t.Errorf("%v, want %s", err, why)
 	}

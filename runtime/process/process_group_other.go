@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// apart does nothing where there are no process groups.
-func apart(*exec.Cmd) {}
+// setProcessGroup does nothing on systems without process groups.
+func setProcessGroup(*exec.Cmd) {}

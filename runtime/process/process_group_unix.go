@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// setProcessGroup keeps the terminal's interrupt from a process: the host tells it to stop.
+// setProcessGroup gives a process its own process group, so that an interrupt from the terminal does not
+// reach it: the host stops it in an orderly way.
 func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

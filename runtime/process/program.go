@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// nodePackage is the program that plays one role.
+// nodePackage is the program that is one process of a run.
 const nodePackage = "tandem/cmd/node"
 
-// FindNode returns the path of the program node: beside this program, else on
-// PATH, else built into the user's cache by the Go command, which needs to be
-// run within Tandem's source for it and takes a second once it is built.
+// FindNode returns the path of the program node: beside this program, else on PATH, else built by the Go
+// command into the user's cache. Building works only inside Tandem's source, and takes a second if little has
+// changed.
 func FindNode() (string, error) {
 	name := "node"
 	if runtime.GOOS == "windows" {
@@ -34,27 +34,31 @@ func FindNode() (string, error) {
 	return buildNode(name)
 }
 
-// isNode tells Tandem's node from others: a JavaScript engine has the same name.
+// isNode reports whether a program is Tandem's node. Other programs have that name too, such as a JavaScript
+// engine.
 func isNode(path string) bool {
 	info, err := buildinfo.ReadFile(path)
 	return err == nil && info.Path == nodePackage
 }
 
-// buildNode has the Go command build the program, of which only what has changed
-// is made anew. Every copy of the source has a place of its own in the cache.
+// buildNode builds the program with the Go command, which reuses its cache. Every copy of the source has its
+// own place for the result.
 func buildNode(name string) (string, error) {
 	source, err := exec.Command("go", "list", "-f", "{{.Dir}}", nodePackage).Output()
 	if err != nil {
-		return "", fmt.Errorf("there is no Tandem program %s beside this one or on PATH, and it cannot be built here: "+
-			"run in Tandem's source, or put what `go build %s` makes beside this program", name, nodePackage)
+		return "", fmt.Errorf("the program %s is neither beside this one nor on PATH, and cannot be "+
+			"built here: "+
+			"run inside Tandem's source, or put the result of `go build %s` beside this program", name,
+			nodePackage)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for the program node: %w", err)
+		return "", fmt.Errorf("process: no cache folder for the program node: %w", err)
 	}
 	target := filepath.Join(cache, "tandem", fmt.Sprintf("%x", sha256.Sum256(source))[:16], name)
 	if text, err := exec.Command("go", "build", "-o", target, nodePackage).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build %s: %w: %s", nodePackage, err, strings.TrimSpace(string(text)))
+		return "", fmt.Errorf("process: cannot build %s: %w: %s", nodePackage, err,
+			strings.TrimSpace(string(text)))
 	}
 	return target, nil
 }

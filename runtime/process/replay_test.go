@@ -18,9 +18,8 @@ import (
 
 var long = flag.Bool("long", false, "replay 20 seeds")
 
-// What every process has recorded of its own role is together the recording of the
-// run, faults and crashes included: it replays bit for bit, to the rows, the network and the staleness that
-// the processes came to.
+// The recordings of all processes are together the recording of the run, with faults and crashes. It replays
+// bit for bit, to the same rows, network and staleness.
 func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 	seeds := uint64(1)
 	if *long {
@@ -40,7 +39,8 @@ func TestRunsInProcessesReplayBitForBit(t *testing.T) {
 				s.Training.Training.Seed, s.Training.Roles.DensePSs = seed, 2
 				s.Training.Training.ModeSettings = map[string]int{"every": 3}
 				s.Training = s.Training.InMode(mode)
-				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,seed=%d,crash=embedding-worker/1@4+10ms", seed))
+				faults, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=4,delay=0.01:5ms,"+
+					"seed=%d,crash=embedding-worker/1@4+10ms", seed))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,7 +21,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// killer kills the process of a role a few times on the way, each time in another step.
+// killer kills the process of a role several times during a run, each time in another step.
 type killer struct {
 	t       *testing.T
 	victims []msg.Address
@@ -80,14 +80,15 @@ func (s setting) mustEqualSequential(t *testing.T, got *train.Result) *train.Res
 		t.Fatal(err)
 	}
 	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
-		t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
+		t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest,
+			got.Rows,
 			want.DenseDigest, want.RowsDigest, want.Rows)
 	}
 	return want
 }
 
-// outcomes counts, by PS, rank and step, how often a put was applied. Whether there must be one
-// follows from the PSs that rows were routed to.
+// outcomes counts, by PS, rank and step, how often a put was applied. The PSs to which rows were routed
+// determine whether there must be a put.
 type outcomes struct {
 	routed, applied map[[3]int32]int
 	dropped         map[[2]int32]bool // by rank and step: batches whose gradients do not count
@@ -121,7 +122,8 @@ func (o *outcomes) mustBeOne(t *testing.T) {
 	for put, n := range o.routed {
 		counts := !o.dropped[[2]int32{put[1], put[2]}]
 		if n < 1 || counts && (n != 1 || o.applied[put] != 1) {
-			t.Errorf("the put of PS, rank, step %v: routed %d times, applied %d times", put, n, o.applied[put])
+			t.Errorf("the put of PS, rank, step %v: routed %d times, applied %d times", put, n,
+				o.applied[put])
 		}
 	}
 	for put, n := range o.applied {
@@ -131,8 +133,8 @@ func (o *outcomes) mustBeOne(t *testing.T) {
 	}
 }
 
-// An embedding worker, the data loader or the coordinator whose process is killed comes
-// back, and the run completes; in sync mode with the bits of sequential training.
+// An embedding worker, the data loader or the coordinator whose process is killed comes back, and the run
+// completes; in sync mode with the bits of sequential training.
 func TestKilledProcessesComeBack(t *testing.T) {
 	type kill struct {
 		mode   string
@@ -156,13 +158,15 @@ func TestKilledProcessesComeBack(t *testing.T) {
 				k := newKiller(t, seed, s.Steps, c.victim, c.victim)
 				start := time.Now()
 				var puts outcomes
-				got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts}, func(made *Cluster) { k.cluster = made })
+				got, err := s.run(t.Context(), train.Options{Progress: k.progress, Observer: &puts},
+					func(made *Cluster) { k.cluster = made })
 				if err != nil {
 					t.Fatal(err, logged.String())
 				}
 				puts.mustBeOne(t)
 				t.Logf("killed after steps %d; %v", k.at, time.Since(start).Round(10*time.Millisecond))
-				if back := fmt.Sprintf("%v is back at ", c.victim); k.killed != 2 || strings.Count(logged.String(), back) != 2 {
+				if back := fmt.Sprintf("%v is back at ", c.victim); k.killed != 2 ||
+					strings.Count(logged.String(), back) != 2 {
 					t.Errorf("killed %d times: %s", k.killed, logged.String())
 				}
 				if c.mode == job.Sync {
@@ -177,7 +181,7 @@ func TestKilledProcessesComeBack(t *testing.T) {
 	}
 }
 
-// A restartable role that panics shows its stack and comes back.
+// A role that can restart and panics comes back, and its stack is printed.
 func TestPanickingRoleComesBack(t *testing.T) {
 	worker := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
 	var logged log
@@ -188,13 +192,14 @@ func TestPanickingRoleComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustEqualSequential(t, got)
-	if !strings.Contains(logged.String(), "embedding-worker 1 has ended with a panic:\npanic: too many inputs") {
+	if !strings.Contains(logged.String(),
+		"embedding-worker 1 has ended with a panic:\npanic: too many inputs") {
 		t.Error(logged.String())
 	}
 }
 
-// A role whose next incarnations cannot begin ends the run, with their last words.
-func TestRoleThatCannotBeginAgain(t *testing.T) {
+// If the next incarnations of a role cannot start, the run ends with their errors.
+func TestRoleThatCannotRestart(t *testing.T) {
 	victim := msg.Address{Role: msg.DataLoader}
 	started := 0
 	k := newKiller(t, 1, 100, victim)
@@ -215,7 +220,7 @@ func TestRoleThatCannotBeginAgain(t *testing.T) {
 	}
 }
 
-// A role that was started by hand and dies may be started again by hand.
+// A process that was started by hand and died may be started again by hand.
 func TestRolesStartedByHandComeBack(t *testing.T) {
 	victim := msg.Address{Role: msg.EmbeddingWorker}
 	var logged log
@@ -268,8 +273,8 @@ func TestRolesStartedByHandComeBack(t *testing.T) {
 	started.Wait()
 }
 
-// Messages that are lost, repeated, delayed and reordered, and roles that crash inside their
-// processes, cost time only: every run ends within its bounds, and sync keeps its bits.
+// Messages that are lost, repeated, delayed and reordered, and roles that crash inside their processes, cost
+// time only: every run ends within its bounds, and sync keeps its bits.
 func TestFaultsInProcesses(t *testing.T) {
 	seeds := uint64(1)
 	if *long {
@@ -282,11 +287,13 @@ func TestFaultsInProcesses(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprint(mode, " seed ", seed), func(t *testing.T) {
 				s := setting{Training: small(mode), Steps: 30}
-				crashes := "crash=embedding-worker/1@4+50ms,crash=data-loader/0@9+50ms,crash=embedding-worker/0@20+50ms"
+				crashes := "crash=embedding-worker/1@4+50ms,crash=data-loader/0@9+50ms," +
+					"crash=embedding-worker/0@20+50ms"
 				if mode == job.SSP {
 					crashes += ",crash=coordinator/0@12+50ms"
 				}
-				plan, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,seed=%d,%s", seed+1, crashes))
+				plan, err := fault.Parse(fmt.Sprintf("drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms,"+
+					"seed=%d,%s", seed+1, crashes))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -298,7 +305,8 @@ func TestFaultsInProcesses(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Logf("%v: %v", time.Since(start).Round(10*time.Millisecond), got.Faults)
-				if got.Faults.Crashes != int64(len(plan.Crashes)) || got.Faults.Dropped == 0 || got.Faults.Duplicated == 0 {
+				if got.Faults.Crashes != int64(len(plan.Crashes)) || got.Faults.Dropped == 0 ||
+					got.Faults.Duplicated == 0 {
 					t.Errorf("%v, want %d crashes", got.Faults, len(plan.Crashes))
 				}
 				puts.mustBeOne(t)

@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// words keeps what a process says of its end: its panic with the stack, the line with
-// its error, or its last line. Lines about refusals go on to the launcher's user.
+// stderrParser reads the standard error of a process. It stores what explains the end of the process: its
+// panic with the stack, the line with its error, or its last line. It passes on lines about refusals.
 type stderrParser struct {
 	refused func(line string)
 
 	mu        sync.Mutex
-	line      []byte // not ended yet
+	line      []byte // the current line, not complete
 	errorLine string
 	lastLine  string
-	panicked  []byte // from the first line of the panic on
+	panicked  []byte // the panic, from its first line
 }
 
 const (
-	// lineMax is how much of a line is kept, in bytes.
+	// lineMax is how many bytes of a line are stored.
 	lineMax = 16 << 10
-	// panicMax is how much of a panic is kept, in bytes.
+	// panicMax is how many bytes of a panic are stored.
 	panicMax = 256 << 10
-	// errorPrefix begins the line with the error of the program node, refusalPrefix one
-	// about what its transport has refused.
+	// errorPrefix begins the line with the error of cmd/node. refusalPrefix begins a line about a refusal of
+	// its transport.
 	errorPrefix, refusalPrefix = "process: error: ", "process: transport: "
 )
 
@@ -43,12 +43,13 @@ func (w *stderrParser) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// endLine takes a line that has ended.
+// endLine handles a complete line.
 func (w *stderrParser) endLine() {
 	line := string(w.line)
 	w.line = w.line[:0]
 	switch {
-	case len(w.panicked) > 0 || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: "):
+	case len(w.panicked) > 0 || strings.HasPrefix(line, "panic: ") ||
+		strings.HasPrefix(line, "fatal error: "):
 		if len(w.panicked) < panicMax {
 			w.panicked = append(append(w.panicked, line...), '\n')
 		}
@@ -61,8 +62,8 @@ func (w *stderrParser) endLine() {
 	}
 }
 
-// summary returns the line that says best why the process has ended, "" if it said nothing,
-// and its panic with the stack, if there was one.
+// summary returns the line that best explains why the process has ended, or "" if it wrote nothing. It also
+// returns the panic with its stack, if there was one.
 func (w *stderrParser) summary() (line, panicked string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
