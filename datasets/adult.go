@@ -2,7 +2,7 @@ package datasets
 
 import (
 	"tandem/algo/job"
-	"tandem/datasets/adult"
+	"tandem/datasets/internal/adult"
 )
 
 // adultColumns describes the columns of Persia's adult-income example: its eight categories,

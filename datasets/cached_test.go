@@ -11,19 +11,19 @@ import (
 	"tandem/datasets/internal/decode"
 )
 
-// keptIn opens a criteo file of the given lines with columns kept in a folder.
-func keptIn(t *testing.T, folder string, skip int) (*Rows, error) {
+// readCached reads clicks.tsv, a criteo file beside the folder of the cache.
+func readCached(t *testing.T, folder string, skip int) (*Rows, error) {
 	t.Helper()
 	return ReadRows(job.Data{Kind: job.KindCriteo, Cache: folder, OnBadRow: job.OnBadRow{Skip: skip}}, filepath.Join(filepath.Dir(folder), "clicks.tsv"))
 }
 
-// The second open reads no text: with decoding made impossible it gives the same
-// rows, counts and bad rows as the first.
-func TestKeptColumnsAreNotParsedAgain(t *testing.T) {
+// The second read decodes no text: with a decoder that fails, it returns the rows, counts and bad
+// rows of the first.
+func TestCachedColumnsAreNotParsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "kept")
 	write(t, dir, "clicks.tsv", criteoLine("1", "5", "0a")+"bad\n"+criteoLine("0", "", "")+criteoLine("0", "7", "\xff"))
-	first, err := keptIn(t, folder, 3)
+	first, err := readCached(t, folder, 3)
 	if err != nil || len(first.Notes) > 0 {
 		t.Fatal(err, first)
 	}
@@ -38,16 +38,15 @@ func TestKeptColumnsAreNotParsedAgain(t *testing.T) {
 	if dropped.count != 2 || fmt.Sprint(dropped.first) != fmt.Sprint(first.BadRows) {
 		t.Errorf("%d dropped, %v; want %d, %v", dropped.count, dropped.first, first.DroppedRows, first.BadRows)
 	}
-	// A stricter policy has its error, as if nothing were kept.
+	// A stricter policy returns the same error as without a cache.
 	_, want := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff, OnBadRow: job.OnBadRow{Skip: 1}}, filepath.Join(dir, "clicks.tsv"))
-	if _, err := keptIn(t, folder, 1); err == nil || err.Error() != want.Error() {
+	if _, err := readCached(t, folder, 1); err == nil || err.Error() != want.Error() {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
 
-// Whatever happens to the kept columns, or hinders them, the rows are right and
-// one line says it.
-func TestKeptColumnsThatCannotBeUsed(t *testing.T) {
+// If cached columns cannot be used or stored, the rows are correct and a note gives the reason.
+func TestUnusableCachedColumns(t *testing.T) {
 	text := criteoLine("1", "5", "0a") + criteoLine("0", "6", "0b")
 	damage := func(at int64) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
@@ -81,11 +80,11 @@ func TestKeptColumnsThatCannotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "clicks.tsv", text)
-			if _, err := keptIn(t, filepath.Join(dir, "kept"), 0); err != nil {
+			if _, err := readCached(t, filepath.Join(dir, "kept"), 0); err != nil {
 				t.Fatal(err)
 			}
 			c.happens(t, dir)
-			got, err := keptIn(t, filepath.Join(dir, "kept"), 0)
+			got, err := readCached(t, filepath.Join(dir, "kept"), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,16 +100,15 @@ func TestKeptColumnsThatCannotBeUsed(t *testing.T) {
 			if strings.HasPrefix(name, "no folder") {
 				return
 			}
-			if last, err := keptIn(t, filepath.Join(dir, "kept"), 0); err != nil || len(last.Notes) > 0 {
+			if last, err := readCached(t, filepath.Join(dir, "kept"), 0); err != nil || len(last.Notes) > 0 {
 				t.Errorf("not kept again: notes %q, error %v", last.Notes, err)
 			}
 		})
 	}
 }
 
-// What is read beside the ratings belongs to them, and so does the description
-// of a csv file.
-func TestKeptColumnsBelongToAllTheyDependOn(t *testing.T) {
+// Cached columns depend on the attribute files of ratings and on the description of a csv file.
+func TestCachedColumnsDependOnEverythingThatIsRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "u.data", "1\t7\t4\t881250949\n")
 	cfg := job.Data{Kind: job.KindMovieLens, Cache: filepath.Join(dir, "kept")}

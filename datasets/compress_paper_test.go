@@ -14,11 +14,11 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// sizes are the bytes of the id features of a data set's batches, and of their
-// distinct signs.
+// sizes are the bytes of the id features in the batches of a data set, and of their distinct
+// signs.
 type sizes struct{ raw, persia, ours, signs, oursSigns int }
 
-// sizesOf cuts the training rows into batches of so many samples.
+// sizesOf returns the sizes of the training rows in batches of a number of samples.
 func sizesOf(t testing.TB, data *Dataset, samples int) (z sizes) {
 	schema := WithDim(data.Schema, 1)
 	for lo := 0; lo+samples <= data.Train.Samples; lo += samples {
@@ -29,9 +29,9 @@ func sizesOf(t testing.TB, data *Dataset, samples int) (z sizes) {
 				distinct[id] = true
 			}
 			z.raw += 8*len(slot.IDs) + 4*len(slot.Offsets)
-			// Persia's FeatureBatch: of every distinct id the id, the length of its
-			// list and its place in a map; of every occurrence a sample and a
-			// column; of every sample its number of ids.
+			// Persia's FeatureBatch: for every distinct id, the id, the length of its list
+			// and its position in a map; for every occurrence, a sample and a column; for
+			// every sample, its number of ids.
 			z.persia += 28*len(distinct) + 4*len(slot.IDs) + 4*samples
 		}
 		packed := compress.AppendIDs(nil, b.Slots)
@@ -52,10 +52,10 @@ func sizesOf(t testing.TB, data *Dataset, samples int) (z sizes) {
 	return z
 }
 
-// Persia, section on communication, "lossless index compression": the distinct
-// ids of a batch and small positions in place of the ids of every sample. The
-// original's form carries more beside them than it saves on slots of one id; ours
-// is smaller than both, on every data set, at every size of batch.
+// Persia, section on communication, "lossless index compression": the distinct ids of a batch and
+// small positions replace the ids of every sample. On slots with one id, the form of the original
+// adds more than it saves. Ours is smaller than both raw ids and the original, for every data set
+// and batch size.
 func TestIndexCompressionBeatsRawIDs(t *testing.T) {
 	folder := os.Getenv("TANDEM_DATA")
 	for _, c := range []struct {
@@ -92,8 +92,8 @@ func TestIndexCompressionBeatsRawIDs(t *testing.T) {
 	}
 }
 
-// Slots of several ids that repeat are what the original's form is for: it beats
-// raw ids there, and ours beats it.
+// The form of the original is made for slots with several ids that repeat: there it is smaller
+// than raw ids, and ours is smaller still.
 func TestIndexCompressionOfHistories(t *testing.T) {
 	history := batch.Jagged{Offsets: []int32{0}}
 	for i := range 256 {

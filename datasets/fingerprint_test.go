@@ -21,9 +21,9 @@ func mustFingerprint(t *testing.T, cfg job.Data, folder string) []byte {
 	return f
 }
 
-// The fingerprint is that of the content: it moves with the files, and changes with
-// a byte, with a size, with the order of files and with a file beside the others.
-func TestFingerprintIsOfTheContent(t *testing.T) {
+// The fingerprint depends on the content: it stays the same when the files move, and changes with
+// a byte, a size, the order of the files, and a file that is read in addition.
+func TestFingerprintDependsOnTheContent(t *testing.T) {
 	cfg := job.Data{Kind: job.KindMovieLens, Train: "a", Test: "b"}
 	files := map[string]string{"a": "1\t2\t3\t4\n", "b": "5\t6\t1\t4\n"}
 	fill := func(files map[string]string) string {

@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// fuzzFormat checks on any text that decoding neither panics nor makes a batch
-// that contradicts its schema, that skipping all bad rows leaves only errors of
-// the file as a whole, and that blocks of any size give what reading in order
-// gives.
+// fuzzFormat checks for arbitrary text that decoding neither panics nor returns a batch that
+// contradicts its schema, that only errors of the file as a whole remain when all bad rows are
+// skipped, and that blocks of any size give the rows of sequential reading.
 func fuzzFormat(f *testing.F, cfg job.Data, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if in, err := input.New("file", strings.NewReader(text)); err != nil {
-			return // not what it says it is
-		} else if in.Compression == "" { // of bad rows before a cut either error is right
+			return // not the file that its first bytes claim
+		} else if in.Compression == "" { // with bad rows before a truncation, either error is right
 			sameRows(t, cfg, text, len(text)%3, 2, 1+len(text)%97)
 		}
 		b, _, err := readText(cfg, text, len(text)+1)
@@ -74,7 +73,7 @@ func FuzzMovieLensImplicit(f *testing.F) {
 	fuzzFormat(f, job.Data{Kind: job.KindMovieLensImplicit}, "1-2-3-4,5-6\n", "---,-\n", "1,2")
 }
 
-func FuzzPolicy(f *testing.F) {
+func FuzzOnBadRow(f *testing.F) {
 	f.Add("fail")
 	f.Add("skip:100")
 	f.Fuzz(func(t *testing.T, text string) {

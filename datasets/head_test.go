@@ -46,7 +46,7 @@ func TestKindsAreGuessed(t *testing.T) {
 	}
 }
 
-// Rows are shown as written, without headers, right or wrong.
+// Rows are returned as they are written, right or wrong, without headers.
 func TestTableOfHead(t *testing.T) {
 	for _, c := range []struct {
 		kind  job.DataKind
@@ -103,7 +103,7 @@ func TestReadHead(t *testing.T) {
 	}
 }
 
-// ReadRows neither splits nor standardises, and says which rows it dropped.
+// ReadRows neither splits nor standardises, and returns the rows that it skipped.
 func TestReadRows(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "t.csv", csvHeader+"ann,30,x,1,\nbob,old,x,1,\ncid,50,x|y,0,\n")

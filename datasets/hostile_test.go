@@ -12,7 +12,7 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// endless is text that begins somehow and repeats a piece for ever; it counts what is read of it.
+// endless is text with a beginning and an endlessly repeated piece. It counts the bytes read.
 type endless struct {
 	begin, piece string
 	read         int
@@ -31,7 +31,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A row without end is refused with file and line, after a few times what a row can have.
+// A row without end is refused with file and line, after a few times the bytes of the longest row.
 func TestRowsWithoutEnd(t *testing.T) {
 	commented := testCSV()
 	commented.CSV.Comment = "#"
@@ -70,7 +70,7 @@ func TestRowsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Rows of a table may have as many bytes as lines, quoted or not, wherever blocks end.
+// Rows of a table have the same limit as lines, quoted or not, wherever blocks end.
 func TestLongRowsOfTables(t *testing.T) {
 	for _, quoted := range []bool{false, true} {
 		for _, n := range []int{input.RowBytesMax - 1, input.RowBytesMax} {
@@ -101,8 +101,8 @@ func TestLongRowsOfTables(t *testing.T) {
 	}
 }
 
-// The files beside ratings are read line by line.
-func TestLongLineBesideTheRatings(t *testing.T) {
+// Attribute files have the same limit.
+func TestLongLineOfAnAttributeFile(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "u.user"),
 		[]byte("1|2|3|4|5\n"+strings.Repeat("x", input.RowBytesMax)), 0o644); err != nil {

@@ -61,7 +61,7 @@ func TestMovieLensJoinsAttributes(t *testing.T) {
 			t.Errorf("%v, want %s", rows.BadRows[i], want)
 		}
 	}
-	// Attributes are not rows: a bad one fails whatever the policy.
+	// Attributes are not rows: a bad one is an error under any policy.
 	for _, c := range []struct{ file, text, want string }{
 		{"u.item", "7|Seven|||x|" + strings.Replace(genres19(), "0", "2", 1) + "\n", `u.item:1: bad row: flag of genre 0 is "2"`},
 		{"u.user", "1|24|M|writer|85711\n2|24|M|writer\n", "u.user:2: bad row: 4 fields between bars, want 5"},
@@ -90,8 +90,7 @@ func TestMovieLensBadRows(t *testing.T) {
 	})
 }
 
-// interactions draws positives: each user some of the items, each item with one
-// genre.
+// interactions draws positives. Every item has one genre.
 func interactions(t *rapid.T, label string, users, items int) string {
 	var text strings.Builder
 	for range rapid.IntRange(1, 30).Draw(t, label+" rows") {
@@ -101,12 +100,11 @@ func interactions(t *rapid.T, label string, users, items int) string {
 	return text.String()
 }
 
-// Whatever the data: every positive is followed by its negatives, which keep
-// the user's side, have the item's own genre, come from the training items and
-// are none that the user has.
+// Every positive is followed by its negatives. They have the columns of the user, an item of the
+// training rows that the user does not have, and the genre of the item.
 func TestNegativesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Item 40 is in train, and no user has it but 99.
+		// Item 40 is in train, and only user 99 has it.
 		trainText := interactions(t, "train", 5, 20) + "99-m-0-o,40-0\n"
 		testText := interactions(t, "test", 5, 25)
 		train, _, err := readText(job.Data{Kind: job.KindMovieLensImplicit}, trainText, 0)
@@ -168,7 +166,7 @@ func TestNegativesProperty(t *testing.T) {
 
 // User 2 has none of the items; item a has 3 of 4 rows. Of 4,000 draws, a gets
 // 2,000 or 3,000, with a standard deviation of √(n·p·(1−p)) ≤ 32.
-func TestNegativesFollowTheirLaw(t *testing.T) {
+func TestNegativesFollowTheirDistribution(t *testing.T) {
 	train := "1-m-1-o,a-x\n3-m-1-o,a-x\n4-m-1-o,a-x\n5-m-1-o,b-x\n2-m-1-o,c-x\n"
 	dir := t.TempDir()
 	write(t, dir, "train", train)
@@ -213,7 +211,7 @@ func TestNegativesNeedAnotherItem(t *testing.T) {
 	}
 }
 
-// One line per user is for testing; each line has one negative here.
+// The test file has one line per user; every line gets one negative.
 func TestMovieLensImplicitReal(t *testing.T) {
 	data, err := Open(job.Data{
 		Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz", Test: "movielens-1m-implicit/test.csv",

@@ -6,7 +6,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets/adult"
+	"tandem/datasets/internal/adult"
 	"tandem/datasets/internal/input"
 	"tandem/datasets/synth"
 )

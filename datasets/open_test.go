@@ -46,8 +46,8 @@ func distinct(b *batch.Batch, slot int) int {
 	return len(slices.Compact(ids))
 }
 
-// Counts, rates and distinct values are those that UCI and a count outside this
-// program give; distinct values include "?".
+// Counts, rates and distinct values come from UCI and from a count with another program; distinct
+// values include "?".
 func TestAdultIncome(t *testing.T) {
 	data, err := Open(job.Data{Kind: job.KindAdultIncome}, "")
 	if err != nil {
@@ -96,8 +96,8 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// dataDir returns the folder of the real files, which are too large, or not
-// free enough, to be part of the module.
+// dataDir returns the folder of the real files, which are not part of the module because of their
+// size or licence.
 func dataDir(t *testing.T) string {
 	dir := os.Getenv("TANDEM_DATA")
 	if dir == "" {
@@ -143,7 +143,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-func TestTestRowsGetTheScalingOfTrain(t *testing.T) {
+func TestTestRowsHaveTheScalingOfTrainingRows(t *testing.T) {
 	dir := t.TempDir()
 	spec := &job.Table{Slots: []job.IDColumn{{Column: "u"}}, Numeric: []string{"x"}, Label: "y"}
 	write(t, dir, "train.csv", "u,x,y\na,2,0\nb,6,1\n") // mean 4, deviation 2

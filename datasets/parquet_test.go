@@ -11,7 +11,7 @@ import (
 )
 
 // This test program does not link package parquet.
-func TestParquetIsRefusedWhereItCannotBeRead(t *testing.T) {
+func TestParquetNeedsItsPackage(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.parquet", "PAR1\x15\x00")
 	cfg := job.Data{Kind: job.KindParquet, Path: "a.parquet", Parquet: &job.Table{Slots: []job.IDColumn{{Column: "u"}}, Label: "l"}}

@@ -28,8 +28,8 @@ func readText(cfg job.Data, text string, skip int) (*batch.Batch, int, error) {
 	return b, dropped.count, err
 }
 
-// criteoLine has the label, the first integer and the first category given, and
-// 1 and "ff" elsewhere.
+// criteoLine returns a line with a label, a first integer and a first category; the others are 1
+// and "ff".
 func criteoLine(label, integer, category string) string {
 	fields := []string{label, integer}
 	fields = append(fields, slices.Repeat([]string{"1"}, 12)...)
@@ -114,7 +114,7 @@ func TestOneBadRowTooManyFails(t *testing.T) {
 	}
 }
 
-func TestLongBadValuesAreCut(t *testing.T) {
+func TestLongBadValuesAreShortened(t *testing.T) {
 	err := &BadRowError{File: "f", Line: 1, Column: "c", Value: strings.Repeat("a", 1000), Reason: "r"}
 	if n := len(err.Error()); n > 100 {
 		t.Errorf("message of %d bytes", n)
@@ -183,7 +183,7 @@ func TestCSVValues(t *testing.T) {
 	}
 }
 
-// A blank delimiter must not swallow empty fields.
+// With a blank as delimiter, empty fields remain.
 func TestCSVTabs(t *testing.T) {
 	cfg := testCSV()
 	cfg.CSV.Delimiter, cfg.CSV.Columns = "\t", []string{"user", "age", "tags", "click"}
@@ -233,7 +233,7 @@ func TestCompressionIsFoundByContent(t *testing.T) {
 	}
 }
 
-func TestTruncatedFilesSayWhatToDo(t *testing.T) {
+func TestTruncatedFiles(t *testing.T) {
 	var rows strings.Builder
 	for range 5000 {
 		rows.WriteString(criteoLine("1", "5", "0a"))
@@ -254,7 +254,7 @@ func TestTruncatedFilesSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestEndlessLineIsRefused(t *testing.T) {
+func TestTooLongLineIsRefused(t *testing.T) {
 	_, _, err := readText(job.Data{Kind: job.KindCriteo}, strings.Repeat("x", input.RowBytesMax+1), 0)
 	if err == nil || !strings.Contains(err.Error(),
 		"file:1: a row is longer than 1048575 bytes: check that the file has the given kind") {

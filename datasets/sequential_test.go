@@ -22,8 +22,8 @@ import (
 	"tandem/datasets/internal/input"
 )
 
-// readSequentially is the plain twin of format.read: one row after another, line
-// by line or with package csv, appended to the columns one by one.
+// readSequentially is a simple reference for format.readText: it reads one row after another, line
+// by line or with encoding/csv, and appends it to the columns.
 func readSequentially(f format, in *input.Input, dropped *droppedRows) (*batch.Batch, error) {
 	next, err := sequentialRows(f, in)
 	if err != nil {
@@ -67,7 +67,7 @@ func readSequentially(f format, in *input.Input, dropped *droppedRows) (*batch.B
 	}
 }
 
-// sequentialRows returns a function that decodes the next row and tells its line.
+// sequentialRows returns a function that decodes the next row and returns its line.
 func sequentialRows(f format, in *input.Input) (next func(*decode.Row) (line int, err error), err error) {
 	if f.Table == nil {
 		decodeLine, err := f.Lines(in.Name)
@@ -102,8 +102,7 @@ func sequentialRows(f format, in *input.Input) (next func(*decode.Row) (line int
 	}, err
 }
 
-// plainCriteo is criteoDecoder field by field, in the words of the standard
-// library.
+// plainCriteo is a simple reference for criteoDecoder that uses the standard library.
 func plainCriteo(schema batch.Schema) decode.LineDecoder {
 	return func(line []byte, r *decode.Row) *decode.BadRow {
 		fields := strings.Split(string(line), "\t")
@@ -134,7 +133,7 @@ func plainCriteo(schema batch.Schema) decode.LineDecoder {
 	}
 }
 
-// orNil makes an error of a pointer.
+// orNil returns a nil error for a nil pointer.
 func orNil(bad *decode.BadRow) error {
 	if bad == nil {
 		return nil
@@ -142,8 +141,8 @@ func orNil(bad *decode.BadRow) error {
 	return bad
 }
 
-// sameRows demands that reading a text in blocks of a size gives the rows, bad
-// rows and errors of the twin.
+// sameRows checks that reading a text in blocks gives the rows, bad rows and errors of
+// readSequentially.
 func sameRows(t rapid.TB, cfg job.Data, text string, skip, workers, size int) {
 	t.Helper()
 	f := formatOf(&cfg)
@@ -170,7 +169,7 @@ func sameRows(t rapid.TB, cfg job.Data, text string, skip, workers, size int) {
 
 func cut(text string) string { return text[:min(len(text), 2000)] }
 
-// sameBatch compares bit by bit.
+// sameBatch compares batches bit by bit.
 func sameBatch(t rapid.TB, got, want *batch.Batch) {
 	t.Helper()
 	bits := func(values []float32) (out []uint32) {
@@ -189,8 +188,7 @@ func sameBatch(t rapid.TB, got, want *batch.Batch) {
 	}
 }
 
-// pieces returns texts from which lines of a kind, good and bad, are put
-// together.
+// pieces returns texts from which good and bad lines of a kind are assembled.
 func pieces(kind job.DataKind) []string {
 	switch kind {
 	case job.KindCriteo:
@@ -213,8 +211,8 @@ func pieces(kind job.DataKind) []string {
 		"\"a \"\"b\"\" \",4,\"x\ny\",1,\n", " \"c,d\" ,5,y,0,\n", "\"open,6,z,1,\n", "\"e\"f,7,z,1,\n", "g\"h,8,z,1,\n", "ann,old,x,1,\n", "\"end\",1,z,1,\"\"\n", "\r", "é"}
 }
 
-// Any text, cut anywhere, by any number of goroutines.
-func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
+// Blocks of any size, on any number of goroutines, give the rows of sequential reading.
+func TestBlocksGiveTheRowsOfSequentialReading(t *testing.T) {
 	tabbed := testCSV()
 	tabbed.CSV.Delimiter, tabbed.CSV.Comment, tabbed.CSV.Columns = "\t", "#", []string{"user", "age", "tags", "click"}
 	wide := testCSV()
@@ -245,8 +243,8 @@ func TestBlocksGiveWhatReadingInOrderGives(t *testing.T) {
 	}
 }
 
-// A line is too long from input.RowBytesMax bytes on, wherever it stands; what is
-// before it is reported first.
+// A line of input.RowBytesMax bytes is too long, wherever it stands; bad rows before it are
+// reported first.
 func TestLongLinesInBlocks(t *testing.T) {
 	for _, n := range []int{input.RowBytesMax - 1, input.RowBytesMax, input.RowBytesMax + 1} {
 		for _, end := range []string{"", "\n", "\r\n", "\n1 3:1\n"} {
@@ -260,7 +258,7 @@ func TestLongLinesInBlocks(t *testing.T) {
 	}
 }
 
-func TestCriteoIntegersAsStrconvReadsThem(t *testing.T) {
+func TestCriteoIntegersEqualStrconv(t *testing.T) {
 	c := newCriteoDecoder()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[-+]?[0-9]{0,21}`), rapid.StringMatching(`[-+0-9a_x.]{0,4}`)).Draw(t, "field")
@@ -279,7 +277,7 @@ func TestCriteoIntegersAsStrconvReadsThem(t *testing.T) {
 	})
 }
 
-// criteoText is the head of the real file over and over or, without it, made up.
+// criteoText repeats the head of the real file or, without it, generated lines.
 func criteoText(b *testing.B, size int) []byte {
 	var text []byte
 	if in, err := input.Open(filepath.Join(os.Getenv("TANDEM_DATA"), "criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
@@ -300,8 +298,8 @@ func gunzipped(b *testing.B, text []byte) []byte {
 	return out.Bytes()
 }
 
-// Rates of reading, beside that of finding the line ends of the same text: the
-// most that any reader of lines could reach.
+// BenchmarkRead compares reading with finding the line ends of the same text, which is the upper
+// bound for any reader of lines.
 func BenchmarkRead(b *testing.B) {
 	text := criteoText(b, 64<<20)
 	var table bytes.Buffer

@@ -19,8 +19,8 @@ import (
 
 var _ batch.Source = (*Source)(nil)
 
-// numberedRows returns a batch in which row i has i%3 ids, all equal to i, the
-// dense value i and the label i%2, so that a row is known by its content.
+// numberedRows returns a batch in which row i has i%3 ids, all equal to i, the dense value i and
+// the label i%2, so that the content identifies the row.
 func numberedRows(n int) (batch.Schema, *batch.Batch) {
 	b := &batch.Batch{Samples: n, Slots: []batch.Jagged{{Offsets: []int32{0}}}}
 	for i := range n {
@@ -34,7 +34,7 @@ func numberedRows(n int) (batch.Schema, *batch.Batch) {
 	return WithDim(newSchema([]string{"s"}, []string{"d"}, "l"), 4), b
 }
 
-// rowNumbers returns which rows of numberedRows b has, and checks their content.
+// rowNumbers returns the numbers of the rows in b, and checks their content.
 func rowNumbers(t rapid.TB, b *batch.Batch) []int {
 	t.Helper()
 	rows := make([]int, b.Samples)
@@ -97,7 +97,7 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 	})
 }
 
-func TestReadAgainAndConcurrentlyGivesTheSame(t *testing.T) {
+func TestReadingIsRepeatableAndConcurrent(t *testing.T) {
 	schema, rows := numberedRows(100)
 	full, err := NewSource(schema, rows, 32, 5, new(uint64(9)))
 	if err != nil {
@@ -121,7 +121,7 @@ func readAgainAndConcurrently(t *testing.T, source batch.Source) {
 		want[step] = rowNumbers(t, b)
 	}
 	if slices.Equal(want[0], want[4]) {
-		t.Error("epochs 0 and 1 begin alike: not shuffled anew")
+		t.Error("epochs 0 and 1 begin with the same rows")
 	}
 	var wait sync.WaitGroup
 	for reader := range 4 {
@@ -138,11 +138,10 @@ func readAgainAndConcurrently(t *testing.T, source batch.Source) {
 	wait.Wait()
 }
 
-// The distribution of rows under windows. Of 6400 rows in windows of 640, a block has 10 rows. Two
-// rows that follow each other within a window are of the same block with chance
-// 9/639 and else of two blocks drawn from all 640, so they lie about a third of
-// the data apart, as in a full shuffle; the block number of the row that comes
-// k-th is uniform. A window holds whole blocks.
+// With 6400 rows and windows of 640, a block has 10 rows. Two consecutive rows of a window are in
+// the same block with probability 9/639. Otherwise they are in two blocks drawn from all 640, so
+// their mean distance is about a third of the data, as in a full shuffle. The block of the k-th row
+// is uniformly distributed.
 func TestWindowsMixAllOfTheData(t *testing.T) {
 	const rows, window, block = 6400, 640, 10
 	schema, data := numberedRows(rows)
@@ -178,7 +177,7 @@ func TestWindowsMixAllOfTheData(t *testing.T) {
 	}
 }
 
-// counted counts the reads of each step, and holds those of held until released.
+// counted counts the reads of each step. Reads block until held is closed.
 type counted struct {
 	batch.Source
 	reads [100]atomic.Int32
@@ -191,8 +190,8 @@ func (c *counted) Read(step int) (*batch.Batch, error) {
 	return c.Source.Read(step)
 }
 
-// What is ahead is bounded, and every step of a run in order is read once.
-func TestReadAheadReadsSoManyStepsAhead(t *testing.T) {
+// The number of steps ahead is bounded, and a run in order reads every step once.
+func TestReadAheadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		schema, rows := numberedRows(100)
 		source, err := NewSource(schema, rows, 1, 1, nil)
@@ -237,8 +236,8 @@ func TestReadAheadReadsSoManyStepsAhead(t *testing.T) {
 	})
 }
 
-// Rates of reading batches of 4,096 rows of Criteo's shape, beside that of
-// gathering as many single ids in the same order.
+// BenchmarkSourceRead compares reading batches of 4,096 rows with Criteo's columns with gathering as
+// many single ids in the same order.
 func BenchmarkSourceRead(b *testing.B) {
 	const rows = 1 << 20
 	spec := job.Synthetic{Seed: 1, TrainRows: 1, TestRows: rows, Preset: job.PresetCriteo}
@@ -294,7 +293,7 @@ func BenchmarkSourceRead(b *testing.B) {
 	})
 }
 
-func TestNewSourceRefuses(t *testing.T) {
+func TestNewSourceErrors(t *testing.T) {
 	for _, c := range []struct {
 		change        func(*batch.Schema, *batch.Batch)
 		global, epoch int
@@ -320,7 +319,7 @@ func TestNewSourceRefuses(t *testing.T) {
 	}
 }
 
-func TestWithDimLeavesTheArgument(t *testing.T) {
+func TestWithDimDoesNotChangeItsArgument(t *testing.T) {
 	schema := newSchema([]string{"a", "b"}, nil, "l")
 	if got := WithDim(schema, 16); got.EmbeddingWidth() != 32 || schema.Slots[0].Dim != 0 {
 		t.Errorf("width %d, argument's dim %d; want 32 and 0", got.EmbeddingWidth(), schema.Slots[0].Dim)

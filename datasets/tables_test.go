@@ -11,13 +11,13 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// badRow is a row that must be refused, and how.
+// badRow is a row that must be refused, and the expected error.
 type badRow struct {
 	row, column, value, cause string
 }
 
-// checkBadRows demands that each bad row after a good beginning is named when
-// it is not allowed, and dropped when it is.
+// checkBadRows checks that each bad row behind a good beginning is an error that names it, and is
+// skipped if the policy allows.
 func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 	t.Helper()
 	line := strings.Count(good, "\n") + 1
@@ -42,7 +42,7 @@ func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 	}
 }
 
-// slotOf returns the ids of a row in the slot of a name.
+// slotOf returns the ids of a row in a slot, by name.
 func slotOf(t *testing.T, schema batch.Schema, b *batch.Batch, name string, row int) []uint64 {
 	t.Helper()
 	for s, slot := range schema.Slots {
@@ -54,7 +54,7 @@ func slotOf(t *testing.T, schema batch.Schema, b *batch.Batch, name string, row 
 	return nil
 }
 
-// checkIDs demands the ids of the given texts.
+// checkIDs checks that ids are those of the given texts.
 func checkIDs(t *testing.T, schema batch.Schema, b *batch.Batch, name string, row int, texts ...string) {
 	t.Helper()
 	var want []uint64
@@ -122,7 +122,7 @@ func TestAvazuBadRows(t *testing.T) {
 	}
 }
 
-// taobaoRow has a history of two steps; a change sets a field by its position.
+// taobaoRow returns a row with a history of two steps. Changes set fields by index.
 func taobaoRow(change map[int]string) string {
 	fields := slices.Repeat([]string{"0"}, 250)
 	for step := range 2 {
@@ -137,7 +137,7 @@ func taobaoRow(change map[int]string) string {
 	return strings.Join(fields, ",")
 }
 
-func TestTaobaoMaskedStepsAreLeftOut(t *testing.T) {
+func TestTaobaoIgnoresMaskedSteps(t *testing.T) {
 	cfg, schema := job.Data{Kind: job.KindTaobaoAd}, taobaoSchema()
 	if len(schema.Slots) != 18 || len(taobaoColumns()) != 267 {
 		t.Fatalf("%d slots of %d columns", len(schema.Slots), len(taobaoColumns()))
@@ -192,8 +192,8 @@ func TestIJCAI18(t *testing.T) {
 	})
 }
 
-// Rows, rates, ids and shares are those of the data's own descriptions, counted
-// outside this program.
+// Rows, rates, ids and shares come from the descriptions of the data sets, or were counted with
+// another program.
 func TestRealTables(t *testing.T) {
 	for _, c := range []struct {
 		kind     job.DataKind
