@@ -67,13 +67,8 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 // measureSeed trains in every mode under one seed. The order of the real trainings rotates from seed to
 // seed, so that a drift of the machine favors no mode.
 func (p *plan) measureSeed(
-	ctx context.Context,
-	w report.DataSet,
-	round int,
-	machine backend.Backend,
-	r *result,
-	log *report.Log,
-	m *report.Meter,
+	ctx context.Context, w report.DataSet, round int, machine backend.Backend, r *result,
+	log *report.Log, m *report.Meter,
 ) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, w.Name+", reading data")

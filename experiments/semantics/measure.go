@@ -14,22 +14,22 @@ import (
 	"tandem/runtime/train"
 )
 
-// result is what all trainings on one data set have shown.
+// result holds the results of all trainings on one data set.
 type result struct {
 	DataSet  string           `json:"data"`
 	Variants []*variantResult `json:"variants"` // in the order of plan.variants
 }
 
-// variantResult is what one variant has shown.
+// variantResult holds the results of one variant.
 type variantResult struct {
 	Variant variant   `json:"variant"`
 	Trials  []float64 `json:"trial_auc"`  // on the last tenth of train, by plan.Trials; 0 if it diverged
-	Best    int       `json:"best_trial"` // log₂ of rate ÷ nominal
+	Best    int       `json:"best_trial"` // log₂ of rate ÷ nominal rate
 	Nominal quality   `json:"nominal"`
 	Tuned   quality   `json:"tuned"`
 }
 
-// quality is on the test rows, by seed.
+// quality is the quality on the test rows, by seed.
 type quality struct {
 	AUC     []float64 `json:"auc"`
 	LogLoss []float64 `json:"log_loss"` // nats
@@ -63,15 +63,16 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 			result.Variants = append(result.Variants, &variantResult{Variant: a})
 		}
 		if err := r.dataSet(ctx, w, result); err != nil {
-			return nil, fmt.Errorf("semantics: %s, after %d of %d trainings: %w", w.Name, r.meter.Done, total, err)
+			return nil, fmt.Errorf("semantics: %s, after %d of %d trainings: %w", w.Name, r.meter.Done, total,
+				err)
 		}
 		results = append(results, result)
 	}
 	return results, nil
 }
 
-// dataSet tunes under the first seed, without a look at test rows, and then trains
-// under every seed.
+// dataSet tunes every variant under the first seed, without the test rows, and then trains it under every
+// seed.
 func (r *run) dataSet(ctx context.Context, w report.DataSet, result *result) error {
 	for i := range r.Seeds {
 		seed := r.Seed + uint64(i)
@@ -124,7 +125,10 @@ func (r *run) tune(ctx context.Context, name string, data *datasets.Dataset, a *
 }
 
 // train trains a variant once.
-func (r *run) train(ctx context.Context, name string, data *datasets.Dataset, rows, test *batch.Batch, a variant, trial int, seed uint64) (*train.Result, error) {
+func (r *run) train(
+	ctx context.Context, name string, data *datasets.Dataset, rows, test *batch.Batch,
+	a variant, trial int, seed uint64,
+) (*train.Result, error) {
 	t := r.job(a, trial, seed)
 	part := *data
 	part.Train = rows
@@ -132,11 +136,15 @@ func (r *run) train(ctx context.Context, name string, data *datasets.Dataset, ro
 	if err != nil {
 		return nil, err
 	}
-	shown, err := train.Run(ctx, t, source, test, train.Options{Machine: r.machine, Progress: func(done, steps int) { r.meter.Show(done, steps, name+", "+a.String()) }})
+	shown, err := train.Run(ctx, t, source, test, train.Options{
+		Machine:  r.machine,
+		Progress: func(done, steps int) { r.meter.Show(done, steps, name+", "+a.String()) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", a, err)
 	}
 	r.meter.Done++
-	return shown, r.log.Add(name, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale, strconv.Itoa(rows.Samples),
-		strconv.FormatUint(seed, 10), report.Number(t.Rows.Optimizer.Rate), report.Number(shown.AUC), report.Number(shown.LogLoss))
+	return shown, r.log.Add(name, a.Optimizer, strconv.Itoa(a.Ranks), a.Merge, a.Scale,
+		strconv.Itoa(rows.Samples), strconv.FormatUint(seed, 10), report.Number(t.Rows.Optimizer.Rate),
+		report.Number(shown.AUC), report.Number(shown.LogLoss))
 }

@@ -16,18 +16,18 @@ type plan struct {
 	Job        job.Job          `yaml:"job"` // what all variants share
 	Optimizers []optimizer      `yaml:"optimizers"`
 	Ranks      []int            `yaml:"ranks"`  // ascending, from 1
-	Trials     []int            `yaml:"trials"` // log₂ of rate ÷ nominal, ascending, with 0
+	Trials     []int            `yaml:"trials"` // log₂ of rate ÷ nominal rate, ascending, with 0
 	DataSets   []report.DataSet `yaml:"data"`
 }
 
-// optimizer is one of rows, with a nominal rate: the order of magnitude that suits
-// one rank.
+// optimizer is an optimizer of rows with its nominal learning rate: the order of magnitude that suits one
+// rank.
 type optimizer struct {
 	Kind string  `yaml:"kind"`
 	Rate float64 `yaml:"nominal-rate"`
 }
 
-// variant is one way of training.
+// variant is one way to train.
 type variant struct {
 	Optimizer string `json:"optimizer"`
 	Ranks     int    `json:"ranks"`
@@ -43,8 +43,7 @@ func (a variant) String() string {
 	return fmt.Sprintf("%s, %d ranks, merge:%s scale:%s", a.Optimizer, a.Ranks, a.Merge, a.Scale)
 }
 
-// variants lists the ways of training: for one rank there is nothing to merge, and
-// both scales are one.
+// variants returns the ways to train. One rank has nothing to merge and equal scales, so it is one variant.
 func (p *plan) variants() []variant {
 	var variants []variant
 	for _, o := range p.Optimizers {
@@ -71,6 +70,7 @@ func (p *plan) job(a variant, trial int, seed uint64) job.Job {
 	return t
 }
 
+// newPlan returns a plan for all optimizers.
 func newPlan(trainRows, testRows int, ranks, trials []int) plan {
 	t := job.Default()
 	t.Training.Mode = job.Sync
@@ -79,7 +79,12 @@ func newPlan(trainRows, testRows int, ranks, trials []int) plan {
 	t.Training.GlobalBatch = 256
 	return plan{
 		Job: t, Ranks: ranks, Trials: trials,
-		Optimizers: []optimizer{{opt.SGD, 8}, {opt.Adagrad, 0.1}, {opt.RowwiseAdagrad, 0.1}, {opt.Adam, 0.01}},
-		DataSets:   []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
+		Optimizers: []optimizer{
+			{opt.SGD, 8},
+			{opt.Adagrad, 0.1},
+			{opt.RowwiseAdagrad, 0.1},
+			{opt.Adam, 0.01},
+		},
+		DataSets: []report.DataSet{report.Generated(0.1, trainRows, testRows), report.AdultIncome()},
 	}
 }

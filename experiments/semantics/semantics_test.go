@@ -14,8 +14,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// digests trains on 2,048 generated rows in global batches of 256, which 4 and 8
-// ranks share equally.
+// digests trains on 2,048 generated rows in global batches of 256, which 4 and 8 ranks divide equally.
 func digests(t *testing.T, change func(j *job.Job)) [2]uint64 {
 	t.Helper()
 	p := newPlan(2_048, 500, []int{1, 4}, []int{0, 2})
@@ -37,18 +36,18 @@ func digests(t *testing.T, change func(j *job.Job)) [2]uint64 {
 	return [2]uint64{r.DenseDigest, r.RowsDigest}
 }
 
-// scales trains N ranks at scale:rank, and at scale:global with N times the rate.
+// scales trains N ranks with scale:rank, and with scale:global and N times the rate.
 func scales(t *testing.T, kind, merge string, ranks int) (rank, global [2]uint64) {
 	common := func(j *job.Job) {
-		j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate, j.Training.Merge, j.Roles.Ranks = kind, 0.3, merge, ranks
+		j.Rows.Optimizer.Kind, j.Rows.Optimizer.Rate = kind, 0.3
+		j.Training.Merge, j.Roles.Ranks = merge, ranks
 	}
 	rank = digests(t, func(j *job.Job) { common(j); j.Training.Scale = job.ScaleRank })
 	global = digests(t, func(j *job.Job) { common(j); j.Rows.Optimizer.Rate *= float64(ranks) })
 	return rank, global
 }
 
-// N and the batch are powers of two, so that every factor between the two is exact
-// in floating point.
+// N and the batch are powers of two, so every factor between the two scales is exact in floating point.
 func TestForSGDScaleRankIsNTimesTheRate(t *testing.T) {
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		for _, ranks := range []int{4, 8} {
@@ -59,7 +58,7 @@ func TestForSGDScaleRankIsNTimesTheRate(t *testing.T) {
 	}
 }
 
-func TestForAdaptiveOptimizersItIsNot(t *testing.T) {
+func TestForAdaptiveOptimizersScaleRankIsNotNTimesTheRate(t *testing.T) {
 	for _, kind := range []string{opt.Adagrad, opt.RowwiseAdagrad, opt.Adam} {
 		if rank, global := scales(t, kind, job.MergeRank, 4); rank == global {
 			t.Errorf("%s: scale:rank has the bits of scale:global with 4 times the rate", kind)
@@ -67,22 +66,25 @@ func TestForAdaptiveOptimizersItIsNot(t *testing.T) {
 	}
 }
 
-// One rank has nothing to merge, and both scales are one.
+// One rank has nothing to merge, and its scales are equal.
 func TestOneRankIsOneVariant(t *testing.T) {
 	want := digests(t, func(j *job.Job) {
 		j.Roles.Ranks, j.Training.Merge, j.Training.Scale = 1, job.MergeStep, job.ScaleGlobal
 	})
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
 		for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
-			if got := digests(t, func(j *job.Job) { j.Roles.Ranks, j.Training.Merge, j.Training.Scale = 1, merge, scale }); got != want {
+			got := digests(t, func(j *job.Job) {
+				j.Roles.Ranks, j.Training.Merge, j.Training.Scale = 1, merge, scale
+			})
+			if got != want {
 				t.Errorf("merge:%s, scale:%s: digests %x, want %x", merge, scale, got, want)
 			}
 		}
 	}
 }
 
-// A small comparison: every variant is tuned and trained; the two SGD variants of one
-// merging have equal trials, shifted by N.
+// A small comparison: every variant is tuned and trained. The two SGD variants with equal merging have
+// equal trials, shifted by N.
 func TestSmallPlan(t *testing.T) {
 	p := newPlan(2_560, 1_000, []int{1, 4}, []int{-2, 0, 2})
 	p.DataSets, p.Optimizers = p.DataSets[:1], p.Optimizers[:2]
@@ -95,11 +97,12 @@ func TestSmallPlan(t *testing.T) {
 	if len(r.Variants) != 2*5 || len(r.moves()) != 2 {
 		t.Fatalf("%d variants, %d moves", len(r.Variants), len(r.moves()))
 	}
-	// Variants 1 and 2 are merge:step at scale:global and at scale:rank. 2,304 rows are
-	// whole batches of 256.
+	// Variants 1 and 2 are merge:step with scale:global and with scale:rank. 2,304 rows are whole batches
+	// of 256.
 	for i := range p.Trials[1:] {
 		if global, rank := r.Variants[1].Trials[i+1], r.Variants[2].Trials[i]; global != rank {
-			t.Errorf("SGD, trial %d: AUC %v at scale:global, %v at scale:rank with a quarter of the rate", i, global, rank)
+			t.Errorf("SGD, trial %d: AUC %v at scale:global, %v at scale:rank with a quarter of the "+
+				"rate", i, global, rank)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "semantics.csv"))

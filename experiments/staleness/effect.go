@@ -13,14 +13,14 @@ const (
 	stalenessEffect = "staleness"
 )
 
-// effect is the difference of two variants, treated − reference.
+// effect is the difference of two variants: treated − reference.
 type effect struct {
 	Name      string `json:"effect"`
-	Tau       *int   `json:"tau,omitempty"` // of the staleness effect
+	Tau       *int   `json:"tau,omitempty"` // for the staleness effect
 	Treated   string `json:"treated"`
 	Reference string `json:"reference"`
-	// AUC and LogLoss (nats) have intervals from seeds; Bootstrap is the AUC
-	// difference under the first seed with an interval from its test rows.
+	// AUC and LogLoss (nats) have intervals over seeds. Bootstrap is the AUC difference under the first seed,
+	// with an interval over the test rows.
 	AUC       metric.Interval `json:"auc"`
 	Bootstrap metric.Interval `json:"auc_bootstrap_first_seed"`
 	LogLoss   metric.Interval `json:"log_loss"`
@@ -29,11 +29,12 @@ type effect struct {
 	treated, reference *variantResult
 }
 
-// effects pairs the variants; all numbers are still to be filled in.
+// effects returns the pairs of variants, without numbers.
 func (r *dataSetResult) effects() []effect {
 	pair := func(name string, treated, reference *variantResult) effect {
 		return effect{
-			Name: name, Tau: treated.Variant.Tau, Treated: treated.Variant.String(), Reference: reference.Variant.String(),
+			Name: name, Tau: treated.Variant.Tau,
+			Treated: treated.Variant.String(), Reference: reference.Variant.String(),
 			treated: treated, reference: reference,
 		}
 	}
@@ -44,9 +45,8 @@ func (r *dataSetResult) effects() []effect {
 	return effects
 }
 
-// bootstrap sets up the effects with their intervals from the test rows of the
-// first seed, then lets go of the predictions. It looks at ctx between effects,
-// each of which takes some seconds for a million rows.
+// bootstrap creates the effects with their intervals over the test rows under the first seed, then drops the
+// predictions. It checks ctx between effects, each of which takes a few seconds for a million rows.
 func (r *dataSetResult) bootstrap(ctx context.Context, labels []float32, resamples int, seed uint64) error {
 	r.Effects = r.effects()
 	for i := range r.Effects {
@@ -54,7 +54,8 @@ func (r *dataSetResult) bootstrap(ctx context.Context, labels []float32, resampl
 			return context.Cause(ctx)
 		}
 		e := &r.Effects[i]
-		e.Bootstrap = metric.AUCDifference(e.treated.probabilities, e.reference.probabilities, labels, resamples, seed)
+		e.Bootstrap = metric.AUCDifference(
+			e.treated.probabilities, e.reference.probabilities, labels, resamples, seed)
 	}
 	for _, a := range r.Variants {
 		a.probabilities = nil
@@ -62,7 +63,7 @@ func (r *dataSetResult) bootstrap(ctx context.Context, labels []float32, resampl
 	return nil
 }
 
-// compare fills in the intervals from seeds and the verdicts.
+// compare sets the intervals over seeds and the verdicts.
 func (r *dataSetResult) compare() {
 	for i := range r.Effects {
 		e := &r.Effects[i]

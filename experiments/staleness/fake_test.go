@@ -14,33 +14,35 @@ import (
 	"tandem/runtime/train"
 )
 
-// tinyPlan is a plan of one small generated data set and two τ.
+// tinyPlan returns a plan with one small generated data set and two τ.
 func tinyPlan() plan {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 600, 500, 50)
 	p.DataSets = p.DataSets[:1]
 	p.DataSets[0].Data = job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{
-		TrainRows: 600, TestRows: 500, Alpha: 0.1, Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}}, Numeric: 2,
+		TrainRows: 600, TestRows: 500, Alpha: 0.1, Numeric: 2,
+		Columns: []job.SyntheticColumn{{Cardinality: 50, Exponent: 1}},
 	}}
 	p.Job.Training.GlobalBatch = 100
 	return p
 }
 
-// call is what a fake runner was asked for.
+// call is one call of a fake runner.
 type call struct {
 	training job.Job
 	rows     uint64 // fingerprint of all training batches, in order
 }
 
-// fakeRunner stands in for train.Run: its predictions get the label of a row
-// right with a chance that falls with τ, and its staleness is what its bounds
-// allow.
+// fakeRunner replaces train.Run. It predicts the label of a row correctly with a probability that falls
+// with τ, and its staleness reaches the bounds.
 type fakeRunner struct {
 	calls []call
-	// change, if not nil, edits the result of call i; its error is returned.
+	// change, if not nil, changes the result of call i or makes the call fail.
 	change func(i int, r *train.Result) error
 }
 
-func (f *fakeRunner) run(_ context.Context, t job.Job, source batch.Source, test *batch.Batch, o train.Options) (*train.Result, error) {
+func (f *fakeRunner) run(
+	_ context.Context, t job.Job, source batch.Source, test *batch.Batch, o train.Options,
+) (*train.Result, error) {
 	c := call{training: t}
 	for step := range source.Steps() {
 		b, err := source.Read(step)
@@ -77,11 +79,13 @@ func (f *fakeRunner) run(_ context.Context, t job.Job, source batch.Source, test
 	return r, nil
 }
 
-// executeTiny runs a tiny plan under two seeds on a fake runner.
+// executeTiny runs a tiny plan under two seeds with a fake runner.
 func executeTiny(t *testing.T, f *fakeRunner) (r *report.Report, folder string, err error) {
 	t.Helper()
 	folder = t.TempDir()
-	r, err = Experiment{f.run}.execute(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
+	r, err = Experiment{
+		f.run,
+	}.execute(context.Background(), tinyPlan(), report.Options{Seeds: 2, Seed: 7, Folder: folder})
 	return r, folder, err
 }
 

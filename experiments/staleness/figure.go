@@ -4,17 +4,16 @@ import (
 	"slices"
 
 	"tandem/algo/histogram"
-	"tandem/algo/metric"
 	"tandem/algo/protocol/pace"
 	"tandem/experiments/report"
 )
 
-// bounds returns what the mode of a hybrid variant promises about staleness.
+// bounds returns the bounds on staleness of a hybrid variant.
 func (p plan) bounds(a variant) pace.Bounds {
 	return pace.Hybrid{Staleness: *a.Tau, Overlap: pace.HybridDS}.Bounds(p.Job.Roles.Ranks)
 }
 
-// effectFigure shows the staleness effect against τ, a line per data set.
+// effectFigure shows the staleness effect by τ, a line per data set.
 func (p plan) effectFigure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "auc-difference",
@@ -23,13 +22,7 @@ func (p plan) effectFigure(results []*dataSetResult) report.Figure {
 		Y:     report.Axis{Label: "AUC difference (bars: 95 % over seeds)"},
 	}
 	first, last := float64(p.Taus[0]), float64(p.Taus[len(p.Taus)-1])
-	for _, limit := range []struct {
-		name string
-		y    float64
-	}{{"±0.001: negligible", metric.EquivalenceMargin}, {"", -metric.EquivalenceMargin}} {
-		f.Lines = append(f.Lines, report.Line{Name: limit.name, Color: report.Grey, Guide: true,
-			Points: []report.Point{report.Exact(first, limit.y), report.Exact(last, limit.y)}})
-	}
+	f.Lines = report.MarginLines(first, last)
 	for i, r := range results {
 		line := report.Line{Name: r.DataSet, Color: i}
 		for _, e := range r.Effects {
@@ -44,25 +37,25 @@ func (p plan) effectFigure(results []*dataSetResult) report.Figure {
 	return f
 }
 
-// dodge moves the points of line i of n a little sideways on the logarithmic
-// axis, so that their error bars stand beside each other.
+// dodge moves the points of line i of n sideways on the logarithmic axis, so that error bars do not overlap.
 func dodge(tau, i, n int) float64 {
-	const share = 0.06 // of 1 + τ, between neighbours
+	const share = 0.06 // of 1 + τ, between neighboring lines
 	return float64(tau) + share*(float64(i)-float64(n-1)/2)*float64(1+tau)
 }
 
-// stalenessFigure shows measured staleness against τ over all data sets, with the
-// bounds.
+// stalenessFigure shows the measured staleness by τ over all data sets, with the bounds.
 func (p plan) stalenessFigure(results []*dataSetResult) report.Figure {
 	f := report.Figure{
 		Name:  "staleness",
-		Title: "Measured staleness of reads in hybrid mode, all data and seeds",
+		Title: "Staleness of reads in hybrid mode, all data sets and seeds",
 		X:     p.tauAxis(),
 		Y:     report.Axis{Label: "staleness (steps)", LogPlusOne: true},
 	}
 	lines := []report.Line{
-		{Name: "own, mean", Color: 0}, {Name: "own, max", Color: 2}, {Name: "own, bound τ", Color: 0, Guide: true},
-		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3}, {Name: "cross, bound 2τ+1", Color: 1, Guide: true},
+		{Name: "own, mean", Color: 0}, {Name: "own, max", Color: 2},
+		{Name: "own, bound τ", Color: 0, Guide: true},
+		{Name: "cross, mean", Color: 1}, {Name: "cross, max", Color: 3},
+		{Name: "cross, bound 2τ+1", Color: 1, Guide: true},
 	}
 	for i, a := range p.variants()[firstHybrid:] {
 		var own, cross histogram.Histogram
@@ -72,7 +65,8 @@ func (p plan) stalenessFigure(results []*dataSetResult) report.Figure {
 		}
 		bound := p.bounds(a)
 		for j, y := range []float64{
-			own.Mean(), float64(own.Max()), float64(bound.Own), cross.Mean(), float64(cross.Max()), float64(bound.Cross),
+			own.Mean(), float64(own.Max()), float64(bound.Own),
+			cross.Mean(), float64(cross.Max()), float64(bound.Cross),
 		} {
 			lines[j].Points = append(lines[j].Points, report.Exact(float64(*a.Tau), y))
 		}
@@ -84,7 +78,7 @@ func (p plan) stalenessFigure(results []*dataSetResult) report.Figure {
 	return f
 }
 
-// tauAxis spaces τ as log(1+τ): Persia's embedding_staleness is 1 + τ.
+// tauAxis returns an axis of τ, logarithmic in 1 + τ: Persia's embedding_staleness is 1 + τ.
 func (p plan) tauAxis() report.Axis {
 	a := report.Axis{Label: "τ, bound on own staleness (steps)", LogPlusOne: true}
 	for _, tau := range p.Taus {

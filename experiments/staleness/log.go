@@ -8,7 +8,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// header names the columns of staleness.csv, which has a line per training.
+// header returns the columns of staleness.csv, which has a line per training.
 func header() []string {
 	names := []string{"data", "alpha", "seed", "mode", "merge", "tau", "auc", "log_loss_nats"}
 	for _, kind := range []string{"own", "cross", "inflight"} {
@@ -17,7 +17,7 @@ func header() []string {
 	return append(names, "steps", "samples", "rows", "wall_s")
 }
 
-// line is one training in these columns.
+// line returns one training in these columns.
 func line(w report.DataSet, a variant, seed uint64, shown *train.Result) []string {
 	alpha, tau := "", ""
 	if w.Alpha > 0 {
@@ -26,8 +26,10 @@ func line(w report.DataSet, a variant, seed uint64, shown *train.Result) []strin
 	if a.Tau != nil {
 		tau = strconv.Itoa(*a.Tau)
 	}
-	line := []string{w.Name, alpha, strconv.FormatUint(seed, 10), a.Mode, a.Merge, tau, report.Number(shown.AUC), report.Number(shown.LogLoss)}
-	for _, h := range []*histogram.Histogram{&shown.Staleness.Own, &shown.Staleness.Cross, &shown.Staleness.Inflight} {
+	line := []string{w.Name, alpha, strconv.FormatUint(seed, 10), a.Mode, a.Merge, tau,
+		report.Number(shown.AUC), report.Number(shown.LogLoss)}
+	kinds := []*histogram.Histogram{&shown.Staleness.Own, &shown.Staleness.Cross, &shown.Staleness.Inflight}
+	for _, h := range kinds {
 		line = append(line, report.Number(h.Mean()), strconv.Itoa(h.Quantile(0.99)), strconv.Itoa(h.Max()))
 	}
 	return append(line, strconv.Itoa(shown.Steps), strconv.Itoa(shown.Samples), strconv.Itoa(shown.Rows),

@@ -14,7 +14,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// dataSetResult is what all trainings on one data set have shown.
+// dataSetResult holds the results of all trainings on one data set.
 type dataSetResult struct {
 	DataSet   string           `json:"data"`
 	Alpha     float64          `json:"alpha,omitempty"`
@@ -25,14 +25,14 @@ type dataSetResult struct {
 	Effects   []effect         `json:"effects"`
 }
 
-// oracle is the best that any model can reach: the scores are the probabilities
-// that the labels were drawn with. One value per seed.
+// oracle is the quality of the probabilities that the labels were drawn with, which no model can exceed. It
+// has one value per seed.
 type oracle struct {
 	AUC     []float64 `json:"auc"`
 	LogLoss []float64 `json:"log_loss"`
 }
 
-// variantResult is what one variant has shown under all seeds.
+// variantResult holds the results of one variant under all seeds.
 type variantResult struct {
 	Variant  variant             `json:"variant"`
 	AUC      []float64           `json:"auc"`      // by seed
@@ -45,7 +45,9 @@ type variantResult struct {
 }
 
 // measure runs every variant under every seed on every data set.
-func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (results []*dataSetResult, err error) {
+func (e Experiment) measure(
+	ctx context.Context, p plan, o report.Options,
+) (results []*dataSetResult, err error) {
 	log, err := report.NewLog(filepath.Join(o.Folder, "staleness.csv"), header()...)
 	if err != nil {
 		return nil, err
@@ -73,10 +75,12 @@ func (e Experiment) measure(ctx context.Context, p plan, o report.Options) (resu
 	return results, nil
 }
 
-// measureSeed runs every variant under one seed, all on the same rows in the same
-// order, and after the first seed makes the bootstrap comparisons, which need
-// the predictions.
-func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, seed uint64, machine backend.Backend, result *dataSetResult, log *report.Log, m *report.Meter) error {
+// measureSeed runs every variant under one seed, on the same rows in the same order. After the first seed,
+// it makes the bootstrap comparisons, which need the predictions.
+func (e Experiment) measureSeed(
+	ctx context.Context, p plan, w report.DataSet, seed uint64, machine backend.Backend,
+	result *dataSetResult, log *report.Log, m *report.Meter,
+) error {
 	m.Show(0, 1, w.Name+", reading data")
 	data, err := datasets.Open(w.WithSeed(seed), "")
 	if err != nil {
@@ -115,7 +119,7 @@ func (e Experiment) measureSeed(ctx context.Context, p plan, w report.DataSet, s
 	return nil
 }
 
-// check refuses a training that diverged: its numbers mean nothing.
+// check returns an error if the training diverged.
 func check(shown *train.Result) error {
 	if math.IsNaN(shown.AUC) || math.IsNaN(shown.LogLoss) || math.IsInf(shown.LogLoss, 0) {
 		return fmt.Errorf("the training diverged: AUC %v, log loss %v", shown.AUC, shown.LogLoss)
@@ -123,7 +127,7 @@ func check(shown *train.Result) error {
 	return nil
 }
 
-// addOracle scores the true probabilities, if they are known.
+// addOracle evaluates the true probabilities, if they are known.
 func (r *dataSetResult) addOracle(data *datasets.Dataset) {
 	if data.TestProbability == nil {
 		return
@@ -139,7 +143,7 @@ func (r *dataSetResult) addOracle(data *datasets.Dataset) {
 	r.Oracle.LogLoss = append(r.Oracle.LogLoss, metric.LogLoss(scores, data.Test.Labels))
 }
 
-// add takes up one training.
+// add adds one training.
 func (r *variantResult) add(shown *train.Result, keepPredictions bool) {
 	r.AUC = append(r.AUC, shown.AUC)
 	r.LogLoss = append(r.LogLoss, shown.LogLoss)

@@ -13,23 +13,22 @@ import (
 type plan struct {
 	Seed  uint64 `yaml:"seed"` // the first
 	Seeds int    `yaml:"seeds"`
-	// Job is what all variants share; a variant sets mode, merge and staleness.
+	// Job is the job of all variants; a variant sets mode, merge and staleness.
 	Job      job.Job          `yaml:"job"`
 	Taus     []int            `yaml:"taus"` // ascending
 	DataSets []report.DataSet `yaml:"data"`
-	// Resamples is the number of draws of the paired bootstrap.
+	// Resamples is the number of resamples of the paired bootstrap.
 	Resamples int `yaml:"bootstrap-resamples"`
 }
 
-// variant is one way of training.
+// variant is one way to train.
 type variant struct {
 	Mode  string `json:"mode"`
 	Merge string `json:"merge"`
 	Tau   *int   `json:"tau,omitempty"` // hybrid only
 }
 
-// variants lists the ways of training: the two synchronous ones, then hybrid by
-// ascending τ.
+// variants returns the two synchronous variants, then the hybrid ones by ascending τ.
 func (p plan) variants() []variant {
 	variants := []variant{{job.Sync, job.MergeStep, nil}, {job.Sync, job.MergeRank, nil}}
 	for _, tau := range p.Taus {
@@ -38,7 +37,7 @@ func (p plan) variants() []variant {
 	return variants
 }
 
-// The places in plan.variants.
+// Indices of plan.variants.
 const (
 	syncStep = iota
 	syncRank
@@ -60,13 +59,13 @@ func (p plan) job(a variant, seed uint64) job.Job {
 	return t
 }
 
-// quickPlan takes the time that QuickTime says.
+// quickPlan takes the time that QuickTime returns.
 func quickPlan() plan {
 	return newPlan([]int{0, 3, 15}, []float64{0.01, 0.5}, 80_000, 50_000, 400)
 }
 
-// fullPlan takes about half an hour on two slow cores. Its million test rows are
-// what a claim of equivalence takes; see metric.EquivalenceRows.
+// fullPlan takes about half an hour on two slow cores. A claim of equivalence needs its million test rows;
+// see metric.EquivalenceRows.
 func fullPlan() plan {
 	return newPlan([]int{0, 1, 4, 16, 64}, []float64{0.01, 0.1, 0.5}, 1_000_000, metric.EquivalenceRows, 500)
 }
@@ -80,18 +79,18 @@ func newPlan(taus []int, alphas []float64, trainRows, testRows, resamples int) p
 	return p
 }
 
-// commonJob returns what all variants share.
+// commonJob returns the job of all variants.
 //
-// The rates were chosen before any variant was run, by sequential training alone, on
-// generated data of the quick plan's size with α = 0.1 and seed 1000, which are
-// in no quick report: of dense rates 0.003, 0.01, 0.03 and row rates 0.03, 0.1,
-// 0.3 the pair with the highest AUC, 0.7095 against 0.7043 to 0.7088.
+// The learning rates were chosen before any variant was run, by sequential training on generated data of
+// the quick plan's size with α = 0.1 and seed 1000, which are in no quick report. Of the dense rates 0.003,
+// 0.01, 0.03 and the row rates 0.03, 0.1, 0.3, this pair had the highest AUC: 0.7095, compared with 0.7043
+// to 0.7088.
 func commonJob(tauMax int) job.Job {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Model.Top = 8, []int{32, 16}
 	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1
 	t.Training.GlobalBatch = 256
-	t.Training.Prefetch = tauMax + 1 // τ and not the queue is the bound
+	t.Training.Prefetch = tauMax + 1 // staleness is bounded by τ, not by the queue
 	t.Training.Scale = job.ScaleGlobal
 	return t
 }

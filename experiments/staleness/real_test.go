@@ -8,13 +8,14 @@ import (
 	"tandem/experiments/report"
 )
 
-// A small comparison on the real runtime: it learns, stays within its bounds
-// (measure checks them) and draws its report.
-func TestOnTheRuntime(t *testing.T) {
+// A small comparison with the real runtime: every variant learns and stays within its bounds, which
+// train.Run checks, and the report can be drawn.
+func TestWithTheRuntime(t *testing.T) {
 	p := newPlan([]int{0, 2}, []float64{0.1}, 6_000, 2_000, 50)
 	p.DataSets = p.DataSets[:1]
 	p.Job.Training.GlobalBatch = 64
-	report, err := New().execute(context.Background(), p, report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
+	options := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()}
+	report, err := New().execute(context.Background(), p, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,8 @@ func TestOnTheRuntime(t *testing.T) {
 	for _, a := range r.Variants {
 		for i, auc := range a.AUC {
 			if auc < 0.55 || auc >= r.Oracle.AUC[i] {
-				t.Errorf("%v: AUC %.4f, want above chance and below the oracle's %.4f", a.Variant, auc, r.Oracle.AUC[i])
+				t.Errorf("%v: AUC %.4f, want above chance and below the oracle's %.4f", a.Variant, auc,
+					r.Oracle.AUC[i])
 			}
 		}
 	}
@@ -37,6 +39,6 @@ func TestStopsWithItsContext(t *testing.T) {
 	cancel()
 	_, err := New().execute(ctx, tinyPlan(), report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir()})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the error of the context", err)
 	}
 }

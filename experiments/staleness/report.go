@@ -9,7 +9,7 @@ import (
 	"tandem/internal/cli"
 )
 
-// report turns the results of a plan into tables, figures and sentences.
+// report returns the results of a plan as tables, figures and sentences.
 func (p plan) report(results []*dataSetResult) *report.Report {
 	return &report.Report{
 		Findings: p.findings(results),
@@ -21,21 +21,21 @@ func (p plan) report(results []*dataSetResult) *report.Report {
 	}
 }
 
-// findings has a sentence on merging and one on staleness for every data set, and
-// one on how stale reads really were.
+// findings returns a sentence on merging and a sentence on staleness for each data set, and a sentence on the
+// staleness of reads.
 func (p plan) findings(results []*dataSetResult) []string {
 	var sentences []string
 	for _, r := range results {
 		merging, staleness := r.Effects[0], r.Effects[1:]
 		sentences = append(sentences,
-			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).", r.DataSet, report.PlusMinus(merging.AUC), merging.Verdict),
+			fmt.Sprintf("%s, AUC change by merging per rank instead of per step: %s (%s).",
+				r.DataSet, report.PlusMinus(merging.AUC), merging.Verdict),
 			fmt.Sprintf("%s, AUC change by staleness: %s.", r.DataSet, byVerdict(staleness)))
 	}
 	return append(sentences, p.reachedSentence(results))
 }
 
-// byVerdict lists staleness effects, those of neighbouring τ with the same
-// verdict together.
+// byVerdict lists staleness effects and groups neighboring τ with the same verdict.
 func byVerdict(effects []effect) string {
 	var text strings.Builder
 	for i, e := range effects {
@@ -52,45 +52,51 @@ func byVerdict(effects []effect) string {
 	return text.String()
 }
 
-// reachedSentence says whether reads became as stale as they were allowed to.
+// reachedSentence returns a sentence on whether the staleness of reads reached its bounds.
 func (p plan) reachedSentence(results []*dataSetResult) string {
 	var missed []string
 	for _, r := range results {
 		for _, a := range r.Variants[firstHybrid:] {
 			if !reachedBound(a) {
-				missed = append(missed, fmt.Sprintf("%s at τ = %d (at most %d)", r.DataSet, *a.Variant.Tau, a.Own.Max()))
+				missed = append(missed,
+					fmt.Sprintf("%s at τ = %d (at most %d)", r.DataSet, *a.Variant.Tau, a.Own.Max()))
 			}
 		}
 	}
 	if missed == nil {
-		return "Staleness really happened: own staleness reached τ in every hybrid variant, and no read went beyond its bound."
+		return "Own staleness reached τ in every hybrid variant, and no read exceeded its bound."
 	}
-	return "Own staleness did not reach τ, so that the effect of τ is not fully tested, on " + strings.Join(missed, ", ") + "."
+	return "Own staleness did not reach τ, so the effect of τ is not fully tested, on " +
+		strings.Join(missed, ", ") + "."
 }
 
-// reachedBound tells whether some read of a hybrid variant was as stale as τ allows.
+// reachedBound reports whether a read of a hybrid variant was as stale as τ allows.
 func reachedBound(a *variantResult) bool { return a.Own.Max() == *a.Variant.Tau }
 
-// notes says what a reader must know to judge the findings.
+// notes returns what a reader needs to judge the findings.
 func (p plan) notes(results []*dataSetResult) []string {
 	comparisons := 0
 	for _, r := range results {
 		comparisons += len(r.Effects)
 	}
 	notes := []string{
-		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t); variants of a seed share rows, order and initial values.", p.Seeds),
-		fmt.Sprintf("From %s test rows on, equivalent: the interval lies inside ±%g; else different: it excludes 0; else inconclusive.",
+		fmt.Sprintf("± is half the 95 %% interval of the mean over %d seeds (Student's t). The "+
+			"variants of a seed share rows, order and initial values.", p.Seeds),
+		fmt.Sprintf("With at least %s test rows, an effect is equivalent if its interval is inside "+
+			"±%g, otherwise different if the interval excludes 0, otherwise inconclusive.",
 			report.Thousands(metric.EquivalenceRows), metric.EquivalenceMargin),
-		"With fewer test rows nothing is called equivalent: an interval that excludes 0 is different, however small; else no difference was found.",
-		fmt.Sprintf("%d comparisons at 95 %% each: if no effect existed, about %.1f intervals would exclude 0 by chance.",
+		"With fewer test rows, nothing is called equivalent: an interval that excludes 0 is " +
+			"different, however small the effect; otherwise no difference was found.",
+		fmt.Sprintf("%d comparisons at 95 %% each: if there were no effects, about %.1f intervals "+
+			"would exclude 0 by chance.",
 			comparisons, 0.05*float64(comparisons)),
-		"Generated data are drawn anew for every seed, teacher included; of adult-income seeds vary order and initial values only.",
-		"The order of events in hybrid mode is that of real threads: run again, sync variants give the same bits, hybrid variants differ within their spread.",
-		"The bootstrap shows the luck of the test rows under one seed, for models as trained; the interval over seeds judges.",
-		"Rates were fixed beforehand by sequential training alone and are the same for all variants.",
+		"Generated data, including the teacher, are different for every seed. On adult-income, seeds " +
+			"vary only the order and the initial values.",
+		"The order of events in hybrid mode is that of real threads. In another run, sync variants " +
+			"give the same bits; hybrid variants differ within their spread.",
+		"The bootstrap shows the luck of the test rows under one seed, for models as trained. The " +
+			"interval over seeds decides the verdict.",
+		"The learning rates were fixed beforehand by sequential training and are the same for all variants.",
 	}
-	if p.Seeds < report.SeedsWanted {
-		notes = append(notes, fmt.Sprintf("Only %d seeds: take at least %d before believing an interval.", p.Seeds, report.SeedsWanted))
-	}
-	return notes
+	return append(notes, report.FewSeedsNote(p.Seeds, "seeds", "an interval")...)
 }

@@ -1,23 +1,21 @@
-// Package staleness asks what asynchronous embedding updates cost in AUC.
+// Package staleness measures what asynchronous embedding updates cost in AUC.
 //
-// Three ways of training are compared at equal scale of the gradient, on the
-// same rows in the same order from the same initial values:
+// It compares three variants with equal scale of the gradient, on the same rows in the same order from the
+// same initial values:
 //
 //	sync, merge: step   one optimizer step per row and global batch
-//	sync, merge: rank   one per rank that has the row, as Persia
-//	hybrid(τ)           as before, but rows may be stale, up to τ batches
+//	sync, merge: rank   one optimizer step per row, global batch and rank that has the row, as in Persia
+//	hybrid(τ)           as sync, merge: rank, but rows may be stale by up to τ batches
 //
-// so that two effects, which a plain comparison of sync and hybrid mixes, come
-// apart:
+// A direct comparison of sync and hybrid would mix two effects. The variants separate them:
 //
 //	merging effect   = (sync, merge: rank) − (sync, merge: step)
 //	staleness effect = hybrid(τ) − (sync, merge: rank)
 //
-// Hybrid knows only merge: rank. The theory says that staleness costs more the
-// more often the most frequent id occurs (α), hence data of several α.
+// Hybrid supports only merge: rank. According to the theory, the cost of staleness grows with the frequency
+// α of the most frequent id. The experiment therefore uses data sets with several α.
 //
-// Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid
-// algorithm.
+// Source: Lian and others, arXiv 2111.05897, the analysis of the hybrid algorithm.
 package staleness
 
 import (
@@ -30,53 +28,53 @@ import (
 	"tandem/runtime/train"
 )
 
-// Runner trains and evaluates; train.Run is one.
+// Runner trains and evaluates, as train.Run does.
 type Runner func(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	o train.Options) (*train.Result, error)
 
 // Experiment is the comparison.
 type Experiment struct{ run Runner }
 
-// New returns the experiment on the real runtime.
+// New returns the experiment with the real runtime.
 func New() Experiment { return Experiment{train.Run} }
 
 // Name returns "staleness".
 func (Experiment) Name() string { return "staleness" }
 
-// Question returns what the experiment asks.
+// Question returns the question of the experiment.
 func (Experiment) Question() string {
-	return "What do stale embedding rows cost in AUC, apart from how gradients are merged?"
+	return "What do stale embedding rows cost in AUC, apart from the effect of merging gradients?"
 }
 
-// Help says what the experiment measures and writes.
+// Help returns what the experiment measures and writes.
 func (Experiment) Help() string {
-	return `It trains on the same rows in the same order from the same initial values, under
+	return `Trains on the same rows, in the same order, from the same initial values, under
 every seed: sync with gradients merged per step, sync with gradients merged per
 rank, and hybrid at several τ, where rows may be stale by up to τ batches.
 
   merging effect    sync merge:rank − sync merge:step
   staleness effect  hybrid(τ) − sync merge:rank
 
-It measures AUC and log loss on the test rows with 95 % intervals over seeds, the
-interval of a bootstrap of the test rows, and how stale reads really were. Data
-are generated, with the most frequent id in several shares α of the rows, and
+Measures AUC and log loss on the test rows with 95 % intervals over seeds, the
+interval of a bootstrap of the test rows, and the staleness of reads, on generated
+data whose most frequent id is in several shares α of the rows, and on
 adult-income. The full version takes about half an hour on two slow cores.
 
-It writes into a new folder:
+Writes to a new folder:
 
   report.html               everything on one page
-  staleness.csv             a line per training, written as soon as it is done
+  staleness.csv             a line per training, written at its end
   staleness.json            effects, variants and histograms of staleness
   settings.yaml             the resolved settings
-  auc-difference.png, .svg  the effect of staleness by τ
-  staleness.png, .svg       how stale reads were, by τ`
+  auc-difference.png, .svg  the staleness effect by τ
+  staleness.png, .svg       the staleness of reads by τ`
 }
 
-// QuickTime is about how long the quick version takes on two slow cores.
+// QuickTime returns the approximate time of the quick version on two slow cores.
 func (Experiment) QuickTime() time.Duration { return 60 * time.Second }
 
-// Run trains all variants under all seeds and compares them. Every training that is
-// done is a line of staleness.csv in o.Folder at once.
+// Run trains all variants under all seeds and compares them. It writes a line to staleness.csv in o.Folder
+// at the end of every training.
 func (e Experiment) Run(ctx context.Context, o report.Options) (*report.Report, error) {
 	if o.Quick {
 		return e.execute(ctx, quickPlan(), o)

@@ -15,8 +15,8 @@ import (
 	"tandem/runtime/train"
 )
 
-// All variants of a seed see the same rows in the same order, and differ in nothing
-// but mode, merging and τ; seeds differ in their rows.
+// All variants of a seed train on the same rows in the same order and differ only in mode, merging and τ.
+// Seeds differ in their rows.
 func TestArmsArePaired(t *testing.T) {
 	f := &fakeRunner{}
 	if _, _, err := executeTiny(t, f); err != nil {
@@ -28,12 +28,14 @@ func TestArmsArePaired(t *testing.T) {
 	for i, c := range f.calls {
 		first := f.calls[i/4*4]
 		if c.rows != first.rows {
-			t.Errorf("training %d has other rows than the first of its seed", i)
+			t.Errorf("training %d has different rows than the first of its seed", i)
 		}
 		same := c.training
-		same.Training.Mode, same.Training.Merge, same.Training.Staleness = first.training.Training.Mode, first.training.Training.Merge, first.training.Training.Staleness
+		of := first.training.Training
+		same.Training.Mode, same.Training.Merge, same.Training.Staleness = of.Mode, of.Merge, of.Staleness
 		if !reflect.DeepEqual(same, first.training) {
-			t.Errorf("training %d differs from %d by more than its variant: %+v, %+v", i, i/4*4, same, first.training)
+			t.Errorf("training %d differs from %d in more than its variant: %+v, %+v", i, i/4*4, same,
+				first.training)
 		}
 		if err := c.training.Validate(); err != nil {
 			t.Errorf("training %d: %v", i, err)
@@ -47,7 +49,7 @@ func TestArmsArePaired(t *testing.T) {
 	}
 }
 
-// τ and not the queue bounds staleness, in both published plans.
+// Staleness is bounded by τ, not by the queue, in both plans.
 func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 	for name, p := range map[string]plan{"quick": quickPlan(), "full": fullPlan()} {
 		for _, a := range p.variants() {
@@ -65,13 +67,14 @@ func TestPrefetchLeavesRoomForStaleness(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, w.Name, err)
 			}
 			if config.Synthetic != nil && (config.Synthetic.Seed != 3 || w.Data.Synthetic.Seed != 0) {
-				t.Errorf("%s, %s: seeds %d, %d: want 3 in a copy", name, w.Name, config.Synthetic.Seed, w.Data.Synthetic.Seed)
+				t.Errorf("%s, %s: seeds %d, %d: want 3 in a copy", name, w.Name, config.Synthetic.Seed,
+					w.Data.Synthetic.Seed)
 			}
 		}
 	}
 }
 
-func TestEveryTrainingIsALineOfCSV(t *testing.T) {
+func TestEveryTrainingIsALineInTheCSVFile(t *testing.T) {
 	_, folder, err := executeTiny(t, &fakeRunner{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,19 +84,20 @@ func TestEveryTrainingIsALineOfCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll() // refuses lines of other lengths
+	lines, err := csv.NewReader(file).ReadAll() // returns an error if lines differ in length
 	if err != nil || len(lines) != 9 {
 		t.Fatalf("%d lines, error %v: want a header and 8", len(lines), err)
 	}
-	// The last: seed 8, hybrid τ = 2, whose fake staleness is 2 and 2·2+1.
+	// The last line: seed 8, hybrid τ = 2, with fake staleness 2 and 2·2+1.
 	last := strings.Join(lines[8], " ")
-	if !strings.HasPrefix(last, "α = 0.1 0.1 8 hybrid rank 2 ") || !strings.Contains(last, " 2 2 2 5 5 5 0 0 0 6 ") {
+	if !strings.HasPrefix(last, "α = 0.1 0.1 8 hybrid rank 2 ") ||
+		!strings.Contains(last, " 2 2 2 5 5 5 0 0 0 6 ") {
 		t.Errorf("last line %q", last)
 	}
 }
 
-// A run that is stopped keeps the lines of the trainings that were done.
-func TestStoppedRunKeepsWhatIsDone(t *testing.T) {
+// A run that is stopped keeps the lines of the finished trainings.
+func TestStoppedRunKeepsFinishedTrainings(t *testing.T) {
 	f := &fakeRunner{change: func(i int, _ *train.Result) error {
 		if i == 5 {
 			return context.Canceled
@@ -101,7 +105,8 @@ func TestStoppedRunKeepsWhatIsDone(t *testing.T) {
 		return nil
 	}}
 	_, folder, err := executeTiny(t, f)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "seed 8, after 5 of 8 trainings: sync merge:rank") {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "seed 8, after 5 of 8 trainings: sync merge:rank") {
 		t.Errorf("error %v", err)
 	}
 	text, err := os.ReadFile(csvPath(folder))
@@ -110,10 +115,10 @@ func TestStoppedRunKeepsWhatIsDone(t *testing.T) {
 	}
 }
 
-func TestMeaninglessResultsAreRefused(t *testing.T) {
+func TestDivergedTrainingIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		break_     func(r *train.Result)
+		diverge    func(r *train.Result)
 	}{
 		{"no AUC", "the training diverged", func(r *train.Result) { r.AUC = math.NaN() }},
 		{"infinite loss", "the training diverged", func(r *train.Result) { r.LogLoss = math.Inf(1) }},
@@ -121,7 +126,7 @@ func TestMeaninglessResultsAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fakeRunner{change: func(i int, r *train.Result) error {
 				if i == 3 {
-					c.break_(r)
+					c.diverge(r)
 				}
 				return nil
 			}}
@@ -132,7 +137,7 @@ func TestMeaninglessResultsAreRefused(t *testing.T) {
 	}
 }
 
-// Progress only rises, and ends at the total.
+// Progress never falls, and ends at the total.
 func TestProgress(t *testing.T) {
 	at, whole := 0, 0
 	o := report.Options{Seeds: 2, Seed: 1, Folder: t.TempDir(), Progress: func(done, total int, what string) {

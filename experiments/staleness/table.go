@@ -8,12 +8,20 @@ import (
 	"tandem/internal/cli"
 )
 
-// effectTable has a line per comparison.
+// effectTable returns a table with a line per effect.
 func effectTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
-		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − sync merge:rank",
-		Header:  []string{"data", "effect", "verdict on AUC", "ΔAUC ± 95 %", "first seed, 95 % bootstrap", "Δlog loss ± 95 % (nats)"},
-		Words:   3,
+		Caption: "Effects: merging = sync merge:rank − sync merge:step; staleness τ = hybrid(τ) − " +
+			"sync merge:rank",
+		Header: []string{
+			"data",
+			"effect",
+			"verdict on AUC",
+			"ΔAUC ± 95 %",
+			"bootstrap 95 %, first seed",
+			"Δlog loss ± 95 % (nats)",
+		},
+		Words: 3,
 	}
 	for _, r := range results {
 		for _, e := range r.Effects {
@@ -22,21 +30,30 @@ func effectTable(results []*dataSetResult) cli.Table {
 				name = fmt.Sprintf("%s τ=%d", name, *e.Tau)
 			}
 			t.Rows = append(t.Rows, []string{r.DataSet, name, e.Verdict, report.PlusMinus(e.AUC),
-				fmt.Sprintf("[%s, %s]", report.Signed(e.Bootstrap.Low), report.Signed(e.Bootstrap.High)), report.PlusMinus(e.LogLoss)})
+				fmt.Sprintf("[%s, %s]", report.Signed(e.Bootstrap.Low), report.Signed(e.Bootstrap.High)),
+				report.PlusMinus(e.LogLoss)})
 		}
 	}
 	return t
 }
 
-// variantTable has a line per way of training and one for the oracle.
+// variantTable returns a table with a line per variant and a line for the oracle.
 func variantTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
-		Caption: "AUC and log loss on the test rows, mean over seeds; the oracle is the ceiling",
-		Header:  []string{"data", "variant", "AUC ± 95 %", "log loss ± 95 % (nats)", "training rows", "test rows"},
-		Words:   2,
+		Caption: "AUC and log loss on the test rows, mean over seeds; no model exceeds the oracle",
+		Header: []string{
+			"data",
+			"variant",
+			"AUC ± 95 %",
+			"log loss ± 95 % (nats)",
+			"training rows",
+			"test rows",
+		},
+		Words: 2,
 	}
 	line := func(r *dataSetResult, name string, auc, logLoss []float64) {
-		t.Rows = append(t.Rows, []string{r.DataSet, name, report.Level(auc), report.Level(logLoss), report.Thousands(r.TrainRows), report.Thousands(r.TestRows)})
+		t.Rows = append(t.Rows, []string{r.DataSet, name, report.Level(auc), report.Level(logLoss),
+			report.Thousands(r.TrainRows), report.Thousands(r.TestRows)})
 	}
 	for _, r := range results {
 		if r.Oracle != nil {
@@ -49,10 +66,11 @@ func variantTable(results []*dataSetResult) cli.Table {
 	return t
 }
 
-// stalenessTable has a line per hybrid variant: what reads had missed.
+// stalenessTable returns a table of the earlier steps that reads missed, with a line per hybrid variant.
 func (p plan) stalenessTable(results []*dataSetResult) cli.Table {
 	t := cli.Table{
-		Caption: "Staleness of reads in steps, all seeds: own = earlier steps of the rank itself, cross = of another rank",
+		Caption: "Staleness of reads in steps, all seeds: own = missed earlier steps of the same " +
+			"rank, cross = of another rank",
 		Header: []string{"data", "τ", "own mean", "own p99", "own max/bound",
 			"cross mean", "cross p99", "cross max/bound", "own reached τ"},
 		Words: 1,
@@ -65,8 +83,10 @@ func (p plan) stalenessTable(results []*dataSetResult) cli.Table {
 				yes = "no"
 			}
 			t.Rows = append(t.Rows, []string{r.DataSet, strconv.Itoa(*a.Variant.Tau),
-				fmt.Sprintf("%.2f", a.Own.Mean()), strconv.Itoa(a.Own.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own),
-				fmt.Sprintf("%.2f", a.Cross.Mean()), strconv.Itoa(a.Cross.Quantile(0.99)), fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross), yes})
+				fmt.Sprintf("%.2f", a.Own.Mean()), strconv.Itoa(a.Own.Quantile(0.99)),
+				fmt.Sprintf("%d/%d", a.Own.Max(), bound.Own),
+				fmt.Sprintf("%.2f", a.Cross.Mean()), strconv.Itoa(a.Cross.Quantile(0.99)),
+				fmt.Sprintf("%d/%d", a.Cross.Max(), bound.Cross), yes})
 		}
 	}
 	return t
