@@ -23,7 +23,7 @@ func TestRunRefuses(t *testing.T) {
 		{func(c *role.Config) { c.Retry = 0 }, "driver: faults lose messages; set retry above 0"},
 		{func(c *role.Config) { c.Retry = -unit.Second }, "retry after -1000000000 ns; want 0 or more"},
 		{func(c *role.Config) { c.Ranks = 0 }, "role: ranks = 0; want at least 1"},
-		{func(c *role.Config) { c.Rule = nil }, "role: no algorithm"},
+		{func(c *role.Config) { c.Rule = nil }, "role: no rule"},
 		{func(c *role.Config) { c.Rule = pace.Hybrid{Staleness: -1, Overlap: pace.HybridDS} },
 			"staleness -1"},
 	} {

@@ -39,14 +39,14 @@ var treasons = []treason{
 	{msg.Message{Kind: msg.PutDone, To: itsRank, Rank: 1 << 20}, "rank: 1048576, want 0 to 3"},
 	{msg.Message{Kind: msg.Put, To: itsPS, Rank: 1, Step: 3, Floor: 1 << 30}, "floor: 1073741824"},
 	{msg.Message{Kind: msg.PutGradients, To: itsPS, Rank: 1},
-		"kind: it goes from nn-worker to embedding-worker"},
+		"kind: such messages go from nn-worker to embedding-worker"},
 	{msg.Message{Kind: msg.ResendIDs, To: itsLoader, Rank: 1, Step: -1}, "step: -1, want 0 to "},
 	{msg.Message{Kind: msg.Lookup, To: itsPS, Rank: -1}, "rank: -1, want 0 to 3"},
 	{msg.Message{Kind: msg.Lookup, From: msg.Address{Role: msg.EmbeddingWorker}, To: itsPS, Rank: 0},
 		"from: the stream belongs to embedding-worker 1"},
 	{msg.Message{Kind: msg.ResendIDs, To: itsLoader, Rank: 0, Step: 0},
 		"from: batch of rank 0 and step 0 belongs to embedding-worker 0"},
-	{msg.Message{Kind: msg.PutDone, To: itsRank, Rank: 1}, "to: it is about rank 1"},
+	{msg.Message{Kind: msg.PutDone, To: itsRank, Rank: 1}, "to: the message is about rank 1"},
 	{msg.Message{Kind: msg.Embeddings, To: itsRank, Rank: 2, Step: 1 << 30}, "step: 1073741824, want 0 to "},
 }
 

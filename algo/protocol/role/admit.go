@@ -8,7 +8,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// edges are the roles that send and receive each kind of message.
+// edges are the sender and the receiver of each kind of message.
 var edges = [msg.Kinds]struct{ from, to msg.Role }{
 	msg.IDFeatures:       {msg.DataLoader, msg.EmbeddingWorker},
 	msg.Samples:          {msg.DataLoader, msg.NNWorker},
@@ -36,25 +36,28 @@ var edges = [msg.Kinds]struct{ from, to msg.Role }{
 	msg.DropBatch:        {msg.NNWorker, msg.EmbeddingWorker},
 }
 
-// RefusedError is the reason for which a message is not admitted.
+// RefusedError is the error for a message that is not admitted.
 type RefusedError struct {
 	Message msg.Message
-	Field   string // of the message: "kind", "from", "to", "rank", "step", "floor", "samples" or "bytes"
+	Field   string // "kind", "from", "to", "rank", "step", "floor", "samples" or "bytes"
 	Reason  string
 }
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%v message from %v to %v: %s: %s", e.Message.Kind, e.Message.From, e.Message.To, e.Field, e.Reason)
+	return fmt.Sprintf("%v message from %v to %v: %s: %s", e.Message.Kind, e.Message.From, e.Message.To,
+		e.Field, e.Reason)
 }
 
-// Admit checks a message that comes from another process, before its receiver handles it: that its kind
-// belongs on the edge from m.From to m.To, that the run has both roles, and that rank, step, floor, samples
-// and bytes are in range. A role handles every admitted message without fault, but Admit cannot know
-// whether what the message says is true. It returns a *RefusedError, which names the field. Cost: constant.
+// Admit checks a message from another process before its receiver handles it. It checks that messages of this
+// kind travel from m.From to m.To, that the run has both roles, and that rank, step, floor, samples and bytes
+// are in range. A role handles every admitted message without panicking. Admit cannot check whether the
+// content of a message is true. It returns a *RefusedError, which names the field, or another error if the
+// kind or a role is not one of this build. Cost: constant.
 func Admit(cfg *Config, m msg.Message) error {
 	if !m.Kind.Known() || !m.From.Role.Known() || !m.To.Role.Known() {
-		return fmt.Errorf("role: message of kind %d from role %d to role %d; none of this build", m.Kind, m.From.Role, m.To.Role)
+		return fmt.Errorf("role: message of kind %d from role %d to role %d; this build does not have all "+
+			"of them", m.Kind, m.From.Role, m.To.Role)
 	}
 	refuse := func(field, format string, args ...any) error {
 		return &RefusedError{m, field, fmt.Sprintf(format, args...)}
@@ -63,7 +66,7 @@ func Admit(cfg *Config, m msg.Message) error {
 	edge := edges[m.Kind]
 	steps := cfg.Steps - 1
 	if m.Kind == msg.ReportClock || m.Kind == msg.SlowestClock || m.Kind == msg.Progress {
-		steps = cfg.Steps // they count steps
+		steps = cfg.Steps // Step is a number of steps
 	}
 	floors := int32(0)
 	if m.From.Role == msg.NNWorker || m.From.Role == msg.EmbeddingWorker {
@@ -71,11 +74,11 @@ func Admit(cfg *Config, m msg.Message) error {
 	}
 	switch m.Kind {
 	case msg.GetEmbeddings, msg.PutGradients, msg.DropBatch, msg.Lookup, msg.Put, msg.Pull, msg.Push:
-		floors = m.Step // its own step is not finished
+		floors = m.Step // the step of the message is not finished
 	}
 	switch {
 	case m.From.Role != edge.from || m.To.Role != edge.to:
-		return refuse("kind", "it goes from %s to %s", edge.from, edge.to)
+		return refuse("kind", "such messages go from %s to %s", edge.from, edge.to)
 	case !roster.has(m.From):
 		return refuse("from", "the run has no such role")
 	case !roster.has(m.To):
@@ -83,19 +86,21 @@ func Admit(cfg *Config, m msg.Message) error {
 	case m.Rank < 0 || m.Rank >= cfg.Ranks:
 		return refuse("rank", "%d, want 0 to %d", m.Rank, cfg.Ranks-1)
 	case m.From.Role == msg.NNWorker && m.From.Index != m.Rank:
-		return refuse("from", "it is about rank %d", m.Rank)
+		return refuse("from", "the message is about rank %d", m.Rank)
 	case m.To.Role == msg.NNWorker && m.To.Index != m.Rank:
-		return refuse("to", "it is about rank %d", m.Rank)
+		return refuse("to", "the message is about rank %d", m.Rank)
 	case m.Step < 0 || m.Step > steps:
 		return refuse("step", "%d, want 0 to %d", m.Step, steps)
 	case m.From.Role == msg.EmbeddingWorker && m.From != cfg.workerOf(m.Rank, m.Step):
-		return refuse("from", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step, cfg.workerOf(m.Rank, m.Step))
+		return refuse("from", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step,
+			cfg.workerOf(m.Rank, m.Step))
 	case m.To.Role == msg.EmbeddingWorker && m.To != cfg.workerOf(m.Rank, m.Step):
-		return refuse("to", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step, cfg.workerOf(m.Rank, m.Step))
+		return refuse("to", "batch of rank %d and step %d belongs to %v", m.Rank, m.Step,
+			cfg.workerOf(m.Rank, m.Step))
 	case m.Floor < 0 || m.Floor > floors:
 		return refuse("floor", "%d, want 0 to %d", m.Floor, floors)
 	case m.Samples < 0 || m.Samples > m.StepSamples:
-		return refuse("samples", "%d of the step's %d", m.Samples, m.StepSamples)
+		return refuse("samples", "%d, want 0 to %d, the samples of the step", m.Samples, m.StepSamples)
 	}
 	if least, most := cfg.sizes(m); m.Bytes < least || m.Bytes > most {
 		return refuse("bytes", "%d, want %d to %d", m.Bytes, least, most)
@@ -103,7 +108,7 @@ func Admit(cfg *Config, m msg.Message) error {
 	return nil
 }
 
-// sizes returns the least and the largest size of a message.
+// sizes returns the smallest and the largest size of a message.
 func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 	least, most = msg.HeaderBytes, msg.HeaderBytes
 	switch {
@@ -114,14 +119,14 @@ func (c *Config) sizes(m msg.Message) (least, most unit.Bytes) {
 		least += c.pushBytes(m.To.Index)
 		most = least
 	case m.Kind.HasPayload():
-		most = unit.Bytes(math.MaxInt32) // the payload itself is checked where it is decoded
+		most = unit.Bytes(math.MaxInt32) // the decoder checks the payload
 	}
 	return least, most
 }
 
-// CheckCredit checks, at the receiver, that an admitted message keeps to the credit of its sender: it returns
-// a *RefusedError if r holds as many unfinished batches of the message's rank as an honest sender can have
-// started, and m would add one. It bounds the memory that a peer can make a role hold.
+// CheckCredit checks at the receiver r that the sender of an admitted message m has credit for it. It returns
+// a *RefusedError if m would open another batch and r already holds as many unfinished batches of the rank of
+// m as an honest sender can have opened. This bounds the memory that a peer can make a role hold.
 func CheckCredit(cfg *Config, r Role, m msg.Message) error {
 	holder, ok := r.(interface {
 		holding(m msg.Message) (held int, known bool)
@@ -129,18 +134,19 @@ func CheckCredit(cfg *Config, r Role, m msg.Message) error {
 	if !ok {
 		return nil
 	}
-	// Prefetch batches of a rank are outstanding. After a crash, late copies of messages about finished ones
-	// may open others, until the next request raises the floor; random walks with faults reach twice Prefetch
-	// and no more, and the rest is for copies that are delayed for many steps.
+	// At most Prefetch batches of a rank are outstanding. After a crash, late duplicates may open finished
+	// batches, until the next request raises the floor. Random walks with faults reach twice Prefetch. The
+	// rest allows for duplicates that are delayed for many steps.
 	limit := 4*int(cfg.Prefetch) + 16
 	if held, known := holder.holding(m); !known && held >= limit {
-		return &RefusedError{m, "step", fmt.Sprintf("%d batches of rank %d are unfinished here, want at most %d", held, m.Rank, limit)}
+		return &RefusedError{m, "step", fmt.Sprintf("the receiver has %d unfinished batches of rank %d, "+
+			"want at most %d", held, m.Rank, limit)}
 	}
 	return nil
 }
 
-// holding returns the number of batches of m's rank that a role holds something of, and whether m's is one of
-// them or takes no place.
+// holding returns the number of batches of the rank of m for which the role holds data, and whether the batch
+// of m is one of them or needs no memory.
 func (p *EmbeddingPS) holding(m msg.Message) (held int, known bool) {
 	switch m.Kind {
 	case msg.Lookup:
@@ -176,8 +182,9 @@ func (w *NNWorker) holding(m msg.Message) (held int, known bool) {
 	return 0, true
 }
 
-// countRank counts the requests of a rank that are not answered; of those that were answered on arrival, the
-// ones being applied, as how many wait follows from how many are applied together.
+// countRank returns the number of unanswered requests of a rank. If requests are answered on arrival, it
+// returns the number of requests that are being applied, because the closing bounds the number of those that
+// wait.
 func countRank(rs []request, rank int32, answered bool) (n int) {
 	for _, r := range rs {
 		if r.rank == rank && (!answered || r.working()) {

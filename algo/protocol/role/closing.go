@@ -7,40 +7,40 @@ import (
 	"tandem/algo/protocol/event"
 )
 
-// closing decides when a server applies the gradients that it holds, and which of them together: an embedding
-// PS its puts, a dense PS its pushes. It is a state machine inside that of its server.
+// closing decides when a PS applies the gradients that it holds, and which of them together: an embedding PS
+// its puts, a dense PS its pushes. It is a state machine inside the state machine of its PS.
 type closing interface {
-	// buffers reports whether a server acknowledges gradients when they arrive rather than when they are
+	// buffers reports whether the PS acknowledges gradients when they arrive, instead of when they are
 	// applied.
 	buffers() bool
-	// next returns the next group to apply now; ok is false if there is none. held is what the server has,
-	// ordered by step and rank. The server calls next until there is none.
+	// nextGroup returns a group to apply now; ok is false if there is none. held has the gradients of the PS,
+	// ordered by step and rank. The PS calls nextGroup until there is no group.
 	nextGroup(held []request) (g group, ok bool)
-	// mayServe reports whether a lookup may be served now.
+	// mayServe reports whether the PS may serve a lookup now.
 	mayServe(lookup *request) bool
-	// outdated reports whether the answer of a lookup is not needed any more.
+	// outdated reports whether no role needs the answer to a lookup.
 	outdated(lookup *request) bool
 	clone() closing
 	appendState(dst []byte) []byte
 }
 
-// group is gradients that are applied by one piece of work.
+// group is a set of gradients that one piece of work applies.
 type group struct {
-	// work has all but its kind: rank and step of the batch, or NoRank and the latest step of several
-	// batches.
+	// work is the work without its kind. Its rank and step are those of the batch, or NoRank and the latest
+	// step of several batches.
 	work Work
-	// closes is the step that is closed with the group where a PS works step by step, else −1.
+	// closes is the step that the group closes if the PS works step by step, else −1.
 	closes int32
-	// apply has the positions in held of what is applied, in the order of work's operands; drop has those of
-	// what does not count.
+	// apply has the indices in held of the gradients to apply, in the order of the operands of work, and drop
+	// the indices of those that do not count.
 	apply, drop []int
-	// absent has the ranks whose puts of step closes will not come.
+	// absent has the ranks whose puts of step closes will not arrive.
 	absent []int32
 }
 
-// finishOldest returns the requests that remain when the work on the oldest group has ended: groups are
-// applied in the order of their numbers. It releases the gradients of the group, held under handles of a
-// kind, and calls finished for each.
+// finishOldest ends the work on the group with the lowest number, as groups are applied in the order of their
+// numbers. It releases the gradients of the group, which have handles of a kind, calls finished for each, and
+// returns the remaining requests.
 func finishOldest(rs []request, kind HandleKind, out *Outputs, finished func(rank, step int32)) []request {
 	oldest := oldestGroup(rs)
 	return slices.DeleteFunc(rs, func(r request) bool {
@@ -64,7 +64,7 @@ func oldestGroup(rs []request) int32 {
 	return oldest
 }
 
-// atOnce applies gradients as they come.
+// atOnce applies each gradient when it arrives.
 type atOnce struct{}
 
 func (atOnce) buffers() bool { return false }
@@ -84,13 +84,13 @@ func (atOnce) outdated(*request) bool        { return false }
 func (atOnce) clone() closing                { return atOnce{} }
 func (atOnce) appendState(dst []byte) []byte { return dst }
 
-// inStep applies the puts of a step together, when those of every rank are here. It holds the lookups of a
-// step back until the step before is closed, and serves them in rank order, so that even the order in which
-// rows are created is the same in every run. A rank that asks again is served again.
+// inStep applies the puts of a step together, when the puts of every rank are here. It holds the lookups of a
+// step back until the previous step is closed, and serves them in rank order, so the order in which rows are
+// created is the same in every run. It serves repeated lookups again.
 type inStep struct {
 	ranks  int32
-	closed int32 // steps closed; step closed is the open one
-	turn   int32 // the rank whose lookup of the open step is served next
+	closed int32 // number of closed steps, and the number of the open step
+	turn   int32 // the rank whose lookup of the open step is next
 }
 
 func (*inStep) buffers() bool { return false }
@@ -130,7 +130,7 @@ func (s *inStep) clone() closing {
 
 func (s *inStep) appendState(dst []byte) []byte { return appendInts(dst, s.closed, s.turn) }
 
-// putClosing returns how an embedding PS applies puts.
+// putClosing returns the closing of an embedding PS.
 func (c *Config) putClosing() closing {
 	switch own := c.strategy().puts; {
 	case own != nil:
@@ -141,7 +141,7 @@ func (c *Config) putClosing() closing {
 	return atOnce{}
 }
 
-// pushClosing returns how a dense PS applies pushes.
+// pushClosing returns the closing of a dense PS.
 func (c *Config) pushClosing() closing {
 	if own := c.strategy().pushes; own != nil {
 		return own(c)

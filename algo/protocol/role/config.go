@@ -8,41 +8,39 @@ import (
 	"tandem/algo/unit"
 )
 
-// Config is what all roles of a run agree on. It is shared and never written.
+// Config is the configuration that all roles of a run share. It is never written.
 type Config struct {
-	Ranks            int32 // NN workers; ≥ 1
+	Ranks            int32 // number of NN workers; ≥ 1
 	EmbeddingWorkers int32 // ≥ 1
-	EmbeddingPSs     int32 // ≥ 1
-	Steps            int32 // global batches to train; ≥ 1
+	EmbeddingPSs     int32 // number of embedding PSs; ≥ 1
+	Steps            int32 // number of global batches to train; ≥ 1
 	Rule             pace.Rule
-	// Prefetch is the number of batches that the data loader deals out to a
-	// rank before the first of them is done; ≥ 1. It caps whatever the rule
-	// would allow to be outstanding.
+	// Prefetch is the number of batches that the data loader deals out to a rank before the first of them is
+	// done; ≥ 1. It also bounds the number of outstanding batches.
 	Prefetch int32
-	// Window is the number of lookups, and of puts, of one rank that an EW may
-	// have unanswered at a PS; ≥ 1. WindowBytes bounds the sum of their sizes,
-	// but a single message is always let through; 0 means no bound. The window
-	// is per rank because a PS in sync mode holds what one rank sent until
-	// another has sent too: a common window would be a deadlock.
+	// Window is the number of lookups, and of puts, of one rank that may be unanswered between an EW and a
+	// PS; ≥ 1. WindowBytes bounds the sum of their sizes, except that a single message of any size is
+	// allowed; 0 means no bound. There is a window for each rank because a PS in sync mode holds the messages
+	// of one rank until it has those of another: a common window would be a deadlock.
 	Window      int32
 	WindowBytes unit.Bytes
-	// Buckets are the sizes of the dense gradient buckets in the order in which
-	// backward finishes them; at least one.
+	// Buckets are the sizes of the dense gradient buckets, in the order in which backward completes them; at
+	// least one.
 	Buckets []unit.Bytes
-	// DenseServers are the sizes of the dense network's shards as they are pulled, by dense PS; none
-	// unless the rule keeps the network on servers.
+	// DensePSs are the sizes of the shards of the dense network as ranks pull them, by dense PS. It is
+	// empty in modes without dense PSs.
 	DensePSs []unit.Bytes
-	// Pushes are the sizes of what a rank pushes to each dense PS; nil: those of the shards.
+	// Pushes are the sizes of the pushes of a rank, by dense PS; nil: DensePSs.
 	Pushes []unit.Bytes
-	// Retry is how long a role waits for an answer before it asks again; 0 if
-	// the driver promises that no message is lost.
+	// Retry is the time after which a role repeats an unanswered request; 0 if the driver promises that no
+	// message is lost.
 	Retry unit.Tick
 }
 
 // InstancesMax is the largest number of instances of one role.
 const InstancesMax = 1 << 14
 
-// Validate reports the first setting that is out of range.
+// Validate returns an error that names the first setting out of range.
 func (c *Config) Validate() error {
 	for _, f := range []struct {
 		name string
@@ -60,26 +58,30 @@ func (c *Config) Validate() error {
 		v    int32
 	}{
 		{"ranks", c.Ranks}, {"embedding workers", c.EmbeddingWorkers}, {"embedding PSs", c.EmbeddingPSs},
-		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window}, {"dense gradient buckets", int32(len(c.Buckets))},
+		{"steps", c.Steps}, {"prefetch", c.Prefetch}, {"window", c.Window},
+		{"dense gradient buckets", int32(len(c.Buckets))},
 	} {
 		if f.v < 1 {
 			return fmt.Errorf("role: %s = %d; want at least 1", f.name, f.v)
 		}
 	}
 	if c.WindowBytes < 0 || c.Retry < 0 {
-		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes, c.Retry)
+		return fmt.Errorf("role: window of %d bytes, retry after %d ns; want 0 or more", c.WindowBytes,
+			c.Retry)
 	}
 	if c.Rule == nil {
-		return fmt.Errorf("role: no algorithm")
+		return fmt.Errorf("role: no rule; set Config.Rule")
 	}
 	if err := c.validateStrategy(); err != nil {
 		return err
 	}
 	if c.Pushes != nil && len(c.Pushes) != len(c.DensePSs) {
-		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want them of %d", len(c.Pushes), len(c.DensePSs))
+		return fmt.Errorf("role: sizes of pushes to %d dense PSs; want sizes for %d", len(c.Pushes),
+			len(c.DensePSs))
 	}
 	if c.Rule.Dense().DensePSs != (len(c.DensePSs) > 0) {
-		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none in others", len(c.DensePSs))
+		return fmt.Errorf("role: %d dense PSs; want at least 1 in modes that train with them, and none "+
+			"in others", len(c.DensePSs))
 	}
 	return c.Rule.Validate()
 }
@@ -95,8 +97,8 @@ func (c *Config) pushBytes(server int32) unit.Bytes {
 // coordinated reports whether the run has a coordinator.
 func (c *Config) coordinated() bool { return c.Rule.Dense().Coordinator }
 
-// rounds returns how often replicas are averaged: every so many steps, and after
-// the last.
+// rounds returns the number of averaging rounds after a number of steps: one every DenseSync.Every steps, and
+// one after the last step.
 func (c *Config) rounds(steps int32) int32 {
 	every := c.Rule.Dense().Every
 	if steps == c.Steps {
@@ -105,8 +107,8 @@ func (c *Config) rounds(steps int32) int32 {
 	return steps / every
 }
 
-// workerOf returns the EW that a batch belongs to: round robin over the
-// sequence in which the loader deals batches out.
+// workerOf returns the EW of a batch: round robin in the order in which the data loader deals out the
+// batches.
 func (c *Config) workerOf(rank, step int32) msg.Address {
 	n := (int64(step)*int64(c.Ranks) + int64(rank)) % int64(c.EmbeddingWorkers)
 	return msg.Address{Role: msg.EmbeddingWorker, Index: int32(n)}
@@ -122,9 +124,8 @@ var (
 	coordinator = msg.Address{Role: msg.Coordinator}
 )
 
-// New returns the roles of a run in address order: the data loader, the EWs,
-// the PSs, the NN workers, then, if the rule has them, the dense PSs and the
-// coordinator. cfg must be valid.
+// New returns the roles of a run in the order of their addresses: data loader, EWs, embedding PSs, NN
+// workers, and the dense PSs and the coordinator of modes that have them. cfg must be valid.
 func New(cfg *Config) []Role {
 	roles := []Role{NewDataLoader(cfg)}
 	for i := range cfg.EmbeddingWorkers {

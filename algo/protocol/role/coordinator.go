@@ -8,9 +8,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// Coordinator keeps the clock of every rank, the number of its pushes that all
-// dense PSs have acknowledged, and tells the ranks how far the slowest is. All it
-// knows can be lost: ranks report again.
+// Coordinator is the coordinator of ssp. It holds the clock of every rank, which is the number of pushes that
+// all dense PSs have acknowledged, and broadcasts the slowest clock. A crash loses nothing for good, as ranks
+// repeat their reports.
 type Coordinator struct {
 	cfg    *Config
 	clocks []int32 // by rank
@@ -37,11 +37,12 @@ func (c *Coordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	c.clocks[rank] = max(c.clocks[rank], in.Message.Step)
 	slowest := slices.Min(c.clocks)
 	if slowest == before {
-		// The rank may be asking because it never heard.
+		// The rank may repeat its report because the last answer was lost.
 		c.sendClock(rank, slowest, out)
 		return
 	}
-	out.record(event.Record{At: now, Role: coordinator, Kind: event.ClockAdvanced, Rank: event.NoRank, Step: slowest})
+	out.record(event.Record{At: now, Role: coordinator, Kind: event.ClockAdvanced, Rank: event.NoRank,
+		Step: slowest})
 	for r := range c.cfg.Ranks {
 		c.sendClock(r, slowest, out)
 	}
@@ -49,7 +50,8 @@ func (c *Coordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 
 func (c *Coordinator) sendClock(rank, slowest int32, out *Outputs) {
 	out.send(msg.Message{
-		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest, Bytes: msg.HeaderBytes,
+		Kind: msg.SlowestClock, From: coordinator, To: nnWorker(rank), Rank: rank, Step: slowest,
+		Bytes: msg.HeaderBytes,
 	}, Handle{})
 }
 

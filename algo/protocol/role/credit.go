@@ -11,33 +11,31 @@ import (
 	"tandem/algo/unit"
 )
 
-// Credit checks that one role keeps to its credit windows. A driver shows it
-// every message that the role sends and receives. Cost: one map operation a
-// message.
+// Credit checks that one role respects its credit windows. A driver passes every message that the role sends
+// to Sent, and every message that it receives to Received. Cost: a few map operations for each message.
 type Credit struct {
 	cfg  *Config
 	open map[requestKey]unit.Bytes
 	used map[windowKey]window
-	// floors are, by rank, the first steps that are not finished, as the role has last said.
+	// floors are the highest values of Message.Floor that the role has sent, by rank.
 	floors []int32
 }
 
-// asking names an unanswered request.
+// requestKey identifies a request.
 type requestKey struct {
 	kind       msg.Kind
 	to         msg.Address
 	rank, step int32
 }
 
-// edge is what a window is about: requests of a kind from one role to another,
-// about one rank.
+// windowKey identifies a credit window: for requests of a kind from the role to another, about one rank.
 type windowKey struct {
 	kind msg.Kind
 	to   msg.Address
 	rank int32
 }
 
-// window is how much of a credit window is used.
+// window is the used part of a credit window.
 type window struct {
 	count int32
 	bytes unit.Bytes
@@ -45,33 +43,33 @@ type window struct {
 
 func (w window) add(bytes unit.Bytes) window { return window{w.count + 1, w.bytes + bytes} }
 
-// within reports whether the window is kept: a single message always keeps
-// the limit on bytes, and 0 bytes is no limit.
+// within reports whether the used part is within limits. A single message is always within the limit on
+// bytes, and 0 bytes means no limit.
 func (w window) within(count int32, bytes unit.Bytes) bool {
 	return w.count <= count && (w.count == 1 || bytes == 0 || w.bytes <= bytes)
 }
 
-// NewCredit returns a check for one role.
+// NewCredit returns a Credit for one role at the start of a run.
 func NewCredit(cfg *Config) *Credit {
 	return &Credit{
-		cfg: cfg, open: map[requestKey]unit.Bytes{}, used: map[windowKey]window{}, floors: make([]int32, cfg.Ranks),
+		cfg: cfg, open: map[requestKey]unit.Bytes{}, used: map[windowKey]window{},
+		floors: make([]int32, cfg.Ranks),
 	}
 }
 
-// answers maps the kind of an answer to the requests that it settles.
+// settledBy maps the kind of an answer to the kinds of requests that it settles.
 var settledBy = map[msg.Kind][]msg.Kind{
 	msg.StepDone:   {msg.Samples, msg.IDFeatures},
 	msg.Embeddings: {msg.GetEmbeddings},
-	msg.PutDone:    {msg.PutGradients, msg.DropBatch, msg.GetEmbeddings}, // of a dropped batch no embeddings come
+	msg.PutDone:    {msg.PutGradients, msg.DropBatch, msg.GetEmbeddings}, // dropped batches get no embeddings
 	msg.Rows:       {msg.Lookup},
 	msg.PutAck:     {msg.Put},
 	msg.Params:     {msg.Pull},
 	msg.PushAck:    {msg.Push},
 }
 
-// Sent records a message that the role sends. It returns an error if the
-// role had no credit for it. A request that is sent again uses the credit that
-// it has.
+// Sent records a message that the role sends. It returns an error if the role has no credit for it. A
+// repeated request uses no further credit.
 func (c *Credit) Sent(m msg.Message) error {
 	limit, limitBytes := c.cfg.Prefetch, unit.Bytes(0)
 	switch m.Kind {
@@ -79,7 +77,7 @@ func (c *Credit) Sent(m msg.Message) error {
 	case msg.Lookup, msg.Put:
 		limit, limitBytes = c.cfg.Window, c.cfg.WindowBytes
 	default:
-		return nil // answers need no credit, nor do clocks, of which a step has one
+		return nil // answers need no credit, nor do clocks: there is one for each step
 	}
 	key := requestKey{m.Kind, m.To, m.Rank, m.Step}
 	if _, again := c.open[key]; again {
@@ -96,10 +94,10 @@ func (c *Credit) Sent(m msg.Message) error {
 	return nil
 }
 
-// oldest reports whether a request is about an earlier step than all that are
-// unanswered on its edge; such a request needs no credit.
+// oldest reports whether a request is about an earlier step than all unanswered requests in its window. Such
+// a request needs no credit.
 func (c *Credit) oldest(key requestKey) bool {
-	for open := range c.open { // order-free: looks for any
+	for open := range c.open { // order-free: any match returns
 		if open.kind == key.kind && open.to == key.to && open.rank == key.rank && open.step <= key.step {
 			return false
 		}
@@ -107,21 +105,21 @@ func (c *Credit) oldest(key requestKey) bool {
 	return true
 }
 
-// raise gives back the credit of requests about steps of a rank below floor: those are finished, and the
-// role waits for no more answers about them.
+// raise returns the credit of requests about steps of a rank below floor. These steps are finished, so the
+// role does not wait for answers.
 func (c *Credit) raise(rank, floor int32) {
 	if floor <= c.floors[rank] {
 		return
 	}
 	c.floors[rank] = floor
-	for key := range c.open { // order-free: every finished request goes
+	for key := range c.open { // order-free: every finished request is settled
 		if key.rank == rank && key.step < floor {
 			c.settle(key)
 		}
 	}
 }
 
-// settle gives back the credit of one request, if it is open.
+// settle returns the credit of one request, if it is unanswered.
 func (c *Credit) settle(key requestKey) {
 	bytes, found := c.open[key]
 	if !found {
@@ -139,7 +137,8 @@ func (c *Credit) settle(key requestKey) {
 
 // Received records a message that the role receives.
 func (c *Credit) Received(m msg.Message) {
-	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch { // the EW needs no more rows: embeddings have arrived, or are not wanted
+	if m.Kind == msg.PutGradients || m.Kind == msg.DropBatch {
+		// The rank has the embeddings or does not need them.
 		for i := range c.cfg.EmbeddingPSs {
 			c.settle(requestKey{msg.Lookup, embeddingPS(i), m.Rank, m.Step})
 		}
@@ -155,11 +154,12 @@ func (c *Credit) Received(m msg.Message) {
 
 // Clone returns an independent copy.
 func (c *Credit) Clone() *Credit {
-	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used), floors: slices.Clone(c.floors)}
+	return &Credit{cfg: c.cfg, open: maps.Clone(c.open), used: maps.Clone(c.used),
+		floors: slices.Clone(c.floors)}
 }
 
-// AppendState appends a canonical form of the state: the floors, and a sum over the open requests, whatever
-// the order in which the map yields them.
+// AppendState appends a canonical form of the state to dst: the floors, and a sum over the unanswered
+// requests, which does not depend on the order of iteration.
 func (c *Credit) AppendState(dst []byte) []byte {
 	dst = appendInts(dst, c.floors...)
 	var sum uint64

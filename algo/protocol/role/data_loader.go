@@ -9,34 +9,32 @@ import (
 	"tandem/algo/unit"
 )
 
-// DataLoader is the data loader: it reads global batches in step order and deals
-// each rank its part, the id features to an EW, numeric features and labels
-// to the NN worker. It keeps a batch until every rank is done with it, so that
-// it can send again what others lost.
+// DataLoader is the data loader. It reads global batches in step order and deals out to each rank its part:
+// id features to an EW, numeric features and labels to the NN worker. It holds a batch until every rank has
+// finished it, so that it can send lost parts again.
 //
-// After a crash it asks every rank which steps it has finished, and deals from
-// there on, in order, as if for the first time: a rank that has a batch, or has
-// finished it, says so.
+// After a crash it asks every rank which steps the rank has finished, and deals out the later ones in order,
+// as if for the first time. A rank that already has a batch, or has finished it, answers accordingly.
 type DataLoader struct {
 	cfg      *Config
 	nextRead int32
 	reading  bool
-	// unknown marks, after a crash, the ranks that have not said how far they are; nil once all have.
+	// unknown is, after a crash, the set of ranks that have not reported their progress; nil when all have.
 	unknown []bool
-	// undealt is, by rank, the first step that has not been dealt out, and
-	// outstanding the number of batches dealt out and not done.
+	// undealt is, by rank, the first step that is not dealt out, and outstanding the number of batches that
+	// are dealt out and not done.
 	undealt     []int32
 	outstanding []int32
-	batches     []loadedBatch // read and not done by all, in step order
+	batches     []loadedBatch // batches that are read and not done by all ranks, in step order
 }
 
-// loaded is a batch in the loader's hands.
+// loadedBatch is the state of one batch in the data loader.
 type loadedBatch struct {
 	step   int32
 	result Result // of the Read
-	total  int32  // samples of all ranks
-	acked  []bool // by rank: samples arrived
-	done   []bool // by rank: finished
+	total  int32  // number of samples of all ranks
+	acked  []bool // by rank: the samples have arrived
+	done   []bool // by rank: the batch is finished
 }
 
 // NewDataLoader returns the data loader of a run.
@@ -59,7 +57,8 @@ func (l *DataLoader) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		armTimer(l.cfg, now, out)
 	case WorkDone:
 		l.storeBatch(in.Work.Step, in.Result)
-		out.record(event.Record{At: now, Role: loader, Kind: event.BatchRead, Rank: event.NoRank, Step: in.Work.Step})
+		out.record(event.Record{At: now, Role: loader, Kind: event.BatchRead, Rank: event.NoRank,
+			Step: in.Work.Step})
 	case WorkFailed:
 		out.halt(fmt.Errorf("%v, step %d: %w", loader, in.Work.Step, in.Reason))
 		return
@@ -82,18 +81,20 @@ func (l *DataLoader) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	}
 }
 
-// askProgress asks the ranks that have not said how far they are.
+// askProgress asks for the progress of the ranks that have not reported it.
 func (l *DataLoader) askProgress(out *Outputs) {
 	for rank, unknown := range l.unknown {
 		if unknown {
 			out.send(msg.Message{
-				Kind: msg.AskProgress, From: loader, To: nnWorker(int32(rank)), Rank: int32(rank), Bytes: msg.HeaderBytes,
+				Kind: msg.AskProgress, From: loader, To: nnWorker(int32(rank)), Rank: int32(rank),
+				Bytes: msg.HeaderBytes,
 			}, Handle{})
 		}
 	}
 }
 
-// resume takes a rank's first unfinished step. When all are known, reading starts with the earliest.
+// resume records the first unfinished step of a rank. When all ranks have reported, reading starts with the
+// earliest.
 func (l *DataLoader) resume(rank, floor int32) {
 	if l.unknown == nil || !l.unknown[rank] {
 		return // a repeated answer
@@ -110,7 +111,7 @@ func (l *DataLoader) resume(rank, floor int32) {
 func (l *DataLoader) storeBatch(step int32, r Result) {
 	l.reading = false
 	b := loadedBatch{step: step, result: r, acked: make([]bool, l.cfg.Ranks), done: make([]bool, l.cfg.Ranks)}
-	for rank, undealt := range l.undealt { // after a crash some ranks are ahead of others
+	for rank, undealt := range l.undealt { // after a crash some ranks have finished the step
 		b.done[rank] = step < undealt
 	}
 	for _, n := range r.Samples {
@@ -120,7 +121,8 @@ func (l *DataLoader) storeBatch(step int32, r Result) {
 }
 
 func (l *DataLoader) find(step int32) *loadedBatch {
-	i, found := slices.BinarySearchFunc(l.batches, step, func(b loadedBatch, s int32) int { return int(b.step - s) })
+	i, found := slices.BinarySearchFunc(l.batches, step,
+		func(b loadedBatch, s int32) int { return int(b.step - s) })
 	if !found {
 		return nil
 	}
@@ -134,7 +136,7 @@ func (l *DataLoader) receive(m msg.Message, out *Outputs) {
 	}
 	b := l.find(m.Step)
 	if b == nil || b.done[m.Rank] || m.Step >= l.undealt[m.Rank] {
-		return // an echo of a finished batch
+		return // a late duplicate about a finished batch
 	}
 	switch m.Kind {
 	case msg.SamplesAck:
@@ -151,7 +153,7 @@ func (l *DataLoader) receive(m msg.Message, out *Outputs) {
 	}
 }
 
-// dealOut sends every batch that is read to every rank that has room for it.
+// dealOut sends its part of each batch to every rank that has fewer than Prefetch batches.
 func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
 	for i := range l.batches {
 		b := &l.batches[i]
@@ -161,14 +163,15 @@ func (l *DataLoader) dealOut(now unit.Tick, out *Outputs) {
 			}
 			l.undealt[rank]++
 			l.outstanding[rank]++
-			out.record(event.Record{At: now, Role: loader, Kind: event.BatchDispatched, Rank: rank, Step: b.step})
+			out.record(event.Record{At: now, Role: loader, Kind: event.BatchDispatched, Rank: rank,
+				Step: b.step})
 			l.sendIDs(b, rank, out)
 			l.sendSamples(b, rank, out)
 		}
 	}
 }
 
-// readNext asks for the next batch as soon as some rank has room for it.
+// readNext starts reading the next batch as soon as some rank has fewer than Prefetch batches.
 func (l *DataLoader) readNext(out *Outputs) {
 	if l.reading || l.nextRead >= l.cfg.Steps {
 		return
@@ -176,7 +179,8 @@ func (l *DataLoader) readNext(out *Outputs) {
 	for rank := range l.cfg.Ranks {
 		if l.outstanding[rank] < l.cfg.Prefetch && l.undealt[rank] == l.nextRead {
 			l.reading = true
-			out.startWork(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil, []Handle{globalBatch(l.nextRead)})
+			out.startWork(Work{Kind: Read, Rank: event.NoRank, Step: l.nextRead}, nil,
+				[]Handle{globalBatch(l.nextRead)})
 			l.nextRead++
 			return
 		}
@@ -191,7 +195,8 @@ func (l *DataLoader) sendSamples(b *loadedBatch, rank int32, out *Outputs) {
 	l.send(b, msg.Samples, nnWorker(rank), rank, b.result.SampleBytes[rank], out)
 }
 
-func (l *DataLoader) send(b *loadedBatch, k msg.Kind, to msg.Address, rank int32, bytes unit.Bytes, out *Outputs) {
+func (l *DataLoader) send(b *loadedBatch, k msg.Kind, to msg.Address, rank int32, bytes unit.Bytes,
+	out *Outputs) {
 	out.send(msg.Message{
 		Kind: k, From: loader, To: to, Rank: rank, Step: b.step,
 		Samples: b.result.Samples[rank], StepSamples: b.total, Bytes: msg.HeaderBytes + bytes,
@@ -200,8 +205,8 @@ func (l *DataLoader) send(b *loadedBatch, k msg.Kind, to msg.Address, rank int32
 
 func globalBatch(step int32) Handle { return Handle{GlobalBatch, event.NoRank, step} }
 
-// resend sends samples again that may have been lost, and prompts a rank whose
-// oldest batch is late: if it was done, its answer was lost.
+// resend sends samples again that may be lost. It also sends those of the oldest unfinished batch of a rank,
+// because the answer that the batch is finished may be lost.
 func (l *DataLoader) resend(out *Outputs) {
 	prompted := make([]bool, l.cfg.Ranks)
 	for i := range l.batches {

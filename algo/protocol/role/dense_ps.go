@@ -9,19 +9,20 @@ import (
 	"tandem/algo/unit"
 )
 
-// DensePS is one dense PS: it answers pulls with its shard of the dense
-// network's parameters, as they are, and applies each push of gradients to it
-// exactly once, or drops it: when and with which others, its closing decides.
+// DensePS is one dense PS: it answers pulls with the current parameters of its shard of the dense network,
+// and applies or drops each push of gradients exactly once. Its closing decides when, and together with which
+// other pushes.
 //
-// A repeated push is recognised from the moment the first is kept.
+// A push counts as applied from the time at which it is kept, so a DensePS recognises repeated pushes from
+// then on.
 type DensePS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
 	closing closing
-	groups  int32     // of pushes that are, or were, being applied
-	pulls   []request // being answered
-	pushes  []request // held back or being applied
+	groups  int32     // number of groups of pushes so far
+	pulls   []request // in service
+	pushes  []request // waiting, or being applied
 }
 
 // NewDensePS returns the index-th dense PS.
@@ -53,11 +54,12 @@ func (d *DensePS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 
 func (d *DensePS) receivePull(now unit.Tick, m msg.Message, out *Outputs) {
 	if d.applied[m.Rank].has(m.Step) || find(d.pulls, m.Rank, m.Step) >= 0 {
-		return // its answer is not needed any more, or is being made
+		return // no role needs the answer, or the work on it is in flight
 	}
 	d.pulls = insert(d.pulls, request{rank: m.Rank, step: m.Step})
 	out.record(d.event(now, event.PullServed, m.Rank, m.Step))
-	out.startWork(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil, []Handle{{ShardParams, m.Rank, m.Step}})
+	out.startWork(Work{Kind: ReadDense, Rank: m.Rank, Step: m.Step}, nil,
+		[]Handle{{ShardParams, m.Rank, m.Step}})
 }
 
 func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
@@ -67,10 +69,11 @@ func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 	case d.applied[m.Rank].has(m.Step) && (!held || d.closing.buffers()):
 		out.record(d.event(now, event.PushRepeated, m.Rank, m.Step))
 		d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
-	case held: // its work acknowledges it
+	case held: // the end of the work acknowledges it
 	default:
 		out.keep(PushedGradients, m.Rank, m.Step)
-		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+		d.pushes = insert(d.pushes, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+			stepSamples: m.StepSamples})
 		d.applied[m.Rank].add(m.Step)
 		if d.closing.buffers() {
 			d.send(msg.PushAck, m.Rank, m.Step, 0, Handle{}, out)
@@ -79,7 +82,7 @@ func (d *DensePS) receivePush(now unit.Tick, m msg.Message, out *Outputs) {
 	}
 }
 
-// applyReady applies every push that may be applied.
+// applyReady applies all pushes that the closing returns.
 func (d *DensePS) applyReady(now unit.Tick, out *Outputs) {
 	for {
 		g, ok := d.closing.nextGroup(d.pushes)
@@ -102,7 +105,8 @@ func (d *DensePS) applyReady(now unit.Tick, out *Outputs) {
 			out.record(d.event(now, event.PushDropped, r.rank, r.step))
 		}
 		g.work.Kind = ApplyPush
-		out.List = append(out.List, Output{Kind: Do, Work: g.work, Operands: Operands{Reads: reads, Drops: drops}})
+		out.List = append(out.List, Output{Kind: Do, Work: g.work,
+			Operands: Operands{Reads: reads, Drops: drops}})
 	}
 }
 
@@ -110,7 +114,8 @@ func (d *DensePS) workDone(w Work, out *Outputs) {
 	switch w.Kind {
 	case ReadDense:
 		d.pulls = remove(d.pulls, w.Rank, w.Step)
-		d.send(msg.Params, w.Rank, w.Step, d.cfg.DensePSs[d.index], Handle{ShardParams, w.Rank, w.Step}, out)
+		d.send(msg.Params, w.Rank, w.Step, d.cfg.DensePSs[d.index], Handle{ShardParams, w.Rank, w.Step},
+			out)
 		out.release(ShardParams, w.Rank, w.Step)
 	case ApplyPush:
 		d.pushes = finishOldest(d.pushes, PushedGradients, out, func(rank, step int32) {
@@ -123,7 +128,8 @@ func (d *DensePS) workDone(w Work, out *Outputs) {
 
 func (d *DensePS) send(k msg.Kind, rank, step int32, bytes unit.Bytes, payload Handle, out *Outputs) {
 	out.send(msg.Message{
-		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step, Bytes: msg.HeaderBytes + bytes,
+		Kind: k, From: d.Address(), To: nnWorker(rank), Rank: rank, Step: step,
+		Bytes: msg.HeaderBytes + bytes,
 	}, payload)
 }
 

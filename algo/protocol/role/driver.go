@@ -8,33 +8,34 @@ import (
 	"tandem/algo/unit"
 )
 
-// Driver performs or prices the outputs of one role: a method for every kind of output, called in the order
-// of the outputs. An error ends the run.
+// Driver performs or prices the outputs of one role. It has a method for every kind of output, which Dispatch
+// calls in the order of the outputs. An error ends the run.
 type Driver interface {
-	// Send delivers m to m.To, with the part that is for it of what the role holds as payload, which may be
-	// NoData.
+	// Send delivers m to m.To. Its payload is the part for m.To of the data that the role holds under
+	// payload, or nothing if the kind of payload is NoData.
 	Send(m msg.Message, payload Handle) error
-	// Perform queues w on the lane of its kind; its result comes back as WorkDone or WorkFailed.
+	// QueueWork queues w on the lane of its kind. The end of w is an input WorkDone or WorkFailed.
 	QueueWork(w Work, o Operands) error
-	// Feed hands a dense gradient bucket of a rank to the all-reduce.
+	// Feed passes a bucket of a rank to the all-reduce.
 	Feed(c Contribution) error
-	// Keep holds the payload of m, the message being handled, as h. Payloads from several senders may share a
-	// handle.
+	// Keep holds the payload of m, the message of the input, under h. Payloads from several senders may share
+	// a handle.
 	Keep(m msg.Message, h Handle) error
-	// Release frees what h names.
+	// Release frees the data under h.
 	Release(h Handle) error
-	// SetTimer fires the role's one timer at a time, unless it is set again before. A crash clears it.
+	// SetTimer fires the timer of the role at a time, unless it is set again before. A crash clears the
+	// timer.
 	SetTimer(at unit.Tick) error
-	// Observe shows e to the observers of the run.
+	// Observe passes e to the observers of the run.
 	Observe(e event.Record) error
-	// Finish notes that this NN worker has trained every step.
+	// Finish records that the NN worker has trained every step.
 	Finish() error
-	// Halt ends the run: the error that Halt returns is the run's.
+	// Halt ends the run with the error that Halt returns.
 	Halt(reason error) error
 }
 
-// Dispatch passes the outputs of one step to the driver, in order, until one fails. in is the input that
-// the role was given. It panics on an output of an unknown kind.
+// Dispatch calls the methods of d for the outputs of the input in, in order, until one returns an error. It
+// panics on an output of an unknown kind.
 func Dispatch(in *Input, out *Outputs, d Driver) error {
 	for i := range out.List {
 		if err := dispatch(in, &out.List[i], d); err != nil {

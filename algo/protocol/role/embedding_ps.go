@@ -10,39 +10,39 @@ import (
 	"tandem/algo/unit"
 )
 
-// EmbeddingPS is one embedding PS: it answers lookups from its shard of
-// the rows and applies row gradients to it, each exactly once.
+// EmbeddingPS is one embedding PS: it answers lookups from its shard of the rows and applies row gradients to
+// them, each exactly once.
 //
-// A put counts as applied from the moment its work is issued: the work is a
-// transaction in the arena, which a restart after a crash finishes or finds
-// finished. What was applied, which step is open and whose turn it is live in
-// the arena too; what was waiting does not, and is asked for again. Where puts
-// are buffered (see closing), a put counts from the moment it is kept, and a
-// crash would lose it: no embedding PS restarts yet.
+// A put counts as applied from the time at which its work is issued: the work is a transaction in the arena,
+// which a restart after a crash completes or finds completed. The applied steps, the open step and the turn
+// are in the arena too. Waiting requests are not, and their senders repeat them. If the closing buffers puts,
+// a put counts as applied from the time at which it is kept, and a crash would lose it. No embedding PS
+// restarts yet.
 type EmbeddingPS struct {
 	cfg     *Config
 	index   int32
 	applied []progress // by rank
 	closing closing
-	groups  int32     // of puts that are, or were, being applied
-	lookups []request // held back or in service
-	puts    []request // held back or being applied
+	groups  int32     // number of groups of puts so far
+	lookups []request // waiting, or in service
+	puts    []request // waiting, or being applied
 }
 
-// request is a lookup or put that has not been answered.
+// request is a lookup, put, pull or push in a PS.
 type request struct {
 	rank, step  int32
 	samples     int32
 	stepSamples int32
-	group       int32 // number of the gradients that are applied together; 1 for a lookup in service; 0: it waits
+	group       int32 // number of its group of gradients; 1 for a lookup in service; 0: waiting
 }
 
-// working reports whether work on a request is under way.
+// working reports whether work on the request is in flight.
 func (r *request) working() bool { return r.group > 0 }
 
 // NewEmbeddingPS returns the index-th embedding PS.
 func NewEmbeddingPS(cfg *Config, index int32) *EmbeddingPS {
-	return &EmbeddingPS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks), closing: cfg.putClosing()}
+	return &EmbeddingPS{cfg: cfg, index: index, applied: make([]progress, cfg.Ranks),
+		closing: cfg.putClosing()}
 }
 
 // Address implements Role.
@@ -70,7 +70,7 @@ func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 		for _, r := range p.lookups {
 			out.release(ShardSigns, r.rank, r.step)
 		}
-		for _, r := range p.puts { // of a step that other ranks never reached
+		for _, r := range p.puts { // of steps that other ranks have not reached
 			out.release(ShardGrads, r.rank, r.step)
 		}
 		p.lookups, p.puts = nil, nil
@@ -79,10 +79,11 @@ func (p *EmbeddingPS) HandleInput(now unit.Tick, in Input, out *Outputs) {
 
 func (p *EmbeddingPS) receiveLookup(m msg.Message, out *Outputs) {
 	if p.applied[m.Rank].has(m.Step) || find(p.lookups, m.Rank, m.Step) >= 0 {
-		return // its answer is not needed any more, or is being made
+		return // no role needs the answer, or the work on it is in flight
 	}
 	out.keep(ShardSigns, m.Rank, m.Step)
-	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+	p.lookups = insert(p.lookups, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+		stepSamples: m.StepSamples})
 }
 
 func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
@@ -92,10 +93,11 @@ func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 	case p.applied[m.Rank].has(m.Step) && (!held || p.closing.buffers()):
 		out.record(p.event(now, event.PutRepeated, m.Rank, m.Step))
 		p.acknowledge(m.Rank, m.Step, out)
-	case held: // its work acknowledges it
+	case held: // the end of the work acknowledges it
 	default:
 		out.keep(ShardGrads, m.Rank, m.Step)
-		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples})
+		p.puts = insert(p.puts, request{rank: m.Rank, step: m.Step, samples: m.Samples,
+			stepSamples: m.StepSamples})
 		if p.closing.buffers() {
 			p.applied[m.Rank].add(m.Step)
 			p.acknowledge(m.Rank, m.Step, out)
@@ -103,7 +105,7 @@ func (p *EmbeddingPS) receivePut(now unit.Tick, m msg.Message, out *Outputs) {
 	}
 }
 
-// applyReady applies every put that may be applied.
+// applyReady applies all puts that the closing returns.
 func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 	for {
 		g, ok := p.closing.nextGroup(p.puts)
@@ -126,12 +128,13 @@ func (p *EmbeddingPS) applyReady(now unit.Tick, out *Outputs) {
 		if g.work.Kind = Apply; g.work.Rank == event.NoRank {
 			g.work.Kind = ApplyStep
 		}
-		out.List = append(out.List, Output{Kind: Do, Work: g.work, Operands: Operands{Reads: reads, Drops: drops}})
+		out.List = append(out.List, Output{Kind: Do, Work: g.work,
+			Operands: Operands{Reads: reads, Drops: drops}})
 	}
 }
 
-// dropPuts marks the puts of a group that do not count. It returns their handles, and those of puts that will
-// not come.
+// dropPuts drops the puts of a group that do not count. It returns their handles, and those of puts that will
+// not arrive.
 func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Handle) {
 	for _, i := range g.drop {
 		r := &p.puts[i]
@@ -146,8 +149,7 @@ func (p *EmbeddingPS) dropPuts(now unit.Tick, g group, out *Outputs) (drops []Ha
 	return drops
 }
 
-// serveLookups answers every lookup that may be answered, and forgets those whose answer is not needed any
-// more.
+// serveLookups serves all lookups that the closing allows, and drops outdated lookups.
 func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 	p.lookups = slices.DeleteFunc(p.lookups, func(r request) bool {
 		outdated := !r.working() && p.closing.outdated(&r)
@@ -163,7 +165,8 @@ func (p *EmbeddingPS) serveLookups(now unit.Tick, out *Outputs) {
 		}
 		r.group = 1
 		out.record(p.event(now, event.LookupServed, r.rank, r.step))
-		out.startWork(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples, StepSamples: r.stepSamples},
+		out.startWork(Work{Kind: ReadRows, Rank: r.rank, Step: r.step, Samples: r.samples,
+			StepSamples: r.stepSamples},
 			[]Handle{{ShardSigns, r.rank, r.step}}, []Handle{{ShardRows, r.rank, r.step}})
 	}
 }
@@ -194,7 +197,7 @@ func (p *EmbeddingPS) acknowledge(rank, step int32, out *Outputs) {
 	out.send(m, Handle{})
 }
 
-// messageToWorker returns a message to the EW of a batch.
+// messageToWorker returns a message to the EW of a batch, without kind.
 func (p *EmbeddingPS) messageToWorker(rank, step int32) msg.Message {
 	return msg.Message{
 		From: p.Address(), To: p.cfg.workerOf(rank, step), Rank: rank, Step: step, Bytes: msg.HeaderBytes,
@@ -226,7 +229,7 @@ func (p *EmbeddingPS) AppendState(dst []byte) []byte {
 
 func appendRequests(dst []byte, rs []request) []byte {
 	dst = appendInts(dst, int32(len(rs)))
-	before := oldestGroup(rs) - 1 // numbers of groups mean their order only
+	before := oldestGroup(rs) - 1 // only the order of group numbers matters
 	for _, r := range rs {
 		dst = appendInts(dst, r.rank, r.step, max(r.group-before, 0))
 	}
@@ -237,18 +240,20 @@ func (r request) compare(rank, step int32) int {
 	return cmp.Or(cmp.Compare(r.step, step), cmp.Compare(r.rank, rank))
 }
 
-// find returns the position of a request, or a negative number.
+// find returns the index of a request, or −1.
 func find(rs []request, rank, step int32) int {
-	i, found := slices.BinarySearchFunc(rs, rank, func(r request, rank int32) int { return r.compare(rank, step) })
+	i, found := slices.BinarySearchFunc(rs, rank,
+		func(r request, rank int32) int { return r.compare(rank, step) })
 	if !found {
 		return -1
 	}
 	return i
 }
 
-// insert keeps requests ordered by step, then rank.
+// insert adds a request. Requests are ordered by step, then by rank.
 func insert(rs []request, r request) []request {
-	i, _ := slices.BinarySearchFunc(rs, r.rank, func(o request, rank int32) int { return o.compare(rank, r.step) })
+	i, _ := slices.BinarySearchFunc(rs, r.rank,
+		func(o request, rank int32) int { return o.compare(rank, r.step) })
 	return slices.Insert(rs, i, r)
 }
 

@@ -10,49 +10,49 @@ import (
 	"tandem/algo/unit"
 )
 
-// EmbeddingWorker turns the ids of a batch into pooled embeddings and, later,
-// the gradients of those into row gradients. Batches are independent of each
-// other. All it holds can be lost: the data loader still has the ids, the PSs
-// the rows, and the NN worker the gradients.
+// EmbeddingWorker is one EW. It makes pooled embeddings from the ids of a batch and, later, row gradients
+// from the gradients of the pooled embeddings. Batches are independent of each other. An EW can lose all its
+// data in a crash: the data loader still has the ids, the PSs have the rows, and the NN worker has the
+// gradients.
 type EmbeddingWorker struct {
 	cfg     *Config
 	index   int32
-	done    []progress // by rank: batches acknowledged by every PS
+	done    []progress // by rank: batches that every PS has acknowledged
 	batches []embeddingBatch
 }
 
-// embedding is a batch in an EW's hands.
+// embeddingBatch is the state of one batch in an EW.
 type embeddingBatch struct {
 	rank, step  int32
 	samples     int32
 	stepSamples int32
-	ids         productStatus // id features; finished when they are routed
-	wanted      bool          // GetEmbeddings has come
-	dropped     bool          // DropBatch has come
+	ids         productStatus // the id features; finished: they are routed
+	wanted      bool          // GetEmbeddings has arrived
+	dropped     bool          // DropBatch has arrived
 	pool        productStatus
 	poolBytes   unit.Bytes
-	merge       productStatus // embedding gradients; finished when there are row gradients
+	merge       productStatus // the embedding gradients; finished: they are merged into row gradients
 	routed      Result
-	lookups     []requestStatus // by PS, once routed
+	lookups     []requestStatus // by PS; nil before they are due
 	puts        []requestStatus
 }
 
-// stage is how far one product of a batch has come.
+// productStatus is the status of one product of a batch.
 type productStatus uint8
 
 const (
 	absent   productStatus = iota
-	waiting                // its input is here, what else it needs is not
-	working                // work is in flight
-	finished               // it is here
+	waiting                // some of its inputs are here
+	working                // the work that makes it is in flight
+	finished               // the product is here
 )
 
-// exchange is a request to one PS.
+// requestStatus is the status of a request to one PS.
 type requestStatus uint8
 
 const (
 	unneeded requestStatus = iota
-	queued                 // no credit yet, or not yet due
+	queued                 // not sent, for lack of credit
 	asked
 	answered
 )
@@ -77,7 +77,8 @@ func (e *EmbeddingWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	case WorkDone:
 		e.workDone(now, in, out)
 	case WorkFailed:
-		out.halt(fmt.Errorf("%v, %v of rank %d step %d: %w", e.Address(), in.Work.Kind, in.Work.Rank, in.Work.Step, in.Reason))
+		out.halt(fmt.Errorf("%v, %v of rank %d step %d: %w", e.Address(), in.Work.Kind, in.Work.Rank,
+			in.Work.Step, in.Reason))
 	case Stop:
 		for i := range e.batches {
 			e.batches[i].release(out)
@@ -104,7 +105,7 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	}
 	b := e.open(m)
 	if b.dropped {
-		return // work in flight ends it
+		return // the end of the work in flight ends the batch
 	}
 	switch m.Kind {
 	case msg.IDFeatures:
@@ -123,7 +124,7 @@ func (e *EmbeddingWorker) receive(m msg.Message, out *Outputs) {
 	}
 }
 
-// endDropped ends a batch whose gradients do not count, once no work on it is in flight.
+// endDropped ends a batch whose gradients do not count, unless work on it is in flight.
 func (e *EmbeddingWorker) endDropped(b *embeddingBatch, out *Outputs) {
 	if !b.dropped || b.ids == working || b.pool == working {
 		return
@@ -132,10 +133,10 @@ func (e *EmbeddingWorker) endDropped(b *embeddingBatch, out *Outputs) {
 	e.sendAnswer(out, msg.PutDone, rank, step, b, 0)
 	e.done[rank].add(step)
 	e.forget(b, out)
-	e.sendQueuedToAll(rank, out) // its lookups no longer hold back younger ones
+	e.sendQueuedToAll(rank, out) // its lookups no longer hold back those of later steps
 }
 
-// receiveAnswer takes the answer of a PS.
+// receiveAnswer handles the answer of a PS.
 func (e *EmbeddingWorker) receiveAnswer(b *embeddingBatch, m msg.Message, out *Outputs) {
 	shard := m.From.Index
 	switch {
@@ -151,32 +152,33 @@ func (e *EmbeddingWorker) receiveAnswer(b *embeddingBatch, m msg.Message, out *O
 	}
 }
 
-// raiseFloor forgets batches of a rank that are finished, and whatever a late echo
-// had opened for them.
+// raiseFloor removes finished batches of a rank, including batches that a late duplicate has opened again.
 func (e *EmbeddingWorker) raiseFloor(rank, floor int32, out *Outputs) {
 	e.done[rank].raise(floor)
 	held := len(e.batches)
 	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool {
-		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working && b.merge != working
+		stale := b.rank == rank && b.step < floor && b.ids != working && b.pool != working &&
+			b.merge != working
 		if stale {
 			b.release(out)
 		}
 		return stale
 	})
 	if len(e.batches) < held {
-		e.sendQueuedToAll(rank, out) // their unanswered requests no longer hold back younger ones
+		e.sendQueuedToAll(rank, out) // their requests no longer hold back those of later steps
 	}
 }
 
-// stale reports whether a batch was finished before it was opened here: only an echo was about it. Its
-// requests would only repeat what is done.
+// stale reports whether a batch was finished before a late duplicate opened it here. Requests for it would
+// repeat finished work.
 func (e *EmbeddingWorker) stale(b *embeddingBatch) bool { return b.step < e.done[b.rank].floor }
 
-// forget drops a batch that has no work in flight.
+// forget removes a batch without work in flight.
 func (e *EmbeddingWorker) forget(b *embeddingBatch, out *Outputs) {
 	rank, step := b.rank, b.step
 	b.release(out)
-	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
+	e.batches = slices.DeleteFunc(e.batches,
+		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
 
 func compareBatch(b embeddingBatch, rank, step int32) int {
@@ -184,16 +186,18 @@ func compareBatch(b embeddingBatch, rank, step int32) int {
 }
 
 func (e *EmbeddingWorker) find(rank, step int32) *embeddingBatch {
-	i, found := slices.BinarySearchFunc(e.batches, rank, func(b embeddingBatch, r int32) int { return compareBatch(b, r, step) })
+	i, found := slices.BinarySearchFunc(e.batches, rank,
+		func(b embeddingBatch, r int32) int { return compareBatch(b, r, step) })
 	if !found {
 		return nil
 	}
 	return &e.batches[i]
 }
 
-// open returns the batch that m is about, and begins it if it is new.
+// open returns the batch of m, and adds it if it is new.
 func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
-	i, found := slices.BinarySearchFunc(e.batches, m.Rank, func(b embeddingBatch, r int32) int { return compareBatch(b, r, m.Step) })
+	i, found := slices.BinarySearchFunc(e.batches, m.Rank,
+		func(b embeddingBatch, r int32) int { return compareBatch(b, r, m.Step) })
 	if !found {
 		e.batches = slices.Insert(e.batches, i, embeddingBatch{
 			rank: m.Rank, step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
@@ -202,15 +206,15 @@ func (e *EmbeddingWorker) open(m msg.Message) *embeddingBatch {
 	return &e.batches[i]
 }
 
-// receiveGetEmbeddings starts stage GE, or answers a repeated request.
+// receiveGetEmbeddings starts stage GE, or handles a repeated request.
 func (e *EmbeddingWorker) receiveGetEmbeddings(b *embeddingBatch, out *Outputs) {
 	repeated := b.wanted
 	b.wanted = true
 	switch {
-	case b.merge != absent: // the answer has come; this is an echo
+	case b.merge != absent: // a late duplicate: the rank has the embeddings
 	case b.pool == finished:
 		e.sendAnswer(out, msg.Embeddings, b.rank, b.step, b, b.poolBytes)
-	case b.ids == absent && repeated: // at the first request they may be on their way
+	case b.ids == absent && repeated: // at the first request the ids may be in flight
 		e.sendAnswer(out, msg.ResendIDs, b.rank, b.step, b, 0)
 	case b.ids == finished && !repeated:
 		e.startLookups(b, out)
@@ -219,7 +223,7 @@ func (e *EmbeddingWorker) receiveGetEmbeddings(b *embeddingBatch, out *Outputs) 
 	}
 }
 
-// receivePutGradients takes embedding gradients, or answers a repeated request.
+// receivePutGradients keeps embedding gradients, or handles a repeated request.
 func (e *EmbeddingWorker) receivePutGradients(b *embeddingBatch, m msg.Message, out *Outputs) {
 	switch {
 	case b.merge == absent:
@@ -235,9 +239,9 @@ func (e *EmbeddingWorker) receivePutGradients(b *embeddingBatch, m msg.Message, 
 	}
 }
 
-// endLookups lets go of what stage GE holds: gradients prove that the embeddings
-// have arrived. GE may even be under way, begun anew for an echo of
-// GetEmbeddings after a restart; if Pool is in flight, worked ends it.
+// endLookups releases the data of stage GE, because gradients prove that the rank has the embeddings. GE may
+// be in progress again if a late duplicate of GetEmbeddings arrived after a restart. If Pool is in flight,
+// workDone releases its product.
 func (e *EmbeddingWorker) endLookups(b *embeddingBatch, out *Outputs) {
 	switch {
 	case b.pool == finished:
@@ -247,7 +251,7 @@ func (e *EmbeddingWorker) endLookups(b *embeddingBatch, out *Outputs) {
 			out.release(ShardRows, b.rank, b.step)
 		}
 		b.lookups = nil
-		e.sendQueuedToAll(b.rank, out) // they no longer hold back younger ones
+		e.sendQueuedToAll(b.rank, out) // they no longer hold back lookups of later steps
 	}
 }
 
@@ -258,7 +262,7 @@ func (e *EmbeddingWorker) startMerge(b *embeddingBatch, out *Outputs) {
 	}
 }
 
-// newRequests returns a fresh exchange for every PS that takes part in the batch.
+// newRequests returns a queued request for every PS that takes part in the batch.
 func (e *EmbeddingWorker) newRequests(b *embeddingBatch) []requestStatus {
 	xs := make([]requestStatus, e.cfg.EmbeddingPSs)
 	for i := range xs {
@@ -298,7 +302,8 @@ func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 		b.ids, b.routed = finished, in.Result
 		out.release(BatchIDs, b.rank, b.step)
 		out.record(event.Record{
-			At: now, Role: e.Address(), Kind: event.BatchRouted, Rank: b.rank, Step: b.step, Rows: in.Result.Rows,
+			At: now, Role: e.Address(), Kind: event.BatchRouted, Rank: b.rank, Step: b.step,
+			Rows: in.Result.Rows,
 		})
 		if e.stale(b) {
 			e.forget(b, out)
@@ -318,7 +323,7 @@ func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 		if slices.Contains(b.lookups, answered) {
 			out.release(ShardRows, b.rank, b.step)
 		}
-		if b.merge != absent { // its gradients are here: see endLookups
+		if b.merge != absent { // the gradients are here: see endLookups
 			out.release(PooledRows, b.rank, b.step)
 			return
 		}
@@ -344,9 +349,9 @@ func (e *EmbeddingWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 	}
 }
 
-// sendQueued sends what credit allows of one rank's requests to one PS, oldest
-// first. A request older than all that are unanswered always goes: whatever
-// the younger ones are held back for, it may be waiting for this one.
+// sendQueued sends the queued requests of one rank to one PS, in step order, as far as there is credit. A
+// request about an earlier step than all unanswered requests needs no credit, because these may be waiting
+// for it.
 func (e *EmbeddingWorker) sendQueued(shard, rank int32, out *Outputs) {
 	e.sendQueuedOfKind(msg.Lookup, shard, rank, out)
 	e.sendQueuedOfKind(msg.Put, shard, rank, out)
@@ -386,8 +391,10 @@ func (e *EmbeddingWorker) sendQueuedOfKind(k msg.Kind, shard, rank int32, out *O
 
 // batchesOf returns the batches of one rank, in step order.
 func (e *EmbeddingWorker) batchesOf(rank int32) []embeddingBatch {
-	lo, _ := slices.BinarySearchFunc(e.batches, rank, func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
-	hi, _ := slices.BinarySearchFunc(e.batches, rank+1, func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
+	lo, _ := slices.BinarySearchFunc(e.batches, rank,
+		func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
+	hi, _ := slices.BinarySearchFunc(e.batches, rank+1,
+		func(b embeddingBatch, r int32) int { return cmp.Compare(b.rank, r) })
 	return e.batches[lo:hi]
 }
 
@@ -405,12 +412,13 @@ func (e *EmbeddingWorker) sendRequest(k msg.Kind, b *embeddingBatch, shard int32
 		payload.Kind = ShardGrads
 	}
 	out.send(msg.Message{
-		Kind: k, From: e.Address(), To: embeddingPS(shard), Rank: b.rank, Step: b.step, Floor: e.done[b.rank].floor,
+		Kind: k, From: e.Address(), To: embeddingPS(shard), Rank: b.rank, Step: b.step,
+		Floor:   e.done[b.rank].floor,
 		Samples: b.samples, StepSamples: b.stepSamples, Bytes: b.bytes(k, shard),
 	}, payload)
 }
 
-// complete ends a batch that every PS has acknowledged.
+// complete ends the batch if every PS has acknowledged it.
 func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
 	if b.merge != finished || !settled(b.puts) {
 		return
@@ -420,15 +428,18 @@ func (e *EmbeddingWorker) complete(b *embeddingBatch, out *Outputs) {
 	e.done[rank].add(step)
 	out.release(RoutedIDs, rank, step)
 	out.release(ShardGrads, rank, step)
-	e.batches = slices.DeleteFunc(e.batches, func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
+	e.batches = slices.DeleteFunc(e.batches,
+		func(b embeddingBatch) bool { return b.rank == rank && b.step == step })
 }
 
-func (e *EmbeddingWorker) sendAnswer(out *Outputs, k msg.Kind, rank, step int32, b *embeddingBatch, bytes unit.Bytes) {
+func (e *EmbeddingWorker) sendAnswer(out *Outputs, k msg.Kind, rank, step int32, b *embeddingBatch,
+	bytes unit.Bytes) {
 	to := nnWorker(rank)
 	if k == msg.ResendIDs {
 		to = loader
 	}
-	m := msg.Message{Kind: k, From: e.Address(), To: to, Rank: rank, Step: step, Bytes: msg.HeaderBytes + bytes}
+	m := msg.Message{Kind: k, From: e.Address(), To: to, Rank: rank, Step: step,
+		Bytes: msg.HeaderBytes + bytes}
 	if b != nil {
 		m.Samples, m.StepSamples = b.samples, b.stepSamples
 	}
@@ -471,7 +482,7 @@ func (e *EmbeddingWorker) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// startWork asks for work on the batch.
+// startWork starts work on the batch.
 func (b *embeddingBatch) startWork(k WorkKind, out *Outputs, reads []HandleKind, makes HandleKind) {
 	operands := make([]Handle, len(reads))
 	for i, kind := range reads {
@@ -481,7 +492,7 @@ func (b *embeddingBatch) startWork(k WorkKind, out *Outputs, reads []HandleKind,
 	out.startWork(work, operands, []Handle{{makes, b.rank, b.step}})
 }
 
-// requests returns the batch's requests of a kind, nil before they are due.
+// requests returns the requests of a kind for the batch, or nil before they are due.
 func (b *embeddingBatch) requests(k msg.Kind) []requestStatus {
 	if k == msg.Lookup {
 		return b.lookups
@@ -489,7 +500,7 @@ func (b *embeddingBatch) requests(k msg.Kind) []requestStatus {
 	return b.puts
 }
 
-// bytes returns the size of a request.
+// bytes returns the size of a request to a PS.
 func (b *embeddingBatch) bytes(k msg.Kind, shard int32) unit.Bytes {
 	size := msg.HeaderBytes + b.routed.SignBytes[shard]
 	if k == msg.Put {
@@ -498,7 +509,7 @@ func (b *embeddingBatch) bytes(k msg.Kind, shard int32) unit.Bytes {
 	return size
 }
 
-// release lets go of everything that the batch holds.
+// release releases all data of the batch.
 func (b *embeddingBatch) release(out *Outputs) {
 	for _, held := range []struct {
 		kind HandleKind

@@ -9,52 +9,50 @@ import (
 	"tandem/algo/unit"
 )
 
-// NNWorker is one rank. It asks for embeddings as far ahead as the rule
-// allows, and takes one batch after the other through FC, BC and DS. When it hands
-// the embedding gradients over (PEG), its denseSync says: where the ranks reduce dense
-// gradients in lock step, only when those are reduced; else when backward has ended. It keeps
-// what it hands over until every PS has acknowledged, so that what is sent again
-// is those same bytes.
+// NNWorker is one rank. It requests embeddings as far ahead as the rule allows, and performs FC, BC and DS of
+// one batch after the other. Its denseSync decides when it sends the embedding gradients (PEG): if the ranks
+// reduce dense gradients in lock step, when these are reduced, else when backward has ended. It holds the
+// embedding gradients until every PS has acknowledged them, so repeated messages have the same bytes.
 type NNWorker struct {
 	cfg  *Config
 	rank int32
-	// batches are those known and not done, in step order.
+	// batches are the batches that are here and not done, in step order.
 	batches []trainingBatch
 	done    progress
-	// nextIssue and nextTrain are the next steps to ask embeddings for and to
-	// train on. Steps are taken strictly in order.
+	// nextIssue is the next step to request embeddings for, and nextTrain the current step: the next one to
+	// train on. Both advance strictly in order.
 	nextIssue, nextTrain int32
-	outstanding          int32 // batches asked for and not done
-	phase                phase // of step nextTrain
-	computed             bool  // Backward of nextTrain is done
-	ready                int32 // buckets of nextTrain that backward has finished
+	outstanding          int32 // number of batches that are requested and not done
+	phase                phase // of the current step
+	computed             bool  // Backward of the current step is done
+	ready                int32 // number of buckets of the current step that backward has completed
 	dense                denseSync
 	finished             bool
 }
 
-// phase is what the dense network of a rank is doing.
+// phase is the phase of the current step.
 type phase uint8
 
 const (
 	idle phase = iota
 	forward
 	backward // and DS, which may overlap it
-	applying // the dense optimizer steps
+	applying // the dense optimizer makes its step
 )
 
-// training is a batch in an NN worker's hands.
+// trainingBatch is the state of one batch in an NN worker.
 type trainingBatch struct {
 	step        int32
 	samples     int32
 	stepSamples int32
-	issued      bool       // embeddings asked for
-	pooled      bool       // embeddings are, or were, here
+	issued      bool       // embeddings are requested
+	pooled      bool       // embeddings have arrived
 	gradBytes   unit.Bytes // size of the embedding gradients
-	sent        bool       // embedding gradients handed over, or dropped
+	sent        bool       // embedding gradients are sent, or dropped
 	dropped     bool       // no gradient of the batch counts
 }
 
-// NewNNWorker returns rank's NN worker.
+// NewNNWorker returns the NN worker of a rank.
 func NewNNWorker(cfg *Config, rank int32) *NNWorker {
 	return &NNWorker{cfg: cfg, rank: rank, dense: cfg.strategy().worker(cfg)}
 }
@@ -88,8 +86,8 @@ func (w *NNWorker) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	w.finish(out)
 }
 
-// finish reports, once, that every step is trained and acknowledged. The last
-// acknowledgement may overtake the last step of the dense optimizer.
+// finish reports, once, that every step is trained and acknowledged. The last acknowledgement may come before
+// the end of the last optimizer step.
 func (w *NNWorker) finish(out *Outputs) {
 	if w.finished || w.done.floor < w.cfg.Steps || w.nextTrain < w.cfg.Steps || !w.dense.finished(w) {
 		return
@@ -99,7 +97,8 @@ func (w *NNWorker) finish(out *Outputs) {
 }
 
 func (w *NNWorker) find(step int32) *trainingBatch {
-	i, found := slices.BinarySearchFunc(w.batches, step, func(b trainingBatch, s int32) int { return int(b.step - s) })
+	i, found := slices.BinarySearchFunc(w.batches, step,
+		func(b trainingBatch, s int32) int { return int(b.step - s) })
 	if !found {
 		return nil
 	}
@@ -142,7 +141,8 @@ func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
 		return
 	}
 	if w.find(m.Step) == nil {
-		i, _ := slices.BinarySearchFunc(w.batches, m.Step, func(b trainingBatch, s int32) int { return int(b.step - s) })
+		i, _ := slices.BinarySearchFunc(w.batches, m.Step,
+			func(b trainingBatch, s int32) int { return int(b.step - s) })
 		w.batches = slices.Insert(w.batches, i, trainingBatch{
 			step: m.Step, samples: m.Samples, stepSamples: m.StepSamples,
 		})
@@ -151,7 +151,7 @@ func (w *NNWorker) receiveSamples(m msg.Message, out *Outputs) {
 	w.send(out, msg.SamplesAck, loader, m.Step, nil, 0)
 }
 
-// issueLookups asks for embeddings as far ahead as the rule allows.
+// issueLookups requests embeddings as far ahead as the rule allows.
 func (w *NNWorker) issueLookups(now unit.Tick, out *Outputs) {
 	for w.cfg.Rule.MayIssue(int(w.outstanding)) {
 		b := w.find(w.nextIssue)
@@ -178,7 +178,8 @@ func (w *NNWorker) sendGradients(b *trainingBatch, out *Outputs) {
 	w.send(out, msg.PutGradients, w.cfg.workerOf(w.rank, b.step), b.step, b, b.gradBytes)
 }
 
-func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *trainingBatch, bytes unit.Bytes) {
+func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b *trainingBatch,
+	bytes unit.Bytes) {
 	m := msg.Message{
 		Kind: k, From: w.Address(), To: to, Rank: w.rank, Step: step, Floor: w.done.floor,
 		Bytes: msg.HeaderBytes + bytes,
@@ -193,7 +194,7 @@ func (w *NNWorker) send(out *Outputs, k msg.Kind, to msg.Address, step int32, b 
 	out.send(m, payload)
 }
 
-// workDone moves the batch in training on.
+// workDone handles the end of work on the current step.
 func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 	switch in.Work.Kind {
 	case Forward:
@@ -205,7 +206,8 @@ func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 			[]Handle{w.handle(PooledGrads, work.Step), w.handle(DenseGradients, work.Step)})
 	case Backward:
 		if in.Result.NonFinite {
-			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning rate or check the data",
+			out.halt(fmt.Errorf("%v, step %d: the loss or a gradient is not finite; lower the learning "+
+				"rate or check the data",
 				w.Address(), w.nextTrain))
 			return
 		}
@@ -222,7 +224,7 @@ func (w *NNWorker) workDone(now unit.Tick, in Input, out *Outputs) {
 	}
 }
 
-// denseApplied ends a step: the dense optimizer has stepped, and what it has read is released.
+// denseApplied ends a step after the dense optimizer: it releases the handles of the kinds read.
 func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind) {
 	out.record(w.event(now, event.DenseApplied, w.nextTrain))
 	for _, k := range read {
@@ -231,7 +233,7 @@ func (w *NNWorker) denseApplied(now unit.Tick, out *Outputs, read ...HandleKind)
 	w.nextStep()
 }
 
-// nextStep makes the rank ready for the next step.
+// nextStep continues with the next step.
 func (w *NNWorker) nextStep() {
 	w.phase, w.computed, w.ready = idle, false, 0
 	w.nextTrain++
@@ -244,7 +246,7 @@ func (w *NNWorker) putGradients(now unit.Tick, b *trainingBatch, out *Outputs) {
 	w.sendGradients(b, out)
 }
 
-// dropBatch ends a batch whose gradients do not count, and has the EW forget it.
+// dropBatch ends a batch whose gradients do not count, and requests that the EW forgets it.
 func (w *NNWorker) dropBatch(b *trainingBatch, out *Outputs) {
 	b.sent, b.dropped = true, true
 	if w.computed {
@@ -258,14 +260,13 @@ func (w *NNWorker) dropBatch(b *trainingBatch, out *Outputs) {
 	w.sendGradients(b, out)
 }
 
-// denseApply starts the dense optimizer step on gradients.
+// denseApply starts the step of the dense optimizer with gradients of a kind.
 func (w *NNWorker) denseApply(b *trainingBatch, gradients HandleKind, out *Outputs) {
 	w.phase = applying
 	out.startWork(w.work(DenseApply, b), []Handle{w.handle(gradients, b.step)}, nil)
 }
 
-// startForward starts FC of the next step when its embeddings are here, and its dense
-// parameters where those are not the rank's own.
+// startForward starts FC of the current step when its embeddings and its dense parameters are here.
 func (w *NNWorker) startForward(now unit.Tick, out *Outputs) {
 	b := w.find(w.nextTrain)
 	if w.phase != idle || b == nil {
@@ -286,7 +287,7 @@ func (w *NNWorker) work(k WorkKind, b *trainingBatch) Work {
 
 func (w *NNWorker) handle(k HandleKind, step int32) Handle { return Handle{k, w.rank, step} }
 
-// resendUnanswered asks again for whatever was not answered.
+// resendUnanswered repeats all unanswered requests.
 func (w *NNWorker) resendUnanswered(out *Outputs) {
 	for i := range w.batches {
 		b := &w.batches[i]

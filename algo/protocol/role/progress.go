@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// progress remembers which steps of one rank are finished: all below floor,
-// and the few in done, which is sorted and holds none below floor.
+// progress is the set of finished steps of one rank: all steps below floor, and the steps in done, which is
+// sorted and has only steps above floor.
 type progress struct {
 	floor int32
 	done  []int32
 }
 
-// has reports whether step is finished.
+// has reports whether a step is finished.
 func (p *progress) has(step int32) bool {
 	if step < p.floor {
 		return true
@@ -21,7 +21,7 @@ func (p *progress) has(step int32) bool {
 	return found
 }
 
-// add marks step as finished.
+// add adds a finished step.
 func (p *progress) add(step int32) {
 	if step < p.floor {
 		return
@@ -32,7 +32,7 @@ func (p *progress) add(step int32) {
 	p.raise(p.floor)
 }
 
-// raise learns that all steps below floor are finished.
+// raise adds all steps below floor.
 func (p *progress) raise(floor int32) {
 	p.floor = max(p.floor, floor)
 	n := 0

@@ -5,14 +5,13 @@ import "slices"
 // Queue is a first-in first-out queue. The zero value is empty.
 type Queue[T any] struct {
 	items []T
-	head  int // items before it are popped
+	head  int // index of the first item that is not popped
 }
 
-// LaneQueues are the queues of one role's lanes: what is asked for, or what comes of it, in the order in
-// which it takes effect.
+// LaneQueues are queues for the lanes of one role, for example of work in flight or of its results.
 type LaneQueues[T any] [Lanes]Queue[T]
 
-// Lane returns the queue of the lane that work of a kind belongs to.
+// Lane returns the queue of the lane for work of a kind.
 func (q *LaneQueues[T]) Lane(k WorkKind) *Queue[T] { return &q[k.Lane()] }
 
 // Clear empties all lanes.
@@ -35,10 +34,10 @@ func (q *Queue[T]) Front() T { return q.items[q.head] }
 func (q *Queue[T]) Pop() T {
 	item := q.items[q.head]
 	var zero T
-	q.items[q.head] = zero // free what the item points to
+	q.items[q.head] = zero // free the memory that the item refers to
 	q.head++
-	// Moving the rest to the front only when at least half is popped costs at most one move an item, and
-	// keeps the memory for the next pushes.
+	// Move the rest to the front only when at least half is popped: at most one move for each item, and later
+	// pushes reuse the memory.
 	if 2*q.head >= len(q.items) {
 		rest := copy(q.items, q.items[q.head:])
 		clear(q.items[rest:])
@@ -47,10 +46,10 @@ func (q *Queue[T]) Pop() T {
 	return item
 }
 
-// Clear removes all items and frees their memory.
+// Clear removes all items and frees the memory.
 func (q *Queue[T]) Clear() { *q = Queue[T]{} }
 
-// Items returns the items in order, valid until the next change of the queue.
+// Items returns the items in order. The slice is valid until the next change of the queue.
 func (q *Queue[T]) Items() []T { return q.items[q.head:] }
 
 // Clone returns an independent copy.

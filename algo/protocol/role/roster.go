@@ -2,10 +2,10 @@ package role
 
 import "tandem/algo/protocol/msg"
 
-// Roster numbers the roles of a run in the order of New: by role, then by index. The numbers are dense, so
-// drivers keep what belongs to roles in slices.
+// Roster numbers the roles of a run from 0, in the order of New, so that drivers can use slices indexed by
+// role.
 type Roster struct {
-	first [msg.RoleCount + 1]int32 // by role: the number of its first instance; then the number of all roles
+	first [msg.RoleCount + 1]int32 // by role: the number of its first instance; last: the number of all roles
 }
 
 // Roster returns the roster of a run.
@@ -41,7 +41,7 @@ func (c *Config) Count(r msg.Role) int32 {
 // Len returns the number of roles.
 func (r Roster) Len() int { return int(r.first[len(r.first)-1]) }
 
-// Index returns the number of a role; ok is false if the run has no role with that address.
+// Index returns the number of the role at an address; ok is false if the run has no such role.
 func (r Roster) Index(a msg.Address) (i int, ok bool) {
 	if !r.has(a) {
 		return 0, false

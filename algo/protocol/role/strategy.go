@@ -8,17 +8,17 @@ import (
 	"tandem/algo/unit"
 )
 
-// strategy is what roles do to keep dense parameters together, and, where that differs from other modes, when
-// servers apply gradients. There is one for each pace.Strategy, in the file that has its types.
+// strategy implements a pace.Strategy in the roles: how NN workers keep their dense parameters together, and,
+// in some modes, when PSs apply gradients and which coordinator the run has.
 type strategy struct {
-	// worker returns what an NN worker does.
+	// worker returns the part of an NN worker.
 	worker func(cfg *Config) denseSync
-	// puts says when an embedding PS applies puts; nil: in step or at once, as the rule's InStep says. pushes
-	// says when a dense PS applies pushes; nil: at once.
+	// puts returns the closing of an embedding PS; nil: inStep or atOnce, depending on Rule.InStep. pushes
+	// returns the closing of a dense PS; nil: atOnce.
 	puts, pushes func(cfg *Config) closing
-	// coordinator returns the coordinator of a run, where the mode has one.
+	// coordinator returns the coordinator of a run, in modes that have one.
 	coordinator func(cfg *Config) Role
-	// irreplaceable says that the coordinator cannot restart: no other role knows what it has decided.
+	// irreplaceable reports whether the coordinator cannot restart because no other role knows its decisions.
 	irreplaceable bool
 }
 
@@ -37,42 +37,43 @@ func (c *Config) strategy() strategy { return strategies[c.Rule.Dense().Strategy
 func (c *Config) validateStrategy() error {
 	name := c.Rule.Dense().Strategy
 	if _, known := strategies[name]; !known {
-		return fmt.Errorf("role: %s keeps dense parameters together by %q, which no file of package role defines", c.Rule.Name(), name)
+		return fmt.Errorf("role: mode %s has the unknown strategy %q; add it to the table in strategy.go",
+			c.Rule.Name(), name)
 	}
 	return nil
 }
 
-// CanRestart is the function CanRestart for the roles of this run: it also excludes a coordinator whose
-// decisions no other role knows.
+// CanRestart is like the function CanRestart, but returns false for a coordinator whose decisions no other
+// role knows.
 func (c *Config) CanRestart(r msg.Role) bool {
 	return CanRestart(r) && !(r == msg.Coordinator && c.strategy().irreplaceable)
 }
 
-// denseSync is how one NN worker keeps its dense parameters together with those of the other ranks. Its
-// methods are called in the course of the worker's steps.
+// denseSync is the part of one NN worker that keeps its dense parameters together with those of the other
+// ranks. The worker calls the methods while it handles an input.
 type denseSync interface {
-	// received takes a message of a kind that the worker does not handle itself.
+	// receive handles a message of a kind that the worker does not handle itself.
 	receive(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs)
-	// bucketReduced notes that a fed bucket is summed.
+	// bucketReduced handles the sum of a bucket.
 	bucketReduced(in *Input)
-	// worked takes work that the strategy has asked for.
+	// workDone handles the end of work that the strategy has started.
 	workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
-	// advance is called after each input, and starts what can start.
+	// advance starts all work that can start. The worker calls it after each input.
 	advance(w *NNWorker, now unit.Tick, out *Outputs)
-	// ready reports whether FC of b may start as far as the parameters are concerned, and asks for them if
-	// need be.
+	// ready reports whether the parameters for FC of b are here, and requests them if necessary.
 	ready(w *NNWorker, b *trainingBatch, out *Outputs) bool
-	// reads returns what FC of a step reads beside samples and embeddings. It is released when BC has ended.
+	// forwardReads returns the handles that FC of a step reads apart from samples and embeddings. The worker
+	// releases them when BC has ended.
 	forwardReads(w *NNWorker, step int32) []Handle
-	// resend repeats the requests that are not answered.
+	// resend repeats all unanswered requests.
 	resend(w *NNWorker, out *Outputs)
-	// finished reports whether nothing is under way after the last step.
+	// finished reports whether all work and requests after the last step have ended.
 	finished(w *NNWorker) bool
 	clone() denseSync
 	appendState(dst []byte) []byte
 }
 
-// alone is the part of a denseSync without messages: its ranks exchange all-reduces only.
+// noMessages has the methods of a denseSync that sends no messages.
 type noMessages struct{}
 
 func (noMessages) receive(*NNWorker, unit.Tick, msg.Message, *Outputs) {}

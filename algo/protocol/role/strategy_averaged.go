@@ -7,21 +7,21 @@ import (
 
 var averagedStrategy = strategy{worker: func(*Config) denseSync { return &averaged{} }}
 
-// averaged is dense synchronisation by averages: every rank trains a replica of its own, and every
-// DenseSync.Every steps all replicas are averaged in the background. Every rank takes part in every round
-// once, in order.
+// averaged is dense synchronisation by averages: every rank trains its own replica, and all replicas are
+// averaged in the background every DenseSync.Every steps. Every rank takes part in every round once, in
+// order.
 type averaged struct {
 	noMessages
-	rounds   int32         // finished
-	round    productStatus // the next one: absent, working on the copy, waiting for the mean, finished: folding it in
-	gathered int32         // buckets of the mean that are here
+	rounds   int32         // number of finished rounds
+	round    productStatus // the next round: absent, working (copy), waiting (sum) or finished (average)
+	gathered int32         // number of buckets of the sum that are here
 }
 
 func (a *averaged) bucketReduced(*Input) { a.gathered++ }
 
 // advance starts PEG and the dense optimizer when BC has ended. Between two batches it continues the
-// averaging round. Work of a round goes into the lane of the batches, which orders the two, so that no batch
-// waits for a result.
+// averaging round. Work of a round is in the same lane as work of the batches, which orders the two, so no
+// batch waits for the end of such work.
 func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase == backward && w.computed {
 		b := w.find(w.nextTrain)
@@ -34,7 +34,8 @@ func (a *averaged) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	switch {
 	case a.round == absent && a.rounds < w.cfg.rounds(w.nextTrain):
 		a.round = working
-		out.startWork(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil, []Handle{w.handle(ReplicaCopy, a.rounds)})
+		out.startWork(Work{Kind: Snapshot, Rank: w.rank, Step: a.rounds}, nil,
+			[]Handle{w.handle(ReplicaCopy, a.rounds)})
 	case a.round == waiting && int(a.gathered) == len(w.cfg.Buckets):
 		a.round = finished
 		out.startWork(Work{Kind: Average, Rank: w.rank, Step: a.rounds},
@@ -56,7 +57,7 @@ func (a *averaged) workDone(w *NNWorker, now unit.Tick, in *Input, out *Outputs)
 	}
 }
 
-// feedCopy feeds the copy to the all-reduce.
+// feedCopy feeds the copy of the replica to the all-reduce.
 func (a *averaged) feedCopy(w *NNWorker, now unit.Tick, out *Outputs) {
 	a.round = waiting
 	out.record(w.event(now, event.SnapshotTaken, a.rounds))

@@ -2,7 +2,8 @@ package role
 
 var averagedInStepStrategy = strategy{worker: func(*Config) denseSync { return &averagedInStep{} }}
 
-// averagedInStep is averaged, but a rank starts no step while a round is due or under way.
+// averagedInStep is averaged, but a rank does not start a step while an averaging round is due or in
+// progress.
 type averagedInStep struct{ averaged }
 
 func (a *averagedInStep) ready(*NNWorker, *trainingBatch, *Outputs) bool { return a.round == absent }

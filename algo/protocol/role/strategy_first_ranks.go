@@ -10,25 +10,29 @@ import (
 )
 
 var firstRanksStrategy = strategy{
-	worker:        func(*Config) denseSync { return &firstRanks{} },
-	puts:          func(cfg *Config) closing { return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum} },
-	coordinator:   func(cfg *Config) Role { return &quorumCoordinator{cfg: cfg, offers: make([]offer, cfg.Ranks)} },
+	worker: func(*Config) denseSync { return &firstRanks{} },
+	puts: func(cfg *Config) closing {
+		return &firstPuts{ranks: cfg.Ranks, quorum: cfg.Rule.Dense().Quorum}
+	},
+	coordinator: func(cfg *Config) Role {
+		return &quorumCoordinator{cfg: cfg, offers: make([]offer, cfg.Ranks)}
+	},
 	irreplaceable: true,
 }
 
 // firstRanks is dense synchronisation by an all-reduce of the gradients that count: those of the first ranks
-// of a step, as the coordinator decides (chooser). A rank reports to the coordinator when it has computed its
-// gradients. When it receives the verdict, it hands them to the all-reduce, or nothing if they do not count:
-// at once, even while it computes, because the other ranks wait.
+// of a step, as the coordinator decides (quorumCoordinator). A rank reports to the coordinator when it has
+// computed its gradients. When it receives the decision, it feeds its gradients to the all-reduce, or nothing
+// if they do not count. It does so at once, even while it computes, because the other ranks wait.
 type firstRanks struct {
 	noMessages
-	decided   int32      // steps whose verdict has arrived
-	decisions []decision // of the step in training and, if the rank is late, later ones
-	ended     int32      // buckets of these steps that are summed
-	reported  bool       // the gradients of the step in training are reported
+	decided   int32      // number of steps with a decision
+	decisions []decision // for the current step and, if the rank is late, for later steps
+	ended     int32      // number of buckets of these steps that are summed
+	reported  bool       // whether the gradients of the current step are reported
 }
 
-// verdict is what the coordinator has decided on a rank's gradients of a step.
+// decision is the decision of the coordinator on the gradients of a rank in one step.
 type decision struct {
 	counts  bool
 	samples int32 // of all gradients that count
@@ -37,7 +41,7 @@ type decision struct {
 func (f *firstRanks) receive(w *NNWorker, _ unit.Tick, m msg.Message, out *Outputs) {
 	counts := m.Kind == msg.GradientsCount
 	if !counts && m.Kind != msg.GradientsDropped || m.Step != f.decided || counts && !f.computed(w, m.Step) {
-		return // an echo
+		return // a late duplicate
 	}
 	f.decided++
 	f.decisions = append(f.decisions, decision{counts, m.StepSamples})
@@ -47,7 +51,8 @@ func (f *firstRanks) receive(w *NNWorker, _ unit.Tick, m msg.Message, out *Outpu
 	}
 	for i, bytes := range w.cfg.Buckets {
 		out.feed(Contribution{
-			Rank: w.rank, Step: m.Step, Bucket: int32(i), Bytes: bytes, Source: source, Sum: w.handle(ReducedGradients, m.Step),
+			Rank: w.rank, Step: m.Step, Bucket: int32(i), Bytes: bytes, Source: source,
+			Sum: w.handle(ReducedGradients, m.Step),
 		})
 	}
 }
@@ -59,9 +64,9 @@ func (f *firstRanks) computed(w *NNWorker, step int32) bool {
 
 func (f *firstRanks) bucketReduced(*Input) { f.ended++ }
 
-// advance reports computed gradients. When a step is summed it starts the dense optimizer, and PEG if the
-// rank's gradients count. Of a step that closed before this rank began it, the rank takes the optimizer step
-// only.
+// advance reports computed gradients. When the gradients of a step are summed, it starts the dense optimizer,
+// and PEG if the gradients of this rank count. If a step closed before this rank has begun it, the rank makes
+// the optimizer step only.
 func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if f.computed(w, w.nextTrain) && !f.reported {
 		f.reported = true
@@ -87,10 +92,11 @@ func (f *firstRanks) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	w.denseApply(b, ReducedGradients, out)
 }
 
-// report sends the coordinator the number of steps computed, and the number of verdicts that have arrived.
+// report sends the coordinator the number of computed steps and the number of decisions that have arrived.
 func (f *firstRanks) report(w *NNWorker, out *Outputs) {
 	m := msg.Message{
-		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain, Floor: f.decided,
+		Kind: msg.ReportClock, From: w.Address(), To: coordinator, Rank: w.rank, Step: w.nextTrain,
+		Floor: f.decided,
 		Bytes: msg.HeaderBytes,
 	}
 	if b := w.find(w.nextTrain); b != nil && f.computed(w, b.step) {
@@ -130,18 +136,19 @@ func (f *firstRanks) appendState(dst []byte) []byte {
 	return appendFlags(dst, f.reported)
 }
 
-// chooser is the coordinator that decides whose gradients of a step count: those of the first ranks that
-// report them. No rank can miss more than one verdict: the all-reduce of a step needs every rank's
-// contribution, which waits for the verdict, and no rank computes the next step before that sum.
+// quorumCoordinator is the coordinator of backup-workers. It decides whose gradients of a step count: those
+// of the first ranks that report them. A rank misses at most one decision, because the all-reduce of a step
+// needs the contribution of every rank, which waits for the decision, and no rank computes the next step
+// before that sum.
 type quorumCoordinator struct {
 	cfg     *Config
-	open    int32   // the step to decide on; all before are decided
-	offers  []offer // by rank, of the open step
-	counted []bool  // by rank, of the step before
-	samples int32   // … of all that count
+	open    int32   // the first step without a decision
+	offers  []offer // by rank, for the open step
+	counted []bool  // by rank, for the previous step: whether its gradients count
+	samples int32   // number of samples of all gradients that count in the previous step
 }
 
-// offer is a rank's gradients of the open step.
+// offer is the report of a rank about the open step.
 type offer struct {
 	here    bool
 	samples int32
@@ -154,7 +161,8 @@ func (c *quorumCoordinator) Address() msg.Address { return coordinator }
 func (c *quorumCoordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 	switch {
 	case in.Kind == Start && in.Incarnation > 0:
-		out.halt(errors.New("coordinator 0 has lost whose gradients count, which nobody else knows; start the run again"))
+		out.halt(errors.New("coordinator 0 has lost its decisions in a crash, and no other role knows " +
+			"them; start the run again"))
 	case in.Kind == Received && in.Message.Kind == msg.ReportClock:
 		c.receiveReport(now, in.Message, out)
 	}
@@ -162,7 +170,7 @@ func (c *quorumCoordinator) HandleInput(now unit.Tick, in Input, out *Outputs) {
 
 func (c *quorumCoordinator) receiveReport(now unit.Tick, m msg.Message, out *Outputs) {
 	if m.Floor < c.open {
-		c.sendDecision(m.Rank, out) // its verdict may be lost
+		c.sendDecision(m.Rank, out) // the decision may be lost
 	}
 	if m.Step <= c.open {
 		return
@@ -178,26 +186,28 @@ func (c *quorumCoordinator) receiveReport(now unit.Tick, m msg.Message, out *Out
 		return
 	}
 	c.open++
-	c.samples = max(samples, 1) // ranks may have no sample of the last batch
+	c.samples = max(samples, 1) // the ranks may have no sample of the last batch
 	c.counted = make([]bool, c.cfg.Ranks)
 	for rank := range c.cfg.Ranks {
 		if c.counted[rank] = c.offers[rank].here; !c.counted[rank] {
-			out.record(event.Record{At: now, Role: coordinator, Kind: event.BatchDropped, Rank: rank, Step: c.open - 1})
+			out.record(event.Record{At: now, Role: coordinator, Kind: event.BatchDropped, Rank: rank,
+				Step: c.open - 1})
 		}
 		c.sendDecision(rank, out)
 	}
 	clear(c.offers)
 }
 
-// sendDecision sends a rank the verdict of the last step that is decided.
+// sendDecision sends a rank the decision on the last step that has one.
 func (c *quorumCoordinator) sendDecision(rank int32, out *Outputs) {
 	kind := msg.GradientsDropped
 	if c.counted[rank] {
 		kind = msg.GradientsCount
 	}
 	out.send(msg.Message{
-		Kind: kind, From: coordinator, To: nnWorker(rank), Rank: rank, Step: c.open - 1, StepSamples: c.samples,
-		Bytes: msg.HeaderBytes,
+		Kind: kind, From: coordinator, To: nnWorker(rank), Rank: rank, Step: c.open - 1,
+		StepSamples: c.samples,
+		Bytes:       msg.HeaderBytes,
 	}, Handle{})
 }
 
@@ -217,9 +227,9 @@ func (c *quorumCoordinator) AppendState(dst []byte) []byte {
 	return appendFlags(dst, c.counted...)
 }
 
-// firstPuts applies the puts of a step together when those of the ranks that count are here; the others send
-// none. It holds the lookups of a step back until the step before is closed, and forgets those of closed
-// steps.
+// firstPuts applies the puts of a step together when those of all ranks that count are here; the other ranks
+// send none. It holds the lookups of a step back until the previous step is closed, and drops lookups of
+// closed steps.
 type firstPuts struct{ ranks, quorum, closed int32 }
 
 func (*firstPuts) buffers() bool { return false }

@@ -10,14 +10,14 @@ var globalBatchesStrategy = strategy{
 	puts:   newGlobalBatches, pushes: newGlobalBatches,
 }
 
-// globalBatches applies gradients by global batches: the first to arrive, as many as the rule says; in the
-// last global batch, those that are left. The server acknowledges gradients when they arrive. Those that are
-// too late are in a global batch too, but dropped.
+// globalBatches applies gradients by global batches. A global batch consists of the next Batches gradients
+// that arrive, or of the remaining ones at the end of the run. The PS acknowledges gradients when they
+// arrive. Gradients that are too late belong to a global batch, but are dropped.
 type globalBatches struct {
 	rule   pace.GBA
 	ranks  int32
-	closed int64 // global batches so far: the global step
-	left   int64 // gradients of the run that are in none of those
+	closed int64 // number of global batches so far: the global step
+	left   int64 // number of gradients of the run that are in no global batch yet
 }
 
 func newGlobalBatches(cfg *Config) closing {

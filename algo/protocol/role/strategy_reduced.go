@@ -7,18 +7,17 @@ import (
 
 var reducedStrategy = strategy{worker: func(*Config) denseSync { return &reduced{} }}
 
-// reduced is dense synchronisation by all-reduce: every rank's gradients are summed in every step, in lock
-// step.
+// reduced is dense synchronisation by all-reduce: in every step the gradients of all ranks are summed, in
+// lock step.
 type reduced struct {
 	noMessages
-	fed   int32 // buckets of the step in training that are handed to the all-reduce
-	ended int32 // … of those that are summed
+	fed   int32 // number of buckets of the current step that are fed
+	ended int32 // number of buckets of the current step that are summed
 }
 
 func (r *reduced) bucketReduced(*Input) { r.ended++ }
 
-// advance feeds buckets that are ready to the all-reduce, and once all are back starts PEG and the dense
-// optimizer.
+// advance feeds the buckets that are ready. When all are summed, it starts PEG and the dense optimizer.
 func (r *reduced) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase != backward || !w.computed && !w.cfg.Rule.OverlapSync() {
 		return

@@ -13,16 +13,16 @@ var servedStrategy = strategy{
 	coordinator: func(cfg *Config) Role { return NewCoordinator(cfg) },
 }
 
-// served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls them before FC and
-// pushes its gradients after BC.
+// served is dense synchronisation by dense PSs, which hold the parameters: a rank pulls the parameters before
+// FC and pushes its gradients after BC.
 type served struct {
-	pulled  []requestStatus // by dense PS, of the step in training; nil before it is asked for
-	pushes  []pendingPush   // not acknowledged by every dense PS, in step order
-	pushed  progress        // steps acknowledged by every dense PS; its floor is the rank's clock
-	slowest int32           // the slowest rank's clock, as last heard
+	pulled  []requestStatus // by dense PS, for the current step; nil before the request
+	pushes  []pendingPush   // pushes that some dense PS has not acknowledged, in step order
+	pushed  progress        // steps that every dense PS has acknowledged; floor is the clock of the rank
+	slowest int32           // the last slowest clock from the coordinator
 }
 
-// push is the gradients of a step on their way to the dense PSs.
+// pendingPush is the push of a step that some dense PS has not acknowledged.
 type pendingPush struct {
 	step        int32
 	samples     int32
@@ -45,7 +45,7 @@ func (s *served) bucketReduced(*Input) {}
 
 func (s *served) workDone(*NNWorker, unit.Tick, *Input, *Outputs) {}
 
-// advance pushes when BC has ended, starts PEG and goes on to the next step.
+// advance pushes the gradients when BC has ended, starts PEG and continues with the next step.
 func (s *served) advance(w *NNWorker, now unit.Tick, out *Outputs) {
 	if w.phase != backward || !w.computed {
 		return
@@ -67,23 +67,23 @@ func (s *served) forwardReads(w *NNWorker, step int32) []Handle {
 
 func (s *served) finished(w *NNWorker) bool { return s.pushed.floor == w.cfg.Steps }
 
-// pullParameters asks for the parameters of the next step when the rule lets it: when no
-// other rank is too far behind, and, unless that is overlapped, when the rank's
-// own last push is acknowledged and the embeddings are here.
+// pullParameters requests the parameters of the next step as soon as the rule allows it: when no other rank
+// is too far behind and, unless pulls are early, when the last push of the rank is acknowledged and the
+// embeddings are here.
 func (s *served) pullParameters(w *NNWorker, b *trainingBatch, out *Outputs) {
 	switch {
 	case s.pulled != nil || int64(b.step)-int64(s.slowest) > int64(w.cfg.Rule.Lead()):
 		return
 	case !w.cfg.Rule.OverlapSync() && (len(s.pushes) > 0 || !b.pooled):
 		return
-	case len(s.pushes) >= int(w.cfg.Prefetch): // else there were no bound on what is in flight
+	case len(s.pushes) >= int(w.cfg.Prefetch): // bounds the gradients in flight
 		return
 	}
 	s.pulled = slices.Repeat([]requestStatus{asked}, len(w.cfg.DensePSs))
 	s.sendRequests(w, msg.Pull, s.pulled, b.step, 0, 0, out)
 }
 
-// receiveParams takes a shard of the parameters.
+// receiveParams handles the parameters of one dense PS.
 func (s *served) receiveParams(w *NNWorker, m msg.Message, out *Outputs) {
 	if m.Step == w.nextTrain && s.pulled != nil && s.pulled[m.From.Index] == asked {
 		s.pulled[m.From.Index] = answered
@@ -91,21 +91,21 @@ func (s *served) receiveParams(w *NNWorker, m msg.Message, out *Outputs) {
 	}
 }
 
-// pushGradients hands the gradients of the step in training to the dense PSs and goes on
-// to the next step.
+// pushGradients sends the gradients of the current step to the dense PSs.
 func (s *served) pushGradients(w *NNWorker, now unit.Tick, b *trainingBatch, out *Outputs) {
-	p := pendingPush{b.step, b.samples, b.stepSamples, slices.Repeat([]requestStatus{asked}, len(w.cfg.DensePSs))}
+	p := pendingPush{b.step, b.samples, b.stepSamples,
+		slices.Repeat([]requestStatus{asked}, len(w.cfg.DensePSs))}
 	s.pushes = append(s.pushes, p)
 	s.pulled = nil
 	out.record(w.event(now, event.SyncStarted, b.step))
 	s.sendRequests(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
 }
 
-// receivePushAck takes the acknowledgement of a dense PS.
+// receivePushAck handles the acknowledgement of one dense PS.
 func (s *served) receivePushAck(w *NNWorker, now unit.Tick, m msg.Message, out *Outputs) {
 	i := slices.IndexFunc(s.pushes, func(p pendingPush) bool { return p.step == m.Step })
 	if i < 0 {
-		return // an echo
+		return // a late duplicate
 	}
 	s.pushes[i].asked[m.From.Index] = answered
 	if !settled(s.pushes[i].asked) {
@@ -119,7 +119,7 @@ func (s *served) receivePushAck(w *NNWorker, now unit.Tick, m msg.Message, out *
 	s.reportClock(w, out)
 }
 
-// reportClock tells the coordinator how far the rank is, if there is one.
+// reportClock sends the clock of the rank to the coordinator, if there is one.
 func (s *served) reportClock(w *NNWorker, out *Outputs) {
 	if w.cfg.coordinated() {
 		w.send(out, msg.ReportClock, coordinator, s.pushed.floor, nil, 0)
@@ -127,15 +127,16 @@ func (s *served) reportClock(w *NNWorker, out *Outputs) {
 }
 
 // sendRequests sends a request to every dense PS that has not answered it.
-func (s *served) sendRequests(w *NNWorker, k msg.Kind, xs []requestStatus, step, samples, stepSamples int32, out *Outputs) {
+func (s *served) sendRequests(w *NNWorker, k msg.Kind, xs []requestStatus, step, samples, stepSamples int32,
+	out *Outputs) {
 	for i, x := range xs {
 		if x != asked {
 			continue
 		}
 		var payload Handle
 		m := msg.Message{
-			Kind: k, From: w.Address(), To: densePS(int32(i)), Rank: w.rank, Step: step, Floor: s.pushed.floor,
-			Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
+			Kind: k, From: w.Address(), To: densePS(int32(i)), Rank: w.rank, Step: step,
+			Floor: s.pushed.floor, Samples: samples, StepSamples: stepSamples, Bytes: msg.HeaderBytes,
 		}
 		if k.HasPayload() {
 			m.Bytes += w.cfg.pushBytes(int32(i))
@@ -150,7 +151,7 @@ func (s *served) resend(w *NNWorker, out *Outputs) {
 	for _, p := range s.pushes {
 		s.sendRequests(w, msg.Push, p.asked, p.step, p.samples, p.stepSamples, out)
 	}
-	s.reportClock(w, out) // the coordinator may have lost it
+	s.reportClock(w, out) // the coordinator may have lost the clock
 }
 
 func (s *served) clone() denseSync {
