@@ -49,13 +49,13 @@ func (i *item) batch() embedding.BatchKey { return embedding.BatchKey{Rank: i.Ra
 // New returns an executor of all roles on a machine. The errors are those of the
 // training's parts.
 func New(t job.Job, source batch.Source, m backend.Backend) (*Executor, error) {
-	return NewPart(t, source, m, func(msg.Address) bool { return true })
+	return NewLocal(t, source, m, func(msg.Address) bool { return true })
 }
 
-// NewPart returns an executor of those roles that are here: of others it keeps
+// NewLocal returns an executor of those roles that are here: of others it keeps
 // neither rows nor scratch. Only the data loader's batches are ever read; to
 // others the source is its schema.
-func NewPart(t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool) (*Executor, error) {
+func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool) (*Executor, error) {
 	schema := source.Schema()
 	engine, err := backend.NewEngine(&t, schema, m)
 	if err != nil {

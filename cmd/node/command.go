@@ -258,7 +258,7 @@ func (p *program) play(ctx context.Context, roles job.Process, j job.Job, finger
 	err = process.Run(ctx, process.Config{
 		Process: roles, Listen: f.listen, Host: f.host, JoinTimeout: f.wait, Run: run,
 		Fingerprint: fingerprint, Data: data, Job: j,
-		Machine:  backend.Backend{Products: products, Arena: new(memory.Arena)}, // until the process ends
+		Backend:  backend.Backend{Products: products, Arena: new(memory.Arena)}, // until the process ends
 		Recorder: recorder,
 		Log:      func(line string) { fmt.Fprintf(p.stderr, "node: %s\n", line) },
 		Open: func() (batch.Source, error) {

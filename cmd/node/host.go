@@ -94,7 +94,7 @@ func (p *program) host(ctx context.Context, j job.Job, fingerprint []byte, f fla
 		Gathering: process.PrintMissing(p.stderr), Stderr: p.stderr, Prefix: "node: ", Limits: f.limits,
 	})
 	result, err := train.Run(ctx, j, source, data.Test,
-		train.Options{Machine: backend.Backend{Products: products}, Cluster: cluster})
+		train.Options{Backend: backend.Backend{Products: products}, Cluster: cluster})
 	cluster.Close(err)
 	if err != nil {
 		return err

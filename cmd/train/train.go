@@ -101,7 +101,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			}
 			arena := new(memory.Arena)
 			machine.Arena = arena
-			o := train.Options{Machine: machine, Progress: func(done, steps int) {
+			o := train.Options{Backend: machine, Progress: func(done, steps int) {
 				bar.Show((i*f.seeds+n)*steps+done, len(all)*f.seeds*steps, c.name)
 			}}
 			run := plainly

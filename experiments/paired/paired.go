@@ -57,7 +57,7 @@ func (s *Setup) RunReal(
 	}
 	c := newStageClock()
 	r, err := train.Run(ctx, s.Job, source, s.Data.Test, train.Options{
-		Machine: s.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch,
+		Backend: s.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch,
 	})
 	if err != nil {
 		return nil, err

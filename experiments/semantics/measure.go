@@ -137,7 +137,7 @@ func (r *run) train(
 		return nil, err
 	}
 	shown, err := train.Run(ctx, t, source, test, train.Options{
-		Machine:  r.machine,
+		Backend:  r.machine,
 		Progress: func(done, steps int) { r.meter.Show(done, steps, name+", "+a.String()) },
 	})
 	if err != nil {

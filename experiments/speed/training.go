@@ -125,7 +125,7 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 			return 0, err
 		}
 		var arena memory.Arena
-		r, err := train.Run(ctx, t.job, source, t.data.Test, train.Options{Machine: backend.Backend{Products: t.products, Arena: &arena}})
+		r, err := train.Run(ctx, t.job, source, t.data.Test, train.Options{Backend: backend.Backend{Products: t.products, Arena: &arena}})
 		_ = arena.Close()
 		if err != nil {
 			return 0, err

@@ -98,7 +98,7 @@ func (e Experiment) measureSeed(
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
 		t := p.job(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
-			Machine:  machine,
+			Backend:  machine,
 			Progress: func(done, steps int) { m.Show(done, steps, what) },
 		})
 		if err != nil {

@@ -114,7 +114,7 @@ func TestLawsHoldOnEveryEngine(t *testing.T) {
 					on    gemm.Products
 				}{{job.Sequential, 1, products[0]}, {job.Sequential, 1, products[1]}, {job.Sync, 4, products[0]}, {job.Sync, 8, products[1]}} {
 					got, err := train.Run(t.Context(), training(arm.mode, arm.ranks, precision), rows, rows.all,
-						train.Options{Machine: backend.Backend{Products: arm.on}})
+						train.Options{Backend: backend.Backend{Products: arm.on}})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -119,7 +119,7 @@ func TestRolesUnderAttack(t *testing.T) {
 // attack sends all lies to one role, in the name of any.
 func attack(t *testing.T, cfg *role.Config, training *job.Job, at msg.Address, others []msg.Address) {
 	here := func(a msg.Address) bool { return a == at }
-	p, err := exec.NewPart(*training, steps(10), backend.Backend{}, here)
+	p, err := exec.NewLocal(*training, steps(10), backend.Backend{}, here)
 	if err != nil {
 		t.Fatal(err)
 	}

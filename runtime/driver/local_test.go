@@ -114,7 +114,7 @@ func runLocals(t *testing.T, rule pace.Rule, n int, fail map[msg.Address]role.Ro
 	for _, state := range role.New(cfg) {
 		at := state.Address()
 		here := func(a msg.Address) bool { return a == at }
-		p, err := exec.NewPart(training, steps(n), backend.Backend{}, here)
+		p, err := exec.NewLocal(training, steps(n), backend.Backend{}, here)
 		if err != nil {
 			t.Fatal(err)
 		}

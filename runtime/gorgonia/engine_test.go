@@ -84,7 +84,7 @@ func TestGraphsAreTrained(t *testing.T) {
 		}
 		training.Model.EmbeddingDim, training.Training.GlobalBatch = dim, globalBatch
 		training.Model.Optimizer.Rate, training.Rows.Optimizer.Rate = 0.01, 0.2
-		got, err := train.Run(t.Context(), training, data, data.all, train.Options{Machine: machine})
+		got, err := train.Run(t.Context(), training, data, data.all, train.Options{Backend: machine})
 		if err != nil {
 			t.Fatal(err)
 		}

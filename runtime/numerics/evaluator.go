@@ -54,7 +54,7 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 	}
 	done := make(chan struct{})
 	e.numerics.pool.tasks <- func() {
-		p = p.Measured(e.evaluation.Predict(shot), e.test)
+		p = p.WithScores(e.evaluation.Predict(shot), e.test)
 		close(done)
 	}
 	e.points = append(e.points, func() evaluation.Point {

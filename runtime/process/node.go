@@ -35,7 +35,7 @@ type Config struct {
 	Fingerprint []byte        // fingerprint of the resolved job
 	Data        []byte        // fingerprint of the data files; nil unless the process has the data loader
 	Job         job.Job
-	Machine     backend.Backend
+	Backend     backend.Backend
 	Recorder    driver.Recorder // if not nil, records the roles
 	// Log, if not nil, receives lines about what was refused.
 	Log func(line string)
@@ -155,7 +155,7 @@ func (n *node) prepare() error {
 	if err != nil {
 		return err
 	}
-	if n.executor, err = exec.NewPart(n.Job, source, n.Machine, n.Process.Has); err != nil {
+	if n.executor, err = exec.NewLocal(n.Job, source, n.Backend, n.Process.Has); err != nil {
 		return err
 	}
 	if n.cfg, err = n.Job.RoleConfig(n.executor.Model().Layout(), welcome.Steps); err != nil {

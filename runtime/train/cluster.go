@@ -41,7 +41,7 @@ type Cluster interface {
 
 // runCluster trains as runRoles does, but in other processes.
 func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	here, err := exec.NewPart(*t, source, o.Machine, func(msg.Address) bool { return false })
+	here, err := exec.NewLocal(*t, source, o.Backend, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
-		points = append(points, m.point.Measured(e.evaluation.Predict(m.shot), e.test))
+		points = append(points, m.point.WithScores(e.evaluation.Predict(m.shot), e.test))
 		e.predicting.Store(false)
 	}
 	e.points <- points

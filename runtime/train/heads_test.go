@@ -21,7 +21,7 @@ func TestHeadsMeasureEveryLabel(t *testing.T) {
 	if want := []float32{0.1, 0.4, 0.6}; !slices.Equal(heads[1].Probabilities, want) {
 		t.Errorf("predicted %v, want %v", heads[1].Probabilities, want)
 	}
-	if p := (evaluation.Point{}).Measured([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, test); p.AUC != 1 || p.LogLoss != heads[0].LogLoss {
+	if p := (evaluation.Point{}).WithScores([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, test); p.AUC != 1 || p.LogLoss != heads[0].LogLoss {
 		t.Errorf("a point of a curve has %+v, want the first label's", p)
 	}
 }

@@ -57,7 +57,7 @@ type Result struct {
 // Options are what a run computes with and may be watched with. The zero value is
 // the built-in kernels, and watches nothing.
 type Options struct {
-	Machine backend.Backend
+	Backend backend.Backend
 	// Progress is told how many of the steps are trained, by one goroutine at a
 	// time.
 	Progress func(done, steps int)
@@ -103,7 +103,7 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	result.Heads = Heads(probabilities, source.Schema().Labels, test)
 	result.Probabilities = result.Heads[0].Probabilities
 	last := evaluation.Point{Step: result.Steps, Samples: result.Samples, Seconds: result.Wall.Seconds()}
-	last = last.Measured(probabilities, test)
+	last = last.WithScores(probabilities, test)
 	result.AUC, result.LogLoss, result.Curve = last.AUC, last.LogLoss, append(result.Curve, last)
 	return result, nil
 }
@@ -143,7 +143,7 @@ func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.B
 }
 
 func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	q, err := reference.NewDelayed(*t, source, o.Machine)
+	q, err := reference.NewDelayed(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 }
 
 func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	executor, err := exec.New(*t, source, o.Machine)
+	executor, err := exec.New(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
 	}

@@ -10,18 +10,17 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Backend is what numbers are computed with and kept in. The zero value is the
-// built-in kernels on the calling goroutine, and Go's heap.
+// Backend selects what multiplies matrices, where embedding rows are stored and what runs the dense network. The zero
+// value selects the built-in kernels on the calling goroutine, Go's heap and the network of the job.
 type Backend struct {
 	Products gemm.Products // of the dense network; nil: gemm.NewProducts(nil)
 	Arena    table.Arena   // of the embedding rows; nil: table.Heap
-	// Engine returns what runs the dense network for the data of a schema, in the
-	// place of the job's model: a network of the user's own. Rows have the length
-	// that the job's model wants. Nil: model.New.
+	// Engine returns the engine of a user's own dense network for data of a schema. It replaces the network of the job;
+	// rows keep the length that the job's model has. Nil: model.New.
 	Engine func(schema *batch.Schema) (model.Engine, error)
 }
 
-// Multiplier returns what multiplies the matrices of a training on this machine.
+// Multiplier returns the matrix products of a job: Products, with rounded operands if the job's precision is bf16.
 func (m Backend) Multiplier(t *job.Job) gemm.Products {
 	products := m.Products
 	if products == nil {
@@ -33,7 +32,7 @@ func (m Backend) Multiplier(t *job.Job) gemm.Products {
 	return products
 }
 
-// RowArena returns where rows are kept.
+// RowArena returns the arena of the embedding rows.
 func (m Backend) RowArena() table.Arena {
 	if m.Arena == nil {
 		return table.Heap{}
@@ -41,8 +40,8 @@ func (m Backend) RowArena() table.Arena {
 	return m.Arena
 }
 
-// NewEngine checks a schema and returns what runs the dense network for it on a
-// machine: the machine's own engine, or the built-in one (see model.New).
+// NewEngine returns the engine of the dense network of a job for data of a schema: that of m.Engine, if there is one, or
+// the built-in engine (see model.New). It returns an error if the schema is not valid.
 func NewEngine(t *job.Job, schema *batch.Schema, m Backend) (model.Engine, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err

@@ -18,24 +18,24 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Shard is the numbers of one embedding PS. Only the PS's own lane touches it, except for looked.
+// Shard holds the rows of one embedding PS. It is not safe for concurrent use, except for SignsOf and Pending: all other
+// methods belong to the PS's own lane.
 type Shard struct {
 	rows *table.Table
-	// reads holds, for every batch read and not yet put, how its rows were found,
-	// in the order of its signs. readsMu guards it.
+	// reads holds how rows were found, in the order of the signs, for every batch whose rows were looked up and whose
+	// put has not come. readsMu guards it.
 	reads   map[BatchKey][]table.Found
 	readsMu sync.Mutex
-	// missed counts, for every row gradient applied, the updates of the row
-	// since the read that the gradient was computed from.
+	// missed counts, for every row gradient applied, the updates of the row between the read that the gradient was
+	// computed from and the gradient's own.
 	missed histogram.Histogram
 	now    []uint32  // scratch
 	grads  []float32 // scratch
-	// weight is the factor on the learning rate of a gradient that has missed so many
-	// updates; nil if every gradient counts in full.
+	// weight returns the factor on the learning rate of a gradient that has missed a number of updates; nil: 1.
 	weight func(missed int) float32
 }
 
-// NewTable returns one empty shard of the embedding rows.
+// NewTable returns an empty table for the embedding rows of one PS of a job, in memory of an arena.
 func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
 	optimizer, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
@@ -58,14 +58,14 @@ func NewTable(t *job.Job, arena table.Arena) (*table.Table, error) {
 // BatchKey names a batch: the part that a rank has of a step.
 type BatchKey struct{ Rank, Step int32 }
 
-// BatchPut is the put of a batch.
+// BatchPut is a put together with the batch that its gradients are of.
 type BatchPut struct {
 	BatchKey
 	route.Put
 }
 
-// NewShard returns the shard of one embedding PS on its table. The learning rate of a gradient that has missed
-// so many updates of its row is multiplied by weight; nil: every gradient counts in full.
+// NewShard returns the shard of one embedding PS. The learning rate of a gradient that has missed n updates of its row
+// is multiplied by weight(n); a nil weight multiplies nothing.
 func NewShard(rows *table.Table, weight func(missed int) float32) *Shard {
 	return &Shard{rows: rows, weight: weight, reads: map[BatchKey][]table.Found{}}
 }
@@ -84,8 +84,8 @@ func (s *Shard) Pending() int {
 	return len(s.reads)
 }
 
-// Lookup looks signs up and remembers the state in which a batch found them.
-// Values is len(signs) × dim.
+// Lookup copies the rows of signs to values, len(signs) × dim, creating rows that do not exist. It remembers how many
+// updates each row has had, for the put of the batch.
 func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	found := make([]table.Found, len(signs))
 	if err := s.rows.LookupStep(int(b.Step), signs, values, found); err != nil {
@@ -97,8 +97,8 @@ func (s *Shard) Lookup(b BatchKey, signs []uint64, values []float32) error {
 	return nil
 }
 
-// SignsOf returns the number of signs of the batch's read, if it was read and is not yet put. It may be called
-// beside the lane.
+// SignsOf returns the number of signs that a batch has looked up, if its rows were looked up and its put has not come.
+// It may be called by any goroutine.
 func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
@@ -106,8 +106,8 @@ func (s *Shard) SignsOf(b BatchKey) (signs int, known bool) {
 	return len(found), known
 }
 
-// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error
-// if the put is not of as many rows.
+// popRead returns how the rows of a put were found, and forgets it; nil if that is not known. It returns an error if the
+// put does not have as many signs as were looked up.
 func (s *Shard) popRead(b BatchKey, put route.Put) ([]table.Found, error) {
 	found, known := s.Forget(b)
 	if known && len(found) != len(put.Signs) {
@@ -116,7 +116,7 @@ func (s *Shard) popRead(b BatchKey, put route.Put) ([]table.Found, error) {
 	return found, nil
 }
 
-// Forget forgets the read of a batch, whose put has come or will not count, and returns what was known of it.
+// Forget removes the read of a batch, because its put has come or will not count, and returns what was known of it.
 func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	s.readsMu.Lock()
 	defer s.readsMu.Unlock()
@@ -125,16 +125,15 @@ func (s *Shard) Forget(b BatchKey) (found []table.Found, known bool) {
 	return found, known
 }
 
-// Snapshot copies rows for evaluation. Rows that were never updated read as zeros,
-// so that it does not matter which batches have been read, only which have been
-// trained.
+// Snapshot copies the rows of signs to dst for evaluation. A row that was never updated reads as zeros, so that the
+// result depends on the batches that were trained and not on those that were only looked up.
 func (s *Shard) Snapshot(signs []uint64, dst []float32) { s.rows.PeekTrained(signs, dst) }
 
 // blockRows is the number of rows that are updated at a time, so that their
 // gradients, once divided, are still in the cache.
 const blockRows = 512
 
-// Apply gives the rows of one rank's put their optimizer steps.
+// Apply gives the rows of one rank's put their optimizer steps, at the learning rate of the put's step.
 func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) error {
 	found, err := s.popRead(b, put)
 	if err != nil {
@@ -146,9 +145,9 @@ func (s *Shard) Apply(b BatchKey, put route.Put, stepSamples int, byRank bool) e
 	return check(outcome)
 }
 
-// ApplyPut gives the rows of a put their optimizer steps at a learning rate: its
-// sums are divided as route.Put.Scale says. Read tells how the rows were found, if
-// Found is not nil. Scratch is memory to use, and is returned for the next call.
+// ApplyPut gives the rows of a put their optimizer steps at a learning rate, with gradients divided as route.Put.Scale
+// does. If read.Found is not nil, read has how the rows were found. ApplyPut uses scratch as working memory and returns
+// it, grown if necessary, for the next call.
 func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, rate float32, read table.Read, scratch []float32) (table.Outcome, []float32) {
 	var all table.Outcome
 	dim := rows.Dim()
@@ -169,8 +168,8 @@ func ApplyPut(rows *table.Table, put route.Put, stepSamples int, byRank bool, ra
 
 func (s *Shard) addMissed(updates uint32) { s.missed.Add(int(updates)) }
 
-// CountMissed counts what the gradients of a put that others are merged with have
-// missed, unless the read is not known.
+// CountMissed counts the updates that the gradients of a put have missed, for a put that is applied by ApplyMerged. It
+// counts nothing if the rows of the put were not looked up.
 func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	read, err := s.popRead(b, put)
 	if err != nil || read == nil {
@@ -186,9 +185,8 @@ func (s *Shard) CountMissed(b BatchKey, put route.Put) error {
 	return nil
 }
 
-// ApplyStep gives the rows of all puts of a step, in rank order, their
-// optimizer steps: merged or rank by rank, as the training says. What is merged has
-// missed nothing.
+// ApplyStep gives the rows of all puts of a step, in rank order, their optimizer steps: merged or rank by rank, as the
+// job says. Merged gradients are not weighted by the updates that they have missed.
 func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples int) error {
 	byRank := t.Training.Scale == job.ScaleRank
 	if !t.MergeByStep() {
@@ -210,8 +208,8 @@ func (s *Shard) ApplyStep(step int32, puts []BatchPut, t *job.Job, stepSamples i
 	return s.ApplyMerged(step, signs, grads)
 }
 
-// ApplyMerged gives the rows of ascending distinct signs their optimizer steps with merged gradients, len(signs) ×
-// dim values, which have missed nothing.
+// ApplyMerged gives the rows of distinct signs their optimizer steps with merged gradients, len(signs) × dim values, at
+// the learning rate of a step.
 func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 	return check(s.rows.Apply(signs, grads, s.rows.Rate(int(step)), nil))
 }
@@ -219,7 +217,7 @@ func (s *Shard) ApplyMerged(step int32, signs []uint64, grads []float32) error {
 // ErrNonFinite is wrapped by the errors of gradients that have NaN or Inf.
 var ErrNonFinite = errors.New("gradients are not finite")
 
-// check says what has gone wrong with gradients of rows that a lookup has created.
+// check returns an error if gradients were not finite, or if their rows do not exist although a lookup creates rows.
 func check(o table.Outcome) error {
 	if o.NonFinite > 0 {
 		return fmt.Errorf("%d of %d row %w; lower the learning rate or check the data", o.NonFinite, o.Rows(), ErrNonFinite)

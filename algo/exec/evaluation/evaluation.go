@@ -13,26 +13,24 @@ import (
 	"tandem/algo/numeric/shard"
 )
 
-// State is a model in training, or after it, as evaluation reads it: no row is
-// created or refreshed, no lookup counted, and staleness does not know of it.
+// State gives evaluation access to a model, during or after its training. Reading through a State creates no row,
+// refreshes no row, counts no lookup and leaves staleness unchanged.
 type State interface {
-	// PeekRows copies the rows of signs, which PS server owns, to dst, len(signs)
-	// × dim values. A row that was never updated counts as zeros, whether a batch
-	// in flight has created it or not. The rows of one call are those of one
-	// moment between two pieces of the PS's work. It may wait for that moment.
+	// ReadRows copies the rows of signs, which PS server owns, to dst, len(signs) × dim values. A row that was never
+	// updated counts as zeros, whether or not a batch in flight has created it. The rows of one call are those of one
+	// moment between two items of the PS's work; ReadRows may wait for that moment.
 	ReadRows(server int, signs []uint64, dst []float32) error
-	// PeekDense returns a copy of the dense network's values.
+	// ReadDense returns a copy of the values of the dense network.
 	ReadDense() (model.Values, error)
 }
 
-// Snapshot is all that an TestSet needs of a State, in memory of its own.
+// Snapshot is a copy of everything in a State that the predictions of a TestSet depend on.
 type Snapshot struct {
 	dense model.Values
 	rows  []float32 // of TestSet.routed
 }
 
-// TestSet is a set of test rows that can be predicted again and again. Its
-// methods may be called at the same time.
+// TestSet is a set of test rows that can be predicted repeatedly. Its methods are safe for concurrent use.
 type TestSet struct {
 	engine model.Engine
 	schema *batch.Schema
@@ -41,15 +39,14 @@ type TestSet struct {
 	routed *route.Routed
 }
 
-// NewTestSet resolves the ids of test rows whose embedding rows lie on PSs as a
-// plan says. Memory: 8 bytes for each distinct id, and 4 for each id.
+// NewTestSet resolves the ids of test rows, whose embedding rows of dim values are spread over PSs by a plan. Memory: 8
+// bytes for each distinct id, and 4 for each id.
 func NewTestSet(engine model.Engine, schema *batch.Schema, dim int, plan shard.Plan, test *batch.Batch) *TestSet {
 	routed := route.Route(schema, batch.Cut(test, 1, 1)[0], plan)
 	return &TestSet{engine: engine, schema: schema, test: test, dim: dim, routed: routed}
 }
 
-// Snapshot copies what the test rows need: a row for each of their distinct
-// ids, and the dense network. The error is that of the state.
+// Snapshot copies the rows of the distinct ids of the test rows, and the dense network. It returns the state's errors.
 func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 	dense, err := s.ReadDense()
 	if err != nil {
@@ -68,8 +65,8 @@ func (e *TestSet) Snapshot(s State) (*Snapshot, error) {
 // evaluationBatch is the number of test rows that are predicted at a time.
 const evaluationBatch = 1024
 
-// Predict returns the predicted probabilities of every test row, test rows ×
-// labels. Batch norm uses the running statistics.
+// Predict returns the predicted probabilities of every test row, test rows × labels. Batch norm uses the running
+// statistics, so the prediction of a row does not depend on the others.
 func (e *TestSet) Predict(shot *Snapshot) []float32 {
 	pass := e.engine.NewPass(evaluationBatch)
 	width := e.schema.EmbeddingWidth()
@@ -90,7 +87,7 @@ func (e *TestSet) Predict(shot *Snapshot) []float32 {
 	return probabilities
 }
 
-// Evaluate predicts from a state as it is.
+// Evaluate takes a snapshot of a state and predicts from it.
 func (e *TestSet) Evaluate(s State) ([]float32, error) {
 	shot, err := e.Snapshot(s)
 	if err != nil {

@@ -5,19 +5,18 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// Point is one evaluation, during training or after it: a point of a curve.
+// Point is one evaluation, during training or after it: a point of a learning curve.
 type Point struct {
 	Step    int `json:"step"`    // steps trained
-	Samples int `json:"samples"` // that these had
+	Samples int `json:"samples"` // trained on in these steps
 	// Seconds since training began, real or simulated.
 	Seconds float64 `json:"seconds"`
 	AUC     float64 `json:"auc"`
 	LogLoss float64 `json:"log_loss"` // nats
 }
 
-// Measured returns the point with the quality of its predictions of the first
-// label of the test rows.
-func (p Point) Measured(probabilities []float32, test *batch.Batch) Point {
+// WithScores returns the point with AUC and log loss of the predictions of the first label of the test rows.
+func (p Point) WithScores(probabilities []float32, test *batch.Batch) Point {
 	labels := len(test.Labels) / test.Samples
 	predicted, truth := batch.Column(probabilities, labels, 0), batch.Column(test.Labels, labels, 0)
 	p.AUC, p.LogLoss = metric.AUC(predicted, truth), metric.LogLoss(predicted, truth)

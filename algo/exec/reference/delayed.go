@@ -13,10 +13,8 @@ import (
 	"tandem/algo/protocol/pace"
 )
 
-// Delayed is Sequential whose gradients are under way for a while: those of step
-// i take effect after the delay that package delay gives them, rows and network
-// each by its own spec. Staleness is imposed, and yet measured: at every read
-// and every update.
+// Delayed is Sequential with late gradients: those of a step take effect after the delay that package delay gives the
+// step, for rows and network each by its own spec. Staleness is imposed, and measured at every read and every update.
 type Delayed struct {
 	*Sequential
 	rowDelay, denseDelay      *delay.Model
@@ -24,8 +22,8 @@ type Delayed struct {
 	staleness                 pace.Staleness
 }
 
-// NewDelayed returns a delayed training before its first step. Without delays
-// it is Sequential, bit for bit.
+// NewDelayed returns the delayed training of a job, before its first step. Without delays it computes what Sequential
+// does, bit for bit.
 func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, error) {
 	q, err := NewSequential(t, source, m)
 	if err != nil {
@@ -42,8 +40,8 @@ func NewDelayed(t job.Job, source batch.Source, m backend.Backend) (*Delayed, er
 	return d, nil
 }
 
-// Step reads and computes as Sequential does, and makes the updates that the
-// next step is to see. After the last step, Finish.
+// Step computes the gradients of a step as Sequential does, and applies all gradients that the next step is to see.
+// Call Finish after the last step.
 func (d *Delayed) Step(step int) error {
 	d.staleness.Own.Add(len(d.pendingRows))
 	d.staleness.Inflight.Add(len(d.pendingRows))
@@ -57,11 +55,10 @@ func (d *Delayed) Step(step int) error {
 	return d.applyDue(step)
 }
 
-// Finish makes the updates that no step has seen, as the end of a run with roles
-// does: nothing is lost.
+// Finish applies the gradients that are still pending, as a run with roles does at its end: none is lost.
 func (d *Delayed) Finish() error { return d.applyDue(math.MaxInt) }
 
-// applyDue makes the updates that are due by a step.
+// applyDue applies the gradients that are due by a step.
 func (d *Delayed) applyDue(step int) error {
 	for _, g := range d.pendingRows.takeDue(step) {
 		if err := d.applyRows(g.gradients); err != nil {
@@ -75,24 +72,22 @@ func (d *Delayed) applyDue(step int) error {
 	return nil
 }
 
-// Staleness returns what the steps up to now have missed. Own has, for every
-// step, the earlier ones whose rows were not updated when it read; Dense, for
-// every update of the network, the others since the read that its gradient was
-// computed from.
+// Staleness returns the staleness of the steps so far. Own counts, for every step, the earlier steps whose row gradients
+// were pending when it read; Dense counts, for every update of the network, the updates since the read that its
+// gradient was computed from.
 func (d *Delayed) Staleness() pace.Staleness { return d.staleness }
 
-// Missed returns a count for every row gradient applied, as ModelState.Missed.
+// Missed returns a count for every row gradient applied, as exec.ModelState.Missed does.
 func (d *Delayed) Missed() histogram.Histogram { return d.rows.Missed() }
 
-// sent is gradients under way.
+// pendingUpdate is gradients that have not taken effect.
 type pendingUpdate struct {
 	gradients
 	due     int // the last step whose read does not see them
 	version int // steps of the network when they were computed
 }
 
-// pendingUpdates is gradients in the order in which they will take effect: as they
-// are due, and then as they were sent.
+// pendingUpdates are in the order in which they will take effect: by due step, then in the order of add.
 type pendingUpdates []pendingUpdate
 
 func (u *pendingUpdates) add(s pendingUpdate) {
@@ -100,7 +95,7 @@ func (u *pendingUpdates) add(s pendingUpdate) {
 	*u = slices.Insert(*u, at, s)
 }
 
-// takeDue takes out what is due by a step.
+// takeDue removes and returns the updates that are due by a step.
 func (u *pendingUpdates) takeDue(step int) []pendingUpdate {
 	at, _ := slices.BinarySearchFunc(*u, step, func(a pendingUpdate, step int) int {
 		if a.due <= step {

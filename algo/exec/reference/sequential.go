@@ -24,9 +24,7 @@ import (
 	"tandem/algo/numeric/table"
 )
 
-// Sequential is the reference that every parallel mode is compared with: one
-// table, one network, one batch after another, no roles and no overlap. It
-// shares the kernels of the parallel modes and nothing of their structure.
+// Sequential trains one table and one network on one batch after another, with no roles and no overlap.
 type Sequential struct {
 	job    job.Job
 	source batch.Source
@@ -38,12 +36,12 @@ type Sequential struct {
 	stats  []float32    // batch-norm statistics of the step in hand, in group order
 }
 
-// oneTable is the plan of the reference, which has all rows.
+// oneTable is the plan by which one table has all rows.
 var oneTable = shard.Rows(1)
 
-// NewSequential returns the reference on a machine before its first step. The training's
-// ranks matter only to merge: rank and scale: rank, whose meaning depends on
-// them, and to the order of sums where they do not divide its groups.
+// NewSequential returns the sequential training of a job, before its first step. The job's number of ranks matters only
+// to merge: rank and scale: rank, whose meaning depends on ranks, and to the order of sums if it does not divide the
+// number of groups.
 func NewSequential(t job.Job, source batch.Source, m backend.Backend) (*Sequential, error) {
 	engine, err := backend.NewEngine(&t, source.Schema(), m)
 	if err != nil {
@@ -91,15 +89,15 @@ func (q *Sequential) Step(step int) error {
 	return nil
 }
 
-// gradients is what a step makes of the parameters that it read.
+// gradients are those of one step.
 type gradients struct {
 	step, samples int
 	puts          []route.Put // by rank
-	dense         []float32   // the sum over all groups; until the next step
-	stats         []float32   // batch-norm statistics of the groups; until the next step
+	dense         []float32   // the sum over all groups; valid until the next step
+	stats         []float32   // batch-norm statistics of the groups; valid until the next step
 }
 
-// compute reads and changes nothing, but for rows that it creates.
+// compute returns the gradients of a step. It creates rows that do not exist and changes nothing else.
 func (q *Sequential) compute(step int) (gradients, error) {
 	global, err := q.source.Read(step)
 	if err != nil {
@@ -155,8 +153,8 @@ func (q *Sequential) applyDense(g gradients) {
 
 var errNonFinite = errors.New("the loss or a gradient is not finite; lower the learning rate or check the data")
 
-// trainGroup runs forward and backward of one group, leaves its dense gradient sums
-// in q.grads[g], and returns the gradients of its pooled embeddings.
+// trainGroup runs forward and backward of group g. It writes the sums of the dense gradients to q.grads[g] and returns
+// the gradients of the pooled embeddings.
 func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	pass := q.passes[g]
 	now := q.dense.Host()
@@ -172,16 +170,16 @@ func (q *Sequential) trainGroup(g int, in model.Input) ([]float32, error) {
 	return grads, nil
 }
 
-// NewTestSet prepares test rows for evaluation of this run.
+// NewTestSet returns a test set of this model.
 func (q *Sequential) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	return evaluation.NewTestSet(q.engine, q.source.Schema(), q.job.Model.Dim(), oneTable, test)
 }
 
-// ReadRows implements State. It must not be called during a step.
+// ReadRows implements evaluation.State. It must not be called during a step.
 func (q *Sequential) ReadRows(_ int, signs []uint64, dst []float32) error {
 	q.rows.Snapshot(signs, dst)
 	return nil
 }
 
-// ReadDense implements State. It must not be called during a step.
+// ReadDense implements evaluation.State. It must not be called during a step.
 func (q *Sequential) ReadDense() (model.Values, error) { return q.dense.Snapshot(), nil }
