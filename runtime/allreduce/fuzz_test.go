@@ -10,8 +10,8 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Whatever chunks the other members send while this one feeds, Deliver neither panics nor keeps more than Ahead
-// rounds of each; and what it refuses is in the name of the sender.
+// For any chunks that other members send while this one feeds, Deliver neither panics nor keeps more than
+// Ahead rounds of each, and its refusals name the sender.
 func FuzzDeliver(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 4, 1, 0, 0, 2, 1})
 	f.Add([]byte{4, 0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0})
@@ -19,7 +19,8 @@ func FuzzDeliver(f *testing.F) {
 		members := []msg.Address{address(0), address(1), address(2), address(3)}
 		accepted := 0
 		g, err := allreduce.New(allreduce.Config{
-			Members: members, Self: 1, Send: func(msg.Message, exec.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
+			Members: members, Self: 1, Send: func(msg.Message, exec.Payload) error { return nil },
+			Done: func(int32, int32, [][]float32) {},
 			View: 1, Buckets: 2, Values: 16, Stats: 2, Ahead: 2,
 		})
 		if err != nil {
@@ -36,7 +37,8 @@ func FuzzDeliver(f *testing.F) {
 			}
 			from := address(int32(who))
 			err := g.Deliver(msg.Message{From: from, Step: step}, wire.Chunk{
-				View: uint32(data[3] % 2), Bucket: bucket, Sum: data[5]%2 == 1, Values: make([]float32, values), Stats: make([]float32, data[5]%5),
+				View: uint32(data[3] % 2), Bucket: bucket, Sum: data[5]%2 == 1,
+				Values: make([]float32, values), Stats: make([]float32, data[5]%5),
 			})
 			refused := new(allreduce.Refused)
 			if err == nil {

@@ -1,33 +1,30 @@
-// Package allreduce answers one question: how do ranks of different processes
-// sum their dense gradients, to the bits that one process would get?
+// Package allreduce sums the dense gradients of ranks in several processes, to the bits that one process
+// would get.
 //
-// The members of a group are ranks, any number of them. A bucket is cut into one
-// chunk for each member, its owner. Every member sends every owner its part of the
-// chunk (reduce-scatter); the owner sums the parts along the tree over members, and
-// sends the sum to every member (all-gather).
+// The members of a group are ranks, any number of them. A bucket is cut into one chunk for each member, which
+// owns the chunk. Every member sends every owner its part of the owner's chunk (reduce-scatter). The owner
+// sums the parts along the tree over members and sends the sum to every member (all-gather).
 //
-// A rank's sum is a branch of the tree over groups of samples. Every element is
-// summed along the same tree, to the same bits, for any number of processes and
-// chunks (see package collective).
+// The sum of a rank is a branch of the tree over groups of samples. Every element is summed along the same
+// tree, to the same bits, for any number of processes and chunks (see package collective).
 //
-// Batch-norm statistics are gathered, not summed: every member needs those of
-// all, in their order. They travel beside the parts of a bucket, as a rule the
-// last, because then all are known.
+// Batch-norm statistics are gathered, not summed, because every member needs the statistics of all members in
+// order. They travel beside the parts of a bucket, usually of the last bucket, when all of them are known.
 //
-// # How it is used
+// # Use
 //
-//	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: process.Send, Done: done})
+//	g, err := allreduce.New(allreduce.Config{Members: ranks, Self: i, Send: endpoint.Send, Done: done})
 //	err = g.Feed(step, bucket, sums, stats) // when backward has finished the bucket
 //	err = g.Deliver(m, chunk)               // in Handler.Deliver, for payloads of type wire.Chunk
 //
-// and Done is called when sums hold the sum over all members. Ordered is the same
-// for callers that wait, as exec.Executor.ReduceAcross does.
+// Done is called when sums holds the sum over all members. Ordered is the same for callers that wait, such as
+// exec.Executor.ReduceAcross.
 //
-// # What it refuses
+// # Refusals
 //
-// A chunk from another process may lie. One of another view, member, bucket or step than it can be of, of a wrong
-// length, or too far ahead is refused with a *Refused, which names its sender and field, and changes nothing: the
-// sender must be dropped. Memory is bounded by Config.Ahead, Values and Stats.
+// A chunk from another process may be false. A chunk is refused if its view, member, bucket, step or length
+// is wrong, or if it is too far ahead. The error is a *Refused, which names the sender and the field, and the
+// group is unchanged; the caller must drop the sender. Config.Ahead, Values and Stats bound the memory.
 package allreduce
 
 import (
@@ -42,32 +39,31 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Config says who is in a group.
+// Config describes a group.
 type Config struct {
-	// Members are the ranks, in their order; at least one.
+	// Members are the ranks in order, at least one.
 	Members []msg.Address
-	// Self is the position of this member in Members.
+	// Self is the index of this member in Members.
 	Self int
-	// Send carries a chunk to another member, in the end to its Deliver, as
-	// transport.Endpoint.Send does: without waiting, in order, into memory of the
-	// receiver's own.
+	// Send carries a chunk to the Deliver of another member, as transport.Endpoint.Send does: without
+	// waiting, in order, and into memory of the receiver's own.
 	Send func(m msg.Message, payload exec.Payload) error
-	// Done is called when a bucket that was fed holds the sum over all members.
-	// stats are what the members have fed beside it, by position. It is called
-	// once a feed, from Feed or Deliver, and may call Feed.
+	// Done is called when a bucket that was fed holds the sum over all members. stats holds what the members
+	// have fed beside the bucket, by index. Done is called once for each Feed, from Feed or Deliver, and may
+	// call Feed.
 	Done func(step, bucket int32, stats [][]float32)
 
-	// View is that in which the members formed the group. It is the same for all.
+	// View is the view in which the members formed the group, the same for all.
 	View uint32
-	// Buckets is the number of buckets. Each is fed in ascending order of steps, which begin at 0 or later.
+	// Buckets is the number of buckets. The rounds of a bucket are fed in ascending order of steps, from 0.
 	Buckets int
-	// Values and Stats are the largest numbers of values and of statistics that are fed at once.
+	// Values and Stats are the largest numbers of values and of statistics in one Feed.
 	Values, Stats int
-	// Ahead is how many rounds that this member has not fed another member may have begun.
+	// Ahead is the number of rounds that another member may have begun and this member has not.
 	Ahead int
 }
 
-// Refused is the error for a chunk that is refused.
+// Refused is the error for a chunk that was refused.
 type Refused struct {
 	From msg.Address // its sender
 	*wire.Refusal
@@ -76,43 +72,42 @@ type Refused struct {
 // Error implements error.
 func (r *Refused) Error() string { return "allreduce: " + r.Refusal.Error() }
 
-// Group is this process's end of all all-reduces of a run. Its methods may be
-// called from any goroutine.
+// Group is one member's end of all all-reduces of a run. Its methods may be called from any goroutine.
 type Group struct {
 	Config
 
 	mu     sync.Mutex
 	rounds map[round]*roundState
-	over   []int32 // by bucket: rounds of steps below it are over
+	over   []int32 // by bucket: the rounds of all steps below it are over
 }
 
-// round names one all-reduce.
+// round identifies one all-reduce.
 type round struct{ step, bucket int32 }
 
-// state is what this member knows of one all-reduce.
+// roundState is what this member knows of one all-reduce.
 type roundState struct {
 	fed      bool
 	values   []float32   // what was fed
-	parts    [][]float32 // of the chunk that this member owns, by member
+	parts    [][]float32 // parts of the chunk that this member owns, by member
 	stats    [][]float32 // by member
-	received memberSet   // whose parts are there
-	summed   memberSet   // whose chunk's sum has come
-	copied   int         // sums that are in values
+	received memberSet   // members whose part has arrived
+	summed   memberSet   // members whose chunk's sum has arrived
+	copied   int         // number of sums that were copied to values
 }
 
-// tally is a set of members.
+// memberSet is a set of members.
 type memberSet struct {
 	in    []bool
 	count int
 }
 
-// add puts a member in that is not in.
+// add adds a member that is not in the set.
 func (t *memberSet) add(member int) {
 	t.in[member] = true
 	t.count++
 }
 
-// New returns a group. It returns an error unless Self is one of Members.
+// New returns a group. It returns an error unless Self is an index of Members.
 func New(c Config) (*Group, error) {
 	n := len(c.Members)
 	if c.Self < 0 || c.Self >= n {
@@ -121,20 +116,20 @@ func New(c Config) (*Group, error) {
 	return &Group{Config: c, rounds: map[round]*roundState{}, over: make([]int32, c.Buckets)}, nil
 }
 
-// FrameMax returns the largest size of the frame of a chunk.
+// FrameMax returns the size of the largest frame with a chunk.
 func (g *Group) FrameMax() unit.Bytes {
 	n := len(g.Members)
 	numbers := (g.Values+n-1)/n + g.Stats
 	return msg.HeaderBytes + unit.Bytes(4*numbers) + 64 // lengths, and zeros behind arrays
 }
 
-// Feed gives this member's part of a bucket to the all-reduce, once for every
-// step and bucket. values, of the same length everywhere, are overwritten with
-// the sum; they and stats must stay untouched until Done is called.
+// Feed gives this member's part of a bucket to the all-reduce, once for every step and bucket. values, which
+// have the same length everywhere, are overwritten with the sum. values and stats must stay unchanged until
+// Done is called.
 //
-// It returns an error if Send does, and a *Refused if a part that another member has sent earlier has another
-// length. Cost: every value leaves and arrives
-// 2(N−1)/N times for N members, and is added N−1 times on one of them.
+// Feed returns an error if Send does, and a *Refused if a part that another member has sent earlier has
+// another length. With N members, every value is sent and received 2(N−1)/N times, and added N−1 times on one
+// of them.
 func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 	at := round{step, bucket}
 	g.mu.Lock()
@@ -164,14 +159,13 @@ func (g *Group) Feed(step, bucket int32, values, stats []float32) error {
 	return g.addPart(at, g.Self, wire.Chunk{Values: own, Stats: stats})
 }
 
-// Deliver takes a chunk that another member has sent. Its memory is the group's
-// from now on.
+// Deliver handles a chunk that another member has sent. The chunk's memory then belongs to the group.
 //
-// It returns a *Refused if the chunk is refused, and an error if Send returns one.
+// Deliver returns a *Refused if the chunk is refused, and an error if Send does.
 func (g *Group) Deliver(m msg.Message, c wire.Chunk) error {
 	from := slices.Index(g.Members, m.From)
 	if from < 0 || from == g.Self {
-		return &Refused{m.From, wire.Refusef(wire.Forged, "from: %v is no other member", m.From)}
+		return &Refused{m.From, wire.Refusef(wire.Forged, "from: %v is not another member", m.From)}
 	}
 	at := round{m.Step, int32(c.Bucket)}
 	switch {
@@ -211,8 +205,8 @@ func (g *Group) send(at round, member int, c wire.Chunk) error {
 	return g.Send(msg.Message{From: g.Members[g.Self], To: g.Members[member], Step: at.step}, c)
 }
 
-// addPart keeps a member's part of the chunk that this member owns, and sums the
-// parts when it was the last.
+// addPart stores a member's part of the chunk that this member owns, and sums the parts if it is the last
+// one.
 func (g *Group) addPart(at round, from int, c wire.Chunk) error {
 	g.mu.Lock()
 	if err := g.checkPart(at, from, c); err != nil {
@@ -227,10 +221,10 @@ func (g *Group) addPart(at round, from int, c wire.Chunk) error {
 	if !last {
 		return nil
 	}
-	// This member's own part is there as well, and nobody else touches any.
+	// This member's own part has arrived as well, and no other goroutine uses the parts.
 	if g.Self == 0 {
-		// The tree leaves the sum in the first part. It may still be on its way to
-		// others when Done has been called and the values are used again.
+		// The tree writes the sum to the first part. The sum may still be in flight to other members when
+		// Done was called and the values are reused.
 		s.parts[0] = slices.Clone(s.parts[0])
 	}
 	collective.Tree(s.parts)
@@ -246,7 +240,7 @@ func (g *Group) addPart(at round, from int, c wire.Chunk) error {
 	return g.addSum(at, g.Self, sum)
 }
 
-// checkPart returns why a part is refused; nil if it is not. The caller holds g.mu.
+// checkPart returns why a part is refused, or nil. The caller holds g.mu.
 func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 	n := len(g.Members)
 	s := g.rounds[at]
@@ -263,7 +257,8 @@ func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 		}
 		return nil
 	case len(c.Values) > (g.Values+n-1)/n:
-		return g.refuse(from, at, "length: a part of %d values, want at most %d", len(c.Values), (g.Values+n-1)/n)
+		return g.refuse(from, at, "length: a part of %d values, want at most %d", len(c.Values),
+			(g.Values+n-1)/n)
 	}
 	ahead := 1
 	for _, s := range g.rounds {
@@ -277,14 +272,13 @@ func (g *Group) checkPart(at round, from int, c wire.Chunk) error {
 	return nil
 }
 
-// addSum puts the sum of a chunk into the values, and ends the round when it was
-// the last.
+// addSum copies the sum of a chunk to the values, and ends the round if it is the last one.
 func (g *Group) addSum(at round, owner int, sum []float32) error {
 	g.mu.Lock()
 	s := g.rounds[at]
 	if s == nil || !s.fed || s.summed.in[owner] {
 		g.mu.Unlock()
-		return g.refuse(owner, at, "step: a sum twice, or one that nothing was fed for")
+		return g.refuse(owner, at, "step: a sum comes twice, or before its values were fed")
 	}
 	chunk := g.chunk(s.values, owner)
 	if len(chunk) != len(sum) {

@@ -19,8 +19,7 @@ import (
 	"tandem/runtime/wire"
 )
 
-// member is one process of a group: a node, and what its all-reduces are done
-// with.
+// member is one process of a group: an endpoint, and the results of its all-reduces.
 type member struct {
 	node  *transport.Endpoint
 	group *allreduce.Group
@@ -52,7 +51,8 @@ func form(t testing.TB, n int) []*member {
 		rank := msg.Address{Role: msg.NNWorker, Index: int32(i)}
 		ranks = append(ranks, rank)
 		m := &member{fail: func(err error) { t.Error(err) }, done: make(chan result, 1000)}
-		node, err := transport.Listen("127.0.0.1:0", transport.Options{Roles: []msg.Address{rank}, Handler: m})
+		node, err := transport.Listen("127.0.0.1:0",
+			transport.Options{Roles: []msg.Address{rank}, Handler: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,9 @@ func form(t testing.TB, n int) []*member {
 	for i, m := range members {
 		var err error
 		m.group, err = allreduce.New(allreduce.Config{
-			Members: ranks, Self: i, Send: m.node.Send, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2, Ahead: 4,
-			Done: func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
+			Members: ranks, Self: i, Send: m.node.Send, View: 3, Buckets: 3, Values: 1 << 18, Stats: 2,
+			Ahead: 4,
+			Done:  func(step, bucket int32, stats [][]float32) { m.done <- result{step, bucket, stats} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -90,16 +91,17 @@ func form(t testing.TB, n int) []*member {
 	return members
 }
 
-// The law: whatever the number of members and the length of a bucket, everyone
-// gets the bits of the tree over the members, and everyone's statistics.
-func TestSumsAreThoseOfTheTree(t *testing.T) {
+// The invariant of this package: for any number of members and any length of a bucket, every member gets the
+// bits of the tree over the members, and the statistics of all members.
+func TestSumsEqualTheTree(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 6, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			members := form(t, n)
 			step := int32(0)
 			rapid.Check(t, func(t *rapid.T) {
 				step++
-				lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000)), 1, 3).Draw(t, "lengths")
+				lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000)), 1,
+					3).Draw(t, "lengths")
 				values := rapid.SliceOfN(rapid.Float32Range(-1e6, 1e6), 40, 40).Draw(t, "values")
 				fed := feedAll(t, members, step, lengths, values)
 				for bucket := range lengths {
@@ -141,7 +143,8 @@ func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []
 		}
 		wait.Go(func() {
 			for bucket := range lengths {
-				if err := m.group.Feed(step, int32(bucket), fed[i][bucket], []float32{float32(i), float32(bucket)}); err != nil {
+				if err := m.group.Feed(step, int32(bucket), fed[i][bucket],
+					[]float32{float32(i), float32(bucket)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -164,9 +167,8 @@ func feedAll(t *rapid.T, members []*member, step int32, lengths []int, values []
 	return fed
 }
 
-// What was fed may be used anew as soon as Done is told, even if others still
-// wait for the sum.
-func TestMemoryMayBeUsedAnew(t *testing.T) {
+// The memory of a Feed may be reused as soon as Done is called, even if other members still wait for the sum.
+func TestMemoryMayBeReused(t *testing.T) {
 	members := form(t, 4)
 	const n = 200_000
 	var wait sync.WaitGroup
@@ -182,7 +184,8 @@ func TestMemoryMayBeUsedAnew(t *testing.T) {
 					return
 				}
 				<-m.done
-				if want := 0 + 1 + 2 + 3 + 4*float32(step); slices.IndexFunc(values, func(v float32) bool { return v != want }) >= 0 {
+				if want := 0 + 1 + 2 + 3 + 4*float32(step); slices.IndexFunc(values,
+					func(v float32) bool { return v != want }) >= 0 {
 					t.Errorf("member %d, step %d: not all sums are %v", i, step, want)
 				}
 				clear(values)
@@ -194,11 +197,13 @@ func TestMemoryMayBeUsedAnew(t *testing.T) {
 
 func address(i int32) msg.Address { return msg.Address{Role: msg.NNWorker, Index: i} }
 
-// alone makes member 0 of two, whose messages go nowhere.
+// alone makes member 0 of two, whose messages are dropped.
 func alone(t testing.TB) *allreduce.Group {
 	g, err := allreduce.New(allreduce.Config{
-		Members: []msg.Address{address(0), address(4)}, Send: func(msg.Message, exec.Payload) error { return nil }, Done: func(int32, int32, [][]float32) {},
-		View: 5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
+		Members: []msg.Address{address(0), address(4)},
+		Send:    func(msg.Message, exec.Payload) error { return nil },
+		Done:    func(int32, int32, [][]float32) {},
+		View:    5, Buckets: 4, Values: 8, Stats: 3, Ahead: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +211,8 @@ func alone(t testing.TB) *allreduce.Group {
 	return g
 }
 
-// What another member may send falsely is refused, in its name and by its field, and the round still ends well.
+// A false chunk of another member is refused, the error names the member and the field, and the round still
+// succeeds.
 func TestRefusalsAreNamed(t *testing.T) {
 	in := msg.Message{From: address(4), Step: 7}
 	chunk := func(bucket, values int) wire.Chunk {
@@ -223,20 +229,23 @@ func TestRefusalsAreNamed(t *testing.T) {
 		chunk  wire.Chunk
 		want   string
 	}{
-		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: nn-worker 1 is no other member"},
-		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: nn-worker 0 is no other member"},
+		{nil, msg.Message{From: address(1)}, chunk(1, 2), "from: nn-worker 1 is not another member"},
+		{nil, msg.Message{From: address(0)}, chunk(1, 2), "from: nn-worker 0 is not another member"},
 		{nil, in, wire.Chunk{View: 4, Bucket: 1}, "view: 4, want 5"},
 		{nil, in, wire.Chunk{View: 6, Bucket: 1}, "view: 6, want 5"},
 		{nil, in, chunk(4, 2), "bucket: want 0 to 3"},
 		{nil, in, chunk(-1, 2), "bucket: want 0 to 3"},
-		{nil, in, chunk(1, 1), "chunk of bucket 1, step 7 from nn-worker 4: length: a part of 1 values, want 2"},
+		{nil, in, chunk(1, 1),
+			"chunk of bucket 1, step 7 from nn-worker 4: length: a part of 1 values, want 2"},
 		{nil, in, chunk(2, 5), "length: a part of 5 values, want at most 4"},
-		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)}, "length: 4 statistics, want at most 3"},
+		{nil, in, wire.Chunk{View: 5, Bucket: 1, Values: make([]float32, 2), Stats: make([]float32, 4)},
+			"length: 4 statistics, want at most 3"},
 		{nil, in, sum(1, 0), "length: a sum of 0 values, want 2"},
-		{nil, in, sum(2, 2), "step: a sum twice, or one that nothing was fed for"},
-		{[]wire.Chunk{sum(1, 2)}, in, sum(1, 2), "step: a sum twice"},
+		{nil, in, sum(2, 2), "step: a sum comes twice, or before its values were fed"},
+		{[]wire.Chunk{sum(1, 2)}, in, sum(1, 2), "step: a sum comes twice"},
 		{[]wire.Chunk{chunk(3, 2)}, in, chunk(3, 2), "step: a part comes twice"},
-		{[]wire.Chunk{chunk(2, 2), chunk(3, 2)}, in, chunk(0, 2), "step: a part of 3 rounds ahead, want at most 2"},
+		{[]wire.Chunk{chunk(2, 2), chunk(3, 2)}, in, chunk(0, 2),
+			"step: a part of 3 rounds ahead, want at most 2"},
 		{[]wire.Chunk{chunk(1, 2), sum(1, 2)}, in, chunk(1, 2), "step: a part, but the round is over"},
 	} {
 		g := alone(t)
@@ -256,15 +265,17 @@ func TestRefusalsAreNamed(t *testing.T) {
 	}
 }
 
-// A part that came before its round was fed is refused when its length proves wrong.
+// A part that arrived before its round was fed is refused when its length turns out to be wrong.
 func TestEarlyPartOfWrongLength(t *testing.T) {
 	g := alone(t)
-	if err := g.Deliver(msg.Message{From: address(4), Step: 7}, wire.Chunk{View: 5, Values: make([]float32, 3)}); err != nil {
+	if err := g.Deliver(msg.Message{From: address(4), Step: 7},
+		wire.Chunk{View: 5, Values: make([]float32, 3)}); err != nil {
 		t.Fatal(err)
 	}
 	err := g.Feed(7, 0, make([]float32, 4), nil)
 	refused := new(allreduce.Refused)
-	if !errors.As(err, &refused) || refused.From != address(4) || !strings.Contains(err.Error(), "length: a part of 3 values, want 2") {
+	if !errors.As(err, &refused) || refused.From != address(4) ||
+		!strings.Contains(err.Error(), "length: a part of 3 values, want 2") {
 		t.Error(err)
 	}
 }
@@ -272,12 +283,14 @@ func TestEarlyPartOfWrongLength(t *testing.T) {
 func TestFaultsAreNamed(t *testing.T) {
 	g := alone(t)
 	for _, want := range []string{"", "bucket 1 of step 7 is fed twice"} {
-		if err := g.Feed(7, 1, make([]float32, 4), nil); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := g.Feed(7, 1, make([]float32, 4), nil); want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for n, want := range map[int]string{0: "member 2 of 0", 2: "member 2 of 2"} {
-		if _, err := allreduce.New(allreduce.Config{Members: make([]msg.Address, n), Self: 2}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := allreduce.New(allreduce.Config{Members: make([]msg.Address, n), Self: 2}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -11,40 +11,41 @@ import (
 	"tandem/runtime/wire"
 )
 
-// Ordered is the members of one process in a group whose members all-reduce one thing after
-// the other, all in the same order, and wait for each: a dense.Collective, if every rank is a
+// Ordered is the members of one process in a group. It is for callers that do one all-reduce after the other,
+// in the same order in every process, and wait for each of them. It is an exec.Collective if every rank is a
 // member. Sum and Gather are called from one goroutine.
 //
-// Each rank is a member of its own, whether it shares its process or not: so sums go along
-// the same tree however ranks are placed. Between members of one process chunks are copied.
+// Each rank is a member of its own, whether it shares its process with other ranks or not. So sums go along
+// the same tree under every placement of ranks. Chunks between members of one process are copied.
 type Ordered struct {
 	members []*member
 	ctx     context.Context // ends every wait
 	calls   int32
 }
 
-// member is one member of the group that is here.
+// member is one member of the group in this process.
 type member struct {
 	at    msg.Address
 	group *Group
 	done  chan [][]float32
 }
 
-// NewOrdered returns the members at some positions in Members, which ascend. Self, Done, Buckets and Ahead of the
-// configuration are not used; Send is called for members of other processes. The end of ctx ends every wait, with
-// its cause; whoever learns that a member is lost ends it.
-func NewOrdered(ctx context.Context, c Config, here []int) (*Ordered, error) {
+// NewOrdered returns the members whose indexes in Members are local, in ascending order. It ignores Self,
+// Done, Buckets and Ahead of the configuration, and calls Send for members of other processes. The end of ctx
+// ends every wait, with its cause; the caller ends ctx when a member is lost.
+func NewOrdered(ctx context.Context, c Config, local []int) (*Ordered, error) {
 	o := &Ordered{ctx: ctx}
-	// A member that has ended a round may be in the one behind the next: it had this member's part of the next.
+	// A member that has ended a round may be two rounds ahead, because it had this member's part of the next
+	// one.
 	c.Buckets, c.Ahead = 1, 2
-	away := c.Send
+	sendRemote := c.Send
 	c.Send = func(m msg.Message, payload exec.Payload) error {
 		if o.member(m.To) == nil {
-			return away(m, payload)
+			return sendRemote(m, payload)
 		}
 		return o.deliverLocal(m, payload.(wire.Chunk))
 	}
-	for _, i := range here {
+	for _, i := range local {
 		done := make(chan [][]float32, 1)
 		c.Self, c.Done = i, func(_, _ int32, stats [][]float32) { done <- stats }
 		group, err := New(c)
@@ -53,13 +54,13 @@ func NewOrdered(ctx context.Context, c Config, here []int) (*Ordered, error) {
 		}
 		o.members = append(o.members, &member{c.Members[i], group, done})
 	}
-	if len(here) == 0 {
-		return nil, fmt.Errorf("allreduce: no member of %d is here", len(c.Members))
+	if len(local) == 0 {
+		return nil, fmt.Errorf("allreduce: none of the %d members is in this process", len(c.Members))
 	}
 	return o, nil
 }
 
-// member returns the member with an address, nil if it is not here.
+// member returns the member with an address, or nil if it is in another process.
 func (o *Ordered) member(at msg.Address) *member {
 	i := slices.IndexFunc(o.members, func(m *member) bool { return m.at == at })
 	if i < 0 {
@@ -68,35 +69,36 @@ func (o *Ordered) member(at msg.Address) *member {
 	return o.members[i]
 }
 
-// deliverLocal delivers a chunk within this process. It is copied, because its memory is the sender's.
+// deliverLocal delivers a chunk within this process. It copies the chunk, whose memory belongs to the sender.
 func (o *Ordered) deliverLocal(m msg.Message, c wire.Chunk) error {
 	c.Values, c.Stats = slices.Clone(c.Values), slices.Clone(c.Stats)
 	return o.member(m.To).group.Deliver(m, c)
 }
 
-// Sum replaces what each member here gives, in their order, by the sum over all members, along the tree.
+// Sum replaces the values of each member of this process, in order, by the sum over all members, along the
+// tree.
 func (o *Ordered) Sum(given [][]float32) error {
 	_, err := o.allReduce(given, nil)
 	return err
 }
 
-// Gather returns the values of all members, in their order.
+// Gather returns the values of all members, in order.
 func (o *Ordered) Gather(given [][]float32) ([]float32, error) {
 	all, err := o.allReduce(nil, given)
 	return slices.Concat(all...), err
 }
 
-// allReduce is one all-reduce; the calls' numbers stand for steps.
+// allReduce does one all-reduce. The number of the call stands for the step.
 func (o *Ordered) allReduce(values, stats [][]float32) (all [][]float32, err error) {
 	o.calls++
-	of := func(given [][]float32, i int) []float32 {
+	at := func(given [][]float32, i int) []float32 {
 		if given == nil {
 			return nil
 		}
 		return given[i]
 	}
 	for i, m := range o.members {
-		if err := m.group.Feed(o.calls, 0, of(values, i), of(stats, i)); err != nil {
+		if err := m.group.Feed(o.calls, 0, at(values, i), at(stats, i)); err != nil {
 			return nil, err
 		}
 	}
@@ -110,14 +112,15 @@ func (o *Ordered) allReduce(values, stats [][]float32) (all [][]float32, err err
 	return all, nil
 }
 
-// FrameMax is that of Group.
+// FrameMax returns the size of the largest frame with a chunk.
 func (o *Ordered) FrameMax() unit.Bytes { return o.members[0].group.FrameMax() }
 
-// Deliver is that of Group, for the member that the message is for. It refuses what is for none here.
+// Deliver handles a chunk as Group.Deliver does, for the member to which it was sent. It refuses chunks for
+// other members.
 func (o *Ordered) Deliver(m msg.Message, c wire.Chunk) error {
 	to := o.member(m.To)
 	if to == nil {
-		return &Refused{m.From, wire.Refusef(wire.Inadmissible, "to: %v sums nothing", m.To)}
+		return &Refused{m.From, wire.Refusef(wire.Inadmissible, "to: %v takes part in no all-reduce", m.To)}
 	}
 	if o.member(m.From) != nil {
 		return &Refused{m.From, wire.Refusef(wire.Forged, "from: %v is in this process", m.From)}

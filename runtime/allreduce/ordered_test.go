@@ -28,17 +28,19 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	}
 	for i := range members {
 		var err error
-		members[i], err = allreduce.NewOrdered(ctx, allreduce.Config{Members: addresses, Values: 100, Stats: 100, Send: func(m msg.Message, payload exec.Payload) error {
-			f, err := wire.Encode(wire.Identity{}, m, payload)
-			if err != nil {
-				return err
-			}
-			h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
-			if err != nil {
-				return err
-			}
-			return members[m.To.Index].Deliver(h.Message, payload.(wire.Chunk))
-		}}, []int{i})
+		members[i], err = allreduce.NewOrdered(ctx,
+			allreduce.Config{Members: addresses, Values: 100, Stats: 100,
+				Send: func(m msg.Message, payload exec.Payload) error {
+					f, err := wire.Encode(wire.Identity{}, m, payload)
+					if err != nil {
+						return err
+					}
+					h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
+					if err != nil {
+						return err
+					}
+					return members[m.To.Index].Deliver(h.Message, payload.(wire.Chunk))
+				}}, []int{i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +48,7 @@ func wired(t *testing.T, ctx context.Context, n int) []*allreduce.Ordered {
 	return members
 }
 
-// Sums and gatherings alternate, each with its own result on every member.
+// Sums and gathers alternate, each with its own result on every member.
 func TestOrdered(t *testing.T) {
 	members := wired(t, t.Context(), 4)
 	var wait sync.WaitGroup
@@ -54,7 +56,8 @@ func TestOrdered(t *testing.T) {
 		wait.Go(func() {
 			for call := range 50 {
 				values := []float32{float32(i), float32(call), 1}
-				if err := m.Sum([][]float32{values}); err != nil || !slices.Equal(values, []float32{6, 4 * float32(call), 4}) {
+				if err := m.Sum([][]float32{values}); err != nil ||
+					!slices.Equal(values, []float32{6, 4 * float32(call), 4}) {
 					t.Errorf("call %d of %d: %v, %v", call, i, values, err)
 				}
 				all, err := m.Gather([][]float32{{float32(i), float32(call)}})
@@ -68,10 +71,12 @@ func TestOrdered(t *testing.T) {
 	wait.Wait()
 }
 
-// Members of one process, neighbours or not, get what they get apart: of values whose sum depends on the order, the
-// bits of the tree. Sums on their way to other processes stay as they are when the caller uses its values again.
+// Members in one process, adjacent or not, get the same bits as members in separate processes, for values
+// whose sum depends on the order: the bits of the tree. Sums in flight to other processes do not change when
+// the caller reuses its values.
 func TestOrderedMembersShareAProcess(t *testing.T) {
-	for _, placement := range [][][]int{{{0, 1, 2, 3}}, {{0, 2}, {1, 3}}, {{0}, {1, 2, 3}}, {{0, 3}, {1}, {2}}, {{0, 1, 4}, {2, 3}}} {
+	for _, placement := range [][][]int{{{0, 1, 2, 3}}, {{0, 2}, {1, 3}}, {{0}, {1, 2, 3}},
+		{{0, 3}, {1}, {2}}, {{0, 1, 4}, {2, 3}}} {
 		processes, members := make([]*allreduce.Ordered, len(placement)), 0
 		home := map[int32]*allreduce.Ordered{}
 		var mu sync.Mutex
@@ -85,19 +90,20 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 		}
 		for i, here := range placement {
 			var err error
-			processes[i], err = allreduce.NewOrdered(t.Context(), allreduce.Config{Members: addresses, Values: 100, Stats: 100,
-				Send: func(m msg.Message, payload exec.Payload) error {
-					if slices.Contains(here, int(m.To.Index)) {
-						t.Errorf("%v: what stays in a process is sent", m)
-					}
-					chunk := payload.(wire.Chunk)
-					if chunk.Sum {
-						mu.Lock()
-						sent = append(sent, [2][]float32{chunk.Values, slices.Clone(chunk.Values)})
-						mu.Unlock()
-					}
-					return home[m.To.Index].Deliver(m, copied(chunk))
-				}}, here)
+			processes[i], err = allreduce.NewOrdered(t.Context(),
+				allreduce.Config{Members: addresses, Values: 100, Stats: 100,
+					Send: func(m msg.Message, payload exec.Payload) error {
+						if slices.Contains(here, int(m.To.Index)) {
+							t.Errorf("%v: what stays in a process is sent", m)
+						}
+						chunk := payload.(wire.Chunk)
+						if chunk.Sum {
+							mu.Lock()
+							sent = append(sent, [2][]float32{chunk.Values, slices.Clone(chunk.Values)})
+							mu.Unlock()
+						}
+						return home[m.To.Index].Deliver(m, copied(chunk))
+					}}, here)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +117,8 @@ func TestOrderedMembersShareAProcess(t *testing.T) {
 				for call := range 50 {
 					var given, stats [][]float32
 					for _, rank := range here {
-						given, stats = append(given, uneven(rank, call)), append(stats, uneven(rank, call)[:rank])
+						given, stats = append(given, uneven(rank, call)), append(stats,
+							uneven(rank, call)[:rank])
 					}
 					want, wantAll := make([][]float32, members), []float32(nil)
 					for rank := range want {
@@ -157,7 +164,8 @@ func copied(c wire.Chunk) wire.Chunk {
 	return c
 }
 
-// A chunk for a role that sums nothing, or in the name of a member of this process, is refused.
+// A chunk for a role that takes part in no all-reduce, or in the name of a member of this process, is
+// refused.
 func TestOrderedRefuses(t *testing.T) {
 	members := []msg.Address{address(0), address(1), address(2)}
 	o, err := allreduce.NewOrdered(t.Context(), allreduce.Config{
@@ -167,19 +175,22 @@ func TestOrderedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, m := range map[string]msg.Message{
-		"to: embedding-worker 0 sums nothing":         {From: address(2), To: msg.Address{Role: msg.EmbeddingWorker}, Step: 1},
-		"to: nn-worker 2 sums nothing":                {From: address(2), To: address(2), Step: 1},
+		"to: embedding-worker 0 takes part in no all-reduce": {From: address(2),
+			To: msg.Address{Role: msg.EmbeddingWorker}, Step: 1},
+		"to: nn-worker 2 takes part in no all-reduce": {From: address(2), To: address(2), Step: 1},
 		"from: nn-worker 1 is in this process":        {From: address(1), To: address(0), Step: 1},
-		"from: embedding-worker 0 is no other member": {From: msg.Address{Role: msg.EmbeddingWorker}, To: address(0), Step: 1},
+		"from: embedding-worker 0 is not another member": {From: msg.Address{Role: msg.EmbeddingWorker},
+			To: address(0), Step: 1},
 	} {
 		refused := new(allreduce.Refused)
-		if err := o.Deliver(m, wire.Chunk{}); !errors.As(err, &refused) || refused.From != m.From || !strings.Contains(err.Error(), want) {
+		if err := o.Deliver(m, wire.Chunk{}); !errors.As(err, &refused) || refused.From != m.From ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-// Members may have nothing to gather, or different numbers of things.
+// Members may gather nothing, or different numbers of values.
 func TestGatherOfUnequalLengths(t *testing.T) {
 	members := wired(t, t.Context(), 2)
 	var wait sync.WaitGroup
@@ -207,7 +218,7 @@ func TestOrderedEndsWithItsContext(t *testing.T) {
 	}
 	for _, here := range [][]int{nil, {0}} {
 		if _, err := allreduce.NewOrdered(ctx, allreduce.Config{}, here); err == nil {
-			t.Errorf("%v of a group of nobody", here)
+			t.Errorf("%v of an empty group", here)
 		}
 	}
 }

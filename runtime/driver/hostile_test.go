@@ -172,7 +172,7 @@ func admitted(cfg *role.Config, p *exec.Executor, m msg.Message, payload exec.Pa
 	exec.Payload, bool) {
 	f, err := wire.Encode(wire.Identity{}, m, payload)
 	if err != nil {
-		return m, nil, false // it cannot travel
+		return m, nil, false // it has no encoding
 	}
 	h, payload, _, err := wire.Decode(slices.Concat(f.Segments...))
 	return h.Message, payload, err == nil && role.Admit(cfg, h.Message) == nil &&

@@ -282,7 +282,7 @@ func TestSendRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if err := nodes[0].Send(rows(0, 1, 0), exec.Travels{}); err == nil ||
-		!strings.Contains(err.Error(), "cannot travel") {
+		!strings.Contains(err.Error(), "has no encoding") {
 		t.Error(err)
 	}
 }

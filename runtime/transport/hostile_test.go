@@ -158,7 +158,7 @@ func TestMisbehaviourDropsThePeer(t *testing.T) {
 		{"10000 × 4 bytes announced", nil, wire.Malformed},
 		{"run: it belongs to run 00", func(b []byte) { b[48] ^= 1 }, wire.OtherRun},
 		{"incarnation: 7, but the host has announced 2", number(64, 7), wire.Unannounced},
-		{"incarnation: 1, has been replaced by 2", number(64, 1), wire.Stale},
+		{"incarnation: 1 was replaced by 2", number(64, 1), wire.Stale},
 		{"view: 1, before view 2", number(68, 1), wire.Stale},
 		{"from: the stream belongs to nn-worker", number(12, 1), wire.Forged},
 		{"to: nn-worker 9 is not in this process", number(16, 9), wire.Forged},

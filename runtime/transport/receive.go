@@ -168,7 +168,7 @@ func (n *Endpoint) discards(c *inStream) bool {
 	if !c.stale.Load() {
 		return false
 	}
-	n.refuse(c.name(), wire.Refusef(wire.Stale, "incarnation: %d has been replaced", c.Incarnation))
+	n.refuse(c.name(), wire.Refusef(wire.Stale, "incarnation: %d was replaced", c.Incarnation))
 	return true
 }
 

@@ -221,7 +221,7 @@ func TestFenceClosesOldStreams(t *testing.T) {
 	alive.loss(t, 5*time.Second)
 	if err := old.Connect(within(t, 300*time.Millisecond),
 		map[msg.Address]string{worker(0): n.Address()}); err == nil ||
-		!strings.Contains(err.Error(), "stale: incarnation: 0, has been replaced by 1") {
+		!strings.Contains(err.Error(), "stale: incarnation: 0 was replaced by 1") {
 		t.Error(err)
 	}
 	old.Abort()
@@ -303,7 +303,7 @@ func TestReplaceRefuses(t *testing.T) {
 	n := listenAs(t, restartable(0, newMailbox()), 0)
 	other := listenAs(t, Options{Roles: []msg.Address{worker(1)}, Handler: newMailbox()}, 1)
 	err := n.Replace(within(t, 5*time.Second), []msg.Address{worker(1)}, other.Address(), 2, 2)
-	if err == nil || !strings.Contains(err.Error(), "stale: incarnation: 1, has been replaced by 2") {
+	if err == nil || !strings.Contains(err.Error(), "stale: incarnation: 1 was replaced by 2") {
 		t.Error(err)
 	}
 	away := unused(t)

@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// element is what arrays on the wire are made of.
+// element is an element type of the arrays in a frame.
 type element interface {
 	byte | uint16 | int32 | uint32 | float32 | uint64
 }
 
-// littleEndian says that numbers lie in memory as they do on the wire.
+// littleEndian reports whether this machine's numbers have the byte order of a frame.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 func sizeOf[T element]() int {
@@ -18,8 +18,7 @@ func sizeOf[T element]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-// bytesOf returns an array as it is on the wire; the result aliases it where
-// the machine allows.
+// bytesOf returns the bytes of an array in a frame. The result aliases the array on little-endian machines.
 func bytesOf[T element](values []T) []byte {
 	if !littleEndian {
 		return copiedBytes(values)
@@ -27,8 +26,7 @@ func bytesOf[T element](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*sizeOf[T]())
 }
 
-// arrayOf is the inverse of bytesOf: the array that b holds, whose length is a
-// multiple of the element's size.
+// arrayOf is the inverse of bytesOf. The length of b is a multiple of the element's size.
 func arrayOf[T element](b []byte) []T {
 	size := sizeOf[T]()
 	start := unsafe.Pointer(unsafe.SliceData(b))
@@ -41,7 +39,7 @@ func arrayOf[T element](b []byte) []T {
 	return unsafe.Slice((*T)(start), len(b)/size)
 }
 
-// copiedBytes is bytesOf for any machine.
+// copiedBytes is bytesOf for any byte order.
 func copiedBytes[T element](values []T) []byte {
 	b, err := binary.Append(make([]byte, 0, len(values)*sizeOf[T]()), binary.LittleEndian, values)
 	if err != nil {
@@ -50,7 +48,7 @@ func copiedBytes[T element](values []T) []byte {
 	return b
 }
 
-// copiedArray is arrayOf for any machine and any alignment.
+// copiedArray is arrayOf for any byte order and alignment.
 func copiedArray[T element](b []byte) []T {
 	if len(b) == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// A part of a batch travels in two halves: id features to the EW, the rest to
-// the NN worker. Both need the groups of its samples.
+// A part of a batch travels in two halves: id features go to the EW, the rest to the NN worker. Both halves
+// contain the groups of the samples.
 
 func encodeGroups(w *writer, samples, firstGroup int, bounds []int) {
 	w.number(samples)
@@ -57,12 +57,12 @@ func decodeIDs(r *reader) exec.Payload {
 	}
 	ids.Packed = readArray[byte](r)
 	if len(ids.Columns) > 0 && len(ids.Packed) > 0 {
-		r.fail("id features both raw and compressed")
+		r.fail("id features are both raw and compressed")
 	}
 	return &ids
 }
 
-// jagged reports whether the offsets of a slot are what batch.Jagged demands.
+// jagged reports whether the offsets of a slot are as batch.Jagged requires.
 func jagged(slot *batch.Jagged, samples int) bool {
 	if len(slot.Offsets) != samples+1 || slot.Offsets[0] != 0 || int(slot.Offsets[samples]) != len(slot.IDs) {
 		return false
@@ -86,12 +86,13 @@ func decodeSamples(r *reader) exec.Payload {
 	p.Samples, p.FirstGroup, p.Bounds = decodeGroups(r)
 	p.Dense, p.Labels = readArray[float32](r), readArray[float32](r)
 	if r.err == nil && !(rows(p.Dense, p.Samples) && rows(p.Labels, p.Samples)) {
-		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels), p.Samples)
+		r.fail("%d numeric features and %d labels are not rows of %d samples", len(p.Dense), len(p.Labels),
+			p.Samples)
 	}
 	return exec.Samples{Part: p}
 }
 
-// rows reports whether values are samples rows of equal width.
+// rows reports whether values are that number of rows of equal width.
 func rows(values []float32, samples int) bool {
 	if samples == 0 {
 		return len(values) == 0

@@ -33,17 +33,19 @@ func benchmarks() map[string]struct {
 	}
 	part := benchPart()
 	return map[string]frame{
-		"header":      {msg.StepDone, nil},
-		"values":      {msg.Rows, fp32(make([]float32, 1<<18)...)},
-		"signs":       {msg.Lookup, plain(make([]uint64, 1<<17)...)},
-		"put":         {msg.Put, &exec.Put{Signs: plain(make([]uint64, 1<<13)...), Sums: fp32(make([]float32, 1<<18)...)}},
-		"id features": {msg.IDFeatures, &exec.IDs{Samples: part.Samples, Bounds: part.Bounds, Columns: part.Slots}},
-		"samples":     {msg.Samples, part},
+		"header": {msg.StepDone, nil},
+		"values": {msg.Rows, fp32(make([]float32, 1<<18)...)},
+		"signs":  {msg.Lookup, plain(make([]uint64, 1<<17)...)},
+		"put": {msg.Put, &exec.Put{Signs: plain(make([]uint64, 1<<13)...),
+			Sums: fp32(make([]float32, 1<<18)...)}},
+		"id features": {msg.IDFeatures, &exec.IDs{Samples: part.Samples, Bounds: part.Bounds,
+			Columns: part.Slots}},
+		"samples": {msg.Samples, part},
 	}
 }
 
-// What large arrays cost is a look at their length, so these speeds are not of
-// moved bytes, except for BenchmarkCopy.
+// Large arrays cost only a check of their length, so these are not speeds of moved bytes, except for
+// BenchmarkCopy.
 func BenchmarkEncode(b *testing.B) {
 	for name, f := range benchmarks() {
 		b.Run(name, func(b *testing.B) {
@@ -75,7 +77,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy is what machines pay that cannot alias.
+// BenchmarkCopy measures machines that cannot alias.
 func BenchmarkCopy(b *testing.B) {
 	values := make([]float32, 1<<18)
 	for name, f := range map[string]func(){

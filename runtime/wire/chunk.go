@@ -6,19 +6,17 @@ import (
 	"tandem/algo/exec"
 )
 
-// Chunk is what the members of an all-reduce (runtime/allreduce) send each
-// other. It is a driver's own affair: of the message that carries it, only
-// From, To and Step mean something, and it never reaches a role.
+// Chunk is the payload that members of an all-reduce send each other (see package allreduce). It never
+// reaches a role. Of the message that carries a Chunk only From, To and Step have a meaning.
 type Chunk struct {
 	exec.Travels
-	// View is that in which the members formed their group.
+	// View is the view in which the members formed their group.
 	View   uint32
 	Bucket int
-	// Sum says that Values are the sum over all members, on its way back, and
-	// not the sender's own.
+	// Sum says that Values are the sum over all members; otherwise they are the sender's own values.
 	Sum    bool
 	Values []float32
-	// Stats are the sender's own batch-norm statistics; only beside own values.
+	// Stats are the sender's own batch-norm statistics. They accompany own values only.
 	Stats []float32
 }
 

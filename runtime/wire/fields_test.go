@@ -11,14 +11,15 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// The types that travel have the fields that this package writes: whoever adds
-// one is told here, and not by a field that is zero in another process.
-func TestEveryFieldTravels(t *testing.T) {
+// This package encodes all fields of the types below. Someone who adds a field learns it from this test, and
+// not from a field that is zero in another process.
+func TestEveryFieldIsEncoded(t *testing.T) {
 	for _, c := range []struct {
 		of     any
 		fields []string
 	}{
-		{msg.Message{}, []string{"Kind", "From", "To", "Rank", "Step", "Floor", "Samples", "StepSamples", "Bytes"}},
+		{msg.Message{}, []string{"Kind", "From", "To", "Rank", "Step", "Floor", "Samples", "StepSamples",
+			"Bytes"}},
 		{msg.Address{}, []string{"Role", "Index"}},
 		{Identity{}, []string{"Run", "Incarnation", "View"}},
 		{Chunk{}, []string{"Travels", "View", "Bucket", "Sum", "Values", "Stats"}},

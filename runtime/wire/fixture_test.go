@@ -22,12 +22,15 @@ func (f Frame) flat() []byte { return bytes.Join(f.Segments, nil) }
 // number.
 func drawMessage(t *rapid.T, kind msg.Kind) msg.Message {
 	address := func(name string) msg.Address {
-		return msg.Address{Role: msg.Role(rapid.IntRange(0, int(msg.Coordinator)).Draw(t, name)), Index: rapid.Int32Min(0).Draw(t, name+" index")}
+		return msg.Address{Role: msg.Role(rapid.IntRange(0, int(msg.Coordinator)).Draw(t, name)),
+			Index: rapid.Int32Min(0).Draw(t, name+" index")}
 	}
 	number := func(name string) int32 { return rapid.Int32().Draw(t, name) }
 	return msg.Message{
-		Kind: kind, From: address("from"), To: address("to"), Rank: number("rank"), Step: number("step"), Floor: number("floor"),
-		Samples: number("samples"), StepSamples: number("step samples"), Bytes: unit.Bytes(rapid.Int64().Draw(t, "bytes")),
+		Kind: kind, From: address("from"), To: address("to"), Rank: number("rank"), Step: number("step"),
+		Floor:   number("floor"),
+		Samples: number("samples"), StepSamples: number("step samples"),
+		Bytes: unit.Bytes(rapid.Int64().Draw(t, "bytes")),
 	}
 }
 
@@ -56,7 +59,7 @@ func drawFloats(t *rapid.T, name string, n int) []float32 {
 	return drawArray(t, name, n, rapid.Float32())
 }
 
-// drawPart draws a part with ids and all else.
+// drawPart draws a part with ids, dense features and labels.
 func drawPart(t *rapid.T) *batch.Part {
 	b := &batch.Batch{Samples: rapid.IntRange(0, 300).Draw(t, "samples")}
 	for range rapid.IntRange(0, 4).Draw(t, "slots") {
@@ -74,14 +77,15 @@ func drawPart(t *rapid.T) *batch.Part {
 	return &parts[rapid.IntRange(0, ranks-1).Draw(t, "rank")]
 }
 
-// drawPayload draws what belongs to a kind of message; driver says that it is
-// a driver's own.
+// drawPayload draws a payload of a kind of message; driver says that it is a driver's own.
 func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	switch {
 	case driver:
 		return Chunk{
-			View: rapid.Uint32().Draw(t, "group's view"), Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"), Sum: rapid.Bool().Draw(t, "sum"),
-			Values: drawFloats(t, "values", drawLength(t, "n")), Stats: drawFloats(t, "stats", drawLength(t, "stats n")),
+			View: rapid.Uint32().Draw(t, "group's view"), Bucket: rapid.IntRange(0, 1000).Draw(t, "bucket"),
+			Sum:    rapid.Bool().Draw(t, "sum"),
+			Values: drawFloats(t, "values", drawLength(t, "n")),
+			Stats:  drawFloats(t, "stats", drawLength(t, "stats n")),
 		}
 	case !kind.HasPayload():
 		return nil
@@ -89,7 +93,8 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	switch kind {
 	case msg.IDFeatures:
 		part := drawPart(t)
-		ids := &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}
+		ids := &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
+			Columns: part.Slots}
 		if rapid.Bool().Draw(t, "compressed") {
 			ids.Columns, ids.Packed = nil, compress.AppendIDs(nil, part.Slots)
 		}
@@ -99,7 +104,8 @@ func drawPayload(t *rapid.T, kind msg.Kind, driver bool) exec.Payload {
 	case msg.Lookup:
 		return exec.Signs{Signs: drawSigns(t)}
 	case msg.Put:
-		return &exec.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t), Sums: drawValues(t)}
+		return &exec.Put{Samples: rapid.IntRange(0, 999).Draw(t, "samples"), Signs: drawSigns(t),
+			Sums: drawValues(t)}
 	case msg.Params, msg.Push:
 		return exec.DenseShard(drawFloats(t, "values", drawLength(t, "n")))
 	}
@@ -115,11 +121,11 @@ func drawSigns(t *rapid.T) compress.Signs {
 }
 
 func drawValues(t *rapid.T) compress.Values {
-	return compress.Pack(rapid.SampledFrom(compress.Forms()).Draw(t, "form"), drawFloats(t, "values", drawLength(t, "n")))
+	return compress.Pack(rapid.SampledFrom(compress.Forms()).Draw(t, "form"),
+		drawFloats(t, "values", drawLength(t, "n")))
 }
 
-// travels returns what of a payload travels: of a part to an NN worker, all but
-// its ids.
+// travels returns what is encoded of a payload: of a part for an NN worker, everything except its ids.
 func travels(payload exec.Payload) exec.Payload {
 	part, ok := payload.(exec.Samples)
 	if !ok {
@@ -139,7 +145,8 @@ func mustBeEqual(t interface{ Fatalf(string, ...any) }, got, want any) {
 
 // sender is who sends the frames of most tests.
 var sender = Identity{
-	Run:         RunID{0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf},
+	Run: RunID{0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
+		0xae, 0xaf},
 	Incarnation: 9, View: 10,
 }
 

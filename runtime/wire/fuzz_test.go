@@ -13,7 +13,8 @@ import (
 
 func seedPart() *batch.Part {
 	return &batch.Cut(&batch.Batch{
-		Samples: 3, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 1, 3}, IDs: []uint64{7, 8, 9}}, {Offsets: []int32{0, 0, 0, 0}}},
+		Samples: 3, Slots: []batch.Jagged{{Offsets: []int32{0, 1, 1, 3}, IDs: []uint64{7, 8, 9}},
+			{Offsets: []int32{0, 0, 0, 0}}},
 		Dense: []float32{1, 2, 3, 4, 5, 6}, Labels: []float32{0, 1, 0},
 	}, 2, 1)[0]
 }
@@ -26,22 +27,26 @@ func seeds(t testing.TB) map[string][]byte {
 	of := func(k msg.Kind, payload any) []byte {
 		from := msg.Address{Role: msg.EmbeddingWorker, Index: 1}
 		to := msg.Address{Role: msg.NNWorker, Index: 2}
-		return mustEncode(t, msg.Message{Kind: k, From: from, To: to, Rank: 3, Step: 4, Floor: 5, Samples: 6, StepSamples: 7, Bytes: 8}, payload)
+		return mustEncode(t, msg.Message{Kind: k, From: from, To: to, Rank: 3, Step: 4, Floor: 5, Samples: 6,
+			StepSamples: 7, Bytes: 8}, payload)
 	}
 	return map[string][]byte{
-		"none":        of(msg.StepDone, nil),
-		"id features": of(msg.IDFeatures, &exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds, Columns: part.Slots}),
-		"samples":     of(msg.Samples, part),
-		"signs":       of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
-		"values":      of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
-		"put":         of(msg.Put, &exec.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
-		"chunk":       of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1}, Stats: []float32{2, 3, 4}}),
-		"numbers":     of(msg.Params, []float32{1.5, -2, 3}),
+		"none": of(msg.StepDone, nil),
+		"id features": of(msg.IDFeatures,
+			&exec.IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds,
+				Columns: part.Slots}),
+		"samples": of(msg.Samples, part),
+		"signs":   of(msg.Lookup, compress.Signs{Plain: []uint64{1, 1 << 63}}),
+		"values":  of(msg.Rows, compress.Pack(compress.FP16Block, []float32{1.5, -2, 3})),
+		"put":     of(msg.Put, &exec.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
+		"chunk": of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1},
+			Stats: []float32{2, 3, 4}}),
+		"numbers": of(msg.Params, []float32{1.5, -2, 3}),
 	}
 }
 
-// Whatever bytes arrive, Decode neither panics nor allocates more than a few times
-// their number; and what it accepts is the one form of a message.
+// For any bytes, Decode neither panics nor allocates more than a few times their number, and it accepts only
+// the one encoding of a message.
 func FuzzDecode(f *testing.F) {
 	for _, frame := range seeds(f) {
 		f.Add(frame)

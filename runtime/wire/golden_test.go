@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The bytes of a frame of each type of payload are written down: a change that
-// moves one needs another Version. Rewritten by -rewrite.
-func TestBytesAreThoseOfTheVersion(t *testing.T) {
+// The bytes of a frame of each type of payload are recorded: a change that moves a byte needs another
+// Version. -rewrite rewrites them.
+func TestGoldenBytes(t *testing.T) {
 	frames := seeds(t)
 	shown := map[string]bool{}
 	datadriven.RunTest(t, "testdata/frames.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -29,7 +29,7 @@ func TestBytesAreThoseOfTheVersion(t *testing.T) {
 	}
 }
 
-// described returns a frame in hexadecimal, every field of its header by name.
+// described returns a frame in hexadecimal, with the names of the fields of its header.
 func described(frame []byte) string {
 	var b strings.Builder
 	at := 0
@@ -37,8 +37,10 @@ func described(frame []byte) string {
 		name string
 		size int
 	}{
-		{"version", 1}, {"code of the payload", 1}, {"kind", 1}, {"from: role", 1}, {"to: role", 1}, {"zero", 3},
-		{"length", 4}, {"from: index", 4}, {"to: index", 4}, {"rank", 4}, {"step", 4}, {"floor", 4}, {"samples", 4},
+		{"version", 1}, {"code of the payload", 1}, {"kind", 1}, {"from: role", 1}, {"to: role", 1},
+		{"zero", 3},
+		{"length", 4}, {"from: index", 4}, {"to: index", 4}, {"rank", 4}, {"step", 4}, {"floor", 4},
+		{"samples", 4},
 		{"samples of the step", 4}, {"bytes", 8}, {"run", 16}, {"incarnation", 4}, {"view", 4},
 	} {
 		fmt.Fprintf(&b, "%2d %-20s % x\n", at, f.name, frame[at:at+f.size])

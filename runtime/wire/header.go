@@ -7,7 +7,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// The header of a frame, by byte:
+// The offsets of the fields in a header are, in bytes:
 //
 //	0 Version  1 code of the payload  2 Kind  3 From.Role  4 To.Role  5 zero
 //	8 length of the frame  12 From.Index  16 To.Index  20 Rank  24 Step
@@ -17,14 +17,14 @@ const (
 	runAt    = 48
 )
 
-// HeaderSize is the size in bytes of the header of a frame.
+// HeaderSize is the size of a frame's header, in bytes.
 const HeaderSize = int(msg.HeaderBytes)
 
 // Header is the header of a frame.
 type Header struct {
 	Identity
 	Message msg.Message
-	// Size is the number of bytes of the frame, from HeaderSize to MaxFrame, a multiple of 8.
+	// Size is the size of the frame in bytes, from HeaderSize to MaxFrame, a multiple of 8.
 	Size int
 	code uint8 // of the payload
 }
@@ -35,7 +35,8 @@ func (h *Header) Chunk() bool { return codecs[h.code].name == chunkName }
 // appendHeader appends the header of a frame whose length is not known yet.
 func appendHeader(b []byte, id *Identity, code uint8, m *msg.Message) []byte {
 	b = append(b, Version, code, uint8(m.Kind), uint8(m.From.Role), uint8(m.To.Role), 0, 0, 0, 0, 0, 0, 0)
-	for _, v := range [...]int32{m.From.Index, m.To.Index, m.Rank, m.Step, m.Floor, m.Samples, m.StepSamples} {
+	for _, v := range [...]int32{m.From.Index, m.To.Index, m.Rank, m.Step, m.Floor, m.Samples,
+		m.StepSamples} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(v))
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.Bytes))
@@ -44,9 +45,10 @@ func appendHeader(b []byte, id *Identity, code uint8, m *msg.Message) []byte {
 	return binary.LittleEndian.AppendUint32(b, id.View)
 }
 
-// ParseHeader reads the header of the frame that data begins with. The rest of the frame need not be in data.
+// ParseHeader decodes the header of the frame at the beginning of data. data need not hold the rest of the
+// frame.
 //
-// The error is a *Refusal of kind Malformed that names the field.
+// The error is a *Refusal with reason Malformed that names the field.
 func ParseHeader(data []byte) (h Header, err error) {
 	if len(data) > 0 && data[0] != Version {
 		return h, malformed("frame of version %d, want %d; run the same build everywhere", data[0], Version)
@@ -56,7 +58,8 @@ func ParseHeader(data []byte) (h Header, err error) {
 	}
 	length := unit.Bytes(binary.LittleEndian.Uint32(data[lengthAt:]))
 	if length < msg.HeaderBytes || length > MaxFrame || length%8 != 0 {
-		return h, malformed("frame length %d; want a multiple of 8 from %d to %d", length, HeaderSize, MaxFrame)
+		return h, malformed("frame length %d; want a multiple of 8 from %d to %d", length, HeaderSize,
+			MaxFrame)
 	}
 	number := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
 	at := func(i int) int32 { return int32(number(i)) }
@@ -82,7 +85,7 @@ func ParseHeader(data []byte) (h Header, err error) {
 		return h, malformed("%v has a payload of unknown code %d", *m, data[1])
 	}
 	if data[5]|data[6]|data[7] != 0 {
-		return h, malformed("frame with a header that is not filled with zeros")
+		return h, malformed("frame has a header whose padding is not zero")
 	}
 	return h, nil
 }

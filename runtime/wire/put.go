@@ -15,13 +15,13 @@ func encodeSigns(w *writer, s compress.Signs) {
 func decodeSigns(r *reader) compress.Signs {
 	s := compress.Signs{Plain: readArray[uint64](r), Packed: readArray[byte](r)}
 	if len(s.Plain) > 0 && len(s.Packed) > 0 {
-		r.fail("signs both plain and packed")
+		r.fail("signs are both plain and packed")
 	}
 	return s
 }
 
-// encodeValues writes the form by its place among compress.Forms, counted from
-// 1; 0 stands for no values at all.
+// encodeValues encodes the form as its index in compress.Forms, counted from 1; 0 stands for no values at
+// all.
 func encodeValues(w *writer, v compress.Values) {
 	w.number(slices.Index(compress.Forms(), v.Form) + 1)
 	writeArray(w, v.Floats)
@@ -38,7 +38,8 @@ func decodeValues(r *reader) compress.Values {
 	if form > 0 {
 		v.Form = compress.Forms()[form-1]
 	}
-	if len(v.Floats) > 0 && v.Form != compress.FP32 || len(v.Packed) > 0 && (v.Form == compress.FP32 || form == 0) {
+	if len(v.Floats) > 0 && v.Form != compress.FP32 || len(v.Packed) > 0 &&
+		(v.Form == compress.FP32 || form == 0) {
 		r.fail("%d values and %d bytes are not of form %q", len(v.Floats), len(v.Packed), string(v.Form))
 	}
 	return v

@@ -6,10 +6,9 @@ import (
 	"math"
 )
 
-// reader takes a payload apart. After the first error, which it keeps, it gives
-// zeros.
+// reader decodes a payload. It stores its first error, after which it returns zeros.
 type reader struct {
-	rest []byte // what is not read, a multiple of 8 bytes
+	rest []byte // the bytes that are not read yet, a multiple of 8
 	err  error
 }
 
@@ -23,7 +22,7 @@ func (r *reader) fail(format string, args ...any) {
 // uint64 reads one number.
 func (r *reader) uint64() uint64 {
 	if len(r.rest) < 8 {
-		r.fail("it ends too early")
+		r.fail("the payload ends too early")
 		return 0
 	}
 	v := binary.LittleEndian.Uint64(r.rest)
@@ -41,25 +40,25 @@ func (r *reader) number() int {
 	return int(v)
 }
 
-// count reads the number of things that follow, each of at least size bytes.
-// What it returns may be allocated.
+// count reads the number of elements that follow, each of at least size bytes. The caller may allocate that
+// many.
 func (r *reader) count(size int) int {
 	n := r.number()
 	if n > len(r.rest)/size {
-		r.fail("%d × %d bytes announced, %d are there", n, size, len(r.rest))
+		r.fail("%d × %d bytes announced, but only %d follow", n, size, len(r.rest))
 		return 0
 	}
 	return n
 }
 
-// readArray reads what section wrote. The result may alias the frame.
+// readArray reads an array that writeArray has written. The result may alias the frame.
 func readArray[T element](r *reader) []T {
 	size := r.count(sizeOf[T]()) * sizeOf[T]()
 	padded := size + padding(size) // ≤ len(r.rest), as both are multiples of 8
 	b := r.rest[:size]
 	for _, zero := range r.rest[size:padded] {
 		if zero != 0 {
-			r.fail("an array of %d bytes is not filled with zeros", size)
+			r.fail("the padding of an array of %d bytes is not zero", size)
 			return nil
 		}
 	}

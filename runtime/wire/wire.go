@@ -1,17 +1,21 @@
-// Package wire answers one question: which bytes is a message, with its
-// payload, between processes?
+// Package wire encodes messages of roles for the network.
 //
-// A frame is one message: a header of msg.HeaderBytes and the payload, little
-// endian, its length a multiple of 8. Frames may follow each other; every array
-// in a frame starts at a multiple of 8 of the frame's first byte. So, on a
-// little-endian machine, neither way copies numbers: an encoded frame aliases
-// the arrays of the payload, a decoded payload aliases the frame.
+// It answers one question: which bytes is a message with its payload, between processes?
 //
-// A frame has one form only: what decodes, encodes to the same bytes again.
+// A frame is one message: a header of HeaderSize bytes and the payload, little endian, with a length that is
+// a multiple of 8. Frames may follow each other. Every array in a frame starts at a multiple of 8 from the
+// frame's first byte. On a little-endian machine, therefore, neither direction copies arrays: an encoded
+// frame aliases the arrays of the payload, and a decoded payload aliases the frame. A message has exactly one
+// encoding: decoding a frame and encoding the result gives the same bytes.
 //
-// To let another type of payload travel, add a file with its two functions,
-// written with the section, number and uint64 methods that are there, and a
-// line to the table in payload.go.
+//	frame, err := wire.Encode(identity, message, payload)         // frame.Segments are the bytes
+//	header, payload, rest, err := wire.Decode(data)               // the first frame of data
+//
+// A receiver of bytes that may be false calls ParseHeader, checks the Header (see Fence and Header.Size), and
+// then calls Header.Payload.
+//
+// To encode another type of payload, write a file with its two functions, which use writeArray, readArray and
+// the methods number and uint64, and add a line to the table in payload.go.
 package wire
 
 import (
@@ -23,14 +27,13 @@ import (
 	"tandem/algo/unit"
 )
 
-// Version is the first byte of every frame. It changes when the meaning of any
-// byte does.
+// Version is the first byte of every frame. It changes when the meaning of any byte changes.
 const Version = 2
 
-// MaxFrame is the largest size of a frame.
+// MaxFrame is the size of the largest frame.
 const MaxFrame unit.Bytes = 1 << 30
 
-// Frame is one encoded message.
+// Frame is an encoded message.
 type Frame struct {
 	// Segments are the bytes of the frame, in order. Most alias the payload.
 	Segments [][]byte
@@ -38,11 +41,11 @@ type Frame struct {
 	Size int
 }
 
-// Encode returns the frame of a message from a process. payload is nil or of a type that
-// payload.go lists; it must stay unchanged for as long as the frame is in use.
+// Encode returns the frame of a message from the process with an identity. The payload is nil or of a type in
+// payload.go; it must stay unchanged for as long as the frame is in use.
 //
-// It returns an error if the payload is of another type or the frame would
-// exceed MaxFrame. Cost: three allocations and a copy of the small arrays.
+// Encode returns an error if the payload is of another type or the frame would exceed MaxFrame. It makes
+// three allocations and copies the small arrays.
 func Encode(id Identity, m msg.Message, payload exec.Payload) (Frame, error) {
 	code, err := codeOf(m.Kind, payload)
 	if err != nil {
@@ -63,12 +66,14 @@ func Encode(id Identity, m msg.Message, payload exec.Payload) (Frame, error) {
 
 func checkSize(m msg.Message, size unit.Bytes) error {
 	if size > MaxFrame {
-		return fmt.Errorf("wire: %v has %d bytes, more than the %d of the largest frame; use smaller batches or more PSs", m, size, MaxFrame)
+		return fmt.Errorf("wire: %v has %d bytes, more than the %d of the largest frame; use smaller "+
+			"batches or more PSs", m, size, MaxFrame)
 	}
 	return nil
 }
 
-// Decode reads the first frame of data and returns what follows it: ParseHeader, then Payload.
+// Decode decodes the first frame of data and returns the bytes after it. It calls ParseHeader and then
+// Header.Payload.
 func Decode(data []byte) (h Header, payload exec.Payload, rest []byte, err error) {
 	if h, err = ParseHeader(data); err == nil {
 		payload, err = h.Payload(data)
@@ -79,22 +84,22 @@ func Decode(data []byte) (h Header, payload exec.Payload, rest []byte, err error
 	return h, payload, data[h.Size:], nil
 }
 
-// Payload reads the payload of the frame that data begins with, whose header is h. The payload may alias data,
-// whose first byte should lie at a multiple of 8 in memory: arrays are copied otherwise.
+// Payload decodes the payload of the frame at the beginning of data, whose header is h. The payload may alias
+// data. The first byte of data should lie at a multiple of 8 in memory; otherwise arrays are copied.
 //
-// Anything may be in data: every length is checked against it before it is used, and memory is made for no
-// more than three times its bytes. The error is a *Refusal of kind Malformed that says what is wrong.
+// data may hold any bytes: Payload checks every length against data before using it, and allocates at most
+// three times the size of data. The error is a *Refusal with reason Malformed that says what is wrong.
 func (h *Header) Payload(data []byte) (payload exec.Payload, err error) {
 	if h.Size > len(data) {
-		return nil, malformed("frame length %d, but %d bytes are there", h.Size, len(data))
+		return nil, malformed("frame length %d, but only %d bytes", h.Size, len(data))
 	}
 	r := &reader{rest: data[HeaderSize:h.Size:h.Size]}
 	payload = codecs[h.code].decode(r)
 	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes too many", len(r.rest))
+		r.fail("%d bytes after the end", len(r.rest))
 	}
 	if r.err == nil && !codecs[h.code].serves(h.Message.Kind) {
-		r.fail("it belongs to another kind of message")
+		r.fail("this payload belongs to another kind of message")
 	}
 	if r.err != nil {
 		return nil, malformed("%v, payload %s: %w", h.Message, codecs[h.code].name, r.err)

@@ -17,8 +17,8 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// Every kind of message arrives as it was sent, payload and all, whatever frame
-// follows it; and what decodes encodes to the same bytes.
+// Every kind of message decodes to what was encoded, with its payload, in front of any other frame, and
+// encodes to the same bytes again.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := msg.Kind(rapid.IntRange(0, int(msg.SlowestClock)).Draw(t, "kind"))
@@ -57,13 +57,13 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Memory that is not aligned, and machines that are not little-endian, take the
-// copying way, to the same numbers.
-func TestCopiesSayTheSameAsAliases(t *testing.T) {
+// Unaligned memory and big-endian machines copy arrays, to the same values.
+func TestCopiesEqualAliases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		floats := drawFloats(t, "floats", drawLength(t, "n"))
 		signs := drawArray(t, "signs", drawLength(t, "n"), rapid.Uint64())
-		if !bytes.Equal(bytesOf(floats), copiedBytes(floats)) || !bytes.Equal(bytesOf(signs), copiedBytes(signs)) {
+		if !bytes.Equal(bytesOf(floats), copiedBytes(floats)) ||
+			!bytes.Equal(bytesOf(signs), copiedBytes(signs)) {
 			t.Fatal("bytes differ")
 		}
 		shift := rapid.IntRange(0, 7).Draw(t, "shift")
@@ -98,13 +98,16 @@ func TestLargeArraysAreAliased(t *testing.T) {
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, exec.Travels{}); err == nil || !strings.Contains(err.Error(), "exec.Travels: this type of payload cannot travel") {
+	if _, err := Encode(sender, msg.Message{Kind: msg.Rows}, exec.Travels{}); err == nil ||
+		!strings.Contains(err.Error(), "exec.Travels: this type of payload has no encoding") {
 		t.Error(err)
 	}
 	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame); err != nil {
 		t.Error(err)
 	}
-	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame+8); err == nil || !strings.Contains(err.Error(), "has 1073741832 bytes, more than the 1073741824 of the largest frame") {
+	if err := checkSize(msg.Message{Kind: msg.Rows}, MaxFrame+8); err == nil ||
+		!strings.Contains(err.Error(),
+			"has 1073741832 bytes, more than the 1073741824 of the largest frame") {
 		t.Error(err)
 	}
 }
@@ -131,32 +134,39 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{nil, "frame of 0 bytes ends within its header"},
 		{frame[:71], "frame of 71 bytes ends within its header"},
-		{frame[:len(frame)-8], "frame length 96, but 88 bytes are there"},
+		{frame[:len(frame)-8], "frame length 96, but only 88 bytes"},
 		{with(0, 9), "frame of version 9, want 2; run the same build everywhere"},
 		{with(1, 99), "payload of unknown code 99"},
 		{with(2, 99), "frame of unknown kind 99 or role 0 or 0"},
 		{with(3, 99), "unknown kind 14 or role 99 or 0"},
 		{with(4, 99), "unknown kind 14 or role 0 or 99"},
 		{with(15, 0x80), "invalid address: from data-loader -2147483648, to data-loader 0"},
-		{with(6, 1), "not filled with zeros"},
-		{with(len(frame)-1, 1), "an array of 12 bytes is not filled with zeros"},
+		{with(6, 1), "whose padding is not zero"},
+		{with(len(frame)-1, 1), "the padding of an array of 12 bytes is not zero"},
 		{with(lengthAt, 71), "frame length 71"},
 		{with(lengthAt+3, 0x80), "want a multiple of 8 from 72 to 1073741824"},
 		{damage(t, msg.Params, floats, 72, 1<<40), "number 1099511627776, want at most 2147483647"},
-		{damage(t, msg.Params, floats, 72, 5), "5 × 4 bytes announced, 16 are there"},
-		{damage(t, msg.Params, make([]float32, 3), 72, 1), "8 bytes too many"},
+		{damage(t, msg.Params, floats, 72, 5), "5 × 4 bytes announced, but only 16 follow"},
+		{damage(t, msg.Params, make([]float32, 3), 72, 1), "8 bytes after the end"},
 		{damage(t, msg.Put, put, 80, 3), "payload put"},
 		{damage(t, msg.Rows, half, 72, 4), "values of form 4, want at most 3"},
 		{damage(t, msg.Rows, half, 72, 1), `0 values and 2 bytes are not of form "fp32"`},
 		{damage(t, msg.Rows, fp32(1), 72, 0), `1 values and 0 bytes are not of form ""`},
-		{mustEncode(t, msg.Message{Kind: msg.Lookup}, compress.Signs{Plain: []uint64{1}, Packed: packed.Packed}), "signs both plain and packed"},
-		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &exec.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}), "offsets do not cut"},
-		{mustEncode(t, msg.Message{Kind: msg.IDFeatures}, &exec.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}}, Packed: packed.Packed}), "both raw and compressed"},
-		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16), "payload samples: it belongs to another kind of message"},
+		{mustEncode(t, msg.Message{Kind: msg.Lookup},
+			compress.Signs{Plain: []uint64{1}, Packed: packed.Packed}), "signs are both plain and packed"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures},
+			&exec.IDs{Bounds: []int{0}, Columns: make([]batch.Jagged, 1), Packed: packed.Packed}),
+			"offsets do not cut"},
+		{mustEncode(t, msg.Message{Kind: msg.IDFeatures},
+			&exec.IDs{Bounds: []int{0}, Columns: []batch.Jagged{{Offsets: []int32{0}}},
+				Packed: packed.Packed}), "both raw and compressed"},
+		{damage(t, msg.Samples, seedPart(), 0, Version|2<<8|uint64(msg.IDFeatures)<<16),
+			"payload samples: this payload belongs to another kind of message"},
 	} {
 		_, _, _, err := Decode(c.frame)
 		refused := new(Refusal)
-		if !errors.As(err, &refused) || refused.Reason != Malformed || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &refused) || refused.Reason != Malformed ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

@@ -2,11 +2,11 @@ package wire
 
 import "encoding/binary"
 
-// aliasMin is the size in bytes from which an array is aliased and becomes a
-// segment of its own: below it, copying is cheaper.
+// aliasMin is the size in bytes from which an array is aliased as a segment of its own. Smaller arrays are
+// cheaper to copy.
 const aliasMin = 1024
 
-// writer puts a frame together.
+// writer encodes a frame.
 type writer struct {
 	segments [][]byte
 	tail     []byte // bytes after the last segment
@@ -21,8 +21,7 @@ func (w *writer) uint64(v uint64) { w.tail = binary.LittleEndian.AppendUint64(w.
 // number writes a count or an index.
 func (w *writer) number(v int) { w.uint64(uint64(v)) }
 
-// writeArray writes an array: its length, its elements, zeros up to a multiple
-// of 8 bytes.
+// writeArray writes an array: its length, its elements, and zeros up to a multiple of 8 bytes.
 func writeArray[T element](w *writer, values []T) {
 	w.number(len(values))
 	b := bytesOf(values)
@@ -37,10 +36,10 @@ func writeArray[T element](w *writer, values []T) {
 
 var zeros [8]byte
 
-// padding returns how many bytes n lacks to a multiple of 8.
+// padding returns the number of bytes from n to the next multiple of 8.
 func padding(n int) int { return -n & 7 }
 
-// flush makes a segment of the tail.
+// flush turns the tail into a segment.
 func (w *writer) flush() {
 	if len(w.tail) > 0 {
 		w.segments, w.size = append(w.segments, w.tail), w.size+len(w.tail)
