@@ -66,7 +66,8 @@ func drawShape(t *rapid.T) shape {
 		return rapid.OneOf(rapid.IntRange(0, 9), rapid.SampledFrom([]int{63, 129, 300})).Draw(t, name)
 	}
 	pad := rapid.IntRange(0, 3).Draw(t, "padding")
-	s := shape{transA: rapid.Bool().Draw(t, "transA"), transB: rapid.Bool().Draw(t, "transB"), m: size("m"), n: size("n"), k: size("k")}
+	s := shape{transA: rapid.Bool().Draw(t, "transA"), transB: rapid.Bool().Draw(t, "transB"), m: size("m"),
+		n: size("n"), k: size("k")}
 	s.lda, s.ldb, s.ldc = s.k+pad, s.n+pad, s.n+pad
 	if s.transA {
 		s.lda = s.m + pad
@@ -134,20 +135,21 @@ func TestProductsAreNearTheFloat64Products(t *testing.T) {
 	})
 }
 
-func TestBitsDoNotDependOnTheCrew(t *testing.T) {
+func TestBitsDoNotDependOnThePool(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, p *products) {
 		for _, s := range []shape{
 			{m: 700, n: 130, k: 65, lda: 65, ldb: 130, ldc: 130},
 			{m: 130, n: 1500, k: 65, lda: 65, ldb: 65, ldc: 1500, transB: true},
 			{m: 513, n: 257, k: 64, lda: 513, ldb: 257, ldc: 257, transA: true},
 		} {
-			if pieces(s.m, s.n, s.k) < 2 {
+			if countTasks(s.m, s.n, s.k) < 2 {
 				t.Fatalf("%+v is not cut", s)
 			}
 			a, b, c := s.operands(rand.New(rand.NewPCG(1, 2)))
 			want := append([]float32(nil), c...)
 			p.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, want, s.ldc)
-			newProducts(p.library, pool(3)).Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, c, s.ldc)
+			newProducts(p.library, pool(3)).Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, 1, c,
+				s.ldc)
 			for i := range c {
 				if c[i] != want[i] {
 					t.Fatalf("%+v: element %d is %v with a pool, %v without", s, i, c[i], want[i])
@@ -157,8 +159,8 @@ func TestBitsDoNotDependOnTheCrew(t *testing.T) {
 	})
 }
 
-// Ranks multiply at the same time: each gets what it would get alone.
-func TestProductsAtTheSameTime(t *testing.T) {
+// Ranks multiply at the same time, and each gets the result of a single caller.
+func TestConcurrentProducts(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, p *products) {
 		const callers, rounds, size = 8, 20, 150
 		r := rand.New(rand.NewPCG(3, 4))
@@ -213,7 +215,7 @@ func TestEmptyProducts(t *testing.T) {
 	})
 }
 
-// bf16 products, of a library or on top of one, are the float64 products of what
+// Products in bf16, by a library or on top of one, are the float64 products of what
 // the operands round to, up to the error of an fp32 sum; nor do they depend on the
 // pool, or allocate.
 func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
@@ -241,7 +243,8 @@ func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
 				want := s.exact(rounded(a), rounded(b), beta, c)
 				p.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, beta, c, s.ldc)
 				q.Gemm(s.transA, s.transB, s.m, s.n, s.k, a, s.lda, b, s.ldb, beta, c2, s.ldc)
-				bound := float64(s.k+2) * float64(s.k+1) / (1 << 24) // as in TestProductsAreNearTheFloat64Products
+				// The bound is that of TestProductsAreNearTheFloat64Products.
+				bound := float64(s.k+2) * float64(s.k+1) / (1 << 24)
 				for i := range c {
 					if d := math.Abs(float64(c[i]) - want[i]); !(d <= bound) {
 						t.Fatalf("element %d is off by %g, want at most %g", i, d, bound)
@@ -256,7 +259,10 @@ func TestBF16ProductsAreNearThoseOfRoundedOperands(t *testing.T) {
 			}
 			const size = 100
 			x, y := make([]float32, size*size), make([]float32, size*size)
-			if n := testing.AllocsPerRun(10, func() { p.Gemm(true, false, size, size, size, x, size, x, size, 0, y, size) }); n != 0 {
+			if n := testing.AllocsPerRun(10, func() {
+				p.Gemm(true, false, size, size, size, x, size, x, size,
+					0, y, size)
+			}); n != 0 {
 				t.Errorf("%v allocations a product, want 0", n)
 			}
 		})
@@ -283,7 +289,10 @@ func TestProductsDoNotAllocate(t *testing.T) {
 		const size = 300
 		r := rand.New(rand.NewPCG(5, 6))
 		a, b, c := random(r, size*size), random(r, size*size), make([]float32, size*size)
-		if n := testing.AllocsPerRun(10, func() { p.Gemm(true, false, size, size, size, a, size, b, size, 0, c, size) }); n != 0 {
+		if n := testing.AllocsPerRun(10, func() {
+			p.Gemm(true, false, size, size, size, a, size, b, size, 0,
+				c, size)
+		}); n != 0 {
 			t.Errorf("%v allocations a product, want 0", n)
 		}
 	})
@@ -300,13 +309,17 @@ func BenchmarkProducts(b *testing.B) {
 	}
 	for _, layer := range []struct{ samples, in, out int }{{256, 1024, 512}, {4096, 64, 32}, {16, 32, 16}} {
 		r := rand.New(rand.NewPCG(7, 8))
-		x, w, y := random(r, layer.samples*layer.in), random(r, layer.out*layer.in), random(r, layer.samples*layer.out)
+		x, w, y := random(r, layer.samples*layer.in), random(r, layer.out*layer.in),
+			random(r, layer.samples*layer.out)
 		for name, p := range all {
 			b.Run(fmt.Sprintf("%dx%dx%d/%s", layer.samples, layer.in, layer.out, name), func(b *testing.B) {
 				for b.Loop() {
-					p.Gemm(false, true, layer.samples, layer.out, layer.in, x, layer.in, w, layer.in, 0, y, layer.out)
-					p.Gemm(false, false, layer.samples, layer.in, layer.out, y, layer.out, w, layer.in, 0, x, layer.in)
-					p.Gemm(true, false, layer.out, layer.in, layer.samples, y, layer.out, x, layer.in, 0, w, layer.in)
+					p.Gemm(false, true, layer.samples, layer.out, layer.in, x, layer.in, w, layer.in, 0, y,
+						layer.out)
+					p.Gemm(false, false, layer.samples, layer.in, layer.out, y, layer.out, w, layer.in, 0, x,
+						layer.in)
+					p.Gemm(true, false, layer.out, layer.in, layer.samples, y, layer.out, x, layer.in, 0, w,
+						layer.in)
 				}
 				flops := 6 * float64(layer.samples) * float64(layer.in) * float64(layer.out)
 				b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")

@@ -11,7 +11,7 @@ import (
 	"tandem/runtime/blas"
 )
 
-func TestNothingAskedForIsBuiltIn(t *testing.T) {
+func TestDefaultIsBuiltIn(t *testing.T) {
 	for _, request := range []string{"", blas.BuiltIn} {
 		p, note, err := blas.Open(request, nil)
 		if err != nil || note != "" || p.Name() != gemm.NewProducts(nil).Name() {
@@ -20,8 +20,8 @@ func TestNothingAskedForIsBuiltIn(t *testing.T) {
 	}
 }
 
-// Every name opens its library, where the machine has it, or says what is missing
-// and what to do; auto opens one of them or says that it could not.
+// Every name opens its library, or returns an error that names what is missing and what to
+// do; auto opens one of them or writes a message.
 func TestRequests(t *testing.T) {
 	opened := map[string]bool{}
 	for _, name := range blas.Names() {
@@ -32,19 +32,21 @@ func TestRequests(t *testing.T) {
 			if p.Name() == "" || blas.GFLOPS(p) <= 0 {
 				t.Errorf("%s: name %q", name, p.Name())
 			}
-		case !strings.HasPrefix(err.Error(), "TANDEM_BLAS="+name+": ") || !strings.HasSuffix(err.Error(), "unset TANDEM_BLAS for the built-in kernels"):
+		case !strings.HasPrefix(err.Error(), "TANDEM_BLAS="+name+": ") ||
+			!strings.HasSuffix(err.Error(), "unset TANDEM_BLAS for the built-in kernels"):
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	t.Setenv(blas.Variable, blas.Auto)
-	var said bytes.Buffer
-	p, err := blas.FromEnvironment(&said)
+	var messages bytes.Buffer
+	p, err := blas.FromEnvironment(&messages)
 	if err != nil {
 		t.Fatal(err)
 	}
 	isBuiltIn := p.Name() == gemm.NewProducts(nil).Name()
-	if isBuiltIn == (opened["openblas"] || opened["onednn"]) || isBuiltIn != (strings.Count(said.String(), "\n") == 1) {
-		t.Errorf("auto, with %v there: %s; said %q", opened, p.Name(), said.String())
+	if isBuiltIn == (opened["openblas"] || opened["onednn"]) ||
+		isBuiltIn != (strings.Count(messages.String(), "\n") == 1) {
+		t.Errorf("auto, with %v there: %s; messages %q", opened, p.Name(), messages.String())
 	}
 }
 
@@ -54,7 +56,8 @@ func TestBadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for request, want := range map[string]string{
-		"opnblas":         "TANDEM_BLAS=opnblas names no engine; it may be built-in, blis, mkl, onednn, openblas, auto, or the path of a shared library",
+		"opnblas": "TANDEM_BLAS=opnblas is not known; " +
+			"set it to built-in, blis, mkl, onednn, openblas, auto, or the path of a library",
 		"/nowhere/lib.so": "TANDEM_BLAS=/nowhere/lib.so: ",
 		notALibrary:       "TANDEM_BLAS=" + notALibrary + ": ",
 		"libc.so.6":       "TANDEM_BLAS=libc.so.6: ",

@@ -1,16 +1,20 @@
-// Package blas multiplies matrices by a shared library that it opens while the
-// program runs: OpenBLAS, oneDNN, MKL, BLIS or any other that exports sgemm_.
+// Package blas chooses the implementation of matrix products for this process: the
+// built-in kernels, or a shared library that the user names by the environment variable
+// TANDEM_BLAS.
 //
-// The library is called without cgo, through purego. It is told to use one
-// thread. A product is cut into pieces by its shape alone, and the pieces are
-// done by the pool that the products were made for: so the library gets as many
-// threads as the pool has, ranks that multiply at the same time do not fight
-// over its thread pool, and the bits do not depend on the number of workers.
+//	products, err := blas.FromEnvironment(os.Stderr)
 //
-// What is not promised is what gemm.NewProducts promises beyond that: the bits
-// of a row may depend on how many other rows are in the product, because
-// libraries choose their inner loops by shape.
+// A library is OpenBLAS, oneDNN, MKL, BLIS or any other that exports sgemm_. It is opened
+// while the program runs and called without cgo, through purego, with one thread. A
+// product is cut into tasks by its shape alone, and the tasks run on the pool of the
+// products. So the library uses as many threads as the pool has, ranks that multiply at
+// the same time do not compete for a thread pool of the library, and the bits do not
+// depend on the number of workers.
 //
-// A program built with the tag "static" has no package purego in it and can open
-// nothing.
+// A library does not promise everything that gemm.NewProducts promises: the bits of a row
+// may depend on the number of other rows in the product, because libraries choose their
+// inner loops by shape.
+//
+// A program built with the tag "static" does not contain purego and cannot open a
+// library.
 package blas

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// prepareEnvironment sets what libraries read from C's environment while they
-// are loaded. Go's own os.Setenv does not reach that without cgo, and would hand
-// the settings on to child processes, which is not wanted.
+// prepareEnvironment sets the variables that libraries read from C's environment while
+// they are loaded. Go's os.Setenv does not change that environment without cgo, and
+// would pass the settings on to child processes.
 //
-//   - One thread: the pieces of a product are spread by the pool.
-//   - OPENBLAS_CORETYPE=SkylakeX where the CPU has AVX-512 and the user says
-//     nothing else: OpenBLAS 0.3.21 takes newer Xeons for a Haswell and is then
-//     slower by a third to a half.
+//   - One thread: the tasks of a product run on the pool.
+//   - OPENBLAS_CORETYPE=SkylakeX where the CPU has AVX-512 and the user has not set the
+//     variable: OpenBLAS 0.3.21 treats newer Xeons as a Haswell, which makes it slower
+//     by a third to a half.
 func prepareEnvironment() error {
 	setenv, err := purego.Dlsym(purego.RTLD_DEFAULT, "setenv")
 	if err != nil {
@@ -29,10 +29,12 @@ func prepareEnvironment() error {
 		const overwrite = 1
 		call(setenv, uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&v[0])), overwrite)
 	}
-	for _, name := range []string{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"} {
+	for _, name := range []string{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+		"BLIS_NUM_THREADS"} {
 		set(name, "1")
 	}
-	if _, said := os.LookupEnv("OPENBLAS_CORETYPE"); !said && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
+	if _, said := os.LookupEnv("OPENBLAS_CORETYPE"); !said && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
+		cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
 		set("OPENBLAS_CORETYPE", "SkylakeX")
 	}
 	return nil

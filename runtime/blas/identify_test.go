@@ -18,13 +18,21 @@ func TestUnsuitableLibrariesAreRefused(t *testing.T) {
 		t.Skip("no C compiler")
 	}
 	for _, tt := range []struct{ name, source, want string }{
-		{"empty", "", "has neither sgemm_ nor dnnl_sgemm, so it is no library of matrix products, or one too old"},
-		{"old", "int v[5] = {1, 8, 0}; void *dnnl_version(void) { return v; } void dnnl_sgemm(void) {}", "oneDNN 1.8.0 is too old, want 2.0 or later"},
-		{"lacking", "int v[5] = {3, 1, 0}; void *dnnl_version(void) { return v; }", "oneDNN 3.1.0 lacks dnnl_sgemm"},
-		{"failing", "int v[5] = {3, 1, 0}; void *dnnl_version(void) { return v; } int dnnl_sgemm(void) { return 3; }", "oneDNN 3.1.0 answers a product of 2×3 by 3×2 with status 3"},
-		{"brief", "void sgemm_(void) {} char *openblas_get_config(void) { return \"X\"; }", "X says that a product is [1 1 1 1], want [6 12 15 24]"},
-		{"version", "void sgemm_(void) {} void MKL_Get_Version_String(char *v, int n) { v[0] = 'M'; v[1] = ' '; v[2] = 0; }", "M says that a product is [1 1 1 1], want [6 12 15 24]"},
-		{"wrong", "void sgemm_(void) {}", "a BLAS of unknown make says that a product is [1 1 1 1], want [6 12 15 24]"},
+		{"empty", "", "has neither sgemm_ nor dnnl_sgemm: not a library of matrix products, or one too old"},
+		{"old", "int v[5] = {1, 8, 0}; void *dnnl_version(void) { return v; } void dnnl_sgemm(void) {}",
+			"oneDNN 1.8.0 is too old, want 2.0 or later"},
+		{"lacking", "int v[5] = {3, 1, 0}; void *dnnl_version(void) { return v; }",
+			"oneDNN 3.1.0 lacks dnnl_sgemm"},
+		{"failing", "int v[5] = {3, 1, 0}; void *dnnl_version(void) { return v; } " +
+			"int dnnl_sgemm(void) { return 3; }",
+			"oneDNN 3.1.0 returns status 3 for a product of 2×3 by 3×2"},
+		{"brief", "void sgemm_(void) {} char *openblas_get_config(void) { return \"X\"; }",
+			"X computes a product as [1 1 1 1], want [6 12 15 24]"},
+		{"version", "void sgemm_(void) {} " +
+			"void MKL_Get_Version_String(char *v, int n) { v[0] = 'M'; v[1] = ' '; v[2] = 0; }",
+			"M computes a product as [1 1 1 1], want [6 12 15 24]"},
+		{"wrong", "void sgemm_(void) {}",
+			"a BLAS of unknown make computes a product as [1 1 1 1], want [6 12 15 24]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -32,10 +40,12 @@ func TestUnsuitableLibrariesAreRefused(t *testing.T) {
 			if err := os.WriteFile(source, []byte(tt.source), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if said, err := exec.Command(compiler, "-shared", "-fPIC", "-o", file, source).CombinedOutput(); err != nil {
+			if said, err := exec.Command(compiler, "-shared", "-fPIC", "-o", file,
+				source).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, said)
 			}
-			if _, err := openLibrary(file, nil); err == nil || !strings.HasSuffix(err.Error(), file+": "+tt.want) {
+			if _, err := openLibrary(file, nil); err == nil ||
+				!strings.HasSuffix(err.Error(), file+": "+tt.want) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// engines are all that this machine has, each for a pool and for none.
+// engines returns all implementations that this machine has, each with a pool and without.
 func engines(t *testing.T) map[string][2]gemm.Products {
 	t.Helper()
 	all := map[string][2]gemm.Products{blas.BuiltIn: {gemm.NewProducts(nil), gemm.NewProducts(pool(3))}}
@@ -59,10 +59,12 @@ const globalBatch = 512
 
 func newClicks(samples int) *clicks {
 	c := &clicks{schema: batch.Schema{
-		Slots: []batch.Slot{{Name: "user", Dim: 8}, {Name: "item", Dim: 8}}, Dense: []string{"age", "price"}, Labels: []string{"click"}, PrefixBits: 8,
+		Slots: []batch.Slot{{Name: "user", Dim: 8}, {Name: "item", Dim: 8}}, Dense: []string{"age", "price"},
+		Labels: []string{"click"}, PrefixBits: 8,
 	}}
 	draw := rng.New(7, "clicks")
-	c.all = &batch.Batch{Samples: samples, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	c.all = &batch.Batch{Samples: samples, Slots: []batch.Jagged{{Offsets: []int32{0}},
+		{Offsets: []int32{0}}}}
 	for i := range samples {
 		user, item, x := uint64(draw.IntN(50)), uint64(draw.IntN(20)), draw.NormFloat64()
 		for s, id := range []uint64{user, item} {
@@ -90,18 +92,20 @@ func (c *clicks) Read(step int) (*batch.Batch, error) {
 
 func training(mode string, ranks int, precision string) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Model.Precision = mode, ranks, globalBatch, precision
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{300, 130}, Activation: model.ReLU}
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Model.Precision = mode, ranks, globalBatch,
+		precision
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 8, Top: []int{300, 130},
+		Activation: model.ReLU}
 	t.Training.EvaluateEvery = job.Every{Steps: 3}
 	t.Model.Optimizer.Rate, t.Rows.Optimizer.Rate = 0.01, 0.1
 	return t
 }
 
-// What every engine must leave as it is, in fp32 and in bf16: sync is sequential
-// training bit for bit for every number of ranks, evaluations during training
-// included, whoever shares the products; and the network learns. The last batch is
-// odd, and groups are of unequal size.
-func TestLawsHoldOnEveryEngine(t *testing.T) {
+// The invariants hold with every implementation, in fp32 and in bf16: sync has the bits of
+// sequential training for every number of ranks, with and without a shared pool,
+// evaluations during training included; and the network learns. The last batch is odd, and
+// groups are of unequal size.
+func TestInvariantsHoldOnEveryImplementation(t *testing.T) {
 	rows := newClicks(4*globalBatch + 77)
 	auc := map[string]float64{}
 	for name, products := range engines(t) {
@@ -112,9 +116,10 @@ func TestLawsHoldOnEveryEngine(t *testing.T) {
 					mode  string
 					ranks int
 					on    gemm.Products
-				}{{job.Sequential, 1, products[0]}, {job.Sequential, 1, products[1]}, {job.Sync, 4, products[0]}, {job.Sync, 8, products[1]}} {
-					got, err := train.Run(t.Context(), training(arm.mode, arm.ranks, precision), rows, rows.all,
-						train.Options{Backend: backend.Backend{Products: arm.on}})
+				}{{job.Sequential, 1, products[0]}, {job.Sequential, 1, products[1]},
+					{job.Sync, 4, products[0]}, {job.Sync, 8, products[1]}} {
+					got, err := train.Run(t.Context(), training(arm.mode, arm.ranks, precision), rows,
+						rows.all, train.Options{Backend: backend.Backend{Products: arm.on}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -122,9 +127,12 @@ func TestLawsHoldOnEveryEngine(t *testing.T) {
 						want = got
 						continue
 					}
-					if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || curve(got) != curve(want) {
-						t.Errorf("%s on %d ranks: dense %x, rows %x, %s; sequential has %x, %x, %s", arm.mode, arm.ranks,
-							got.DenseDigest, got.RowsDigest, curve(got), want.DenseDigest, want.RowsDigest, curve(want))
+					if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+						curve(got) != curve(want) {
+						t.Errorf("%s on %d ranks: dense %x, rows %x, %s; sequential has %x, %x, %s",
+							arm.mode, arm.ranks,
+							got.DenseDigest, got.RowsDigest, curve(got), want.DenseDigest, want.RowsDigest,
+							curve(want))
 					}
 				}
 				auc[t.Name()] = want.AUC

@@ -25,19 +25,19 @@ type library struct {
 	sgemm     uintptr
 	dnnlSgemm uintptr
 	dnnlBF16  uintptr
-	// alone is held during a call where the library cannot take two at a time,
-	// or does not say that it can; else nil.
+	// alone is held during a call if the library is not known to allow concurrent
+	// calls; otherwise nil.
 	alone *sync.Mutex
 }
 
 // openLibrary opens the library called name, one of Names or the path of a shared
-// library, and returns its products for a pool; nil is the calling goroutine
-// alone. They start no goroutine, and allocate only when more products are under
-// way at once than ever before.
+// library, and returns its products. Tasks run on the pool, or on the calling goroutine
+// if it is nil. The products start no goroutine, and allocate only when more of them run
+// at the same time than ever before.
 //
-// It makes one small product to begin with, and returns an error that says what
-// is missing if there is no such library, if it lacks what is needed, is too old,
-// or multiplies wrongly. An opened library stays open.
+// It computes one small product as a check. The error tells whether the library does
+// not exist, lacks a function, is too old, or multiplies wrongly. An opened library stays
+// open.
 func openLibrary(name string, pool gemm.Pool) (gemm.Products, error) {
 	runtime.LockOSThread() // C keeps the reason of a failure for the thread that failed
 	defer runtime.UnlockOSThread()
@@ -70,8 +70,7 @@ func openLibrary(name string, pool gemm.Pool) (gemm.Products, error) {
 	return newProducts(l, pool), nil
 }
 
-// identify finds out what was opened, by its symbols, and tells it to use one
-// thread.
+// identify recognizes a library by its symbols, and sets it to one thread.
 func identify(handle uintptr) (*library, error) {
 	find := func(symbol string) uintptr {
 		address, err := purego.Dlsym(handle, symbol)
@@ -85,13 +84,14 @@ func identify(handle uintptr) (*library, error) {
 		return l, l.identifyOneDNN(version, find)
 	}
 	if l.sgemm == 0 {
-		return nil, errors.New("has neither sgemm_ nor dnnl_sgemm, so it is no library of matrix products, or one too old")
+		return nil, errors.New("has neither sgemm_ nor dnnl_sgemm: " +
+			"not a library of matrix products, or one too old")
 	}
 	if config := find("openblas_get_config"); config != 0 {
 		words := strings.Fields(text(call(config)))
-		l.name = strings.Join(words[:min(2, len(words))], " ") // old ones do not begin with name and version
+		l.name = strings.Join(words[:min(2, len(words))], " ") // name and version, but in old versions
 		if core := find("openblas_get_corename"); core != 0 {
-			l.name += ", " + text(call(core)) // the processor that it takes this one for
+			l.name += ", " + text(call(core)) // the processor for which it computes
 		}
 		callIf(find("openblas_set_num_threads"), 1)
 		if parallel := find("openblas_get_parallel"); parallel == 0 || call(parallel) == 0 {
@@ -116,8 +116,8 @@ func identify(handle uintptr) (*library, error) {
 	return l, nil
 }
 
-// dnnlMajorLeast is the oldest major version of oneDNN that is known to do:
-// 2.0 is of December 2020.
+// dnnlMajorLeast is the oldest major version of oneDNN that is known to work: 2.0 is from
+// December 2020.
 const dnnlMajorLeast = 2
 
 func (l *library) identifyOneDNN(version uintptr, find func(string) uintptr) error {
@@ -136,24 +136,26 @@ func (l *library) identifyOneDNN(version uintptr, find func(string) uintptr) err
 	return nil
 }
 
-// try multiplies 2×3 by 3×2 and compares with the exact result: what calls
-// itself sgemm_ may be something else. A library that does not multiply bf16 on
-// this processor is used without that.
+// try multiplies 2×3 by 3×2 and compares with the exact result, since sgemm_ may be
+// another function. A library that cannot multiply bf16 on this processor is used for
+// fp32 only.
 func (l *library) try() error {
 	a, b := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 2, 0, 0, 1, 3} // B is stored transposed
 	got, want := [4]float32{1, 1, 1, 1}, [4]float32{6, 12, 15, 24}
-	if err := l.multiply(false, false, true, 2, 2, 3, unsafe.Pointer(&a[0]), 3, unsafe.Pointer(&b[0]), 3, 1, &got[0], 2); err != nil {
+	if err := l.multiply(false, false, true, 2, 2, 3, unsafe.Pointer(&a[0]), 3, unsafe.Pointer(&b[0]), 3, 1,
+		&got[0], 2); err != nil {
 		return err
 	}
 	if got != want {
-		return fmt.Errorf("%s says that a product is %v, want %v", l.name, got, want)
+		return fmt.Errorf("%s computes a product as %v, want %v", l.name, got, want)
 	}
 	if l.dnnlBF16 != 0 {
 		a16, b16 := make([]uint16, len(a)), make([]uint16, len(b))
 		vec.ToBF16(a16, a) // exact
 		vec.ToBF16(b16, b)
 		got = [4]float32{1, 1, 1, 1}
-		err := l.multiply(true, false, true, 2, 2, 3, unsafe.Pointer(&a16[0]), 3, unsafe.Pointer(&b16[0]), 3, 1, &got[0], 2)
+		err := l.multiply(true, false, true, 2, 2, 3, unsafe.Pointer(&a16[0]), 3, unsafe.Pointer(&b16[0]), 3,
+			1, &got[0], 2)
 		if err != nil || got != want {
 			l.dnnlBF16 = 0
 		}
@@ -161,8 +163,8 @@ func (l *library) try() error {
 	return nil
 }
 
-// call calls a C function of integers and pointers. The directive keeps what
-// arguments point to alive, and on the heap, for stacks move.
+// call calls a C function of integers and pointers. The directive keeps the memory that
+// arguments point to alive, and on the heap, since stacks move.
 //
 //go:uintptrescapes
 func call(function uintptr, arguments ...uintptr) uintptr {
@@ -177,8 +179,8 @@ func callIf(function uintptr, arguments ...uintptr) {
 	}
 }
 
-// pointer turns an address that C returned into a pointer. Go's collector does
-// not look after what it points to.
+// pointer converts an address that C returned into a pointer. The garbage collector does
+// not manage the memory.
 func pointer(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }

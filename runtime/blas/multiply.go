@@ -10,10 +10,10 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// multiply makes a product of which no size is 0, by one call of the library. A and
-// B are float32, or bf16 if narrow, which takes a dnnlBF16. Only oneDNN says when
-// it cannot.
-func (l *library) multiply(narrow, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
+// multiply computes a product whose sizes are above 0, by one call of the library. A and
+// B are float32, or bf16 if narrow, which requires dnnlBF16. Only oneDNN returns errors.
+func (l *library) multiply(narrow, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int,
+	b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
 	if l.alone != nil {
 		l.alone.Lock()
 		defer l.alone.Unlock()
@@ -28,28 +28,28 @@ func (l *library) multiply(narrow, transA, transB bool, m, n, k int, a unsafe.Po
 	return nil
 }
 
-// fortranCall holds the arguments of one call of sgemm_, all of which go by
-// address. Integers have 64 bits with the value in the low 32 first, so that
-// libraries whose integers have 32 bits read the same.
+// fortranCall holds the arguments of one call of sgemm_, which are all passed by
+// address. Integers have 64 bits in little-endian order, so that libraries with 32-bit
+// integers read the same value.
 type fortranCall struct {
 	transA, transB         byte
 	m, n, k, lda, ldb, ldc int64
 	alpha, beta            float32
-	a, b                   unsafe.Pointer // so that the collector sees them
+	a, b                   unsafe.Pointer // visible to the garbage collector
 	c                      *float32
 	arguments              [15]uintptr
 }
 
 var idleFortran = sync.Pool{New: func() any { return new(fortranCall) }}
 
-// callFortran makes a product by sgemm_, whose matrices are column-major: it
-// makes Cᵀ = op(B)ᵀ·op(A)ᵀ, where the transposition of all three costs nothing.
+// callFortran computes a product by sgemm_, whose matrices are column-major: it computes
+// Cᵀ = op(B)ᵀ·op(A)ᵀ, where the transposition of all three costs nothing.
 //
-// The arguments are all addresses because purego.SyscallN cannot pass integers
-// and floats to one function, and this is why sgemm_ is called and not
-// cblas_sgemm. The two 1s are the lengths of the first two arguments, which
-// Fortran compilers pass behind all others.
-func (l *library) callFortran(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) {
+// It calls sgemm_, whose arguments are all addresses, and not cblas_sgemm, because
+// purego.SyscallN cannot pass integers and floats to one function. The two 1s are the
+// lengths of the first two arguments, which Fortran compilers pass after all others.
+func (l *library) callFortran(transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer,
+	ldb int, beta float32, c *float32, ldc int) {
 	x := idleFortran.Get().(*fortranCall)
 	x.transA, x.transB, x.m, x.n, x.k = letter(transA), letter(transB), int64(m), int64(n), int64(k)
 	x.lda, x.ldb, x.ldc, x.alpha, x.beta, x.a, x.b, x.c = int64(lda), int64(ldb), int64(ldc), 1, beta, a, b, c
@@ -66,7 +66,7 @@ func (l *library) callFortran(transA, transB bool, m, n, k int, a unsafe.Pointer
 }
 
 // dnnlCall holds the arguments of one call of dnnl_sgemm or of
-// dnnl_gemm_bf16bf16f32, whose matrices are row-major, and its answer.
+// dnnl_gemm_bf16bf16f32, whose matrices are row-major, and its status.
 // mixed_amd64.s reads it.
 type dnnlCall struct {
 	function       uintptr
@@ -79,13 +79,14 @@ type dnnlCall struct {
 	c              unsafe.Pointer
 	ldc            int64
 	alpha, beta    float32
-	status         int32      // 0: done
+	status         int32      // 0: success
 	self           [1]uintptr // the argument of mixedCall
 }
 
 var idleDNNL = sync.Pool{New: func() any { return new(dnnlCall) }}
 
-func (l *library) callDNNL(function uintptr, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int, b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
+func (l *library) callDNNL(function uintptr, transA, transB bool, m, n, k int, a unsafe.Pointer, lda int,
+	b unsafe.Pointer, ldb int, beta float32, c *float32, ldc int) error {
 	x := idleDNNL.Get().(*dnnlCall)
 	*x = dnnlCall{
 		function: function, transA: uintptr(letter(transA)), transB: uintptr(letter(transB)),
@@ -98,12 +99,12 @@ func (l *library) callDNNL(function uintptr, transA, transB bool, m, n, k int, a
 	x.a, x.b, x.c = nil, nil, nil
 	idleDNNL.Put(x)
 	if status != 0 {
-		return fmt.Errorf("%s answers a product of %d×%d by %d×%d with status %d", l.name, m, k, k, n, status)
+		return fmt.Errorf("%s returns status %d for a product of %d×%d by %d×%d", l.name, status, m, k, k, n)
 	}
 	return nil
 }
 
-// letter is how BLAS is told that a matrix is transposed.
+// letter returns BLAS's letter for a matrix that is transposed or not.
 func letter(transposed bool) byte {
 	if transposed {
 		return 'T'

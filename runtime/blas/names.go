@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// files are the shared libraries that go by a name, the newest first; those of
-// Linux and those of macOS.
+// files lists the shared libraries of each name, the newest first, for Linux and macOS.
 var files = map[string][]string{
 	"openblas": {"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"},
 	"onednn":   {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", "libdnnl.dylib"},

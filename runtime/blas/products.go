@@ -9,21 +9,20 @@ import (
 	"tandem/algo/numeric/kernel/gemm"
 )
 
-// A product is cut along the longer side of C into pieces of at least
-// pieceLeast rows or columns, and into no more than piecesMost; one of fewer
-// than wholeBelow multiplications stays whole. Each piece makes the library
-// pack the operand that is not cut once more: about 1 part in pieceLeast/4 of
-// its work.
+// A product is cut along the longer side of C into tasks of at least minTaskSide rows or
+// columns, and at most maxTasks tasks; a product of fewer than wholeBelow
+// multiplications is one task. In each task the library packs the operand that is not
+// cut once more, which is about 1 part in minTaskSide/4 of its work.
 const (
-	pieceLeast = 128
-	piecesMost = 16
-	wholeBelow = 1 << 21
+	minTaskSide = 128
+	maxTasks    = 16
+	wholeBelow  = 1 << 21
 )
 
-// products are the matrix products of one library, spread over one pool.
+// products are the matrix products of one library on one pool.
 type products struct {
 	library *library
-	pool    gemm.Pool // nil: the caller alone
+	pool    gemm.Pool // nil: the calling goroutine only
 	idle    sync.Pool // of *product
 }
 
@@ -31,7 +30,7 @@ func newProducts(l *library, pool gemm.Pool) *products {
 	p := &products{library: l, pool: pool}
 	p.idle.New = func() any {
 		one := new(product)
-		one.piece = one.multiplyPiece
+		one.task = one.multiplyTask
 		return one
 	}
 	return p
@@ -40,8 +39,9 @@ func newProducts(l *library, pool gemm.Pool) *products {
 // Name returns the name and version of the library.
 func (p *products) Name() string { return p.library.name }
 
-// Gemm is gemm.Products.Gemm by the library.
-func (p *products) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+// Gemm implements gemm.Products.
+func (p *products) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	gemm.Check(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	if m == 0 || n == 0 {
 		return
@@ -58,13 +58,13 @@ func (p *products) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, 
 	p.release(one)
 }
 
-// release lets go of the caller's matrices.
+// release drops the references to the caller's matrices.
 func (p *products) release(one *product) {
 	one.a, one.b, one.c = nil, nil, nil
 	p.idle.Put(one)
 }
 
-// product is one product under way.
+// product is one product in progress.
 type product struct {
 	library        *library
 	transA, transB bool
@@ -78,39 +78,39 @@ type product struct {
 	c              []float32
 	ldc            int
 
-	pieces int
-	piece  func(int) // multiplyPiece, bound once
+	tasks int
+	task  func(int) // multiplyTask, bound once
 }
 
-// run makes the whole product.
+// run computes the whole product.
 func (p *product) run(pool gemm.Pool) {
-	p.pieces = pieces(p.m, p.n, p.k)
-	if pool == nil || p.pieces == 1 {
-		for i := range p.pieces {
-			p.multiplyPiece(i)
+	p.tasks = countTasks(p.m, p.n, p.k)
+	if pool == nil || p.tasks == 1 {
+		for i := range p.tasks {
+			p.multiplyTask(i)
 		}
 		return
 	}
-	pool.ForEach(p.pieces, p.piece)
+	pool.ForEach(p.tasks, p.task)
 }
 
-// pieces returns into how many pieces a product is cut. It depends on the shape
-// alone, and so do the bits.
-func pieces(m, n, k int) int {
+// countTasks returns the number of tasks of a product. It depends on the shape alone, and so
+// do the bits.
+func countTasks(m, n, k int) int {
 	if m*n*k < wholeBelow {
 		return 1
 	}
-	return min(max(max(m, n)/pieceLeast, 1), piecesMost)
+	return min(max(max(m, n)/minTaskSide, 1), maxTasks)
 }
 
-// multiplyPiece makes one piece of the product: some rows of C, or some columns.
-func (p *product) multiplyPiece(i int) {
+// multiplyTask computes one part of the product: some rows of C, or some columns.
+func (p *product) multiplyTask(i int) {
 	m, n, atA, atB, atC := p.m, p.n, 0, 0, 0
 	if m >= n {
-		lo, hi := i*m/p.pieces, (i+1)*m/p.pieces
+		lo, hi := i*m/p.tasks, (i+1)*m/p.tasks
 		m, atA, atC = hi-lo, start(lo, p.lda, !p.transA), lo*p.ldc
 	} else {
-		lo, hi := i*n/p.pieces, (i+1)*n/p.pieces
+		lo, hi := i*n/p.tasks, (i+1)*n/p.tasks
 		n, atB, atC = hi-lo, start(lo, p.ldb, p.transB), lo
 	}
 	size := 4

@@ -8,8 +8,8 @@ import (
 	"tandem/algo/numeric/kernel/gemm"
 )
 
-// openLibrary returns an error: this program was built without the means to open
-// libraries.
+// openLibrary returns an error: this program cannot open libraries.
 func openLibrary(name string, _ gemm.Pool) (gemm.Products, error) {
-	return nil, fmt.Errorf("%s: this program can open no library: build it without the tag static, for Linux or macOS on amd64 or arm64", name)
+	return nil, fmt.Errorf("%s: this program cannot open libraries: build it without the tag static, "+
+		"for Linux or macOS on amd64 or arm64", name)
 }

@@ -15,20 +15,20 @@ import (
 
 // Model is a network as a graph.
 type Model struct {
-	// Parameters are what is trained, in the order of the flat parameter vector.
+	// Parameters are the trained tensors, in the order of the flat parameter vector.
 	Parameters []Parameter
-	// Logits builds the network on the nodes that it is given and returns its
-	// logits, samples × labels, or as many as samples where there is one label. It
-	// must use every parameter and the embeddings, and is called for groups of any
-	// number of samples, by one goroutine at a time.
+	// Logits builds the network on the nodes and returns its logits, of shape
+	// samples × labels, or samples if there is one label. It must use every parameter
+	// and the embeddings. It is called for groups of any number of samples, by one
+	// goroutine at a time.
 	Logits func(in Nodes) (*G.Node, error)
-	// Weights is what the loss of each label counts in the sum; nil: 1 each.
+	// Weights are the weights of the labels in the loss; nil means 1 each.
 	Weights []float32
-	// Cost is what a driver that does not compute needs to know; zero if none runs.
+	// Cost is what a simulation charges for the network; zero if none is run.
 	Cost model.Cost
 }
 
-// Parameter is a tensor that is trained. Its initial values are uniform in
+// Parameter is a trained tensor. Its initial values are uniform in
 // [−Bound, Bound).
 type Parameter struct {
 	Name  string
@@ -53,17 +53,19 @@ type engine struct {
 
 // New returns an engine for the data of a schema. It builds the graph once, and
 // returns an error if that fails, if a gradient does not exist, or if the logits
-// have the wrong shape. A graph has no batch norm that the framework knows of:
-// there are no running statistics.
+// have the wrong shape. The framework does not know of batch norm in a graph, so there are
+// no running statistics.
 func New(m Model, schema *batch.Schema) (model.Engine, error) {
 	if len(m.Parameters) == 0 {
-		return nil, fmt.Errorf("gorgonia: a model without parameters; name at least one tensor")
+		return nil, fmt.Errorf("gorgonia: the model has no parameters; name at least one tensor")
 	}
 	e := &engine{model: m, layout: model.Layout{
-		EmbeddingWidth: schema.EmbeddingWidth(), DenseWidth: len(schema.Dense), Labels: len(schema.Labels), Cost: m.Cost,
+		EmbeddingWidth: schema.EmbeddingWidth(), DenseWidth: len(schema.Dense), Labels: len(schema.Labels),
+		Cost: m.Cost,
 	}}
 	if m.Weights != nil && len(m.Weights) != e.layout.Labels {
-		return nil, fmt.Errorf("gorgonia: %d loss weights for %d labels; give one each, or none", len(m.Weights), e.layout.Labels)
+		return nil, fmt.Errorf("gorgonia: %d loss weights for %d labels; give one each, or none",
+			len(m.Weights), e.layout.Labels)
 	}
 	names := map[string]bool{}
 	for _, p := range m.Parameters {
@@ -72,12 +74,14 @@ func New(m Model, schema *batch.Schema) (model.Engine, error) {
 			size *= n
 		}
 		if names[p.Name] || len(p.Shape) == 0 || size < 1 {
-			return nil, fmt.Errorf("gorgonia: parameter %q of shape %v; want a name of its own and sizes above 0", p.Name, p.Shape)
+			return nil, fmt.Errorf("gorgonia: parameter %q of shape %v; want a unique name and sizes above 0",
+				p.Name, p.Shape)
 		}
 		names[p.Name] = true
 		lo := e.layout.Params
 		e.layout.Params += size
-		e.layout.Tensors = append(e.layout.Tensors, model.Tensor{Name: p.Name, Shape: slices.Clone(p.Shape), Lo: lo, Hi: e.layout.Params})
+		e.layout.Tensors = append(e.layout.Tensors, model.Tensor{Name: p.Name, Shape: slices.Clone(p.Shape),
+			Lo: lo, Hi: e.layout.Params})
 	}
 	e.layout.Buckets = []model.Bucket{{Lo: 0, Hi: e.layout.Params}}
 	for _, train := range []bool{false, true} {
@@ -90,8 +94,8 @@ func New(m Model, schema *batch.Schema) (model.Engine, error) {
 	return e, nil
 }
 
-// Layout implements model.Engine. All gradients are one bucket, for a graph is
-// done all at once.
+// Layout implements model.Engine. All gradients are one bucket, because a graph computes
+// them together.
 func (e *engine) Layout() *model.Layout { return &e.layout }
 
 // Init implements model.Engine.
@@ -107,16 +111,16 @@ func (e *engine) Init(seed uint64) (params, running []float32) {
 	return params, nil
 }
 
-// UpdateRunning implements model.Engine: there is nothing to update.
+// UpdateRunning implements model.Engine. It does nothing.
 func (e *engine) UpdateRunning(running, stats []float32) {}
 
 // NewPass implements model.Engine.
 func (e *engine) NewPass(maxSamples int) model.Pass {
-	return &pass{engine: e, programs: map[shape]*program{}, embeddingGrad: make([]float32, maxSamples*e.layout.EmbeddingWidth)}
+	return &pass{engine: e, programs: map[shape]*program{},
+		embeddingGrad: make([]float32, maxSamples*e.layout.EmbeddingWidth)}
 }
 
-// program is a compiled graph for groups of one size, and the places where its
-// numbers go in and come out.
+// program is a compiled graph for groups of one size, with its inputs and outputs.
 type program struct {
 	machine    G.VM
 	embeddings []float32
@@ -127,8 +131,8 @@ type program struct {
 	grads      []G.Value // of the parameters, then of the embeddings; none unless training
 }
 
-// building is held while a graph is made: Gorgonia counts its nodes and groups in
-// variables of the package.
+// building is held while a graph is built: Gorgonia counts nodes and groups in variables
+// of its package.
 var building sync.Mutex
 
 // newProgram builds and compiles the graph.
@@ -152,7 +156,8 @@ func (e *engine) newProgram(samples int, train bool) (*program, error) {
 		return nil, fmt.Errorf("gorgonia: the model's graph: %w", err)
 	}
 	if s := logits.Shape(); s.TotalSize() != samples*l.Labels || s[0] != samples {
-		return nil, fmt.Errorf("gorgonia: logits of shape %v for %d samples and %d labels; want %v", s, samples, l.Labels, []int{samples, l.Labels})
+		return nil, fmt.Errorf("gorgonia: logits of shape %v for %d samples and %d labels; want %v", s,
+			samples, l.Labels, []int{samples, l.Labels})
 	}
 	G.Read(logits, &p.logits)
 	if train {
@@ -190,7 +195,8 @@ func (e *engine) addLoss(g *G.ExprGraph, p *program, logits *G.Node, wrt G.Nodes
 	}
 	grads, err := G.Grad(sum, wrt...)
 	if err != nil {
-		return fmt.Errorf("gorgonia: the gradient of the model's graph, which must use every parameter and the embeddings: %w", err)
+		return fmt.Errorf("gorgonia: the gradient of the model's graph, "+
+			"which must use every parameter and the embeddings: %w", err)
 	}
 	p.grads = make([]G.Value, len(grads))
 	for i, grad := range grads {
@@ -199,13 +205,14 @@ func (e *engine) addLoss(g *G.ExprGraph, p *program, logits *G.Node, wrt G.Nodes
 	return nil
 }
 
-// leaf adds an input to a graph and returns where its values are.
+// leaf adds an input to a graph and returns its values.
 func leaf(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float32) {
 	t := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))
-	return G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(t)), t.Data().([]float32)
+	return G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName(name),
+		G.WithValue(t)), t.Data().([]float32)
 }
 
-// run computes with the values that are in place.
+// run computes the graph for the current inputs.
 func (p *program) run() error {
 	p.machine.Reset()
 	return p.machine.RunAll()

@@ -23,7 +23,8 @@ import (
 func small() gorgonia.Model {
 	return gorgonia.Model{
 		Parameters: []gorgonia.Parameter{
-			{Name: "top.0.weight", Shape: []int{16, 3*dim + 3}, Bound: 0.3}, {Name: "top.0.bias", Shape: []int{16}},
+			{Name: "top.0.weight", Shape: []int{16, 3*dim + 3}, Bound: 0.3},
+			{Name: "top.0.bias", Shape: []int{16}},
 			{Name: "output.weight", Shape: []int{1, 16}, Bound: 0.3}, {Name: "output.bias", Shape: []int{1}},
 		},
 		Logits: feedForward(1, []string{"output"}),
@@ -74,7 +75,9 @@ func (s *samples) Read(step int) (*batch.Batch, error) {
 // sequential training bit for bit. The last batch has fewer samples than groups.
 func TestGraphsAreTrained(t *testing.T) {
 	data := newSamples(20*globalBatch + 5)
-	machine := backend.Backend{Engine: func(s *batch.Schema) (model.Engine, error) { return gorgonia.New(small(), s) }}
+	machine := backend.Backend{Engine: func(s *batch.Schema) (model.Engine, error) {
+		return gorgonia.New(small(), s)
+	}}
 	var want *train.Result
 	for _, ranks := range []int{0, 1, 4} {
 		training := job.Default()
@@ -95,12 +98,13 @@ func TestGraphsAreTrained(t *testing.T) {
 			}
 		}
 		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
-			t.Errorf("%d ranks: dense %x, rows %x; sequential has %x, %x", ranks, got.DenseDigest, got.RowsDigest, want.DenseDigest, want.RowsDigest)
+			t.Errorf("%d ranks: dense %x, rows %x; sequential has %x, %x", ranks, got.DenseDigest,
+				got.RowsDigest, want.DenseDigest, want.RowsDigest)
 		}
 	}
 }
 
-func TestInitialValuesAreOfTheSeed(t *testing.T) {
+func TestInitialValuesFollowFromTheSeed(t *testing.T) {
 	e, err := gorgonia.New(small(), schema("click"))
 	if err != nil {
 		t.Fatal(err)
@@ -133,12 +137,20 @@ func TestInitialValuesAreOfTheSeed(t *testing.T) {
 	}
 }
 
-func TestModelsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidModelsAreRejected(t *testing.T) {
 	for want, change := range map[string]func(*gorgonia.Model){
-		"a model without parameters": func(m *gorgonia.Model) { m.Parameters = nil },
-		`parameter "output.bias" of shape []; want a name of its own and sizes above 0`: func(m *gorgonia.Model) { m.Parameters[3].Shape = nil },
-		`parameter "output.weight" of shape [1]; want a name of its own`:                func(m *gorgonia.Model) { m.Parameters[3].Name = "output.weight" },
-		"2 loss weights for 1 labels":                                                   func(m *gorgonia.Model) { m.Weights = []float32{1, 2} },
+		"the model has no parameters": func(m *gorgonia.Model) {
+			m.Parameters = nil
+		},
+		`parameter "output.bias" of shape []; want a unique name and sizes above 0`: func(m *gorgonia.Model) {
+			m.Parameters[3].Shape = nil
+		},
+		`parameter "output.weight" of shape [1]; want a unique name`: func(m *gorgonia.Model) {
+			m.Parameters[3].Name = "output.weight"
+		},
+		"2 loss weights for 1 labels": func(m *gorgonia.Model) {
+			m.Weights = []float32{1, 2}
+		},
 		"the model's graph: not today": func(m *gorgonia.Model) {
 			m.Logits = func(gorgonia.Nodes) (*G.Node, error) { return nil, errors.New("not today") }
 		},
@@ -147,7 +159,7 @@ func TestModelsThatCannotBeAreRefused(t *testing.T) {
 				return stack(in, G.Must(G.Concat(1, in.Embeddings, in.Dense)), "top", 1), nil
 			}
 		},
-		"the gradient of the model's graph, which must use every parameter and the embeddi": func(m *gorgonia.Model) {
+		"the gradient of the model's graph, which must use every parameter": func(m *gorgonia.Model) {
 			m.Parameters = append(m.Parameters, gorgonia.Parameter{Name: "idle", Shape: []int{2}})
 		},
 	} {
@@ -164,7 +176,8 @@ func TestModelsThatCannotBeAreRefused(t *testing.T) {
 // products and on the built-in ones.
 func BenchmarkEngines(b *testing.B) {
 	s := schema("click")
-	builtIn, err := model.New(model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{256, 128}, Activation: model.ReLU}, s, nil)
+	builtIn, err := model.New(model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{256, 128},
+		Activation: model.ReLU}, s, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -188,7 +201,8 @@ func BenchmarkEngines(b *testing.B) {
 			const n = 256
 			l := builtIn.Layout()
 			params, running := builtIn.Init(1)
-			in := model.Input{Samples: n, Embeddings: make([]float32, n*l.EmbeddingWidth), Dense: make([]float32, n*l.DenseWidth), Labels: make([]float32, n)}
+			in := model.Input{Samples: n, Embeddings: make([]float32, n*l.EmbeddingWidth),
+				Dense: make([]float32, n*l.DenseWidth), Labels: make([]float32, n)}
 			p, grad := e.NewPass(n), make([]float32, l.Params)
 			b.ReportAllocs()
 			for b.Loop() {

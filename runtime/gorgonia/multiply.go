@@ -8,19 +8,20 @@ import (
 	"tandem/algo/numeric/kernel/gemm"
 )
 
-// Multiply has the graphs of this process multiply matrices by p, in the place of
-// gonum's portable Go. Gorgonia keeps that choice in variables of its packages: call
-// it once, before the first graph.
+// Multiply makes all graphs of this process multiply matrices by p instead of gonum's
+// portable Go. Gorgonia keeps the choice in package variables: call Multiply once, before
+// the first graph.
 func Multiply(p gemm.Products) { G.Use(products{Products: p}) }
 
-// products are gonum's linear algebra but for the matrix product in fp32.
+// products is gonum's linear algebra with another matrix product in fp32.
 type products struct {
 	gonum.Implementation
 	gemm.Products
 }
 
 // Sgemm is blas.Float32's. Graphs multiply by no factor.
-func (p products) Sgemm(transA, transB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (p products) Sgemm(transA, transB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int,
+	b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if alpha != 1 {
 		p.Implementation.Sgemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return

@@ -17,9 +17,8 @@ import (
 	"tandem/runtime/gorgonia"
 )
 
-// The networks of package model, written again as graphs, from their formulas and
-// the names of their tensors. Whatever fails in a test has no use for a graph, so
-// mistakes panic.
+// The networks of package model, written again as graphs, from their formulas and the
+// names of their tensors. A mistake panics, since a failed test has no use for a graph.
 
 const dim = 4
 
@@ -91,8 +90,8 @@ func dcn(in gorgonia.Nodes) (*G.Node, error) {
 	return layer(in, stack(in, x, "top", 1), "output"), nil
 }
 
-// The built-in networks and the same as graphs agree on logits, loss and every
-// gradient: two implementations that share no code.
+// The built-in networks and their graphs, two implementations that share no code, agree on
+// logits, loss and every gradient.
 func TestBuiltInNetworksAgreeWithGorgonia(t *testing.T) {
 	two := []model.Head{{}, {Weight: 0.5}}
 	for _, tt := range []struct {
@@ -101,12 +100,16 @@ func TestBuiltInNetworksAgreeWithGorgonia(t *testing.T) {
 		labels []string
 		logits func(gorgonia.Nodes) (*G.Node, error)
 	}{
-		{"feed-forward", model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{16, 8}, Activation: model.ReLU}, []string{"click"},
+		{"feed-forward", model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{16, 8},
+			Activation: model.ReLU}, []string{"click"},
 			feedForward(2, []string{"output"})},
-		{"two heads", model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8}, Activation: model.ReLU, Heads: two}, []string{"click", "buy"},
+		{"two heads", model.Spec{Kind: model.FeedForward, EmbeddingDim: dim, Top: []int{8},
+			Activation: model.ReLU, Heads: two}, []string{"click", "buy"},
 			feedForward(1, []string{"head.0.output", "head.1.output"})},
-		{"dlrm", model.Spec{Kind: model.DLRM, EmbeddingDim: dim, Bottom: []int{6}, Top: []int{8}, Activation: model.ReLU}, []string{"click"}, dlrm},
-		{"dcn-v2", model.Spec{Kind: model.DCNv2, EmbeddingDim: dim, CrossLayers: 2, Top: []int{8}, Structure: model.Stacked, Activation: model.ReLU}, []string{"click"}, dcn},
+		{"dlrm", model.Spec{Kind: model.DLRM, EmbeddingDim: dim, Bottom: []int{6}, Top: []int{8},
+			Activation: model.ReLU}, []string{"click"}, dlrm},
+		{"dcn-v2", model.Spec{Kind: model.DCNv2, EmbeddingDim: dim, CrossLayers: 2, Top: []int{8},
+			Structure: model.Stacked, Activation: model.ReLU}, []string{"click"}, dcn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := schema(tt.labels...)
@@ -136,12 +139,13 @@ type counted struct {
 	n *int
 }
 
-func (c counted) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, out []float32, ldc int) {
+func (c counted) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int,
+	beta float32, out []float32, ldc int) {
 	*c.n++
 	c.Products.Gemm(transA, transB, m, n, k, a, lda, b, ldb, beta, out, ldc)
 }
 
-// Graphs that multiply by our products come to the same.
+// Graphs give the same results with the products of package gemm.
 func TestMultiply(t *testing.T) {
 	made := 0
 	gorgonia.Multiply(counted{gemm.NewProducts(nil), &made})
@@ -177,7 +181,8 @@ func agree(t *testing.T, want, got model.Engine) {
 		for range samples * l.Labels {
 			in.Labels = append(in.Labels, float32(draw.IntN(2)))
 		}
-		compute := func(p model.Pass, buckets int) (logits []float32, loss float64, grad, embeddings []float32) {
+		compute := func(p model.Pass, buckets int) (logits []float32, loss float64, grad,
+			embeddings []float32) {
 			logits, loss = p.Forward(params, running, in, true)
 			logits = slices.Clone(logits)
 			grad = make([]float32, l.Params)

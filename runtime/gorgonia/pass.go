@@ -10,25 +10,25 @@ import (
 	"tandem/algo/numeric/model"
 )
 
-// shape is what a program is compiled for.
+// shape is the shape of the groups of a program.
 type shape struct {
 	samples int
 	train   bool
 }
 
-// pass is a model.Pass that keeps a program for every size of group that it has
-// met: of a data set there are two or three.
+// pass is a model.Pass that keeps a program for every size of group: a data set has two
+// or three.
 type pass struct {
 	*engine
 	programs      map[shape]*program
-	samples       int      // of the group in hand
+	samples       int      // of the current group
 	current       *program // nil for a group without samples
 	logits        []float32
 	embeddingGrad []float32
 }
 
-// Forward implements model.Pass. In training it computes the gradients as well: a
-// graph is done all at once. It panics if the graph cannot be computed.
+// Forward implements model.Pass. In training it also computes the gradients, since a
+// graph computes everything together. It panics if the graph cannot be computed.
 func (p *pass) Forward(params, _ []float32, in model.Input, train bool) (logits []float32, lossSum float64) {
 	p.samples, p.current = in.Samples, nil
 	if in.Samples == 0 {
@@ -61,7 +61,7 @@ func (p *pass) Forward(params, _ []float32, in model.Input, train bool) (logits 
 	return p.logits, lossSum
 }
 
-// weights returns what each label's loss counts.
+// weights returns the weights of the labels in the loss.
 func (p *pass) weights() []float32 {
 	if p.model.Weights != nil {
 		return p.model.Weights
@@ -73,7 +73,7 @@ func (p *pass) weights() []float32 {
 	return ones
 }
 
-// Stats implements model.Pass: there are none.
+// Stats implements model.Pass. It returns nil.
 func (p *pass) Stats() []float32 { return nil }
 
 // Backward implements model.Pass for the one bucket.
@@ -96,8 +96,8 @@ func (p *pass) EmbeddingGrad() []float32 {
 	return grad
 }
 
-// read copies the values of a result in row-major order. A transposed one may
-// still lie as it was before.
+// read copies the values of a result in row-major order. The values of a transposed
+// result may be stored untransposed.
 func read(dst []float32, v G.Value) {
 	if dense, ok := v.(*tensor.Dense); ok && dense.RequiresIterator() {
 		v = dense.Materialize().(*tensor.Dense)

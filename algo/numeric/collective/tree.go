@@ -1,15 +1,14 @@
-// Package collective sums what several parties hold, in an order that does not
-// depend on who held what.
+// Package collective sums vectors in a fixed binary tree, so that the bits of a sum over
+// ranks do not depend on the number of ranks.
 //
-// A global batch is cut into V groups, V a power of two. Every sum over groups
-// is taken along one binary tree over the group numbers. A rank that owns
-// neighbouring groups sums its subtree; the ranks' sums are leaves of the rest
-// of the tree. So the result has the same bits for every number of ranks that
-// divides V.
+// A global batch is cut into V groups, V a power of two. Every sum over groups follows
+// one binary tree over the group numbers. A rank that owns neighbouring groups sums its
+// subtree, and the sums of the ranks are the leaves of the rest of the tree. So the
+// result has the same bits for every number of ranks that divides V.
 //
-// Any other number of leaves is summed along the tree over the next power of two,
-// whose last leaves are absent: processes that own 2ᵏ neighbouring leaves each, the
-// last one perhaps fewer, still own a branch each.
+// Any other number of leaves follows the tree over the next power of two, whose last
+// leaves are absent: processes with 2ᵏ neighbouring leaves each, the last one perhaps
+// fewer, still own one branch each.
 package collective
 
 import (
@@ -20,8 +19,8 @@ import (
 )
 
 // Tree adds bufs[1:] to bufs[0] along the binary tree over their positions:
-// neighbours first, then pairs of neighbours, and so on. The other buffers
-// are scratch afterwards. A buffer without a neighbour moves up as it is.
+// neighbours first, then pairs of neighbours, and so on. The contents of the other
+// buffers are undefined afterwards. A buffer without a neighbour moves up unchanged.
 //
 //	Tree(a b c d)     = (a+b) + (c+d)
 //	Tree(a b c d e f) = ((a+b) + (c+d)) + (e+f)
@@ -36,8 +35,8 @@ func Tree(bufs [][]float32) {
 	for _, b := range bufs {
 		mustBeAsLong(bufs[0], b)
 	}
-	// Three levels of the tree at a time, where it has them: one pass over eight
-	// buffers moves half of what seven additions would.
+	// Three levels of the tree at a time where possible: one pass over eight buffers
+	// moves half the bytes of seven additions.
 	for stride := 1; stride < n; stride *= 8 {
 		for i := 0; i < n; i += 8 * stride {
 			branch(bufs[i:min(i+8*stride, n)], stride)
@@ -64,15 +63,15 @@ func branch(bufs [][]float32, stride int) {
 	}
 }
 
-// Leaf is a part of a sum: Values, which belong at position Index of the tree.
+// Leaf is a term of a sum: Values at position Index of the tree.
 type Leaf struct {
 	Index  int
 	Values []float32
 }
 
-// SparseTree is Tree where most positions are empty: an absent leaf is passed
-// over, as if the tree had no branch there. The sum is left in, and returned
-// as, the values of the first leaf; the others' are scratch afterwards.
+// SparseTree is Tree with absent leaves, which it skips as if the tree had no branch
+// there. It writes the sum to the values of the first leaf and returns them. The values
+// of the other leaves are undefined afterwards.
 //
 // It panics if there are no leaves, if their lengths differ, or unless the
 // indices ascend within [0, size). Cost: len(leaves)−1 additions an element; no
@@ -89,7 +88,8 @@ func mustBeLeaves(leaves []Leaf, size int) {
 	before := -1
 	for _, leaf := range leaves {
 		if leaf.Index <= before || leaf.Index >= size {
-			panic(fmt.Sprintf("collective: leaf %d after %d, want ascending in [0, %d)", leaf.Index, before, size))
+			panic(fmt.Sprintf("collective: leaf %d after %d, want ascending in [0, %d)", leaf.Index, before,
+				size))
 		}
 		before = leaf.Index
 	}

@@ -150,7 +150,10 @@ func TestPanics(t *testing.T) {
 		{"collective: leaf -1 after -1, want ascending in [0, 4)", func() { SparseTree(one(-1), 4) }},
 		{"collective: leaf 2 after 2, want ascending in [0, 4)", func() { SparseTree(one(2, 2), 4) }},
 		{"collective: leaf 0 after 1, want ascending in [0, 4)", func() { SparseTree(one(1, 0), 4) }},
-		{"collective: 2 values added to 1", func() { SparseTree([]Leaf{{0, []float32{1}}, {3, []float32{1, 2}}}, 4) }},
+		{"collective: 2 values added to 1", func() {
+			SparseTree([]Leaf{{0, []float32{1}},
+				{3, []float32{1, 2}}}, 4)
+		}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			defer func() {

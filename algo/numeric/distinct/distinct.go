@@ -1,5 +1,5 @@
-// Package distinct numbers the distinct values of a list: the ids of a column, the
-// signs of a batch.
+// Package distinct numbers the distinct values of a list, such as the ids of a column
+// or the signs of a batch, in the order of first occurrence.
 package distinct
 
 import (
@@ -9,18 +9,17 @@ import (
 	"tandem/algo/rng"
 )
 
-// Table finds the numbers of values that it has met. Its memory serves one list
-// after another; the zero value needs a Reset before its first.
+// Table maps values to their numbers. Its memory is reused for one list after another.
+// Reset must be called before the first list.
 //
-// It is an open-addressing table of 4-byte places, half of them free at least, whose
-// keys are in the list of distinct values itself, so that the table of a slot of a
-// batch of thousands stays in the first caches. It is a tenth of the time that a
-// radix sort takes to bring equal values together, or a map to tell them apart
-// (BenchmarkNumber).
+// The table has open addressing and 4-byte places, at least half of them free; its keys
+// are in the list of distinct values itself, so that the table for a slot of a batch of
+// thousands of samples fits the first caches. It takes a tenth of the time of a radix
+// sort or of a map (BenchmarkNumber).
 type Table struct {
 	places []int32 // by hash: a number plus one; 0: free
-	shift  int     // of a hash, that leaves its highest bits as a place
-	room   int     // values that may still come
+	shift  int     // of a hash, which leaves its highest bits as a place
+	room   int     // number of values that fit before the next Reset
 }
 
 // Reset forgets all values and makes room for n, distinct or not.
@@ -34,13 +33,13 @@ func (t *Table) Reset(n int) {
 	t.shift, t.room = 64-bitsOfPlace, n
 }
 
-// Number writes the number of every value to dst: its position in found, to which
-// values are appended when they are met for the first time since Reset. So numbers
-// are in the order of first occurrence. It returns the longer found.
+// Number writes the number of every value to dst: its position in found. It appends to
+// found each value that is new since Reset, so numbers are in the order of first
+// occurrence, and returns the longer found.
 //
-// Found must have all values numbered since Reset, at the places that they were
-// given. Number panics if dst is not as long as values, or if more values come than
-// Reset has made room for. Cost: some nanoseconds a value.
+// Found must hold all values numbered since Reset, in order. Number panics if dst is not
+// as long as values, or if there are more values than Reset has made room for. Cost: a
+// few nanoseconds a value.
 func (t *Table) Number(dst []int32, values, found []uint64) []uint64 {
 	if len(dst) != len(values) {
 		panic(fmt.Sprintf("distinct: len(dst) = %d, want %d", len(dst), len(values)))

@@ -56,8 +56,14 @@ func TestNumberPanics(t *testing.T) {
 	var table distinct.Table
 	table.Reset(3)
 	for want, call := range map[string]func(){
-		"distinct: len(dst) = 1, want 2":                      func() { table.Number(make([]int32, 1), []uint64{1, 2}, nil) },
-		"distinct: 2 values more than the table has room for": func() { table.Number(make([]int32, 5), make([]uint64, 5), nil) },
+		"distinct: len(dst) = 1, want 2": func() {
+			table.Number(make([]int32, 1),
+				[]uint64{1, 2}, nil)
+		},
+		"distinct: 2 values more than the table has room for": func() {
+			table.Number(make([]int32, 5),
+				make([]uint64, 5), nil)
+		},
 	} {
 		func() {
 			defer func() {

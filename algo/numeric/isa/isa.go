@@ -1,14 +1,17 @@
-// Package isa says which vector instructions the kernels of this process may
-// use: what the processor and the system have, less what GODEBUG takes away.
+// Package isa tells which vector instructions the kernels of this process use: those
+// that the processor and the system support, without those that GODEBUG disables.
+//
+// A package with kernels chooses its functions once, by Best, when it is initialized.
+// The tests of a kernel run over Sets.
 package isa
 
 import "golang.org/x/sys/cpu"
 
-// Set is a set of vector instructions. A greater one contains the smaller ones.
+// Set is a set of vector instructions. A larger Set contains the smaller ones.
 type Set uint8
 
 const (
-	// Portable is what the Go compiler makes of Go.
+	// Portable is compiled Go without vector instructions.
 	Portable Set = iota
 	// AVX2 is AVX2 with fused multiply-add and the conversions of half precision
 	// (F16C, which every processor with AVX2 has): eight float32 at once.
@@ -21,7 +24,7 @@ const (
 // String returns the name that reports show.
 func (s Set) String() string { return [...]string{"portable Go", "AVX2", "AVX-512"}[s] }
 
-// best is settled before any kernel runs.
+// best is set before any kernel runs.
 var best = detect()
 
 func detect() Set {
@@ -39,6 +42,5 @@ func detect() Set {
 // GODEBUG=cpu.avx512f=off or GODEBUG=cpu.avx2=off makes it smaller.
 func Best() Set { return best }
 
-// Sets returns all sets up to Best, the portable one first: what the tests of a
-// kernel run over.
+// Sets returns all sets up to Best, Portable first.
 func Sets() []Set { return []Set{Portable, AVX2, AVX512}[:best+1] }

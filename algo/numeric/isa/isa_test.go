@@ -24,7 +24,8 @@ func TestGODEBUGTakesInstructionsAway(t *testing.T) {
 		most    isa.Set
 	}{{"cpu.avx512f=off", isa.AVX2}, {"cpu.avx2=off", isa.Portable}} {
 		child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
-		child.Env = append(os.Environ(), "ISA_TEST=1", "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+tt.setting, ","))
+		child.Env = append(os.Environ(), "ISA_TEST=1",
+			"GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+tt.setting, ","))
 		said, err := child.Output()
 		if want := min(tt.most, isa.Best()).String() + "\n"; err != nil || string(said) != want {
 			t.Errorf("GODEBUG=%s: %q, %v; want %q", tt.setting, said, err, want)

@@ -108,8 +108,10 @@ func TestRowwiseAdagradAddsTheMeanSquare(t *testing.T) {
 	near(t, "G before", state[0], 29)
 }
 
-// Epsilon is inside the root in Persia's order, and outside in Duchi's, for rows that share an accumulator as for
-// those that do not. With g = 3, rate 1 and epsilon 9: from G = 16 Persia divides by √(16 + 9) = 5, which is a step of
+// Epsilon is inside the root in Persia's order, and outside in Duchi's, for rows that share an
+// accumulator as for
+// those that do not. With g = 3, rate 1 and epsilon 9: from G = 16 Persia divides by √(16 + 9) = 5,
+// which is a step of
 // 0.6; Duchi by √(16 + 3²) + 9 = 14.
 func TestEpsilonIsInsideTheRootInPersiasOrderOnly(t *testing.T) {
 	for _, kind := range []string{Adagrad, RowwiseAdagrad} {

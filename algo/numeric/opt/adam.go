@@ -12,7 +12,7 @@ import (
 //	m = β₁·m + (1−β₁)·g;    v = β₂·v + (1−β₂)·g²
 //	w −= rate · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + epsilon)
 //
-// It is shared by dense parameters and rows.
+// Dense parameters and rows share it.
 //
 // Source: Kingma, Ba, ICLR 2015, algorithm 1.
 type adam struct {
@@ -22,7 +22,7 @@ type adam struct {
 
 func newAdam(epsilon, beta1, beta2 float64) adam { return adam{float32(epsilon), beta1, beta2} }
 
-// factors returns what step t multiplies and divides by.
+// factors returns the factors and divisors of step t.
 func (o adam) factors(rate float32, t float64) nn.AdamFactors {
 	return nn.AdamFactors{
 		Rate:    float32(float64(rate) / (1 - math.Pow(o.beta1, t))),
@@ -33,8 +33,8 @@ func (o adam) factors(rate float32, t float64) nn.AdamFactors {
 	}
 }
 
-// rowAdam counts the steps of every row by itself. The state is the mean of
-// dim values, their mean squares, and t.
+// rowAdam counts the steps of every row separately. The state holds the mean of dim
+// values, their mean squares, and t.
 //
 // T is exact up to 2²⁴ and stays there: both corrections are 1 by then for decays
 // below 0.999998.

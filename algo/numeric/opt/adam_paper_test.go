@@ -8,7 +8,7 @@ import (
 
 // Kingma, Ba 2015, section 3: the corrections 1/(1−βᵗ) undo the bias towards the
 // zero start. With a constant gradient m̂ = g and v̂ = g² hold at every t, so
-// every step is rate·sign(g), whatever the size of g (section 2.1).
+// every step is rate·sign(g), for every size of g (section 2.1).
 func TestKingmaBaCorrectionMakesEveryStepOfAConstantGradientTheRate(t *testing.T) {
 	spec := DefaultDense()
 	spec.Rate = 0.125

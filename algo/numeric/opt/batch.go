@@ -7,25 +7,24 @@ import (
 	"tandem/algo/numeric/isa"
 )
 
-// Batch is rows of a table that are updated together, so that memory is asked for
-// the rows to come while these are updated.
+// Batch holds rows of a table that are updated together. Kernels prefetch the next rows
+// while they update these.
 type Batch struct {
 	Places   []unsafe.Pointer // where each row is; nil for none
-	ValuesAt int              // bytes from there to its embedding, Dim values
-	StateAt  int              // and to its state
+	ValuesAt int              // bytes from a place to the embedding, Dim values
+	StateAt  int              // bytes from a place to the state
 	Dim      int
 	Grads    []float32 // len(Places) × Dim
 	Rates    []float32 // learning rates, as long as Places
-	Done     []bool    // as long as Places; tells which rows were updated
+	Done     []bool    // as long as Places: whether each row was updated
 
-	// Next and Groups are as long as Places, or nil: what memory is asked for
-	// meanwhile, Fetch bytes from each of Next and a cache line of each of Groups. Any
-	// address may be asked for.
+	// Next and Groups are as long as Places, or nil. The kernels prefetch Fetch bytes
+	// of each of Next and a cache line of each of Groups. Any address is allowed.
 	Next, Groups []unsafe.Pointer
 	Fetch        int
 }
 
-// batch is a Batch as kernels read it.
+// batch is a Batch in the layout that kernels read.
 type batch struct {
 	places            *unsafe.Pointer
 	n                 int
@@ -56,7 +55,7 @@ func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
 	return k
 }
 
-// A step is what a kernel does to a row.
+// A step is an update of a row by a kernel.
 type step uint8
 
 const (
@@ -65,7 +64,7 @@ const (
 	adagradAfter
 )
 
-// run has the kernel of a set of instructions, not the portable one, do a step.
+// run applies a step by the kernel of a set of instructions, which is not Portable.
 func (b *batch) run(set isa.Set, s step) {
 	switch {
 	case s == descend && set == isa.AVX512:
@@ -83,16 +82,18 @@ func (b *batch) run(set isa.Set, s step) {
 	}
 }
 
-// runOne is run for one row in slices of its own.
-func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor float32, bound weightBound) (done bool) {
+// runOne is run for one row, whose values and state are slices.
+func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor float32,
+	bound weightBound) (done bool) {
 	place := unsafe.Pointer(&values[0])
 	b := batch{
-		places: &place, n: 1, dim: len(grad), grads: &grad[0], rates: &rate, done: &done, divisor: divisor, limit: float32(bound),
+		places: &place, n: 1, dim: len(grad), grads: &grad[0], rates: &rate, done: &done, divisor: divisor,
+		limit: float32(bound),
 	}
 	if len(state) > 0 {
 		b.stateAt = int(uintptr(unsafe.Pointer(&state[0])) - uintptr(place))
 	}
 	b.run(set, s)
-	runtime.KeepAlive(state) // of which the kernel knows the distance alone
+	runtime.KeepAlive(state) // the kernel knows only its distance from values
 	return done
 }

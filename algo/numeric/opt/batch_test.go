@@ -9,7 +9,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// A batch of rows comes out as its rows do one by one, wherever there are kernels for many rows: under SGD and
+// A batch of rows comes out as its rows do one by one, wherever there are kernels for many rows:
+// under SGD and
 // Adagrad. Without them nothing changes, and no rows are none to update.
 func TestABatchOfRowsIsItsRowsOneByOne(t *testing.T) {
 	const rows, dim = 5, 19

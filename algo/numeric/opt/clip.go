@@ -7,8 +7,8 @@ import (
 )
 
 // clipNorm scales a gradient, in place, to the Euclidean norm most if its norm is
-// larger; most = 0 leaves it. So does a norm that is not finite, for which there
-// is no factor. The sum of squares is that of vec.SumSquares. Cost: 2
+// larger. It changes nothing if most is 0, or if the norm is not finite, since no factor
+// would help. The sum of squares is vec.SumSquares. Cost: 2
 // operations an element, one more if it clips.
 //
 // Source: Pascanu, Mikolov, Bengio, ICML 2013, algorithm 1.

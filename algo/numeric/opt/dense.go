@@ -8,21 +8,21 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Dense updates the flat parameter vector of a network. Without clip-norm the
-// elements do not interact, and it may update any contiguous part as well.
+// Dense updates the flat parameter vector of a network. Without clip-norm the elements
+// do not interact, so Dense can also update any contiguous part.
 type Dense interface {
 	// StateSize returns the number of state values that params parameters need.
 	StateSize(params int) int
 	// Init writes the state before the first step.
 	Init(state []float32)
-	// Step applies one update in place, at the rate that the schedule gives the
-	// step. Step counts updates from 0; grad is the mean gradient of the step's
-	// samples, and is changed only if clip-norm scales it. It panics if len(grad)
+	// Step applies one update in place, at the rate of the schedule for the step,
+	// which counts from 0. Grad is the mean gradient of the step's samples; Step
+	// changes grad only if clip-norm scales it. It panics if len(grad)
 	// differs from len(params), or len(state) from StateSize(len(params)).
 	Step(params, state, grad []float32, step int)
-	// StepSum is Step for the sum of the gradients of so many samples, at least
-	// one, which becomes their mean. Tasks run on the pool, or on the
-	// calling goroutine if it is nil.
+	// StepSum divides the sum of the gradients of at least one sample by the number of
+	// samples, in place, and applies the mean as Step does. Tasks run on the pool, or
+	// on the calling goroutine if it is nil.
 	StepSum(params, state, sum []float32, samples, step int, pool gemm.Pool)
 }
 
@@ -36,8 +36,8 @@ func NewDense(spec DenseSpec) (Dense, error) {
 }
 
 // NewDenseShard returns the optimizer of a part of the parameters that is updated
-// so many times a step, once for each rank: the schedule counts steps all the
-// same. It does not clip, for which the whole gradient is needed: see
+// updatesPerStep times a step, once for each rank; its schedule counts steps, not
+// updates. It does not clip, because clipping needs the whole gradient: see
 // DenseSpec.Clip.
 func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
 	if err := spec.Validate(); err != nil {
@@ -47,13 +47,13 @@ func NewDenseShard(spec DenseSpec, updatesPerStep int) (Dense, error) {
 }
 
 // StateSize returns the number of state values that the optimizer of a valid spec
-// keeps for params parameters, or for that many of them.
+// keeps for params parameters.
 func (s DenseSpec) StateSize(params int) int { return newDenseRule(s).StateSize(params) }
 
 // Clip scales a whole gradient down to clip-norm, if it is longer.
 func (s DenseSpec) Clip(grad []float32) { clipNorm(grad, s.ClipNorm) }
 
-// dense is what all kinds share: the rate of a step and the clipping of its
+// dense holds what all kinds have: the rate of a step and the clipping of its
 // gradient.
 type dense struct {
 	denseRule
@@ -105,8 +105,8 @@ func (o dense) sweep(params, state, sum []float32, lo, hi int, samples, rate flo
 	}
 }
 
-// denseRule is what makes a kind a kind. Update is a step of the parameters
-// [lo, hi); the slices are those of all.
+// denseRule is one kind of optimizer. Its update changes the parameters [lo, hi); the
+// slices hold all parameters.
 type denseRule interface {
 	StateSize(params int) int
 	Init(state []float32)
@@ -119,7 +119,7 @@ func newDenseRule(spec DenseSpec) denseRule {
 		return denseSGD{}
 	case Adagrad:
 		return denseAdagrad{newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)}
-	default: // Validate leaves only Adam
+	default: // Adam: Validate accepts no other kind
 		return denseAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	}
 }

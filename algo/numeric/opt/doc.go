@@ -1,16 +1,21 @@
 // Package opt holds the optimizers: Dense for the flat parameter vector of the
 // network, Row for one row of an embedding table.
 //
-// An optimizer is a value without memory. Its state lies in a []float32 of the
-// caller, beside the parameters (Dense) or in the row itself (Row), so that
-// checkpoints, arenas and replicas see plain numbers. Methods may be called from
-// several goroutines at once on disjoint slices, start no goroutine and do not
-// allocate. Neither parameters, state nor gradient may overlap one another.
+//	optimizer, err := opt.NewRow(opt.DefaultRow())
+//	state := make([]float32, optimizer.StateSize(dim))
+//	optimizer.Init(state)
+//	applied := optimizer.Apply(embedding, state, grad, optimizer.Rate(step))
 //
-// Arithmetic is in float32, rounded after every operation, elements in ascending
-// index unless a sum says otherwise; square roots are correctly rounded. Row
-// refuses a gradient that is not finite; Dense does not look, and is spoilt by it:
-// keeping such gradients out is the caller's decision (see vec.Finite).
+// An optimizer holds no state itself: the caller keeps the state in a []float32, beside
+// the parameters (Dense) or in the row (Row), so that checkpoints, arenas and replicas
+// see plain numbers. Methods may be called from several goroutines at the same time on
+// disjoint slices; they start no goroutine and do not allocate. Parameters, state and
+// gradient may not overlap.
+//
+// Arithmetic is in float32, rounded after every operation, in ascending index unless a
+// sum states another order; square roots are correctly rounded. Row rejects a gradient
+// that is not finite. Dense does not check, so a gradient with NaN makes the parameters
+// NaN: the caller decides (see vec.Finite).
 package opt
 
 import (
@@ -18,8 +23,8 @@ import (
 	"math"
 )
 
-// Order says whether an Adagrad step uses the accumulator with or without the
-// gradient of that same step.
+// Order is the order of the two parts of an Adagrad step: adding the squared gradient
+// to the accumulator, and dividing by the root of the accumulator.
 type Order string
 
 const (

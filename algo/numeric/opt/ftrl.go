@@ -12,19 +12,18 @@ import (
 //	σ = (√(n+g²) − √n) / α;    z += g − σ·w;    n += g²
 //	w = 0 if |z| ≤ l1, else −(z − sign(z)·l1) / ((β + √n)/α + l2)
 //
-// An element without gradient keeps its value. The state is z of all elements,
-// then n of all. Cost: about 15 operations and two square roots an element.
+// An element without gradient keeps its value. The state holds z of all elements, then
+// n of all elements. Cost: about 15 operations and two square roots an element.
 //
 // Source: McMahan and others, KDD 2013, algorithm 1, with its per-coordinate
-// rates. Deviation: the paper starts at w = 0. An element that starts elsewhere
-// starts from the z for which w is its value, and not from 0, which would throw
-// the initial value away at the first gradient. A clamp to the weight bound
-// changes w alone, and z learns of it through the next σ·w.
+// rates. Deviation: the paper starts at w = 0. Here z starts at the value whose w is the
+// initial value of the element; z = 0 would discard the initial value at the first
+// gradient. A clamp to the weight bound changes w alone, and z follows by the next σ·w.
 //
-// The rate must be the same in every step, because z is a sum in units of it.
+// The rate must be the same in every step, because z is a sum in units of the rate.
 type rowFTRL struct{ beta, l1, l2 float32 }
 
-// ftrlFresh in the place of n marks an element that has had no gradient.
+// ftrlFresh, as the value of n, marks an element that has had no gradient.
 const ftrlFresh = -1
 
 func (rowFTRL) StateSize(dim int) int { return 2 * dim }
@@ -58,7 +57,7 @@ func (o rowFTRL) update(embedding, state, grad []float32, rate float32, bound we
 	return true
 }
 
-// stiffness is what divides z: (β + √n)/α + l2.
+// stiffness returns the divisor of z, (β + √n)/α + l2.
 func (o rowFTRL) stiffness(root, rate float32) float32 { return (o.beta+root)/rate + o.l2 }
 
 // weight returns the minimum of the regularized sum of gradients.

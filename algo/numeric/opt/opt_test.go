@@ -166,9 +166,12 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"kind", func(d *DenseSpec, r *RowSpec) { d.Kind, r.Kind = "adamw", "adamw" }, "kind"},
 		{"empty kind", func(d *DenseSpec, r *RowSpec) { d.Kind, r.Kind = "", "" }, "kind"},
 		{"zero rate", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = 0, 0 }, "rate"},
-		{"infinite rate", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = math.Inf(1), math.Inf(1) }, "rate"},
-		{"rate below single precision", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = 1e-50, 1e-50 }, "rate"},
-		{"order", func(d *DenseSpec, r *RowSpec) { d.Kind, d.Order, r.Order = Adagrad, "", "during" }, "order"},
+		{"infinite rate", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = math.Inf(1), math.Inf(1) },
+			"rate"},
+		{"rate below single precision", func(d *DenseSpec, r *RowSpec) { d.Rate, r.Rate = 1e-50, 1e-50 },
+			"rate"},
+		{"order", func(d *DenseSpec, r *RowSpec) { d.Kind, d.Order, r.Order = Adagrad, "", "during" },
+			"order"},
 		{"epsilon", func(d *DenseSpec, r *RowSpec) { d.Epsilon, r.Epsilon = 0, -1 }, "epsilon"},
 		{"accumulator", func(d *DenseSpec, r *RowSpec) {
 			d.Kind, d.InitialAccumulator, r.InitialAccumulator = Adagrad, -1, math.NaN()
@@ -194,7 +197,8 @@ func TestValidateNamesTheFieldOfAKind(t *testing.T) {
 		{func(s *DenseSpec) { s.ClipNorm = math.Inf(1) }, "clip-norm = +Inf"},
 		{func(s *DenseSpec) { s.Schedule.WarmUp = -1 }, "schedule.warm-up = -1"},
 		{func(s *DenseSpec) { s.Schedule.Decay = "cosine" }, `schedule.decay = "cosine"`},
-		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: LinearDecay, WarmUp: 5, Steps: 5} }, "schedule.steps = 5"},
+		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: LinearDecay, WarmUp: 5, Steps: 5} },
+			"schedule.steps = 5"},
 		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: StepDecay, Factor: 0.5} }, "schedule.steps = 0"},
 		{func(s *DenseSpec) { s.Schedule = Schedule{Decay: StepDecay, Steps: 1} }, "schedule.factor = 0"},
 	} {

@@ -9,7 +9,7 @@ import (
 // Persia keeps Adam's powers of beta1 and beta2 once for a feature group and not
 // for each row, starts them one step ahead, and starts them again whenever an
 // optimizer is registered, which every NN worker does. Here a row's first step is
-// the whole rate, whatever other rows have been through, and its count is part of
+// the whole rate, independent of other rows, and its count is part of
 // its state, which outlives the optimizer.
 func TestPersiasMistakeAdamsPowers(t *testing.T) {
 	spec := DefaultRow()

@@ -8,15 +8,15 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Row updates one embedding row. A row's state changes only when the row has a
-// gradient, so rows never wait for a common step count.
+// Row updates embedding rows. The state of a row changes only when the row has a
+// gradient, so rows have no common step count.
 type Row interface {
 	// StateSize returns the number of state values of a row of dim values.
 	StateSize(dim int) int
 	// Init writes the state of a new row.
 	Init(state []float32)
-	// Rate returns the learning rate that the schedule gives a training step,
-	// which counts from 0.
+	// Rate returns the learning rate of the schedule for a training step, which
+	// counts from 0.
 	Rate(step int) float32
 	// Apply applies one gradient in place, at a learning rate, and clamps every
 	// embedding value to the weight bound. If the gradient has a NaN or Inf, it
@@ -24,8 +24,9 @@ type Row interface {
 	// len(grad) differs from len(embedding), or len(state) from
 	// StateSize(len(embedding)).
 	Apply(embedding, state, grad []float32, rate float32) bool
-	// ApplyBatch does the same to many rows at once, if it can do that faster, and
-	// else nothing and returns false. It panics if lengths disagree.
+	// ApplyBatch applies the gradients of many rows and returns true, or does nothing
+	// and returns false if it has no kernel that is faster than Apply. It panics if
+	// lengths disagree.
 	ApplyBatch(b *Batch) bool
 }
 
@@ -42,7 +43,7 @@ func newRow(spec RowSpec, set isa.Set) *row {
 	return &row{newRowRule(spec, set), spec.Rate, spec.Schedule, newWeightBound(spec.WeightBound)}
 }
 
-// row is what all kinds share: the rate of a step and the weight bound.
+// row holds what all kinds have: the rate of a step and the weight bound.
 type row struct {
 	rowRule
 	rate     float64
@@ -63,14 +64,13 @@ func (o *row) ApplyBatch(b *Batch) bool {
 	return ok && len(b.Places)*b.Dim > 0 && rule.updateBatch(b, o.bound)
 }
 
-// batchRule is a rule that has kernels for many rows.
+// batchRule is a rowRule with kernels for many rows.
 type batchRule interface {
 	updateBatch(b *Batch, bound weightBound) bool
 }
 
-// rowRule is what makes a kind a kind. Update is Apply of at least one value.
-// Kinds that are limited by memory have kernels for it, whose bits are those of
-// the plain form.
+// rowRule is one kind of optimizer. Its update is Apply of at least one value. Kinds
+// whose speed memory limits have kernels, with the bits of the form in Go.
 type rowRule interface {
 	StateSize(dim int) int
 	Init(state []float32)
@@ -88,7 +88,7 @@ func newRowRule(spec RowSpec, set isa.Set) rowRule {
 		return rowwiseAdagrad{adagrad, set}
 	case Adam:
 		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
-	default: // Validate leaves only FTRL
+	default: // FTRL: Validate accepts no other kind
 		return rowFTRL{float32(spec.Beta), float32(spec.L1), float32(spec.L2)}
 	}
 }
@@ -164,12 +164,12 @@ func (o rowAdagrad) step() step {
 	return adagradAfter
 }
 
-// weightBound is the largest size of an embedding value, infinite for no bound.
+// weightBound is the largest magnitude of an embedding value, infinite for no bound.
 //
 // Source: Persia's weight_bound.
 type weightBound float32
 
-// newWeightBound takes 0 or less for no bound.
+// newWeightBound returns a bound; 0 or less means no bound.
 func newWeightBound(b float64) weightBound {
 	if b <= 0 {
 		return weightBound(math.Inf(1))

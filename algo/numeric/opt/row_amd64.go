@@ -1,9 +1,8 @@
 package opt
 
-// The kernels of row_amd64_gen.s: the
-// update of rows, whose values are of size limit at most then. A row whose
-// gradient is not finite stays as it is. Each does as the portable form in update
-// of its rule.
+// The kernels of row_amd64_gen.s update rows and clamp their values to the limit. A row
+// whose gradient is not finite does not change. Each has the bits of the portable form
+// in update of its rule.
 
 //go:noescape
 func adagradBeforeAVX512(b *batch)
@@ -17,7 +16,7 @@ func adagradAfterAVX512(b *batch)
 //go:noescape
 func adagradAfterAVX2(b *batch)
 
-// descend is values −= rate·grad/divisor.
+// The descents are values −= rate·grad/divisor.
 //
 //go:noescape
 func descendAVX512(b *batch)
@@ -25,7 +24,7 @@ func descendAVX512(b *batch)
 //go:noescape
 func descendAVX2(b *batch)
 
-// squares is sumOfSquares.
+// The squares are sumOfSquares.
 //
 //go:noescape
 func squaresAVX512(grad *float32, n int) float32

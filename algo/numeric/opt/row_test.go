@@ -19,7 +19,8 @@ func TestRowKernelsAreTheirPortableForms(t *testing.T) {
 		dim := rapid.OneOf(rapid.IntRange(0, 70), rapid.SampledFrom([]int{128, 300})).Draw(t, "dim")
 		skip := rapid.IntRange(0, 15).Draw(t, "misalignment")
 		scale := rapid.SampledFrom([]float32{1e-30, 1e-3, 1, 1e20}).Draw(t, "scale of the gradient")
-		bad := rapid.SampledFrom([]float32{0, 0, 0, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}).Draw(t, "one value")
+		bad := rapid.SampledFrom([]float32{0, 0, 0, float32(math.NaN()), float32(math.Inf(1)),
+			float32(math.Inf(-1))}).Draw(t, "one value")
 		at, key := rapid.IntRange(0, 300).Draw(t, "place of that"), rapid.Uint64().Draw(t, "key")
 		bound := rapid.SampledFrom([]float64{0, 0.5, 10}).Draw(t, "bound")
 		for _, spec := range rowSpecs() {
@@ -41,7 +42,8 @@ func TestRowKernelsAreTheirPortableForms(t *testing.T) {
 					ok = o.Apply(e, state, grad, 0.1) && ok
 				}
 				if finite := bad == 0 || at >= dim; ok != finite {
-					t.Fatalf("%s %s, %v: applied %t, a finite gradient %t", spec.Kind, spec.Order, set, ok, finite)
+					t.Fatalf("%s %s, %v: applied %t, a finite gradient %t", spec.Kind, spec.Order, set, ok,
+						finite)
 				}
 				got := fmt.Sprint(bitsOf(all))
 				if set == isa.Portable {

@@ -2,13 +2,12 @@ package opt
 
 import "tandem/algo/numeric/isa"
 
-// rowwiseAdagrad is Adagrad with one accumulator for the whole row, which grows
-// by the mean of the squared gradients,
+// rowwiseAdagrad is Adagrad with one accumulator for the whole row, in both orders. The
+// accumulator grows by the mean of the squared gradients:
 //
 //	G += Σ_j g[j]² / dim
 //
-// and stands for every element's own, in both orders. Cost: 4 operations an
-// element and one square root.
+// Cost: 4 operations an element and one square root.
 //
 // Source: Persia's vectorwise_shared Adagrad and FBGEMM's EXACT_ROWWISE_ADAGRAD,
 // which fix the mean.
@@ -35,13 +34,13 @@ func (o rowwiseAdagrad) update(embedding, state, grad []float32, rate float32, b
 	return true
 }
 
-// squareLanes is how many sums sumOfSquares keeps at once, whatever the width of
+// squareLanes is the number of sums that sumOfSquares keeps, for every width of
 // registers.
 const squareLanes = 16
 
-// sumOfSquares returns Σ x² with a fixed order of additions: value i goes to sum
-// i mod 16, and of n sums each of the lower half takes the one n/2 above it, until
-// there is one.
+// sumOfSquares returns Σ x² in a fixed order of additions: value i is added to sum
+// i mod 16; then each of the lower half of the sums adds the sum n/2 above it, until one
+// sum is left.
 func sumOfSquares(set isa.Set, x []float32) float32 {
 	switch set {
 	case isa.AVX512:

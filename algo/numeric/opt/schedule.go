@@ -61,7 +61,8 @@ func (s Schedule) Validate() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("decay = %q, want %s, %s, %s or %s", s.Decay, NoDecay, LinearDecay, InverseSqrtDecay, StepDecay)
+	return fmt.Errorf("decay = %q, want %s, %s, %s or %s", s.Decay, NoDecay, LinearDecay, InverseSqrtDecay,
+		StepDecay)
 }
 
 // Rate returns the learning rate of a step, which counts from 0, where peak is
@@ -81,5 +82,5 @@ func (s Schedule) Rate(peak float64, step int) float64 {
 	return peak
 }
 
-// constant tells whether the rate is the peak in every step.
+// constant reports whether the rate is the peak in every step.
 func (s Schedule) constant() bool { return s.WarmUp == 0 && (s.Decay == "" || s.Decay == NoDecay) }

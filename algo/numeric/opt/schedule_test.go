@@ -18,11 +18,15 @@ func TestRateOfEveryDecay(t *testing.T) {
 		// Four steps up: 2, 4, 6, 8.
 		{"warm-up", Schedule{WarmUp: 4, Decay: NoDecay}, map[int]float64{0: 2, 1: 4, 3: 8, 4: 8, 99: 8}},
 		// From 8 at step 4 down to 0 at step 12, by 1 a step.
-		{"linear", Schedule{WarmUp: 4, Decay: LinearDecay, Steps: 12}, map[int]float64{0: 2, 3: 8, 4: 8, 5: 7, 11: 1, 12: 0, 99: 0}},
+		{"linear", Schedule{WarmUp: 4, Decay: LinearDecay, Steps: 12},
+			map[int]float64{0: 2, 3: 8, 4: 8, 5: 7, 11: 1, 12: 0, 99: 0}},
 		// √(4/16) = ½ at step 15, √(4/64) = ¼ at step 63.
-		{"inverse-sqrt", Schedule{WarmUp: 4, Decay: InverseSqrtDecay}, map[int]float64{0: 2, 3: 8, 15: 4, 63: 2}},
-		{"inverse-sqrt without warm-up", Schedule{Decay: InverseSqrtDecay}, map[int]float64{0: 8, 3: 4, 15: 2}},
-		{"step", Schedule{WarmUp: 2, Decay: StepDecay, Steps: 3, Factor: 0.5}, map[int]float64{0: 4, 1: 8, 4: 8, 5: 4, 7: 4, 8: 2}},
+		{"inverse-sqrt", Schedule{WarmUp: 4, Decay: InverseSqrtDecay},
+			map[int]float64{0: 2, 3: 8, 15: 4, 63: 2}},
+		{"inverse-sqrt without warm-up", Schedule{Decay: InverseSqrtDecay},
+			map[int]float64{0: 8, 3: 4, 15: 2}},
+		{"step", Schedule{WarmUp: 2, Decay: StepDecay, Steps: 3, Factor: 0.5},
+			map[int]float64{0: 4, 1: 8, 4: 8, 5: 4, 7: 4, 8: 2}},
 	} {
 		if err := tt.schedule.Validate(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
@@ -39,7 +43,8 @@ func TestRateRisesToThePeakAndNeverAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule{
 			WarmUp: rapid.IntRange(0, 20).Draw(t, "warm-up"),
-			Decay:  rapid.SampledFrom([]string{"", NoDecay, LinearDecay, InverseSqrtDecay, StepDecay}).Draw(t, "decay"),
+			Decay: rapid.SampledFrom([]string{"", NoDecay, LinearDecay, InverseSqrtDecay,
+				StepDecay}).Draw(t, "decay"),
 			Steps:  rapid.IntRange(21, 60).Draw(t, "steps"),
 			Factor: rapid.Float64Range(0.01, 1).Draw(t, "factor"),
 		}
@@ -61,7 +66,8 @@ func TestRateRisesToThePeakAndNeverAgain(t *testing.T) {
 }
 
 func TestStepTakesTheRateOfTheSchedule(t *testing.T) {
-	o := mustDense(t, DenseSpec{Kind: SGD, Rate: 1, Schedule: Schedule{WarmUp: 2, Decay: LinearDecay, Steps: 4}})
+	o := mustDense(t, DenseSpec{Kind: SGD, Rate: 1, Schedule: Schedule{WarmUp: 2, Decay: LinearDecay,
+		Steps: 4}})
 	w := []float32{0}
 	// Rates ½, 1, 1, ½, 0.
 	for step, want := range []float32{-0.5, -1.5, -2.5, -3, -3} {

@@ -14,15 +14,15 @@ const (
 	FTRL           = "ftrl" // rows only
 )
 
-// DenseSpec describes the optimizer of the dense parameters. Fields that its
-// kind does not use are ignored, so that a job may change the kind alone.
+// DenseSpec describes the optimizer of the dense parameters. Fields that the kind does
+// not use are ignored, so that a job can change the kind alone.
 type DenseSpec struct {
 	Kind  string  `yaml:"kind"`  // sgd, adagrad or adam
 	Rate  float64 `yaml:"rate"`  // learning rate, > 0; the highest, if a schedule changes it
 	Order Order   `yaml:"order"` // adagrad: after or before
 	// Epsilon keeps the divisor of adagrad and adam away from 0; > 0.
 	Epsilon float64 `yaml:"epsilon"`
-	// InitialAccumulator is what adagrad's sum of squares starts from; ≥ 0.
+	// InitialAccumulator is the initial sum of squares of adagrad; ≥ 0.
 	InitialAccumulator float64 `yaml:"initial-accumulator"`
 	Beta1              float64 `yaml:"beta1"` // adam: decay of the mean gradient, in [0, 1)
 	Beta2              float64 `yaml:"beta2"` // adam: decay of the mean square, in [0, 1)
@@ -62,16 +62,16 @@ func (s DenseSpec) Validate() error {
 	return fmt.Errorf("kind = %q, want %s, %s or %s", s.Kind, SGD, Adagrad, Adam)
 }
 
-// RowSpec describes the optimizer of the embedding rows. Fields that its kind
-// does not use are ignored.
+// RowSpec describes the optimizer of the embedding rows. Fields that the kind does not
+// use are ignored.
 type RowSpec struct {
 	Kind  string  `yaml:"kind"`  // sgd, adagrad, rowwise-adagrad, adam or ftrl
 	Rate  float64 `yaml:"rate"`  // learning rate, > 0; the highest, if a schedule changes it
 	Order Order   `yaml:"order"` // both adagrads: after or before
 	// Epsilon keeps the divisor of both adagrads and of adam away from 0; > 0.
 	Epsilon float64 `yaml:"epsilon"`
-	// InitialAccumulator is what the sums of squares of a new row start from under
-	// both adagrads; ≥ 0.
+	// InitialAccumulator is the initial sum of squares of a new row under both
+	// adagrads; ≥ 0.
 	InitialAccumulator float64 `yaml:"initial-accumulator"`
 	Beta1              float64 `yaml:"beta1"` // adam: decay of the mean gradient, in [0, 1)
 	Beta2              float64 `yaml:"beta2"` // adam: decay of the mean square, in [0, 1)
@@ -80,19 +80,19 @@ type RowSpec struct {
 	Beta float64 `yaml:"beta"`
 	L1   float64 `yaml:"l1"` // ftrl: weight of Σ|e|, which makes values exactly 0; ≥ 0
 	L2   float64 `yaml:"l2"` // ftrl: weight of ½·Σe²; ≥ 0
-	// Schedule changes the rate from training step to training step: a row gets
-	// the rate of the step that its gradient is of. Not for ftrl, whose state
-	// holds for one rate.
+	// Schedule changes the rate from training step to training step: a gradient is
+	// applied at the rate of its step. Ftrl has none, since its state is valid for one
+	// rate only.
 	Schedule Schedule `yaml:"schedule"`
-	// WeightBound is the largest size of an embedding value: after an update each
-	// is clamped to [−WeightBound, WeightBound]. 0 or less means no bound.
+	// WeightBound is the largest magnitude of an embedding value: after an update each
+	// value is clamped to [−WeightBound, WeightBound]. 0 or less means no bound.
 	WeightBound float64 `yaml:"weight-bound"`
 }
 
 // DefaultRow is Persia's row optimizer with its settings: Adagrad, order before,
 // constant rate 0.01, accumulators from 0.01, epsilon 1e-10, weights bounded by
-// 10. The fields of the other kinds are set too: adam's decays as its authors do, ftrl's
-// beta 1 as McMahan and others find good enough, no l1 nor l2.
+// 10. The fields of the other kinds are set too: adam's decays to the values of its
+// authors, ftrl's beta to 1 as McMahan and others do, l1 and l2 to 0.
 //
 // Source: Persia's repository, Adagrad's defaults and the hyperparameters of the
 // embedding server.
@@ -122,7 +122,8 @@ func (s RowSpec) Validate() error {
 	case FTRL:
 		return s.checkFTRL()
 	}
-	return fmt.Errorf("kind = %q, want %s, %s, %s, %s or %s", s.Kind, SGD, Adagrad, RowwiseAdagrad, Adam, FTRL)
+	return fmt.Errorf("kind = %q, want %s, %s, %s, %s or %s", s.Kind, SGD, Adagrad, RowwiseAdagrad, Adam,
+		FTRL)
 }
 
 func (s RowSpec) checkFTRL() error {
@@ -139,7 +140,8 @@ func (s RowSpec) checkFTRL() error {
 		return err
 	}
 	if !s.Schedule.constant() {
-		return fmt.Errorf("schedule: %s keeps one rate, which its own sums lower: leave the schedule out", FTRL)
+		return fmt.Errorf("schedule: %s keeps one rate, which its own sums lower: leave the schedule out",
+			FTRL)
 	}
 	return nil
 }

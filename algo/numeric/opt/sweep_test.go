@@ -53,7 +53,8 @@ func TestStepSumIsAStepOfTheMean(t *testing.T) {
 		for _, pool := range []gemm.Pool{nil, backwards{}} {
 			got := run(func(w, state, sum []float32, n int) { o.StepSum(w, state, sum, samples, n, pool) })
 			if !slices.Equal(got, want) {
-				t.Errorf("%s, clip-norm %v, pool %v: not the step of the mean", spec.Kind, spec.ClipNorm, pool)
+				t.Errorf("%s, clip-norm %v, pool %v: not the step of the mean", spec.Kind, spec.ClipNorm,
+					pool)
 			}
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"tandem/algo/rng"
 )
 
-// Outcome counts what became of the gradient rows of an Apply. Every row has
-// exactly one outcome, so the sum is the number of rows.
+// Outcome counts the gradient rows of an Apply by what Apply did with them. Every
+// gradient row has exactly one outcome, so the sum is the number of rows.
 type Outcome struct {
 	Applied   int // the row was updated
-	Missing   int // there is no such row, though none is ever refused or evicted
-	Refused   int // there is no such row, because admission has refused it so far
-	Evicted   int // there is no such row any more, because it has been evicted
+	Missing   int // there is no such row, in a table that neither refuses nor evicts rows
+	Refused   int // there is no such row: admission has refused it so far
+	Evicted   int // there is no such row: it has been evicted
 	NonFinite int // the row exists, and the gradient has a NaN or Inf
 }
 
@@ -29,56 +29,56 @@ func (o *Outcome) Add(p Outcome) {
 // Rows returns the number of gradient rows.
 func (o Outcome) Rows() int { return o.Applied + o.Missing + o.Refused + o.Evicted + o.NonFinite }
 
-// mustMatch panics unless a slice has the length that the signs ask for.
+// mustMatch panics unless a slice has the length that the signs require.
 func mustMatch(name string, got, want int) {
 	if got != want {
 		panic(fmt.Sprintf("table: len(%s) = %d, want %d", name, got, want))
 	}
 }
 
-// Lookup copies the embeddings of the signs into dst, creating absent rows: the
-// read of training.
+// Lookup copies the embeddings of the signs into dst and creates absent rows.
 //
 // Shapes: dst is len(signs) × Dim, row-major. Signs may repeat and come in any
 // order.
 //
 // It panics if the lengths disagree. An error wraps ErrFull, or comes from the
-// arena; the rows before the refused sign have then been created and copied,
-// the rest of dst is as it was. Cost: one probe of the index and one row copy a
+// arena; in that case the rows before the refused sign have been created and copied,
+// and the rest of dst is unchanged. Cost: one probe of the index and one row copy a
 // sign.
 func (t *Table) Lookup(signs []uint64, dst []float32) error {
 	return t.lookup(signs, dst, nil, func(uint64) bool { return true })
 }
 
-// LookupStep is the read of a training step: Lookup, but an absent row is created
-// with the probability Config.Admission, and else reads as zeros. So a sign seen
-// in k steps has a row with the probability 1 − (1 − Admission)^k: ids that are
-// seen once take little memory.
+// LookupStep is Lookup for a training step: it creates an absent row with the
+// probability Config.Admission, and otherwise reads zeros. A sign that appears in k
+// steps therefore has a row with the probability 1 − (1 − Admission)^k, and ids that
+// appear once take little memory.
 //
-// The draw is a function of seed, sign and step. All reads of a step agree on it,
-// on whatever shard and in whatever order.
+// The draw is a function of seed, sign and step. All reads of a step agree on it, on
+// any shard and in any order.
 //
-// Found, as long as signs or nil, is told where each row is and what state it is
-// in, which the Apply of the gradients wants to know.
+// Found is nil or as long as signs. LookupStep writes to it where each row is and how
+// often it has been updated, which the Apply of the gradients uses.
 //
-// Source: Persia's admit_probability. Deviation: Persia draws anew, without a
-// seed, at every lookup.
+// Source: Persia's admit_probability. Deviation: Persia draws again at every lookup,
+// without a seed.
 func (t *Table) LookupStep(step int, signs []uint64, dst []float32, found []Found) error {
 	return t.lookup(signs, dst, found, func(sign uint64) bool { return t.admits(step, sign) })
 }
 
-// Found is a row as a read has found it. The row may have been evicted since, and
-// its place have been given to another.
+// Found is the state of a row at the time of a read. The row may have been evicted
+// since, and another row may have its place.
 type Found struct {
-	Updates uint32 // that the row had had
-	row     int32  // −1: there was none, because admission refused it
+	Updates uint32 // updates of the row before the read
+	row     int32  // −1: there was no row, because admission refused it
 }
 
-// Refused tells that admission has refused the row.
+// Refused reports whether admission has refused the row.
 func (f Found) Refused() bool { return f.row < 0 }
 
-// Missed returns the updates since the read of a row that has had so many by now.
-// Where there was no row then, or another that has been evicted since, it is all.
+// Missed returns the number of updates since the read, given the number of updates
+// now. If there was no row at the read, or the row then was another, since evicted,
+// all updates count.
 func (f Found) Missed(now uint32) uint32 {
 	if !f.Refused() && f.Updates <= now {
 		return now - f.Updates
@@ -86,7 +86,7 @@ func (f Found) Missed(now uint32) uint32 {
 	return now
 }
 
-// admits draws whether a step may create the row of a sign.
+// admits draws whether a step creates the row of a sign.
 func (t *Table) admits(step int, sign uint64) bool {
 	if !t.refuses() {
 		return true
@@ -94,12 +94,12 @@ func (t *Table) admits(step int, sign uint64) bool {
 	return float64(rng.Unit(rng.Key(t.config.Seed, "admission", sign), step)) < t.config.Admission
 }
 
-// refuses tells whether a step may refuse a sign its row.
+// refuses reports whether a step may refuse to create a row.
 func (t *Table) refuses() bool { return t.config.Admission > 0 && t.config.Admission < 1 }
 
-// lookup copies the rows of signs, creating those absent that are admitted. A
-// creation may take the row of another sign away, so rows are copied up to each
-// before it happens.
+// lookup copies the rows of signs and creates absent rows that are admitted. A
+// creation may evict the row of another sign, so lookup first copies the rows of the
+// signs before it.
 func (t *Table) lookup(signs []uint64, dst []float32, found []Found, admits func(sign uint64) bool) error {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
@@ -136,8 +136,8 @@ func (t *Table) lookup(signs []uint64, dst []float32, found []Found, admits func
 	return nil
 }
 
-// provide settles one sign of a chunk, and creates its row if that is absent and
-// admitted.
+// provide finds the row of one sign of a chunk, and creates the row if it is absent
+// and admitted.
 func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64) bool) error {
 	hash := rng.Mix(signs[i])
 	row := t.find(signs[i], hash)
@@ -154,22 +154,22 @@ func (t *Table) provide(c *chunk, signs []uint64, i int, admits func(sign uint64
 	return nil
 }
 
-// Peek copies the embeddings of the signs into dst and changes nothing: the
-// read of evaluation. Absent rows read as zeros, as in Persia. It returns the
-// number of signs without a row.
+// Peek copies the embeddings of the signs into dst and changes nothing: evaluation
+// reads so. Absent rows read as zeros, as in Persia. It returns the number of signs
+// without a row.
 //
-// Shapes and cost as Lookup. It panics if the lengths disagree.
+// Shapes and cost are those of Lookup. It panics if the lengths disagree.
 func (t *Table) Peek(signs []uint64, dst []float32) (missing int) {
 	return t.peek(signs, dst, func(row int, _ uint32) bool { return row >= 0 })
 }
 
-// PeekTrained is Peek, but rows that have never been updated are absent to it:
-// what it reads depends only on what was trained, not on who has looked.
+// PeekTrained is Peek that treats rows without an update as absent: the result depends
+// on updates alone, not on earlier reads.
 func (t *Table) PeekTrained(signs []uint64, dst []float32) (missing int) {
 	return t.peek(signs, dst, func(_ int, updates uint32) bool { return updates > 0 })
 }
 
-// peek copies the rows that are wanted and clears the place of the others.
+// peek copies the rows for which wanted is true and writes zeros for the others.
 func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates uint32) bool) (missing int) {
 	dim := t.config.Dim
 	mustMatch("dst", len(dst), len(signs)*dim)
@@ -194,24 +194,24 @@ func (t *Table) peek(signs []uint64, dst []float32, wanted func(row int, updates
 	return missing
 }
 
-// Read tells an Apply in what state rows were when its gradients were computed
-// from them.
+// Read describes for an Apply the state of the rows from which its gradients were
+// computed.
 type Read struct {
 	// Found, as long as the signs, is what LookupStep wrote. The signs are distinct.
 	Found []Found
-	// Missed, if not nil, is told for every gradient applied the updates of its row
-	// since the read.
+	// Missed, if not nil, is called for every gradient applied with the number of
+	// updates of its row since the read.
 	Missed func(updates uint32)
-	// Weight, if not nil, returns a factor on the learning rate of a gradient that
-	// has missed so many updates.
+	// Weight, if not nil, returns the factor on the learning rate of a gradient that
+	// has missed a number of updates.
 	Weight func(missed int) float32
 }
 
-// Apply gives each sign's row its gradient, at a learning rate, and counts the
-// outcomes. Of a table that both admits and evicts, only Read tells rows evicted
-// from rows refused; without it they are counted as refused. A row changes, and its
-// update count grows by one, only if it exists and all of its gradient is finite. A
-// sign that repeats is updated once for each place, in order.
+// Apply updates the row of each sign by its gradient, at a learning rate, and counts
+// the outcomes. A row changes, and its update count grows by one, only if the row exists
+// and its whole gradient is finite. A repeated sign is updated once for each occurrence,
+// in order. In a table that both refuses and evicts rows, Apply can tell the two apart
+// only by Read; without Read it counts such rows as refused.
 //
 // Shapes: grads is len(signs) × Dim, row-major, and is not changed. Read may be
 // nil.
@@ -253,13 +253,13 @@ func (t *Table) Apply(signs []uint64, grads []float32, rate float32, read *Read)
 		}
 		at += n
 	}
-	c.batch, c.found = opt.Batch{}, nil // lets go of the gradients and the read
+	c.batch, c.found = opt.Batch{}, nil // release the gradients and the read
 	t.outcomes.Add(outcome)
 	return outcome
 }
 
-// update applies the gradients of the chunk at work to its rows, and notes which
-// are updated.
+// update applies the gradients of the current chunk to its rows, and records which rows
+// it updated.
 func (t *Table) update(c *chunk, grads []float32) {
 	dim := t.config.Dim
 	n := len(grads) / dim
@@ -303,8 +303,7 @@ func (t *Table) updateOne(row int, grad []float32, rate float32) bool {
 	return true
 }
 
-// lose counts what became of a gradient that was not applied to its row, −1 for
-// none.
+// lose counts a gradient that was not applied. Row is −1 if there is no row.
 func (o *Outcome) lose(row int32, refused, evicting bool) {
 	switch {
 	case row >= 0:

@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// Arena gives a table its memory, slab by slab. A table keeps its slabs for
-// life and never gives one back.
+// Arena provides the memory of a table, slab by slab. A table never returns a slab.
 type Arena interface {
 	// Slab returns a number of zero bytes that nothing else uses, aligned to 64
 	// bytes, a cache line.
@@ -16,7 +15,7 @@ type Arena interface {
 // lineBytes is the size of a cache line, and the alignment of a slab.
 const lineBytes = 64
 
-// Heap is the arena of Go's own heap. It never returns an error.
+// Heap is an Arena on Go's heap. It never returns an error.
 type Heap struct{}
 
 // Slab returns new memory.
@@ -34,7 +33,8 @@ func newSlab(arena Arena, bytes int) (unsafe.Pointer, error) {
 	}
 	start := unsafe.Pointer(unsafe.SliceData(memory))
 	if len(memory) != bytes || uintptr(start)%lineBytes != 0 {
-		panic(fmt.Sprintf("table: arena gave %d bytes at %#x, want %d aligned to %d", len(memory), uintptr(start), bytes, lineBytes))
+		panic(fmt.Sprintf("table: arena gave %d bytes at %#x, want %d aligned to %d", len(memory),
+			uintptr(start), bytes, lineBytes))
 	}
 	return start, nil
 }

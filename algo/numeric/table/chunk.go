@@ -8,18 +8,17 @@ import (
 	"tandem/algo/rng"
 )
 
-// A batch of signs is worked on chunk by chunk, with three chunks under way: while
-// the rows of one are copied or updated, one by one, those of the next are asked
-// of memory, one by one, and the groups of the one after that. So memory is busy
-// all the time, the misses of many signs overlap, and by the time that a row is
-// read it is there.
+// A batch of signs is processed chunk by chunk, with three chunks in progress: while
+// the rows of one chunk are copied or updated, one by one, the rows of the next chunk
+// and the groups of the chunk after it are prefetched. So memory is always busy, the
+// cache misses of many signs overlap, and a row has arrived by the time it is read.
 const chunkSigns = 32
 
-// chunk is the scratch of a batch method. Kernels write its pointers behind the back
-// of the garbage collector, which is well because all that they point at is the
-// table's, for life.
+// chunk is the scratch of a batch method. Kernels write its pointers without the
+// garbage collector's knowledge, which is safe because they point to memory that the
+// table keeps for life.
 type chunk struct {
-	rows   [chunkSigns]int32          // of the chunk at work: a row that has the tag of the sign, or −1
+	rows   [chunkSigns]int32          // of the current chunk: a row that has the tag of the sign, or −1
 	places [chunkSigns]unsafe.Pointer // where these are
 	counts [chunkSigns]uint32         // updates of the rows that are confirmed
 
@@ -39,7 +38,7 @@ type chunk struct {
 	batch opt.Batch           // of an Apply
 }
 
-// view is what the kernels see of a table: where its groups and rows are.
+// view holds the addresses of groups and rows for the kernels.
 type view struct {
 	segments  **group
 	groups    uint64
@@ -170,7 +169,7 @@ func (x *index) candidate(hash uint64) int32 {
 	}
 }
 
-// behind tells whether the chunks behind have as much to ask for as that at work,
+// behind reports whether the chunks behind have as much to ask for as that at work,
 // up to a place.
 func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
 
@@ -180,7 +179,8 @@ func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
 // marks, which are mark or 0, to the rows.
 func (t *Table) confirm(c *chunk, signs []uint64, from int, marks uint32) int {
 	if t.set != isa.Portable && from < len(signs) {
-		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from], len(signs)-from, marks)
+		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from],
+			len(signs)-from, marks)
 	}
 	for i := from; i < len(signs); i++ {
 		row := int(c.rows[i])

@@ -1,8 +1,14 @@
-// Package table is one shard of an embedding table: rows of fixed size in
-// memory that its owner provides, found by sign through an open-addressing
-// index. Signs are found, copied and updated many at a time, by kernels that ask
-// memory for the next while they work on the last; each has a plain form that
-// leaves the same bits.
+// Package table is one shard of an embedding table: rows of fixed size, found by
+// sign through an open-addressing index, in memory that the owner of the table
+// provides (Arena).
+//
+//	t, err := table.New(table.Config{Dim: 16, Optimizer: adagrad, Seed: 1}, table.Heap{})
+//	err = t.Lookup(signs, embeddings)                  // creates absent rows
+//	outcome := t.Apply(signs, grads, t.Rate(step), nil) // updates rows
+//
+// Kernels find, copy and update many signs at a time, and prefetch the next rows
+// while they work on the last. Each kernel has a form in portable Go with the same
+// bits.
 //
 // A row is
 //

@@ -2,18 +2,18 @@ package table
 
 import "tandem/algo/rng"
 
-// evict takes out a row that has not been read for long and returns its number,
-// which is free then. The table has a row at least.
+// evict removes a row that has not been read for long and returns its number, which is
+// free afterwards. The table has at least one row.
 //
-// It is second chance: a hand goes round the rows, takes the mark off those that
-// have been read since it last came by, and stops at the first that has not. A new
-// row takes the place that the hand has just left, so it stays for one round at
-// least. A hit costs a bit, which is nearly always set already, where exact order of
-// last use takes two numbers a row and moves them at every hit. The hand may pass
-// every row before it stops, but each that it passes has been read for that.
+// The policy is second chance: a hand moves round the rows, clears the mark of rows that
+// have been read since its last visit, and stops at the first row without a mark. A new
+// row gets the place that the hand has just left, so it stays for at least one round. A
+// hit sets a bit, which is nearly always set already; exact order of last use would take
+// two numbers a row and change them at every hit. The hand may pass every row before it
+// stops, but each row that it passes has been read since its last visit.
 //
-// What is evicted follows from the operations of the table, in their order, and
-// from nothing else. Other shards, with other rows on them, evict others.
+// Evictions follow from the sequence of operations of the table alone. Another
+// distribution of rows over shards gives other evictions.
 //
 // Source: Corbató, "A paging experiment with the Multics system", 1968.
 // Deviation from Persia, whose rows are in exact order of last use.

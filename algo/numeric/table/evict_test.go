@@ -19,9 +19,9 @@ import (
 
 var long = flag.Bool("long", false, "ten times as many operations")
 
-// A million operations on a table that has to evict all the time, against a plain
-// map that is told what has gone. Whatever is there has the values that it was
-// given, whatever is not reads as new, and no more rows are there than may be.
+// A million operations on a table that evicts all the time agree with a plain map that
+// deletes the evicted rows: present rows have their last values, absent ones read as new,
+// and the table never has more rows than its limit.
 func TestStoreAgainstMapWithEviction(t *testing.T) {
 	operations := 1_000_000
 	if *long {
@@ -183,7 +183,8 @@ func TestSecondChanceIsNearlyLeastRecentlyUsed(t *testing.T) {
 		t.Logf("%d rows of %d ids: second chance finds %.2f %%, exact order %.2f %%",
 			capacity, ids, 100*float64(hits)/reads, 100*float64(exactHits)/reads)
 		if loss := float64(exactHits-hits) / reads; loss > 0.01 {
-			t.Errorf("%d rows: second chance finds %.1f percentage points less than exact order", capacity, 100*loss)
+			t.Errorf("%d rows: second chance finds %.1f percentage points less than exact order", capacity,
+				100*loss)
 		}
 	}
 }
@@ -221,24 +222,27 @@ func TestBytesAreCapped(t *testing.T) {
 	}
 	// Rows of 36 bytes with up to 11.8 of index; the last slab, up to a MiB, may not fit.
 	if least := (2 << 20) / 48; full.Len() < least || full.Memory() > c.MaxBytes {
-		t.Errorf("%d rows in %v; want at least %d in at most %v", full.Len(), full.Memory(), least, c.MaxBytes)
+		t.Errorf("%d rows in %v; want at least %d in at most %v", full.Len(), full.Memory(), least,
+			c.MaxBytes)
 	}
 	c.Evict = true
 	evicting := mustNew(t, c)
 	for sign := range uint64(2 * full.Len()) {
 		mustLookup(t, evicting, sign)
 	}
-	if evicting.Len() != full.Len() || evicting.Evicted() != full.Len() || evicting.Memory() != full.Memory() {
+	if evicting.Len() != full.Len() || evicting.Evicted() != full.Len() ||
+		evicting.Memory() != full.Memory() {
 		t.Errorf("%d rows, %d evicted, %v; want the %d rows and %v of the table that refuses",
 			evicting.Len(), evicting.Evicted(), evicting.Memory(), full.Len(), full.Memory())
 	}
 	c.MaxBytes = 1 << 19
-	if _, err := table.New(c, table.Heap{}); err == nil || !strings.Contains(err.Error(), "first 1024 rows take") {
+	if _, err := table.New(c, table.Heap{}); err == nil ||
+		!strings.Contains(err.Error(), "of the first 1024 rows") {
 		t.Errorf("a limit below the least: error %v", err)
 	}
 }
 
-// To evict costs no memory, whatever the limit is.
+// Eviction takes no memory, under any limit.
 func TestEvictionDoesNotAllocate(t *testing.T) {
 	rows, bytes := config(), config()
 	rows.MaxRows, bytes.MaxBytes = 100, 3<<20
@@ -259,7 +263,7 @@ func TestEvictionDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// shortArena has so many slabs and no more.
+// shortArena has a limited number of slabs.
 type shortArena struct{ slabs int }
 
 var errShort = errors.New("no more slabs")
@@ -281,7 +285,8 @@ func TestAFailingArenaEvictsNothing(t *testing.T) {
 		err = tab.Lookup([]uint64{sign}, make([]float32, dim))
 	}
 	if !errors.Is(err, errShort) || tab.Evicted() != 0 || tab.Len() == 0 {
-		t.Errorf("error %v after %d rows, %d evicted; want %v and none", err, tab.Len(), tab.Evicted(), errShort)
+		t.Errorf("error %v after %d rows, %d evicted; want %v and none", err, tab.Len(), tab.Evicted(),
+			errShort)
 	}
 }
 
@@ -289,7 +294,8 @@ func TestAFailingArenaEvictsNothing(t *testing.T) {
 func TestNothingIsRefusedAtAdmissionOne(t *testing.T) {
 	c := config()
 	c.Admission = 1
-	if got := mustNew(t, c).Apply([]uint64{1}, make([]float32, dim), 1, nil); got != (table.Outcome{Missing: 1}) {
+	if got := mustNew(t, c).Apply([]uint64{1}, make([]float32, dim), 1,
+		nil); got != (table.Outcome{Missing: 1}) {
 		t.Errorf("outcome %+v, want 1 missing", got)
 	}
 }
@@ -359,8 +365,8 @@ func TestRowBytes(t *testing.T) {
 	}
 }
 
-// Where a read has found the rows spares an Apply their probe and changes nothing
-// else, whatever has become of the rows since.
+// The places that a read has found save an Apply the probes and change nothing else, even
+// if rows have been evicted since.
 func TestApplyOfFoundRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := config()
@@ -396,9 +402,11 @@ func TestApplyOfFoundRows(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, want := spared.Apply(signs, grads, 0.1, &table.Read{Found: found}), plain.Apply(signs, grads, 0.1, nil)
+			got, want := spared.Apply(signs, grads, 0.1, &table.Read{Found: found}),
+				plain.Apply(signs, grads, 0.1, nil)
 			if got != want || spared.Digest() != plain.Digest() {
-				t.Fatalf("%v, step %d: outcome %+v and digest %x, want %+v and %x", set, step, got, spared.Digest(), want, plain.Digest())
+				t.Fatalf("%v, step %d: outcome %+v and digest %x, want %+v and %x", set, step, got,
+					spared.Digest(), want, plain.Digest())
 			}
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"tandem/algo/numeric/isa"
 )
 
-// gather copies the embeddings of those rows of a chunk from lo to hi, all of
-// which exist, to dst, and asks for what is as far on in the chunks behind.
+// gather copies the embeddings of the rows [lo, hi) of a chunk, which all exist, to dst,
+// and prefetches the same positions of the chunks behind.
 func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 	if lo == hi {
 		return
@@ -24,8 +24,8 @@ func (t *Table) gather(dst []float32, c *chunk, lo, hi int) {
 	t.copyRows(dst, rows, nextPlaces, groupPlaces)
 }
 
-// copyRows copies the embeddings of rows, and asks for as many places as there are
-// rows, unless nil.
+// copyRows copies the embeddings of rows, and prefetches one place of each list for
+// every row, unless the list is nil.
 func (t *Table) copyRows(dst []float32, rows []int32, nextPlaces, groupPlaces *unsafe.Pointer) {
 	dim := t.config.Dim
 	v := t.view()

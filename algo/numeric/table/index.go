@@ -5,25 +5,25 @@ import (
 	"unsafe"
 )
 
-// index maps signs to row numbers: open addressing over groups of eight slots,
-// a cache line each, at most 13/16 of all slots full: fuller, and the runs of full
-// groups, which whoever looks for an absent sign has to pass, become long.
+// index maps signs to row numbers by open addressing over groups of eight slots, each a
+// cache line. At most 13/16 of the slots are full: in a fuller index the search for an
+// absent sign has to pass long runs of full groups.
 //
 // A slot is a tag, the upper half of the sign's hash ‖ row number + 1; 0 is
 // empty. Tag t is at home in group
 //
 //	⌊ t · groups / 2³² ⌋
 //
-// or, where that is full, in the first group behind it that is not (behind the
-// last comes the first): whoever looks for a sign may stop at the first group
-// with an empty slot. The hash is a bijection of the sign, so two signs of one
-// tag are rare: while a table has n rows, a search meets another's tag with a
-// probability of about n/2³². The row itself decides.
+// or, if that group is full, in the next group that is not (the first group follows the
+// last): a search may stop at the first group with an empty slot. The hash is a
+// bijection of the sign, so two signs with one tag are rare: in a table of n rows a
+// search meets the tag of another sign with a probability of about n/2³². The row
+// itself decides.
 //
-// Homes keep the order of tags, whatever the number of groups, and follow from
-// the slot alone. That is why the index can grow where it lies, a fifth at a time
-// and reading no row: it takes 8 · 16/13 · 6/5 = 11.8 bytes a row at most, also while
-// it grows. Groups lie in segments, which never move.
+// Homes are in the order of tags for every number of groups, and follow from the slot
+// alone. Therefore the index grows in place, by a fifth, without reading rows: it takes
+// at most 8 · 16/13 · 6/5 = 11.8 bytes a row, also while it grows. Groups lie in
+// segments, which never move.
 type index struct {
 	segments []*group
 	groups   uint64
@@ -86,7 +86,7 @@ func (t *Table) find(sign, hash uint64) int {
 // free returns an empty slot of the group, −1 if it is full.
 func (g *group) free() int { return slices.Index(g[:], 0) }
 
-// full tells whether one more row would exceed a load of 13/16, or there is no
+// full reports whether one more row would exceed a load of 13/16, or there is no
 // memory yet.
 func (x *index) full() bool {
 	return x.segments[0] == &nothing || 16*uint64(x.used+1) > 13*groupSlots*x.groups
@@ -139,7 +139,7 @@ func (x *index) remove(hash uint64, row int) {
 		wasFull := group.free() < 0
 		group[at] = 0
 		if !wasFull {
-			return // nobody has passed by
+			return // no slot has passed by
 		}
 		from, found := x.passedBy(g)
 		if found == -1 {

@@ -16,7 +16,8 @@ func TestIndexKeepsItsSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newIndex()
 		seed := rapid.Uint64().Draw(t, "seed")
-		alike := rapid.SampledFrom([]uint64{^uint64(0), 0xf0000000_ffffffff, 0xff000000_00000000 | 1<<32 - 1}).Draw(t, "bits that hashes differ in")
+		alike := rapid.SampledFrom([]uint64{^uint64(0), 0xf0000000_ffffffff,
+			0xff000000_00000000 | 1<<32 - 1}).Draw(t, "bits that hashes differ in")
 		hash := func(row int) uint64 { return rng.Mix(seed+uint64(row)) & alike }
 		there := map[int]bool{}
 		var rows []int
@@ -60,7 +61,8 @@ func check(t *rapid.T, x *index, hash func(int) uint64, there map[int]bool) {
 			}
 			for at := x.home(slot); at != g; at = x.after(at) {
 				if slices.Contains(x.at(at)[:], 0) {
-					t.Fatalf("row %d, of home %d, is in group %d of %d, but group %d has room", row, x.home(slot), g, x.groups, at)
+					t.Fatalf("row %d, of home %d, is in group %d of %d, but group %d has room", row,
+						x.home(slot), g, x.groups, at)
 				}
 			}
 		}

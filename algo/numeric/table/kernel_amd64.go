@@ -2,16 +2,16 @@ package table
 
 import "unsafe"
 
-// The kernels of kernel_amd64_gen.s.
-// Each does as the portable form beside its caller.
+// The kernels of kernel_amd64_gen.s. Each has the bits of the portable form beside its
+// caller.
 
 // hashAMD64 writes the hashes of n ≥ 1 signs, and where the group of each is.
 //
 //go:noescape
 func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64, places *[chunkSigns]unsafe.Pointer)
 
-// fetchAMD64 asks for the cache lines of at least one byte from a line on. It may
-// ask for any address: those that do not exist are passed over.
+// fetchAMD64 prefetches a number of bytes, at least one, from a line on. Any address is
+// allowed: those that do not exist have no effect.
 //
 //go:noescape
 func fetchAMD64(line unsafe.Pointer, bytes int)
@@ -24,30 +24,38 @@ func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *ui
 // The probes write, of n ≥ 1 hashes, a row, or −1, and where it is.
 //
 //go:noescape
-func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
+func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
+	places *[chunkSigns]unsafe.Pointer)
 
 //go:noescape
-func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer)
+func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
+	places *[chunkSigns]unsafe.Pointer)
 
-// The gathers ask for n rows and n groups ahead, unless the lines are nil.
+// The gathers prefetch n rows and n groups, unless the lists of places are nil.
 //
 //go:noescape
-func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 //go:noescape
-func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer)
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer)
 
 // The narrowings are narrowAll of n ≥ 1 values.
 //

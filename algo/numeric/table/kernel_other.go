@@ -8,45 +8,55 @@ import "unsafe"
 
 const noKernel = "table: this processor has no vector kernels"
 
-func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64, places *[chunkSigns]unsafe.Pointer) {
+func hashAMD64(v *view, signs *uint64, n int, hashes *[chunkSigns]uint64,
+	places *[chunkSigns]unsafe.Pointer) {
 	panic(noKernel)
 }
 
 func fetchAMD64(line unsafe.Pointer, bytes int) { panic(noKernel) }
 
-func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer) {
+func probeAVX512(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
+	places *[chunkSigns]unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32, places *[chunkSigns]unsafe.Pointer) {
+func probeAVX2(v *view, hashes *[chunkSigns]uint64, n int, rows *[chunkSigns]int32,
+	places *[chunkSigns]unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int, marks uint32) int {
+func confirmAMD64(places *unsafe.Pointer, rows *int32, signs *uint64, counts *uint32, n int,
+	marks uint32) int {
 	panic(noKernel)
 }
 
-func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherFP32AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherFP32AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherBF16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherBF16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherFP16AVX512(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 
-func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces, groupPlaces *unsafe.Pointer) {
+func gatherFP16AVX2(v *view, rows *int32, n int, dst *float32, dim int, nextPlaces,
+	groupPlaces *unsafe.Pointer) {
 	panic(noKernel)
 }
 

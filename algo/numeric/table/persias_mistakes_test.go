@@ -14,7 +14,8 @@ func TestPersiasMistakeGradientsMisalignedAfterAMissingRow(t *testing.T) {
 	tab := mustNew(t, config())
 	before := mustLookup(t, tab, 1, 3, 5)
 	grads := []float32{1, 1, 1 /* of 1; of 2, which is missing: */, 20, 20, 20, 3, 3, 3, 40, 40, 40, 5, 5, 5}
-	if got := tab.Apply([]uint64{1, 2, 3, 4, 5}, grads, 1, nil); got != (table.Outcome{Applied: 3, Missing: 2}) {
+	if got := tab.Apply([]uint64{1, 2, 3, 4, 5}, grads, 1, nil); got != (table.Outcome{Applied: 3,
+		Missing: 2}) {
 		t.Fatalf("outcome %+v", got)
 	}
 	after := mustLookup(t, tab, 1, 3, 5)
@@ -32,7 +33,7 @@ func admitting(t *testing.T, probability float64) *table.Table {
 	return mustNew(t, c)
 }
 
-// Persia draws anew, without a seed, whenever an absent row is looked up: no two
+// Persia draws again, without a seed, whenever an absent row is looked up: no two
 // runs keep the same rows, and the ranks of one step may disagree. Here the rows
 // follow from seed and steps, however often and in what order a step reads them
 // and over how many shards they are spread.
@@ -49,7 +50,8 @@ func TestPersiasMistakeUnseededAdmission(t *testing.T) {
 		for _, read := range []struct {
 			tab   *table.Table
 			signs []uint64
-		}{{one, signs}, {again, backwards}, {again, signs}, {again, signs}, {left, signs[:400]}, {right, signs[400:]}} {
+		}{{one, signs}, {again, backwards}, {again, signs}, {again, signs}, {left, signs[:400]},
+			{right, signs[400:]}} {
 			if err := read.tab.LookupStep(step, read.signs, dst[:len(read.signs)*dim], nil); err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +90,8 @@ func TestRefusedRowsReadAsZerosAndLearnNothing(t *testing.T) {
 	if refused == 0 || refused == len(signs) {
 		t.Fatalf("%d of %d refused", refused, len(signs))
 	}
-	if got := tab.Apply(signs, slices.Repeat([]float32{1}, len(dst)), 1, nil); got != (table.Outcome{Applied: len(signs) - refused, Refused: refused}) {
+	if got := tab.Apply(signs, slices.Repeat([]float32{1}, len(dst)), 1,
+		nil); got != (table.Outcome{Applied: len(signs) - refused, Refused: refused}) {
 		t.Errorf("outcome %+v, want %d refused", got, refused)
 	}
 	all := admitting(t, 1)

@@ -10,8 +10,8 @@ import (
 	"tandem/algo/rng"
 )
 
-// Precision is the form of the embedding values of a row. Their optimizer state
-// is float32 in any case.
+// Precision is the format of the embedding values of a row. The optimizer state is
+// always float32.
 type Precision uint8
 
 const (
@@ -26,7 +26,7 @@ func Precisions() []string { return []string{"fp32", "bf16", "fp16"} }
 // String returns the name that job files use.
 func (p Precision) String() string { return Precisions()[p] }
 
-// ParsePrecision reads a name.
+// ParsePrecision returns the precision with a name of Precisions.
 func ParsePrecision(name string) (Precision, error) {
 	i := slices.Index(Precisions(), name)
 	if i < 0 {
@@ -51,14 +51,14 @@ func (p Precision) widen(half uint16) float32 {
 	return compress.Float(half)
 }
 
-// Rounding is stochastic: a value between two neighbours of the narrow form
-// becomes the upper with the probability with which it is as far from the lower,
-// so that what small updates add is kept on average, where rounding to the nearest
-// would lose it. What is exact stays. A value beyond the largest of the form
-// becomes that; Inf and NaN stay.
+// Rounding is stochastic: a value between two neighbours of the narrow format becomes
+// the upper neighbour with a probability equal to its distance from the lower one, as a
+// share of the gap. Small updates are so preserved on average, where rounding to the
+// nearest would lose them. Exact values stay. A value beyond the largest finite one
+// becomes the largest finite one; Inf and NaN stay.
 //
-// The random bits are a function of (seed, sign, updates of the row, element), so
-// that rows do not depend on the order of others, nor on shards.
+// The random bits are a function of (seed, sign, updates of the row, element), so that
+// rows depend neither on the order of other rows nor on shards.
 
 // narrow rounds a value by random bits: of bf16 the lower 16 count, of fp16 13.
 // Subnormal halves are rounded up with a probability that is off by less than
@@ -94,8 +94,7 @@ func (p Precision) narrow(v float32, random uint32) uint16 {
 	return sign | uint16((size+random-(127-15)<<23)>>13)
 }
 
-// roundingKey returns what the random bits of a row follow from, after so many
-// updates.
+// roundingKey returns the key of the random bits of a row after a number of updates.
 func (t *Table) roundingKey(sign uint64, updates uint32) uint64 {
 	return rng.Mix(t.rounding ^ rng.Mix(sign+uint64(updates)*0x9e3779b97f4a7c15))
 }

@@ -20,18 +20,20 @@ func neighbours(p table.Precision, v float32) (low, high float64) {
 	return math.Floor(float64(v)/last) * last, math.Ceil(float64(v)/last) * last
 }
 
-// Whatever the random bits, a value becomes one of its two neighbours, and one that
+// For all random bits, a value becomes one of its two neighbours, and one that
 // the form holds stays.
 func TestRoundingGoesToANeighbour(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]table.Precision{table.BF16, table.FP16}).Draw(t, "precision")
-		v := rapid.OneOf(rapid.Float32Range(-1000, 1000), rapid.Float32Range(-1e-4, 1e-4), rapid.Float32Range(-1e-7, 1e-7)).Draw(t, "value")
+		v := rapid.OneOf(rapid.Float32Range(-1000, 1000), rapid.Float32Range(-1e-4, 1e-4),
+			rapid.Float32Range(-1e-7, 1e-7)).Draw(t, "value")
 		got := float64(table.Round(p, v, rapid.Uint32().Draw(t, "random bits")))
 		if low, high := neighbours(p, v); v != 0 && got != low && got != high {
 			t.Fatalf("%v of %v is %v, want %v or %v", p, v, got, low, high)
 		}
 		exact := table.Round(p, v, 0)
-		if again := table.Round(p, exact, rapid.Uint32().Draw(t, "more bits")); math.Float32bits(again) != math.Float32bits(exact) {
+		if again := table.Round(p, exact, rapid.Uint32().Draw(t,
+			"more bits")); math.Float32bits(again) != math.Float32bits(exact) {
 			t.Fatalf("%v of %v, which it holds, is %v", p, exact, again)
 		}
 	})
@@ -47,7 +49,8 @@ func TestRoundingIsUnbiased(t *testing.T) {
 		error float64 // of the mean, in last places
 	}{
 		{table.BF16, 16, 1.2345678, 0}, {table.BF16, 16, -3.1415927e-20, 0}, {table.BF16, 16, 0.99999994, 0},
-		{table.FP16, 13, 1.2345678, 0}, {table.FP16, 13, -1023.4567, 0}, {table.FP16, 13, 0x1p-14 + 0x1p-30, 0},
+		{table.FP16, 13, 1.2345678, 0}, {table.FP16, 13, -1023.4567, 0},
+		{table.FP16, 13, 0x1p-14 + 0x1p-30, 0},
 		{table.FP16, 13, 3.3e-6, 0x1p-13}, {table.FP16, 13, -2e-8, 0x1p-13},
 	} {
 		sum := 0.0
@@ -56,7 +59,8 @@ func TestRoundingIsUnbiased(t *testing.T) {
 		}
 		low, high := neighbours(tt.p, tt.v)
 		if mean := math.Ldexp(sum, -int(tt.bits)); math.Abs(mean-float64(tt.v)) > tt.error*(high-low) {
-			t.Errorf("%v of %v is %v on average, off by %v last places", tt.p, tt.v, mean, (mean-float64(tt.v))/(high-low))
+			t.Errorf("%v of %v is %v on average, off by %v last places", tt.p, tt.v, mean,
+				(mean-float64(tt.v))/(high-low))
 		}
 	}
 }
@@ -67,8 +71,10 @@ func TestRoundingOfExtremes(t *testing.T) {
 		p       table.Precision
 		v, want float32
 	}{
-		{table.BF16, inf, inf}, {table.BF16, -inf, -inf}, {table.BF16, math.MaxFloat32, 0x1.fep127}, {table.BF16, -math.MaxFloat32, -0x1.fep127},
-		{table.FP16, inf, inf}, {table.FP16, -inf, -inf}, {table.FP16, 1e6, 65504}, {table.FP16, -65519, -65504}, {table.FP16, 65504, 65504},
+		{table.BF16, inf, inf}, {table.BF16, -inf, -inf}, {table.BF16, math.MaxFloat32, 0x1.fep127},
+		{table.BF16, -math.MaxFloat32, -0x1.fep127},
+		{table.FP16, inf, inf}, {table.FP16, -inf, -inf}, {table.FP16, 1e6, 65504},
+		{table.FP16, -65519, -65504}, {table.FP16, 65504, 65504},
 		{table.BF16, 0, 0}, {table.FP16, 0, 0},
 	} {
 		if got := table.Round(tt.p, tt.v, math.MaxUint32); got != tt.want {
@@ -84,11 +90,13 @@ func TestRoundingOfExtremes(t *testing.T) {
 	}
 }
 
-// Every set of instructions rounds to the same bits, whatever the values.
+// Every set of instructions rounds all values to the same bits.
 func TestRoundingKernelsAreTheirPortableForms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.OneOf(rapid.Map(rapid.Uint32(), math.Float32frombits), rapid.Float32Range(-1e-4, 1e-4),
-			rapid.SampledFrom([]float32{0, float32(math.Copysign(0, -1)), 65504, 65520, -1e9, math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN()), 0x1p-14, 0x1p-24})),
+		values := rapid.SliceOfN(rapid.OneOf(rapid.Map(rapid.Uint32(), math.Float32frombits),
+			rapid.Float32Range(-1e-4, 1e-4),
+			rapid.SampledFrom([]float32{0, float32(math.Copysign(0, -1)), 65504, 65520, -1e9,
+				math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN()), 0x1p-14, 0x1p-24})),
 			1, 70).Draw(t, "values")
 		key := rapid.Uint64().Draw(t, "key")
 		for _, p := range []table.Precision{table.BF16, table.FP16} {
@@ -117,9 +125,8 @@ func TestNewNarrowRowsAreWideOnesRounded(t *testing.T) {
 	}
 }
 
-// Updates too small for the form, each far below half a last place, add up on
-// average, as they would in fp32; and a row has the same bits whatever else the
-// table holds, on whatever shard, under whatever instructions.
+// Updates far below half a last place of the format add up on average, as in fp32. The bits
+// of a row depend neither on other rows, nor on the shard, nor on the instruction set.
 func TestNarrowRowsLearn(t *testing.T) {
 	for _, p := range []table.Precision{table.BF16, table.FP16} {
 		var digests []uint64

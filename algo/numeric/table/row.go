@@ -14,7 +14,7 @@ const (
 	headerWords = 3
 	headerBytes = 4 * headerWords
 	valid       = 1 << 31
-	mark        = 1 << 30 // the row has been read since eviction last came by
+	mark        = 1 << 30 // the row has been read since eviction last examined it
 	maxUpdates  = mark - 1
 )
 
@@ -74,7 +74,8 @@ func (t *Table) open(row int) []float32 {
 // close writes back what open has returned, rounded.
 func (t *Table) close(row int, embedding []float32) {
 	if t.config.Precision != FP32 {
-		t.config.Precision.narrowAll(t.set, t.halves(row), embedding, t.roundingKey(t.signOf(row), t.updatesOf(row)))
+		t.config.Precision.narrowAll(t.set, t.halves(row), embedding,
+			t.roundingKey(t.signOf(row), t.updatesOf(row)))
 	}
 }
 
@@ -92,10 +93,10 @@ func (t *Table) updatesOf(row int) uint32 {
 	return t.header(row)[2] & maxUpdates
 }
 
-// All iterates over the rows, as sign and values, in the order of their creation;
-// a row that took the place of one evicted comes at its place. The values are the
-// embedding (the first Dim) and the optimizer state. They hold until the next row
-// and must not be changed.
+// All iterates over the rows, as sign and values, in the order of creation; a row that
+// replaced an evicted row has its position. The values are the embedding (the first
+// Dim) and the optimizer state. They are valid until the next row and must not be
+// changed.
 func (t *Table) All() iter.Seq2[uint64, []float32] {
 	return func(yield func(uint64, []float32) bool) {
 		var values []float32
@@ -118,11 +119,10 @@ func (t *Table) read(dst []float32, row int) {
 	}
 }
 
-// Digest returns 64 bits that differ, but for chance, between tables whose
-// rows differ in any bit of sign, embedding or state. The order of rows does
-// not matter: the digest of a table is the sum, modulo 2⁶⁴, of those of its
-// rows, and so that of all shards is the sum of theirs. Update counts are left
-// out.
+// Digest returns a 64-bit hash of sign, embedding and state of every row. The order
+// of rows does not matter: the digest of a table is the sum, modulo 2⁶⁴, of the digests
+// of its rows, so the digest of all shards is the sum of their digests. Update counts
+// are not hashed.
 func (t *Table) Digest() uint64 {
 	sum := uint64(0)
 	for sign, values := range t.All() {

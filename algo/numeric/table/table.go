@@ -14,10 +14,10 @@ import (
 	"tandem/algo/unit"
 )
 
-// ErrFull is wrapped by the error of a Lookup that finds no room for a new row.
+// ErrFull is the error that Lookup wraps if there is no room for a new row.
 var ErrFull = errors.New("table is full")
 
-// Optimizer updates one row. The row optimizers of algo/numeric/opt satisfy it.
+// Optimizer updates one row. The row optimizers of algo/numeric/opt implement it.
 type Optimizer interface {
 	// StateSize returns the number of state values of a row of dim values.
 	StateSize(dim int) int
@@ -30,7 +30,7 @@ type Optimizer interface {
 	Apply(embedding, state, grad []float32, rate float32) bool
 }
 
-// manyOptimizer is an optimizer that may update many rows at once.
+// manyOptimizer is an optimizer that can update many rows in one call.
 type manyOptimizer interface{ ApplyBatch(b *opt.Batch) bool }
 
 // Config describes a table.
@@ -44,20 +44,20 @@ type Config struct {
 	// Admission is the probability that a LookupStep creates a row that is absent,
 	// in [0, 1]; 0 means 1.
 	Admission float64
-	// Precision is the form of the embedding values.
+	// Precision is the format of the embedding values.
 	Precision Precision
 	// MaxRows is the largest number of rows, up to 2³¹−1; 0 for that limit.
 	MaxRows int
-	// MaxBytes is the most that Memory may come to; 0 for no limit. A table that
-	// may not hold LeastRows rows is refused.
+	// MaxBytes is the upper limit of Memory; 0 for no limit. New returns an error if
+	// the limit leaves no room for LeastRows rows.
 	MaxBytes unit.Bytes
-	// Evict has a full table give a new row the place of one that has not been read
-	// for long, instead of refusing it.
+	// Evict lets a full table replace a row that has not been read for long by a new
+	// row. Otherwise a full table returns ErrFull.
 	Evict bool
 }
 
-// LeastRows is how many rows a limit of bytes must leave room for: less holds not
-// even the ids of a small batch.
+// LeastRows is the number of rows for which MaxBytes must leave room: a smaller table
+// cannot hold the ids of a small batch.
 const LeastRows = 1024
 
 // rowLimit keeps row numbers within an int32.
@@ -91,30 +91,30 @@ type Table struct {
 	maxRows   int
 	rowBytes  int    // header, embedding and state
 	stateAt   int    // bytes from a row to its state
-	rounding  uint64 // what the random bits of rounding follow from
+	rounding  uint64 // key of the random bits of rounding
 	slabShift uint   // a slab holds 1<<slabShift rows
 	slabs     []unsafe.Pointer
 	rows      int
 	evicted   int
 	outcomes  Outcome
-	hand      int // the row that eviction looks at next
+	hand      int // the row that eviction examines next
 	index     index
-	set       isa.Set // what kernels may use
+	set       isa.Set // instructions of the kernels
 	many      manyOptimizer
-	work      *chunk    // of Apply, which nothing runs beside
-	wide      []float32 // of open, likewise
+	work      *chunk    // of Apply, which runs alone
+	wide      []float32 // of open, which runs alone
 }
 
 // slabBytes is about the size of a slab: large enough that a table of millions
 // of rows has few, small enough that a nearly empty table wastes little.
 const slabBytes = 1 << 20
 
-// Overhead is the most that a row takes beside embedding and state, in bytes: its
-// header and its share of the index.
+// Overhead is the largest number of bytes that a row takes besides embedding and
+// state: its header and its share of the index.
 const Overhead = 24
 
-// RowBytes returns the memory of the embedding of a row of dim values, in a form, and
-// of the state that an optimizer keeps beside it.
+// RowBytes returns the memory of the embedding of a row of dim values, in a precision,
+// and the memory of its optimizer state.
 func RowBytes(dim int, o Optimizer, p Precision) (embedding, state unit.Bytes) {
 	return unit.Bytes(p.bytes(dim)), unit.Bytes(4 * o.StateSize(dim))
 }
@@ -125,7 +125,8 @@ func New(config Config, arena Arena) (*Table, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(), work: new(chunk)}
+	t := &Table{config: config, arena: arena, maxRows: config.MaxRows, index: newIndex(), set: isa.Best(),
+		work: new(chunk)}
 	t.many, _ = config.Optimizer.(manyOptimizer)
 	if t.maxRows == 0 {
 		t.maxRows = rowLimit
@@ -137,7 +138,8 @@ func New(config Config, arena Arena) (*Table, error) {
 	rowsPerSlab := max(slabBytes/t.rowBytes, 1)
 	t.slabShift = uint(bits.Len(uint(rowsPerSlab)) - 1)
 	if least := t.leastBytes(); config.MaxBytes > 0 && config.MaxBytes < least {
-		return nil, fmt.Errorf("table: %v of memory, less than the %v that the first %d rows take: allow more, or make rows narrower",
+		return nil, fmt.Errorf("table: memory of %v is less than the %v of the first %d rows: "+
+			"raise max bytes, or make rows narrower",
 			config.MaxBytes, least, min(LeastRows, t.maxRows))
 	}
 	return t, nil
@@ -146,10 +148,10 @@ func New(config Config, arena Arena) (*Table, error) {
 // Dim returns the length of an embedding.
 func (t *Table) Dim() int { return t.config.Dim }
 
-// Evicted returns how many rows have been evicted.
+// Evicted returns the number of rows evicted so far.
 func (t *Table) Evicted() int { return t.evicted }
 
-// Outcomes returns what has become of all gradient rows so far.
+// Outcomes returns the sum of the outcomes of every Apply so far.
 func (t *Table) Outcomes() Outcome { return t.outcomes }
 
 // Len returns the number of rows.
@@ -158,9 +160,8 @@ func (t *Table) Len() int { return t.rows }
 // Rate returns the learning rate of a training step, which Apply takes.
 func (t *Table) Rate(step int) float32 { return t.config.Optimizer.Rate(step) }
 
-// Memory returns the bytes that slabs and index take: at most Overhead a row
-// beside embedding and state, and one slab and one segment, about a MiB, that
-// are not yet full.
+// Memory returns the size of slabs and index: at most Overhead a row besides embedding
+// and state, and one slab and one segment, about a MiB, that are not yet full.
 func (t *Table) Memory() unit.Bytes {
 	return unit.Bytes(len(t.slabs)*t.rowBytes<<t.slabShift + t.index.bytes())
 }
@@ -172,8 +173,8 @@ func (t *Table) leastBytes() unit.Bytes {
 	return unit.Bytes(slabs*t.rowBytes<<t.slabShift + segmentBytes) // a segment holds 6,656
 }
 
-// create adds the row of a sign that is absent and returns its number. It may be
-// that of a row that is evicted.
+// create adds the row of an absent sign and returns its number, which may be the number
+// of an evicted row.
 func (t *Table) create(sign, hash uint64) (int, error) {
 	row := t.rows
 	switch err := t.reserve(); {
@@ -192,17 +193,19 @@ func (t *Table) create(sign, hash uint64) (int, error) {
 	return row, nil
 }
 
-// limit says what keeps a full table from growing.
+// limit describes what keeps a full table from growing.
 func (t *Table) limit() string {
 	if t.rows == t.maxRows {
-		return fmt.Sprintf("%d rows of at most %d; raise max rows, let it evict, or spread it over more shards", t.rows, t.maxRows)
+		return fmt.Sprintf("%d rows of at most %d; raise max rows, let it evict, or use more shards",
+			t.rows, t.maxRows)
 	}
-	return fmt.Sprintf("%d rows in %v, and more would take more than %v; raise max bytes, let it evict, or spread it over more shards",
+	return fmt.Sprintf("%d rows in %v, and more would take more than %v; "+
+		"raise max bytes, let it evict, or use more shards",
 		t.rows, t.Memory(), t.config.MaxBytes)
 }
 
-// reserve makes room for one more row. The error is ErrFull itself, which a table
-// that evicts meets with every new row, or that of the arena.
+// reserve makes room for one more row. The error is ErrFull itself, since a table that
+// evicts gets it for every new row, or the error of the arena.
 func (t *Table) reserve() error {
 	if t.rows == t.maxRows {
 		return ErrFull

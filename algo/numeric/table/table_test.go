@@ -148,7 +148,8 @@ func TestTableAgainstMap(t *testing.T) {
 			},
 			"apply": func(t *rapid.T) {
 				signs := rapid.SliceOfN(sign, 0, 150).Draw(t, "signs")
-				value := rapid.SampledFrom([]float32{-1, 0, 0.5, 2, float32(math.NaN()), float32(math.Inf(-1))})
+				value := rapid.SampledFrom([]float32{-1, 0, 0.5, 2, float32(math.NaN()),
+					float32(math.Inf(-1))})
 				grads := make([]float32, len(signs)*dim)
 				var want table.Outcome
 				for i, s := range signs {
@@ -223,7 +224,8 @@ func TestGrowth(t *testing.T) {
 		t.Error("an absent sign was found")
 	}
 	// Values alone take 512 bytes a row, the last slab may be empty.
-	if low, high := int64(rows*512), int64(rows*(512+12+24)+(1<<20)); int64(tab.Memory()) < low || int64(tab.Memory()) > high {
+	if low, high := int64(rows*512), int64(rows*(512+12+24)+(1<<20)); int64(tab.Memory()) < low ||
+		int64(tab.Memory()) > high {
 		t.Errorf("memory %v, want %d to %d bytes", tab.Memory(), low, high)
 	}
 }
@@ -234,7 +236,8 @@ func TestFull(t *testing.T) {
 	tab := mustNew(t, c)
 	dst := slices.Repeat([]float32{9}, 4*dim)
 	err := tab.Lookup([]uint64{1, 2, 3, 1}, dst)
-	if !errors.Is(err, table.ErrFull) || !strings.Contains(err.Error(), "2 rows of at most 2") || !strings.Contains(err.Error(), "raise max rows") {
+	if !errors.Is(err, table.ErrFull) || !strings.Contains(err.Error(), "2 rows of at most 2") ||
+		!strings.Contains(err.Error(), "raise max rows") {
 		t.Errorf("error %v", err)
 	}
 	want := slices.Concat(initial(1), initial(2), slices.Repeat([]float32{9}, 2*dim))
@@ -311,7 +314,8 @@ func TestDigestSeesEveryChange(t *testing.T) {
 		}
 	}
 	clone := base.Clone()
-	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1), 1, nil) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
+	if clone.Apply([]uint64{1, 1, 9}, append(append(slices.Clone(tiny), 0, 0, float32(math.NaN())), 1, 1, 1),
+		1, nil) != (table.Outcome{Applied: 1, Missing: 1, NonFinite: 1}) {
 		t.Error("outcomes differ")
 	}
 	if clone.Digest() != base.Digest() {

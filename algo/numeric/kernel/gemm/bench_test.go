@@ -16,7 +16,8 @@ func BenchmarkGemm(b *testing.B) {
 	for _, set := range isa.Sets() {
 		gemm := newProducts(nil, set).Gemm
 		for _, layer := range []struct{ samples, in, out int }{
-			{512, 4096, 2048}, {256, 1024, 512}, {32, 4096, 2048}, {64, 512, 256}, {512, 256, 1}, {64, 208, 64}, {16, 13, 64},
+			{512, 4096, 2048}, {256, 1024, 512}, {32, 4096, 2048}, {64, 512, 256}, {512, 256, 1},
+			{64, 208, 64}, {16, 13, 64},
 		} {
 			if set == isa.Portable && layer.samples*layer.in*layer.out > 1<<24 {
 				continue
@@ -28,7 +29,8 @@ func BenchmarkGemm(b *testing.B) {
 
 func benchmarkLayer(b *testing.B, set isa.Set, gemm gemm, samples, in, out int) {
 	r := rand.New(rand.NewPCG(7, 8))
-	x, w, y := kerneltest.Random(r, samples*in), kerneltest.Random(r, out*in), kerneltest.Random(r, samples*out)
+	x, w, y := kerneltest.Random(r, samples*in), kerneltest.Random(r, out*in),
+		kerneltest.Random(r, samples*out)
 	for _, product := range []struct {
 		name string
 		run  func()

@@ -6,15 +6,14 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// BF16Products returns products whose operands are rounded to bf16, each to the
-// nearest and of two the even one, before they are multiplied; sums, beta·C and C
-// stay fp32. So parameters and gradients keep their precision, and a network is
-// trained as hardware with bf16 multipliers trains it.
+// BF16Products returns products that round their operands to the nearest bf16, ties to
+// even, before they multiply; sums, beta·C and C stay fp32. So parameters and gradients
+// keep their precision, and a network is trained as on hardware with bf16 multipliers.
 //
-// Products that have a method BF16 say themselves what does that: a library with
-// bf16 multipliers. For others the rounded values are multiplied in fp32, which
-// is no faster, but the same numbers up to the order of sums: the product of two
-// bf16 is exact in fp32.
+// If p has a method BF16() Products, as a library with bf16 multipliers does,
+// BF16Products returns its result. Otherwise the rounded values are multiplied in fp32,
+// which is not faster, but gives the same numbers up to the order of sums: the product
+// of two bf16 is exact in fp32.
 func BF16Products(p Products) Products {
 	if own, ok := p.(interface{ BF16() Products }); ok {
 		return own.BF16()
@@ -22,7 +21,7 @@ func BF16Products(p Products) Products {
 	return &rounded{products: p}
 }
 
-// rounded is BF16Products for products that know fp32 only.
+// rounded is BF16Products for products that compute in fp32 only.
 type rounded struct {
 	products Products
 	idle     sync.Pool // of *[2][]float32
@@ -31,9 +30,10 @@ type rounded struct {
 // Name implements Products.
 func (r *rounded) Name() string { return r.products.Name() + ", fp32 on operands rounded to bf16" }
 
-// Gemm implements Products. It allocates only when more products are under way at
-// once, or larger ones, than lately.
-func (r *rounded) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+// Gemm implements Products. It allocates only when more or larger products run at the
+// same time than recently.
+func (r *rounded) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	Check(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	copies, _ := r.idle.Get().(*[2][]float32)
 	if copies == nil {
@@ -56,7 +56,7 @@ func stored(transposed bool, rows, cols int) (int, int) {
 }
 
 // roundedCopy returns a matrix with every value rounded to bf16 and without gaps
-// between rows, in dst if that is large enough.
+// between rows, in dst if dst is large enough.
 func roundedCopy(dst, src []float32, rows, cols, ld int) []float32 {
 	if cap(dst) < rows*cols {
 		dst = make([]float32, rows*cols)

@@ -20,7 +20,8 @@ func TestBF16ProductsAreThoseOfRoundedOperands(t *testing.T) {
 	for _, trans := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 		rowsA, colsA := stored(trans[0], m, k)
 		rowsB, colsB := stored(trans[1], k, n)
-		a, b, c := kerneltest.Random(r, rowsA*(colsA+pad)), kerneltest.Random(r, rowsB*(colsB+pad)), kerneltest.Random(r, m*n)
+		a, b, c := kerneltest.Random(r, rowsA*(colsA+pad)), kerneltest.Random(r, rowsB*(colsB+pad)),
+			kerneltest.Random(r, m*n)
 		want := make([]float64, m*n)
 		for i := range m {
 			for j := range n {

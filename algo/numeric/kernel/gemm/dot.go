@@ -1,7 +1,7 @@
 package gemm
 
-// depthOfDot is the number of columns of A and B that gemmDot takes at once, so
-// that four rows of B (4 KiB) and the rows of A stay in cache.
+// depthOfDot is the number of columns of A and B that gemmDot multiplies at a time, so
+// that four rows of B (4 KiB) and the rows of A stay in the cache.
 const depthOfDot = 256
 
 // gemmDot adds A·Bᵀ to C, where A is m×k and B is n×k. It works in tiles

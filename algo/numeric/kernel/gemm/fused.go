@@ -2,25 +2,25 @@ package gemm
 
 import "sync"
 
-// fused is the built-in products in assembly.
+// fused computes the built-in products in assembly.
 //
-// C is cut into blocks, one piece of work each, along its longer side. B is read
-// strip by strip, and packed for it: by each piece, where pieces are blocks of
-// columns, else once for all pieces, in pieces too. A is read in place unless it
-// is transposed. Where A·Bᵀ has few rows it is computed as (B·Aᵀ)ᵀ, so that the
-// large operand is read in place and the small one turned.
+// C is cut into blocks along its longer side, and each block is a task. Tiles read
+// packed strips of B. If the blocks are columns, each task packs its own strips; if they
+// are rows, other tasks pack all strips beforehand. A is read in place unless it is
+// transposed. A·Bᵀ with few rows is computed as (B·Aᵀ)ᵀ, so that the large operand is
+// read in place and the small one transposed.
 //
-// Cost: no allocation once as many products and pieces have been under way at a
-// time.
+// Cost: it allocates only when more products and tasks run at the same time than ever
+// before.
 //
 // Source: Goto, van de Geijn, Anatomy of high-performance matrix multiplication,
 // TOMS 34 (2008). Deviation: A keeps its rows, since a broadcast costs the same
 // from anywhere, and the first tiles of a block pack the strips of B that they use.
 type fused struct {
 	*assembly
-	pool Pool // nil: the calling goroutine alone
+	pool Pool // nil: the calling goroutine only
 
-	idle    sync.Mutex // guards what follows
+	idle    sync.Mutex // guards calls and buffers
 	calls   []*call
 	buffers []*buffer
 }
@@ -28,25 +28,26 @@ type fused struct {
 // Sizes of blocks. Measured on an Ice Lake Xeon with 1.25 MiB of second-level
 // cache, 2026-11-21: half and twice of each cost up to a tenth at some size.
 const (
-	// blockFloats is of B, what all rows of a piece pass over: 512 KiB.
+	// blockFloats is the size of a block of B, which all rows of a task read: 512 KiB.
 	blockFloats = 512 * depth
-	// pieceRows is of a piece that packs A, or turns C.
-	pieceRows = 168
-	// sharedSide and sharedFloats bound what is packed for all pieces at a time:
-	// rows of A or columns of B, and for more than one depth 8 MiB.
+	// taskRows is the largest number of rows of a task that packs A, or transposes C.
+	taskRows = 168
+	// sharedSide and sharedFloats limit the operand that is packed for all tasks: its
+	// rows of A or columns of B, and 8 MiB for more than one depth.
 	sharedSide   = 2048
 	sharedFloats = 1 << 21
-	// turnedCols is the most columns of a turned product.
-	turnedCols = 512
-	// alone is the number of multiply-adds that are not worth a pool.
-	alone = 1 << 20
+	// transposedCols is the largest number of columns of a transposed product.
+	transposedCols = 512
+	// minPoolWork is the number of multiply-adds from which on a pool pays.
+	minPoolWork = 1 << 20
 )
 
 // Name implements Products.
 func (f *fused) Name() string { return "built-in kernels, " + f.name }
 
 // Gemm implements Products. The bits are those of Scalar.
-func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	Check(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	if m == 0 || n == 0 {
 		return
@@ -60,8 +61,8 @@ func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b [
 	p := f.begin()
 	p.m, p.n, p.k, p.c, p.ldc, p.add = m, n, k, c, ldc, beta != 0
 	p.a, p.b = matrix{a, lda, transA}, matrix{b, ldb, transB}
-	p.turned = transB && 8*m <= n && m <= turnedCols
-	if p.turned {
+	p.transposed = transB && 8*m <= n && m <= transposedCols
+	if p.transposed {
 		p.m, p.n = n, m
 		p.a, p.b = matrix{b, ldb, false}, matrix{a, lda, !transA}
 	}
@@ -69,28 +70,28 @@ func (f *fused) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b [
 	f.end(p)
 }
 
-// A call is one product under way.
+// A call is one product in progress.
 type call struct {
 	*fused
-	m, n, k int
-	a, b    matrix
-	c       []float32
-	ldc     int
-	add     bool // to C
-	turned  bool // C is n×m
+	m, n, k    int
+	a, b       matrix
+	c          []float32
+	ldc        int
+	add        bool // to C
+	transposed bool // C is n×m
 
-	// What is being computed: columns l0 to l1 of A by rows of B, for the rows of A
-	// (if byRows, columns of B) from to to, which all pieces share.
-	byRows   bool // pieces are blocks of rows and B is shared
+	// The current part of the product: columns l0 to l1 of A by rows of B, for the rows
+	// of A (columns of B if byRows) between from and to, which all tasks share.
+	byRows   bool // tasks are blocks of rows and B is shared
 	from, to int
 	l0, l1   int
-	pieces   int
+	tasks    int
 	shared   []float32
 
-	pack, compute func(piece int) // its methods, made once
+	pack, compute func(task int) // methods, bound once
 }
 
-// A buffer is what one piece packs, and where a turned one computes.
+// A buffer holds the operands that one task packs, and its result if C is transposed.
 type buffer struct{ a, b, c []float32 }
 
 func (f *fused) begin() *call {
@@ -102,7 +103,7 @@ func (f *fused) begin() *call {
 		return p
 	}
 	p := &call{fused: f}
-	p.pack, p.compute = p.packShared, p.computePiece
+	p.pack, p.compute = p.packShared, p.computeTask
 	return p
 }
 
@@ -113,7 +114,7 @@ func (f *fused) end(p *call) {
 	f.calls = append(f.calls, p)
 }
 
-func (f *fused) takeBuffer() *buffer {
+func (f *fused) getBuffer() *buffer {
 	f.idle.Lock()
 	defer f.idle.Unlock()
 	if last := len(f.buffers) - 1; last >= 0 {
@@ -124,14 +125,14 @@ func (f *fused) takeBuffer() *buffer {
 	return &buffer{}
 }
 
-func (f *fused) giveBuffer(b *buffer) {
+func (f *fused) putBuffer(b *buffer) {
 	f.idle.Lock()
 	defer f.idle.Unlock()
 	f.buffers = append(f.buffers, b)
 }
 
-// hold returns x, or a new slice if it has too few elements.
-func hold(x []float32, n int) []float32 {
+// resize returns x, or a new slice if it has too few elements.
+func resize(x []float32, n int) []float32 {
 	if len(x) < n {
 		return aligned(n)
 	}
@@ -142,44 +143,44 @@ func (p *call) run() {
 	width := p.width()
 	p.byRows = p.m >= p.n
 	shares := p.byRows || p.a.transposed
-	// The side that is cut, in strips or rows, and how much a piece is, at most and,
-	// with a pool, at least.
+	// The side that is cut, in strips or rows, and the largest and, with a pool, the
+	// smallest size of a task.
 	whole, long, most, least := p.m, ceil(p.n, width), p.blockCols()/width, 4
 	if p.byRows {
-		whole, long, most, least = p.n, p.m, pieceRows, 4*p.rows
+		whole, long, most, least = p.n, p.m, taskRows, 4*p.rows
 	}
 	size := 1
-	if p.pool != nil && p.m*p.n*p.k >= alone {
+	if p.pool != nil && p.m*p.n*p.k >= minPoolWork {
 		size = p.pool.Size()
-		most = min(most, max(ceil(long, 4*size), least)) // lest members wait for the last piece
+		most = min(most, max(ceil(long, 4*size), least)) // so that no worker waits long for the last task
 	}
-	p.pieces = min(ceil(ceil(long, most), size)*size, long)
+	p.tasks = min(ceil(ceil(long, most), size)*size, long)
 	if !shares {
 		p.from, p.to, p.l0, p.l1 = 0, whole, 0, p.k
-		p.do(p.pieces, p.compute, size)
+		p.forEach(p.tasks, p.compute, size)
 		return
 	}
 	for p.from = 0; p.from < whole; p.from += sharedSide {
 		p.to = min(p.from+sharedSide, whole)
 		one := p.blockSize() // for each depth
 		step := max(1, sharedFloats/one) * depth
-		p.shared = hold(p.shared, one*min(step/depth, ceil(p.k, depth)))
+		p.shared = resize(p.shared, one*min(step/depth, ceil(p.k, depth)))
 		for p.l0 = 0; p.l0 < p.k; p.l0 += step {
 			p.l1 = min(p.l0+step, p.k)
-			p.do(p.packUnits()*ceil(p.l1-p.l0, depth), p.pack, size)
-			p.do(p.pieces, p.compute, size)
+			p.forEach(p.packUnits()*ceil(p.l1-p.l0, depth), p.pack, size)
+			p.forEach(p.tasks, p.compute, size)
 		}
 	}
 }
 
-// do has the pool do pieces of work.
-func (p *call) do(pieces int, work func(piece int), size int) {
-	if size > 1 && pieces > 1 {
-		p.pool.ForEach(pieces, work)
+// forEach runs tasks, on the pool if there is more than one.
+func (p *call) forEach(tasks int, work func(task int), size int) {
+	if size > 1 && tasks > 1 {
+		p.pool.ForEach(tasks, work)
 		return
 	}
-	for piece := range pieces {
-		work(piece)
+	for task := range tasks {
+		work(task)
 	}
 }
 
@@ -199,20 +200,20 @@ func (p *call) blockSize() int {
 	return (p.to - p.from) * packedStride
 }
 
-// packUnits returns into how many pieces the packing of a block is cut.
+// packUnits returns the number of tasks that pack a block.
 func (p *call) packUnits() int { return ceil(p.to-p.from, packedAtOnce) }
 
-// packedAtOnce is the number of rows of A or columns of B that are packed as one
-// piece: a multiple of every strip.
+// packedAtOnce is the number of rows of A or columns of B that one task packs: a
+// multiple of the width of every strip.
 const packedAtOnce = 128
 
-// packShared packs a piece of the shared operand.
-func (p *call) packShared(piece int) {
+// packShared packs one part of the shared operand.
+func (p *call) packShared(task int) {
 	units := p.packUnits()
-	block := piece / units
+	block := task / units
 	l := p.l0 + block*depth
 	k := min(depth, p.l1-l)
-	i := piece % units * packedAtOnce
+	i := task % units * packedAtOnce
 	count := min(packedAtOnce, p.to-p.from-i)
 	dst := p.shared[block*p.blockSize():]
 	if p.byRows {
@@ -222,19 +223,19 @@ func (p *call) packShared(piece int) {
 	}
 }
 
-// computePiece computes a block of C.
-func (p *call) computePiece(piece int) {
-	buf := p.takeBuffer()
+// computeTask computes a block of C.
+func (p *call) computeTask(task int) {
+	buf := p.getBuffer()
 	switch {
-	case p.turned:
-		p.computeTurned(piece, buf)
+	case p.transposed:
+		p.computeTransposed(task, buf)
 	case p.byRows:
-		i, end := piece*p.m/p.pieces, (piece+1)*p.m/p.pieces
+		i, end := task*p.m/p.tasks, (task+1)*p.m/p.tasks
 		p.computeRows(i, end, buf, p.c[i*p.ldc+p.from:], p.ldc, p.add || p.l0 > 0)
 	default:
-		p.computeCols(piece, buf)
+		p.computeCols(task, buf)
 	}
-	p.giveBuffer(buf)
+	p.putBuffer(buf)
 }
 
 // computeRows computes rows i to end of the columns from to to, into c.
@@ -245,25 +246,26 @@ func (p *call) computeRows(i, end int, buf *buffer, c []float32, ldc int, add bo
 		x := p.a.from(i, l)
 		a := left{data: x.data, ld: x.ld}
 		if p.a.transposed {
-			buf.a = hold(buf.a, pieceRows*packedStride)
+			buf.a = resize(buf.a, taskRows*packedStride)
 			p.packA(buf.a, x, end-i, k)
 			a = left{data: buf.a, ld: packedStride}
 		}
 		wide := p.blockCols()
 		for j := 0; j < p.to-p.from; j += wide {
 			cols := min(wide, p.to-p.from-j)
-			p.multiply(end-i, cols, k, a, p.packed(shared[j/p.width()*p.stripSize(k):], k), c[j:], ldc, add || l > p.l0)
+			p.multiply(end-i, cols, k, a, p.packed(shared[j/p.width()*p.stripSize(k):], k), c[j:], ldc,
+				add || l > p.l0)
 		}
 		shared = shared[min(size, len(shared)):]
 	}
 }
 
-// computeTurned computes rows of a product whose C is to be turned.
-func (p *call) computeTurned(piece int, buf *buffer) {
-	i, end := piece*p.m/p.pieces, (piece+1)*p.m/p.pieces
+// computeTransposed computes rows of a product and transposes them into C.
+func (p *call) computeTransposed(task int, buf *buffer) {
+	i, end := task*p.m/p.tasks, (task+1)*p.m/p.tasks
 	cols := p.to - p.from
 	stride := ceil(cols, p.lanes)*p.lanes + 16
-	buf.c = hold(buf.c, pieceRows*(turnedCols+16))
+	buf.c = resize(buf.c, taskRows*(transposedCols+16))
 	c := p.c[p.from*p.ldc+i:]
 	add := p.add || p.l0 > 0
 	if add {
@@ -274,11 +276,11 @@ func (p *call) computeTurned(piece int, buf *buffer) {
 }
 
 // computeCols computes strips of the rows from to to.
-func (p *call) computeCols(piece int, buf *buffer) {
-	buf.b = hold(buf.b, blockFloats)
+func (p *call) computeCols(task int, buf *buffer) {
+	buf.b = resize(buf.b, blockFloats)
 	strips := ceil(p.n, p.width())
-	j := piece * strips / p.pieces * p.width()
-	cols := min((piece+1)*strips/p.pieces*p.width(), p.n) - j
+	j := task * strips / p.tasks * p.width()
+	cols := min((task+1)*strips/p.tasks*p.width(), p.n) - j
 	c := p.c[p.from*p.ldc+j:]
 	for l := p.l0; l < p.l1; l += depth {
 		k := min(depth, p.l1-l)

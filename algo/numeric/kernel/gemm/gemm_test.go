@@ -45,11 +45,13 @@ func forSets(t *testing.T, test func(t *testing.T, set isa.Set)) {
 }
 
 // gemm is the signature of a product.
-type gemm = func(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+type gemm = func(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32,
+	c []float32, ldc int)
 
 // gemmRounded is Scalar with every operation rounded: what portable products
 // are held to, up to the sign of a zero.
-func gemmRounded(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func gemmRounded(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32,
+	c []float32, ldc int) {
 	scaleRows(m, n, beta, c, ldc)
 	for i := range m {
 		for j := range n {
@@ -120,7 +122,8 @@ func drawOperands(t *rapid.T, sizes *rapid.Generator[int]) operands {
 	if o.transB {
 		rowsB, o.ldb = o.n, o.k+pad
 	}
-	o.a, o.b, o.c = kerneltest.Misaligned(kerneltest.Random(r, rowsA*o.lda)), kerneltest.Misaligned(kerneltest.Random(r, rowsB*o.ldb)), kerneltest.Random(r, o.m*o.ldc)
+	o.a, o.b, o.c = kerneltest.Misaligned(kerneltest.Random(r, rowsA*o.lda)),
+		kerneltest.Misaligned(kerneltest.Random(r, rowsB*o.ldb)), kerneltest.Random(r, o.m*o.ldc)
 	return o
 }
 
@@ -176,7 +179,8 @@ func TestGemmOverManyBlocks(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
 		for _, trans := range [][2]bool{{false, false}, {false, true}, {true, false}} {
 			o := operands{transA: trans[0], transB: trans[1], m: m, n: n, k: k, beta: 1,
-				a: kerneltest.Random(r, m*k), b: kerneltest.Random(r, k*n), c: kerneltest.Random(r, m*n), lda: k, ldb: n, ldc: n}
+				a: kerneltest.Random(r, m*k), b: kerneltest.Random(r, k*n), c: kerneltest.Random(r, m*n),
+				lda: k, ldb: n, ldc: n}
 			if o.transA {
 				o.lda = m
 			}
@@ -187,7 +191,8 @@ func TestGemmOverManyBlocks(t *testing.T) {
 				got := o.result(newProducts(backwards{}, set).Gemm)
 				for _, i := range []int{0, m / 3, m - 1} {
 					want := slices.Clone(o.c[i*n : (i+1)*n])
-					Scalar(o.transA, o.transB, 1, n, k, o.a[at(o.transA, i, 0, o.lda):], o.lda, o.b, o.ldb, 1, want, n)
+					Scalar(o.transA, o.transB, 1, n, k, o.a[at(o.transA, i, 0, o.lda):], o.lda, o.b, o.ldb,
+						1, want, n)
 					if err := kerneltest.SameBits(got[i*n:(i+1)*n], want); err != nil {
 						t.Fatalf("%v, %dx%dx%d, transposed %v, row %d: %v", set, m, n, k, trans, i, err)
 					}
@@ -224,13 +229,15 @@ func TestFusedMultiplyAddRoundsOnce(t *testing.T) {
 		return math.Float32frombits(rapid.Uint32().Draw(t, "bits"))
 	})
 	near := rapid.Custom(func(t *rapid.T) float32 { // sums that cancel and tie
-		return float32(math.Ldexp(float64(rapid.IntRange(-1<<24, 1<<24).Draw(t, "digits")), rapid.IntRange(-40, 10).Draw(t, "exponent")))
+		return float32(math.Ldexp(float64(rapid.IntRange(-1<<24, 1<<24).Draw(t, "digits")),
+			rapid.IntRange(-40, 10).Draw(t, "exponent")))
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.SampledFrom([]*rapid.Generator[float32]{any, near}).Draw(t, "kind")
 		x, y, z := draw.Draw(t, "x"), draw.Draw(t, "y"), draw.Draw(t, "z")
 		if rapid.Bool().Draw(t, "halfway") { // z, then half of its last digit, and a trifle
-			x, y = float32(math.Ldexp(1, -25+math.Ilogb(float64(z)))), 1+float32(rapid.IntRange(-1, 1).Draw(t, "trifle"))/(1<<23)
+			x, y = float32(math.Ldexp(1, -25+math.Ilogb(float64(z)))),
+				1+float32(rapid.IntRange(-1, 1).Draw(t, "trifle"))/(1<<23)
 		}
 		got := fusedMultiplyAdd(x, y, z)
 		sum := float64(x)*float64(y) + float64(z)

@@ -8,21 +8,20 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Interaction computes the dot products of all pairs of vectors of a sample, and
-// holds the scratch that one goroutine needs for it. The vectors v_0, v_1, … lie
-// one behind the other; the products are the strictly lower triangle of their
-// Gram matrix, row by row:
+// Interaction computes the dot products of all pairs of vectors of a sample, and holds
+// the scratch of one goroutine. The vectors v_0, v_1, … are stored one after the other;
+// the products are the strictly lower triangle of their Gram matrix, row by row:
 //
 //	⟨v_1,v_0⟩, ⟨v_2,v_0⟩, ⟨v_2,v_1⟩, ⟨v_3,v_0⟩, …
 //
 // Sums run in ascending index, with the rounding of the built-in products in the
-// same set of instructions. Samples of more than 256 vectors, which no data are
-// known to have, are computed in Go.
+// same set of instructions. Samples of more than 256 vectors, which no known data set
+// has, are computed in Go.
 type Interaction struct {
 	count, dim int
 	assembly   *assembly // nil: in Go
 	a, b       []float32 // packed operands
-	gram       []float32 // products of all vectors, of which the triangle is right
+	gram       []float32 // products of all vectors; only the triangle is valid
 	lower      []float32 // gradients of the triangle
 }
 
@@ -65,7 +64,8 @@ func (t *Interaction) Forward(out, vectors []float32) {
 		v.packB(t.b, matrix{t.a, packedStride, true}, k, wide)
 		for r := 0; r < t.count; r += v.rows {
 			rows := min(v.rows, t.count-r)
-			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b, k), t.gram[r*wide:], wide, l > 0)
+			v.multiply(rows, r+rows, k, left{t.a[r*packedStride:], packedStride}, v.packed(t.b, k),
+				t.gram[r*wide:], wide, l > 0)
 		}
 	}
 	for r := 1; r < t.count; r++ {
@@ -89,9 +89,9 @@ func (t *Interaction) forward(out, vectors []float32) {
 	}
 }
 
-// Backward adds to the gradient of the vectors of one sample, or overwrites it
-// with, what flows back from grad, that of their products: ⟨v_r, v_j⟩ gives v_j to
-// the gradient of v_r and v_r to that of v_j, so that
+// Backward computes the gradient of the vectors of one sample from grad, the gradient
+// of their products, and adds it to gradVectors or overwrites them. Since ⟨v_r, v_j⟩
+// contributes v_j to the gradient of v_r and v_r to the gradient of v_j,
 //
 //	gradVectors += S·V
 //
@@ -104,9 +104,9 @@ func (t *Interaction) Backward(gradVectors, vectors, grad []float32, overwrite b
 		t.backward(gradVectors, vectors, grad, overwrite)
 		return
 	}
-	// The lower triangle, and turned the upper one. Whole blocks can be turned and
-	// added, because lower is 0 on the diagonal and −0, which leaves every value as it
-	// is, beyond.
+	// The lower triangle, and its transposition as the upper one. Whole blocks can be
+	// transposed and added, because lower is 0 on the diagonal and −0, which changes no
+	// value, above it.
 	v, wide := t.assembly, ceil(t.count, t.assembly.width())*t.assembly.width()
 	for r := range t.count {
 		copy(t.lower[r*wide:][:r], grad)
@@ -114,12 +114,13 @@ func (t *Interaction) Backward(gradVectors, vectors, grad []float32, overwrite b
 	}
 	v.transposeTo(t.a, packedStride, t.lower, wide, wide, wide)
 	vec.AddColumns(t.a, packedStride, 0, t.lower, wide, 0, t.count, wide)
-	if width := v.width(); t.dim < width { // packB's, but for the columns that nobody reads
+	if width := v.width(); t.dim < width { // as packB, but without the columns that are not read
 		vec.CopyColumns(t.b, width, 0, vectors, t.dim, 0, t.count, t.dim)
 	} else {
 		v.packB(t.b, matrix{vectors, t.dim, false}, t.count, t.dim)
 	}
-	v.multiply(t.count, t.dim, t.count, left{t.a, packedStride}, v.packed(t.b, t.count), gradVectors, t.dim, !overwrite)
+	v.multiply(t.count, t.dim, t.count, left{t.a, packedStride}, v.packed(t.b, t.count), gradVectors, t.dim,
+		!overwrite)
 }
 
 // backward is Backward in Go.

@@ -53,7 +53,8 @@ func multiplyAdd(x, y, z float32, s isa.Set) float32 {
 func TestInteractionKeepsTheSignOfZero(t *testing.T) {
 	for _, set := range isa.Sets() {
 		vectors, grad := []float32{-1, 1}, []float32{kerneltest.NegativeZero}
-		got, want := []float32{kerneltest.NegativeZero, kerneltest.NegativeZero}, []float32{kerneltest.NegativeZero, kerneltest.NegativeZero}
+		got, want := []float32{kerneltest.NegativeZero, kerneltest.NegativeZero},
+			[]float32{kerneltest.NegativeZero, kerneltest.NegativeZero}
 		interactBackward(want, vectors, grad, 2, 1, set)
 		newInteraction(2, 1, set).Backward(got, vectors, grad, false)
 		if err := kerneltest.SameBits(got, want); err != nil {
@@ -70,7 +71,8 @@ func TestInteractionHasTheBitsOfItsDefinition(t *testing.T) {
 			dim %= 7 // enough
 		}
 		overwrite, seed := rapid.Bool().Draw(t, "overwrite"), rapid.Uint64().Draw(t, "seed")
-		values := rapid.SampledFrom([]func(*rand.Rand, int) []float32{kerneltest.Awkward, kerneltest.Tame}).Draw(t, "values")
+		values := rapid.SampledFrom([]func(*rand.Rand, int) []float32{kerneltest.Awkward,
+			kerneltest.Tame}).Draw(t, "values")
 		pairs := count * (count - 1) / 2
 		for _, s := range isa.Sets() {
 			kernel := newInteraction(count, dim, s)
@@ -111,7 +113,8 @@ func TestInteractionOfThreeVectors(t *testing.T) {
 		kerneltest.WantSlice(t, "products", out, []float32{11, 17, 39})
 		kernel.Backward(grad, vectors, []float32{1, 10, 100}, true)
 		kerneltest.WantSlice(t, "gradient", grad, []float32{53, 64, 501, 602, 310, 420})
-		kerneltest.WantPanic(t, "short", "kernel: len(products) = 2, want 3", func() { kernel.Forward(out[:2], vectors) })
+		kerneltest.WantPanic(t, "short", "kernel: len(products) = 2, want 3",
+			func() { kernel.Forward(out[:2], vectors) })
 	})
 }
 
@@ -120,16 +123,19 @@ func BenchmarkInteraction(b *testing.B) {
 	const count, samples = 27, 64
 	for _, dim := range []int{16, 32, 64, 128} {
 		r := rand.New(rand.NewPCG(1, 2))
-		vectors, out, grad := kerneltest.Random(r, samples*count*dim), kerneltest.Random(r, samples*pair(count, 0)), kerneltest.Random(r, samples*count*dim)
+		vectors, out, grad := kerneltest.Random(r, samples*count*dim),
+			kerneltest.Random(r, samples*pair(count, 0)), kerneltest.Random(r, samples*count*dim)
 		kernel, pairs, width := NewInteraction(count, dim), pair(count, 0), count*dim
 		for _, pass := range []struct {
 			name  string
 			flops float64
 			run   func(i int)
 		}{
-			{"forward", 2 * float64(pairs*dim), func(i int) { kernel.Forward(out[i*pairs:][:pairs], vectors[i*width:][:width]) }},
+			{"forward", 2 * float64(pairs*dim),
+				func(i int) { kernel.Forward(out[i*pairs:][:pairs], vectors[i*width:][:width]) }},
 			{"backward", 4 * float64(pairs*dim), func(i int) {
-				kernel.Backward(grad[i*width:][:width], vectors[i*width:][:width], out[i*pairs:][:pairs], true)
+				kernel.Backward(grad[i*width:][:width], vectors[i*width:][:width], out[i*pairs:][:pairs],
+					true)
 			}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", pass.name, count, dim), func(b *testing.B) {

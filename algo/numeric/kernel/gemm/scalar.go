@@ -15,10 +15,10 @@ func at(transposed bool, i, j, ld int) int {
 	return i*ld + j
 }
 
-// Scalar is Gemm in assembly written as its definition: the readable
-// reference that the tests hold it to. Arguments, result and panics are those of
-// Products.Gemm.
-func Scalar(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+// Scalar computes a product by its definition. It is the readable reference with which
+// tests compare the assembly: same bits, and the arguments and panics of Products.Gemm.
+func Scalar(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32,
+	c []float32, ldc int) {
 	Check(transA, transB, m, n, k, a, lda, b, ldb, c, ldc)
 	scaleRows(m, n, beta, c, ldc)
 	for i := range m {
@@ -77,7 +77,8 @@ func scaleRows(m, n int, beta float32, c []float32, ldc int) {
 
 // Check panics with both sizes unless the arguments of Products.Gemm fit together: for
 // Products that pass the slices to code that knows no lengths.
-func Check(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+func Check(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32,
+	ldc int) {
 	if m < 0 || n < 0 || k < 0 {
 		panic(fmt.Sprintf("kernel: gemm of size m=%d, n=%d, k=%d, want none negative", m, n, k))
 	}

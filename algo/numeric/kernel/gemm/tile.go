@@ -5,39 +5,40 @@ import (
 	"unsafe"
 )
 
-// An assembly holds the routines of matrix products in one set of vector
-// instructions, which differ in the width of a register only.
+// An assembly holds the routines of matrix products in one set of vector instructions.
+// The sets differ only in the width of a register.
 type assembly struct {
 	name  string
-	rows  int  // most rows of a tile
+	rows  int  // largest number of rows of a tile
 	lanes int  // float32 in a register; a strip of B is two registers wide
 	masks bool // tiles write only the columns of their mask
 	tiles
 	// transpose writes the transposition of src, rows×cols at stride lds, to dst
 	// at stride ldd. Rows and cols are positive multiples of lanes.
 	transpose func(dst *float32, ldd int, src *float32, lds int, rows, cols int)
-	// strips copies count whole strips of so many rows of src; strips of dst begin
-	// so many float32 after another. Rows and count are positive.
+	// strips copies count whole strips of src, of this number of rows; strips of dst
+	// begin between float32 apart. Rows and count are positive.
 	strips func(dst *float32, between int, src *float32, lds int, rows, count int)
 }
 
-// A tile adds to tiles of C, side by side, the products of k columns of A and k
-// rows of so many strips of B, or overwrites them unless add:
+// A tile computes neighbouring tiles of C from k columns of A and k rows of a number of
+// strips of B:
 //
 //	C[i,j] = fma(A[i,k−1], B[k−1,j], … fma(A[i,0], B[0,j], add ? C[i,j] : 0))
 //
-// Rows of A, B and C are lda, ldb and ldc float32 apart, strips of B between. Mask
-// has a bit for every column of C that there is. K and strips are at least 1.
-type tile func(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int, c *float32, ldc, strips int, mask uint32, add bool)
+// Rows of A, B and C are lda, ldb and ldc float32 apart, strips of B between. Mask has a
+// bit for every column that C has. K and strips are at least 1.
+type tile func(k int, a *float32, lda int, b *float32, ldb, between int, keep *float32, keepBetween int,
+	c *float32, ldc, strips int, mask uint32, add bool)
 
-// tiles are the tiles by number of rows: of up to half a strip, of a strip, and
-// of a strip that is copied to keep on the way, row after row.
+// tiles lists the tiles by number of rows: those as wide as half a strip, those as wide
+// as a strip, and those that also copy the strip to keep, row by row.
 type tiles struct{ half, whole, keep []tile }
 
-// Packed blocks of operands. A block of A is up to depth columns of its rows,
-// at packedStride, which is a little more than depth, lest rows compete for the
-// same lines of a cache. A block of B is up to depth rows of its strips, one
-// strip, row after row, behind the other.
+// Packed blocks of operands. A block of A holds up to depth columns of its rows,
+// packedStride apart, which is a little more than depth so that rows do not compete for
+// the same lines of a cache. A block of B holds up to depth rows of its strips, strip by
+// strip, row by row.
 const (
 	depth        = 256
 	packedStride = depth + 16
@@ -49,18 +50,18 @@ func (v *assembly) width() int { return 2 * v.lanes }
 // stripSize returns the size of a packed strip of k rows.
 func (v *assembly) stripSize(k int) int { return k * v.width() }
 
-// A left is k columns of rows of op(A): in place, or packed.
+// A left holds k columns of rows of op(A), in place or packed.
 type left struct {
 	data []float32
 	ld   int
 }
 
-// A right is k rows of strips of op(B): in place, or packed.
+// A right holds k rows of strips of op(B), in place or packed.
 type right struct {
 	data        []float32
 	ld, between int // float32 from row to row and from strip to strip
-	// keep is where whole strips are packed when the first tiles use them, if not
-	// nil. It holds what is left of a strip already.
+	// keep, if not nil, receives whole strips when the first tiles read them. It already
+	// holds the last, incomplete strip.
 	keep []float32
 }
 
@@ -69,8 +70,7 @@ func (v *assembly) packed(strips []float32, k int) right {
 	return right{data: strips, ld: v.width(), between: v.stripSize(k)}
 }
 
-// multiply adds to C, or overwrites it with, the product of rows×k of A and k×cols
-// of B.
+// multiply writes the product of rows×k of A and k×cols of B to C, or adds it.
 func (v *assembly) multiply(rows, cols, k int, a left, b right, c []float32, ldc int, add bool) {
 	panels := ceil(rows, v.rows)
 	for panel := range panels { // of nearly equal height
@@ -88,9 +88,11 @@ func (v *assembly) panel(rows, cols, k int, a []float32, lda int, b right, c []f
 	switch {
 	case whole == 0:
 	case b.keep != nil:
-		v.tiles.keep[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, &b.keep[0], v.stripSize(k), &c[0], ldc, whole, ^uint32(0), add)
+		v.tiles.keep[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, &b.keep[0], v.stripSize(k), &c[0],
+			ldc, whole, ^uint32(0), add)
 	default:
-		v.tiles.whole[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, nil, 0, &c[0], ldc, whole, ^uint32(0), add)
+		v.tiles.whole[rows](k, &a[0], lda, &b.data[0], b.ld, b.between, nil, 0, &c[0], ldc, whole,
+			^uint32(0), add)
 	}
 	if edge == 0 {
 		return
@@ -111,8 +113,9 @@ func (v *assembly) panel(rows, cols, k int, a []float32, lda int, b right, c []f
 	}
 }
 
-// aside is a tile for which C has too few columns.
-func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float32, ldc, rows, cols int, add bool) {
+// aside computes a tile that is wider than C in a buffer.
+func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float32, ldc, rows, cols int,
+	add bool) {
 	aside := asides.Get().(*[6 * 16]float32)
 	defer asides.Put(aside)
 	if add {
@@ -126,8 +129,8 @@ func (v *assembly) aside(run tile, k int, a []float32, lda int, strip, c []float
 	}
 }
 
-// asides are tiles of C. A variable of aside would be allocated anew in every call,
-// since the compiler does not see which tile runs.
+// asides are buffers of aside. A local array would be allocated in every call, since the
+// compiler does not know which tile runs.
 var asides = sync.Pool{New: func() any { return new([6 * 16]float32) }}
 
 // transposeTo writes the transposition of src, rows×cols, to dst.
@@ -175,8 +178,8 @@ func (v *assembly) packB(dst []float32, x matrix, k, cols int) {
 	}
 }
 
-// packEdge packs what is left behind the whole strips of k×cols of an operand.
-// The columns that the last strip has too many become 0.
+// packEdge packs the columns of an operand, k×cols, that follow its whole strips. Columns
+// that the last strip has in addition become 0.
 func (v *assembly) packEdge(dst []float32, x matrix, k, cols int) {
 	width := v.width()
 	edge := cols % width
@@ -195,7 +198,7 @@ func (v *assembly) packEdge(dst []float32, x matrix, k, cols int) {
 	}
 }
 
-// A matrix is an operand op(X) as Gemm is given it.
+// A matrix is an operand op(X) of Gemm.
 type matrix struct {
 	data       []float32
 	ld         int
@@ -208,7 +211,7 @@ func (x matrix) from(i, j int) matrix {
 	return x
 }
 
-// aligned returns n float32 that begin with a line of the cache.
+// aligned returns n float32 that start at a cache line.
 func aligned(n int) []float32 {
 	const line = 16 // float32
 	x := make([]float32, n+line-1)

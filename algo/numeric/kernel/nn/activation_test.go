@@ -36,7 +36,7 @@ func TestSigmoidAtKnownPoints(t *testing.T) {
 }
 
 func TestCrossEntropyIsStableAndMatchesItsDefinition(t *testing.T) {
-	// At z = 0 the loss is ln 2 whatever the label. At z = ln 3, y = 1 it is
+	// At z = 0 the loss is ln 2 for every label. At z = ln 3, y = 1 it is
 	// −ln(3/4). At z = ±1000 on the wrong side it is 1000, not infinity.
 	ln3 := float32(math.Log(3))
 	for _, tt := range []struct {
@@ -59,7 +59,8 @@ func TestCrossEntropyIsStableAndMatchesItsDefinition(t *testing.T) {
 		}
 	}
 	z := []float32{0, 0}
-	if got := CrossEntropy(z, z, []float32{0, 1}, []float32{1}); math.Abs(got-2*math.Ln2) > 1e-15 || z[0] != 0.5 || z[1] != -0.5 {
+	if got := CrossEntropy(z, z, []float32{0, 1}, []float32{1}); math.Abs(got-2*math.Ln2) > 1e-15 ||
+		z[0] != 0.5 || z[1] != -0.5 {
 		t.Errorf("in place: loss %v, gradient %v, want 2·ln 2 and [0.5 -0.5]", got, z)
 	}
 }

@@ -64,12 +64,18 @@ func BenchmarkElementwise(b *testing.B) {
 			{"sum of squares", 1, func() { vec.SumSquares(x[0]) }},
 			{"sgd", 3, func() { Descend(x[0], x[1], 1e-9) }},
 			{"adagrad", 5, func() { AdagradAfter(x[0], x[1], x[2], 1e-9, 1e-8) }},
-			{"adam", 7, func() { Adam(x[0], x[1], x[2], x[3], AdamFactors{1e-9, 1, 1e-8, 0.9, 0.999, 0.1, 0.001}) }},
+			{"adam", 7, func() {
+				Adam(x[0], x[1], x[2], x[3],
+					AdamFactors{1e-9, 1, 1e-8, 0.9, 0.999, 0.1, 0.001})
+			}},
 			// Two passes over x for the moments, a third that writes two matrices.
 			{"batch norm", 5, func() {
 				BatchNormTrain(x[0], x[1], x[2], rows, cols, row, row, 1e-5, row2, column, column)
 			}},
-			{"batch norm backward", 5, func() { BatchNormBackward(x[0], x[1], rows, cols, row, row, row2, column) }},
+			{"batch norm backward", 5, func() {
+				BatchNormBackward(x[0], x[1], rows, cols, row, row, row2,
+					column)
+			}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", k.name, rows, cols), func(b *testing.B) {
 				for b.Loop() {

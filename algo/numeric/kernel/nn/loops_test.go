@@ -84,7 +84,8 @@ var cases = []kerneltest.Case{
 		alone := CrossEntropy(nil, draw(rows*cols), draw(rows*cols), weights)
 		return [][]float32{{float32(loss), float32(loss - float64(float32(loss))), float32(alone)}, grad}
 	}},
-	{Name: "cross-entropy of more weights than a block", Run: func(draw func(n int) []float32, rows, cols int) [][]float32 {
+	{Name: "cross-entropy of more weights than a block", Run: func(draw func(n int) []float32, rows,
+		cols int) [][]float32 {
 		weights, grad := draw(entropyBlock+9), draw(rows*cols)
 		loss := CrossEntropy(grad, draw(rows*cols), draw(rows*cols), weights)
 		return [][]float32{{float32(loss), float32(loss - float64(float32(loss)))}, grad}

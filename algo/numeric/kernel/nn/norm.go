@@ -28,12 +28,14 @@ import (
 //
 // Source: Ioffe, Szegedy, ICML 2015, algorithm 1; the two variances as PyTorch's
 // BatchNorm1d has them. Deviation: PyTorch refuses a single row.
-func BatchNormTrain(out, normalized, x []float32, rows, cols int, gamma, beta []float32, epsilon float64, mean, variance, inverse []float32) {
+func BatchNormTrain(out, normalized, x []float32, rows, cols int, gamma, beta []float32, epsilon float64,
+	mean, variance, inverse []float32) {
 	checkNorm(rows, cols, [][]float32{gamma, beta, mean, variance, inverse}, out, normalized, x)
 	for lo := 0; lo < cols; lo += normStrip {
 		strip := min(normStrip, cols-lo)
 		var room [3][normStrip]float64
-		μs, squares, inverses := stack.Slice(room[0][:strip]), stack.Slice(room[1][:strip]), stack.Slice(room[2][:strip])
+		μs, squares, inverses := stack.Slice(room[0][:strip]), stack.Slice(room[1][:strip]),
+			stack.Slice(room[2][:strip])
 		active.columnSum64(rows, strip, cols, μs, from(x, lo))
 		for j := range strip {
 			μs[j] /= float64(max(rows, 1))
@@ -47,7 +49,8 @@ func BatchNormTrain(out, normalized, x []float32, rows, cols int, gamma, beta []
 			inverses[j] = 1 / math.Sqrt(squares[j]/float64(max(rows, 1))+epsilon)
 			mean[lo+j], inverse[lo+j] = float32(μs[j]), float32(inverses[j])
 		}
-		active.normalize(rows, strip, cols, from(out, lo), from(normalized, lo), from(x, lo), μs, inverses, gamma[lo:], beta[lo:])
+		active.normalize(rows, strip, cols, from(out, lo), from(normalized, lo), from(x, lo), μs, inverses,
+			gamma[lo:], beta[lo:])
 	}
 }
 
@@ -78,7 +81,8 @@ func deviations(rows, cols, stride int, sum []float64, x []float32, mean []float
 	}
 }
 
-func normalize(rows, cols, stride int, out, normalized, x []float32, mean, inverse []float64, gamma, beta []float32) {
+func normalize(rows, cols, stride int, out, normalized, x []float32, mean, inverse []float64, gamma,
+	beta []float32) {
 	for i := range rows {
 		for j, μ := range mean[:cols] {
 			at := i*stride + j
@@ -97,7 +101,8 @@ func normalize(rows, cols, stride int, out, normalized, x []float32, mean, inver
 // alone. It panics if a slice is too short. Cost: about 4·rows·cols operations.
 //
 // Source: Ioffe, Szegedy, ICML 2015, algorithm 2.
-func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsilon float64, mean, variance []float32) {
+func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsilon float64, mean,
+	variance []float32) {
 	checkNorm(rows, cols, [][]float32{gamma, beta, mean, variance}, out, x)
 	for lo := 0; lo < cols; lo += normStrip {
 		strip := min(normStrip, cols-lo)
@@ -106,7 +111,8 @@ func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsi
 		for j := range strip {
 			μs[j], inverses[j] = float64(mean[lo+j]), 1/math.Sqrt(float64(variance[lo+j])+epsilon)
 		}
-		active.normalize(rows, strip, cols, from(out, lo), from(out, lo), from(x, lo), μs, inverses, gamma[lo:], beta[lo:])
+		active.normalize(rows, strip, cols, from(out, lo), from(out, lo), from(x, lo), μs, inverses,
+			gamma[lo:], beta[lo:])
 	}
 }
 
@@ -124,12 +130,14 @@ func BatchNormEval(out, x []float32, rows, cols int, gamma, beta []float32, epsi
 // allocation.
 //
 // Source: Ioffe, Szegedy, ICML 2015, section 3.
-func BatchNormBackward(grad, normalized []float32, rows, cols int, gamma, inverse, gradGamma, gradBeta []float32) {
+func BatchNormBackward(grad, normalized []float32, rows, cols int, gamma, inverse, gradGamma,
+	gradBeta []float32) {
 	checkNorm(rows, cols, [][]float32{gamma, inverse, gradGamma, gradBeta}, grad, normalized)
 	for lo := 0; lo < cols; lo += normStrip {
 		strip := min(normStrip, cols-lo)
 		var room [3][normStrip]float64
-		sums, dots, scales := stack.Slice(room[0][:strip]), stack.Slice(room[1][:strip]), stack.Slice(room[2][:strip])
+		sums, dots, scales := stack.Slice(room[0][:strip]), stack.Slice(room[1][:strip]),
+			stack.Slice(room[2][:strip])
 		active.normBackwardSums(rows, strip, cols, sums, dots, from(grad, lo), from(normalized, lo))
 		for j := range strip {
 			gradBeta[lo+j], gradGamma[lo+j] = float32(sums[j]), float32(dots[j])

@@ -67,7 +67,8 @@ func TestBatchNormBackwardMatchesFiniteDifferences(t *testing.T) {
 			mean := sum / rows
 			std := math.Sqrt(squares/rows - mean*mean + epsilon)
 			for i := range rows {
-				total += float64(weights[i*cols+j]) * (float64(gamma[j])*(x[i*cols+j]-mean)/std + float64(beta[j]))
+				out := float64(gamma[j])*(x[i*cols+j]-mean)/std + float64(beta[j])
+				total += float64(weights[i*cols+j]) * out
 			}
 		}
 		return total
@@ -76,7 +77,8 @@ func TestBatchNormBackwardMatchesFiniteDifferences(t *testing.T) {
 	mean, variance, inverse := make([]float32, cols), make([]float32, cols), make([]float32, cols)
 	BatchNormTrain(out, normalized, x, rows, cols, gamma, beta, epsilon, mean, variance, inverse)
 	grad := append([]float32(nil), weights...)
-	BatchNormBackward(grad, normalized, rows, cols, gamma, inverse, make([]float32, cols), make([]float32, cols))
+	BatchNormBackward(grad, normalized, rows, cols, gamma, inverse, make([]float32, cols),
+		make([]float32, cols))
 	wide := make([]float64, len(x))
 	for i, v := range x {
 		wide[i] = float64(v)
@@ -97,7 +99,8 @@ func TestBatchNormBackwardMatchesFiniteDifferences(t *testing.T) {
 
 func TestKernelsPanicWithBothSizes(t *testing.T) {
 	x := make([]float32, 4)
-	kerneltest.WantPanic(t, "loss", "kernel: len(labels) = 3, want 4", func() { CrossEntropy(nil, x, x[:3], x[:1]) })
+	kerneltest.WantPanic(t, "loss", "kernel: len(labels) = 3, want 4",
+		func() { CrossEntropy(nil, x, x[:3], x[:1]) })
 	kerneltest.WantPanic(t, "norm", "kernel: len(matrix) = 4, want at least 6",
 		func() { BatchNormEval(x, x, 3, 2, x, x, 1e-5, x, x) })
 }

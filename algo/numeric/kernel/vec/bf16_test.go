@@ -35,7 +35,8 @@ func TestBF16IsTheNearest(t *testing.T) {
 		even := h + h&1
 		below, above := math.Nextafter32(middle, f), math.Nextafter32(middle, next)
 		if BF16(below) != h || BF16(above) != h+1 || BF16(middle) != even {
-			t.Fatalf("between %#x and the next: %v becomes %#x, %v %#x, %v %#x", h, below, BF16(below), middle, BF16(middle), above, BF16(above))
+			t.Fatalf("between %#x and the next: %v becomes %#x, %v %#x, %v %#x", h, below, BF16(below),
+				middle, BF16(middle), above, BF16(above))
 		}
 	}
 	for f, want := range map[float32]uint16{ // 0x7f7f is the greatest finite one, 2¹²⁸ − 2¹²⁰
@@ -53,7 +54,8 @@ func TestToBF16HasTheBitsOfItsScalarTwin(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				n := rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{1000, 4097})).Draw(t, "n")
 				r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-				shift := rapid.IntRange(0, 3).Draw(t, "shift") // of both, against the alignment of an allocation
+				shift := rapid.IntRange(0, 3).Draw(t,
+					"shift") // of both, against the alignment of an allocation
 				src := make([]float32, n+shift)[shift:]
 				for i := range src {
 					src[i] = math.Float32frombits(r.Uint32()) // any bits: NaN, Inf and subnormals too
@@ -75,7 +77,8 @@ func TestToBF16HasTheBitsOfItsScalarTwin(t *testing.T) {
 		})
 	}
 	ToBF16(nil, nil) // nothing
-	kerneltest.WantPanic(t, "lengths", "kernel: len(dst) = 1, want 2", func() { ToBF16(make([]uint16, 1), make([]float32, 2)) })
+	kerneltest.WantPanic(t, "lengths", "kernel: len(dst) = 1, want 2",
+		func() { ToBF16(make([]uint16, 1), make([]float32, 2)) })
 }
 
 // BenchmarkToBF16 beside a copy of as many bytes, which is the limit.

@@ -6,7 +6,8 @@ import "tandem/algo/numeric/isa"
 type kernels struct {
 	loops // generated
 	// sumSegments is SumSegments of checked arguments that name at least one vector.
-	sumSegments func(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+	sumSegments func(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
+		start float32)
 	// toBF16 is ToBF16 of at least one value.
 	toBF16 func(dst []uint16, src []float32)
 }

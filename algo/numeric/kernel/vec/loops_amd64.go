@@ -11,10 +11,12 @@ var bySet = [...]*kernels{
 }
 
 //go:noescape
-func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
+	start float32)
 
 //go:noescape
-func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
+	start float32)
 
 //go:noescape
 func toBF16AVX512(dst []uint16, src []float32)

@@ -58,5 +58,6 @@ func TestFinite(t *testing.T) {
 func TestRowKernelsPanicWithBothSizes(t *testing.T) {
 	x := make([]float32, 4)
 	kerneltest.WantPanic(t, "axpy", "kernel: len(x) = 3, want 4", func() { Axpy(x, 1, x[:3]) })
-	kerneltest.WantPanic(t, "bias", "kernel: len(bias) = 1, want at least 2", func() { AddBias(x, 2, 2, x[:1]) })
+	kerneltest.WantPanic(t, "bias", "kernel: len(bias) = 1, want at least 2",
+		func() { AddBias(x, 2, 2, x[:1]) })
 }

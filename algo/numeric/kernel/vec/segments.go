@@ -13,7 +13,8 @@ import "fmt"
 // Other values of dst stay. Dst and src may not overlap. SumSegments panics if ends
 // descend, or if a vector lies outside its slice. Cost: one read of each vector that is
 // summed, fetched before its turn, and one write of each sum; no allocation.
-func SumSegments(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32) {
+func SumSegments(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
+	start float32) {
 	count := len(ends) - 1
 	if count < 1 || dim < 1 {
 		return
@@ -36,18 +37,21 @@ func checkSegments(dst []float32, stride int, src []float32, unit int, at, ends 
 		before = end
 	}
 	if stride < 0 || (len(ends)-2)*stride+dim > len(dst) {
-		panic(fmt.Sprintf("kernel: %d sums of %d values, %d apart, in %d", len(ends)-1, dim, stride, len(dst)))
+		panic(fmt.Sprintf("kernel: %d sums of %d values, %d apart, in %d", len(ends)-1, dim, stride,
+			len(dst)))
 	}
 	most := uint32(0) // of at; a negative one counts as very large
 	for _, a := range at[ends[0]:before] {
 		most = max(most, uint32(a))
 	}
 	if ends[0] < before && (unit < 0 || int(most)*unit+dim > len(src)) {
-		panic(fmt.Sprintf("kernel: vector %d of %d values, %d apart, in %d", int32(most), dim, unit, len(src)))
+		panic(fmt.Sprintf("kernel: vector %d of %d values, %d apart, in %d", int32(most), dim, unit,
+			len(src)))
 	}
 }
 
-func sumSegments(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32) {
+func sumSegments(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int,
+	start float32) {
 	for k := range len(ends) - 1 {
 		sum := dst[k*stride:][:dim]
 		for c := range sum {

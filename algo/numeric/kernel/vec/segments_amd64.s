@@ -13,7 +13,8 @@
 // A segment is summed in blocks of four registers, then of one, then a part of one.
 // While a vector is added, the one eight positions on is fetched.
 
-// func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+// func sumSegmentsAVX512(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim
+// int, start float32)
 TEXT ·sumSegmentsAVX512(SB), NOSPLIT, $0-124
 	MOVQ dst_base+0(FP), DI
 	MOVQ stride+24(FP), R11
@@ -148,7 +149,8 @@ DATA lanes<>+48(SB)/8, $0
 DATA lanes<>+56(SB)/8, $0
 GLOBL lanes<>(SB), RODATA|NOPTR, $64
 
-// func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim int, start float32)
+// func sumSegmentsAVX2(dst []float32, stride int, src []float32, unit int, at, ends []int32, dim
+// int, start float32)
 TEXT ·sumSegmentsAVX2(SB), NOSPLIT, $0-124
 	MOVQ dst_base+0(FP), DI
 	MOVQ stride+24(FP), R11

@@ -16,7 +16,9 @@ import (
 
 // equalSums compares bits, but for those of a NaN, which processors choose.
 func equalSums(a, b []float32) bool {
-	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y })
+	return slices.EqualFunc(a, b, func(x, y float32) bool {
+		return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
+	})
 }
 
 // Every set of instructions gives the bits of the plain form: segments of none, one
@@ -25,9 +27,11 @@ func equalSums(a, b []float32) bool {
 // the sums.
 func TestSumSegmentsIsItsPlainForm(t *testing.T) {
 	defer use(isa.Best())
-	special := []float32{0, kerneltest.NegativeZero, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1e-40, math.MaxFloat32}
+	special := []float32{0, kerneltest.NegativeZero, float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(-1)), 1e-40, math.MaxFloat32}
 	rapid.Check(t, func(t *rapid.T) {
-		dim := rapid.OneOf(rapid.IntRange(0, 20), rapid.SampledFrom([]int{31, 32, 33, 63, 64, 65, 80, 127, 128, 200})).Draw(t, "dim")
+		dim := rapid.OneOf(rapid.IntRange(0, 20),
+			rapid.SampledFrom([]int{31, 32, 33, 63, 64, 65, 80, 127, 128, 200})).Draw(t, "dim")
 		unit := rapid.SampledFrom([]int{1, 2, max(dim, 1), dim + 3}).Draw(t, "unit")
 		vectors := rapid.IntRange(1, 20).Draw(t, "vectors")
 		first := rapid.IntRange(0, 17).Draw(t, "kerneltest.Misaligned by")
@@ -90,13 +94,34 @@ func TestSumSegmentsIsLong(t *testing.T) {
 func TestSumSegmentsPanics(t *testing.T) {
 	six := make([]float32, 6)
 	for want, call := range map[string]func(){
-		"kernel: a segment ends at 1, want 2 to 3":             func() { SumSegments(six, 1, six, 1, make([]int32, 3), []int32{0, 2, 1}, 1, 0) },
-		"kernel: a segment ends at 4, want 0 to 3":             func() { SumSegments(six, 1, six, 1, make([]int32, 3), []int32{0, 4}, 1, 0) },
-		"kernel: a segment ends at -1, want 0 to 3":            func() { SumSegments(six, 1, six, 1, make([]int32, 3), []int32{-1, 2}, 1, 0) },
-		"kernel: 4 sums of 2 values, 2 apart, in 6":            func() { SumSegments(six, 2, six, 2, nil, make([]int32, 5), 2, 0) },
-		"kernel: vector 3 of 2 values, 2 apart, in 6":          func() { SumSegments(six, 2, six, 2, []int32{0, 3}, []int32{0, 1, 2}, 2, 0) },
-		"kernel: vector -1 of 2 values, 2 apart, in 6":         func() { SumSegments(six, 2, six, 2, []int32{-1}, []int32{0, 1}, 2, 0) },
-		"kernel: vector 2147483647 of 2 values, 3 apart, in 6": func() { SumSegments(six, 2, six, 3, []int32{math.MaxInt32}, []int32{0, 1}, 2, 0) },
+		"kernel: a segment ends at 1, want 2 to 3": func() {
+			SumSegments(six, 1, six, 1,
+				make([]int32, 3), []int32{0, 2, 1}, 1, 0)
+		},
+		"kernel: a segment ends at 4, want 0 to 3": func() {
+			SumSegments(six, 1, six, 1,
+				make([]int32, 3), []int32{0, 4}, 1, 0)
+		},
+		"kernel: a segment ends at -1, want 0 to 3": func() {
+			SumSegments(six, 1, six, 1,
+				make([]int32, 3), []int32{-1, 2}, 1, 0)
+		},
+		"kernel: 4 sums of 2 values, 2 apart, in 6": func() {
+			SumSegments(six, 2, six, 2, nil,
+				make([]int32, 5), 2, 0)
+		},
+		"kernel: vector 3 of 2 values, 2 apart, in 6": func() {
+			SumSegments(six, 2, six, 2,
+				[]int32{0, 3}, []int32{0, 1, 2}, 2, 0)
+		},
+		"kernel: vector -1 of 2 values, 2 apart, in 6": func() {
+			SumSegments(six, 2, six, 2,
+				[]int32{-1}, []int32{0, 1}, 2, 0)
+		},
+		"kernel: vector 2147483647 of 2 values, 3 apart, in 6": func() {
+			SumSegments(six, 2, six, 3,
+				[]int32{math.MaxInt32}, []int32{0, 1}, 2, 0)
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			defer func() {

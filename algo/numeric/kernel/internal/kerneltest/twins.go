@@ -24,9 +24,11 @@ func SameBitsOnEverySet(t *testing.T, cases []Case, use func(isa.Set)) {
 		t.Run(c.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				rows := rapid.IntRange(0, 9).Draw(t, "rows")
-				cols := rapid.OneOf(rapid.IntRange(0, 40), rapid.SampledFrom([]int{255, 256, 257, 600})).Draw(t, "cols")
+				cols := rapid.OneOf(rapid.IntRange(0, 40),
+					rapid.SampledFrom([]int{255, 256, 257, 600})).Draw(t, "cols")
 				seed := rapid.Uint64().Draw(t, "seed")
-				values := rapid.SampledFrom([]func(*rand.Rand, int) []float32{Awkward, Tame}).Draw(t, "values")
+				values := rapid.SampledFrom([]func(*rand.Rand, int) []float32{Awkward, Tame}).Draw(t,
+					"values")
 				run := func(set isa.Set) [][]float32 {
 					use(set)
 					r := rand.New(rand.NewPCG(seed, 0))
