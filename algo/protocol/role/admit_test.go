@@ -12,7 +12,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// admissionConfig has every role.
+// admissionConfig returns a configuration with every role.
 func admissionConfig() role.Config {
 	cfg := smallConfig()
 	cfg.EmbeddingWorkers, cfg.Retry = 2, unit.Second
@@ -21,8 +21,8 @@ func admissionConfig() role.Config {
 	return cfg
 }
 
-// adversarial are messages with every kind and every pair of roles, and in each field values at, around and
-// far outside their ranges.
+// adversarial yields messages of every kind between every pair of roles, with values at the limits of the
+// range of each field, near them and far outside.
 func adversarial(yield func(msg.Message)) {
 	numbers := []int32{math.MinInt32, -1, 0, 1, 2, 7, 8, 9, 1 << 20, math.MaxInt32}
 	base := msg.Message{Samples: 4, StepSamples: 8, Bytes: msg.HeaderBytes}
@@ -34,15 +34,17 @@ func adversarial(yield func(msg.Message)) {
 				m.From, m.To = msg.Address{Role: msg.Role(from)}, msg.Address{Role: msg.Role(to)}
 				yield(m)
 				shard := m
-				shard.Bytes += 100 // the size of dense-ps 0's shard
+				shard.Bytes += 100 // the size of the shard of dense-ps 0
 				yield(shard)
 				for _, n := range numbers {
 					for _, field := range []func(*msg.Message){
 						func(m *msg.Message) { m.From.Index = n }, func(m *msg.Message) { m.To.Index = n },
 						func(m *msg.Message) { m.Rank = n }, func(m *msg.Message) { m.Step = n },
 						func(m *msg.Message) { m.Floor = n }, func(m *msg.Message) { m.Samples = n },
-						func(m *msg.Message) { m.StepSamples = n }, func(m *msg.Message) { m.Bytes = unit.Bytes(n) },
-						func(m *msg.Message) { m.Rank, m.From.Index = n, n }, func(m *msg.Message) { m.Rank, m.To.Index = n, n },
+						func(m *msg.Message) { m.StepSamples = n },
+						func(m *msg.Message) { m.Bytes = unit.Bytes(n) },
+						func(m *msg.Message) { m.Rank, m.From.Index = n, n },
+						func(m *msg.Message) { m.Rank, m.To.Index = n, n },
 						func(m *msg.Message) { m.Rank, m.From.Index, m.Step, m.Floor = n, n, n, n },
 					} {
 						hostile := m
@@ -55,8 +57,8 @@ func adversarial(yield func(msg.Message)) {
 	}
 }
 
-// Whatever comes, an admitted message never makes a role panic, at any time of its life, and is within the
-// ranges of the run.
+// No admitted message makes a role panic or send a message that is refused, in any incarnation, and all
+// fields of an admitted message are in range.
 func TestAdmittedMessagesAreHarmless(t *testing.T) {
 	cfg := admissionConfig()
 	roster := cfg.Roster()
@@ -67,8 +69,9 @@ func TestAdmittedMessagesAreHarmless(t *testing.T) {
 		}
 		admitted[m.Kind]++
 		i, ok := roster.Index(m.To)
-		if !ok || m.Rank < 0 || m.Rank >= cfg.Ranks || m.Step < 0 || m.Step > cfg.Steps || m.Floor > cfg.Steps {
-			t.Fatalf("admitted: %+v", m)
+		if !ok || m.Rank < 0 || m.Rank >= cfg.Ranks || m.Step < 0 || m.Step > cfg.Steps ||
+			m.Floor > cfg.Steps {
+			t.Fatalf("Admit accepts a field out of range: %+v", m)
 		}
 		for _, incarnation := range []uint32{0, 1} {
 			r := role.New(&cfg)[i]
@@ -80,7 +83,7 @@ func TestAdmittedMessagesAreHarmless(t *testing.T) {
 			for _, o := range out.List {
 				if o.Kind == role.Send {
 					if err := role.Admit(&cfg, o.Message); err != nil {
-						t.Fatalf("%+v makes %v send what is refused: %v", m, m.To, err)
+						t.Fatalf("%v answers %+v with a message that Admit refuses: %v", m.To, m, err)
 					}
 				}
 			}
@@ -88,16 +91,17 @@ func TestAdmittedMessagesAreHarmless(t *testing.T) {
 	})
 	for kind := range msg.Kinds {
 		if admitted[msg.Kind(kind)] == 0 {
-			t.Errorf("no %v message is admitted", msg.Kind(kind))
+			t.Errorf("Admit refuses every %v message", msg.Kind(kind))
 		}
 	}
 }
 
-// Each field out of its range is refused under its name.
+// The error of Admit names the field that is out of range.
 func TestAdmitNamesTheField(t *testing.T) {
 	cfg := admissionConfig()
 	ew := msg.Address{Role: msg.EmbeddingWorker, Index: 1} // of rank 1, step 0
-	put := msg.Message{Kind: msg.Put, From: ew, To: ps(1), Rank: 1, Step: 2, Floor: 2, Samples: 4, StepSamples: 8, Bytes: 100}
+	put := msg.Message{Kind: msg.Put, From: ew, To: ps(1), Rank: 1, Step: 2, Floor: 2, Samples: 4,
+		StepSamples: 8, Bytes: 100}
 	if err := role.Admit(&cfg, put); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func TestAdmitNamesTheField(t *testing.T) {
 		{"to", func(m *msg.Message) { m.To.Index = 2 }},
 		{"rank", func(m *msg.Message) { m.Rank = 2 }},
 		{"step", func(m *msg.Message) { m.Step = 8 }},
-		{"floor", func(m *msg.Message) { m.Floor = 3 }}, // the put's own step would count as applied
+		{"floor", func(m *msg.Message) { m.Floor = 3 }}, // the step of the put would count as applied
 		{"samples", func(m *msg.Message) { m.Samples = 9 }},
 		{"bytes", func(m *msg.Message) { m.Bytes = 47 }},
 	} {
@@ -124,9 +128,9 @@ func TestAdmitNamesTheField(t *testing.T) {
 	}
 }
 
-// A data loader that comes back deals from the first unfinished step of each rank, and never a step that a
-// rank has finished.
-func TestDataLoaderResumes(t *testing.T) {
+// After a crash the data loader deals out batches from the first unfinished step of each rank, and no step
+// that a rank has finished.
+func TestDataLoaderResumesAfterACrash(t *testing.T) {
 	cfg := smallConfig()
 	l := role.NewDataLoader(&cfg)
 	var out role.Outputs
@@ -137,36 +141,42 @@ func TestDataLoaderResumes(t *testing.T) {
 	}
 	progress := func(rank, floor int32) role.Input {
 		from := msg.Address{Role: msg.NNWorker, Index: rank}
-		return role.Input{Kind: role.Received, Message: msg.Message{Kind: msg.Progress, From: from, Rank: rank, Floor: floor}}
+		return role.Input{Kind: role.Received,
+			Message: msg.Message{Kind: msg.Progress, From: from, Rank: rank, Floor: floor}}
 	}
-	if asked := step(role.Input{Kind: role.Start, Incarnation: 1}); len(asked) != 2 || asked[1].Message.Kind != msg.AskProgress {
-		t.Fatalf("after a crash: %+v", asked)
+	if asked := step(role.Input{Kind: role.Start, Incarnation: 1}); len(asked) != 2 ||
+		asked[1].Message.Kind != msg.AskProgress {
+		t.Fatalf("outputs after a crash: %+v, want AskProgress to both ranks", asked)
 	}
 	if out := step(progress(0, 5)); len(out) != 0 {
-		t.Fatalf("with one rank unknown: %+v", out)
+		t.Fatalf("outputs before all ranks have reported: %+v, want none", out)
 	}
 	if out := step(progress(1, 3)); len(out) != 1 || out[0].Kind != role.Do || out[0].Work.Step != 3 {
-		t.Fatalf("with all known: %+v; want step 3 read", out)
+		t.Fatalf("outputs after all ranks have reported: %+v, want step 3 read", out)
 	}
-	result := role.Result{Samples: []int32{4, 4}, IDBytes: []unit.Bytes{1, 1}, SampleBytes: []unit.Bytes{1, 1}}
+	result := role.Result{Samples: []int32{4, 4}, IDBytes: []unit.Bytes{1, 1},
+		SampleBytes: []unit.Bytes{1, 1}}
 	for read := int32(3); read < 6; read++ {
-		done := role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Read, Rank: event.NoRank, Step: read}, Result: result}
+		done := role.Input{Kind: role.WorkDone,
+			Work: role.Work{Kind: role.Read, Rank: event.NoRank, Step: read}, Result: result}
 		for _, o := range step(done) {
 			if o.Kind == role.Send && o.Message.Rank == 0 && o.Message.Step < 5 {
-				t.Errorf("step %d is dealt to rank 0, which has finished it", o.Message.Step)
+				t.Errorf("the loader deals out step %d to rank 0, which has finished it", o.Message.Step)
 			}
 		}
 	}
-	finished := msg.Message{Kind: msg.StepDone, From: msg.Address{Role: msg.NNWorker, Index: 1}, Rank: 1, Step: 3}
+	finished := msg.Message{Kind: msg.StepDone, From: msg.Address{Role: msg.NNWorker, Index: 1}, Rank: 1,
+		Step: 3}
 	want := role.Handle{Kind: role.GlobalBatch, Rank: event.NoRank, Step: 3}
-	if out := step(role.Input{Kind: role.Received, Message: finished}); len(out) == 0 || out[0].Kind != role.Release || out[0].Handle != want {
-		t.Errorf("rank 0 had finished step 3 before the crash, and now rank 1 has: %+v; want its batch released", out)
+	if out := step(role.Input{Kind: role.Received, Message: finished}); len(out) == 0 ||
+		out[0].Kind != role.Release || out[0].Handle != want {
+		t.Errorf("outputs when both ranks have finished step 3: %+v, want its batch released", out)
 	}
 }
 
-// At the bound, messages about batches that an embedding worker holds are let in, and those that open others
-// are not.
-func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
+// When an embedding worker holds as many batches as CheckCredit allows, messages about these batches are
+// accepted, and messages that open another batch are refused.
+func TestCheckCreditAcceptsMessagesAboutHeldBatches(t *testing.T) {
 	cfg := admissionConfig()
 	cfg.Steps = 1000
 	worker := role.NewEmbeddingWorker(&cfg, 0)
@@ -181,15 +191,16 @@ func TestCheckCreditLetsInWhatIsAboutBatchesHeld(t *testing.T) {
 		worker.HandleInput(0, role.Input{Kind: role.Received, Message: about(step)}, &role.Outputs{})
 	}
 	if err := role.CheckCredit(&cfg, worker, about(3)); err != nil {
-		t.Errorf("a batch that is held: %v", err)
+		t.Errorf("a message about a held batch: %v", err)
 	}
 	if err := role.CheckCredit(&cfg, worker, about(limit)); err == nil {
-		t.Errorf("batch %d is let in beside %d others", limit, limit)
+		t.Errorf("CheckCredit accepts batch %d beside %d others", limit, limit)
 	}
 }
 
-// A sender without credit cannot make a role hold ever more, and one that repeats itself is no such sender.
-func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
+// CheckCredit bounds the payloads that a sender without credit can make a role hold. It accepts repeated
+// messages.
+func TestCheckCreditBoundsTheHeldPayloads(t *testing.T) {
 	cfg := admissionConfig()
 	cfg.Steps, cfg.Rule = 1000, pace.Sync{} // the PS holds lookups of later steps back
 	cfg.DensePSs = nil
@@ -211,6 +222,6 @@ func TestCheckCreditBoundsWhatARoleHolds(t *testing.T) {
 		}
 	}
 	if want := 4*int(cfg.Prefetch) + 16; kept != want {
-		t.Errorf("%d payloads kept, want %d", kept, want)
+		t.Errorf("the PS holds %d payloads, want %d", kept, want)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// A rank that pulls early hands over pushes that dense PSs have not acknowledged. There are at most as many
-// of them as batches in flight, so the memory of rank and dense PSs is bounded.
+// A rank that pulls early has at most Prefetch unacknowledged pushes, so the memory of rank and dense PSs is
+// bounded.
 func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 	for prefetch := int32(1); prefetch <= 3; prefetch++ {
 		cfg := smallConfig()
@@ -27,14 +27,15 @@ func TestPushesInFlightAreBoundedByPrefetch(t *testing.T) {
 		}
 		for rank, n := range waiting {
 			if n != prefetch {
-				t.Errorf("rank %d with %d batches in flight: %d pushes wait, want as many", rank, prefetch, n)
+				t.Errorf("rank %d with prefetch %d: %d pushes in flight, want as many as prefetch", rank,
+					prefetch, n)
 			}
 		}
 	}
 }
 
 // Batches go to the embedding workers in turn, in the order in which they are dealt out, so all workers have
-// the same number of them, whatever the numbers of ranks and workers.
+// the same number of batches, for any numbers of ranks and workers.
 func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 	for _, workers := range []int32{1, 2, 3, 4, 5} {
 		cfg := smallConfig()
@@ -50,7 +51,8 @@ func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 					continue
 				}
 				if want := (m.Step*cfg.Ranks + m.Rank) % workers; m.To.Index != want {
-					t.Errorf("%d workers: batch %d of rank %d goes to worker %d, want %d", workers, m.Step, m.Rank, m.To.Index, want)
+					t.Errorf("%d workers: batch %d of rank %d goes to worker %d, want %d", workers, m.Step,
+						m.Rank, m.To.Index, want)
 				}
 				dealt++
 			}
@@ -59,15 +61,14 @@ func TestBatchesGoToEmbeddingWorkersInTurn(t *testing.T) {
 			c.reduce(func(pending) bool { return true })
 		}
 		if want := cfg.Steps * cfg.Ranks; dealt != want {
-			t.Errorf("%d workers: %d batches were dealt out, want %d", workers, dealt, want)
+			t.Errorf("%d workers: the loader deals out %d batches, want %d", workers, dealt, want)
 		}
 	}
 }
 
-// A rank's puts and pushes say below which step everything is finished (Message.Floor), so what a PS
-// remembers of finished steps does not grow with the run, though it never hears of the steps that concern
-// other PSs only.
-func TestServersForgetStepsBelowTheFloor(t *testing.T) {
+// Puts and pushes have the first unfinished step of their rank (Message.Floor), so the state of a PS does not
+// grow with the length of the run, although it receives no message about steps without rows on it.
+func TestPSsForgetStepsBelowTheFloor(t *testing.T) {
 	for kind, at := range map[msg.Kind]msg.Address{
 		msg.Put:  {Role: msg.EmbeddingPS},
 		msg.Push: {Role: msg.DensePS},
@@ -78,8 +79,9 @@ func TestServersForgetStepsBelowTheFloor(t *testing.T) {
 		cfg.DensePSs = []unit.Bytes{1000}
 		c := newCluster(cfg)
 		var early, late int
-		for step := int32(0); step < cfg.Steps; step += 2 { // odd steps have rows on the other PS only
-			m := msg.Message{Kind: kind, To: at, Step: step, Floor: max(0, step-1), Samples: 4, StepSamples: 8}
+		for step := int32(0); step < cfg.Steps; step += 2 { // odd steps have rows on the other PS
+			m := msg.Message{Kind: kind, To: at, Step: step, Floor: max(0, step-1), Samples: 4,
+				StepSamples: 8}
 			c.step(at, role.Input{Kind: role.Received, Message: m}, "got "+brief(m))
 			c.finish(func(pending) bool { return true })
 			switch n := len(c.find(at).AppendState(nil)); step {
@@ -89,9 +91,10 @@ func TestServersForgetStepsBelowTheFloor(t *testing.T) {
 				late = n
 			}
 		}
-		// A step takes two or three bytes of the state, of which a few are remembered.
+		// A step takes two or three bytes of the state, and the PS remembers a few steps.
 		if late > early+4 {
-			t.Errorf("%v: its state has %d bytes after 100 steps, %d after 3900", at, early, late)
+			t.Errorf("%v: the state has %d bytes after 100 steps and %d after 3900, want about the same", at,
+				early, late)
 		}
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"tandem/algo/unit"
 )
 
-// cluster is the smallest world that roles can live in: messages and work wait
-// until a test lets them happen.
+// cluster is the roles of a run without time: messages and work wait until a test makes them happen.
 type cluster struct {
 	cfg     role.Config
 	roles   []role.Role
 	mail    []msg.Message // sent and not delivered, in order
-	work    []pending     // asked for and not done, in order
+	work    []pending     // in flight, in the order of issue
 	reduced []pending     // buckets that are summed, in order
 	barrier *role.Reduction
 	owners  map[[2]int32][]int32 // by (rank, step): PSs with rows of the batch; all if absent
@@ -33,7 +32,8 @@ type pending struct {
 }
 
 func newCluster(cfg role.Config) *cluster {
-	c := &cluster{cfg: cfg, owners: map[[2]int32][]int32{}, barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets))}
+	c := &cluster{cfg: cfg, owners: map[[2]int32][]int32{},
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets))}
 	c.roles = role.New(&c.cfg)
 	return c
 }
@@ -44,7 +44,7 @@ func (c *cluster) find(a msg.Address) role.Role {
 	return c.roles[i]
 }
 
-// step hands a role one input, does what it asks for and logs it.
+// step gives a role one input, performs its outputs and logs them.
 func (c *cluster) step(to msg.Address, in role.Input, title string) {
 	var out role.Outputs
 	c.find(to).HandleInput(c.now, in, &out)
@@ -74,7 +74,8 @@ func (d driver) QueueWork(w role.Work, _ role.Operands) error {
 			d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkPart, Work: w, Bucket: int32(b)}})
 		}
 	}
-	d.work = append(d.work, pending{d.at, role.Input{Kind: role.WorkDone, Work: w, Result: d.result(d.at, w)}})
+	d.work = append(d.work, pending{d.at,
+		role.Input{Kind: role.WorkDone, Work: w, Result: d.result(d.at, w)}})
 	return nil
 }
 
@@ -84,7 +85,8 @@ func (d driver) Feed(f role.Contribution) error {
 		return err
 	}
 	for rank := range d.cfg.Ranks {
-		in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: f.Step}, Bucket: f.Bucket}
+		in := role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: f.Step},
+			Bucket: f.Bucket}
 		d.reduced = append(d.reduced, pending{msg.Address{Role: msg.NNWorker, Index: rank}, in})
 	}
 	return nil
@@ -98,7 +100,7 @@ func (d driver) Observe(event.Record) error          { return nil }
 func (d driver) Finish() error                       { return nil }
 func (d driver) Halt(reason error) error             { return reason }
 
-// rows makes up the number of a batch's rows on a PS: one on each owner.
+// rows returns a made-up number of rows of a batch on a PS: one on each owner.
 func (c *cluster) rows(rank, step, server int32) int32 {
 	if owners, given := c.owners[[2]int32{rank, step}]; given && !slices.Contains(owners, server) {
 		return 0
@@ -106,7 +108,7 @@ func (c *cluster) rows(rank, step, server int32) int32 {
 	return 1
 }
 
-// result makes up the counts of work: 4 samples a rank, embeddings of 16 bytes.
+// result returns made-up counts of work: 4 samples for each rank, embeddings of 16 bytes.
 func (c *cluster) result(who msg.Address, w role.Work) role.Result {
 	r := role.Result{Bytes: 64}
 	switch w.Kind {
@@ -168,7 +170,7 @@ func (c *cluster) finish(match func(pending) bool) {
 	}
 }
 
-// reduce hands over the reduced buckets that match.
+// reduce delivers the reduced buckets that match.
 func (c *cluster) reduce(match func(pending) bool) {
 	var done []pending
 	c.reduced = slices.DeleteFunc(c.reduced, func(p pending) bool {
@@ -183,11 +185,11 @@ func (c *cluster) reduce(match func(pending) bool) {
 	}
 }
 
-// idle reports whether nothing is left to happen.
+// idle reports whether nothing is in flight.
 func (c *cluster) idle() bool { return len(c.mail)+len(c.work)+len(c.reduced) == 0 }
 
-// run lets everything happen that can, messages, then work, then buckets, but for
-// the messages that are held back.
+// run repeats delivering messages, ending work and delivering buckets until only messages that match held are
+// in flight.
 func (c *cluster) run(held func(msg.Message) bool) {
 	free := func(m msg.Message) bool { return !held(m) }
 	for slices.ContainsFunc(c.mail, free) || len(c.work)+len(c.reduced) > 0 {
@@ -218,10 +220,12 @@ func describe(o role.Output) string {
 		}
 		return fmt.Sprintf("→ %v: %s, %d bytes%s", o.Message.To, brief(o.Message), o.Message.Bytes, payload)
 	case role.Do:
-		return "do " + workName(o.Work) + operandNames(" from ", o.Operands.Reads) + operandNames(" → ", o.Operands.Makes)
+		return "do " + workName(o.Work) + operandNames(" from ", o.Operands.Reads) + operandNames(" → ",
+			o.Operands.Makes)
 	case role.Feed:
 		f := o.Contribution
-		return fmt.Sprintf("feed bucket %d of step %d, %d bytes: %v → %v", f.Bucket, f.Step, f.Bytes, f.Source.Kind, f.Sum.Kind)
+		return fmt.Sprintf("feed bucket %d of step %d, %d bytes: %v → %v", f.Bucket, f.Step, f.Bytes,
+			f.Source.Kind, f.Sum.Kind)
 	case role.Keep:
 		return "keep payload as " + handleName(o.Handle)
 	case role.Release:
@@ -246,7 +250,7 @@ func handleName(h role.Handle) string {
 	return fmt.Sprintf("%v, rank %d step %d", h.Kind, h.Rank, h.Step)
 }
 
-// operandNames lists the kinds of operands, which are of the work's rank and step, or of all ranks.
+// operandNames lists the kinds of operands. Their rank and step are those of the work.
 func operandNames(before string, operands []role.Handle) string {
 	var names []string
 	for _, h := range operands {

@@ -10,7 +10,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// smallConfig is valid: two ranks, one EW, two PSs.
+// smallConfig returns a valid configuration: two ranks, one EW, two PSs.
 func smallConfig() role.Config {
 	return role.Config{
 		Ranks: 2, EmbeddingWorkers: 1, EmbeddingPSs: 2, Steps: 8, Prefetch: 3, Window: 2,
@@ -20,18 +20,20 @@ func smallConfig() role.Config {
 
 func ps(i int32) msg.Address { return msg.Address{Role: msg.EmbeddingPS, Index: i} }
 
-// ask returns an EW's request of kind to a PS.
+// ask returns a request of a kind from an EW to a PS.
 func ask(k msg.Kind, server, rank, step int32, bytes unit.Bytes) msg.Message {
-	return msg.Message{Kind: k, From: msg.Address{Role: msg.EmbeddingWorker}, To: ps(server), Rank: rank, Step: step, Bytes: bytes}
+	return msg.Message{Kind: k, From: msg.Address{Role: msg.EmbeddingWorker}, To: ps(server), Rank: rank,
+		Step: step, Bytes: bytes}
 }
 
-// answer returns a PS's answer of kind.
+// answer returns an answer of a kind from a PS to an EW.
 func answer(k msg.Kind, server, rank, step int32) msg.Message {
-	return msg.Message{Kind: k, From: ps(server), To: msg.Address{Role: msg.EmbeddingWorker}, Rank: rank, Step: step}
+	return msg.Message{Kind: k, From: ps(server), To: msg.Address{Role: msg.EmbeddingWorker}, Rank: rank,
+		Step: step}
 }
 
-// Each case is a story of what one EW sends and receives; refused marks the
-// messages for which it has no credit.
+// Each case lists the messages that one EW sends and receives. refused marks the messages for which it has no
+// credit.
 func TestCredit(t *testing.T) {
 	type event struct {
 		sent    bool
@@ -50,44 +52,52 @@ func TestCredit(t *testing.T) {
 		windowBytes unit.Bytes
 		events      []event
 	}{
-		{"as many as the window, not one more", 0, []event{
+		{"requests up to the window", 0, []event{
 			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), refused(send(msg.Lookup, 0, 0, 2, 1)),
 		}},
-		{"an answer gives the credit back", 0, []event{
+		{"an answer returns the credit", 0, []event{
 			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), receive(msg.Rows, 0, 0, 1),
 			send(msg.Lookup, 0, 0, 2, 1), refused(send(msg.Lookup, 0, 0, 3, 1)),
 		}},
-		{"an answer to nothing gives none", 0, []event{
-			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), receive(msg.Rows, 0, 0, 5), receive(msg.PutAck, 0, 0, 0),
+		{"an answer without a request returns no credit", 0, []event{
+			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), receive(msg.Rows, 0, 0, 5),
+			receive(msg.PutAck, 0, 0, 0),
 			refused(send(msg.Lookup, 0, 0, 2, 1)),
 		}},
-		{"a second answer gives none", 0, []event{
-			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), receive(msg.Rows, 0, 0, 0), receive(msg.Rows, 0, 0, 0),
+		{"a repeated answer returns no credit", 0, []event{
+			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), receive(msg.Rows, 0, 0, 0),
+			receive(msg.Rows, 0, 0, 0),
 			send(msg.Lookup, 0, 0, 2, 1), refused(send(msg.Lookup, 0, 0, 3, 1)),
 		}},
-		{"sent again is not counted twice", 0, []event{
-			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), send(msg.Lookup, 0, 0, 1, 1),
+		{"a repeated request uses no further credit", 0, []event{
+			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1),
+			send(msg.Lookup, 0, 0, 1, 1),
 			refused(send(msg.Lookup, 0, 0, 2, 1)),
 		}},
-		{"a request older than all that are unanswered needs none", 0, []event{
-			send(msg.Lookup, 0, 0, 4, 1), send(msg.Lookup, 0, 0, 5, 1), send(msg.Lookup, 0, 0, 3, 1), send(msg.Lookup, 0, 0, 2, 1),
+		{"a request about an earlier step than all unanswered ones needs no credit", 0, []event{
+			send(msg.Lookup, 0, 0, 4, 1), send(msg.Lookup, 0, 0, 5, 1), send(msg.Lookup, 0, 0, 3, 1),
+			send(msg.Lookup, 0, 0, 2, 1),
 			refused(send(msg.Lookup, 0, 0, 6, 1)),
 		}},
-		{"one between two unanswered ones does", 0, []event{
+		{"a request about a step between two unanswered ones needs credit", 0, []event{
 			send(msg.Lookup, 0, 0, 2, 1), send(msg.Lookup, 0, 0, 5, 1), refused(send(msg.Lookup, 0, 0, 3, 1)),
 		}},
-		{"windows are by PS, by rank and by kind", 0, []event{
-			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), send(msg.Lookup, 1, 0, 2, 1), send(msg.Lookup, 0, 1, 2, 1),
+		{"windows are separate by PS, rank and kind", 0, []event{
+			send(msg.Lookup, 0, 0, 0, 1), send(msg.Lookup, 0, 0, 1, 1), send(msg.Lookup, 1, 0, 2, 1),
+			send(msg.Lookup, 0, 1, 2, 1),
 			send(msg.Put, 0, 0, 2, 1), refused(send(msg.Lookup, 0, 0, 2, 1)),
 		}},
-		{"bytes are bounded too", 100, []event{
-			send(msg.Lookup, 0, 0, 0, 60), refused(send(msg.Lookup, 0, 0, 1, 41)), send(msg.Lookup, 0, 0, 1, 40),
+		{"the window also bounds bytes", 100, []event{
+			send(msg.Lookup, 0, 0, 0, 60), refused(send(msg.Lookup, 0, 0, 1, 41)),
+			send(msg.Lookup, 0, 0, 1, 40),
 		}},
 		{"a single message may be larger than the window", 100, []event{
-			send(msg.Lookup, 0, 0, 0, 500), refused(send(msg.Lookup, 0, 0, 1, 1)), receive(msg.Rows, 0, 0, 0), send(msg.Lookup, 0, 0, 1, 500),
+			send(msg.Lookup, 0, 0, 0, 500), refused(send(msg.Lookup, 0, 0, 1, 1)), receive(msg.Rows, 0, 0, 0),
+			send(msg.Lookup, 0, 0, 1, 500),
 		}},
-		{"answers need none", 0, []event{
-			{sent: true, message: answer(msg.Rows, 0, 0, 0)}, {sent: true, message: answer(msg.Rows, 0, 0, 1)},
+		{"answers need no credit", 0, []event{
+			{sent: true, message: answer(msg.Rows, 0, 0, 0)},
+			{sent: true, message: answer(msg.Rows, 0, 0, 1)},
 			{sent: true, message: answer(msg.Rows, 0, 0, 2)},
 		}},
 	} {
@@ -105,15 +115,14 @@ func TestCredit(t *testing.T) {
 					t.Fatalf("event %d, %v: error %v, want refused = %t", i, e.message, err, e.refused)
 				}
 				if err != nil && !strings.Contains(err.Error(), "without credit") {
-					t.Errorf("error %q does not say what is wrong", err)
+					t.Errorf("error %q, want one with \"without credit\"", err)
 				}
 			}
 		})
 	}
 }
 
-// The data loader's credit is the prefetch, and one StepDone gives both halves
-// of a batch back.
+// The credit of the data loader is Prefetch, and one StepDone returns the credit of both messages of a batch.
 func TestCreditOfTheDataLoader(t *testing.T) {
 	cfg := smallConfig()
 	credit := role.NewCredit(&cfg)
@@ -139,7 +148,7 @@ func TestCreditOfTheDataLoader(t *testing.T) {
 		t.Error(err)
 	}
 	if err := deal(cfg.Prefetch + 1); err == nil {
-		t.Error("the loader deals out more than the prefetch")
+		t.Error("the loader has credit for more than Prefetch batches")
 	}
 }
 
@@ -160,6 +169,6 @@ func TestCreditCloneSharesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if err := credit.Sent(ask(msg.Lookup, 0, 0, 2, 1)); err == nil {
-		t.Error("the answer that the clone heard gave the original credit")
+		t.Error("an answer to the clone returned credit to the original")
 	}
 }

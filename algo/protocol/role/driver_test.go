@@ -12,7 +12,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// The roster numbers the roles in the order of New, and knows no other address.
+// The roster numbers the roles in the order of New, and has no other address.
 func TestRosterIsTheOrderOfNew(t *testing.T) {
 	cfg := smallConfig()
 	cfg.Rule = pace.SSP{AsyncPS: pace.AsyncPS{Overlap: pace.PullAfterPush}, Slack: 1}
@@ -20,7 +20,7 @@ func TestRosterIsTheOrderOfNew(t *testing.T) {
 	roster := cfg.Roster()
 	roles := role.New(&cfg)
 	if roster.Len() != len(roles) {
-		t.Fatalf("%d roles, the roster has %d", len(roles), roster.Len())
+		t.Fatalf("Len() = %d, want %d", roster.Len(), len(roles))
 	}
 	for i, r := range roles {
 		if got, ok := roster.Index(r.Address()); !ok || got != i {
@@ -30,21 +30,23 @@ func TestRosterIsTheOrderOfNew(t *testing.T) {
 			t.Errorf("number %d is %v, want %v", i, got, r.Address())
 		}
 	}
-	for _, a := range []msg.Address{{Role: msg.NNWorker, Index: 2}, {Role: msg.NNWorker, Index: -1}, {Role: msg.Role(99)}} {
+	for _, a := range []msg.Address{{Role: msg.NNWorker, Index: 2}, {Role: msg.NNWorker, Index: -1},
+		{Role: msg.Role(99)}} {
 		if i, ok := roster.Index(a); ok {
-			t.Errorf("role %d, index %d has number %d", a.Role, a.Index, i)
+			t.Errorf("role %d, index %d has number %d, want none", a.Role, a.Index, i)
 		}
 	}
 	cfg = smallConfig()
 	if i, ok := cfg.Roster().Index(msg.Address{Role: msg.Coordinator}); ok {
-		t.Errorf("hybrid has a coordinator, number %d", i)
+		t.Errorf("hybrid has coordinator %d, want none", i)
 	}
 }
 
-// A bucket is complete exactly when the last rank feeds it, in whatever order ranks come.
+// A bucket is complete when the last rank feeds it, for every order of ranks.
 func TestReductionCompletesWithTheLastRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ranks, buckets, steps := rapid.IntRange(1, 5).Draw(t, "ranks"), rapid.IntRange(1, 3).Draw(t, "buckets"), 4
+		ranks, buckets, steps := rapid.IntRange(1, 5).Draw(t, "ranks"),
+			rapid.IntRange(1, 3).Draw(t, "buckets"), 4
 		r := role.NewReduction(ranks, buckets)
 		fed := make([]int, ranks) // buckets in all
 		for range ranks * buckets * steps {
@@ -66,7 +68,7 @@ func TestReductionCompletesWithTheLastRank(t *testing.T) {
 				t.Fatalf("rank %d feeds number %d: %t, %v; want %t", rank, number, complete, err, last)
 			}
 			if _, err := r.Clone().Feed(rank, int32(number/buckets), int32(number%buckets)); err == nil {
-				t.Fatal("a bucket is fed twice")
+				t.Fatal("Feed accepts a bucket twice from one rank")
 			}
 		}
 	})
@@ -97,23 +99,26 @@ func TestQueueKeepsOrder(t *testing.T) {
 	})
 }
 
-// An output of a kind that Dispatch does not know is a bug of this build, never ignored.
+// Dispatch panics on an output of an unknown kind.
 func TestDispatchPanicsOnUnknownOutputs(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("an unknown output is ignored")
+			t.Error("no panic on an unknown output")
 		}
 	}()
 	cfg := smallConfig()
-	_ = role.Dispatch(&role.Input{}, &role.Outputs{List: []role.Output{{Kind: 200}}}, driver{newCluster(cfg), msg.Address{}})
+	_ = role.Dispatch(&role.Input{}, &role.Outputs{List: []role.Output{{Kind: 200}}},
+		driver{newCluster(cfg), msg.Address{}})
 }
 
 // Dispatch stops at the first error.
 func TestDispatchStopsAtAnError(t *testing.T) {
 	c := newCluster(smallConfig())
 	bad := errors.New("full")
-	out := role.Outputs{List: []role.Output{{Kind: role.Send}, {Kind: role.Halt, Reason: bad}, {Kind: role.Send}}}
-	if err := role.Dispatch(&role.Input{}, &out, driver{c, msg.Address{}}); !errors.Is(err, bad) || len(c.mail) != 1 {
-		t.Errorf("error %v, %d messages sent", err, len(c.mail))
+	out := role.Outputs{List: []role.Output{{Kind: role.Send}, {Kind: role.Halt, Reason: bad},
+		{Kind: role.Send}}}
+	if err := role.Dispatch(&role.Input{}, &out, driver{c, msg.Address{}}); !errors.Is(err, bad) ||
+		len(c.mail) != 1 {
+		t.Errorf("error %v after %d messages, want %v after 1", err, len(c.mail), bad)
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// A batch whose gradients do not count ends as soon as its rank says so: the embedding worker releases what
-// it holds of the batch, and the batch's unanswered lookups no longer hold back those of the next one, which
-// the window had.
-func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
+// A batch whose gradients do not count ends when DropBatch arrives: the embedding worker releases its data,
+// and its unanswered lookups no longer hold back those of the next batch.
+func TestDropBatchReleasesTheDataOfTheBatch(t *testing.T) {
 	cfg := smallConfig()
 	cfg.EmbeddingPSs, cfg.Window = 1, 1
 	worker := role.NewEmbeddingWorker(&cfg, 0)
@@ -35,14 +34,15 @@ func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 	}
 	for batch, want := range []int{1, 0} {
 		step(about(msg.IDFeatures, int32(batch)))
-		step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Split, Step: int32(batch)}, Result: result})
+		step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: role.Split, Step: int32(batch)},
+			Result: result})
 		if got := lookups(step(about(msg.GetEmbeddings, int32(batch)))); len(got) != want {
 			t.Fatalf("lookups of steps %v for batch %d, want %d", got, batch, want)
 		}
 	}
 	outputs := step(about(msg.DropBatch, 0))
 	if got := lookups(outputs); len(got) != 1 || got[0] != 1 {
-		t.Errorf("lookups of steps %v after batch 0 was dropped, want that of step 1", got)
+		t.Errorf("lookups of steps %v after batch 0 was dropped, want a lookup of step 1", got)
 	}
 	released := map[role.Handle]bool{}
 	for _, o := range outputs {
@@ -51,13 +51,13 @@ func TestDroppedBatchesReleaseWhatTheyHold(t *testing.T) {
 		}
 	}
 	if !released[role.Handle{Kind: role.RoutedIDs}] {
-		t.Errorf("dropping batch 0 releases %v, not its routed ids", released)
+		t.Errorf("DropBatch releases %v, want the routed ids", released)
 	}
 }
 
-// An echo may open a batch that its rank has finished. It ends with the work on it that is in flight: nothing
-// is sent, and what it holds is released then, not at the end of the run.
-func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
+// A late duplicate may open a batch that its rank has finished. The batch ends with the work in flight: the
+// EW sends nothing, and releases the data then, not at the end of the run.
+func TestFinishedBatchesEndWithTheWorkInFlight(t *testing.T) {
 	for last, holds := range map[role.WorkKind][]role.HandleKind{
 		role.Split: {role.RoutedIDs},
 		role.Pool:  {role.RoutedIDs, role.ShardRows, role.PooledRows},
@@ -75,12 +75,13 @@ func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
 			m.To, m.Samples, m.StepSamples = worker.Address(), 4, 8
 			step(role.Input{Kind: role.Received, Message: m})
 		}
-		// finish ends work; if it is the last, the rank has finished the batch by then.
+		// finish ends work. Before the last piece of work, the rank finishes the batch.
 		finish := func(kind role.WorkKind) []role.Output {
 			if kind == last {
 				received(msg.Message{Kind: msg.GetEmbeddings, Step: 5, Floor: 1})
 			}
-			result := role.Result{Bytes: 64, Rows: []int32{1}, SignBytes: []unit.Bytes{8}, ValueBytes: []unit.Bytes{16}}
+			result := role.Result{Bytes: 64, Rows: []int32{1}, SignBytes: []unit.Bytes{8},
+				ValueBytes: []unit.Bytes{16}}
 			return step(role.Input{Kind: role.WorkDone, Work: role.Work{Kind: kind}, Result: result})
 		}
 		received(msg.Message{Kind: msg.IDFeatures})
@@ -100,12 +101,12 @@ func TestBatchesFinishedMeanwhileEndWithTheirWork(t *testing.T) {
 			case role.Release:
 				released[o.Handle.Kind] = true
 			case role.Send:
-				t.Errorf("end of %v: %v is sent", last, o.Message)
+				t.Errorf("end of %v: the EW sends %v, want no message", last, o.Message)
 			}
 		}
 		for _, kind := range holds {
 			if !released[kind] {
-				t.Errorf("the end of %v releases %v, not %v", last, released, kind)
+				t.Errorf("the end of %v releases %v, want also %v", last, released, kind)
 			}
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// victim is one role that gets whatever the fuzzer thinks of, as long as it is admitted. It stands for the
-// real driver in this: a handle that is released must be held, and data that is sent must be there.
+// victim is the driver of one role that receives admitted messages from a fuzzer. It checks that the role
+// holds the data that it sends, reads and releases.
 type victim struct {
 	cfg     *role.Config
 	state   role.Role
@@ -28,19 +28,19 @@ type victim struct {
 
 func (v *victim) Send(m msg.Message, payload role.Handle) error {
 	if err := role.Admit(v.cfg, m); err != nil {
-		return fmt.Errorf("it sends what others refuse: %w", err)
+		return fmt.Errorf("the role sends a message that Admit refuses: %w", err)
 	}
 	if m.Kind.HasPayload() != (payload.Kind != role.NoData) {
-		return fmt.Errorf("it sends %v with a payload of %v", m, payload.Kind)
+		return fmt.Errorf("the role sends %v with a payload of kind %v", m, payload.Kind)
 	}
 	return v.reads(payload)
 }
 
-// reads checks that the role holds what it sends or has worked on.
+// reads checks that the role holds data.
 func (v *victim) reads(handles ...role.Handle) error {
 	for _, h := range handles {
 		if h.Kind != role.NoData && !v.held[h] {
-			return fmt.Errorf("it reads %+v, which it does not hold", h)
+			return fmt.Errorf("the role reads %+v, which it does not hold", h)
 		}
 	}
 	return nil
@@ -53,8 +53,9 @@ func (v *victim) QueueWork(w role.Work, o role.Operands) error {
 	q := v.work.Lane(w.Kind)
 	n := int(v.cfg.Ranks)
 	result := role.Result{
-		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n), SampleBytes: make([]unit.Bytes, n),
-		Rows: make([]int32, v.cfg.EmbeddingPSs), SignBytes: make([]unit.Bytes, v.cfg.EmbeddingPSs),
+		Bytes: 1, Samples: make([]int32, n), IDBytes: make([]unit.Bytes, n),
+		SampleBytes: make([]unit.Bytes, n), Rows: make([]int32, v.cfg.EmbeddingPSs),
+		SignBytes:  make([]unit.Bytes, v.cfg.EmbeddingPSs),
 		ValueBytes: make([]unit.Bytes, v.cfg.EmbeddingPSs),
 	}
 	for b := range v.cfg.Buckets {
@@ -74,7 +75,8 @@ func (v *victim) Feed(c role.Contribution) error {
 	if _, err := v.fed.Feed(0, c.Step, c.Bucket); err != nil {
 		return err
 	}
-	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: c.Rank, Step: c.Step}, Bucket: c.Bucket})
+	v.reduced.Push(role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: c.Rank, Step: c.Step},
+		Bucket: c.Bucket})
 	return nil
 }
 
@@ -85,7 +87,7 @@ func (v *victim) Keep(_ msg.Message, h role.Handle) error {
 
 func (v *victim) Release(h role.Handle) error {
 	if !v.held[h] {
-		return fmt.Errorf("it releases %+v, which it does not hold", h)
+		return fmt.Errorf("the role releases %+v, which it does not hold", h)
 	}
 	delete(v.held, h)
 	return nil
@@ -99,13 +101,13 @@ func (v *victim) Finish() error { return nil }
 
 func (v *victim) Halt(error) error { v.halted = true; return nil }
 
-// completion is what work comes back with, and what it makes.
+// completion is the input that ends a piece of work, and the handles that the work makes.
 type completion struct {
 	input role.Input
 	makes []role.Handle
 }
 
-// complete hands the role what work comes back with.
+// complete ends a piece of work.
 func (v *victim) complete(t *testing.T, c completion) {
 	for _, h := range c.makes {
 		v.held[h] = true
@@ -113,7 +115,7 @@ func (v *victim) complete(t *testing.T, c completion) {
 	v.step(t, c.input)
 }
 
-// step hands the role an input.
+// step gives the role an input and performs its outputs.
 func (v *victim) step(t *testing.T, in role.Input) {
 	var out role.Outputs
 	v.state.HandleInput(0, in, &out)
@@ -122,7 +124,7 @@ func (v *victim) step(t *testing.T, in role.Input) {
 	}
 }
 
-// fuzzRules are the modes whose roles differ.
+// fuzzRules has a rule for each mode with different roles.
 var fuzzRules = []pace.Rule{
 	pace.Sync{Overlap: pace.OverlapIDsDS},
 	pace.Hybrid{Staleness: 1, Overlap: pace.HybridDS},
@@ -130,8 +132,8 @@ var fuzzRules = []pace.Rule{
 	pace.AsyncAverage{Staleness: 1, Every: 2},
 }
 
-// Whatever is admitted, in whatever order: a role never panics, never releases or sends what it does not
-// hold, and never sends what its peers would refuse.
+// With admitted messages in any order, a role does not panic, reads and releases only data that it holds, and
+// sends only messages that Admit accepts.
 func FuzzRoles(f *testing.F) {
 	f.Add([]byte{0, 0})
 	f.Add([]byte{1, 1, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0})
@@ -139,7 +141,7 @@ func FuzzRoles(f *testing.F) {
 	f.Fuzz(playRole)
 }
 
-// playRole plays a history that bytes stand for.
+// playRole plays a history that is encoded in bytes.
 func playRole(t *testing.T, data []byte) {
 	if len(data) < 2 {
 		return
@@ -158,12 +160,13 @@ func playRole(t *testing.T, data []byte) {
 		v.next(t, data[:8])
 	}
 	switch v.state.Address().Role {
-	case msg.DataLoader, msg.EmbeddingWorker, msg.EmbeddingPS: // the others hold nothing once all ranks have finished
+	// the others hold no data when all ranks have finished
+	case msg.DataLoader, msg.EmbeddingWorker, msg.EmbeddingPS:
 		v.stop(t)
 	}
 }
 
-// stop lets the work in flight end and the role release all that it holds.
+// stop ends the work in flight and the run, and checks that the role releases all data.
 func (v *victim) stop(t *testing.T) {
 	for lane := range v.work {
 		for v.work[lane].Len() > 0 {
@@ -172,11 +175,11 @@ func (v *victim) stop(t *testing.T) {
 	}
 	v.step(t, role.Input{Kind: role.Stop})
 	for h := range v.held {
-		t.Fatalf("%v holds %+v after the run", v.state.Address(), h)
+		t.Fatalf("%v holds %+v after Stop", v.state.Address(), h)
 	}
 }
 
-// next lets one thing happen to the role: eight bytes say which.
+// next gives the role one input, which eight bytes encode.
 func (v *victim) next(t *testing.T, code []byte) {
 	switch what := code[0] % 16; {
 	case what == 0 && v.timer:
@@ -199,19 +202,21 @@ func (v *victim) next(t *testing.T, code []byte) {
 	}
 }
 
-// message makes one that has a chance: its kind is one that the role receives, and if a draw says so its
-// sender is the right one.
+// message returns a message of a kind that the role receives, mostly with a sender from which Admit accepts
+// it.
 func (v *victim) message(code []byte) msg.Message {
 	kinds := received[v.state.Address().Role]
 	m := msg.Message{
 		Kind: kinds[int(code[1])%len(kinds)], To: v.state.Address(), Rank: int32(code[2]) % v.cfg.Ranks,
-		Step: int32(code[3]) % 4, Floor: int32(code[4]) % 6, Samples: 1, StepSamples: 2, Bytes: msg.HeaderBytes,
+		Step: int32(code[3]) % 4, Floor: int32(code[4]) % 6, Samples: 1, StepSamples: 2,
+		Bytes: msg.HeaderBytes,
 	}
 	if at := m.To; at.Role == msg.NNWorker {
 		m.Rank = at.Index
 	}
 	for i := range 64 {
-		m.From = msg.Address{Role: msg.Role((int(code[5]) + i) % msg.RoleCount), Index: int32(i/msg.RoleCount+int(code[6])) % 4}
+		m.From = msg.Address{Role: msg.Role((int(code[5]) + i) % msg.RoleCount),
+			Index: int32(i/msg.RoleCount+int(code[6])) % 4}
 		switch m.Bytes = msg.HeaderBytes; m.Kind {
 		case msg.Params:
 			m.Bytes += 100 * unit.Bytes(m.From.Index+1)
@@ -225,7 +230,7 @@ func (v *victim) message(code []byte) msg.Message {
 	return m
 }
 
-// received are the kinds of message that each role receives.
+// received has the kinds of message that each role receives.
 var received = [msg.RoleCount][]msg.Kind{
 	msg.DataLoader:      {msg.SamplesAck, msg.StepDone, msg.ResendIDs, msg.Progress},
 	msg.EmbeddingWorker: {msg.IDFeatures, msg.GetEmbeddings, msg.Rows, msg.PutGradients, msg.PutAck},
@@ -237,7 +242,7 @@ var received = [msg.RoleCount][]msg.Kind{
 	msg.Coordinator: {msg.ReportClock},
 }
 
-// The same on long random histories, which a fuzzer reaches late.
+// These are the checks of FuzzRoles on long random histories, which a fuzzer reaches late.
 func TestRolesOnRandomHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		draw := rng.New(seed, "history")

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// progress agrees with a plain set of steps, and keeps the form that its
-// comment promises.
+// progress has the same steps as a plain set, and the form that its comment describes.
 func TestProgressIsASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p progress
@@ -41,8 +40,7 @@ func TestProgressIsASet(t *testing.T) {
 	})
 }
 
-// Two ways to the same steps give the same state, so that the search sees one
-// world.
+// The same steps in different orders give the same form, so that the search sees one state.
 func TestProgressFormIsCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.SliceOf(rapid.Int32Range(0, 20)).Draw(t, "steps")

@@ -38,13 +38,14 @@ func TestConfigValidate(t *testing.T) {
 		cfg := smallConfig()
 		c.change(&cfg)
 		err := cfg.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
 }
 
-// Roles come in address order, each under its own address.
+// New returns the roles in ascending order of their addresses.
 func TestNewIsInAddressOrder(t *testing.T) {
 	cfg := smallConfig()
 	roles := role.New(&cfg)
@@ -53,13 +54,12 @@ func TestNewIsInAddressOrder(t *testing.T) {
 	}
 	for i := range roles[1:] {
 		if a, b := roles[i].Address(), roles[i+1].Address(); !a.Less(b) {
-			t.Errorf("%v comes before %v", a, b)
+			t.Errorf("New returns %v before %v", a, b)
 		}
 	}
 }
 
-// happen lets one thing happen, chosen at random, and reports whether there was
-// one.
+// happen makes one random thing happen, and reports whether anything was in flight.
 func (c *cluster) happen(random *rand.Rand) bool {
 	if c.idle() {
 		return false
@@ -67,7 +67,7 @@ func (c *cluster) happen(random *rand.Rand) bool {
 	n := random.IntN(len(c.mail) + len(c.work) + len(c.reduced))
 	once := func() bool { n--; return n == -1 }
 	c.deliver(func(msg.Message) bool { return once() })
-	// Work of one lane ends in order, so the oldest of the lane stands for it.
+	// Work of one lane ends in order, so the oldest work of the lane of work n ends.
 	if n >= 0 && n < len(c.work) {
 		chosen := c.work[n]
 		taken := false
@@ -90,7 +90,7 @@ func (c *cluster) happen(random *rand.Rand) bool {
 	return true
 }
 
-// Whatever a clone goes through leaves the original as it was.
+// Inputs of a clone do not change the original.
 func TestCloneIsIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := smallConfig()
@@ -124,7 +124,7 @@ func TestCloneIsIndependent(t *testing.T) {
 	})
 }
 
-// A run, in whatever order things happen, finishes every rank.
+// Every rank finishes, for every order of events.
 func TestEveryOrderFinishes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(smallConfig())
@@ -140,7 +140,7 @@ func TestEveryOrderFinishes(t *testing.T) {
 	})
 }
 
-// halted returns the reason of a Halt, and fails if anything comes after it.
+// halted returns the reason of a Halt, and fails if there is none or if outputs follow it.
 func halted(t *testing.T, out *role.Outputs) error {
 	t.Helper()
 	for i, o := range out.List {
@@ -155,8 +155,8 @@ func halted(t *testing.T, out *role.Outputs) error {
 	return nil
 }
 
-// When work fails, the run halts with an error that names the role, the work
-// and the step, and keeps the cause.
+// When work fails, the role halts with an error that has the role, the work and the step, and wraps the
+// cause.
 func TestFailedWorkHalts(t *testing.T) {
 	cfg := smallConfig()
 	cause := errors.New("disk full")
@@ -165,12 +165,14 @@ func TestFailedWorkHalts(t *testing.T) {
 		work role.Work
 		want string
 	}{
-		{role.NewDataLoader(&cfg), role.Work{Kind: role.Read, Rank: -1, Step: 3}, "data-loader 0, step 3: disk full"},
+		{role.NewDataLoader(&cfg), role.Work{Kind: role.Read, Rank: -1, Step: 3},
+			"data-loader 0, step 3: disk full"},
 		{role.NewEmbeddingWorker(&cfg, 0), role.Work{Kind: role.Split, Rank: 1, Step: 4},
 			"embedding-worker 0, split of rank 1 step 4: disk full"},
 		{role.NewEmbeddingPS(&cfg, 1), role.Work{Kind: role.Apply, Rank: 0, Step: 5},
 			"embedding-ps 1, apply of step 5: disk full"},
-		{role.NewNNWorker(&cfg, 1), role.Work{Kind: role.Forward, Rank: 1, Step: 6}, "nn-worker 1, forward of step 6: disk full"},
+		{role.NewNNWorker(&cfg, 1), role.Work{Kind: role.Forward, Rank: 1, Step: 6},
+			"nn-worker 1, forward of step 6: disk full"},
 	} {
 		var out role.Outputs
 		c.role.HandleInput(0, role.Input{Kind: role.WorkFailed, Work: c.work, Reason: cause}, &out)
@@ -180,8 +182,8 @@ func TestFailedWorkHalts(t *testing.T) {
 	}
 }
 
-// A loss or gradient that is not finite halts the run, and says which rank and
-// step, and what to do about it.
+// A loss or gradient that is not finite halts the run with an error that has the rank, the step and what to
+// do.
 func TestNonFiniteHalts(t *testing.T) {
 	cfg := smallConfig()
 	w := role.NewNNWorker(&cfg, 1)
@@ -205,15 +207,16 @@ func TestNonFiniteHalts(t *testing.T) {
 	give(done(role.Forward, role.Result{}))
 	give(done(role.Backward, role.Result{NonFinite: true}))
 	err := halted(t, &out)
-	for _, want := range []string{"nn-worker 1", "step 0", "not finite", "lower the learning rate or check the data"} {
+	for _, want := range []string{"nn-worker 1", "step 0", "not finite",
+		"lower the learning rate or check the data"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing from %q", want, err)
 		}
 	}
 }
 
-// Roles without a retry interval set no timer; with one, loader and ranks do,
-// and set it again when it fires.
+// With Retry, the data loader and the ranks set their timer at the start and whenever it fires. Without
+// Retry, no role sets a timer.
 func TestTimers(t *testing.T) {
 	for _, retry := range []unit.Tick{0, unit.Second} {
 		cfg := smallConfig()
@@ -228,7 +231,8 @@ func TestTimers(t *testing.T) {
 					set = set || o.Kind == role.SetTimer && o.At == unit.Tick(now)+retry
 				}
 				if set != resends {
-					t.Errorf("retry %v, %v, input %d: sets the timer = %t, want %t", retry, r.Address(), kind, set, resends)
+					t.Errorf("retry %v, %v, input %d: sets the timer = %t, want %t", retry, r.Address(), kind,
+						set, resends)
 				}
 			}
 		}

@@ -15,18 +15,19 @@ import (
 	"tandem/algo/unit"
 )
 
-// Every file of testdata is a story. Its commands:
+// Every file of testdata is a scenario. The commands:
 //
-//	start rule=MODE [overlap=…] [staleness=…] [SETTING OF THE MODE=…] [dense=…] [ranks=…] [ews=…] [pss=…] [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
+//	start rule=MODE [overlap=…] [staleness=…] [SETTING OF THE MODE=…] [dense=…] [ranks=…] [ews=…] [pss=…]
+//	      [steps=…] [prefetch=…] [window=…] [buckets=…] [retry=…]
 //	owns rank=… step=… [pss=(…)]      only these PSs have rows of the batch
-//	deliver|lose|repeat [kind=…] [rank=…] [step=…] [to=…]   messages under way that match; to is an index
-//	finish [work=…] [rank=…] [step=…] [bucket=…]            work in hand that matches; bucket: only that part
+//	deliver|lose|repeat [kind=…] [rank=…] [step=…] [to=…]  messages in flight that match; to is an index
+//	finish [work=…] [rank=…] [step=…] [bucket=…]           work in flight that matches; bucket: this part
 //	reduce [rank=…]                   buckets that are summed over all ranks
-//	timer                             every role's timer fires, a second later
-//	crash role=loader|ew|ps|dense-ps|coordinator index=…   a process dies and comes back
-//	under-way                         prints what may happen next
-//	run [records] [hold=(…)] [rank=…] lets everything happen but messages of these kinds, to any rank or one;
-//	                                  prints all outputs, or records only
+//	timer                             a second later the timer of every role fires
+//	crash role=loader|ew|ps|dense-ps|coordinator index=…   a role crashes and comes back
+//	under-way                         prints all messages, work and buckets in flight
+//	run [records] [hold=(…)] [rank=…] delivers everything except messages of these kinds, about one rank or
+//	                                  all; prints all outputs, or records only
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -54,7 +55,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// number returns an argument, or what stands for its absence.
+// number returns an argument, or absent if it is not given.
 func number(t *testing.T, d *datadriven.TestData, key string, absent int32) int32 {
 	value := int64(absent)
 	d.MaybeScanArgs(t, key, &value)
@@ -63,9 +64,11 @@ func number(t *testing.T, d *datadriven.TestData, key string, absent int32) int3
 
 func start(t *testing.T, d *datadriven.TestData) *cluster {
 	cfg := role.Config{
-		Ranks: number(t, d, "ranks", 2), EmbeddingWorkers: number(t, d, "ews", 1), EmbeddingPSs: number(t, d, "pss", 1),
-		Steps: number(t, d, "steps", 1), Prefetch: number(t, d, "prefetch", 2), Window: number(t, d, "window", 2),
-		Buckets: make([]unit.Bytes, number(t, d, "buckets", 1)), Retry: unit.Tick(number(t, d, "retry", 0)) * unit.Second,
+		Ranks: number(t, d, "ranks", 2), EmbeddingWorkers: number(t, d, "ews", 1),
+		EmbeddingPSs: number(t, d, "pss", 1), Steps: number(t, d, "steps", 1),
+		Prefetch: number(t, d, "prefetch", 2), Window: number(t, d, "window", 2),
+		Buckets: make([]unit.Bytes, number(t, d, "buckets", 1)),
+		Retry:   unit.Tick(number(t, d, "retry", 0)) * unit.Second,
 	}
 	for i := range cfg.Buckets {
 		cfg.Buckets[i] = 1000
@@ -159,7 +162,7 @@ func matchMessage(t *testing.T, d *datadriven.TestData) func(msg.Message) bool {
 	}
 }
 
-// matchHeld matches the messages that a run holds back.
+// matchHeld returns whether run holds back a message.
 func matchHeld(t *testing.T, d *datadriven.TestData) func(msg.Message) bool {
 	var kinds []string
 	for _, arg := range d.CmdArgs {
@@ -180,16 +183,18 @@ func matchWork(t *testing.T, d *datadriven.TestData) func(pending) bool {
 	return func(p pending) bool {
 		w := p.in.Work
 		return (work == "" || w.Kind.String() == work) && (rank < 0 || w.Rank == rank) &&
-			(step < 0 || w.Step == step) && (bucket < 0 || p.in.Kind == role.WorkPart && p.in.Bucket == bucket)
+			(step < 0 || w.Step == step) &&
+			(bucket < 0 || p.in.Kind == role.WorkPart && p.in.Bucket == bucket)
 	}
 }
 
-// crash restarts a role and forgets the work that it had in hand.
+// crash restarts a role and removes its work in flight.
 func (c *cluster) crash(t *testing.T, d *datadriven.TestData) {
 	var name string
 	d.ScanArgs(t, "role", &name)
 	a := msg.Address{Role: map[string]msg.Role{
-		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.EmbeddingPS, "dense-ps": msg.DensePS, "coordinator": msg.Coordinator,
+		"loader": msg.DataLoader, "ew": msg.EmbeddingWorker, "ps": msg.EmbeddingPS, "dense-ps": msg.DensePS,
+		"coordinator": msg.Coordinator,
 	}[name], Index: number(t, d, "index", 0)}
 	c.crashes++
 	c.work = slices.DeleteFunc(c.work, func(p pending) bool { return p.to == a })
@@ -211,7 +216,7 @@ func (c *cluster) printUnderWay() {
 	}
 }
 
-// records keeps the records of a log, and what ends a run.
+// records returns the records in a log, with FINISHED and HALT.
 func records(log string) string {
 	var out strings.Builder
 	var who string
