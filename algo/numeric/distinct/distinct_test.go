@@ -117,14 +117,14 @@ func (r *radix) number(dst []int32, values, found []uint64, from, fromMoved []in
 
 // BenchmarkNumber is one slot of a batch: ids scattered over 56 bits, as signs are.
 func BenchmarkNumber(b *testing.B) {
-	for _, law := range []string{"uniform", "zipf-1.05"} {
+	for _, distribution := range []string{"uniform", "zipf-1.05"} {
 		for _, size := range []int{256, 4096} {
 			random := rng.New(1, "number")
 			zipf := rand.NewZipf(random, 1.05, 1, 1<<20)
 			values, numbers := make([]uint64, size), make([]int32, size)
 			for i := range values {
 				values[i] = rng.Mix(random.Uint64N(1<<20)) >> 8
-				if law != "uniform" {
+				if distribution != "uniform" {
 					values[i] = rng.Mix(zipf.Uint64()) >> 8
 				}
 			}
@@ -132,7 +132,7 @@ func BenchmarkNumber(b *testing.B) {
 			report := func(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/value")
 			}
-			name := fmt.Sprintf("%s/%d/", law, size)
+			name := fmt.Sprintf("%s/%d/", distribution, size)
 			b.Run(name+"table", func(b *testing.B) {
 				var table distinct.Table
 				for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The law that the package exists for: for every number of ranks N that divides
+// The invariant of the package: for every number of ranks N that divides
 // the V groups, each rank summing its own subtree and then the sums of the ranks
 // being summed gives the bits of the tree over all groups.
 func TestRanksDoNotChangeTheSum(t *testing.T) {
