@@ -10,8 +10,7 @@ import (
 	"tandem/sim/device"
 )
 
-// advise adds what the user can do about an error, if it is of a kind that has
-// something to be done and does not say it yet.
+// advise adds a hint to an error that has none.
 func advise(err error) error {
 	var known *cli.Error
 	if err == nil || errors.As(err, &known) {
@@ -21,8 +20,7 @@ func advise(err error) error {
 		of   error
 		hint string
 	}{
-		{device.ErrUnknown, "a profile that is missing makes a prediction impossible; name one of the " +
-			"list, in the job file or by --accelerator"},
+		{device.ErrUnknown, "name one of the known profiles, in the job file or by --accelerator"},
 		{cluster.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
 			"other hosts"},
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},

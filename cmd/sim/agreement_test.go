@@ -22,12 +22,12 @@ type sequences map[msg.Address][]event.Record
 // Observe implements event.Observer.
 func (s sequences) Observe(e event.Record) { s[e.Role] = append(s[e.Role], e) }
 
-// story returns what a role did, without times. The records of an embedding PS
-// are left in their order, which sync fixes to the last. Elsewhere the batches
-// of different steps and ranks are independent of each other, and so are, on an
-// NN worker, the dense network and the embeddings of one batch: which of two
-// independent things came first is no part of the algorithm.
-func story(records []event.Record) []string {
+// eventsOf returns the events of a role, without times. The records of an embedding PS
+// keep their order, which sync fixes completely. In other roles the batches of different
+// steps and ranks are independent of each other, and so are, on an NN worker, the dense
+// network and the embeddings of one batch. The order of independent events is not part of the
+// algorithm, so these records are sorted.
+func eventsOf(records []event.Record) []string {
 	if records[0].Role.Role != msg.EmbeddingPS {
 		slices.SortStableFunc(records, func(a, b event.Record) int {
 			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Rank, b.Rank),
@@ -51,7 +51,7 @@ func branch(k event.Kind) int {
 
 // Under sync, every role does the same in the simulator and in the runtime:
 // the same events about the same batches, in the same order.
-func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
+func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 	const steps = 12
 	for _, ranks := range []int{1, 2, 4} {
 		for _, overlap := range []string{"none", "ids", "ids+ds"} {
@@ -100,20 +100,20 @@ func TestSyncTellsTheSameStoryInBothWorlds(t *testing.T) {
 					if _, err := cluster.Run(hardware, training, layout, w, o); err != nil {
 						t.Fatal(err)
 					}
-					compareStories(t, real, simulated, 1+workers+2+ranks)
+					compareEvents(t, real, simulated, 1+workers+2+ranks)
 				})
 			}
 		}
 	}
 }
 
-func compareStories(t *testing.T, real, simulated sequences, roles int) {
+func compareEvents(t *testing.T, real, simulated sequences, roles int) {
 	t.Helper()
 	if len(real) != roles || len(simulated) != roles {
 		t.Fatalf("%d roles ran for real, %d were simulated, want %d", len(real), len(simulated), roles)
 	}
 	for address, records := range real {
-		want, got := story(records), story(simulated[address])
+		want, got := eventsOf(records), eventsOf(simulated[address])
 		for i := range min(len(want), len(got)) {
 			if want[i] != got[i] {
 				t.Fatalf("%v, event %d: real %q, simulated %q", address, i, want[i], got[i])

@@ -25,9 +25,9 @@ func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (sim
 		if err != nil {
 			t.Fatal(err)
 		}
-		if simulated != nil && (told(simulated) != told(again) ||
+		if simulated != nil && (trace(simulated) != trace(again) ||
 			simulated.answer.Faults != again.answer.Faults) {
-			t.Errorf("%s, %s: two workers %s and one %s", mode, faults, told(simulated), told(again))
+			t.Errorf("%s, %s: two workers %s and one %s", mode, faults, trace(simulated), trace(again))
 		}
 		simulated = again
 	}

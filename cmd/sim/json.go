@@ -9,7 +9,7 @@ import (
 	"tandem/sim/cluster"
 )
 
-// document is the answer for programs.
+// document is the JSON object of predictions.
 type document struct {
 	Job           string                `json:"job"`
 	Command       string                `json:"command"`
@@ -23,7 +23,7 @@ type document struct {
 // runRecord is one prediction.
 type runRecord struct {
 	Mode string `json:"mode"`
-	// of the mode alone, defaults included
+	// ModeSettings are those of the mode alone, defaults included.
 	ModeSettings      map[string]int     `json:"mode_settings,omitempty"`
 	GPUs              int                `json:"gpus"`
 	Throughput        float64            `json:"throughput_samples_per_s"`

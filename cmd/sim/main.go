@@ -15,7 +15,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the program: its arguments, its outputs, its exit code.
+// run runs the program on arguments and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	p := &program{
 		stdout: stdout, stderr: stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())),

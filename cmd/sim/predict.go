@@ -10,13 +10,12 @@ import (
 	"tandem/sim/cluster"
 )
 
-// prediction is the prediction for one mode and number of GPUs.
+// prediction is what is predicted for one mode and number of GPUs.
 type prediction struct {
 	mode   string
 	gpus   int
 	answer cluster.Result
-	// efficiency is the throughput of a GPU, as a part of what it is at the
-	// smallest number of GPUs of the mode.
+	// efficiency is the throughput per GPU, relative to that on the smallest number of GPUs.
 	efficiency float64
 }
 
@@ -24,13 +23,12 @@ type prediction struct {
 type result struct {
 	predictions   []prediction
 	sensitivities []cluster.Sensitivity // of the last prediction
-	// plain is sync without any overlap at the largest number of GPUs, the
-	// paper's own "fully sync"; nil unless sync is asked for.
+	// plain is sync without overlap on the largest number of GPUs, which Persia's paper calls
+	// fully sync; nil unless sync is among the modes.
 	plain *cluster.Result
 }
 
-// training returns the job's training for a mode and number of GPUs, with groups
-// for all of them.
+// training returns the job in a mode on a number of GPUs, with groups for all of them.
 func (q *request) training(mode string, gpus int) job.Job {
 	t := q.job.InMode(mode)
 	t.Roles.Ranks, t.Training.GlobalBatch = gpus, gpus*q.batch
@@ -40,8 +38,8 @@ func (q *request) training(mode string, gpus int) job.Job {
 	return t
 }
 
-// options are those of a run at a position of the ranges. With jitter, whose
-// draws are the same at every position, more steps are measured.
+// options returns the options of a run at a position of the ranges. With jitter, whose draws
+// are the same at every position, more steps are measured.
 func (q *request) options(position float64) cluster.Options {
 	const jitterSteps = 64
 	o := cluster.Options{Position: position, Jitter: q.jitter, Seed: q.seed}
@@ -51,11 +49,11 @@ func (q *request) options(position float64) cluster.Options {
 	return o
 }
 
-// positions in the ranges that a case is simulated at: the middle, the worst
-// end, the best.
+// positions are those in the ranges at which everything is simulated: the middle, the worst
+// end and the best end.
 var positions = [3]float64{0, -1, 1}
 
-// simulate predicts one case. Before each of its runs, ran is called.
+// simulate predicts the speed of a job. It calls ran before each run.
 func (q *request) simulate(t job.Job, ran func()) (cluster.Result, error) {
 	var answers [len(positions)]cluster.Result
 	for i, position := range positions {
@@ -71,10 +69,10 @@ func (q *request) simulate(t job.Job, ran func()) (cluster.Result, error) {
 	return a, nil
 }
 
-// run simulates every case.
+// run simulates every mode on every number of GPUs.
 func (q *request) run(progress *cli.Progress) (*result, error) {
 	r := &result{}
-	const sensitivities = 10 // counted as so many runs
+	const sensitivities = 10 // runs that they count as, on the progress bar
 	total := len(q.modes)*len(q.gpus)*len(positions) + sensitivities
 	if slices.Contains(q.modes, job.Sync) {
 		total++
@@ -126,8 +124,8 @@ func (r *result) last(mode string) *prediction {
 	return nil
 }
 
-// assumptions are those of the case that rests on most: all rest on the same, but
-// for the hosts of dense PSs, which only some modes have.
+// assumptions returns those of the prediction that has the most: all have the same, except for
+// the hosts of dense PSs, which only some modes have.
 func (r *result) assumptions() []cluster.Assumption {
 	return slices.MaxFunc(r.predictions, func(a, b prediction) int {
 		return cmp.Compare(len(a.answer.Assumptions), len(b.answer.Assumptions))

@@ -62,7 +62,7 @@ func (q *request) reportTraining(w io.Writer, progress *cli.Progress) error {
 	return q.writeTraining(w, cells)
 }
 
-// unitName is what a rank runs on.
+// unitName returns what a rank runs on.
 func (q *request) unitName() string {
 	if q.cluster == "this-machine" {
 		return "ranks"
@@ -73,10 +73,10 @@ func (q *request) unitName() string {
 func (q *request) writeText(w io.Writer, r *result) error {
 	ranges := "Ranges span every unknown quantity"
 	if q.cluster == "this-machine" {
-		ranges = "The machine's numbers were measured just now"
+		ranges = "The machine's speed was measured just now"
 		if s := r.scale(); slices.ContainsFunc(r.predictions,
 			func(o prediction) bool { return s.text(o.answer.Low) != s.text(o.answer.High) }) {
-			ranges += "; ranges span what is not known of it"
+			ranges += "; ranges span its unknown quantities"
 		}
 	}
 	fmt.Fprintln(w, q.title())
@@ -90,7 +90,7 @@ func (q *request) writeText(w io.Writer, r *result) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\nAgain: %s\n", q.command)
+	fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (q *request) title() string {
 	return text
 }
 
-// where names the cluster.
+// where describes the cluster.
 func (q *request) where() string {
 	s := &q.job.Cluster
 	if q.cluster == "this-machine" {
@@ -122,7 +122,7 @@ func (q *request) where() string {
 	return text
 }
 
-// instances tells the number of a role's instances, and how they share hosts.
+// instances returns the number of a role's instances, and how they share hosts.
 func instances(h *job.Hosts, role string) string {
 	text := fmt.Sprintf("%d %s", h.Count*h.PerHost, role)
 	if h.PerHost > 1 {
@@ -151,7 +151,7 @@ func (q *request) modeSettings() string {
 	return fmt.Sprintf("Mode settings on %d %s: %s.", largest, q.unitName(), strings.Join(all, "; "))
 }
 
-// base is what efficiency is relative to, as "1 GPU".
+// base returns what efficiency is relative to, as "1 GPU".
 func (q *request) base() string {
 	unit := q.unitName()
 	if q.gpus[0] == 1 {
@@ -190,7 +190,7 @@ func (q *request) writeRuns(w io.Writer, r *result) error {
 	return t.WriteText(w)
 }
 
-// cost returns the dollars for a thousand million samples.
+// cost returns the dollars for 10⁹ samples.
 func (q *request) cost(o prediction) float64 {
 	return q.dollars * float64(o.gpus) / 3600 / o.answer.Throughput * 1e9
 }
@@ -287,7 +287,7 @@ func (q *request) lastAsynchronous(r *result) (*prediction, pace.Rule, error) {
 	return nil, nil, nil
 }
 
-// writePublished sets Persia's figures beside the predictions.
+// writePublished prints Persia's figures beside the predictions.
 func (q *request) writePublished(w io.Writer, r *result) error {
 	rows := q.published(r)
 	if len(rows) == 0 {
@@ -336,7 +336,7 @@ func (q *request) writeAssumptions(w io.Writer, r *result) error {
 		}
 		counts = append(counts, fmt.Sprintf("%d %s", n, kind))
 	}
-	fmt.Fprintf(w, "\n%d quantities went in: %s", len(list), strings.Join(counts, ", "))
+	fmt.Fprintf(w, "\n%d quantities are assumed: %s", len(list), strings.Join(counts, ", "))
 	if q.kind != single {
 		fmt.Fprintf(w, "; sim run lists them.\n")
 		return nil
@@ -362,7 +362,7 @@ func (q *request) writeAssumptions(w io.Writer, r *result) error {
 	return nil
 }
 
-// kinds lists where numbers come from, the surest first.
+// kinds returns the kinds of quantities, the most certain first.
 func kinds() []quantity.Kind {
 	return []quantity.Kind{quantity.Measured, quantity.Calibrated, quantity.Default, quantity.Guessed}
 }
@@ -382,8 +382,7 @@ func (x *reference) holds(throughput float64) bool {
 	return x.Low <= throughput && throughput <= x.High
 }
 
-// published pairs what was simulated with Persia's figures, if the question is
-// that of Persia's experiment.
+// published pairs the predictions with Persia's figures, if the request is Persia's experiment.
 func (q *request) published(r *result) []reference {
 	var list []reference
 	for _, x := range digitised() {

@@ -35,8 +35,8 @@ type request struct {
 	command  string            // that repeats the request
 }
 
-// criteo is Persia's evaluation on Criteo as far as it is published: its net
-// and the shape of the data; 80 of 100 rows are for training.
+// criteo returns Persia's evaluation on Criteo as far as it is published: its network and the
+// shape of the data. Of 100 rows, 80 are for training.
 func criteo() job.Job {
 	j := job.Default()
 	j.Name, j.Cluster = "criteo", job.PersiaCluster()
@@ -50,21 +50,21 @@ func criteo() job.Job {
 // clusters are the values of --cluster.
 func clusters() []string { return []string{"persia", "gcp", "this-machine"} }
 
-// stalenessMax bounds the batches that may be outstanding: all must be before
+// stalenessMax bounds the batches that may be outstanding: the pipeline must be full before
 // anything is measured, which takes minutes at the bound.
 const stalenessMax = 1000
 
-// gpusMax bounds the numbers of GPUs: the data loader's work grows with their
-// square, and a run on so many takes some ten seconds.
+// gpusMax bounds the numbers of GPUs: the data loader's work grows with their square, and a
+// run at the bound takes about ten seconds.
 const gpusMax = 1024
 
-// denseServersDefault is one for every server of 64 GPUs. More would serve them
-// faster, until the cards of their servers are full at some 16.
-// denseServersMax bounds them: every rank talks to all of them four times a step,
-// and a run takes longer by more than the square of their number.
+// Numbers of dense PSs. The default is one for every server of 64 GPUs; more are faster, until
+// the network cards of their hosts are full at about 16. The bound is there because every rank
+// sends to and receives from all of them four times a step, so the time of a run grows faster
+// than the square of their number.
 const (
-	denseServersDefault = 8
-	denseServersMax     = 32
+	densePSsDefault = 8
+	densePSsMax     = 32
 )
 
 // request reads the command line.
@@ -116,7 +116,7 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	case given("dense-ps"):
 		q.job.Roles.DensePSs = q.dense
 	case !given("file"):
-		q.job.Roles.DensePSs = min(denseServersDefault, q.hardware.ParameterServerHosts())
+		q.job.Roles.DensePSs = min(densePSsDefault, q.hardware.ParameterServerHosts())
 	}
 	if q.cluster == "this-machine" && !given("gpus") && !given("file") && q.kind == table {
 		q.gpus = []int{1, 2, 4}
@@ -129,7 +129,7 @@ func (p *program) request(c *cobra.Command, f *flags) (*request, error) {
 	return q, nil
 }
 
-// multiplier is what multiplies the matrices of a training.
+// multiplier returns what multiplies the matrices of a training.
 func (q *request) multiplier() gemm.Products { return q.machine.Multiplier(&q.job) }
 
 // load finds out what the simulator needs to know of the data, and reads the data for a
@@ -185,7 +185,8 @@ func (q *request) check(given func(string) bool) error {
 	}
 	for _, n := range q.gpus {
 		if n < 1 || n > gpusMax {
-			return cli.UsageError("the data loader's work grows with the square of their number",
+			return cli.UsageError("choose fewer: the data loader's work grows with the square of "+
+				"their number",
 				"--gpus: %d; want 1 to %d", n, gpusMax)
 		}
 	}
@@ -200,9 +201,10 @@ func (q *request) check(given func(string) bool) error {
 		return cli.UsageError("see --help", "--modes and --gpus need at least one value")
 	case q.batch < 1:
 		return cli.UsageError("see --help", "--batch-per-gpu: %d; want at least 1", q.batch)
-	case given("dense-ps") && (q.dense < 1 || q.dense > denseServersMax):
-		return cli.UsageError("every rank talks to all of them in every step", "--dense-ps: %d; want 1 to %d",
-			q.dense, denseServersMax)
+	case given("dense-ps") && (q.dense < 1 || q.dense > densePSsMax):
+		return cli.UsageError("choose fewer: every rank sends to all of them in every step",
+			"--dense-ps: %d; want 1 to %d",
+			q.dense, densePSsMax)
 	case !(q.jitter >= 0 && q.jitter <= 2):
 		return cli.UsageError("0.1 is a spread of about 10 %", "--jitter: %v; want 0 to 2", q.jitter)
 	case !(q.dollars >= 0):
@@ -237,8 +239,7 @@ func (q *request) setDepth(given func(string) bool, say io.Writer) error {
 			inStep = false
 		}
 		if depth := one.Depth(); depth > stalenessMax+1 {
-			const hint = "the pipeline must fill before anything is measured: a rank trains more batches " +
-				"than this first"
+			const hint = "choose less: the pipeline must be full before anything is measured"
 			return cli.UsageError(hint, "%s: %d; want at most %d", name, depth-1, stalenessMax)
 		}
 	}
@@ -280,9 +281,9 @@ func (q *request) setModeSettings(chosen bool, say io.Writer) error {
 	return nil
 }
 
-// suitModes refuses modes that were chosen and cannot train on some number of GPUs.
-// Of the default modes, it leaves them out with a note: modes are compared on the
-// same numbers of GPUs.
+// suitModes refuses a chosen mode that cannot train on one of the numbers of GPUs. It leaves
+// such a mode out, with a note, if modes are the default: modes are compared on the same
+// numbers of GPUs.
 func (q *request) suitModes(chosen bool, say io.Writer) error {
 	var suited, notes []string
 	for _, mode := range q.modes {
@@ -302,7 +303,7 @@ func (q *request) suitModes(chosen bool, say io.Writer) error {
 	return nil
 }
 
-// suits reports the first number of GPUs that a mode cannot train on.
+// suits returns the error for the first number of GPUs that a mode cannot train on.
 func (q *request) suits(mode string) error {
 	for _, n := range q.gpus {
 		t := q.training(mode, n)
@@ -314,13 +315,13 @@ func (q *request) suits(mode string) error {
 	return nil
 }
 
-// unknown refuses a word and names the nearest known one.
+// unknown returns the error for a value that is not among the known ones, with the nearest.
 func unknown(flag, word string, known []string) error {
 	text := fmt.Sprintf("%s: %q is unknown", flag, word)
 	near := job.Nearest(word, known)
 	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); near == "" &&
 		i >= 0 {
-		near = known[i] // the long names of profiles
+		near = known[i] // profiles have long names
 	}
 	if near != "" {
 		text += fmt.Sprintf("; the nearest is %q", near)
@@ -328,7 +329,7 @@ func unknown(flag, word string, known []string) error {
 	return cli.UsageError("known are "+strings.Join(known, ", "), "%s", text)
 }
 
-// place puts the job on its cluster.
+// place chooses the cluster of the job and loads its hardware.
 func (p *program) place(q *request, given bool) error {
 	s := &q.job.Cluster
 	switch {
@@ -343,10 +344,10 @@ func (p *program) place(q *request, given bool) error {
 		}
 		q.hardware = cluster.ThisMachine(cluster.MeasuredMachine{
 			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
-			// One time for both; an update is a look-up and more.
+			// The model has one time for a look-up and for an update.
 			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
 		})
-		return nil // it has no profiles
+		return nil // this machine has no profiles
 	}
 	if q.accelerator != "" {
 		s.Accelerator = q.accelerator

@@ -14,7 +14,7 @@ import (
 	"tandem/sim/cluster"
 )
 
-// training is one training with numbers in simulated time.
+// training is one training under simulated time.
 type training struct {
 	position float64 // in the ranges of the hardware
 	answer   cluster.Result
@@ -38,8 +38,7 @@ func (t *training) reached(auc float64) *evaluation.Point {
 	return &t.points[i]
 }
 
-// before returns the last evaluation after at most so many steps; nil if there is
-// none.
+// before returns the last evaluation after at most this number of steps; nil if there is none.
 func (t *training) before(steps int) *evaluation.Point {
 	for i := len(t.points) - 1; i >= 0; i-- {
 		if t.points[i].Step <= steps {
@@ -57,11 +56,10 @@ type cell struct {
 	trainings []*training
 }
 
-// middle is the training that all but ranges is told of.
+// middle returns the training at the middle of the ranges.
 func (l *cell) middle() *training { return l.trainings[0] }
 
-// span returns the lowest and highest of a number over all trainings, and whether
-// all have it.
+// span returns the range of a number over all trainings, and whether all have the number.
 func (l *cell) span(number func(*training) (float64, bool)) (low, high float64, all bool) {
 	var list []float64
 	for _, t := range l.trainings {
@@ -81,8 +79,8 @@ func (l *cell) seconds() (low, high float64) {
 	return low, high
 }
 
-// secondsTo returns likewise that of the time to an AUC; reached is false if a
-// training never has it.
+// secondsTo returns the range of the simulated time to an AUC; reached is false if a training
+// never reaches it.
 func (l *cell) secondsTo(auc float64) (low, high float64, reached bool) {
 	return l.span(func(t *training) (float64, bool) {
 		if p := t.reached(auc); p != nil {
@@ -101,7 +99,7 @@ func (q *request) train(progress *cli.Progress) ([]*cell, error) {
 	if !q.spread {
 		at = at[:1]
 	}
-	const parts = 1000 // of a training, for the progress
+	const parts = 1000 // of a training, on the progress bar
 	var cells []*cell
 	total, done := len(q.modes)*len(q.gpus)*len(at)*parts, 0
 	for _, mode := range q.modes {
@@ -123,7 +121,7 @@ func (q *request) train(progress *cli.Progress) ([]*cell, error) {
 	return cells, nil
 }
 
-// errNoAUC says that test rows cannot rank anything.
+// errNoAUC is the error for test rows without an AUC.
 var errNoAUC = errors.New("there is no AUC, because all test rows have the same label or predictions are " +
 	"not finite")
 
@@ -169,8 +167,7 @@ func (q *request) trainAt(t job.Job, position float64, progress func(step, steps
 	return r, err
 }
 
-// watch passes the records of a training to its evaluator, and tells how far rank
-// 0 is.
+// watch passes the records of a training to its evaluator, and reports the progress of rank 0.
 type watch struct {
 	evaluator *numerics.Evaluator
 	progress  func(step int)

@@ -25,8 +25,8 @@ func digits(x float64) string {
 // hex writes a digest.
 func hex(digest uint64) string { return fmt.Sprintf("%016x", digest) }
 
-// predictions are the cells as predictions, for those parts of a report that ask
-// for no numbers.
+// predictionsOf returns the predictions within the trainings, for the parts of the report that
+// need no training.
 func predictionsOf(cells []*cell) *result {
 	r := &result{}
 	for _, l := range cells {
@@ -59,11 +59,11 @@ func (q *request) writeTraining(w io.Writer, cells []*cell) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nAgain: %s\n", q.command)
+	_, err := fmt.Fprintf(w, "\nTo repeat: %s\n", q.command)
 	return err
 }
 
-// writeTrained prints what each training has come to.
+// writeTrained prints the result of each training.
 func (q *request) writeTrained(w io.Writer, cells []*cell) error {
 	t := cli.Table{Header: []string{"mode", q.unitName(), "simulated s"}, Words: 1}
 	if q.spread {
@@ -93,17 +93,17 @@ func (q *request) writeTrained(w io.Writer, cells []*cell) error {
 	return err
 }
 
-// dollarsFor returns what so many simulated seconds on GPUs cost.
+// dollarsFor returns the price of simulated seconds on a number of GPUs.
 func (q *request) dollarsFor(gpus int, seconds float64) float64 {
 	return q.dollars * float64(gpus) * seconds / 3600
 }
 
-// writeTarget prints how long the wanted AUC took, if one is wanted.
+// writeTarget prints the time to the target AUC, if there is one.
 func (q *request) writeTarget(w io.Writer, cells []*cell) error {
 	if q.target == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nTo an AUC of %v: the first evaluation that has it.\n", q.target)
+	fmt.Fprintf(w, "\nTo an AUC of %v, by the first evaluation that reaches it:\n", q.target)
 	t := cli.Table{Header: []string{"mode", q.unitName(), "simulated s", "samples"}, Words: 1}
 	if q.spread {
 		t.Header = append(t.Header, "range of s")
@@ -159,7 +159,7 @@ func (q *request) writeCurves(w io.Writer, cells []*cell) error {
 	return t.WriteText(w)
 }
 
-// trainingDocument is the answer for programs.
+// trainingDocument is the JSON object of a training.
 type trainingDocument struct {
 	Job         string               `json:"job"`
 	Command     string               `json:"command"`
@@ -193,7 +193,7 @@ type trainingRecord struct {
 	Curve       []evaluation.Point `json:"curve"`
 }
 
-// targetRecord is when an AUC was reached; null if it was not.
+// targetRecord is when an AUC was reached. Its pointers are nil if it was not.
 type targetRecord struct {
 	AUC     float64  `json:"auc"`
 	Seconds *float64 `json:"seconds"`
@@ -225,7 +225,7 @@ func (q *request) writeTrainingJSON(w io.Writer, cells []*cell) error {
 	return encoder.Encode(d)
 }
 
-// targetOf returns when a training had the wanted AUC; nil if none is wanted.
+// targetOf returns when a training reached the target AUC; nil if there is no target.
 func (q *request) targetOf(l *cell, t *training) *targetRecord {
 	if q.target == 0 {
 		return nil

@@ -48,8 +48,8 @@ func smallRequest(t *testing.T) *request {
 	return q
 }
 
-// told is all that a training has shown that could depend on the machine.
-func told(t *training) string {
+// trace returns everything about a training that could depend on the machine.
+func trace(t *training) string {
 	return fmt.Sprintln(hex(t.trained.DenseDigest), hex(t.trained.RowsDigest), t.answer.Elapsed, t.points,
 		t.answer.Staleness)
 }
@@ -67,10 +67,10 @@ func TestNumericsDoNotDependOnWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first == "" {
-				first = told(got)
+				first = trace(got)
 			}
-			if told(got) != first {
-				t.Errorf("%s, %d workers:\n%s\nand\n%s", mode, workers, told(got), first)
+			if trace(got) != first {
+				t.Errorf("%s, %d workers:\n%s\nand\n%s", mode, workers, trace(got), first)
 			}
 			if mode == job.Sync {
 				checkSequential(t, q, got)

@@ -238,7 +238,7 @@ func (f *flags) stale(j job.Job) bool {
 	})
 }
 
-// check reports flags that do not go together.
+// check refuses flags that do not go together.
 func (f *flags) check(given *pflag.FlagSet) error {
 	if err := f.checkProcesses(given); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (f *flags) check(given *pflag.FlagSet) error {
 	return nil
 }
 
-// change gives the job the settings of the flags that are given.
+// change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 	t := j
 	for name, set := range map[string]func() error{
@@ -301,9 +301,9 @@ func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
 	return nil
 }
 
-// suitModes refuses modes that were chosen and that the job's ranks do not suit. Of
-// all modes, it leaves them out with a note. A job whose own mode is not trained
-// gets the first that is.
+// suitModes refuses a chosen mode that cannot train on the job's ranks. If all modes are
+// trained, it leaves such a mode out with a note. A job whose own mode is not trained gets the
+// first mode that is.
 func (f *flags) suitModes(j *job.Job, chosen bool) error {
 	var suited []string
 	for _, one := range inModes(*j, f.modes) {
@@ -326,7 +326,7 @@ func (f *flags) suitModes(j *job.Job, chosen bool) error {
 		former := *j
 		*j = former.InMode(suited[0])
 		j.Training.ModeSettings = map[string]int{}
-		for name, value := range former.Training.ModeSettings { // order-free: those of the former mode alone stay behind
+		for name, value := range former.Training.ModeSettings { // order-free: each is kept or left on its own
 			if hasSetting(name, suited...) || !hasSetting(name, former.Training.Mode) {
 				j.Training.ModeSettings[name] = value
 			}
@@ -335,14 +335,14 @@ func (f *flags) suitModes(j *job.Job, chosen bool) error {
 	return nil
 }
 
-// hasSetting reports whether one of the modes has a setting of its own under a name.
+// hasSetting reports whether one of the modes has a setting with this name.
 func hasSetting(name string, modes ...string) bool {
 	return slices.ContainsFunc(modes, func(mode string) bool {
 		return slices.ContainsFunc(pace.SettingsOf(mode), func(s pace.Setting) bool { return s.Name == name })
 	})
 }
 
-// checkCrashes reports a crash of a role that a mode does not have.
+// checkCrashes refuses a crash of a role that a mode does not have.
 func checkCrashes(t *job.Job, modes []string) error {
 	for _, one := range inModes(*t, modes) {
 		rule, err := one.Rule()

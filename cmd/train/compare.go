@@ -6,21 +6,21 @@ import (
 	"tandem/algo/metric"
 )
 
-// comparison is the paired difference in AUC, seed by seed, of a mode and the
-// first one trained.
+// comparison is the difference in AUC, paired by seed, between a mode and the first mode trained.
 type comparison struct {
 	Mode      string          `json:"mode"`
 	Against   string          `json:"against"`
 	OverSeeds metric.Interval `json:"auc_difference"` // 95 %, from the differences of all seeds
-	// 95 %, by a paired bootstrap of the test rows, first seed
+	// OverRows is the 95 % interval by a paired bootstrap of the test rows, with the first seed.
 	OverRows metric.Interval `json:"auc_difference_bootstrap"`
 	Verdict  string          `json:"verdict"` // on the union of the two
 }
 
-// resamples of the bootstrap: enough for the second digit of an interval.
+// resamples is the number of resamples of the bootstrap: enough for the second digit of an
+// interval.
 const resamples = 500
 
-// compare fills the comparisons, which several seeds allow.
+// compare fills the comparisons, which need several seeds.
 func (r *report) compare(labels []float32) {
 	r.Comparisons = []comparison{}
 	if r.Seeds < 2 {

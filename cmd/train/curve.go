@@ -40,7 +40,7 @@ func (r *report) writeCurveTable(w io.Writer) error {
 	return nil
 }
 
-// atStep writes a point as "0.8512 @ 100".
+// atStep formats a point as "0.8512 @ 100".
 func atStep(p evaluation.Point) string { return fmt.Sprintf("%.4f @ %d", p.AUC, p.Step) }
 
 // writeCurves writes the points of every mode and seed, if there were evaluations

@@ -12,7 +12,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// head is one label of a run. Numbers are means over seeds.
+// head is the result for one label of a run, as means over seeds.
 type head struct {
 	Label       string           `json:"label"`
 	AUC         float64          `json:"auc"`
@@ -20,8 +20,8 @@ type head struct {
 	LogLoss     float64          `json:"log_loss"`
 }
 
-// heads returns the labels of a run, nothing if there is but one: the run's own
-// numbers are those of the first.
+// heads returns the results for the labels of a run, or nil for a single label, whose results
+// are those of the run.
 func heads(results []*train.Result) []head {
 	if len(results[0].Heads) < 2 {
 		return nil
@@ -44,8 +44,8 @@ func heads(results []*train.Result) []head {
 	return out
 }
 
-// oracle returns what the true probabilities of generated test rows reach on each
-// label; nothing for other data.
+// oracle returns the results of the true probabilities of generated test rows on each label, or
+// nil for other data.
 func oracle(data *datasets.Dataset) []train.Head {
 	if data.TestProbability == nil {
 		return nil
@@ -57,8 +57,7 @@ func oracle(data *datasets.Dataset) []train.Head {
 	return train.Heads(truth, data.Schema.Labels, data.Test)
 }
 
-// firstLabel returns the first label of every row, the one that modes are
-// compared by.
+// firstLabel returns the first label of every row, by which modes are compared.
 func firstLabel(data *datasets.Dataset) []float32 {
 	return batch.Column(data.Test.Labels, len(data.Schema.Labels), 0)
 }
@@ -69,7 +68,7 @@ func (r *report) writeHeads(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nBy label; above is %s\n", r.Runs[0].Heads[0].Label)
-	table := cli.Table{Header: []string{"mode", "label", "AUC", "log loss (nats)"}, Words: 2}
+	table := cli.Table{Header: []string{"mode", "label", "AUC", "log loss"}, Words: 2}
 	add := func(mode string, one head) {
 		line := row{AUC: one.AUC, AUCInterval: one.AUCInterval}
 		table.Rows = append(table.Rows, []string{mode, one.Label, line.aucText(),

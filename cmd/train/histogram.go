@@ -13,8 +13,7 @@ import (
 	"tandem/algo/protocol/delay"
 )
 
-// measured is one of the quantities that a row summarises, over all seeds: own,
-// cross, dense or missed.
+// measured is a quantity that a row summarizes, over all seeds: own, cross, dense or missed.
 type measured struct {
 	quantity string
 	values   histogram.Histogram
@@ -43,8 +42,7 @@ func (r *report) writeHistograms(name string) error {
 	return out.Close()
 }
 
-// writeTraces writes, for every mode whose reads were stale, a trace that --delay
-// reads.
+// writeTraces writes a trace for --delay for every mode whose reads were stale.
 func (r *report) writeTraces(folder string) error {
 	for _, line := range r.Runs {
 		own := &line.histograms[0].values
@@ -65,7 +63,7 @@ func (r *report) writeTraces(folder string) error {
 	return nil
 }
 
-// fileName makes a file's name of a mode's: words joined by dashes.
+// fileName returns the part of a file name that stands for a mode: words joined by dashes.
 func fileName(mode string) string {
 	words := strings.FieldsFunc(mode, func(c rune) bool {
 		return !unicode.IsLetter(c) &&

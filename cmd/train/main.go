@@ -1,5 +1,5 @@
-// Command train trains a recommender model in this process, in one mode after
-// another, and prints how they compare.
+// Command train trains a recommender model in one mode after another, in this process or in
+// several, and prints how the modes compare.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the program: its arguments, its outputs, its exit code.
+// run runs the program on arguments and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -48,7 +48,7 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// checkPlacement reports a placement that does not suit every mode.
+// checkPlacement refuses a placement that does not suit every mode.
 func (f *flags) checkPlacement(t *job.Job) error {
 	if t.Roles.Placement.Named() || !f.processes {
 		return nil
@@ -64,9 +64,9 @@ func (f *flags) checkPlacement(t *job.Job) error {
 	return nil
 }
 
-// inProcesses returns a runner that has the roles in processes, on this machine, as
-// the job's placement says. All read the job, resolved, from one file. If they record,
-// each records its roles.
+// inProcesses returns a runner that starts processes for the roles on this machine, as the job's
+// placement says. All processes read the resolved job from one file. If the run is recorded,
+// each process records its roles.
 func (p *program) inProcesses(dataDir string, record bool, limits process.Limits) runner {
 	return func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 		results string) (*train.Result, error) {
@@ -131,8 +131,8 @@ func launched(ctx context.Context, options process.Options, source batch.Source,
 	return result, err
 }
 
-// resolve writes a job with all its settings, and returns the file and the
-// fingerprint of what a process reads there.
+// resolve writes a job with all its settings to a file, and returns the file and the fingerprint
+// of the job in it.
 func resolve(folder string, j job.Job) (file string, fingerprint []byte, err error) {
 	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {

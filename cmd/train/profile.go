@@ -7,8 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// profiled does work and writes what it spends processor time on to a file, if one
-// is named.
+// profiled does work and writes its CPU profile to a file, if the name of a file is given.
 func profiled(file string, do func() error) error {
 	if file == "" {
 		return do()

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// readingTook notes how long the data loader of a run, whose roles are in this
-// process, was waiting for its rows. Batches are read ahead and dealt ahead, so
-// the NN workers wait for less, if at all.
+// readingTook records how long the data loader of a run in this process waited for rows.
+// Batches are read and dealt ahead, so NN workers wait less.
 func (r *report) readingTook(mode string, waited, wall time.Duration) {
 	if waited == 0 || wall <= 0 { // the rows are read in another process
 		return
@@ -21,7 +20,7 @@ func (r *report) readingTook(mode string, waited, wall time.Duration) {
 	r.Reading[mode] = max(r.Reading[mode], waited.Seconds()/wall.Seconds())
 }
 
-// writeReading says how near the reader came to holding training up.
+// writeReading prints the largest share of a run in which its data loader waited for rows.
 func (r *report) writeReading(w io.Writer) {
 	if len(r.Reading) == 0 {
 		return

@@ -13,17 +13,16 @@ import (
 	"tandem/runtime/train"
 )
 
-// recordings is the folder of a results folder that --record writes, with a
-// folder for each mode and seed.
+// recordings is the folder within the results that --record writes. It has a folder for each
+// mode and seed.
 const recordings = "recording"
 
-// recordingOf is the folder for the recording of a training.
+// recordingOf returns the folder for the recording of a training.
 func recordingOf(t job.Job, results string) string {
 	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Training.Mode, t.Training.Seed))
 }
 
-// newRecording begins the recording of a job as it is trained here: in one mode,
-// with one seed.
+// newRecording creates the recording of a job in one mode, with one seed.
 func newRecording(j job.Job, results string) (*record.Folder, error) {
 	text, err := yaml.Marshal(j.Resolved())
 	if err != nil {

@@ -19,20 +19,20 @@ import (
 	"tandem/runtime/train"
 )
 
-// report is what the program prints, and the object of --json.
+// report is what the program prints, as text or as the object of --json.
 type report struct {
 	processes  bool   // the roles are in processes
 	Data       string `json:"data"`
 	Provenance string `json:"provenance"`
 	TrainRows  int    `json:"train_rows"`
 	TestRows   int    `json:"test_rows"`
-	// of the true probabilities, where the data are generated
+	// OracleAUC is the AUC of the true probabilities of generated data.
 	OracleAUC   float64      `json:"oracle_auc,omitempty"`
-	OracleHeads []head       `json:"oracle_heads,omitempty"` // likewise, of several labels
+	OracleHeads []head       `json:"oracle_heads,omitempty"` // for each of several labels
 	DroppedRows int          `json:"dropped_rows"`
 	Model       string       `json:"model"`
 	Engine      string       `json:"engine"`        // what multiplies the matrices of the network
-	EngineRate  float64      `json:"engine_gflops"` // of it, measured before the runs
+	EngineRate  float64      `json:"engine_gflops"` // its speed, measured before the runs
 	Seed        uint64       `json:"seed"`
 	WallSeconds float64      `json:"wall_s"`
 	Seeds       int          `json:"seeds"`
@@ -48,12 +48,11 @@ type report struct {
 	job job.Job
 }
 
-// row is one model, trained with one seed or several. AUC and log loss are of the
-// first label. AUC, log loss and
-// samples/s are means over seeds; counts are those of one seed.
+// row is one model, trained with one seed or several. AUC and log loss are for the first label.
+// AUC, log loss and samples/s are means over seeds; counts are for one seed.
 type row struct {
 	Mode string `json:"mode"`
-	// of the mode alone, defaults included
+	// ModeSettings are those of the mode alone, defaults included.
 	ModeSettings     map[string]int   `json:"mode_settings,omitempty"`
 	AUC              float64          `json:"auc"`
 	AUCInterval      *metric.Interval `json:"auc_interval,omitempty"` // 95 %, with several seeds
@@ -63,17 +62,17 @@ type row struct {
 	SamplesPerSecond float64          `json:"samples_per_s"`
 	Steps            int              `json:"steps"`
 	Ranks            int              `json:"ranks"`
-	// batches that a rank may have outstanding
+	// Depth is how many batches a rank may have outstanding.
 	Depth          int               `json:"depth"`
 	Processes      int               `json:"processes"`       // that the roles were in
 	Staleness      histogram.Summary `json:"staleness"`       // own
 	StalenessCross histogram.Summary `json:"staleness_cross"` // per other rank
-	// per push to a dense PS, in pushes
+	// StalenessDense is in pushes, per push to a dense PS.
 	StalenessDense   histogram.Summary `json:"staleness_dense"`
 	MissedUpdates    histogram.Summary `json:"missed_updates"`              // per row gradient
 	DroppedGradients uint64            `json:"dropped_gradients,omitempty"` // by the mode, over all seeds
 	EmbeddingRows    rowStore          `json:"embedding_rows"`              // of the first seed
-	// injected, over all seeds, if there are roles and a plan
+	// Faults are those injected, over all seeds, if there are roles and a plan.
 	Faults *fault.Counts `json:"faults,omitempty"`
 
 	// Curve is of the first seed: the evaluations during training, if there were
@@ -160,7 +159,7 @@ func (r *report) writeText(w io.Writer) error {
 	if r.OracleAUC > 0 {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
-	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s here\n", r.Model, r.Engine, r.EngineRate)
+	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s on this machine\n", r.Model, r.Engine, r.EngineRate)
 	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(t.Roles.Ranks, "rank"),
 		plural(t.Roles.EmbeddingWorkers, "embedding worker"), plural(t.Roles.EmbeddingPSs, "embedding PS"),
 		r.modeSettings()), "  "))
@@ -212,7 +211,7 @@ const stalenessLegend = `Log loss is in nats. Staleness is the mean / the maximu
   row, shard  the updates of a row, or of a shard of a dense PS, between a read and its gradient
 `
 
-// writeFaults says what was injected into each run.
+// writeFaults prints the faults injected into each run.
 func (r *report) writeFaults(w io.Writer) {
 	plan := &r.job.Faults
 	if !plan.Any() {
@@ -239,12 +238,12 @@ func (l *row) aucText() string {
 	return fmt.Sprintf("%.4f ± %.4f", l.AUC, (l.AUCInterval.High-l.AUCInterval.Low)/2)
 }
 
-// modeSettings names the settings that the modes that were run have of their own.
+// modeSettings returns the settings of the modes that were trained.
 func (r *report) modeSettings() string {
 	t := r.job
 	var settings []string
-	say := func(setting string) {
-		if !slices.Contains(settings, setting) { // modes share them
+	add := func(setting string) {
+		if !slices.Contains(settings, setting) { // modes share settings
 			settings = append(settings, setting)
 		}
 	}
@@ -255,13 +254,13 @@ func (r *report) modeSettings() string {
 			continue // sequential or delayed: without roles
 		}
 		if !rule.InStep() {
-			say(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
+			add(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
 		if rule.Dense().DensePSs {
-			say(plural(t.Roles.DensePSs, "dense PS"))
+			add(plural(t.Roles.DensePSs, "dense PS"))
 		}
 		if text := one.ModeSettingsText(); text != "" {
-			say(text)
+			add(text)
 		}
 	}
 	if len(settings) == 0 {
@@ -270,7 +269,7 @@ func (r *report) modeSettings() string {
 	return "; " + strings.Join(settings, "; ")
 }
 
-// plural writes a count of things.
+// plural formats a count of things.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -10,19 +10,19 @@ import (
 	"tandem/runtime/train"
 )
 
-// rowStore is what embedding rows took at the end of a run. Where roles are
-// processes of their own, only they know.
+// rowStore is the memory of embedding rows at the end of a run. It is zero if the roles are in
+// other processes.
 type rowStore struct {
 	Rows  int   `json:"rows"`
-	Bytes int64 `json:"bytes"` // of rows and what finds them
-	// of these, in memory; 0 where the system does not tell
+	Bytes int64 `json:"bytes"` // of rows and their index
+	// ResidentBytes are those in memory; 0 where the system does not report it.
 	ResidentBytes    int64   `json:"resident_bytes"`
 	HugePageShare    float64 `json:"huge_page_share"`   // of what is in memory
 	EvictedRows      int     `json:"evicted_rows"`      // that made room for others
 	EvictedGradients int     `json:"evicted_gradients"` // that found their row evicted
 }
 
-// newRowStore returns what a run has left in an arena.
+// newRowStore returns the memory that a run has used in an arena.
 func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	use, err := arena.Use()
 	s := rowStore{
@@ -35,12 +35,12 @@ func newRowStore(result *train.Result, arena *memory.Arena) (rowStore, error) {
 	return s, err
 }
 
-// writeRows says what the rows of every run took.
+// writeRows prints the memory of the rows of every run.
 func (r *report) writeRows(w io.Writer) {
 	for _, line := range r.Runs {
 		s := line.EmbeddingRows
 		if s.Bytes == 0 {
-			continue // elsewhere
+			continue // in other processes
 		}
 		fmt.Fprintf(w, "%s: %d embedding rows in %v", line.Mode, s.Rows, unit.Bytes(s.Bytes))
 		if s.ResidentBytes > 0 {
@@ -54,7 +54,7 @@ func (r *report) writeRows(w io.Writer) {
 	}
 }
 
-// writeDropped names the modes that dropped gradients because they were too late.
+// writeDropped prints the gradients that modes dropped because they were too late.
 func (r *report) writeDropped(w io.Writer) {
 	for _, line := range r.Runs {
 		if line.DroppedGradients > 0 {

@@ -13,9 +13,8 @@ import (
 	"tandem/sim/cluster"
 )
 
-// prediction is what the simulator says of the job on the job's cluster,
-// Persia's unless the file names another. Cost only: it says how fast, not how
-// well the model would learn.
+// prediction is the simulated speed of the job on the job's cluster, which is Persia's unless
+// the file names another.
 type prediction struct {
 	Mode                 string  `json:"mode"`
 	Cluster              string  `json:"cluster"`
@@ -26,8 +25,8 @@ type prediction struct {
 	Bottleneck           string  `json:"bottleneck"`
 }
 
-// simulate predicts the modes that run on a cluster, without the faults of the job: with them, what
-// roles wait before they ask again says more than the cluster. cmd/sim simulates faults.
+// simulate predicts the modes that run on a cluster, without the faults of the job: with faults,
+// the speed depends on retry times more than on the cluster. cmd/sim simulates faults.
 func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) error {
 	r.Simulated = []prediction{}
 	w, layout, err := workload.Counted(data, &j)
@@ -56,7 +55,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 	return nil
 }
 
-// describe names a cluster by what matters most for its speed.
+// describe returns what matters most for the speed of a cluster.
 func describe(s job.Cluster) string {
 	name := "the job's cluster"
 	if s == job.PersiaCluster() {
@@ -73,7 +72,7 @@ func (r *report) writeSimulated(w io.Writer) error {
 	if r.job.Faults.Any() {
 		without = ", without faults,"
 	}
-	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; cost only\n",
+	fmt.Fprintf(w, "\nSimulated: the same job%s on %d ranks of %s; speed only\n",
 		without, r.job.Roles.Ranks, r.Simulated[0].Cluster)
 	table := cli.Table{Header: []string{"mode", "samples/s", "range", "step ms", "bounded by"}, Words: 1}
 	for _, s := range r.Simulated {

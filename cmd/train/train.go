@@ -23,7 +23,7 @@ import (
 	"tandem/runtime/train"
 )
 
-// train runs a job in every mode, and reports.
+// train trains a job in every mode and writes the report.
 func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	target := f.out
 	if target == "" {
@@ -61,8 +61,7 @@ func (p *program) train(ctx context.Context, j job.Job, f flags) error {
 	return err
 }
 
-// measure trains every mode and the baseline on the same rows. Recordings go
-// below folder.
+// measure trains every mode and the baseline on the same rows. It writes recordings below folder.
 func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string) (*report, error) {
 	start := p.now()
 	all, err := variants(j, f)
@@ -82,7 +81,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	machine := backend.Backend{Products: products}
 	r := newReport(j, data, machine.Multiplier(&j))
 	r.processes = f.processes
-	// First, because it is quick and may find the cluster at fault.
+	// First, because it is quick and checks the cluster.
 	if err := r.simulate(j, f.modes, data); err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 			}}
 			run := plainly
 			switch {
-			case t.Training.Mode == job.Sequential: // it has no roles to be elsewhere, or to be recorded
+			case t.Training.Mode == job.Sequential: // without roles there are no processes and no recording
 			case f.processes:
 				run = p.inProcesses(dataDir, f.record, f.limits)
 			case f.record:
@@ -128,7 +127,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 	return r, nil
 }
 
-// inArena runs a training whose rows are in an arena, and gives that back.
+// inArena runs a training whose rows are in an arena, and frees the arena.
 func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Result, rowStore, error) {
 	result, err := run()
 	if err != nil {
@@ -138,8 +137,7 @@ func inArena(arena *memory.Arena, run func() (*train.Result, error)) (*train.Res
 	return result, store, errors.Join(err, arena.Close())
 }
 
-// A runner trains and evaluates a job as train.Run does, and may leave files in
-// the results folder.
+// runner trains and evaluates a job as train.Run does, and may write files to the results folder.
 type runner func(ctx context.Context, j job.Job, source batch.Source, test *batch.Batch, o train.Options,
 	results string) (*train.Result, error)
 
@@ -148,7 +146,7 @@ func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Ba
 	return train.Run(ctx, j, source, test, o)
 }
 
-// inModes returns a training in each mode.
+// inModes returns the job in each mode.
 func inModes(t job.Job, modes []string) []job.Job {
 	var all []job.Job
 	for _, mode := range modes {
@@ -157,9 +155,8 @@ func inModes(t job.Job, modes []string) []job.Job {
 	return all
 }
 
-// baseline is logistic regression on the same rows, batches and epochs: what
-// any embedding model must beat. Its rate of 0.1, with Adagrad throughout, was
-// set once and is not tuned to a data set.
+// baseline returns a logistic regression on the same rows, batches and epochs, which an embedding
+// model should beat. It uses Adagrad with a rate of 0.1, which is not tuned to a data set.
 func baseline(t job.Job) job.Job {
 	t = t.InMode(job.Sequential)
 	t.Training.Overlap, t.Training.Merge = "", ""
@@ -173,7 +170,7 @@ func baseline(t job.Job) job.Job {
 	return t
 }
 
-// writeResults writes the resolved job, the environment and the numbers.
+// writeResults writes the resolved job, the environment and the results.
 func writeResults(folder string, j job.Job, r *report) error {
 	resolved, err := yaml.Marshal(j.Resolved())
 	if err != nil {

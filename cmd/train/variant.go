@@ -7,15 +7,15 @@ import (
 	"tandem/internal/cli"
 )
 
-// variant is one training of the report.
+// variant is a model that is trained for the report.
 type variant struct {
 	name     string
 	training job.Job
 	baseline bool
 }
 
-// variants lists what is trained, in the order of the report: the job in
-// every mode, delayed, and the baseline.
+// variants returns what is trained, in the order of the report: the job in every mode, the job
+// with each delay, and the baseline.
 func variants(t job.Job, f flags) ([]variant, error) {
 	var all []variant
 	for _, one := range inModes(t, f.modes) {
@@ -49,7 +49,7 @@ func variants(t job.Job, f flags) ([]variant, error) {
 	return append(all, variant{name: model.LogisticRegression, training: baseline(t), baseline: true}), nil
 }
 
-// nameOf is a training's line in the report.
+// nameOf returns the name of a training in the report.
 func nameOf(t job.Job) string {
 	switch {
 	case !t.Delayed():

@@ -1,5 +1,5 @@
-// Package workload counts what the simulator has to know of data: how many ids
-// and rows samples have.
+// Package workload counts what the simulator needs to know about a job's data: how many ids,
+// rows and bytes its samples have.
 package workload
 
 import (
@@ -20,11 +20,10 @@ import (
 	"tandem/sim/cluster"
 )
 
-// Simulated returns what the simulator needs to know of a job's data: how many
-// ids and rows samples have, and the layout of the network over them. Generated
-// data are not generated for it, their law says all, but for one global batch
-// where ids are compressed; others are read from dataDir, the value of
-// TANDEM_DATA.
+// Simulated returns the workload of a job's data and the layout of its network. The workload
+// of generated data follows from their distributions, without generating rows, except that
+// the sizes of compressed ids are measured on one global batch. Other data are read; dataDir
+// is the value of TANDEM_DATA.
 func Simulated(config *job.Data, t *job.Job, dataDir string) (cluster.Workload, *model.Layout, error) {
 	if config.Kind == job.KindSynthetic {
 		w, schema, err := expect(config, t)
@@ -45,8 +44,8 @@ func Simulated(config *job.Data, t *job.Job, dataDir string) (cluster.Workload, 
 	return Counted(data, t)
 }
 
-// Counted returns the same for data in memory, by counting the rows for
-// training.
+// Counted returns the workload of data in memory, by counting the training rows, and the
+// layout of the job's network.
 func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layout, error) {
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
@@ -65,31 +64,30 @@ func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layou
 	return lay(w, &schema, t)
 }
 
-// packedSizes returns what compressed ids and signs take among neighbouring
-// rows.
+// packedSizes returns the sizes of compressed ids and signs of neighbouring rows.
 func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
-	type question struct {
+	type key struct {
 		samples int
-		plan    shard.Plan // zero: of ids
+		plan    shard.Plan // zero for ids
 	}
-	known := map[question]float64{}
-	ask := func(q question, size func(part batch.Part) int) float64 {
-		mean, ok := known[q]
+	known := map[key]float64{}
+	mean := func(k key, size func(part batch.Part) int) float64 {
+		mean, ok := known[k]
 		if !ok {
-			mean = windowMean(rows, q.samples, size)
-			known[q] = mean
+			mean = windowMean(rows, k.samples, size)
+			known[k] = mean
 		}
 		return mean
 	}
 	return &cluster.PackedSizes{
 		IDs: func(samples int) float64 {
 			scale := max(1, float64(samples)/float64(rows.Samples))
-			return scale * ask(question{samples: samples}, func(part batch.Part) int {
+			return scale * mean(key{samples: samples}, func(part batch.Part) int {
 				return len(compress.AppendIDs(nil, part.Slots))
 			})
 		},
 		Signs: func(samples int, plan shard.Plan) float64 {
-			return ask(question{samples, plan}, func(part batch.Part) (size int) {
+			return mean(key{samples, plan}, func(part batch.Part) (size int) {
 				routed := route.Route(schema, part, plan)
 				for p := range plan.Servers() {
 					size += compress.PackSigns(routed.Of(p), schema.PrefixBits).Size()
@@ -100,8 +98,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 	}
 }
 
-// packedSizesOfGenerated returns the same for the first rows that generated data
-// have.
+// packedSizesOfGenerated returns the packed sizes of the first rows of generated data.
 func packedSizesOfGenerated(config job.Data, t *job.Job) (*cluster.PackedSizes, error) {
 	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.Training.GlobalBatch), 1
@@ -114,14 +111,14 @@ func packedSizesOfGenerated(config job.Data, t *job.Job) (*cluster.PackedSizes, 
 	return packedSizes(&schema, data.Train), nil
 }
 
-// windowsMax is the number of batches that an average is taken over.
+// windowsMax is the largest number of batches that a mean is taken over.
 const windowsMax = 8
 
-// windowMean returns the mean of a count over batches of so many neighbouring
-// samples, or of the count of all if there are fewer.
+// windowMean returns the mean of a count over batches of neighbouring samples. If there are
+// fewer samples than a batch has, it returns the count of all.
 func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int) float64 {
 	samples = min(samples, rows.Samples)
-	if samples == 0 { // the part of a rank that the last batch leaves out
+	if samples == 0 { // the last batch leaves out some rank
 		return 0
 	}
 	windows := min(rows.Samples/samples, windowsMax)
@@ -132,13 +129,13 @@ func windowMean(rows *batch.Batch, samples int, count func(part batch.Part) int)
 	return float64(sum) / float64(windows)
 }
 
-// distinct returns the mean number of distinct signs among so many samples.
+// distinct returns the mean number of distinct signs among a number of samples.
 func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 	return windowMean(rows, samples,
 		func(part batch.Part) int { return len(route.Route(schema, part, shard.Rows(1)).Signs) })
 }
 
-// expect returns the workload and schema of generated data.
+// expect returns the expected workload, and the schema, of generated data.
 func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
 	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(),
@@ -167,8 +164,8 @@ func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error)
 		if !ok {
 			for _, g := range groups {
 				ids := 0.0
-				for i, law := range g.laws {
-					ids += law.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
+				for i, zipf := range g.frequencies {
+					ids += zipf.ExpectedDistinct(float64(samples) * g.columns[i].MeanIDs())
 				}
 				sum += g.rows(ids)
 			}
@@ -179,10 +176,10 @@ func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error)
 	return w, schema, nil
 }
 
-// group is the generated columns that share rows. No id is in two of them.
+// group is a set of generated columns that share rows. No id is in two of the columns.
 type group struct {
 	columns     []job.SyntheticColumn
-	laws        []*synth.Zipf
+	frequencies []*synth.Zipf
 	cardinality float64
 	stack       batch.HashStack
 }
@@ -198,14 +195,15 @@ func groupsOf(schema *batch.Schema, columns []job.SyntheticColumn) []*group {
 			groups = append(groups, g)
 			byName[slot.Group] = g
 		}
-		g.columns, g.laws = append(g.columns, columns[s]), append(g.laws, synth.NewZipf(columns[s]))
+		g.columns = append(g.columns, columns[s])
+		g.frequencies = append(g.frequencies, synth.NewZipf(columns[s]))
 		g.cardinality += float64(columns[s].Cardinality)
 	}
 	return groups
 }
 
-// rows returns how many rows so many distinct ids are expected to name: each names
-// one of the hash-stack's rows in every round.
+// rows returns the expected number of rows of a number of distinct ids: each id has one of
+// the hash stack's rows in every round.
 func (g *group) rows(ids float64) float64 {
 	if g.stack.Rounds == 0 {
 		return ids
@@ -214,7 +212,8 @@ func (g *group) rows(ids float64) float64 {
 	return -float64(g.stack.Rounds) * rows * math.Expm1(ids*math.Log1p(-1/rows))
 }
 
-// lay adds what the model and the optimizer decide.
+// lay adds to a workload what depends on the model and the optimizer, and returns the layout
+// of the network.
 func lay(w cluster.Workload, schema *batch.Schema, t *job.Job) (cluster.Workload, *model.Layout, error) {
 	rows, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
