@@ -18,7 +18,8 @@ func adultColumns() *job.Table {
 		Negative: []string{"<=50K", "<=50K."},
 	}
 	for _, name := range []string{
-		"workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country",
+		"workclass", "education", "marital-status", "occupation", "relationship", "race", "sex",
+		"native-country",
 	} {
 		columns.Slots = append(columns.Slots, job.IDColumn{Column: name})
 	}

@@ -59,7 +59,8 @@ func (d *droppedRows) nextFile() { d.countBefore, d.firstOfFile = d.count, nil }
 // skip returns the policy for the rows of a file of text.
 func (d *droppedRows) skip(file string) decode.Skip {
 	return decode.Skip{Allowed: d.policy.Skip, Bad: func(bad *decode.BadRow) error {
-		return d.drop(&BadRowError{File: file, Line: bad.Line, Column: bad.Column, Value: bad.Value, Reason: bad.Reason})
+		return d.drop(&BadRowError{File: file, Line: bad.Line, Column: bad.Column, Value: bad.Value,
+			Reason: bad.Reason})
 	}}
 }
 

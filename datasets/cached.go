@@ -61,7 +61,8 @@ func (c *columnCache) addNote(format string, args ...any) {
 
 // read returns the rows of a file: the cached ones if the file has not changed, or else those
 // of parse, which it caches.
-func (c *columnCache) read(f *format, path string, dropped *droppedRows, parse func() (*batch.Batch, error)) (*batch.Batch, error) {
+func (c *columnCache) read(f *format, path string, dropped *droppedRows, parse func() (*batch.Batch, error)) (
+	*batch.Batch, error) {
 	info, err := os.Stat(path)
 	if err != nil || c.folder == "" || info.Size() < c.bytesMin || !info.Mode().IsRegular() {
 		return parse()

@@ -14,7 +14,8 @@ import (
 // readCached reads clicks.tsv, a criteo file beside the folder of the cache.
 func readCached(t *testing.T, folder string, skip int) (*Rows, error) {
 	t.Helper()
-	return ReadRows(job.Data{Kind: job.KindCriteo, Cache: folder, OnBadRow: job.OnBadRow{Skip: skip}}, filepath.Join(filepath.Dir(folder), "clicks.tsv"))
+	return ReadRows(job.Data{Kind: job.KindCriteo, Cache: folder, OnBadRow: job.OnBadRow{Skip: skip}},
+		filepath.Join(filepath.Dir(folder), "clicks.tsv"))
 }
 
 // The second read decodes no text: with a decoder that fails, it returns the rows, counts and bad
@@ -22,24 +23,31 @@ func readCached(t *testing.T, folder string, skip int) (*Rows, error) {
 func TestCachedColumnsAreNotParsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "kept")
-	write(t, dir, "clicks.tsv", criteoLine("1", "5", "0a")+"bad\n"+criteoLine("0", "", "")+criteoLine("0", "7", "\xff"))
+	write(t, dir, "clicks.tsv", criteoLine("1", "5", "0a")+"bad\n"+
+		criteoLine("0", "", "")+criteoLine("0", "7", "\xff"))
 	first, err := readCached(t, folder, 3)
 	if err != nil || len(first.Notes) > 0 {
 		t.Fatal(err, first)
 	}
 	columns, dropped := newColumnCache(folder), &droppedRows{policy: job.OnBadRow{Skip: 3}}
 	f := formatOf(&job.Data{Kind: job.KindCriteo})
-	f.Lines = func(string) (decode.LineDecoder, error) { t.Error("the file is parsed again"); return nil, ErrNoRows }
+	f.Lines = func(string) (decode.LineDecoder, error) {
+		t.Error("the file is parsed again")
+		return nil,
+			ErrNoRows
+	}
 	again, err := f.readPath(filepath.Join(dir, "clicks.tsv"), dropped, columns)
 	if err != nil || len(columns.notes) > 0 {
 		t.Fatal(err, columns.notes)
 	}
 	sameBatch(t, again, first.Batch)
 	if dropped.count != 2 || fmt.Sprint(dropped.first) != fmt.Sprint(first.BadRows) {
-		t.Errorf("%d dropped, %v; want %d, %v", dropped.count, dropped.first, first.DroppedRows, first.BadRows)
+		t.Errorf("%d dropped, %v; want %d, %v", dropped.count, dropped.first, first.DroppedRows,
+			first.BadRows)
 	}
 	// A stricter policy returns the same error as without a cache.
-	_, want := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff, OnBadRow: job.OnBadRow{Skip: 1}}, filepath.Join(dir, "clicks.tsv"))
+	_, want := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff, OnBadRow: job.OnBadRow{Skip: 1}},
+		filepath.Join(dir, "clicks.tsv"))
 	if _, err := readCached(t, folder, 1); err == nil || err.Error() != want.Error() {
 		t.Errorf("error %v, want %v", err, want)
 	}
@@ -75,7 +83,8 @@ func TestUnusableCachedColumns(t *testing.T) {
 			os.RemoveAll(filepath.Join(dir, "kept"))
 			write(t, dir, "kept", "in the way")
 		}, "cache: "},
-		"the folder is gone": {func(t *testing.T, dir string) { os.RemoveAll(filepath.Join(dir, "kept")) }, ""},
+		"the folder is gone": {func(t *testing.T, dir string) { os.RemoveAll(filepath.Join(dir, "kept")) },
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -88,7 +97,8 @@ func TestUnusableCachedColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff}, filepath.Join(dir, "clicks.tsv"))
+			want, err := ReadRows(job.Data{Kind: job.KindCriteo, Cache: job.CacheOff},
+				filepath.Join(dir, "clicks.tsv"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,12 +158,14 @@ func TestSmallFilesAreCachedOnlyInANamedFolder(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.Getenv("HOME"), "c"))
 	write(t, os.Getenv("HOME"), "small.tsv", criteoLine("1", "5", "0a"))
-	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "small.tsv")); err != nil {
+	if _, err := ReadRows(job.Data{Kind: job.KindCriteo},
+		filepath.Join(os.Getenv("HOME"), "small.tsv")); err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Repeat(criteoLine("1", "5", "0a"), cachedBytesMin/100)
 	write(t, os.Getenv("HOME"), "large.tsv", large)
-	if _, err := ReadRows(job.Data{Kind: job.KindCriteo}, filepath.Join(os.Getenv("HOME"), "large.tsv")); err != nil {
+	if _, err := ReadRows(job.Data{Kind: job.KindCriteo},
+		filepath.Join(os.Getenv("HOME"), "large.tsv")); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := CacheFolder()

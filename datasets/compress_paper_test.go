@@ -40,7 +40,8 @@ func sizesOf(t testing.TB, data *Dataset, samples int) (z sizes) {
 			t.Fatal(err)
 		}
 		for s := range back {
-			if !slices.Equal(back[s].IDs, b.Slots[s].IDs) || !slices.Equal(back[s].Offsets, b.Slots[s].Offsets) {
+			if !slices.Equal(back[s].IDs, b.Slots[s].IDs) ||
+				!slices.Equal(back[s].Offsets, b.Slots[s].Offsets) {
 				t.Fatalf("slot %d has changed", s)
 			}
 		}
@@ -63,12 +64,16 @@ func TestIndexCompressionBeatsRawIDs(t *testing.T) {
 		cfg  job.Data
 	}{
 		{"adult-income", job.Data{Kind: job.KindAdultIncome}},
-		{"synthetic Zipf", job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 16384, TestRows: 1, Columns: []job.SyntheticColumn{
-			{Cardinality: 10_000_000, Exponent: 1.05}, {Cardinality: 100_000, Exponent: 1.1}, {Cardinality: 500, Exponent: 0.8},
-		}}}},
-		{"criteo, generated", job.Data{Kind: job.KindSynthetic, Synthetic: &job.Synthetic{Seed: 1, TrainRows: 8192, TestRows: 1, Preset: job.PresetCriteo}}},
+		{"synthetic Zipf", job.Data{Kind: job.KindSynthetic,
+			Synthetic: &job.Synthetic{Seed: 1, TrainRows: 16384, TestRows: 1, Columns: []job.SyntheticColumn{
+				{Cardinality: 10_000_000, Exponent: 1.05}, {Cardinality: 100_000, Exponent: 1.1},
+				{Cardinality: 500, Exponent: 0.8},
+			}}}},
+		{"criteo, generated", job.Data{Kind: job.KindSynthetic,
+			Synthetic: &job.Synthetic{Seed: 1, TrainRows: 8192, TestRows: 1, Preset: job.PresetCriteo}}},
 		{"criteo", job.Data{Kind: job.KindCriteo, Path: "criteo-kaggle-head/train_head10k.txt.gz"}},
-		{"frappe", job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}},
+		{"frappe", job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz",
+			Test: "frappe/nfm_test.libfm.gz"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if (c.cfg.Path != "" || c.cfg.Train != "") && folder == "" {
@@ -82,7 +87,8 @@ func TestIndexCompressionBeatsRawIDs(t *testing.T) {
 			for _, samples := range []int{32, 256, 4096} {
 				z := sizesOf(t, data, samples)
 				n := float64(data.Train.Samples / samples * samples)
-				t.Logf("%7d %8.1f %9.1f %5.1f %11.1f %5.1f", samples, float64(z.raw)/n, float64(z.persia)/n, float64(z.ours)/n,
+				t.Logf("%7d %8.1f %9.1f %5.1f %11.1f %5.1f", samples, float64(z.raw)/n, float64(z.persia)/n,
+					float64(z.ours)/n,
 					float64(z.signs)/n, float64(z.oursSigns)/n)
 				if z.ours >= z.raw || z.ours >= z.persia || z.oursSigns > z.signs {
 					t.Errorf("batches of %d: %+v", samples, z)
@@ -103,7 +109,8 @@ func TestIndexCompressionOfHistories(t *testing.T) {
 		history.Offsets = append(history.Offsets, int32(len(history.IDs)))
 	}
 	b := &batch.Batch{Samples: 256, Slots: []batch.Jagged{history}}
-	z := sizesOf(t, &Dataset{Schema: batch.Schema{Slots: make([]batch.Slot, 1), PrefixBits: prefixBits}, Train: b}, 256)
+	z := sizesOf(t, &Dataset{Schema: batch.Schema{Slots: make([]batch.Slot, 1), PrefixBits: prefixBits},
+		Train: b}, 256)
 	if !(z.ours < z.persia && z.persia < z.raw) {
 		t.Errorf("%+v", z)
 	}

@@ -24,7 +24,10 @@ func tableSchema(t *job.Table) batch.Schema {
 func csvTable(t *job.Table) *decode.Table {
 	return &decode.Table{
 		Delimiter: t.FieldDelimiter(), Comment: t.Comment, Columns: t.Columns,
-		NewDecoder: func(header *decode.RecordReader) (decode.RecordDecoder, error) { return newCSVDecoder(t, header) },
+		NewDecoder: func(header *decode.RecordReader) (decode.RecordDecoder,
+			error) {
+			return newCSVDecoder(t, header)
+		},
 	}
 }
 
@@ -63,7 +66,8 @@ func (c *csvDecoder) decode(record []string, r *decode.Row) *decode.BadRow {
 		case slices.Contains(c.negative, label):
 			r.Labels[l] = 0
 		default:
-			return decode.BadField(c.labelNames[l], label, fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
+			return decode.BadField(c.labelNames[l], label,
+				fmt.Sprintf("label must be one of %q and %q", c.positive, c.negative))
 		}
 	}
 	for i, at := range c.numeric {

@@ -51,7 +51,8 @@ func locate(dataDir, path string) (string, error) {
 	case filepath.IsAbs(path):
 		return path, nil
 	case dataDir == "":
-		return "", fmt.Errorf("%s: a relative path, but TANDEM_DATA is not set: set it to the folder of the data",
+		return "", fmt.Errorf("%s: a relative path, but TANDEM_DATA is not set: set it to the folder of "+
+			"the data",
 			path)
 	}
 	return filepath.Join(dataDir, path), nil

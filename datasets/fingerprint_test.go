@@ -57,7 +57,8 @@ func TestFingerprintNamesTheFile(t *testing.T) {
 	if _, err := Fingerprint(cfg, t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
-	const want = "datasets: day_0: a relative path, but TANDEM_DATA is not set: set it to the folder of the data"
+	const want = "datasets: day_0: a relative path, but TANDEM_DATA is not set: set it to the folder of " +
+		"the data"
 	if _, err := Fingerprint(cfg, ""); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -38,7 +38,8 @@ func textFormat(data *job.Data) decode.Format {
 	case job.KindLibFM:
 		return lineByLine(libfmSchema(), decodeLibFM)
 	case job.KindAvazu:
-		return decode.Format{Schema: avazuSchema(), Table: &decode.Table{Delimiter: ",", NewDecoder: newAvazuDecoder}}
+		return decode.Format{Schema: avazuSchema(),
+			Table: &decode.Table{Delimiter: ",", NewDecoder: newAvazuDecoder}}
 	case job.KindTaobaoAd:
 		return decode.Format{Schema: taobaoSchema(), Table: taobaoTable()}
 	case job.KindIJCAI18:
@@ -56,7 +57,8 @@ func textFormat(data *job.Data) decode.Format {
 
 // lineByLine is the format of files whose lines can be decoded without any other file.
 func lineByLine(schema batch.Schema, decodeLine decode.LineDecoder) decode.Format {
-	return decode.Format{Schema: schema, Lines: func(string) (decode.LineDecoder, error) { return decodeLine, nil }}
+	return decode.Format{Schema: schema,
+		Lines: func(string) (decode.LineDecoder, error) { return decodeLine, nil }}
 }
 
 // readText reads the rows of an input, which it does not close. Dense values are not
@@ -66,7 +68,8 @@ func (f format) readText(in *input.Input, dropped *droppedRows) (*batch.Batch, e
 }
 
 // readBlocks is readText on a number of goroutines and in blocks of a number of bytes.
-func (f format) readBlocks(in *input.Input, dropped *droppedRows, workers, blockBytes int) (*batch.Batch, error) {
+func (f format) readBlocks(in *input.Input, dropped *droppedRows, workers, blockBytes int) (*batch.Batch,
+	error) {
 	rows, err := f.Read(in, dropped.skip(in.Name), workers, blockBytes)
 	if err == nil && rows.Samples == 0 {
 		err = noRows(in.Name, dropped)
@@ -78,7 +81,8 @@ func (f format) readBlocks(in *input.Input, dropped *droppedRows, workers, block
 }
 
 // readFile reads a file that a job names.
-func (f format) readFile(dataDir, path string, dropped *droppedRows, cache *columnCache) (*batch.Batch, error) {
+func (f format) readFile(dataDir, path string, dropped *droppedRows, cache *columnCache) (*batch.Batch,
+	error) {
 	path, err := locate(dataDir, path)
 	if err != nil {
 		return nil, err

@@ -41,28 +41,34 @@ func fuzzFormat(f *testing.F, cfg job.Data, seeds ...string) {
 }
 
 func FuzzCriteo(f *testing.F) {
-	fuzzFormat(f, job.Data{Kind: job.KindCriteo}, criteoLine("1", "5", "0a"), criteoLine("0", "", ""), criteoLine("x", "-", "\xff"), "\t\n\n\r\n")
+	fuzzFormat(f, job.Data{Kind: job.KindCriteo}, criteoLine("1", "5", "0a"), criteoLine("0", "", ""),
+		criteoLine("x", "-", "\xff"), "\t\n\n\r\n")
 }
 
 func FuzzLibfm(f *testing.F) {
-	fuzzFormat(f, job.Data{Kind: job.KindLibFM}, "1 3:1 4:1\n-1\t5:1\n", "0 :1\n+1 3:0x1p0", "\x00", "1 3:1:1")
+	fuzzFormat(f, job.Data{Kind: job.KindLibFM}, "1 3:1 4:1\n-1\t5:1\n", "0 :1\n+1 3:0x1p0", "\x00",
+		"1 3:1:1")
 }
 
 func FuzzCSV(f *testing.F) {
-	fuzzFormat(f, testCSV(), csvHeader+"ann,30,x|y,1,\n", csvHeader+"\"a\nb\",1,,0,\n\"", "\ufeff"+csvHeader+"a,1e400,|,1,1\n")
+	fuzzFormat(f, testCSV(), csvHeader+"ann,30,x|y,1,\n", csvHeader+"\"a\nb\",1,,0,\n\"",
+		"\ufeff"+csvHeader+"a,1e400,|,1,1\n")
 }
 
 func FuzzAdult(f *testing.F) {
 	fuzzFormat(f, job.Data{Kind: job.KindCSV, CSV: adultColumns()},
-		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
+		"|1x3 Cross validator\n39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, "+
+			"Not-in-family, White, Male, 2174, 0, 40, ?, <=50K.\n")
 }
 
 func FuzzAvazu(f *testing.F) {
-	fuzzFormat(f, job.Data{Kind: job.KindAvazu}, avazuHeader+avazuRow, avazuShortHeader+avazuShortRow, avazuHeader+"\n,,,")
+	fuzzFormat(f, job.Data{Kind: job.KindAvazu}, avazuHeader+avazuRow, avazuShortHeader+avazuShortRow,
+		avazuHeader+"\n,,,")
 }
 
 func FuzzTaobao(f *testing.F) {
-	fuzzFormat(f, job.Data{Kind: job.KindTaobaoAd}, taobaoRow(nil)+"\n", strings.Join(taobaoColumns(), ",")+"\n"+taobaoRow(map[int]string{264: "x"}))
+	fuzzFormat(f, job.Data{Kind: job.KindTaobaoAd}, taobaoRow(nil)+"\n", strings.Join(taobaoColumns(), ",")+
+		"\n"+taobaoRow(map[int]string{264: "x"}))
 }
 
 func FuzzMovieLens(f *testing.F) {

@@ -101,10 +101,12 @@ func (h *Head) GuessCSV(label string) (*job.Table, error) {
 	columns, _ := h.Table(job.KindCSV, spec)
 	if label == "" {
 		at := slices.IndexFunc(columns, func(name string) bool {
-			return slices.Contains([]string{"label", "click", "clicked", "target", "y"}, strings.ToLower(name))
+			return slices.Contains([]string{"label", "click", "clicked", "target", "y"},
+				strings.ToLower(name))
 		})
 		if at < 0 {
-			return nil, errors.New("datasets: no column is called label, click, clicked, target or y: name the label column")
+			return nil, errors.New("datasets: no column is called label, click, clicked, target or y: name " +
+				"the label column")
 		}
 		label = columns[at]
 	}
@@ -128,10 +130,12 @@ func (h *Head) GuessCSV(label string) (*job.Table, error) {
 func (h *Head) Table(kind job.DataKind, spec *job.Table) (columns []string, rows [][]string) {
 	switch kind {
 	case job.KindCriteo:
-		columns = append([]string{"label"}, append(numbered("I", criteoIntegers), numbered("C", criteoCategories)...)...)
+		columns = append([]string{"label"},
+			append(numbered("I", criteoIntegers), numbered("C", criteoCategories)...)...)
 		return columns, h.cut(func(line string) []string { return strings.Split(line, "\t") })
 	case job.KindMovieLens:
-		return []string{"user", "item", "rating", "time"}, h.cut(func(line string) []string { return strings.Split(line, "\t") })
+		return []string{"user", "item", "rating", "time"},
+			h.cut(func(line string) []string { return strings.Split(line, "\t") })
 	case job.KindLibFM:
 		rows = h.cut(strings.Fields)
 		longest := slices.MaxFunc(rows, func(a, b []string) int { return len(a) - len(b) })

@@ -55,9 +55,11 @@ func TestTableOfHead(t *testing.T) {
 		rows  int
 	}{
 		{job.KindCSV, []string{"a,b", "1,\"x,y\"", "2"}, []string{"1", "x,y"}, 2},
-		{job.KindTaobaoAd, []string{strings.Join(taobaoColumns(), ","), taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
+		{job.KindTaobaoAd, []string{strings.Join(taobaoColumns(), ","), taobaoRow(nil)},
+			strings.Split(taobaoRow(nil), ","), 1},
 		{job.KindTaobaoAd, []string{taobaoRow(nil)}, strings.Split(taobaoRow(nil), ","), 1},
-		{job.KindMovieLensImplicit, []string{"1-2-3-4,5-6", "bad"}, []string{"1", "2", "3", "4", "5", "6"}, 2},
+		{job.KindMovieLensImplicit, []string{"1-2-3-4,5-6", "bad"}, []string{"1", "2", "3", "4", "5", "6"},
+			2},
 		{job.KindLibFM, []string{"1 2:1", "0 3:1 4:1"}, []string{"1", "2:1"}, 2},
 	} {
 		_, rows := (&Head{Lines: c.lines}).Table(c.kind, &job.Table{})
@@ -70,14 +72,16 @@ func TestTableOfHead(t *testing.T) {
 func TestGuessCSV(t *testing.T) {
 	h := &Head{Lines: []string{"user;Click;item", "a;1;b"}}
 	spec, err := h.GuessCSV("")
-	if err != nil || spec.Label != "Click" || spec.Delimiter != ";" || len(spec.Slots) != 2 || spec.Slots[1].Column != "item" {
+	if err != nil || spec.Label != "Click" || spec.Delimiter != ";" || len(spec.Slots) != 2 ||
+		spec.Slots[1].Column != "item" {
 		t.Errorf("%+v, error %v", spec, err)
 	}
 	if spec, err = h.GuessCSV("item"); err != nil || spec.Label != "item" {
 		t.Errorf("%+v, error %v", spec, err)
 	}
 	for label, want := range map[string]string{"": "no column is called label", "z": `no column "z"`} {
-		if _, err := (&Head{Lines: []string{"user,item"}}).GuessCSV(label); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&Head{Lines: []string{"user,item"}}).GuessCSV(label); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("label %q: error %v, want %q", label, err, want)
 		}
 	}
@@ -113,7 +117,8 @@ func TestReadRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(rows.Batch.Dense, []float32{30, 50}) || rows.DroppedRows != 1 || len(rows.BadRows) != 1 || rows.BadRows[0].Value != "old" {
+	if !slices.Equal(rows.Batch.Dense, []float32{30, 50}) || rows.DroppedRows != 1 ||
+		len(rows.BadRows) != 1 || rows.BadRows[0].Value != "old" {
 		t.Errorf("%+v", rows)
 	}
 	write(t, dir, "bad.csv", csvHeader+"bob,old,x,1,\n")
@@ -121,7 +126,8 @@ func TestReadRows(t *testing.T) {
 	if !errors.Is(err, ErrNoRows) || !strings.Contains(err.Error(), "bad.csv:2: bad row: column age") {
 		t.Errorf("only bad rows: %v", err)
 	}
-	if _, err := ReadRows(job.Data{Kind: job.KindAdultIncome}, "x"); err == nil || !strings.Contains(err.Error(), "reads no files") {
+	if _, err := ReadRows(job.Data{Kind: job.KindAdultIncome}, "x"); err == nil ||
+		!strings.Contains(err.Error(), "reads no files") {
 		t.Errorf("a kind without files: %v", err)
 	}
 }

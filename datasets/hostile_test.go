@@ -60,7 +60,8 @@ func TestRowsWithoutEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = formatOf(&c.cfg).readText(in, &droppedRows{policy: job.OnBadRow{Skip: 10}})
-		want := fmt.Sprintf("file:%d: a row is longer than 1048575 bytes: check that the file has the given kind", c.line)
+		want := fmt.Sprintf("file:%d: a row is longer than 1048575 bytes: check that the file has the "+
+			"given kind", c.line)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}

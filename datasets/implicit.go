@@ -22,7 +22,8 @@ func implicitSchema() batch.Schema {
 
 // implicitNegatives returns the sampler of the rows of label 0.
 func implicitNegatives(n job.NegativeSampling) negatives.Sampler {
-	return negatives.Sampler{NegativeSampling: n, User: implicitUser, Item: implicitItem, Genre: implicitGenre}
+	return negatives.Sampler{NegativeSampling: n, User: implicitUser, Item: implicitItem,
+		Genre: implicitGenre}
 }
 
 // decodeImplicit decodes MovieLens interactions in the layout of the ENSFM

@@ -58,7 +58,8 @@ func newMovieLensDecoder(ratings string) (decode.LineDecoder, error) {
 
 // readAttributes reads a table whose fields are separated by bars; the first field is the key.
 // It returns nil if the file does not exist. Every line of fieldCount fields becomes ids.
-func readAttributes(path string, fieldCount int, toIDs func([][]byte) ([]uint64, string)) (map[string][]uint64, error) {
+func readAttributes(path string, fieldCount int, toIDs func([][]byte) ([]uint64, string)) (
+	map[string][]uint64, error) {
 	in, err := input.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -30,7 +30,8 @@ func TestMovieLensJoinsAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "u.user", "1|24|M|writer|85711\n2|53|F|other|94043\n")
-	write(t, dir, "u.item", "7|Seven|01-Jan-1995||http://x|"+genres19(1, 18)+"\n8|Caf\xe9|01-Jan-1995||http://y|"+genres19()+"\n")
+	write(t, dir, "u.item", "7|Seven|01-Jan-1995||http://x|"+genres19(1, 18)+
+		"\n8|Caf\xe9|01-Jan-1995||http://y|"+genres19()+"\n")
 	joined, err := ReadRows(job.Data{Kind: job.KindMovieLens}, filepath.Join(dir, "u.data"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,22 +53,27 @@ func TestMovieLensJoinsAttributes(t *testing.T) {
 	checkIDs(t, joined.Schema, joined.Batch, "genres", 1)
 
 	write(t, dir, "u.data", "1\t7\t4\t1\n3\t7\t4\t1\n1\t9\t4\t1\n")
-	rows, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}}, filepath.Join(dir, "u.data"))
+	rows, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}},
+		filepath.Join(dir, "u.data"))
 	if err != nil || rows.Batch.Samples != 1 || rows.DroppedRows != 2 {
 		t.Fatalf("error %v, %+v", err, rows)
 	}
-	for i, want := range []string{`u.data:2: bad row: column user: "3": not in u.user`, `u.data:3: bad row: column item: "9": not in u.item`} {
+	for i, want := range []string{`u.data:2: bad row: column user: "3": not in u.user`,
+		`u.data:3: bad row: column item: "9": not in u.item`} {
 		if !strings.HasSuffix(rows.BadRows[i].Error(), want) {
 			t.Errorf("%v, want %s", rows.BadRows[i], want)
 		}
 	}
 	// Attributes are not rows: a bad one is an error under any policy.
 	for _, c := range []struct{ file, text, want string }{
-		{"u.item", "7|Seven|||x|" + strings.Replace(genres19(), "0", "2", 1) + "\n", `u.item:1: bad row: flag of genre 0 is "2"`},
-		{"u.user", "1|24|M|writer|85711\n2|24|M|writer\n", "u.user:2: bad row: 4 fields between bars, want 5"},
+		{"u.item", "7|Seven|||x|" + strings.Replace(genres19(), "0", "2", 1) + "\n",
+			`u.item:1: bad row: flag of genre 0 is "2"`},
+		{"u.user", "1|24|M|writer|85711\n2|24|M|writer\n",
+			"u.user:2: bad row: 4 fields between bars, want 5"},
 	} {
 		write(t, dir, c.file, c.text)
-		if _, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}}, filepath.Join(dir, "u.data")); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadRows(job.Data{Kind: job.KindMovieLens, OnBadRow: job.OnBadRow{Skip: 2}},
+			filepath.Join(dir, "u.data")); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
@@ -133,7 +139,8 @@ func TestNegativesProperty(t *testing.T) {
 		}
 		for _, part := range []struct{ before, after *batch.Batch }{{train, trainAll}, {test, testAll}} {
 			for i := range part.before.Samples {
-				has[[2]uint64{part.before.Slots[implicitUser].IDs[i], part.before.Slots[implicitItem].IDs[i]}] = true
+				has[[2]uint64{part.before.Slots[implicitUser].IDs[i],
+					part.before.Slots[implicitItem].IDs[i]}] = true
 			}
 			if part.after.Samples != part.before.Samples*(1+n.PerPositive) {
 				t.Fatalf("%d rows of %d positives", part.after.Samples, part.before.Samples)
@@ -206,7 +213,8 @@ func TestNegativesNeedAnotherItem(t *testing.T) {
 	write(t, dir, "train", "1-m-1-o,a-x\n1-m-1-o,b-x\n2-m-1-o,a-x\n")
 	write(t, dir, "test", "2-m-1-o,c-x\n")
 	_, err := Open(job.Data{Kind: job.KindMovieLensImplicit, Train: "train", Test: "test"}, dir)
-	if want := "a user of row 1 of the train rows has every item"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "a user of row 1 of the train rows has every item"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -214,7 +222,8 @@ func TestNegativesNeedAnotherItem(t *testing.T) {
 // The test file has one line per user; every line gets one negative.
 func TestMovieLensImplicitReal(t *testing.T) {
 	data, err := Open(job.Data{
-		Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz", Test: "movielens-1m-implicit/test.csv",
+		Kind: job.KindMovieLensImplicit, Train: "movielens-1m-implicit/train.csv.gz",
+		Test:      "movielens-1m-implicit/test.csv",
 		Negatives: job.NegativeSampling{PerPositive: 1, By: job.NegativesPopularity},
 	}, dataDir(t))
 	if err != nil {

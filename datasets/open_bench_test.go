@@ -16,7 +16,8 @@ func BenchmarkOpen(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "clicks.tsv"), text, 0o644); err != nil {
 		b.Fatal(err)
 	}
-	for _, c := range []struct{ name, cache string }{{"parsed", job.CacheOff}, {"cached", filepath.Join(dir, "cached")}} {
+	for _, c := range []struct{ name, cache string }{{"parsed", job.CacheOff},
+		{"cached", filepath.Join(dir, "cached")}} {
 		cfg := job.Data{Kind: job.KindCriteo, Path: "clicks.tsv", Cache: c.cache}
 		if _, err := Open(cfg, dir); err != nil { // fills the cache
 			b.Fatal(err)

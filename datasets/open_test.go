@@ -35,7 +35,8 @@ func checkStandardised(t *testing.T, data *Dataset) {
 		}
 		n := float64(data.Train.Samples)
 		if math.Abs(sum/n) > 1e-5 || math.Abs(squares/n-1) > 1e-5 {
-			t.Errorf("column %s: mean %v, mean square %v; want 0 and 1", data.Schema.Dense[c], sum/n, squares/n)
+			t.Errorf("column %s: mean %v, mean square %v; want 0 and 1", data.Schema.Dense[c], sum/n,
+				squares/n)
 		}
 	}
 }
@@ -54,9 +55,11 @@ func TestAdultIncome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data.Train.Samples != 32_561 || data.Test.Samples != 16_281 || data.DroppedRows != 0 {
-		t.Errorf("%d train, %d test, %d dropped rows", data.Train.Samples, data.Test.Samples, data.DroppedRows)
+		t.Errorf("%d train, %d test, %d dropped rows", data.Train.Samples, data.Test.Samples,
+			data.DroppedRows)
 	}
-	if train, test := positiveRate(data.Train), positiveRate(data.Test); math.Abs(train-0.2408) > 5e-5 || math.Abs(test-0.2362) > 5e-5 {
+	if train, test := positiveRate(data.Train), positiveRate(data.Test); math.Abs(train-0.2408) > 5e-5 ||
+		math.Abs(test-0.2362) > 5e-5 {
 		t.Errorf("positive rates %v and %v, want 0.2408 and 0.2362", train, test)
 	}
 	var names []string
@@ -74,7 +77,8 @@ func TestAdultIncome(t *testing.T) {
 	}
 	checkStandardised(t, data)
 	// The first person is 39 years old and was born in the United States.
-	if got := float64(data.Train.Dense[0])*data.Scaling[0].Std + data.Scaling[0].Mean; math.Abs(got-39) > 1e-4 {
+	if got := float64(data.Train.Dense[0])*data.Scaling[0].Std + data.Scaling[0].Mean; math.Abs(
+		got-39) > 1e-4 {
 		t.Errorf("age of the first row %v, want 39", got)
 	}
 	if got := data.Train.Slots[7].Of(0)[0]; got != CategoryID("United-States") {
@@ -83,13 +87,16 @@ func TestAdultIncome(t *testing.T) {
 }
 
 func TestSynthetic(t *testing.T) {
-	spec := &job.Synthetic{Seed: 1, TrainRows: 500, TestRows: 300, Numeric: 2, Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 50}}}
+	spec := &job.Synthetic{Seed: 1, TrainRows: 500, TestRows: 300, Numeric: 2,
+		Columns: []job.SyntheticColumn{{Name: "user", Cardinality: 50}}}
 	data, err := Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data.Train.Samples != 500 || data.Test.Samples != 300 || len(data.TestProbability) != 300 || len(data.Scaling) != 2 {
-		t.Errorf("%d train, %d test rows, %d probabilities, %d scalings", data.Train.Samples, data.Test.Samples, len(data.TestProbability), len(data.Scaling))
+	if data.Train.Samples != 500 || data.Test.Samples != 300 || len(data.TestProbability) != 300 ||
+		len(data.Scaling) != 2 {
+		t.Errorf("%d train, %d test rows, %d probabilities, %d scalings", data.Train.Samples,
+			data.Test.Samples, len(data.TestProbability), len(data.Scaling))
 	}
 	if _, err := NewSource(WithDim(data.Schema, 8), data.Train, 100, 1, nil); err != nil {
 		t.Error(err)
@@ -113,7 +120,8 @@ func TestCriteoHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data.Train.Samples != 8_000 || data.Test.Samples != 2_000 || len(data.Schema.Slots) != 26 {
-		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples, len(data.Schema.Slots))
+		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples,
+			len(data.Schema.Slots))
 	}
 	if rate := 0.8*positiveRate(data.Train) + 0.2*positiveRate(data.Test); math.Abs(rate-0.2182) > 5e-5 {
 		t.Errorf("positive rate %v, want 0.2182", rate)
@@ -122,13 +130,15 @@ func TestCriteoHead(t *testing.T) {
 }
 
 func TestFrappe(t *testing.T) {
-	cfg := job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz", Test: "frappe/nfm_test.libfm.gz"}
+	cfg := job.Data{Kind: job.KindLibFM, Train: "frappe/nfm_validation.libfm.gz",
+		Test: "frappe/nfm_test.libfm.gz"}
 	data, err := Open(cfg, dataDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if data.Train.Samples != 57_722 || data.Test.Samples != 28_860 || len(data.Schema.Slots) != 10 {
-		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples, len(data.Schema.Slots))
+		t.Errorf("%d train, %d test rows, %d slots", data.Train.Samples, data.Test.Samples,
+			len(data.Schema.Slots))
 	}
 	rate := (positiveRate(data.Train)*57_722 + positiveRate(data.Test)*28_860) / 86_582
 	if math.Abs(rate-0.3303) > 5e-5 {
@@ -152,7 +162,8 @@ func TestTestRowsHaveTheScalingOfTrainingRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data.Scaling[0] != (Scaling{4, 2}) || !slices.Equal(data.Train.Dense, []float32{-1, 1}) || data.Test.Dense[0] != 2 {
+	if data.Scaling[0] != (Scaling{4, 2}) || !slices.Equal(data.Train.Dense, []float32{-1, 1}) ||
+		data.Test.Dense[0] != 2 {
 		t.Errorf("scaling %v, train %v, test %v", data.Scaling, data.Train.Dense, data.Test.Dense)
 	}
 	if data.Train.Slots[0].Of(1)[0] != data.Test.Slots[0].Of(0)[0] {
@@ -184,7 +195,8 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%+v: rows lost or doubled: %v", split, all)
 		}
 	}
-	if _, _, err := splitRows(job.Split{Test: 0.001}, rows); err == nil || !strings.Contains(err.Error(), "split.test: 0.001 of 50 rows") {
+	if _, _, err := splitRows(job.Split{Test: 0.001}, rows); err == nil ||
+		!strings.Contains(err.Error(), "split.test: 0.001 of 50 rows") {
 		t.Errorf("empty test set: error %v", err)
 	}
 }
@@ -201,10 +213,12 @@ func TestOpenFileErrors(t *testing.T) {
 			t.Errorf("%s: empty file: %v", kind, err)
 		}
 	}
-	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "x"}, ""); err == nil || !strings.Contains(err.Error(), "TANDEM_DATA is not set") {
+	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "x"}, ""); err == nil ||
+		!strings.Contains(err.Error(), "TANDEM_DATA is not set") {
 		t.Errorf("relative path without a folder: %v", err)
 	}
-	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "."}, dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := Open(job.Data{Kind: job.KindLibFM, Path: "."}, dir); err == nil ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("a folder as file: %v", err)
 	}
 }

@@ -28,7 +28,8 @@ func RegisterParquet(read ParquetReader) { parquetReader = read }
 // readParquet reads the rows of a Parquet file without the bad ones.
 func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, error) {
 	if parquetReader == nil {
-		return nil, fmt.Errorf("%s: this program reads no Parquet: import tandem/datasets/parquet in its main package", path)
+		return nil, fmt.Errorf("%s: this program reads no Parquet: import tandem/datasets/parquet in its "+
+			"main package", path)
 	}
 	file, err := input.OpenFile(path)
 	if err != nil {
@@ -57,7 +58,8 @@ func (f *format) readParquet(path string, dropped *droppedRows) (*batch.Batch, e
 	}
 	good := make([]int32, 0, b.Samples-len(bad))
 	for row := range b.Samples {
-		_, isBad := slices.BinarySearchFunc(bad, row+1, func(e *BadRowError, line int) int { return e.Line - line })
+		_, isBad := slices.BinarySearchFunc(bad, row+1,
+			func(e *BadRowError, line int) int { return e.Line - line })
 		if !isBad {
 			good = append(good, int32(row))
 		}

@@ -64,7 +64,8 @@ func TestBadRowsAreNamed(t *testing.T) {
 		{criteo, criteoLine("", "5", "0a"), "clicked", "", "label must be 0 or 1"},
 		{criteo, criteoLine("0", "5.5", "0a"), "I1", "5.5", "not an integer"},
 		{criteo, criteoLine("0", "NaN", "0a"), "I1", "NaN", "not an integer"},
-		{criteo, criteoLine("0", "99999999999999999999", "0a"), "I1", "99999999999999999999", "not an integer"},
+		{criteo, criteoLine("0", "99999999999999999999", "0a"), "I1", "99999999999999999999",
+			"not an integer"},
 		{criteo, criteoLine("0", "5", "0x"), "C1", "0x", "not a hexadecimal hash"},
 		{libfm, "2 3:1\n", "label", "2", "label must be"},
 		{libfm, " \t\n", "label", "", "label must be"},
@@ -92,8 +93,10 @@ func TestBadRowsAreNamed(t *testing.T) {
 			t.Errorf("%q: error %v, want a bad row", c.row, err)
 			continue
 		}
-		if bad.File != "file" || bad.Line != line || bad.Column != c.column || bad.Value != c.value || !strings.Contains(bad.Reason, c.cause) {
-			t.Errorf("%q: %+v, want line %d, column %q, value %q, reason %q", c.row, bad, line, c.column, c.value, c.cause)
+		if bad.File != "file" || bad.Line != line || bad.Column != c.column || bad.Value != c.value ||
+			!strings.Contains(bad.Reason, c.cause) {
+			t.Errorf("%q: %+v, want line %d, column %q, value %q, reason %q", c.row, bad, line, c.column,
+				c.value, c.cause)
 		}
 		b, dropped, err := readText(c.cfg, before+c.row, 1)
 		if err != nil || b.Samples != 1 || dropped != 1 {
@@ -104,11 +107,13 @@ func TestBadRowsAreNamed(t *testing.T) {
 
 func TestOneBadRowTooManyFails(t *testing.T) {
 	text := "1 3:1\nx\n0 3:1\ny\nz\n"
-	if b, dropped, err := readText(job.Data{Kind: job.KindLibFM}, text, 3); err != nil || b.Samples != 2 || dropped != 3 {
+	if b, dropped, err := readText(job.Data{Kind: job.KindLibFM}, text, 3); err != nil || b.Samples != 2 ||
+		dropped != 3 {
 		t.Errorf("skip 3: %d dropped, error %v", dropped, err)
 	}
 	_, _, err := readText(job.Data{Kind: job.KindLibFM}, text, 2)
-	want := `file:5: bad row: column label: "z": label must be 0 or 1, or -1 or 1 (on-bad-row allows 2 and as many were skipped before)`
+	want := `file:5: bad row: column label: "z": label must be 0 or 1, or -1 or 1 ` +
+		`(on-bad-row allows 2 and as many were skipped before)`
 	if err == nil || err.Error() != want || !errors.Is(err, ErrBadRow) {
 		t.Errorf("skip 2: error %v, want %s", err, want)
 	}
@@ -154,11 +159,13 @@ func TestLibfmFields(t *testing.T) {
 		write(t, dir, "train", c.train)
 		write(t, dir, "test", c.test)
 		data, err := Open(job.Data{Kind: job.KindLibFM, Train: "train", Test: "test"}, dir)
-		if err != nil || len(data.Schema.Slots) != c.slots || len(data.Train.Slots) != c.slots || len(data.Test.Slots) != c.slots {
+		if err != nil || len(data.Schema.Slots) != c.slots || len(data.Train.Slots) != c.slots ||
+			len(data.Test.Slots) != c.slots {
 			t.Errorf("%s: %+v, error %v; want %d slots", c.name, data, err, c.slots)
 			continue
 		}
-		if c.slots == 2 && (!slices.Equal(data.Train.Slots[0].IDs, []uint64{7, 8}) || data.Test.Slots[1].Of(0)[0] != 2) {
+		if c.slots == 2 && (!slices.Equal(data.Train.Slots[0].IDs, []uint64{7, 8}) ||
+			data.Test.Slots[1].Of(0)[0] != 2) {
 			t.Errorf("%s: train %v, test %v", c.name, data.Train.Slots, data.Test.Slots)
 		}
 	}
@@ -178,7 +185,8 @@ func TestCSVValues(t *testing.T) {
 	if !slices.Equal(b.Slots[0].IDs, []uint64{CategoryID("ann"), CategoryID("")}) {
 		t.Errorf("users %x", b.Slots[0].IDs)
 	}
-	if !slices.Equal(b.Slots[1].Of(0), []uint64{CategoryID("x"), CategoryID("y")}) || len(b.Slots[1].Of(1)) != 0 {
+	if !slices.Equal(b.Slots[1].Of(0), []uint64{CategoryID("x"), CategoryID("y")}) ||
+		len(b.Slots[1].Of(1)) != 0 {
 		t.Errorf("tags %x", b.Slots[1])
 	}
 }
@@ -225,7 +233,8 @@ func zstandard(t testing.TB, text string) string {
 
 func TestCompressionIsFoundByContent(t *testing.T) {
 	const text = "1 3:1\n0 4:1\n"
-	for name, data := range map[string]string{"plain": text, "gzip": gzipped(t, text), "zstd": zstandard(t, text)} {
+	for name, data := range map[string]string{"plain": text, "gzip": gzipped(t, text),
+		"zstd": zstandard(t, text)} {
 		b, _, err := readText(job.Data{Kind: job.KindLibFM}, data, 0)
 		if err != nil || b.Samples != 2 {
 			t.Errorf("%s: error %v, batch %+v", name, err, b)
@@ -241,7 +250,8 @@ func TestTruncatedFiles(t *testing.T) {
 	for _, whole := range []string{gzipped(t, rows.String()), zstandard(t, rows.String())} {
 		for _, keep := range []int{5, len(whole) / 2, len(whole) - 1} {
 			_, _, err := readText(job.Data{Kind: job.KindCriteo}, whole[:keep], 0)
-			if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "file: compressed data ends early") {
+			if !errors.Is(err, io.ErrUnexpectedEOF) ||
+				!strings.HasPrefix(err.Error(), "file: compressed data ends early") {
 				t.Errorf("%d of %d bytes: error %v", keep, len(whole), err)
 			}
 		}

@@ -23,7 +23,8 @@ type Rows struct {
 // fields it uses CSV, Parquet, OnBadRow and Cache. A relative path starts in the working
 // folder. Errors are those of Open.
 func ReadRows(data job.Data, path string) (*Rows, error) {
-	data.Path, data.Train, data.Test, data.Split, data.Negatives = "", path, path, job.Split{}, job.NegativeSampling{}
+	data.Path, data.Train, data.Test, data.Split, data.Negatives = "", path, path, job.Split{},
+		job.NegativeSampling{}
 	data.Slots = nil
 	if err := data.Validate(); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)

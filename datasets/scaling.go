@@ -47,11 +47,12 @@ func standardise(b *batch.Batch, scaling []Scaling) {
 	const rowsPerTask = 1 << 14
 	columns := len(scaling)
 	parallel.ForEach(parallel.Cores(), (b.Samples+rowsPerTask-1)/rowsPerTask, func(i int) {
-		eachRow(b.Dense[i*rowsPerTask*columns:min((i+1)*rowsPerTask, b.Samples)*columns], columns, func(row []float32) {
-			for c, value := range row {
-				row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
-			}
-		})
+		eachRow(b.Dense[i*rowsPerTask*columns:min((i+1)*rowsPerTask, b.Samples)*columns], columns,
+			func(row []float32) {
+				for c, value := range row {
+					row[c] = float32((float64(value) - scaling[c].Mean) / scaling[c].Std)
+				}
+			})
 	})
 }
 

@@ -40,9 +40,11 @@ func readSequentially(f format, in *input.Input, dropped *droppedRows) (*batch.B
 		var bad *decode.BadRow
 		switch {
 		case err == io.EOF && out.Samples == 0 && len(dropped.first) > 0:
-			return nil, fmt.Errorf("%s: %w: all are bad: %v", in.Name, ErrNoRows, dropped.first[len(dropped.first)-1])
+			return nil, fmt.Errorf("%s: %w: all are bad: %v", in.Name, ErrNoRows,
+				dropped.first[len(dropped.first)-1])
 		case err == io.EOF && out.Samples == 0:
-			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.Name, ErrNoRows)
+			return nil, fmt.Errorf("%s: %w: check that the file is whole and of the given kind", in.Name,
+				ErrNoRows)
 		case err == io.EOF:
 			return out, nil
 		case errors.As(err, &bad):
@@ -153,14 +155,17 @@ func sameRows(t rapid.TB, cfg job.Data, text string, skip, workers, size int) {
 		}
 		return in
 	}
-	wantDropped, gotDropped := &droppedRows{policy: job.OnBadRow{Skip: skip}}, &droppedRows{policy: job.OnBadRow{Skip: skip}}
+	wantDropped, gotDropped := &droppedRows{policy: job.OnBadRow{Skip: skip}},
+		&droppedRows{policy: job.OnBadRow{Skip: skip}}
 	want, wantErr := readSequentially(f, open(), wantDropped)
 	got, gotErr := f.readBlocks(open(), gotDropped, workers, size)
 	if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 		t.Fatalf("error %v, want %v; text %q", gotErr, wantErr, cut(text))
 	}
-	if gotDropped.count != wantDropped.count || fmt.Sprint(gotDropped.first) != fmt.Sprint(wantDropped.first) {
-		t.Fatalf("dropped %d %v, want %d %v; text %q", gotDropped.count, gotDropped.first, wantDropped.count, wantDropped.first, cut(text))
+	if gotDropped.count != wantDropped.count ||
+		fmt.Sprint(gotDropped.first) != fmt.Sprint(wantDropped.first) {
+		t.Fatalf("dropped %d %v, want %d %v; text %q", gotDropped.count, gotDropped.first, wantDropped.count,
+			wantDropped.first, cut(text))
 	}
 	if wantErr == nil {
 		sameBatch(t, got, want)
@@ -178,11 +183,14 @@ func sameBatch(t rapid.TB, got, want *batch.Batch) {
 		}
 		return out
 	}
-	if got.Samples != want.Samples || !slices.Equal(bits(got.Dense), bits(want.Dense)) || !slices.Equal(bits(got.Labels), bits(want.Labels)) {
-		t.Fatalf("%d rows, dense %v, labels %v; want %d, %v, %v", got.Samples, got.Dense, got.Labels, want.Samples, want.Dense, want.Labels)
+	if got.Samples != want.Samples || !slices.Equal(bits(got.Dense), bits(want.Dense)) ||
+		!slices.Equal(bits(got.Labels), bits(want.Labels)) {
+		t.Fatalf("%d rows, dense %v, labels %v; want %d, %v, %v", got.Samples, got.Dense, got.Labels,
+			want.Samples, want.Dense, want.Labels)
 	}
 	for s := range want.Slots {
-		if !slices.Equal(got.Slots[s].IDs, want.Slots[s].IDs) || !slices.Equal(got.Slots[s].Offsets, want.Slots[s].Offsets) {
+		if !slices.Equal(got.Slots[s].IDs, want.Slots[s].IDs) ||
+			!slices.Equal(got.Slots[s].Offsets, want.Slots[s].Offsets) {
 			t.Fatalf("slot %d: %v, want %v", s, got.Slots[s], want.Slots[s])
 		}
 	}
@@ -192,13 +200,17 @@ func sameBatch(t rapid.TB, got, want *batch.Batch) {
 func pieces(kind job.DataKind) []string {
 	switch kind {
 	case job.KindCriteo:
-		return []string{criteoLine("1", "5", "0a"), criteoLine("0", "-3", ""), criteoLine("0", "+7", "68fd1e64"),
-			criteoLine("1", "99999999999999999999", "a"), criteoLine("0", "123456789012345678", "a"), criteoLine("2", "5", "0a"),
+		return []string{criteoLine("1", "5", "0a"), criteoLine("0", "-3", ""),
+			criteoLine("0", "+7", "68fd1e64"),
+			criteoLine("1", "99999999999999999999", "a"), criteoLine("0", "123456789012345678", "a"),
+			criteoLine("2", "5", "0a"),
 			criteoLine("0", "", "0g"), "\n", "\r\n", "\t", "\r", "x"}
 	case job.KindLibFM:
-		return []string{"1 3:1 4:1\n", "0\n", "-1 7:1\t8:1 \r\n", "1 3:0.5\n", "2 3:1\n", "\n", "1 1:1 2:1 3:1 4:1", " ", "\r"}
+		return []string{"1 3:1 4:1\n", "0\n", "-1 7:1\t8:1 \r\n", "1 3:0.5\n", "2 3:1\n", "\n",
+			"1 1:1 2:1 3:1 4:1", " ", "\r"}
 	case job.KindTaobaoAd:
-		return []string{strings.Join(taobaoColumns(), ",") + "\n", taobaoRow(nil) + "\n", taobaoRow(map[int]string{264: "x"}) + "\n",
+		return []string{strings.Join(taobaoColumns(), ",") + "\n", taobaoRow(nil) + "\n",
+			taobaoRow(map[int]string{264: "x"}) + "\n",
 			taobaoRow(map[int]string{260: `"4"`}) + "\n", "\n", ",\n", `"`}
 	case job.KindAvazu:
 		return []string{avazuHeader, avazuRow, avazuRow, avazuShortRow, "\n", "\"", "x,"}
@@ -207,21 +219,26 @@ func pieces(kind job.DataKind) []string {
 	case job.KindMovieLensImplicit:
 		return []string{"1-2-3-4,5-6\n", "1-2-3-4,5-7\r\n", "---,-\n", "1,2\n", "\n", "1-"}
 	}
-	return []string{csvHeader, "ann,30,x|y,1,\n", "bob, 3e1 ,,0,ünused\r\n", "# comment \" here\n", "#", "\n", "\r\n", " \n", " ", ",", "\"", "\"\"",
-		"\"a \"\"b\"\" \",4,\"x\ny\",1,\n", " \"c,d\" ,5,y,0,\n", "\"open,6,z,1,\n", "\"e\"f,7,z,1,\n", "g\"h,8,z,1,\n", "ann,old,x,1,\n", "\"end\",1,z,1,\"\"\n", "\r", "é"}
+	return []string{csvHeader, "ann,30,x|y,1,\n", "bob, 3e1 ,,0,ünused\r\n", "# comment \" here\n", "#", "\n",
+		"\r\n", " \n", " ", ",", "\"", "\"\"",
+		"\"a \"\"b\"\" \",4,\"x\ny\",1,\n", " \"c,d\" ,5,y,0,\n", "\"open,6,z,1,\n", "\"e\"f,7,z,1,\n",
+		"g\"h,8,z,1,\n", "ann,old,x,1,\n", "\"end\",1,z,1,\"\"\n", "\r", "é"}
 }
 
 // Blocks of any size, on any number of goroutines, give the rows of sequential reading.
 func TestBlocksGiveTheRowsOfSequentialReading(t *testing.T) {
 	tabbed := testCSV()
-	tabbed.CSV.Delimiter, tabbed.CSV.Comment, tabbed.CSV.Columns = "\t", "#", []string{"user", "age", "tags", "click"}
+	tabbed.CSV.Delimiter, tabbed.CSV.Comment, tabbed.CSV.Columns = "\t", "#",
+		[]string{"user", "age", "tags", "click"}
 	wide := testCSV()
 	wide.CSV.Delimiter, wide.CSV.Comment = "é", "#"
 	commented := testCSV()
 	commented.CSV.Comment = "#"
 	for name, cfg := range map[string]job.Data{
-		"criteo": {Kind: job.KindCriteo}, "libfm": {Kind: job.KindLibFM}, "taobao": {Kind: job.KindTaobaoAd}, "avazu": {Kind: job.KindAvazu}, "movielens": {Kind: job.KindMovieLens},
-		"implicit": {Kind: job.KindMovieLensImplicit}, "csv": testCSV(), "tabs": tabbed, "two bytes": wide, "comments": commented,
+		"criteo": {Kind: job.KindCriteo}, "libfm": {Kind: job.KindLibFM}, "taobao": {Kind: job.KindTaobaoAd},
+		"avazu": {Kind: job.KindAvazu}, "movielens": {Kind: job.KindMovieLens},
+		"implicit": {Kind: job.KindMovieLensImplicit}, "csv": testCSV(), "tabs": tabbed, "two bytes": wide,
+		"comments": commented,
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts, delimiters := pieces(cfg.Kind), []string{","}
@@ -236,8 +253,10 @@ func TestBlocksGiveTheRowsOfSequentialReading(t *testing.T) {
 				for range rapid.IntRange(0, 40).Draw(t, "pieces") {
 					text.WriteString(rapid.SampledFrom(parts).Draw(t, "piece"))
 				}
-				sameRows(t, cfg, strings.ReplaceAll(text.String(), ",", rapid.SampledFrom(delimiters).Draw(t, "delimiter")),
-					rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "skip"), rapid.IntRange(1, 4).Draw(t, "workers"), rapid.IntRange(1, 600).Draw(t, "block"))
+				sameRows(t, cfg, strings.ReplaceAll(text.String(), ",",
+					rapid.SampledFrom(delimiters).Draw(t, "delimiter")),
+					rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "skip"),
+					rapid.IntRange(1, 4).Draw(t, "workers"), rapid.IntRange(1, 600).Draw(t, "block"))
 			})
 		})
 	}
@@ -261,7 +280,8 @@ func TestLongLinesInBlocks(t *testing.T) {
 func TestCriteoIntegersEqualStrconv(t *testing.T) {
 	c := newCriteoDecoder()
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.StringMatching(`[-+]?[0-9]{0,21}`), rapid.StringMatching(`[-+0-9a_x.]{0,4}`)).Draw(t, "field")
+		text := rapid.OneOf(rapid.StringMatching(`[-+]?[0-9]{0,21}`),
+			rapid.StringMatching(`[-+0-9a_x.]{0,4}`)).Draw(t, "field")
 		want, err := strconv.ParseInt(text, 10, 64)
 		got, at, ok := c.integer([]byte(text + "\t9\t"))
 		switch {
@@ -280,12 +300,14 @@ func TestCriteoIntegersEqualStrconv(t *testing.T) {
 // criteoText repeats the head of the real file or, without it, generated lines.
 func criteoText(b *testing.B, size int) []byte {
 	var text []byte
-	if in, err := input.Open(filepath.Join(os.Getenv("TANDEM_DATA"), "criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
+	if in, err := input.Open(filepath.Join(os.Getenv("TANDEM_DATA"),
+		"criteo-kaggle-head/train_head10k.txt.gz")); err == nil {
 		text, _ = io.ReadAll(in)
 		in.Close()
 	}
 	for i := 0; len(text) == 0 || len(text) < 1<<20 && i < 4000; i++ {
-		text = append(text, criteoLine(strconv.Itoa(i%2), strconv.Itoa(i), strconv.FormatInt(int64(i)*0x9e3779b9, 16))...)
+		text = append(text, criteoLine(strconv.Itoa(i%2), strconv.Itoa(i),
+			strconv.FormatInt(int64(i)*0x9e3779b9, 16))...)
 	}
 	return bytes.Repeat(text, size/len(text)+1)
 }
@@ -320,7 +342,8 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	}
-	read := func(b *testing.B, cfg job.Data, text []byte, size int, how func(f format, in *input.Input) (*batch.Batch, error)) {
+	read := func(b *testing.B, cfg job.Data, text []byte, size int,
+		how func(f format, in *input.Input) (*batch.Batch, error)) {
 		b.SetBytes(int64(size))
 		rows := 0
 		for b.Loop() {
@@ -340,10 +363,15 @@ func BenchmarkRead(b *testing.B) {
 		name string
 		cfg  job.Data
 		text []byte
-	}{{"criteo", job.Data{Kind: job.KindCriteo}, text}, {"csv", testCSV(), table.Bytes()}, {"quoted-csv", testCSV(), quoted.Bytes()}} {
+	}{{"criteo", job.Data{Kind: job.KindCriteo}, text}, {"csv", testCSV(), table.Bytes()},
+		{"quoted-csv", testCSV(), quoted.Bytes()}} {
 		b.Run(c.name+"/lines-only", func(b *testing.B) { limit(b, c.text) })
 		b.Run(c.name+"/in-order", func(b *testing.B) {
-			read(b, c.cfg, c.text, len(c.text), func(f format, in *input.Input) (*batch.Batch, error) { return readSequentially(f, in, &droppedRows{}) })
+			read(b, c.cfg, c.text, len(c.text),
+				func(f format, in *input.Input) (*batch.Batch,
+					error) {
+					return readSequentially(f, in, &droppedRows{})
+				})
 		})
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/workers-%d", c.name, workers), func(b *testing.B) {
@@ -355,7 +383,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 	packed := gunzipped(b, text[:len(text)/4])
 	b.Run("criteo/gzip", func(b *testing.B) {
-		read(b, job.Data{Kind: job.KindCriteo}, packed, len(text)/4, func(f format, in *input.Input) (*batch.Batch, error) { return f.readText(in, &droppedRows{}) })
+		read(b, job.Data{Kind: job.KindCriteo}, packed, len(text)/4,
+			func(f format, in *input.Input) (*batch.Batch, error) { return f.readText(in, &droppedRows{}) })
 	})
 	b.Run("criteo/gunzip-only", func(b *testing.B) {
 		b.SetBytes(int64(len(text) / 4))

@@ -12,11 +12,14 @@ import (
 
 func TestSlotSettingsReachTheSchema(t *testing.T) {
 	stack := batch.HashStack{Rounds: 2, Rows: 7}
-	spec := &job.Synthetic{TrainRows: 10, TestRows: 10, Columns: []job.SyntheticColumn{{Name: "a", Cardinality: 9}, {Name: "b", Cardinality: 9}, {Name: "c", Cardinality: 9}}}
+	spec := &job.Synthetic{TrainRows: 10, TestRows: 10,
+		Columns: []job.SyntheticColumn{{Name: "a", Cardinality: 9}, {Name: "b", Cardinality: 9},
+			{Name: "c", Cardinality: 9}}}
 	open := func(slots ...job.SlotSetting) (*Dataset, error) {
 		return Open(job.Data{Kind: job.KindSynthetic, Synthetic: spec, Slots: slots}, "")
 	}
-	data, err := open(job.SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true}, job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
+	data, err := open(job.SlotSetting{Slot: "c", Group: "g", HashStack: stack, SqrtScaling: true},
+		job.SlotSetting{Slot: "a", Group: "g", HashStack: stack, Raw: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +40,10 @@ func TestSlotSettingsReachTheSchema(t *testing.T) {
 		{"slots[0].slot: empty", []job.SlotSetting{{}}},
 		{`slots[1].slot: "a" is there twice`, []job.SlotSetting{{Slot: "a"}, {Slot: "a"}}},
 		{"slots[0].raw: -1", []job.SlotSetting{{Slot: "a", Raw: -1}}},
-		{"slots[0].hash-stack: 2 rounds of 0 rows", []job.SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},
-		{"slots a and b are of group g, but their rows differ", []job.SlotSetting{{Slot: "a", Group: "g", HashStack: stack}, {Slot: "b", Group: "g"}}},
+		{"slots[0].hash-stack: 2 rounds of 0 rows",
+			[]job.SlotSetting{{Slot: "a", HashStack: batch.HashStack{Rounds: 2}}}},
+		{"slots a and b are of group g, but their rows differ",
+			[]job.SlotSetting{{Slot: "a", Group: "g", HashStack: stack}, {Slot: "b", Group: "g"}}},
 	} {
 		if _, err := open(c.slots...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
@@ -53,7 +58,8 @@ func TestCSVReadsSeveralLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := job.Data{Kind: job.KindCSV, Path: "t.csv", OnBadRow: job.OnBadRow{Skip: 1}, CSV: &job.Table{
-		Slots: []job.IDColumn{{Column: "user"}}, Label: "click", FurtherLabels: []string{"buy"}, Positive: []string{"yes"}, Negative: []string{"no"},
+		Slots: []job.IDColumn{{Column: "user"}}, Label: "click", FurtherLabels: []string{"buy"},
+		Positive: []string{"yes"}, Negative: []string{"no"},
 	}}
 	data, err := Open(cfg, folder)
 	if err != nil {
@@ -72,7 +78,8 @@ func TestCSVReadsSeveralLabels(t *testing.T) {
 		t.Errorf("bad rows %v, want the one that may have been bought", data.BadRows)
 	}
 	cfg.CSV.FurtherLabels = []string{"click"}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), `csv.further-labels[0]: column "click" has another use`) {
+	if err := cfg.Validate(); err == nil ||
+		!strings.Contains(err.Error(), `csv.further-labels[0]: column "click" has another use`) {
 		t.Error(err)
 	}
 }

@@ -55,14 +55,17 @@ func TrainingSource(data *Dataset, j *job.Job) (*ReadAhead, error) {
 // have the columns of the schema.
 //
 // Memory, with shuffling: 4 bytes per row for each of two epoch orders.
-func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (*Source, error) {
+func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, shuffleSeed *uint64) (
+	*Source, error) {
 	if globalBatch < 1 || epochs < 1 {
-		return nil, fmt.Errorf("datasets: source: global batch %d, epochs %d: both must be at least 1", globalBatch, epochs)
+		return nil, fmt.Errorf("datasets: source: global batch %d, epochs %d: both must be at least 1",
+			globalBatch, epochs)
 	}
 	if err := checkColumns(&schema, train); err != nil {
 		return nil, fmt.Errorf("datasets: source: %w", err)
 	}
-	s := &Source{schema: schema, rows: train, gatherer: batch.NewGatherer(train), globalBatch: globalBatch, epochs: epochs}
+	s := &Source{schema: schema, rows: train, gatherer: batch.NewGatherer(train), globalBatch: globalBatch,
+		epochs: epochs}
 	if s.Steps() > math.MaxInt32 { // as roles count
 		return nil, fmt.Errorf("datasets: source: %d epochs of %d steps: must be at most %d steps in all: "+
 			"train fewer epochs, or larger batches", epochs, s.stepsPerEpoch(), math.MaxInt32)
@@ -81,7 +84,8 @@ func NewSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int,
 // least 1; with a window of all rows, the order is as good as that of NewSource.
 //
 // Memory: 4 bytes per row for each of two windows, and 4 bytes per block.
-func NewWindowedSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, seed uint64, window int) (*Source, error) {
+func NewWindowedSource(schema batch.Schema, train *batch.Batch, globalBatch, epochs int, seed uint64,
+	window int) (*Source, error) {
 	if window < 1 {
 		return nil, fmt.Errorf("datasets: source: window of %d rows: must be at least 1", window)
 	}

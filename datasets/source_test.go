@@ -55,7 +55,8 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 		global := rapid.IntRange(1, 70).Draw(t, "global batch")
 		epochs := rapid.IntRange(1, 4).Draw(t, "epochs")
 		schema, rows := numberedRows(n)
-		how, seed := rapid.SampledFrom([]string{"in order", "full", "windows"}).Draw(t, "shuffle"), rapid.Uint64().Draw(t, "seed")
+		how, seed := rapid.SampledFrom([]string{"in order", "full", "windows"}).Draw(t, "shuffle"),
+			rapid.Uint64().Draw(t, "seed")
 		source, err := NewSource(schema, rows, global, epochs, nil)
 		switch how {
 		case "full":
@@ -80,7 +81,8 @@ func TestEveryEpochVisitsEveryRowOnce(t *testing.T) {
 				want := min(global, n-i*global)
 				b, err := source.Read(step)
 				if err != nil || b.Samples != want || source.Samples(step) != want {
-					t.Fatalf("step %d: %d samples, announced %d, want %d, error %v", step, b.Samples, source.Samples(step), want, err)
+					t.Fatalf("step %d: %d samples, announced %d, want %d, error %v", step, b.Samples,
+						source.Samples(step), want, err)
 				}
 				seen = append(seen, rowNumbers(t, b)...)
 			}
@@ -108,7 +110,8 @@ func TestReadingIsRepeatableAndConcurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, source := range map[string]batch.Source{
-		"full": full, "windowed": windowed, "read ahead": NewReadAhead(full, 3), "windowed, read ahead": NewReadAhead(windowed, 1),
+		"full": full, "windowed": windowed, "read ahead": NewReadAhead(full, 3),
+		"windowed, read ahead": NewReadAhead(windowed, 1),
 	} {
 		t.Run(name, func(t *testing.T) { readAgainAndConcurrently(t, source) })
 	}
@@ -273,7 +276,8 @@ func BenchmarkSourceRead(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		source batch.Source
-	}{{"shuffled", full}, {"windowed", windowed}, {"in-order", inOrder}, {"shuffled-ahead", NewReadAhead(full, 4)}} {
+	}{{"shuffled", full}, {"windowed", windowed}, {"in-order", inOrder},
+		{"shuffled-ahead", NewReadAhead(full, 4)}} {
 		b.Run(c.name, func(b *testing.B) {
 			step := 0
 			for b.Loop() {
@@ -304,9 +308,11 @@ func TestNewSourceErrors(t *testing.T) {
 		{func(*batch.Schema, *batch.Batch) {}, 1, 1 << 30,
 			"1073741824 epochs of 3 steps: must be at most 2147483647"},
 		{func(_ *batch.Schema, b *batch.Batch) { b.Samples = 0 }, 1, 1, "no rows"},
-		{func(s *batch.Schema, _ *batch.Batch) { s.Slots[0].Dim = 0 }, 1, 1, `slot "s" has dimension 0: set it with WithDim`},
+		{func(s *batch.Schema, _ *batch.Batch) { s.Slots[0].Dim = 0 }, 1, 1,
+			`slot "s" has dimension 0: set it with WithDim`},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Slots = nil }, 1, 1, "1 id columns, schema has 0 slots"},
-		{func(_ *batch.Schema, b *batch.Batch) { b.Slots[0].Offsets = nil }, 1, 1, `slot "s" has 0 offsets, want 4`},
+		{func(_ *batch.Schema, b *batch.Batch) { b.Slots[0].Offsets = nil }, 1, 1,
+			`slot "s" has 0 offsets, want 4`},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Dense = nil }, 1, 1, "3 dense values, want 0"},
 		{func(s *batch.Schema, _ *batch.Batch) { s.Labels = nil }, 1, 1, "3 labels, want 0"},
 	} {

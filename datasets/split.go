@@ -15,7 +15,8 @@ func splitRows(s job.Split, b *batch.Batch) (train, test *batch.Batch, err error
 	share := s.TestShare()
 	testCount := int(math.Round(share * float64(b.Samples)))
 	if testCount == 0 || testCount == b.Samples {
-		return nil, nil, fmt.Errorf("split.test: %v of %d rows leaves no rows for train or test: change it or add rows",
+		return nil, nil, fmt.Errorf("split.test: %v of %d rows leaves no rows for train or test: change it "+
+			"or add rows",
 			share, b.Samples)
 	}
 	if s.How != job.SplitRandom {

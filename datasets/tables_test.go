@@ -32,7 +32,8 @@ func checkBadRows(t *testing.T, cfg job.Data, good string, rows []badRow) {
 			t.Errorf("%q: error %v, want a bad row", c.row, err)
 			continue
 		}
-		if bad.Line != line || bad.Column != c.column || bad.Value != c.value || !strings.Contains(bad.Reason, c.cause) {
+		if bad.Line != line || bad.Column != c.column || bad.Value != c.value ||
+			!strings.Contains(bad.Reason, c.cause) {
 			t.Errorf("%q: %+v, want line %d and %+v", c.row, bad, line, c)
 		}
 		b, dropped, err := readText(cfg, good+c.row+"\n", 1)
@@ -67,10 +68,14 @@ func checkIDs(t *testing.T, schema batch.Schema, b *batch.Batch, name string, ro
 }
 
 const (
-	avazuHeader      = "id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,app_category,device_id,device_ip,device_model,device_type,device_conn_type,C14,C15,C16,C17,C18,C19,C20,C21\n"
-	avazuRow         = "10000000000000000001,1,14102821,1005,0,s1,d1,c1,a1,b1,e1,f1,ip1,m1,1,2,15706,320,50,1722,0,35,-1,79\n"
-	avazuShortHeader = "click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,app_category,device_id,device_model,device_type,device_conn_type,C14,C15,C16,C17,C18,C19,C20,C21\n"
-	avazuShortRow    = "0,21,1005,0,s1,d1,c1,a1,b1,e1,f1,m1,1,2,15706,320,50,1722,0,35,-1,79\n"
+	avazuHeader = "id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain," +
+		"app_category,device_id,device_ip,device_model,device_type,device_conn_type," +
+		"C14,C15,C16,C17,C18,C19,C20,C21\n"
+	avazuRow = "10000000000000000001,1,14102821,1005,0,s1,d1,c1," +
+		"a1,b1,e1,f1,ip1,m1,1,2,15706,320,50,1722,0,35,-1,79\n"
+	avazuShortHeader = "click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain," +
+		"app_category,device_id,device_model,device_type,device_conn_type,C14,C15,C16,C17,C18,C19,C20,C21\n"
+	avazuShortRow = "0,21,1005,0,s1,d1,c1,a1,b1,e1,f1,m1,1,2,15706,320,50,1722,0,35,-1,79\n"
 )
 
 // 28 October 2014 was a Tuesday.
@@ -116,7 +121,8 @@ func TestAvazuBadRows(t *testing.T) {
 		strings.Replace(avazuHeader, "hour", "time", 1):    `no column "hour"`,
 		strings.Replace(avazuHeader, "click", "y", 1):      `no column "click"`,
 	} {
-		if _, _, err := readText(job.Data{Kind: job.KindAvazu}, header+avazuRow, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := readText(job.Data{Kind: job.KindAvazu}, header+avazuRow, 0); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -143,7 +149,8 @@ func TestTaobaoIgnoresMaskedSteps(t *testing.T) {
 		t.Fatalf("%d slots of %d columns", len(schema.Slots), len(taobaoColumns()))
 	}
 	rows := taobaoRow(nil) + "\n" + taobaoRow(map[int]string{150: "0", 151: "0", 266: "0"}) + "\n"
-	for name, text := range map[string]string{"plain": rows, "header": strings.Join(taobaoColumns(), ",") + "\n" + rows} {
+	for name, text := range map[string]string{"plain": rows, "header": strings.Join(taobaoColumns(), ",") +
+		"\n" + rows} {
 		b, _, err := readText(cfg, text, 0)
 		if err != nil || b.Samples != 2 {
 			t.Fatalf("%s: %v", name, err)
@@ -202,13 +209,20 @@ func TestRealTables(t *testing.T) {
 		positive float64
 		distinct map[string]int
 	}{
-		{job.KindAvazu, "avazu/avazu_union.csv.gz", 14077, 0.1731, map[string]int{"hour": 4, "weekday": 3, "site_id": 550, "device_ip": 10618, "C14": 500}},
-		{job.KindAvazu, "avazu/avazu_random15k.csv", 15000, 0.1706, map[string]int{"hour": 24, "weekday": 0, "device_ip": 0, "device_id": 2591, "C21": 59}},
-		{job.KindTaobaoAd, "taobao-ad-sample/dmr_sample500.csv", 500, 0.42, map[string]int{"uid": 230, "his_cate": 910, "his_brand": 3333, "mid": 297, "pid": 2}},
+		{job.KindAvazu, "avazu/avazu_union.csv.gz", 14077, 0.1731,
+			map[string]int{"hour": 4, "weekday": 3, "site_id": 550, "device_ip": 10618, "C14": 500}},
+		{job.KindAvazu, "avazu/avazu_random15k.csv", 15000, 0.1706,
+			map[string]int{"hour": 24, "weekday": 0, "device_ip": 0, "device_id": 2591, "C21": 59}},
+		{job.KindTaobaoAd, "taobao-ad-sample/dmr_sample500.csv", 500, 0.42,
+			map[string]int{"uid": 230, "his_cate": 910, "his_brand": 3333, "mid": 297, "pid": 2}},
 		{job.KindTaobaoAd, "taobao-ad-sample/dmr_sample_deepctr.csv", 99, 2. / 99, nil},
-		{job.KindIJCAI18, "alimama-ijcai18/ijcai18_union.csv.gz", 53227, 0.0204, map[string]int{"item_id": 4895, "user_id": 40781, "shop_id": 2422}},
-		{job.KindMovieLens, "movielens-100k/u.data", 100_000, 0.5537, map[string]int{"user": 943, "item": 1682, "age": 61, "gender": 2, "occupation": 21, "zip": 795, "genres": 19}},
-		{job.KindMovieLensImplicit, "movielens-1m-implicit/train.csv.gz", 994_169, 1, map[string]int{"user": 6040, "item": 3704, "genre": 18}},
+		{job.KindIJCAI18, "alimama-ijcai18/ijcai18_union.csv.gz", 53227, 0.0204,
+			map[string]int{"item_id": 4895, "user_id": 40781, "shop_id": 2422}},
+		{job.KindMovieLens, "movielens-100k/u.data", 100_000, 0.5537,
+			map[string]int{"user": 943, "item": 1682, "age": 61, "gender": 2, "occupation": 21, "zip": 795,
+				"genres": 19}},
+		{job.KindMovieLensImplicit, "movielens-1m-implicit/train.csv.gz", 994_169, 1,
+			map[string]int{"user": 6040, "item": 3704, "genre": 18}},
 	} {
 		rows, err := ReadRows(job.Data{Kind: c.kind}, dataDir(t)+"/"+c.file)
 		if err != nil {

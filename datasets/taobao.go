@@ -22,8 +22,10 @@ func taobaoSequences() []string { return []string{"cont_btag", "his_cate", "his_
 // taobaoTail returns the columns after the sequences. The column mid is the ad.
 func taobaoTail() []string {
 	return []string{
-		"uid", "cms_segid", "cms_group_id", "final_gender_code", "age_level", "pvalue_level", "shopping_level",
-		"occupation", "new_user_class_level", "mid", "cate_id", "campaign_id", "customer", "brand", "price", "pid", "target",
+		"uid", "cms_segid", "cms_group_id", "final_gender_code", "age_level", "pvalue_level",
+		"shopping_level",
+		"occupation", "new_user_class_level", "mid", "cate_id", "campaign_id", "customer", "brand", "price",
+		"pid", "target",
 	}
 }
 
@@ -55,7 +57,8 @@ func taobaoSchema() batch.Schema {
 //
 // Source of the layout: Lyu et al., AAAI 2020; PaddleRec, models/rank/dmr.
 func taobaoTable() *decode.Table {
-	return &decode.Table{Delimiter: ",", Columns: taobaoColumns(), OptionalHeader: true, NewDecoder: newTaobaoDecoder}
+	return &decode.Table{Delimiter: ",", Columns: taobaoColumns(), OptionalHeader: true,
+		NewDecoder: newTaobaoDecoder}
 }
 
 func newTaobaoDecoder(*decode.RecordReader) (decode.RecordDecoder, error) {

@@ -24,7 +24,8 @@ const cacheExamples = `  go run ./cmd/data cache
   go run ./cmd/data cache --clear`
 
 func (p *program) cacheCommand() *cobra.Command {
-	c := &cobra.Command{Use: "cache", Short: "List or remove the cached columns of data files", Long: cacheUsage, Example: cacheExamples}
+	c := &cobra.Command{Use: "cache", Short: "List or remove the cached columns of data files",
+		Long: cacheUsage, Example: cacheExamples}
 	var folder string
 	var clear bool
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -40,7 +41,8 @@ func (p *program) cacheCommand() *cobra.Command {
 		if clear {
 			files, bytes, err := cache.Folder(folder).Clear()
 			if err == nil {
-				fmt.Fprintf(p.stdout, "removed %d files (%.1f MiB) from %s\n", files, float64(bytes)/(1<<20), folder)
+				fmt.Fprintf(p.stdout, "removed %d files (%.1f MiB) from %s\n", files, float64(bytes)/(1<<20),
+					folder)
 			}
 			return err
 		}
@@ -68,7 +70,8 @@ func (p *program) listCache(folder string) error {
 			source, rows = "(invalid)", "–"
 		}
 		table.Rows = append(table.Rows, []string{
-			source, rows, fmt.Sprintf("%.1f", float64(info.Bytes)/(1<<20)), info.Modified.Format("2006-01-02 15:04"), filepath.Base(info.Path),
+			source, rows, fmt.Sprintf("%.1f", float64(info.Bytes)/(1<<20)),
+			info.Modified.Format("2006-01-02 15:04"), filepath.Base(info.Path),
 		})
 	}
 	return table.WriteText(p.stdout)

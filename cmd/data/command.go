@@ -46,7 +46,8 @@ const examples = `  go run ./cmd/data inspect clicks.tsv.gz
 
 func (p *program) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "data", Short: "Describe, profile, convert and generate data sets", Long: usage, Example: examples,
+		Use: "data", Short: "Describe, profile, convert and generate data sets", Long: usage,
+		Example: examples,
 		RunE: func(c *cobra.Command, args []string) error {
 			var names []string
 			for _, sub := range c.Commands() {
@@ -62,7 +63,8 @@ func (p *program) command() *cobra.Command {
 		},
 		Args: cobra.ArbitraryArgs, // for the right exit code after an unknown command
 	}
-	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(), p.cacheCommand())
+	c.AddCommand(p.inspectCommand(), p.profileCommand(), p.convertCommand(), p.generateCommand(),
+		p.cacheCommand())
 	cli.Configure(c, p.stdout, p.stderr)
 	c.SetHelpCommand(&cobra.Command{Hidden: true}) // use --help
 	return c
@@ -91,7 +93,8 @@ func (f *flags) check(args []string) (string, error) {
 	case len(args) == 0 && f.job == "":
 		return "", cli.UsageError(hint, "nothing to read")
 	case f.job != "" && (f.kind != "" || f.label != ""):
-		return "", cli.UsageError("leave them out: the job file describes its data", "--kind and --label cannot be combined with --file")
+		return "", cli.UsageError("leave them out: the job file describes its data",
+			"--kind and --label cannot be combined with --file")
 	}
 	if f.kind != "" && !slices.Contains(fileKinds(), f.kind) {
 		return "", cli.UsageError("kinds are "+strings.Join(fileKinds(), ", "),

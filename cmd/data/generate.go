@@ -25,13 +25,16 @@ data of kind synthetic generates its rows in memory.`
 const generateExamples = `  go run ./cmd/data generate --file alike.yaml --out alike`
 
 func (p *program) generateCommand() *cobra.Command {
-	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file", Long: generateUsage, Example: generateExamples}
-	return p.writing(c, "generate the data of this job file (kind synthetic)", func(file string, j *job.Job) error {
-		if j.Data.Kind != job.KindSynthetic {
-			return cli.UsageError("use convert for data of other kinds", "%s: data of kind %s, want synthetic", file, j.Data.Kind)
-		}
-		return nil
-	})
+	c := &cobra.Command{Use: "generate", Short: "Generate the synthetic data set of a job file",
+		Long: generateUsage, Example: generateExamples}
+	return p.writing(c, "generate the data of this job file (kind synthetic)",
+		func(file string, j *job.Job) error {
+			if j.Data.Kind != job.KindSynthetic {
+				return cli.UsageError("use convert for data of other kinds",
+					"%s: data of kind %s, want synthetic", file, j.Data.Kind)
+			}
+			return nil
+		})
 }
 
 const convertUsage = `Write the data set of a job file as CSV, as a run of the job reads it: split
@@ -44,12 +47,14 @@ readers keep. Reading the files hashes the ids again.`
 const convertExamples = `  go run ./cmd/data convert --file cmd/train/jobs/criteo.yaml --out criteo`
 
 func (p *program) convertCommand() *cobra.Command {
-	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as CSV", Long: convertUsage, Example: convertExamples}
+	c := &cobra.Command{Use: "convert", Short: "Write the data set of a job file as CSV", Long: convertUsage,
+		Example: convertExamples}
 	return p.writing(c, "write the data of this job file (YAML)", func(string, *job.Job) error { return nil })
 }
 
 // writing completes a command that writes the data of a job file. Check can refuse the job.
-func (p *program) writing(c *cobra.Command, fileUsage string, check func(file string, j *job.Job) error) *cobra.Command {
+func (p *program) writing(c *cobra.Command, fileUsage string,
+	check func(file string, j *job.Job) error) *cobra.Command {
 	f := &flags{}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -75,7 +75,8 @@ type partInspection struct {
 
 func inspect(s *dataset, rows int) *inspection {
 	found := &inspection{
-		Name: s.Name, Kind: s.Job.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{}, Numbers: append([]string{}, s.Schema.Dense...),
+		Name: s.Name, Kind: s.Job.Kind, Label: strings.Join(s.Schema.Labels, ", "), Slots: []string{},
+		Numbers: append([]string{}, s.Schema.Dense...),
 		BadRows: s.Dropped, BadRowsText: []string{},
 	}
 	for _, slot := range s.Schema.Slots {

@@ -32,7 +32,8 @@ func TestScripts(t *testing.T) {
 			}
 			return os.WriteFile(filepath.Join(e.WorkDir, "table.parquet"), table, 0o644)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status, "slot": checkSlot, "expand": expand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": clitest.Status,
+			"slot": checkSlot, "expand": expand},
 	})
 }
 
@@ -51,7 +52,8 @@ func checkSlot(ts *testscript.TestScript, _ bool, args []string) {
 		if slot.Name != args[0] {
 			continue
 		}
-		for i, got := range []float64{float64(slot.Distinct), slot.MeanIDs, slot.MaxShare, slot.Singletons, slot.Missing} {
+		for i, got := range []float64{float64(slot.Distinct), slot.MeanIDs, slot.MaxShare, slot.Singletons,
+			slot.Missing} {
 			if want, err := strconv.ParseFloat(args[i+1], 64); err != nil || got != want {
 				ts.Fatalf("slot %s, field %d: %v, want %s", args[0], i+1, got, args[i+1])
 			}
@@ -69,7 +71,8 @@ func TestCountsOfSeveralIDs(t *testing.T) {
 	counts.add(batch.Jagged{Offsets: []int32{0, 1, 2}, IDs: []uint64{7, 9}}, 2)
 	got := counts.profile("s")
 	// Id 7 is in 2 of 4 rows; 5 ids in 4 rows; 8 and 9 are seen once.
-	if got.Distinct != 3 || got.MaxShare != 0.5 || got.MeanIDs != 1.25 || got.once != 2 || got.Missing != 0.25 || got.fit.Top != 0.6 {
+	if got.Distinct != 3 || got.MaxShare != 0.5 || got.MeanIDs != 1.25 || got.once != 2 ||
+		got.Missing != 0.25 || got.fit.Top != 0.6 {
 		t.Errorf("%+v", got)
 	}
 }

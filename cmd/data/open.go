@@ -67,11 +67,13 @@ func describe(file string, head *datasets.Head, f *flags) (job.Data, error) {
 	if f.kind == "" {
 		var ok bool
 		if data.Kind, ok = head.Kind(); !ok {
-			return data, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file), Hint: "name it with --kind"}
+			return data, &cli.Error{Err: fmt.Errorf("%s: cannot tell the kind of the file", file),
+				Hint: "name it with --kind"}
 		}
 	}
 	if data.Kind != job.KindCSV && f.label != "" {
-		return data, cli.UsageError("leave it out: other kinds define their label", "--label is for kind csv, and %s is %s", file, data.Kind)
+		return data, cli.UsageError("leave it out: other kinds define their label",
+			"--label is for kind csv, and %s is %s", file, data.Kind)
 	}
 	if data.Kind == job.KindCSV {
 		var err error
@@ -101,7 +103,8 @@ func (p *program) openJob(path string, policy job.OnBadRow) (*dataset, error) {
 	}
 	cli.PrintNotes(p.stderr, "data", data.Notes)
 	s := &dataset{
-		Name: path, Job: j.Data, Schema: data.Schema, Parts: []part{{"train", data.Train}, {"test", data.Test}},
+		Name: path, Job: j.Data, Schema: data.Schema,
+		Parts:   []part{{"train", data.Train}, {"test", data.Test}},
 		Dropped: data.DroppedRows, BadRows: data.BadRows,
 	}
 	file := j.Data.Path

@@ -41,7 +41,8 @@ const profileExamples = `  go run ./cmd/data profile clicks.tsv.gz
 func (p *program) profileCommand() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
-		Use: "profile [FILE]", Short: "Profile the distribution of the ids in each column", Long: profileUsage, Example: profileExamples,
+		Use: "profile [FILE]", Short: "Profile the distribution of the ids in each column",
+		Long: profileUsage, Example: profileExamples,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.json && f.yaml {
 				return cli.UsageError("choose one", "--json and --yaml cannot be combined")
@@ -108,18 +109,21 @@ func profileOf(s *dataset) *profile {
 }
 
 func (p *profile) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "%s: kind %s, %d rows, positive rate %.4f, %d numbers\n", p.Name, p.Kind, p.Rows, p.PositiveRate, p.Numbers)
+	fmt.Fprintf(w, "%s: kind %s, %d rows, positive rate %.4f, %d numbers\n", p.Name, p.Kind, p.Rows,
+		p.PositiveRate, p.Numbers)
 	if p.DroppedRows > 0 {
 		fmt.Fprintf(w, "%d bad rows skipped\n", p.DroppedRows)
 	}
-	t := cli.Table{Header: []string{"slot", "distinct", "ids/row", "max id share α", "Zipf s", "singletons", "missing"}, Words: 1}
+	t := cli.Table{Header: []string{"slot", "distinct", "ids/row", "max id share α", "Zipf s", "singletons",
+		"missing"}, Words: 1}
 	for _, slot := range p.Slots {
 		zipf := "–"
 		if slot.Zipf != nil {
 			zipf = fmt.Sprintf("%.2f", *slot.Zipf)
 		}
 		t.Rows = append(t.Rows, []string{
-			slot.Name, strconv.Itoa(slot.Distinct), fmt.Sprintf("%.2f", slot.MeanIDs), fmt.Sprintf("%.4f", slot.MaxShare),
+			slot.Name, strconv.Itoa(slot.Distinct), fmt.Sprintf("%.2f", slot.MeanIDs),
+			fmt.Sprintf("%.4f", slot.MaxShare),
 			zipf, share(slot.once, max(slot.Distinct, 1)), fmt.Sprintf("%.4f", slot.Missing),
 		})
 	}
@@ -138,7 +142,8 @@ func (p *profile) writeYAML(w io.Writer) error {
 	}
 	for _, slot := range p.Slots {
 		if slot.Distinct == 0 {
-			fmt.Fprintf(w, "# Column %s of the data set has no ids and is omitted.\n", strconv.Quote(slot.Name))
+			fmt.Fprintf(w, "# Column %s of the data set has no ids and is omitted.\n",
+				strconv.Quote(slot.Name))
 			continue
 		}
 		column := slot.fit

@@ -126,7 +126,8 @@ func (p *program) writeFolder(data *datasets.Dataset, out string) error {
 	if _, err := folder.Finish(); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stderr, "data: %d training rows and %d test rows are in %s\n", data.Train.Samples, data.Test.Samples, out)
+	fmt.Fprintf(p.stderr, "data: %d training rows and %d test rows are in %s\n", data.Train.Samples,
+		data.Test.Samples, out)
 	return nil
 }
 

@@ -45,10 +45,12 @@ func sameRows(t rapid.TB, got, want *Rows) {
 			t.Fatalf("slot %d: %v, want %v", s, g, w)
 		}
 	}
-	if !slices.Equal(got.Batch.Dense, want.Batch.Dense) || !slices.Equal(got.Batch.Labels, want.Batch.Labels) || got.Batch.Samples != want.Batch.Samples {
+	if !slices.Equal(got.Batch.Dense, want.Batch.Dense) ||
+		!slices.Equal(got.Batch.Labels, want.Batch.Labels) || got.Batch.Samples != want.Batch.Samples {
 		t.Fatalf("batch %+v, want %+v", got.Batch, want.Batch)
 	}
-	got, want = &Rows{got.Slots, got.Dense, got.Labels, nil, got.Dropped, got.BadRows}, &Rows{want.Slots, want.Dense, want.Labels, nil, want.Dropped, want.BadRows}
+	got, want = &Rows{got.Slots, got.Dense, got.Labels, nil, got.Dropped, got.BadRows},
+		&Rows{want.Slots, want.Dense, want.Labels, nil, want.Dropped, want.BadRows}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
@@ -107,7 +109,8 @@ func TestOtherSourcesAndFormatsAreNotFound(t *testing.T) {
 	}
 	path, stamp := key.Sources[0].Path, time.Unix(0, key.Sources[0].ModTime)
 	reset := func(text string) error {
-		return errors.Join(os.RemoveAll(path), os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, stamp, stamp))
+		return errors.Join(os.RemoveAll(path), os.WriteFile(path, []byte(text), 0o644),
+			os.Chtimes(path, stamp, stamp))
 	}
 	for name, change := range map[string]func() error{
 		"nothing":            func() error { return nil },
@@ -120,7 +123,8 @@ func TestOtherSourcesAndFormatsAreNotFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := folder.Load(keyOf(t, path))
-		if name == "nothing" && err != nil || name != "nothing" && (err == nil || !strings.Contains(err.Error(), "clicks.tsv has changed since")) {
+		if name == "nothing" && err != nil || name != "nothing" &&
+			(err == nil || !strings.Contains(err.Error(), "clicks.tsv has changed since")) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -278,7 +282,8 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestStoreErrors(t *testing.T) {
 	key := sourceKey(t, "x")
 	for _, left := range []int{0, 10, 2000, 20_000} {
-		if err := write(&fullDisk{left}, key, someRows(1000)); err == nil || !strings.Contains(err.Error(), "no space left") {
+		if err := write(&fullDisk{left}, key, someRows(1000)); err == nil ||
+			!strings.Contains(err.Error(), "no space left") {
 			t.Errorf("space for %d bytes: error %v", left, err)
 		}
 	}
@@ -286,7 +291,8 @@ func TestStoreErrors(t *testing.T) {
 	if err := os.WriteFile(inTheWay, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Folder(inTheWay).Store(key, someRows(3)); err == nil || !strings.HasPrefix(err.Error(), "cache: ") {
+	if err := Folder(inTheWay).Store(key, someRows(3)); err == nil ||
+		!strings.HasPrefix(err.Error(), "cache: ") {
 		t.Errorf("a file in place of the folder: error %v", err)
 	}
 }
@@ -305,7 +311,8 @@ func TestListAndClear(t *testing.T) {
 		}
 	}
 	all, err := folder.List()
-	if err != nil || len(all) != 2 || all[0].Source != "" || all[1].Source != key.Sources[0].Path || all[1].Rows != 12 {
+	if err != nil || len(all) != 2 || all[0].Source != "" || all[1].Source != key.Sources[0].Path ||
+		all[1].Rows != 12 {
 		t.Errorf("%+v, error %v; want the unfinished file and that of 12 rows", all, err)
 	}
 	files, bytes, err := folder.Clear()

@@ -87,7 +87,8 @@ func write(w io.Writer, key Key, rows *Rows) error {
 	}
 	add(bytesOf(rows.Batch.Dense), false)
 	add(bytesOf(rows.Batch.Labels), false)
-	parallel.ForEach(parallel.Cores(), len(columns), func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
+	parallel.ForEach(parallel.Cores(), len(columns),
+		func(i int) { h.Columns[i].CRC = crc32.Checksum(columns[i], castagnoli) })
 
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -135,7 +136,8 @@ type number interface{ uint64 | int32 | float32 }
 
 // bytesOf returns the memory of values.
 func bytesOf[T number](values []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))),
+		len(values)*int(unsafe.Sizeof(*new(T))))
 }
 
 // valuesOf returns data as values. Data must be aligned and hold whole values.
@@ -204,7 +206,8 @@ func (h *header) validate() error {
 	}
 	ok = ok && next(4*rows*int64(len(h.Dense))) && next(4*rows*int64(len(h.Labels))) && at == len(h.Columns)
 	if !ok {
-		return fmt.Errorf("%w: %d columns do not fit %d rows with %d slots, %d numbers and %d labels", errForeign,
+		return fmt.Errorf("%w: %d columns do not fit %d rows with %d slots, %d numbers and %d labels",
+			errForeign,
 			len(h.Columns), h.Rows, len(h.Slots), len(h.Dense), len(h.Labels))
 	}
 	return nil
@@ -218,7 +221,8 @@ func (h *header) columns(data []byte, begin int64) ([][]byte, error) {
 	for i, e := range h.Columns {
 		if e.Offset < end || e.Offset%alignment != 0 || e.Offset > size || e.Bytes < 0 ||
 			e.Bytes > size-e.Offset {
-			return nil, fmt.Errorf("%w: column %d has %d bytes from byte %d; want a range between bytes %d and %d",
+			return nil, fmt.Errorf("%w: column %d has %d bytes from byte %d; want a range between bytes "+
+				"%d and %d",
 				errDamaged, i, e.Bytes, e.Offset, end, size)
 		}
 		end = e.Offset + e.Bytes
@@ -268,7 +272,8 @@ func read(data []byte, h *header, begin int64) (*Rows, error) {
 			return nil, fmt.Errorf("%w: slot %q: %w", errDamaged, h.Slots[i], err)
 		}
 	}
-	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped, BadRows: h.BadRows}, nil
+	return &Rows{Slots: h.Slots, Dense: h.Dense, Labels: h.Labels, Batch: b, Dropped: h.Dropped,
+		BadRows: h.BadRows}, nil
 }
 
 // ascending returns the numbers 0 to n−1.

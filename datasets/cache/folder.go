@@ -134,13 +134,17 @@ func (f Folder) List() ([]Info, error) {
 		if err != nil { // another process has removed it
 			continue
 		}
-		info := Info{Path: filepath.Join(string(f), file.Name()), Bytes: state.Size(), Modified: state.ModTime()}
+		info := Info{Path: filepath.Join(string(f), file.Name()), Bytes: state.Size(),
+			Modified: state.ModTime()}
 		if strings.HasSuffix(info.Path, suffix) {
 			info.Source, info.Rows = describe(info.Path)
 		}
 		all = append(all, info)
 	}
-	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Source+"\n"+a.Path, b.Source+"\n"+b.Path) })
+	slices.SortFunc(all, func(a, b Info) int {
+		return strings.Compare(a.Source+"\n"+a.Path,
+			b.Source+"\n"+b.Path)
+	})
 	return all, nil
 }
 

@@ -21,7 +21,8 @@ func mapFile(path string) (data []byte, release func(), err error) {
 	if info.Size() == 0 { // cannot be mapped
 		return nil, func() {}, nil
 	}
-	data, err = syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE)
+	data, err = syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE)
 	if err != nil {
 		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: err}
 	}

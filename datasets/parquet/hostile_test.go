@@ -104,7 +104,11 @@ func TestClaimsAreChecked(t *testing.T) {
 		}, "bytes of pages from byte 1099511627776"},
 		"pages before all": {func(p *table) []byte { p.column().DataPageOffset = -4; return p.file(t) },
 			"from byte -4"},
-		"too many pages": {func(p *table) []byte { p.column().TotalCompressedSize = 1 << 40; return p.file(t) },
+		"too many pages": {func(p *table) []byte {
+			p.column().TotalCompressedSize = 1 << 40
+			return p.file(
+				t)
+		},
 			"1099511627776 bytes of pages"},
 		"a large page": {func(p *table) []byte {
 			p.page(t, func(h *format.PageHeader) { h.UncompressedPageSize = math.MaxInt32 })
@@ -222,7 +226,7 @@ func FuzzThrift(f *testing.F) {
 			t.Errorf("%d of %d bytes, %v", n, len(data), err)
 		}
 		if err == nil {
-			var h format.PageHeader // the library must agree that it ends there, whatever it is
+			var h format.PageHeader // the library must find the same end
 			if err := thrift.Unmarshal(new(thrift.CompactProtocol), data[:n], &h); err != nil &&
 				strings.Contains(err.Error(), "EOF") {
 				t.Errorf("the library reads on: %v", err)

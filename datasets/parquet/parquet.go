@@ -173,7 +173,8 @@ func findOne(f *parquet.File, name string, u use) (column, error) {
 	c.unsigned = strings.HasPrefix(kind.String(), "INT(") && strings.HasSuffix(kind.String(), "false)")
 	switch {
 	case len(paths) > 1 || leaf.MaxRepetitionLevel > 1 || !c.isList && len(paths[0]) > 1:
-		return c, fmt.Errorf("column %q is nested (%s): a column must hold values, or lists of them", name, strings.Join(paths[0], "."))
+		return c, fmt.Errorf("column %q is nested (%s): a column must hold values, or lists of them", name,
+			strings.Join(paths[0], "."))
 	case c.isList && u != ids:
 		return c, fmt.Errorf("column %q holds lists: labels and numbers need one value per row", name)
 	}
@@ -185,7 +186,8 @@ func findOne(f *parquet.File, name string, u use) (column, error) {
 // power of ten, and its text would be another id.
 func (c *column) checkType(kind parquet.Type) error {
 	if strings.HasPrefix(kind.String(), "DECIMAL") {
-		return fmt.Errorf("column %q holds %s: write it as a floating-point number, or as text if it is an id", c.name, kind)
+		return fmt.Errorf("column %q holds %s: write it as a floating-point number, or as text if it "+
+			"is an id", c.name, kind)
 	}
 	switch kind.Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Boolean:
@@ -225,7 +227,8 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 				bad = append(bad, problem)
 			}
 			if len(slot.IDs)+len(p.ids) > math.MaxInt32 {
-				return nil, nil, fmt.Errorf("column %q: more than %d ids: split the file", columns[c].name, math.MaxInt32)
+				return nil, nil, fmt.Errorf("column %q: more than %d ids: split the file", columns[c].name,
+					math.MaxInt32)
 			}
 			values, slot.IDs = append(values, p.values...), append(slot.IDs, p.ids...)
 			for _, count := range p.counts {

@@ -33,7 +33,8 @@ func files(t testing.TB) []string {
 func spec(separator string) *job.Table {
 	return &job.Table{
 		Slots: []job.IDColumn{
-			{Column: "user"}, {Column: "item"}, {Column: "tags", Separator: separator}, {Column: "codes", Separator: separator},
+			{Column: "user"}, {Column: "item"}, {Column: "tags", Separator: separator},
+			{Column: "codes", Separator: separator},
 		},
 		Numeric: []string{"price", "age"}, Label: "click",
 	}
@@ -47,7 +48,8 @@ func parquetConfig(change func(*job.Table)) job.Data {
 
 // The rows of a file in any encoding equal those of the same table as text.
 func TestParquetRowsEqualTextRows(t *testing.T) {
-	want, err := datasets.ReadRows(job.Data{Kind: job.KindCSV, CSV: spec("|"), Cache: job.CacheOff}, "testdata/text.csv")
+	want, err := datasets.ReadRows(job.Data{Kind: job.KindCSV, CSV: spec("|"), Cache: job.CacheOff},
+		"testdata/text.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +60,13 @@ func TestParquetRowsEqualTextRows(t *testing.T) {
 			continue
 		}
 		for s, slot := range want.Batch.Slots {
-			if !slices.Equal(got.Batch.Slots[s].IDs, slot.IDs) || !slices.Equal(got.Batch.Slots[s].Offsets, slot.Offsets) {
+			if !slices.Equal(got.Batch.Slots[s].IDs, slot.IDs) ||
+				!slices.Equal(got.Batch.Slots[s].Offsets, slot.Offsets) {
 				t.Errorf("%s: slot %s differs", file, want.Schema.Slots[s].Name)
 			}
 		}
-		if !slices.Equal(got.Batch.Dense, want.Batch.Dense) || !slices.Equal(got.Batch.Labels, want.Batch.Labels) {
+		if !slices.Equal(got.Batch.Dense, want.Batch.Dense) ||
+			!slices.Equal(got.Batch.Labels, want.Batch.Labels) {
 			t.Errorf("%s: numbers or labels differ", file)
 		}
 	}
@@ -72,12 +76,15 @@ func TestParquetBadRows(t *testing.T) {
 	for _, file := range files(t) {
 		cfg := parquetConfig(func(s *job.Table) { s.Numeric = append(s.Numeric, "rough") })
 		_, err := datasets.ReadRows(cfg, file)
-		if !errors.Is(err, datasets.ErrBadRow) || !strings.HasSuffix(err.Error(), filepath.Base(file)+`:5: bad row: column rough: "": not a number`) {
+		if !errors.Is(err, datasets.ErrBadRow) ||
+			!strings.HasSuffix(err.Error(),
+				filepath.Base(file)+`:5: bad row: column rough: "": not a number`) {
 			t.Errorf("%s: error %v, want row 5", file, err)
 		}
 		cfg.OnBadRow.Skip = 2
 		rows, err := datasets.ReadRows(cfg, file)
-		if err != nil || rows.Batch.Samples != 298 || rows.DroppedRows != 2 || rows.BadRows[1].Line != 6 || rows.BadRows[1].Value != "NaN" {
+		if err != nil || rows.Batch.Samples != 298 || rows.DroppedRows != 2 || rows.BadRows[1].Line != 6 ||
+			rows.BadRows[1].Value != "NaN" {
 			t.Errorf("%s: error %v, %+v", file, err, rows)
 			continue
 		}
@@ -87,17 +94,20 @@ func TestParquetBadRows(t *testing.T) {
 		}
 		cfg = parquetConfig(func(s *job.Table) { s.Numeric, s.EmptyNumeric = []string{"rough"}, new(-1.0) })
 		cfg.OnBadRow.Skip = 1
-		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Dense[4] != -1 || rows.BadRows[0].Line != 6 {
+		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Dense[4] != -1 ||
+			rows.BadRows[0].Line != 6 {
 			t.Errorf("%s: a null with empty-numeric: error %v", file, err)
 		}
 		cfg = parquetConfig(func(s *job.Table) { s.Label = "age"; s.Numeric = nil })
 		cfg.OnBadRow.Skip = 1000
-		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Samples != 8 { // ages 0 and 1 of every 90
+		// ages 0 and 1 of every 90
+		if rows, err := datasets.ReadRows(cfg, file); err != nil || rows.Batch.Samples != 8 {
 			t.Errorf("%s: label age: error %v", file, err)
 		}
 		cfg = parquetConfig(func(s *job.Table) { s.Label, s.Slots = "user", s.Slots[1:] })
 		cfg.OnBadRow.Skip = 1000
-		if _, err := datasets.ReadRows(cfg, file); !errors.Is(err, datasets.ErrNoRows) || !strings.Contains(err.Error(), "all are bad") {
+		if _, err := datasets.ReadRows(cfg, file); !errors.Is(err, datasets.ErrNoRows) ||
+			!strings.Contains(err.Error(), "all are bad") {
 			t.Errorf("%s: label user: error %v", file, err)
 		}
 	}
@@ -109,11 +119,16 @@ func TestParquetColumnErrors(t *testing.T) {
 		want   string
 	}{
 		{func(s *job.Table) { s.Slots[0].Column = "usr" },
-			`no column "usr": the file has ["user" "item" "tags" "codes" "price" "age" "click" "point" "rough"]`},
-		{func(s *job.Table) { s.Slots[0].Column = "rough" }, `column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
-		{func(s *job.Table) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] }, `column "user" holds STRING: numeric columns must hold numbers or booleans`},
-		{func(s *job.Table) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] }, `column "codes" holds lists: labels and numbers need one value per row`},
-		{func(s *job.Table) { s.Slots[0].Column = "point" }, `column "point" is nested (point.x): a column must hold values, or lists of them`},
+			`no column "usr": the file has ["user" "item" "tags" "codes" "price" "age" "click" ` +
+				`"point" "rough"]`},
+		{func(s *job.Table) { s.Slots[0].Column = "rough" },
+			`column "rough" holds DOUBLE: ids must be text, whole numbers or booleans`},
+		{func(s *job.Table) { s.Numeric, s.Slots = []string{"user"}, s.Slots[1:] },
+			`column "user" holds STRING: numeric columns must hold numbers or booleans`},
+		{func(s *job.Table) { s.Numeric, s.Slots = []string{"codes"}, s.Slots[:1] },
+			`column "codes" holds lists: labels and numbers need one value per row`},
+		{func(s *job.Table) { s.Slots[0].Column = "point" },
+			`column "point" is nested (point.x): a column must hold values, or lists of them`},
 	} {
 		_, err := datasets.ReadRows(parquetConfig(c.change), "testdata/snappy.parquet")
 		if want := "datasets: testdata/snappy.parquet: " + c.want; err == nil || err.Error() != want {
@@ -135,7 +150,8 @@ func TestParquetDecimalsAreRefused(t *testing.T) {
 	}
 	s := &job.Table{Slots: []job.IDColumn{{Column: "user"}}, Numeric: []string{"price"}, Label: "click"}
 	_, err := datasets.ReadRows(job.Data{Kind: job.KindParquet, Parquet: s, Cache: job.CacheOff}, path)
-	if err == nil || !strings.HasSuffix(err.Error(), `column "price" holds DECIMAL(9,2): write it as a floating-point number, or as text if it is an id`) {
+	if err == nil || !strings.HasSuffix(err.Error(),
+		`column "price" holds DECIMAL(9,2): write it as a floating-point number, or as text if it is an id`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -151,7 +167,8 @@ func TestParquetDamaged(t *testing.T) {
 		}
 		for keep := 0; keep < len(whole); keep += 97 {
 			os.WriteFile(path, whole[:keep], 0o644)
-			if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+			if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil ||
+				!strings.Contains(err.Error(), "not a whole Parquet file") {
 				t.Fatalf("%s, %d of %d bytes: error %v", file, keep, len(whole), err)
 			}
 		}
@@ -168,7 +185,8 @@ func TestParquetDamaged(t *testing.T) {
 			t.Errorf("%s: no damage at all is found", file)
 		}
 	}
-	if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), "testdata/text.csv"); err == nil || !strings.Contains(err.Error(), "not a whole Parquet file") {
+	if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), "testdata/text.csv"); err == nil ||
+		!strings.Contains(err.Error(), "not a whole Parquet file") {
 		t.Errorf("text: error %v", err)
 	}
 }
@@ -203,7 +221,8 @@ func TestParquetRowCountsMustAgree(t *testing.T) {
 		if err := os.WriteFile(path, file, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil || !strings.Contains(err.Error(), "the file is damaged: copy or download it again ("+c.want) {
+		if _, err := datasets.ReadRows(parquetConfig(func(*job.Table) {}), path); err == nil ||
+			!strings.Contains(err.Error(), "the file is damaged: copy or download it again ("+c.want) {
 			t.Errorf("%d rows: error %v", c.rows, err)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 
 // payload checks that the content of a page is not larger, and does not have more values, than
 // its header claims. Cost: decompressing the page.
-func (c *column) payload(h *format.PageHeader, codec format.CompressionCodec, packed []byte, u *unpacker) error {
+func (c *column) payload(h *format.PageHeader, codec format.CompressionCodec, packed []byte,
+	u *unpacker) error {
 	whole := int(h.UncompressedPageSize)
 	switch {
 	case h.DataPageHeader.Valid:

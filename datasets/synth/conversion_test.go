@@ -29,7 +29,8 @@ func TestConversionFollowsAClick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(both.Labels, []string{"click", "conversion"}) || !slices.Equal(both.Test.Dense, clicks.Test.Dense) {
+	if !slices.Equal(both.Labels, []string{"click", "conversion"}) ||
+		!slices.Equal(both.Test.Dense, clicks.Test.Dense) {
 		t.Error("the rows are others")
 	}
 	converted, expected := 0.0, 0.0

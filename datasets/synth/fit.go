@@ -40,7 +40,8 @@ func Fit(counts []int64) job.SyntheticColumn {
 	if n == 1 {
 		return job.SyntheticColumn{Cardinality: 1}
 	}
-	c := job.SyntheticColumn{Cardinality: n, Exponent: fitTail(wellSeen(counts)), Top: float64(counts[0]) / float64(draws)}
+	c := job.SyntheticColumn{Cardinality: n, Exponent: fitTail(wellSeen(counts)),
+		Top: float64(counts[0]) / float64(draws)}
 	expected := func(cardinality int64) float64 {
 		c.Cardinality = cardinality
 		return NewZipf(c).ExpectedDistinct(float64(draws))

@@ -29,7 +29,8 @@ func TestFitOfExactCounts(t *testing.T) {
 		}
 		got := Fit(counts)
 		// Bisection ends within 10⁻⁶; counts are rounded to 1 in 10⁵ at least.
-		if math.Abs(got.Exponent-c.exponent) > 1e-4 || got.Cardinality != int64(c.ids) || math.Abs(got.Top-c.top*1e9/sum) > 1e-9 {
+		if math.Abs(got.Exponent-c.exponent) > 1e-4 || got.Cardinality != int64(c.ids) ||
+			math.Abs(got.Top-c.top*1e9/sum) > 1e-9 {
 			t.Errorf("%+v: fitted %+v", c, got)
 		}
 	}

@@ -48,7 +48,8 @@ func TestGenerateShape(t *testing.T) {
 	}
 	train := data.Train
 	if train.Samples != 7 || len(train.Labels) != 7 || len(train.Dense) != 14 || len(train.Slots) != 3 {
-		t.Errorf("train has %d samples, %d labels, %d dense, %d slots", train.Samples, len(train.Labels), len(train.Dense), len(train.Slots))
+		t.Errorf("train has %d samples, %d labels, %d dense, %d slots", train.Samples, len(train.Labels),
+			len(train.Dense), len(train.Slots))
 	}
 	for c, slot := range train.Slots {
 		for i := range train.Samples {
@@ -68,7 +69,8 @@ func TestSameSeedSameRowsAndMoreRowsExtend(t *testing.T) {
 	}
 	spec.TrainRows = 3_000
 	more := mustGenerate(t, spec)
-	if !reflect.DeepEqual(first.Test, more.Test) || !slices.Equal(first.Train.Labels, more.Train.Labels[:1_000]) ||
+	if !reflect.DeepEqual(first.Test, more.Test) ||
+		!slices.Equal(first.Train.Labels, more.Train.Labels[:1_000]) ||
 		!slices.Equal(first.Train.Slots[0].IDs, more.Train.Slots[0].IDs[:1_000]) {
 		t.Error("more training rows changed the task")
 	}
@@ -119,7 +121,8 @@ func TestProbabilitiesAreTrue(t *testing.T) {
 			continue
 		}
 		if diff := math.Abs(got[bin]-want[bin]) / m; diff > 4*0.5/math.Sqrt(m) {
-			t.Errorf("bin %d of %v rows: share of positives %v, mean probability %v", bin, m, got[bin]/m, want[bin]/m)
+			t.Errorf("bin %d of %v rows: share of positives %v, mean probability %v", bin, m, got[bin]/m,
+				want[bin]/m)
 		}
 	}
 }
@@ -210,7 +213,8 @@ func TestScoreMatchesPairwiseSum(t *testing.T) {
 // A column with several ids per row has the requested mean number, rounded down or up in each
 // row; other columns do not change.
 func TestIDsPerRow(t *testing.T) {
-	spec := job.Synthetic{Seed: 2, TrainRows: 4000, TestRows: 10, Columns: []job.SyntheticColumn{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
+	spec := job.Synthetic{Seed: 2, TrainRows: 4000, TestRows: 10,
+		Columns: []job.SyntheticColumn{{Cardinality: 50}, {Cardinality: 50, Exponent: 1}}}
 	one := mustGenerate(t, spec)
 	spec.Columns[1].IDsPerRow = 2.25
 	several := mustGenerate(t, spec)
@@ -228,11 +232,13 @@ func TestIDsPerRow(t *testing.T) {
 		t.Errorf("%v ids a row, want 2.25", got)
 	}
 	spec.Columns[1].IDsPerRow = 1
-	if plain := mustGenerate(t, spec); !slices.Equal(plain.Train.Slots[1].IDs, one.Train.Slots[1].IDs) || !slices.Equal(plain.Train.Labels, one.Train.Labels) {
+	if plain := mustGenerate(t, spec); !slices.Equal(plain.Train.Slots[1].IDs, one.Train.Slots[1].IDs) ||
+		!slices.Equal(plain.Train.Labels, one.Train.Labels) {
 		t.Error("1 is not the default")
 	}
 	spec.Columns[1].IDsPerRow = -1
-	if _, err := Generate(spec); err == nil || !strings.HasPrefix(err.Error(), "synth: columns[1].ids-per-row: -1") {
+	if _, err := Generate(spec); err == nil ||
+		!strings.HasPrefix(err.Error(), "synth: columns[1].ids-per-row: -1") {
 		t.Errorf("an invalid column: error %v", err)
 	}
 }

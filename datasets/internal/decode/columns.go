@@ -28,7 +28,8 @@ func newColumns(schema *batch.Schema, rows int) columns {
 	for s := range c.slots {
 		c.slots[s].ids = make([]uint64, 0, rows)
 	}
-	c.dense, c.labels = make([]float32, 0, rows*len(schema.Dense)), make([]float32, 0, rows*len(schema.Labels))
+	c.dense, c.labels = make([]float32, 0, rows*len(schema.Dense)),
+		make([]float32, 0, rows*len(schema.Labels))
 	return c
 }
 

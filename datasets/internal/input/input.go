@@ -69,7 +69,8 @@ func New(name string, r io.Reader) (*Input, error) {
 	switch {
 	case len(magic) == 5 && bytes.HasPrefix(magic, []byte("PAR1")) && magic[4] < ' ' &&
 		!bytes.ContainsAny(magic[4:], "\t\r\n"):
-		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet", name)
+		return nil, fmt.Errorf("%s: a Parquet file: describe its columns in a job file, with kind parquet",
+			name)
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		unzipped, err := gzip.NewReader(buffered)
 		if err != nil {

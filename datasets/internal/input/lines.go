@@ -19,7 +19,8 @@ type RowTooLong struct {
 
 // Error tells the user what to check.
 func (e *RowTooLong) Error() string {
-	const form = "a row is longer than %d bytes: check that the file has the given kind, and closes its quotes"
+	const form = "a row is longer than %d bytes: check that the file has the given kind, and closes " +
+		"its quotes"
 	return fmt.Sprintf(form, RowBytesMax-1)
 }
 

@@ -51,7 +51,8 @@ func (s Sampler) addItems(seen map[uint64][]uint64, rows *batch.Batch) {
 }
 
 // extendPart returns positives, each followed by its negatives, whose items come from train.
-func (s Sampler) extendPart(positives, train *batch.Batch, seen map[uint64][]uint64, part string) (*batch.Batch, error) {
+func (s Sampler) extendPart(positives, train *batch.Batch, seen map[uint64][]uint64,
+	part string) (*batch.Batch, error) {
 	count := s.Count()
 	if positives.Samples > (math.MaxInt32-1)/(1+count) {
 		return nil, errors.New("negatives: more than 2147483646 rows: lower per-positive")
@@ -62,7 +63,8 @@ func (s Sampler) extendPart(positives, train *batch.Batch, seen map[uint64][]uin
 	for i := range positives.Samples {
 		user := positives.Slots[s.User].IDs[i]
 		if !items.hasOther(seen[user]) {
-			return nil, fmt.Errorf("negatives: a user of row %d of the %s rows has every item: there is no negative to draw",
+			return nil, fmt.Errorf("negatives: a user of row %d of the %s rows has every item: there is no "+
+				"negative to draw",
 				i+1, part)
 		}
 		first := i * (1 + count)

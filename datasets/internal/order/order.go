@@ -121,7 +121,8 @@ func (w *Windowed) drawBlocks(epoch int) blockOrder {
 func (w *Windowed) windowRows(o blockOrder, epoch, number int) []int32 {
 	return w.windows.get(epoch*w.windowCount()+number, func() []int32 {
 		var rows []int32
-		for _, block := range o.blocks[number*blocksPerWindow : min((number+1)*blocksPerWindow, len(o.blocks))] {
+		for _, block := range o.blocks[number*blocksPerWindow : min((number+1)*blocksPerWindow,
+			len(o.blocks))] {
 			first := int(block) * w.block
 			for row := first; row < min(first+w.block, w.rows); row++ {
 				rows = append(rows, int32(row))
