@@ -14,17 +14,17 @@ import (
 	"tandem/experiments/speed/bare"
 )
 
-// rowTask is the part of one goroutine in a lookup or update: neighbouring slots,
-// whose rows are a table of their own, and beside it, for the limit, a plain array.
+// rowTask is the part of one goroutine in a lookup or update: adjacent slots, whose rows are in a table of
+// their own and, for the limit, in a plain array.
 type rowTask struct {
 	rows   *table.Table
-	array  []float32  // rows of dim values and dim sums of squares, in the order of places
+	array  []float32  // rows of dim values and dim sums of squares, in the order of their places
 	signs  [][]uint64 // by batch
 	places [][]int32  // by batch
-	values []float32  // of a batch: what a lookup gives, the gradients of an update
+	values []float32  // of a batch: results of a lookup, gradients of an update
 }
 
-// rowTasks divides a case among its goroutines.
+// rowTasks divides a case into one task per goroutine.
 func rowTasks(p *prepared) []*rowTask {
 	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
 	var tasks []*rowTask
@@ -40,7 +40,8 @@ func rowTasks(p *prepared) []*rowTask {
 			for slot := lo; slot < hi; slot++ {
 				signer := schema.Signer(slot)
 				for _, id := range p.ids[(b*p.Rows.Slots+slot)*p.Batch:][:p.Batch] {
-					signs, places = append(signs, signer.Sign(uint64(id), 0)), append(places, int32((slot-lo)*p.Rows.Each+int(id)))
+					signs, places = append(signs, signer.Sign(uint64(id), 0)), append(places,
+						int32((slot-lo)*p.Rows.Each+int(id)))
 				}
 			}
 			t.signs, t.places = append(t.signs, signs), append(t.places, places)
@@ -50,20 +51,25 @@ func rowTasks(p *prepared) []*rowTask {
 	return tasks
 }
 
-// rowStep is what a PS does with the signs of a batch: look them up, or update
-// their rows by a gradient each.
+// rowStep is the work of a PS on the signs of a batch: a lookup of their rows, or an update with one
+// gradient per row.
 type rowStep struct {
 	tasks  []*rowTask
 	pool   gemm.Pool
 	update bool
 	steps  int
 	errs   []error
-	// overhead is the bytes of a row beyond embedding and state.
+	// overhead is the bytes per row in addition to embedding and state.
 	overhead float64
 }
 
 func newRowStep(p *prepared) (*rowStep, error) {
-	s := &rowStep{tasks: rowTasks(p), pool: p.pool, update: p.Kind == kindUpdate, errs: make([]error, p.Threads)}
+	s := &rowStep{
+		tasks:  rowTasks(p),
+		pool:   p.pool,
+		update: p.Kind == kindUpdate,
+		errs:   make([]error, p.Threads),
+	}
 	schema := (&net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}).schema()
 	j := job.Default()
 	j.Model.EmbeddingDim, j.Rows.Optimizer = p.Rows.Dim, adagrad()
@@ -116,11 +122,11 @@ func (s *rowStep) step() error {
 	return nil
 }
 
-// check implements stepper; nobody else computes the same.
+// check implements stepper. No other side computes the same value.
 func (s *rowStep) check() float64 { return math.NaN() }
 
-// bareRows is the third side of a lookup or update: the same rows in an array, at
-// places that are known, in the bare loop that fetches ahead.
+// bareRows is the third side of a lookup or update: a bare loop with prefetching over the same rows in an
+// array, at known addresses.
 type bareRows struct {
 	tasks  []*rowTask
 	pool   gemm.Pool

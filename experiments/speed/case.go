@@ -23,23 +23,22 @@ const (
 	kindTrain  = "train"  // a training from data to model
 )
 
-// kinds lists them, in the order of reports.
+// kinds returns the kinds in the order of reports.
 func kinds() []string { return []string{kindDense, kindSparse, kindTrain, kindLookup, kindUpdate} }
 
-// testCase is one thing that both sides do for some seconds.
+// testCase is one piece of work that both sides do for a few seconds.
 type testCase struct {
 	Kind    string  `json:"kind" yaml:"kind"`
-	Batch   int     `json:"batch" yaml:"batch"` // samples a step
+	Batch   int     `json:"batch" yaml:"batch"` // samples per step
 	Threads int     `json:"threads" yaml:"threads"`
 	Net     *net    `json:"net,omitempty" yaml:"net,omitempty"`
 	Rows    *rows   `json:"rows,omitempty" yaml:"rows,omitempty"`
 	Corpus  *corpus `json:"corpus,omitempty" yaml:"corpus,omitempty"`
-	// Wanted is the least ratio of rates, Tandem's to PyTorch's, that is called ok;
-	// 0: it is only reported.
+	// Target is the least ratio of Tandem's rate to PyTorch's that is ok; 0: the ratio is only reported.
 	Target float64 `json:"target,omitempty" yaml:"target,omitempty"`
 }
 
-// net is a network, in the words of both sides.
+// net describes a network to both sides.
 type net struct {
 	Name    string `json:"-" yaml:"name"` // in tables
 	Kind    string `json:"kind" yaml:"kind"`
@@ -50,25 +49,27 @@ type net struct {
 	Top     []int  `json:"top" yaml:"top,flow"`
 }
 
-// spec returns the network for Tandem.
+// spec returns the network as a model of Tandem.
 func (n *net) spec() model.Spec {
 	return model.Spec{Kind: n.Kind, EmbeddingDim: n.Dim, Bottom: n.Bottom, Top: n.Top, Activation: model.ReLU}
 }
 
-// String names a case in tables and errors, threads left out.
+// String returns the name of a case in tables and errors, without threads.
 func (c *testCase) String() string {
 	if c.Rows != nil {
-		what := map[string]string{kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update"}[c.Kind]
+		what := map[string]string{
+			kindSparse: "sparse step", kindLookup: "lookup", kindUpdate: "update",
+		}[c.Kind]
 		return fmt.Sprintf("%s, dim %d, %s", what, c.Rows.Dim, c.Rows.Distribution)
 	}
 	return map[string]string{kindDense: "dense step, ", kindTrain: "training, "}[c.Kind] + c.Net.Name
 }
 
-// hasPeer reports whether PyTorch does the case, too.
+// hasPeer reports whether PyTorch does the case as well.
 func (c *testCase) hasPeer() bool { return c.Kind != kindLookup && c.Kind != kindUpdate }
 
-// warmUps is the number of steps that caches, branch predictors and page tables get
-// before time is taken; a whole training needs but one.
+// warmUps returns the number of steps before the measurement, which warm up caches, branch predictors and
+// page tables. A whole training needs only one.
 func (c *testCase) warmUps() int {
 	if c.Kind == kindTrain {
 		return 1
@@ -76,8 +77,8 @@ func (c *testCase) warmUps() int {
 	return 3
 }
 
-// tolerance is how far apart both sides may be when they are warm, of the value.
-// Sums in another order differ, by 1e-7 here; trainings begin with other rows.
+// tolerance returns the largest relative difference between the checks of both sides. Sums in a different
+// order differ by about 1e-7; trainings begin with different rows.
 func (c *testCase) tolerance() float64 {
 	if c.Kind == kindTrain {
 		return 0.05
@@ -85,28 +86,32 @@ func (c *testCase) tolerance() float64 {
 	return 1e-4
 }
 
-// prepared is a case with what both sides compute on. The peer reads it from
-// files, so that it has the same values.
+// prepared is a case with its input values. The peer reads them from files, so that both sides have the
+// same values.
 type prepared struct {
 	testCase
 	folder string
-	files  map[string]string // by name
+	files  map[string]string // paths by name
 	arrays map[string][]float32
 	ids    []int64           // of a sparse case
 	data   *datasets.Dataset // of a training
-	// What Tandem computes on.
+	// Tandem computes with these.
 	pool     *parallel.Pool
 	arena    memory.Arena
 	products gemm.Products
 }
 
-// newPrepared returns a case without values yet. Remove deletes its files and gives
-// its memory back.
+// newPrepared returns a case without values. Its method remove deletes the files and frees the memory.
 func newPrepared(c testCase) (*prepared, error) {
-	p := &prepared{testCase: c, files: map[string]string{}, arrays: map[string][]float32{}, pool: parallel.New(max(c.Threads, 1))}
+	p := &prepared{
+		testCase: c,
+		files:    map[string]string{},
+		arrays:   map[string][]float32{},
+		pool:     parallel.New(max(c.Threads, 1)),
+	}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "tandem-speed-"); err != nil {
-		return nil, fmt.Errorf("no room for what both sides read: %w", err)
+		return nil, fmt.Errorf("cannot create a folder for the input values: %w", err)
 	}
 	if p.products, _, err = blas.Open(os.Getenv(blas.Variable), p.pool); err != nil {
 		p.remove()
@@ -118,17 +123,16 @@ func newPrepared(c testCase) (*prepared, error) {
 func (p *prepared) remove() {
 	p.pool.Close()
 	_ = p.arena.Close()
-	_ = os.RemoveAll(p.folder) // what stays is in the system's folder for such
+	_ = os.RemoveAll(p.folder) // the rest is in the system's temporary folder
 }
 
-// add keeps values under a name and writes them for the peer, as numbers of the
-// machine's byte order.
+// add stores values under a name and writes them for the peer, in the byte order of the machine.
 func (p *prepared) add(name string, values []float32) error {
 	p.arrays[name] = values
 	return p.write(name, values)
 }
 
-// write writes numbers for the peer alone.
+// write writes numbers for the peer only.
 func (p *prepared) write(name string, numbers any) error {
 	size := binary.Size(numbers)
 	raw, err := binary.Append(make([]byte, 0, size), binary.NativeEndian, numbers)
@@ -139,7 +143,7 @@ func (p *prepared) write(name string, numbers any) error {
 	return os.WriteFile(p.files[name], raw, 0o600)
 }
 
-// forPeer is the case as the peer reads it.
+// forPeer returns the case as the peer reads it.
 func (p *prepared) forPeer() any {
 	return struct {
 		testCase

@@ -15,8 +15,7 @@ import (
 	"tandem/algo/rng"
 )
 
-// schema returns the data that a network takes: slots of one pooled row each, and
-// numbers.
+// schema returns the input data of a network: slots with one pooled row each, and numbers.
 func (n *net) schema() *batch.Schema {
 	s := &batch.Schema{Labels: []string{"label"}, PrefixBits: 8}
 	for i := range n.Slots {
@@ -28,7 +27,7 @@ func (n *net) schema() *batch.Schema {
 	return s
 }
 
-// fillDense draws inputs and first parameters.
+// fillDense draws inputs and initial parameters.
 func (p *prepared) fillDense() error {
 	engine, err := model.New(p.Net.spec(), p.Net.schema(), nil)
 	if err != nil {
@@ -60,8 +59,8 @@ func (p *prepared) fillDense() error {
 	return nil
 }
 
-// denseStep is the dense work of a step as the roles of one rank with one group do
-// it; its products and the optimizer run on a pool.
+// denseStep is the dense work of a step, as the roles of one rank with one group do it. Matrix products and
+// optimizer run on a pool.
 type denseStep struct {
 	layout         *model.Layout
 	optimizer      opt.Dense
@@ -85,9 +84,13 @@ func newDenseStep(p *prepared) (*denseStep, error) {
 	}
 	l := engine.Layout()
 	d := &denseStep{
-		layout: l, optimizer: optimizer, pool: p.pool, samples: p.Batch, pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
+		layout: l, optimizer: optimizer, pool: p.pool, samples: p.Batch,
+		pass: engine.NewPass(p.Batch), grad: make([]float32, l.Params),
 		params: slices.Clone(p.arrays["params"]), state: make([]float32, optimizer.StateSize(l.Params)),
-		input: model.Input{Samples: p.Batch, Embeddings: p.arrays["embeddings"], Dense: p.arrays["numbers"], Labels: p.arrays["labels"]},
+		input: model.Input{
+			Samples: p.Batch, Embeddings: p.arrays["embeddings"],
+			Dense: p.arrays["numbers"], Labels: p.arrays["labels"],
+		},
 	}
 	optimizer.Init(d.state)
 	return d, nil
@@ -98,7 +101,7 @@ func (d *denseStep) run(ctx context.Context, steps int) (time.Duration, error) {
 	return timed(ctx, steps, d.step)
 }
 
-// step is one step, with the checks that roles make.
+// step does one step, with the checks that roles make.
 func (d *denseStep) step() error {
 	_, d.loss = d.pass.Forward(d.params, nil, d.input, true)
 	finite := !math.IsNaN(d.loss) && !math.IsInf(d.loss, 0)
@@ -114,5 +117,5 @@ func (d *denseStep) step() error {
 	return nil
 }
 
-// check implements stepper: the loss, the mean over the samples.
+// check implements stepper: the loss, as mean over the samples.
 func (d *denseStep) check() float64 { return d.loss / float64(d.samples) }

@@ -9,8 +9,8 @@ import (
 	"tandem/runtime/probe"
 )
 
-// arithmetic is the third side of a dense case: the time that the operations of its
-// step would take if all cores did nothing but multiply and add in registers.
+// arithmetic is the third side of a dense case: the time of the operations of a step if all cores only
+// multiply and add in registers.
 type arithmetic struct {
 	pool  gemm.Pool
 	flops float64 // of a step
@@ -28,10 +28,10 @@ func newArithmetic(p *prepared) (side, error) {
 // open implements side.
 func (*arithmetic) open(context.Context, *prepared) (warmState, error) { return warmState{}, nil }
 
-// bareTurns take some milliseconds.
+// bareTurns is the length of the bare loop, which takes a few milliseconds.
 const bareTurns = 1_000_000
 
-// run implements side: the speed of a moment, whatever the number of steps.
+// run implements side. It measures the current speed once, for any number of steps.
 func (a *arithmetic) run(_ context.Context, steps int) (time.Duration, error) {
 	begin := time.Now()
 	done := make([]float64, a.pool.Size())

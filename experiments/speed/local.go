@@ -7,16 +7,15 @@ import (
 	"tandem/algo/numeric/isa"
 )
 
-// stepper is what Tandem does in a case.
+// stepper is the work of Tandem in a case.
 type stepper interface {
-	// run does a number of steps and returns the time that they took.
+	// run does a number of steps and returns their time.
 	run(ctx context.Context, steps int) (time.Duration, error)
-	// check returns a number that depends on all that the last step has computed,
-	// and on the updates of those before it.
+	// check returns a value that depends on all results of the last step and on all updates before it.
 	check() float64
 }
 
-// timed does steps one after another, by the clock.
+// timed does a number of steps and returns their time.
 func timed(ctx context.Context, steps int, step func() error) (time.Duration, error) {
 	begin := time.Now()
 	for range steps {
@@ -30,7 +29,7 @@ func timed(ctx context.Context, steps int, step func() error) (time.Duration, er
 	return time.Since(begin), nil
 }
 
-// fill draws the values that both sides compute on.
+// fill draws the input values of both sides.
 func (p *prepared) fill() error {
 	switch p.Kind {
 	case kindDense:
@@ -43,7 +42,7 @@ func (p *prepared) fill() error {
 	panic("speed: case of kind " + p.Kind)
 }
 
-// newStepper builds what Tandem does.
+// newStepper returns the work of Tandem.
 func (p *prepared) newStepper() (stepper, error) {
 	switch p.Kind {
 	case kindDense:
@@ -58,10 +57,10 @@ func (p *prepared) newStepper() (stepper, error) {
 	panic("speed: case of kind " + p.Kind)
 }
 
-// limit is the side that does what the machine can do at most, nil if there is none.
+// limit returns the side that measures the limit of the machine, or nil if there is none.
 func (p *prepared) limit() (side, error) {
 	switch {
-	case isa.Best() == isa.Portable: // there are no loops for it
+	case isa.Best() == isa.Portable: // it has no loops for the limits
 		return nil, nil
 	case p.Kind == kindDense:
 		return newArithmetic(p)

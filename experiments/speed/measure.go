@@ -17,48 +17,47 @@ import (
 
 // side is Tandem or PyTorch, with one case open at a time.
 type side interface {
-	// open builds what a case trains and runs it until it is warm.
+	// open builds the work of a case and runs it until it is warm.
 	open(ctx context.Context, p *prepared) (warmState, error)
-	// run does a number of steps and returns the time that they took.
+	// run does a number of steps and returns their time.
 	run(ctx context.Context, steps int) (time.Duration, error)
-	// close lets go of the case.
+	// close releases the case.
 	close(ctx context.Context) error
 }
 
-// opening is what a side has computed when it is warm, by which is seen that both
-// do the same.
+// warmState is what a side has computed when it is warm. It shows that both sides do the same work.
 type warmState struct {
-	// Check is the loss of the last step, or the mean size of what its lookup gave,
-	// which depend on the updates before; of a training the loss on test rows.
+	// Check is a value that depends on all updates before: in a dense step the loss, in a sparse step the
+	// mean size of the pooled values, in a training the loss on the test rows.
 	Check float64 `json:"check"`
 }
 
-// result is what a case has shown.
+// result holds the measurements of a case.
 type result struct {
 	testCase
-	// Seconds a step by round. PyTorch's are nil where there is none.
+	// Tandem and PyTorch are seconds per step, by round. PyTorch is nil without a peer.
 	Tandem  []float64 `json:"tandem_s"`
 	PyTorch []float64 `json:"pytorch_s,omitempty"`
-	// Limit is what the machine itself would take for the work, nil if unknown.
+	// Limit is the time that the machine needs for the work at least, nil if unknown.
 	Limit []float64 `json:"limit_s,omitempty"`
-	// RowOverhead is the bytes of a row beyond embedding and state, of a lookup or
-	// update.
+	// RowOverhead is the bytes per row in addition to embedding and state, of a lookup or update.
 	RowOverhead float64 `json:"row_overhead_bytes,omitempty"`
-	// Share says of a training how near it comes to what its pieces allow.
+	// Share compares a training with the least time that its pieces of work allow.
 	Share *train.Share `json:"share,omitempty"`
 }
 
 // measurement is the state of one measurement.
 type measurement struct {
 	*plan
-	peer  side // nil: none
+	peer  side // nil without a peer
 	log   *report.Log
 	meter *report.Meter
 }
 
 // measure runs every case on both sides.
 func (p *plan) measure(ctx context.Context, o report.Options, peer side) (results []*result, err error) {
-	log, err := report.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round", "side", "steps", "step_s")
+	log, err := report.NewLog(filepath.Join(o.Folder, "speed.csv"), "case", "batch", "threads", "round",
+		"side", "steps", "step_s")
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +74,7 @@ func (p *plan) measure(ctx context.Context, o report.Options, peer side) (result
 	return results, nil
 }
 
-// compare measures one case: round after round, each side in its turn, another
-// one first each time.
+// compare measures one case. In each round, all sides take turns; the side that begins rotates.
 func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) {
 	p, err := newPrepared(c)
 	if err != nil {
@@ -131,20 +129,20 @@ func (m *measurement) compare(ctx context.Context, c testCase) (*result, error) 
 			return nil, err
 		}
 	}
-	debug.FreeOSMemory() // the other side needs room for the next case
+	debug.FreeOSMemory() // the other side needs the memory for the next case
 	return r, nil
 }
 
-// turn is a side's part of a case.
+// turn is the part of one side in a case.
 type turn struct {
 	side
 	name    string
 	warm    warmState
-	steps   int        // of a round
-	seconds *[]float64 // a step, by round
+	steps   int        // per round
+	seconds *[]float64 // per step, by round
 }
 
-// begin opens the case and finds out how many steps fill the window.
+// begin opens the case and determines how many steps fill the window.
 func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) error {
 	var err error
 	if t.warm, err = t.open(ctx, p); err != nil {
@@ -158,22 +156,24 @@ func (t *turn) begin(ctx context.Context, p *prepared, window time.Duration) err
 	return nil
 }
 
-// agree checks that both sides have computed the same.
+// agree returns an error if the sides have computed different values.
 func agree(turns []*turn, c *testCase) error {
 	for _, t := range turns[1:] {
 		ours, theirs := turns[0].warm.Check, t.warm.Check
 		if !(math.Abs(ours-theirs) <= c.tolerance()*math.Abs(ours)) {
-			return fmt.Errorf("the sides do not compute the same: after %d steps Tandem has %v, PyTorch %v", c.warmUps(), ours, theirs)
+			return fmt.Errorf("the sides compute different values: after %d steps Tandem has %v, "+
+				"PyTorch has %v",
+				c.warmUps(), ours, theirs)
 		}
 	}
 	return nil
 }
 
-// rest lets goroutines, collectors and spinning threads of the last turn come to
-// rest.
+// settleTime is the time for goroutines, garbage collectors and spinning threads of the previous turn to
+// settle.
 const settleTime = 20 * time.Millisecond
 
-// measureTurn measures one side's part of a round.
+// measureTurn measures the part of one side in a round.
 func (m *measurement) measureTurn(ctx context.Context, t *turn, c *testCase, round int) error {
 	runtime.GC()
 	time.Sleep(settleTime)
@@ -183,6 +183,6 @@ func (m *measurement) measureTurn(ctx context.Context, t *turn, c *testCase, rou
 	}
 	seconds := took.Seconds() / float64(t.steps)
 	*t.seconds = append(*t.seconds, seconds)
-	return m.log.Add(c.String(), strconv.Itoa(c.Batch), strconv.Itoa(c.Threads), strconv.Itoa(round+1), t.name,
-		strconv.Itoa(t.steps), report.Number(seconds))
+	return m.log.Add(c.String(), strconv.Itoa(c.Batch), strconv.Itoa(c.Threads), strconv.Itoa(round+1),
+		t.name, strconv.Itoa(t.steps), report.Number(seconds))
 }

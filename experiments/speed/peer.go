@@ -20,47 +20,45 @@ import (
 //go:embed peer.py
 var peerScript string
 
-// peer is PyTorch in a process of its own, which trains what it is told and says
-// how long that took. Requests and answers are lines of JSON: see peer.py.
+// peer is PyTorch in a separate process. Requests and responses are lines of JSON: see peer.py.
 type peer struct {
 	about       about
 	command     *exec.Cmd
 	requests    io.WriteCloser
-	responses   chan []byte // closed when the process gives no more
+	responses   chan []byte // closed at the end of the output of the process
 	stderr      *stderrTail
-	timeout     time.Duration // that an answer may take
-	exitTimeout time.Duration // that the process may take to end
+	timeout     time.Duration // for a response
+	exitTimeout time.Duration // for the end of the process
 }
 
-// about is what a peer says of itself.
+// about is the description of a peer by itself.
 type about struct {
 	Python     string `json:"python" yaml:"python"`
 	Torch      string `json:"torch" yaml:"torch"`
 	BLAS       string `json:"blas" yaml:"blas"`
-	Capability string `json:"capability" yaml:"capability"` // the vector instructions that its own kernels use
-	Fused      bool   `json:"fused" yaml:"fused-adam"`      // Adam runs fused here
-	// CoreType is OPENBLAS_CORETYPE of the process, empty if unset.
+	Capability string `json:"capability" yaml:"capability"` // vector instructions of its own kernels
+	Fused      bool   `json:"fused" yaml:"fused-adam"`      // whether Adam can run fused
+	// CoreType is the environment variable OPENBLAS_CORETYPE of the process, empty if unset.
 	CoreType string `json:"openblas_coretype" yaml:"openblas-coretype,omitempty"`
 }
 
-// String describes a peer in the notes of a report.
+// String returns the description of a peer for the notes of a report.
 func (a about) String() string {
-	text := fmt.Sprintf("PyTorch %s (BLAS %s, own kernels %s, Python %s)", a.Torch, a.BLAS, a.Capability, a.Python)
+	text := fmt.Sprintf("PyTorch %s (BLAS %s, own kernels %s, Python %s)", a.Torch, a.BLAS, a.Capability,
+		a.Python)
 	if strings.Contains(a.BLAS, "open") && a.CoreType != "" {
 		text += ", OPENBLAS_CORETYPE=" + a.CoreType
 	}
 	return text
 }
 
-// How long a peer may take to import PyTorch and to answer; ten times what the
-// slowest machine at hand needed.
+// Timeouts for the import of PyTorch and for a response: ten times the longest time that was measured.
 const (
 	helloTimeout    = 3 * time.Minute
 	responseTimeout = 10 * time.Minute
 )
 
-// startPeer starts a peer under a Python interpreter, which ends with ctx or
-// Close. An error says in one line why there is none.
+// startPeer starts a peer in a Python interpreter, which ends with ctx or with Close. An error is one line.
 func startPeer(ctx context.Context, python string) (*peer, error) {
 	p, err := startScript(ctx, helloTimeout, python, "-c", peerScript)
 	if err == nil {
@@ -69,12 +67,15 @@ func startPeer(ctx context.Context, python string) (*peer, error) {
 	return p, err
 }
 
-// startScript starts a program that speaks the protocol.
+// startScript starts a program that implements the protocol.
 func startScript(ctx context.Context, timeout time.Duration, program string, args ...string) (*peer, error) {
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("there is no Python interpreter %q", program)
 	}
-	p := &peer{command: exec.CommandContext(ctx, program, args...), stderr: &stderrTail{}, responses: make(chan []byte), timeout: timeout, exitTimeout: 5 * time.Second}
+	p := &peer{
+		command: exec.CommandContext(ctx, program, args...), stderr: &stderrTail{},
+		responses: make(chan []byte), timeout: timeout, exitTimeout: 5 * time.Second,
+	}
 	p.command.Env, p.command.Stderr, p.command.WaitDelay = peerEnvironment(), p.stderr, time.Second
 	var err error
 	if p.requests, err = p.command.StdinPipe(); err != nil {
@@ -85,7 +86,7 @@ func startScript(ctx context.Context, timeout time.Duration, program string, arg
 		return nil, err
 	}
 	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("%s does not start: %w", program, err)
+		return nil, fmt.Errorf("cannot start %s: %w", program, err)
 	}
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -103,9 +104,9 @@ func startScript(ctx context.Context, timeout time.Duration, program string, arg
 	return p, nil
 }
 
-// peerEnvironment is this process's, with what makes PyTorch faster, where nothing
-// else is set: AVX-512 in an OpenBLAS of Debian's, which knows too few processors
-// by name, and huge pages for large tensors, as Tandem's rows have.
+// peerEnvironment returns the environment of this process with settings that make PyTorch faster, unless
+// they are set: AVX-512 in Debian's OpenBLAS, which does not recognize some processors, and huge pages for
+// large tensors, as for Tandem's rows.
 func peerEnvironment() []string {
 	env := os.Environ()
 	add := func(name, value string) {
@@ -120,7 +121,7 @@ func peerEnvironment() []string {
 	return env
 }
 
-// request sends a request with further fields and reads its answer.
+// request sends a request with additional fields and reads the response.
 func (p *peer) request(ctx context.Context, do string, fields map[string]any, response any) error {
 	request := map[string]any{"do": do}
 	for name, v := range fields {
@@ -143,35 +144,35 @@ func (p *peer) request(ctx context.Context, do string, fields map[string]any, re
 		return read(line, do, response)
 	case <-late.C:
 		_ = p.command.Process.Kill() // it may have ended just now
-		return fmt.Errorf("PyTorch has not answered %q within %v, and was stopped%s", do, p.timeout, p.stderr)
+		return fmt.Errorf("PyTorch did not respond to %q within %v and was stopped%s", do, p.timeout,
+			p.stderr)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// read parses an answer, which may be an error of the peer.
+// read parses a response, which may be an error of the peer.
 func read(line []byte, do string, response any) error {
 	var failed struct{ Error string }
 	if err := json.Unmarshal(line, &failed); err != nil {
-		return fmt.Errorf("PyTorch's response to %q is no JSON object: %q", do, line)
+		return fmt.Errorf("PyTorch's response to %q is not a JSON object: %q", do, line)
 	}
 	if failed.Error != "" {
-		return fmt.Errorf("PyTorch cannot %q: %s", do, failed.Error)
+		return fmt.Errorf("PyTorch failed in %q: %s", do, failed.Error)
 	}
 	return json.Unmarshal(line, response)
 }
 
-// exitError says how the process ended.
+// exitError waits for the end of the process and returns an error with its exit status.
 func (p *peer) exitError(do string) error {
 	err := p.end()
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("PyTorch's process ended (%w) before it answered %q%s", err, do, p.stderr)
+	return fmt.Errorf("PyTorch's process ended (%w) before it responded to %q%s", err, do, p.stderr)
 }
 
-// end waits for the end of the process, whatever it still says, and brings it
-// about if it takes long.
+// end discards further output, waits for the end of the process and kills it after a timeout.
 func (p *peer) end() error {
 	stop := time.AfterFunc(p.exitTimeout, func() { _ = p.command.Process.Kill() })
 	defer stop.Stop()
@@ -183,10 +184,10 @@ func (p *peer) end() error {
 // Close ends the process and waits for it.
 func (p *peer) Close() {
 	if p.command.ProcessState != nil {
-		return // it has been waited for
+		return // it has ended
 	}
-	_ = p.requests.Close() // asks it to end
-	_ = p.end()            // how it ends does not matter any more
+	_ = p.requests.Close() // the process ends at the end of its input
+	_ = p.end()            // its exit status no longer matters
 }
 
 // open implements side.
@@ -206,9 +207,9 @@ func (p *peer) run(ctx context.Context, steps int) (time.Duration, error) {
 // close implements side.
 func (p *peer) close(ctx context.Context) error { return p.request(ctx, "close", nil, &struct{}{}) }
 
-// stderrTail keeps the end of what a process has said on its standard error.
+// stderrTail keeps the end of the standard error of a process.
 type stderrTail struct {
-	mu   sync.Mutex // the process speaks while others read
+	mu   sync.Mutex // the process writes while others read
 	text []byte
 }
 
@@ -222,7 +223,7 @@ func (w *stderrTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line returns the last line; Python's tracebacks end with what matters.
+// line returns the last line. A Python traceback ends with the error.
 func (w *stderrTail) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,15 +231,15 @@ func (w *stderrTail) line() string {
 	return lines[len(lines)-1]
 }
 
-// String returns the last line as the end of a sentence, "" if there is none.
+// String returns the last line as the end of a sentence, or "" if there is none.
 func (w *stderrTail) String() string {
 	if line := w.line(); line != "" {
-		return "; its last words: " + line
+		return "; stderr: " + line
 	}
 	return ""
 }
 
-// missingModule returns the module that Python did not find, or "".
+// missingModule returns the name of a module that Python did not find, or "".
 func (w *stderrTail) missingModule() string {
 	_, rest, _ := strings.Cut(w.line(), "ModuleNotFoundError: No module named '")
 	module, _, _ := strings.Cut(rest, "'")

@@ -1,17 +1,17 @@
 """PyTorch's side of the experiment "speed": needs torch and numpy, nothing else.
 
-Reads requests, one JSON object a line, from standard input, and answers each with
-one line on standard output, which is {"error": text} where something failed:
+Reads requests from standard input, one JSON object per line, and responds to each
+with one line on standard output, which is {"error": text} if the request failed:
 
-  {"do": "hello"}                 which PyTorch this is
-  {"do": "open", "case": {...}}   build what a case trains, and warm it up
-  {"do": "run", "steps": n}       train n steps of it: the seconds that they took
-  {"do": "close"}                 let go of it
+  {"do": "hello"}                 describe this PyTorch
+  {"do": "open", "case": {...}}   build the work of a case and warm it up
+  {"do": "run", "steps": n}       do n steps and return their seconds
+  {"do": "close"}                 release the case
 
-It does what a careful user of PyTorch does for speed on a CPU: optimizers are
-fused where they can be, gradients are set to None, inputs are contiguous and in
-memory, threads are as many as the case says. Sizes and values come from the
-other side, so that both train the same.
+It does what a careful user of PyTorch does for speed on a CPU: optimizers are fused
+if possible, gradients are set to None, inputs are contiguous and in memory, and the
+number of threads is that of the case. Sizes and values come from the other side, so
+that both sides do the same work.
 """
 
 import json
@@ -28,12 +28,12 @@ from torch.nn import functional as F
 
 
 def values(case, name, dtype=np.float32):
-    """The array that the other side has written under a name."""
+    """Returns the array that the other side has written under a name."""
     return torch.from_numpy(np.fromfile(case["files"][name], dtype=dtype))
 
 
 def stack(width, widths):
-    """Hidden layers, each with its ReLU, and the width of the last."""
+    """Returns hidden layers, each with its ReLU, and the width of the last one."""
     layers = []
     for out in widths:
         layers += [nn.Linear(width, out), nn.ReLU(inplace=True)]
@@ -42,7 +42,7 @@ def stack(width, widths):
 
 
 class FeedForward(nn.Module):
-    """Embeddings and numbers side by side, hidden layers, a logit."""
+    """Concatenated embeddings and numbers, hidden layers, a logit."""
 
     def __init__(self, net):
         super().__init__()
@@ -54,8 +54,8 @@ class FeedForward(nn.Module):
 
 
 class DLRM(nn.Module):
-    """As the code of its authors: bottom, dot products of all pairs, top. Pairs are
-    chosen by one index, which backward is faster than their two."""
+    """As in the code of its authors: bottom, dot products of all pairs, top. Pairs are
+    selected by one index, whose backward pass is faster than that of their two."""
 
     def __init__(self, net):
         super().__init__()
@@ -74,13 +74,13 @@ class DLRM(nn.Module):
 
 
 def network(case):
-    """The network of a case, with the parameters of the other side if it gives any."""
+    """Returns the network of a case, with the parameters of the other side if it has written any."""
     net = {"feed-forward": FeedForward, "dlrm": DLRM}[case["net"]["kind"]](case["net"])
     if "params" in case["files"]:
         given = values(case, "params")
         count = sum(p.numel() for p in net.parameters())
         if count != len(given):
-            raise ValueError(f"the network has {count} parameters here and {len(given)} there")
+            raise ValueError(f"the network has {count} parameters, but the other side has {len(given)}")
         at = 0
         with torch.no_grad():
             for p in net.parameters():
@@ -90,7 +90,7 @@ def network(case):
 
 
 def adam(net):
-    """Adam as its authors set it, all parameters in one kernel where this PyTorch can."""
+    """Returns Adam with its default settings, fused if this PyTorch can."""
     try:
         return torch.optim.Adam(net.parameters(), lr=0.001, fused=True)
     except (TypeError, RuntimeError):
@@ -120,20 +120,20 @@ class Dense:
 
 
 class Sparse:
-    """Lookup, backward and Adagrad of embedding rows: one table for all slots, rows
-    as the gradients of one id, which beats a table a slot and EmbeddingBag here."""
+    """Lookup, backward and Adagrad of embedding rows. One table for all slots with sparse
+    gradients is faster here than a table per slot and than EmbeddingBag."""
 
     def __init__(self, case):
         rows, samples = case["rows"], case["batch"]
         slots, each, dim = rows["slots"], rows["each"], rows["dim"]
         ids = values(case, "ids", np.int64).view(-1, slots, samples)
         ids += torch.arange(slots).view(1, slots, 1) * each
-        self.ids = ids.transpose(1, 2).contiguous()  # samples × slots of every batch
+        self.ids = ids.transpose(1, 2).contiguous()  # samples × slots, by batch
         self.grads = values(case, "grads").view(samples, slots, dim)
         # zero_ writes every page; torch.zeros would leave them to the system.
         self.table = nn.Embedding(slots * each, dim, sparse=True, _weight=torch.empty(slots * each, dim).zero_())
         self.optimizer = torch.optim.Adagrad(self.table.parameters(), lr=0.01, initial_accumulator_value=0.01)
-        # The other side divides by the samples, as a mean loss does.
+        # The other side divides by the number of samples, as a mean loss does.
         self.grads /= samples
         self.steps = 0
 
@@ -149,8 +149,8 @@ class Sparse:
 
 
 class Train:
-    """A training from data to model; a step is a whole one, of a fresh model. The
-    table has the ids that occur, and no others."""
+    """A training from data to model. A step is a whole training of a new model. The table
+    has only the ids that occur."""
 
     def __init__(self, case):
         self.case, slots, numeric = case, case["net"]["slots"], case["net"]["numeric"]
@@ -196,7 +196,7 @@ KINDS = {"dense": Dense, "sparse": Sparse, "train": Train}
 
 
 class Peer:
-    """What has been opened, and the requests."""
+    """The open case, and a method for each request."""
 
     def __init__(self):
         self.case = None
@@ -217,7 +217,7 @@ class Peer:
     def open(self, request):
         case = request["case"]
         torch.set_num_threads(case["threads"])
-        self.case = None  # gives its memory back first
+        self.case = None  # frees its memory first
         self.case = KINDS[case["kind"]](case)
         for _ in range(request["warm_ups"]):
             self.case.step()
@@ -226,7 +226,7 @@ class Peer:
     def run(self, request):
         begin, own = time.perf_counter(), 0.0
         for _ in range(request["steps"]):
-            # A step that prepares something says how long the rest took.
+            # A step with preparations returns the time of the rest.
             own += self.case.step() or 0.0
         return {"seconds": own or time.perf_counter() - begin}
 
@@ -236,18 +236,18 @@ class Peer:
 
 
 def main():
-    # Libraries that print must not disturb the answers.
-    answers = os.fdopen(os.dup(1), "w")
+    # Libraries that print must not disturb the responses.
+    responses = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     torch.set_num_interop_threads(1)
     peer = Peer()
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = getattr(peer, request["do"])(request)
+            response = getattr(peer, request["do"])(request)
         except (RuntimeError, MemoryError, ValueError, KeyError) as problem:
-            answer = {"error": f"{type(problem).__name__}: {problem}"}
-        print(json.dumps(answer), file=answers, flush=True)
+            response = {"error": f"{type(problem).__name__}: {problem}"}
+        print(json.dumps(response), file=responses, flush=True)
 
 
 main()

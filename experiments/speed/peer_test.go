@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// fakePeer is the environment variable that makes this program a peer, of the kind
-// that it says.
+// fakePeer is the environment variable that makes this program a peer; its value is the kind of peer.
 const fakePeer = "TANDEM_TEST_PEER"
 
 func TestMain(m *testing.M) {
@@ -22,10 +21,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beFake answers as a peer of a kind, and ends the process.
+// beFake responds as a peer of a kind, then ends the process.
 func beFake(kind string) {
 	if kind == "no torch" {
-		fmt.Fprint(os.Stderr, "Traceback (most recent call last):\n  File \"<string>\", line 3\nModuleNotFoundError: No module named 'torch'\n")
+		fmt.Fprint(os.Stderr, "Traceback (most recent call last):\n  File \"<string>\", line 3\n"+
+			"ModuleNotFoundError: No module named 'torch'\n")
 		os.Exit(1)
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -45,8 +45,9 @@ func beFake(kind string) {
 			fmt.Println(`{"error": "RuntimeError: no"}`)
 		default:
 			fmt.Println(map[string]string{
-				"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9", "openblas_coretype": "SkylakeX"}`,
-				"open":  `{"check": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
+				"hello": `{"torch": "9.9", "blas": "open", "capability": "AVX512", "python": "3.9",` +
+					` "openblas_coretype": "SkylakeX"}`,
+				"open": `{"check": 1e9}`, "run": `{"seconds": 0.25}`, "close": "{}",
 			}[request.Do])
 		}
 	}
@@ -60,14 +61,15 @@ func startFake(t *testing.T, kind string) (*peer, error) {
 	return startScript(t.Context(), 20*time.Second, os.Args[0])
 }
 
-// A run of the protocol, and what a report says of a peer.
+// A run of the protocol, and the description of a peer.
 func TestPeer(t *testing.T) {
 	p, err := startFake(t, "good")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if got, want := p.about.String(), "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX"; got != want {
+	const want = "PyTorch 9.9 (BLAS open, own kernels AVX512, Python 3.9), OPENBLAS_CORETYPE=SkylakeX"
+	if got := p.about.String(); got != want {
 		t.Errorf("about %q, want %q", got, want)
 	}
 	c, err := newPrepared(testCase{Kind: kindDense})
@@ -90,13 +92,13 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// Whatever a peer does, the error is one line that says it.
-func TestFaultsOfPeers(t *testing.T) {
+// The failure of a peer is an error of one line.
+func TestFailuresOfPeers(t *testing.T) {
 	for kind, want := range map[string]string{
-		"dies":    `PyTorch's process ended (exit status 9) before it answered "run"; its last words: Killed`,
-		"hangs":   `PyTorch has not answered "run" within 100ms, and was stopped`,
-		"babbles": `PyTorch's response to "run" is no JSON object: "Hello, world"`,
-		"fails":   `PyTorch cannot "run": RuntimeError: no`,
+		"dies":    `PyTorch's process ended (exit status 9) before it responded to "run"; stderr: Killed`,
+		"hangs":   `PyTorch did not respond to "run" within 100ms and was stopped`,
+		"babbles": `PyTorch's response to "run" is not a JSON object: "Hello, world"`,
+		"fails":   `PyTorch failed in "run": RuntimeError: no`,
 	} {
 		p, err := startFake(t, kind)
 		if err != nil {
@@ -108,22 +110,24 @@ func TestFaultsOfPeers(t *testing.T) {
 		if _, err := p.run(t.Context(), 1); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v\nwant %s", kind, err, want)
 		}
-		p.exitTimeout = 0 // the hanging one does not mind its input
+		p.exitTimeout = 0 // the peer that hangs does not read its input
 		p.Close()
 	}
 }
 
-// A peer that is not there, or has no torch.
+// A Python interpreter that does not exist, or has no torch.
 func TestNoPeer(t *testing.T) {
-	if _, err := startPeer(t.Context(), "no-such-python"); err == nil || err.Error() != `there is no Python interpreter "no-such-python"` {
+	_, err := startPeer(t.Context(), "no-such-python")
+	if err == nil || err.Error() != `there is no Python interpreter "no-such-python"` {
 		t.Errorf("error %v", err)
 	}
-	if _, err := startFake(t, "no torch"); err == nil || !strings.HasSuffix(err.Error(), " has no module torch") {
+	if _, err := startFake(t, "no torch"); err == nil ||
+		!strings.HasSuffix(err.Error(), " has no module torch") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// The end of a context ends the wait, and the process.
+// The end of a context ends the wait and the process.
 func TestPeerStopsWithItsContext(t *testing.T) {
 	t.Setenv(fakePeer, "hangs")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,18 +11,17 @@ import (
 // plan is everything that is fixed before the first measurement.
 type plan struct {
 	Rounds int           `yaml:"rounds"`
-	Window time.Duration `yaml:"window"` // that a side takes of a round, at least one step
+	Window time.Duration `yaml:"window"` // the time of a side in a round, at least one step
 	Cases  []testCase    `yaml:"cases"`
 	Engine string        `yaml:"engine"` // multiplies Tandem's matrices
-	// PyTorch is the peer, nil if there is none for the reason NoPyTorch.
+	// PyTorch describes the peer. It is nil without a peer, for the reason NoPyTorch.
 	PyTorch   *about `yaml:"pytorch,omitempty"`
 	NoPyTorch string `yaml:"no-pytorch,omitempty"`
 }
 
-// Wanted ratios of rates, Tandem's to PyTorch's or to a limit.
+// Targets for the ratio of Tandem's rate to PyTorch's, or to a limit.
 //
-// Source: the budgets of the design, and the goals set for this comparison before
-// it was first run.
+// Source: the budgets of the design, and targets that were set for this comparison before its first run.
 const (
 	targetTower      = 0.9
 	targetSparse     = 5
@@ -31,28 +30,39 @@ const (
 	targetLookup     = 0.45
 	targetUpdate     = 0.55
 	targetOverhead   = 24.0 // bytes a row, at most
-	targetShare      = 0.85 // of what the pieces of a training allow
+	targetShare      = 0.85 // of the rate that the pieces of work of a training allow
 )
 
-// tower is the network of Persia's evaluation on data of Criteo's shape, and dlrm
-// that of its authors' Criteo Kaggle run.
+// tower returns the network of Persia's evaluation, for data of Criteo's shape.
 //
-// Sources: model.PersiaTower; the code published with arXiv 1906.00091, its script
-// for Criteo Kaggle.
+// Source: model.PersiaTower.
 func tower() *net {
-	return &net{Name: "tower", Kind: model.FeedForward, Dim: 16, Slots: 26, Numeric: 13, Top: model.PersiaTower().Top}
+	return &net{
+		Name:    "tower",
+		Kind:    model.FeedForward,
+		Dim:     16,
+		Slots:   26,
+		Numeric: 13,
+		Top:     model.PersiaTower().Top,
+	}
 }
 
+// dlrm returns the network of the Criteo Kaggle run by the authors of DLRM.
+//
+// Source: the code published with arXiv 1906.00091, its script for Criteo Kaggle.
 func dlrm() *net {
-	return &net{Name: "DLRM", Kind: model.DLRM, Dim: 16, Slots: 26, Numeric: 13, Bottom: []int{512, 256, 64}, Top: []int{512, 256}}
+	return &net{
+		Name: "DLRM", Kind: model.DLRM, Dim: 16, Slots: 26, Numeric: 13,
+		Bottom: []int{512, 256, 64}, Top: []int{512, 256},
+	}
 }
 
-// small is the network of cmd/train/jobs/criteo-shaped.yaml.
+// small returns the network of cmd/train/jobs/criteo-shaped.yaml.
 func small() *net {
 	return &net{Name: "64-32", Kind: model.FeedForward, Dim: 16, Slots: 26, Numeric: 13, Top: []int{64, 32}}
 }
 
-// newPlan returns the cases of the quick version or of the whole one.
+// newPlan returns the plan of the quick or the full version.
 func newPlan(o report.Options) plan {
 	p := plan{Rounds: o.Seeds, Window: time.Second}
 	if o.Quick {
@@ -62,6 +72,7 @@ func newPlan(o report.Options) plan {
 	return p
 }
 
+// denseCases returns steps of the dense networks.
 func denseCases(quick bool) (cases []testCase) {
 	batches := []int{256, 4096}
 	if quick {
@@ -74,21 +85,23 @@ func denseCases(quick bool) (cases []testCase) {
 		}
 		for _, samples := range batches {
 			for _, threads := range []int{1, 2} {
-				cases = append(cases, testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n, Target: target})
+				cases = append(cases,
+					testCase{Kind: kindDense, Batch: samples, Threads: threads, Net: n, Target: target})
 			}
 		}
 	}
 	return cases
 }
 
-// Of embedding rows there are rowsMost, or as many as both sides can hold: they and
-// their state take up to tableBytes.
+// The number of embedding rows is rowsMost, or as many as both sides can hold: rows and their state take at
+// most tableBytes.
 const (
 	rowsMost   = 10_000_000
 	tableBytes = 2_600_000_000
 	rowsQuick  = 1_000_000
 )
 
+// rowCount returns the number of embedding rows of a dimension.
 func rowCount(dim int, quick bool) int {
 	if quick {
 		return rowsQuick
@@ -96,6 +109,12 @@ func rowCount(dim int, quick bool) int {
 	return min(rowsMost, tableBytes/(2*4*dim))
 }
 
+// newRows returns rows in a number of slots.
+func newRows(dim, slots int, quick bool, distribution string) *rows {
+	return &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Distribution: distribution}
+}
+
+// sparseCases returns sparse steps.
 func sparseCases(quick bool) (cases []testCase) {
 	const slots = 26
 	for _, dim := range []int{16, 32, 64, 128} {
@@ -105,8 +124,10 @@ func sparseCases(quick bool) (cases []testCase) {
 					if quick && (samples < 4096 || dim > 32 || dim == 16 && threads == 1) {
 						continue
 					}
-					cases = append(cases, testCase{Kind: kindSparse, Batch: samples, Threads: threads, Target: targetSparse,
-						Rows: &rows{Dim: dim, Slots: slots, Each: rowCount(dim, quick) / slots, Distribution: distribution}})
+					cases = append(cases, testCase{
+						Kind: kindSparse, Batch: samples, Threads: threads, Target: targetSparse,
+						Rows: newRows(dim, slots, quick, distribution),
+					})
 				}
 			}
 		}
@@ -114,7 +135,7 @@ func sparseCases(quick bool) (cases []testCase) {
 	return cases
 }
 
-// rowCases are of one core, and of two for the dimension that the budgets are for.
+// rowCases returns lookups and updates on one core, and on two for the dimension of the budgets.
 func rowCases(quick bool) (cases []testCase) {
 	for _, dim := range []int{16, 32, 64, 128} {
 		for _, distribution := range []string{uniform, zipf} {
@@ -123,8 +144,10 @@ func rowCases(quick bool) (cases []testCase) {
 					if dim != 32 && (quick || threads > 1) || quick && distribution == zipf {
 						continue
 					}
-					cases = append(cases, testCase{Kind: kind, Batch: 4096, Threads: threads,
-						Rows: &rows{Dim: dim, Slots: 26, Each: rowCount(dim, quick) / 26, Distribution: distribution}})
+					cases = append(cases, testCase{
+						Kind: kind, Batch: 4096, Threads: threads,
+						Rows: newRows(dim, 26, quick, distribution),
+					})
 				}
 			}
 		}
@@ -132,15 +155,18 @@ func rowCases(quick bool) (cases []testCase) {
 	return cases
 }
 
-// trainCases are trainings of so many samples that a side takes about ten seconds
-// for one, or about two if quick.
+// trainCases returns trainings whose samples take a side about ten seconds, or about two in the quick
+// version.
 func trainCases(quick bool) []testCase {
-	smallRows, towerRows, towerBatch := &corpus{Train: 400_000, Test: 10_000, Epochs: 2}, &corpus{Train: 32_768, Test: 4096, Epochs: 1}, 4096
+	smallRows := &corpus{Train: 400_000, Test: 10_000, Epochs: 2}
+	towerRows, towerBatch := &corpus{Train: 32_768, Test: 4096, Epochs: 1}, 4096
 	if quick {
-		smallRows, towerRows, towerBatch = &corpus{Train: 100_000, Test: 4096, Epochs: 1}, &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
+		smallRows = &corpus{Train: 100_000, Test: 4096, Epochs: 1}
+		towerRows, towerBatch = &corpus{Train: 4096, Test: 1024, Epochs: 1}, 512
 	}
 	return []testCase{
 		{Kind: kindTrain, Batch: 4096, Threads: 2, Net: small(), Corpus: smallRows, Target: targetTrainSmall},
-		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows, Target: targetTrainTower},
+		{Kind: kindTrain, Batch: towerBatch, Threads: 2, Net: tower(), Corpus: towerRows,
+			Target: targetTrainTower},
 	}
 }

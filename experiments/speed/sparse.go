@@ -19,35 +19,34 @@ import (
 	"tandem/datasets/synth"
 )
 
-// Laws of ids.
+// Distributions of ids.
 const (
 	uniform = "uniform"
 	zipf    = "Zipf 1.05"
 )
 
-// rows are embedding rows, in the words of both sides. A sample has one id in each
-// slot, and each slot rows of its own.
+// rows describes embedding rows to both sides. A sample has one id in each slot, and each slot has its own
+// rows.
 type rows struct {
 	Dim          int    `json:"dim" yaml:"dim"`
 	Slots        int    `json:"slots" yaml:"slots"`
-	Each         int    `json:"each" yaml:"each"` // rows of a slot
+	Each         int    `json:"each" yaml:"each"` // rows per slot
 	Distribution string `json:"distribution" yaml:"distribution"`
 }
 
-// batches is how many batches of ids there are, which both sides take in turns: so
-// many that the rows of one have left the caches when it comes again.
+// batches is the number of different batches of ids. Both sides cycle through them. When a batch recurs,
+// its rows are no longer in the caches.
 const batches = 16
 
-// adagrad is the optimizer of rows on both sides: PyTorch's formula, Persia's
-// settings.
+// adagrad returns the optimizer of rows on both sides: the formula of PyTorch with the settings of Persia.
 func adagrad() opt.RowSpec {
 	spec := opt.DefaultRow()
 	spec.Order = opt.After
 	return spec
 }
 
-// fillSparse draws ids, of every batch slot by slot, as places in a slot's rows,
-// and gradients of the pooled rows.
+// fillSparse draws ids, which are indices of the rows of a slot, and gradients of the pooled rows. The ids
+// of a batch are ordered by slot.
 func (p *prepared) fillSparse() error {
 	exponent := 0.0
 	if p.Rows.Distribution == zipf {
@@ -57,7 +56,7 @@ func (p *prepared) fillSparse() error {
 	random := rng.New(1, "speed/sparse")
 	ids := make([]int64, batches*p.Rows.Slots*p.Batch)
 	for i := range ids {
-		// A prime factor scatters frequent ids over the rows.
+		// Multiplication by a prime scatters frequent ids over the rows.
 		ids[i] = (distribution.Rank(random) - 1) * 2_654_435_761 % int64(p.Rows.Each)
 	}
 	p.ids = ids
@@ -71,10 +70,10 @@ func (p *prepared) fillSparse() error {
 	return p.add("grads", grads)
 }
 
-// sparseStep is the sparse half of a step, as the roles do it, in as many parts and
-// shards as there are goroutines: of every part its distinct signs; of every shard
-// their rows; of every part the pooled rows, and the sums of their gradients by
-// row; of every shard one optimizer step a row.
+// sparseStep is the sparse half of a step, as the roles do it. The number of parts of a batch and the
+// number of shards equal the number of goroutines. A step has four phases: the distinct signs of every
+// part; their rows from every shard; the pooled rows of every part, and the sums of their gradients by row;
+// one optimizer step per row in every shard.
 type sparseStep struct {
 	schema  *batch.Schema
 	dim     int
@@ -84,7 +83,7 @@ type sparseStep struct {
 	grads   [][]float32     // of the pooled rows, by part
 	pooled  [][]float32     // by part
 	rows    [][]float32     // by part
-	found   [][]table.Found // where these were, by part
+	found   [][]table.Found // the places of the rows, by part
 	routed  []*route.Routed
 	sums    [][]float32 // by part
 	scaled  [][]float32 // by shard
@@ -97,7 +96,8 @@ func newSparseStep(p *prepared) (*sparseStep, error) {
 	net := net{Slots: p.Rows.Slots, Dim: p.Rows.Dim}
 	s := &sparseStep{
 		schema: net.schema(), dim: p.Rows.Dim, samples: p.Batch, pool: p.pool,
-		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads), sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
+		routed: make([]*route.Routed, p.Threads), rows: make([][]float32, p.Threads),
+		sums: make([][]float32, p.Threads), scaled: make([][]float32, p.Threads),
 		outcome: make([]table.Outcome, p.Threads), found: make([][]table.Found, p.Threads),
 	}
 	for b := range batches {
@@ -113,7 +113,7 @@ func newSparseStep(p *prepared) (*sparseStep, error) {
 	return s, s.fill(p)
 }
 
-// idBatch returns the ids of a batch as the data loader would.
+// idBatch returns the ids of a batch in the form of the data loader.
 func (p *prepared) idBatch(b int) *batch.Batch {
 	out := &batch.Batch{Samples: p.Batch, Slots: make([]batch.Jagged, p.Rows.Slots)}
 	offsets := make([]int32, p.Batch+1)
@@ -130,7 +130,7 @@ func (p *prepared) idBatch(b int) *batch.Batch {
 	return out
 }
 
-// fill creates all rows, with values of 0, in the shards.
+// fill creates all rows, with values 0, in the shards.
 func (s *sparseStep) fill(p *prepared) error {
 	t := job.Default()
 	t.Model.EmbeddingDim, t.Rows.Optimizer, t.Rows.Init = s.dim, adagrad(), 0
@@ -170,7 +170,7 @@ func (s *sparseStep) fill(p *prepared) error {
 	return create(1)
 }
 
-// check implements stepper: the mean size of a pooled value.
+// check implements stepper: the mean size of the pooled values.
 func (s *sparseStep) check() float64 {
 	sum, n := 0.0, 0
 	for _, pooled := range s.pooled {
@@ -190,54 +190,63 @@ func (s *sparseStep) run(ctx context.Context, steps int) (time.Duration, error) 
 func (s *sparseStep) step() error {
 	parts := s.batches[s.steps%batches]
 	errs := make([]error, len(parts))
-	pieces := s.pool.Size()
-	s.pool.ForEach(pieces, func(part int) {
-		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(pieces))
+	n := s.pool.Size()
+	s.pool.ForEach(n, func(part int) {
+		s.routed[part] = route.Route(s.schema, parts[part], shard.Rows(n))
 		s.rows[part] = resized(s.rows[part], len(s.routed[part].Signs)*s.dim)
 		s.found[part] = resized(s.found[part], len(s.routed[part].Signs))
 	})
-	s.pool.ForEach(pieces, func(shard int) {
+	s.pool.ForEach(n, func(shard int) {
 		for part, routed := range s.routed {
 			lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-			if err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], s.found[part][lo/s.dim:hi/s.dim]); err != nil {
+			found := s.found[part][lo/s.dim : hi/s.dim]
+			err := s.shards[shard].LookupStep(s.steps, routed.Of(shard), s.rows[part][lo:hi], found)
+			if err != nil {
 				errs[shard] = err
 			}
 		}
 	})
-	s.pool.ForEach(pieces, func(part int) {
+	s.pool.ForEach(n, func(part int) {
 		s.routed[part].Pool(s.pooled[part], s.schema, s.rows[part], s.dim)
 		s.sums[part] = resized(s.sums[part], len(s.rows[part]))
 		s.routed[part].Merge(s.sums[part], s.schema, s.grads[part], s.dim)
 	})
-	s.pool.ForEach(pieces, func(shard int) { s.outcome[shard] = s.apply(shard) })
+	s.pool.ForEach(n, func(shard int) { s.outcome[shard] = s.apply(shard) })
 	for shard, o := range s.outcome {
 		if errs[shard] != nil {
 			return errs[shard]
 		}
 		if o.Missing+o.NonFinite > 0 {
-			return fmt.Errorf("%d rows are missing and %d gradients not finite after %d steps", o.Missing, o.NonFinite, s.steps)
+			return fmt.Errorf("%d rows are missing and %d gradients are not finite after %d steps",
+				o.Missing, o.NonFinite, s.steps)
 		}
 	}
 	s.steps++
 	return nil
 }
 
-// apply gives the rows of a shard their optimizer step: merged over the parts.
+// apply does the optimizer step of the rows of a shard, with gradients merged over the parts.
 func (s *sparseStep) apply(shard int) table.Outcome {
 	puts := make([]route.Put, len(s.routed))
 	for part, routed := range s.routed {
 		lo, hi := int(routed.Bounds[shard])*s.dim, int(routed.Bounds[shard+1])*s.dim
-		puts[part] = route.Put{Rank: part, Samples: routed.Samples(), Signs: routed.Of(shard), Sums: s.sums[part][lo:hi]}
+		puts[part] = route.Put{
+			Rank:    part,
+			Samples: routed.Samples(),
+			Signs:   routed.Of(shard),
+			Sums:    s.sums[part][lo:hi],
+		}
 	}
 	rows := s.shards[shard]
 	if len(puts) == 1 {
 		var o table.Outcome
-		o, s.scaled[shard] = embedding.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps), table.Read{Found: s.found[0]}, s.scaled[shard])
+		o, s.scaled[shard] = embedding.ApplyPut(rows, puts[0], s.samples, false, rows.Rate(s.steps),
+			table.Read{Found: s.found[0]}, s.scaled[shard])
 		return o
 	}
 	signs, grads := route.Combine(puts, s.samples, s.dim, false)
 	return rows.Apply(signs, grads, rows.Rate(s.steps), nil)
 }
 
-// resized returns a slice of n values, whose contents do not matter.
+// resized returns a slice of n values with arbitrary contents.
 func resized[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }

@@ -1,10 +1,10 @@
-// Package speed asks how fast Tandem is beside PyTorch on this machine's cores,
-// and how near to the machine's own limits.
+// Package speed compares the speed of Tandem with PyTorch on the cores of this machine, and with the limits
+// of the machine.
 //
-// Every case is the same work on both sides: same sizes, same values, same number
-// of threads. The sides take turns in one run, because machines differ and one
-// machine differs from minute to minute: only ratios within a run say something.
-// PyTorch runs in a process of its own, driven by lines of JSON: see peer.py.
+// In every case, both sides do the same work: same sizes, same values, same number of threads. The sides
+// take turns within one run. Machines differ, and one machine differs from minute to minute, so only ratios
+// within a run are meaningful. PyTorch runs in a separate process, which reads requests as lines of JSON:
+// see peer.py.
 package speed
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Experiment is the comparison.
 type Experiment struct {
-	python string // the interpreter that has PyTorch; empty: python3, if it has it
+	python string // the interpreter with PyTorch; empty: python3, if it has PyTorch
 }
 
 // New returns the experiment.
@@ -30,53 +30,54 @@ func New() *Experiment { return &Experiment{} }
 // Name returns "speed".
 func (*Experiment) Name() string { return "speed" }
 
-// Question returns what the experiment asks.
+// Question returns the question of the experiment.
 func (*Experiment) Question() string {
-	return "How fast is Tandem beside PyTorch on the same cores, and how near to the machine's limits?"
+	return "How fast is Tandem compared with PyTorch on the same cores, and with the limits of the machine?"
 }
 
-// Help says what the experiment measures and writes.
+// Help returns what the experiment measures and writes.
 func (*Experiment) Help() string {
 	return `Both sides do the same work on the same values with the same number of threads,
 in turns, within one run:
 
   dense step    forward, backward and Adam of Persia's tower and of a DLRM
   sparse step   lookup, pooling, sums of gradients by row and Adagrad of embedding
-                rows: 26 ids a sample, uniform and by Zipf's law
-  training      from rows of Criteo's shape in memory to a model, by cmd/train's
-                way and by a plain PyTorch script: net 64-32 and Persia's tower
+                rows: 26 ids per sample, uniform and Zipf-distributed
+  training      from rows of Criteo's shape in memory to a model, as cmd/train and
+                as a plain PyTorch script: networks 64-32 and Persia's tower
 
-A case is measured in rounds (--seeds says how many), each side for a second a
-round; the other side begins in the next round. The table has medians, smallest
-and largest; a ratio is the median of the ratios of the rounds. The machine
-should be idle: what else runs is measured too.
+A case has --seeds rounds. In each, each side runs for a second, and the side that
+begins rotates. The table has median, smallest and largest values; a ratio is the
+median of the ratios of the rounds. The machine should be idle: other programs
+slow the measurement.
 
-A second table compares dense steps with what all cores do in registers alone,
-lookups and updates of rows with a bare loop that knows their places, and trainings
-with what their pieces of work allow.
+A second table compares dense steps with arithmetic in the registers of all cores,
+lookups and updates of rows with a bare loop over known addresses, and trainings
+with the least time that their pieces of work allow.
 
-PyTorch comes from the Python interpreter that --python or the environment
-variable TANDEM_PYTHON names, which needs torch and numpy; else from python3, if
-it has them. Without PyTorch the table has Tandem's columns alone.
+PyTorch is used from the Python interpreter that --python or the environment
+variable TANDEM_PYTHON names, which needs torch and numpy, or else from python3,
+if it has them. Without PyTorch, the table has only Tandem's columns.
 
-It writes into a new folder:
+Writes to a new folder:
 
   report.html           everything on one page
-  speed.csv             a line per case, side and round, as soon as it is done
-  speed.json            all times of a step
+  speed.csv             a line per case, side and round, written at its end
+  speed.json            the times of all steps
   settings.yaml         the resolved settings
   ratios.png, .svg      the ratios`
 }
 
-// QuickTime is about how long the quick version takes on two slow cores.
+// QuickTime returns the approximate time of the quick version on two slow cores.
 func (*Experiment) QuickTime() time.Duration { return 150 * time.Second }
 
-// AddFlags adds the flags of this experiment alone.
+// AddFlags adds the flags that only this experiment has.
 func (e *Experiment) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&e.python, "python", "", "Python interpreter that has torch and numpy\n(default $TANDEM_PYTHON, or python3 if it has them)")
+	flags.StringVar(&e.python, "python", "", "use this Python interpreter with torch and "+
+		"numpy\n(default $TANDEM_PYTHON, or python3 if it has them)")
 }
 
-// Arguments returns the flags that were given.
+// Arguments returns the flags that were set.
 func (e *Experiment) Arguments() []string {
 	if e.python == "" {
 		return nil
@@ -101,7 +102,7 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 	return p.execute(ctx, o, nil)
 }
 
-// execute measures a plan with a peer, or with none.
+// execute measures a plan with a peer, or without one if peer is nil.
 func (p *plan) execute(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
 	p.Engine = o.Machine.Multiplier(&job.Job{}).Name()
 	results, err := p.measure(ctx, o, peer)

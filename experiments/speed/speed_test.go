@@ -15,25 +15,54 @@ import (
 	"tandem/experiments/report"
 )
 
-// smallPlan has a case of every kind that takes no time.
+// smallPlan returns a plan with short cases of every kind.
 func smallPlan() *plan {
 	ff := &net{Name: "small", Kind: model.FeedForward, Dim: 4, Slots: 3, Numeric: 2, Top: []int{8, 5}}
-	factors := &net{Name: "small DLRM", Kind: model.DLRM, Dim: 4, Slots: 3, Numeric: 2, Bottom: []int{6}, Top: []int{8}}
+	factors := &net{
+		Name:    "small DLRM",
+		Kind:    model.DLRM,
+		Dim:     4,
+		Slots:   3,
+		Numeric: 2,
+		Bottom:  []int{6},
+		Top:     []int{8},
+	}
 	ffCriteo := &net{Name: "tiny", Kind: model.FeedForward, Dim: 2, Slots: 26, Numeric: 13, Top: []int{4}}
 	return &plan{Rounds: 2, Window: time.Millisecond, Cases: []testCase{
 		{Kind: kindDense, Batch: 16, Threads: 1, Net: ff, Target: 1e9},
 		{Kind: kindDense, Batch: 17, Threads: 2, Net: ff, Target: 1e-9},
 		{Kind: kindDense, Batch: 16, Threads: 2, Net: factors},
-		{Kind: kindSparse, Batch: 32, Threads: 1, Rows: &rows{Dim: 5, Slots: 3, Each: 4000, Distribution: uniform}},
+		{
+			Kind:    kindSparse,
+			Batch:   32,
+			Threads: 1,
+			Rows:    &rows{Dim: 5, Slots: 3, Each: 4000, Distribution: uniform},
+		},
 		{Kind: kindSparse, Batch: 33, Threads: 2, Rows: &rows{Dim: 5, Slots: 3, Each: 4, Distribution: zipf}},
-		{Kind: kindLookup, Batch: 16, Threads: 2, Rows: &rows{Dim: 16, Slots: 3, Each: 100, Distribution: zipf}},
-		{Kind: kindUpdate, Batch: 16, Threads: 1, Rows: &rows{Dim: 32, Slots: 3, Each: 100, Distribution: uniform}},
-		{Kind: kindTrain, Batch: 64, Threads: 2, Net: ffCriteo, Corpus: &corpus{Train: 1000, Test: 500, Epochs: 1}},
+		{
+			Kind:    kindLookup,
+			Batch:   16,
+			Threads: 2,
+			Rows:    &rows{Dim: 16, Slots: 3, Each: 100, Distribution: zipf},
+		},
+		{
+			Kind:    kindUpdate,
+			Batch:   16,
+			Threads: 1,
+			Rows:    &rows{Dim: 32, Slots: 3, Each: 100, Distribution: uniform},
+		},
+		{
+			Kind:    kindTrain,
+			Batch:   64,
+			Threads: 2,
+			Net:     ffCriteo,
+			Corpus:  &corpus{Train: 1000, Test: 500, Epochs: 1},
+		},
 	}}
 }
 
-// Without PyTorch there are Tandem's numbers, and a word on why.
-func TestTandemAlone(t *testing.T) {
+// Without PyTorch, the report has the numbers of Tandem and the reason.
+func TestWithoutPyTorch(t *testing.T) {
 	p, folder := smallPlan(), t.TempDir()
 	p.NoPyTorch = "there is no Python interpreter"
 	report, err := p.execute(t.Context(), report.Options{Folder: folder}, nil)
@@ -49,7 +78,9 @@ func TestTandemAlone(t *testing.T) {
 	if err := report.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"dense step, small DLRM", "own work", "No PyTorch: there is no Python interpreter."} {
+	for _, want := range []string{
+		"dense step, small DLRM", "own work", "No PyTorch: there is no Python interpreter.",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -59,8 +90,8 @@ func TestTandemAlone(t *testing.T) {
 	}
 }
 
-// PyTorch computes the same losses: else measure says so.
-func TestBesidePyTorch(t *testing.T) {
+// PyTorch computes the same losses; otherwise measure returns an error.
+func TestWithPyTorch(t *testing.T) {
 	python := cmp.Or(os.Getenv("TANDEM_PYTHON"), "python3")
 	peer, err := startPeer(t.Context(), python)
 	if err != nil {
@@ -77,7 +108,8 @@ func TestBesidePyTorch(t *testing.T) {
 	if lines := strings.Count(string(csv), "\n"); err != nil || lines < 1+2*p.Rounds*(len(p.Cases)-1) {
 		t.Errorf("%d lines, error %v, want a line for each side and round", lines, err)
 	}
-	if findings := strings.Join(report.Findings, "\n"); !strings.Contains(findings, " goals are reached") || !strings.Contains(findings, "Short: dense step, small, batch 16, 1 core: ") {
+	if findings := strings.Join(report.Findings, "\n"); !strings.Contains(findings, " targets are reached") ||
+		!strings.Contains(findings, "Missed: dense step, small, batch 16, 1 core: ") {
 		t.Errorf("findings\n%s", findings)
 	}
 	if err := report.WriteFolder(folder); err != nil {
@@ -88,7 +120,7 @@ func TestBesidePyTorch(t *testing.T) {
 	}
 }
 
-// Sides that compute something else are not compared.
+// The experiment fails if the sides compute different values.
 func TestSidesMustAgree(t *testing.T) {
 	peer, err := startFake(t, "good") // whose loss is 1e9
 	if err != nil {
@@ -96,11 +128,12 @@ func TestSidesMustAgree(t *testing.T) {
 	}
 	defer peer.Close()
 	_, err = smallPlan().execute(t.Context(), report.Options{Folder: t.TempDir()}, peer)
-	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the sides do not compute the same: after 3 steps Tandem has ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "dense step, small, batch 16, threads 1: the "+
+		"sides compute different values: after 3 steps Tandem has ") {
 		t.Errorf("error %v", err)
 	}
 	if err := agree([]*turn{{warm: warmState{1}}, {warm: warmState{math.NaN()}}}, &testCase{}); err == nil {
-		t.Error("NaN agrees")
+		t.Error("no error for NaN")
 	}
 }
 
@@ -108,13 +141,14 @@ func TestSidesMustAgree(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+	_, err := smallPlan().execute(ctx, report.Options{Folder: t.TempDir()}, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the error of the context", err)
 	}
 }
 
-// A ratio is taken round by round: rounds of 2×, 1× and 4×, the machine being half
-// as fast in the second, have the median 2.
+// A ratio is computed by round. The machine is half as fast in the second round; the ratios 2, 1 and 4 have
+// the median 2.
 func TestRatio(t *testing.T) {
 	r := &result{Tandem: []float64{1, 2, 1}, PyTorch: []float64{2, 2, 4}}
 	if got := r.ratio(); got != (spread{2, 1, 4}) {

@@ -14,17 +14,16 @@ import (
 	"tandem/runtime/train"
 )
 
-// corpus is generated rows of Criteo's shape, in the words of both sides.
+// corpus describes generated rows of Criteo's shape to both sides.
 type corpus struct {
 	Train  int `json:"train" yaml:"train-rows"`
 	Test   int `json:"test" yaml:"test-rows"`
 	Epochs int `json:"epochs" yaml:"epochs"`
-	// IDs is how many different ids there are, which PyTorch's table needs to know
-	// and Tandem's does not. FillTraining sets it.
+	// IDs is the number of distinct ids, which PyTorch's table needs. fillTraining sets it.
 	IDs int `json:"ids" yaml:"-"`
 }
 
-// spec describes the rows as cmd/train/jobs/criteo-shaped.yaml does.
+// spec returns the generated data of cmd/train/jobs/criteo-shaped.yaml.
 func (c *corpus) spec() job.Synthetic {
 	spec := job.SyntheticCriteo()
 	spec.Seed, spec.TrainRows, spec.TestRows = 1, c.Train, c.Test
@@ -34,22 +33,21 @@ func (c *corpus) spec() job.Synthetic {
 	return spec
 }
 
-// job is the job of a case: that of cmd/train/jobs/criteo-shaped.yaml, but for
-// the network, the number of steps and the rate of rows, which is PyTorch's here.
+// job returns the job of a case: the job of cmd/train/jobs/criteo-shaped.yaml, except for the network, the
+// number of steps, and the learning rate of rows, which is PyTorch's.
 func (c *testCase) job() job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Model.Spec, t.Rows.Optimizer = job.Hybrid, c.Net.spec(), adagrad()
 	t.Training.GlobalBatch, t.Training.Epochs = c.Batch, c.Corpus.Epochs
 	t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = 1, 1, 1
-	t.Training.Groups = t.Roles.Ranks // more would only be summed again
+	t.Training.Groups = t.Roles.Ranks // more groups would only add sums
 	staleness := 3
 	t.Training.Staleness, t.Training.Prefetch = &staleness, 10
 	return t
 }
 
-// fillTraining generates the rows, and for PyTorch numbers their ids from 0 on,
-// which spares it a table for ids that do not occur. PyTorch begins with Tandem's
-// dense parameters and rows of its own.
+// fillTraining generates the rows. For PyTorch, it numbers their ids from 0, so that PyTorch needs no table
+// for ids that do not occur. PyTorch begins with Tandem's dense parameters and with its own embedding rows.
 func (p *prepared) fillTraining() error {
 	data, err := datasets.Open(job.Data{Kind: job.KindSynthetic, Synthetic: ptr(p.Corpus.spec())}, "")
 	if err != nil {
@@ -103,21 +101,20 @@ func (p *prepared) fillTraining() error {
 
 func ptr[T any](v T) *T { return &v }
 
-// trainingRun is whole trainings from the first batch to the last, each of a model of
-// its own, by cmd/train's way: all roles in this process.
+// trainingRun runs whole trainings, each with a new model, as cmd/train does: all roles in this process.
 type trainingRun struct {
 	job      job.Job
 	data     *datasets.Dataset
 	products gemm.Products
-	logLoss  float64 // on the test rows, of the last
+	logLoss  float64 // on the test rows, of the last training
 }
 
 func newTrainingRun(p *prepared) (*trainingRun, error) {
 	return &trainingRun{job: p.job(), data: p.data, products: p.products}, nil
 }
 
-// run implements stepper: a step is a whole training. Building the model and
-// predicting the test rows is not timed.
+// run implements stepper: a step is a whole training. Its time does not include building the model and
+// predicting the test rows.
 func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, err error) {
 	for range steps {
 		source, err := datasets.TrainingSource(t.data, &t.job)
@@ -125,7 +122,8 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 			return 0, err
 		}
 		var arena memory.Arena
-		r, err := train.Run(ctx, t.job, source, t.data.Test, train.Options{Backend: backend.Backend{Products: t.products, Arena: &arena}})
+		r, err := train.Run(ctx, t.job, source, t.data.Test,
+			train.Options{Backend: backend.Backend{Products: t.products, Arena: &arena}})
 		_ = arena.Close()
 		if err != nil {
 			return 0, err
@@ -138,8 +136,7 @@ func (t *trainingRun) run(ctx context.Context, steps int) (took time.Duration, e
 // check implements stepper.
 func (t *trainingRun) check() float64 { return t.logLoss }
 
-// share measures how near the run comes to what its pieces of work allow: see
-// train.Share.
+// share compares a run with the least time that its pieces of work allow; see train.Share.
 func (p *prepared) share(ctx context.Context) (*train.Share, error) {
 	run, err := newTrainingRun(p)
 	if err != nil {

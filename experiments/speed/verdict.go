@@ -3,20 +3,19 @@ package speed
 import (
 	"fmt"
 	"slices"
+
+	"tandem/experiments/report"
 )
 
-// spread is what rounds have shown of one number.
+// spread is the median and range of a value over rounds.
 type spread struct{ Median, Low, High float64 }
 
-// spreadOf returns the median and the ends of values, of which there is one at
-// least.
+// spreadOf returns the spread of one or more values.
 func spreadOf(values []float64) spread {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return spread{(sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[0], sorted[n-1]}
+	return spread{report.Median(values), slices.Min(values), slices.Max(values)}
 }
 
-// rates turns seconds a step into units of work a second.
+// rates converts seconds per step to units of work per second.
 func rates(seconds []float64, work float64) spread {
 	of := make([]float64, len(seconds))
 	for i, s := range seconds {
@@ -25,11 +24,10 @@ func rates(seconds []float64, work float64) spread {
 	return spreadOf(of)
 }
 
-// ratio is by how much Tandem's rate exceeds PyTorch's, round by round, which
-// leaves out what slows both.
+// ratio returns Tandem's rate ÷ PyTorch's rate, by round. What slows both sides of a round cancels.
 func (r *result) ratio() spread { return ratio(r.PyTorch, r.Tandem) }
 
-// ratio returns a/b, round by round.
+// ratio returns a ÷ b, by round.
 func ratio(a, b []float64) spread {
 	of := make([]float64, len(a))
 	for i := range of {
@@ -38,10 +36,10 @@ func ratio(a, b []float64) spread {
 	return spreadOf(of)
 }
 
-// compared reports whether there are two sides.
+// compared reports whether the case ran on both sides.
 func (r *result) compared() bool { return len(r.PyTorch) > 0 }
 
-// verdict judges a share or a ratio by its target, 0 for none.
+// verdict compares a share or a ratio with its target; 0 is no target.
 func verdict(reached, target float64) string {
 	switch {
 	case target == 0:
@@ -52,7 +50,7 @@ func verdict(reached, target float64) string {
 	return fmt.Sprintf("short of %s", shortNumber(target))
 }
 
-// verdictMost judges a value that should be at most its target.
+// verdictMost compares a value with a target that it should not exceed.
 func verdictMost(reached, target float64) string {
 	if reached <= target {
 		return fmt.Sprintf("ok (≤ %s)", shortNumber(target))
@@ -60,26 +58,26 @@ func verdictMost(reached, target float64) string {
 	return fmt.Sprintf("above %s", shortNumber(target))
 }
 
-// limitShare is the part of the limit's rate that Tandem reaches.
+// limitShare returns Tandem's rate ÷ the rate of the limit.
 func (r *result) limitShare() float64 { return ratio(r.Limit, r.Tandem).Median }
 
-// targetShare is the target of limitShare, 0 for none.
+// targetShare returns the target for limitShare, or 0 if there is none.
 func (r *result) targetShare() float64 {
 	return map[string]float64{kindLookup: targetLookup, kindUpdate: targetUpdate}[r.Kind]
 }
 
-// judgesOverhead picks one of the cases that have the same rows.
+// judgesOverhead reports whether the row overhead is judged by this case: one of those with the same rows.
 func (r *result) judgesOverhead() bool { return r.Kind == kindLookup && r.Threads == 1 }
 
-// percent writes a share.
+// percent returns a share in percent.
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// String writes a spread as median and range.
+// String returns a spread as median and range.
 func (s spread) String() string {
 	return fmt.Sprintf("%s (%s–%s)", threeDigits(s.Median), threeDigits(s.Low), threeDigits(s.High))
 }
 
-// threeDigits writes a number to three digits, or to its last whole one.
+// threeDigits returns a number with three significant digits, or rounded to a whole number.
 func threeDigits(v float64) string {
 	switch {
 	case v >= 100:
@@ -90,5 +88,5 @@ func threeDigits(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// shortNumber writes a number without zeros at its end.
+// shortNumber returns a number without trailing zeros.
 func shortNumber(v float64) string { return fmt.Sprintf("%g", v) }

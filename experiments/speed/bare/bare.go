@@ -42,7 +42,8 @@ func Adagrad(rows []float32, places []int32, grads []float32, dim int, rate, eps
 
 func check(values, places, dim int) {
 	if isa.Best() == isa.Portable || places == 0 || dim < 1 || dim%lanes != 0 || values != places*dim {
-		panic(fmt.Sprintf("bare: %d values at %d places, dim %d, %v: want places × dim, a multiple of %d, and vector instructions",
+		panic(fmt.Sprintf("bare: %d values at %d places, dim %d, %v: want places × dim, a multiple of "+
+			"%d, and vector instructions",
 			values, places, dim, isa.Best(), lanes))
 	}
 }
