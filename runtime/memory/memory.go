@@ -1,5 +1,10 @@
-// Package memory gives embedding tables memory outside Go's heap, in huge pages
-// where the system has them, and says how much of it really is.
+// Package memory allocates the memory of embedding tables outside Go's heap, in huge pages where the system
+// has them, and measures how much of it is in huge pages.
+//
+//	arena := &memory.Arena{}
+//	defer arena.Close()
+//
+// An Arena is a table.Arena.
 package memory
 
 import (
@@ -11,12 +16,12 @@ import (
 	"tandem/algo/unit"
 )
 
-// Arena implements table.Arena. It takes memory from the system in regions and
-// hands it out from one end, so that slabs of any size share huge pages. Memory
-// that is handed out and not touched takes none. All of it goes back at once, by
-// Close. Its methods may be called at the same time.
+// Arena implements table.Arena. It takes memory from the system in regions and allocates slabs from the end
+// of the last region, so that slabs of any size share huge pages. Memory that was allocated and not touched
+// uses no physical memory. Close frees all memory at once. The methods may be called from any goroutine. The
+// zero value is ready for use.
 //
-// Where the system has no such memory, it comes from Go's heap.
+// On systems without such memory, an Arena uses Go's heap.
 type Arena struct {
 	mu        sync.Mutex
 	regions   [][]byte
@@ -30,13 +35,13 @@ var _ table.Arena = (*Arena)(nil)
 const (
 	hugePage = 2 << 20 // also the alignment of regions
 	line     = 64      // alignment of slabs
-	// A region is as large as all before it together, within these bounds: few
-	// regions, whatever the size, and little address space for a small table.
+	// A region is as large as all earlier ones together, within these bounds. So there are few regions, and a
+	// small table uses little address space.
 	regionMin = 2 * hugePage
 	regionMax = 1 << 30
 )
 
-// ErrClosed is the error of a slab asked of an arena that has been closed.
+// ErrClosed is the error of Slab after Close.
 var ErrClosed = errors.New("memory: the arena is closed")
 
 // Slab implements table.Arena.
@@ -55,7 +60,9 @@ func (a *Arena) Slab(bytes int) ([]byte, error) {
 		want = max(min(max(want, regionMin), regionMax), (size+hugePage-1)&^(hugePage-1))
 		region, err := reserve(want)
 		if err != nil {
-			return nil, fmt.Errorf("memory: no %v more for embedding rows: %w; lower rows.memory, or use more machines", unit.Bytes(want), err)
+			return nil, fmt.Errorf("memory: cannot allocate another %v for embedding rows: %w; lower "+
+				"rows.memory, or use "+
+				"more machines", unit.Bytes(want), err)
 		}
 		a.regions, a.rest = append(a.regions, region), region
 	}
@@ -65,8 +72,7 @@ func (a *Arena) Slab(bytes int) ([]byte, error) {
 	return slab, nil
 }
 
-// Close gives all memory back. No table may use the arena's slabs any more. It
-// may be called again.
+// Close frees all memory. The tables must not use the arena's slabs any more. Close may be called again.
 func (a *Arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,15 +84,15 @@ func (a *Arena) Close() error {
 	return errors.Join(errs...)
 }
 
-// Use is where the memory of an arena is.
+// Use is how much memory an Arena uses, and where.
 type Use struct {
-	Allocated unit.Bytes // handed out as slabs
-	Resident  unit.Bytes // in memory
-	Huge      unit.Bytes // of that, in huge pages
+	Allocated unit.Bytes // as slabs
+	Resident  unit.Bytes // in physical memory
+	Huge      unit.Bytes // part of Resident that is in huge pages
 }
 
-// Use returns the use of now. Resident and Huge are 0 where the system does not
-// tell. Cost: reads the list of the process's mappings.
+// Use returns the current use. Resident and Huge are 0 on systems that do not report them. Use reads the list
+// of the process's mappings.
 func (a *Arena) Use() (Use, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,16 +13,15 @@ import (
 	"tandem/algo/unit"
 )
 
-// reserve maps memory whose first byte is at a multiple of a huge page, and asks
-// for huge pages. Asking is all that can be done: a system told never to gives
-// small ones.
+// reserve maps memory that begins at a multiple of a huge page, and asks for huge pages. A system that is
+// configured never to give huge pages gives small ones.
 func reserve(bytes int) ([]byte, error) {
 	const mode = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
 	mapped, err := unix.MmapPtr(-1, 0, nil, uintptr(bytes+hugePage), unix.PROT_READ|unix.PROT_WRITE, mode)
 	if err != nil {
 		return nil, err
 	}
-	// What is too much before and behind goes back.
+	// Unmap the excess before and behind.
 	skip := -uintptr(mapped) % hugePage
 	start := unsafe.Add(mapped, skip)
 	if skip > 0 {
@@ -41,8 +40,8 @@ func release(region []byte) error {
 	return unix.MunmapPtr(unsafe.Pointer(&region[0]), uintptr(len(region)))
 }
 
-// measure adds up what /proc/self/smaps says of the mappings within regions.
-// Neighbouring regions may be one mapping.
+// measure adds up what /proc/self/smaps reports about the mappings within regions. Adjacent regions may be
+// one mapping.
 func measure(regions [][]byte) (resident, huge unit.Bytes, err error) {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -76,7 +75,7 @@ func measure(regions [][]byte) (resident, huge unit.Bytes, err error) {
 	return resident, huge, lines.Err()
 }
 
-// addresses reads the range at the head of a mapping.
+// addresses parses the address range at the beginning of a mapping.
 func addresses(text string) (from, to uintptr, ok bool) {
 	low, high, found := strings.Cut(text, "-")
 	if !found {
@@ -87,7 +86,7 @@ func addresses(text string) (from, to uintptr, ok bool) {
 	return uintptr(a), uintptr(b), errA == nil && errB == nil
 }
 
-// within tells whether a mapping holds some region, or a part of one.
+// within reports whether a mapping overlaps a region.
 func within(regions [][]byte, from, to uintptr) bool {
 	for _, r := range regions {
 		if start := uintptr(unsafe.Pointer(&r[0])); start < to && from < start+uintptr(len(r)) {

@@ -7,7 +7,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// Other systems' memory is that of Go's heap, and they do not say where it is.
+// On other systems the memory comes from Go's heap, and its use is not measured.
 
 func reserve(bytes int) ([]byte, error) { return table.Heap{}.Slab(bytes) }
 

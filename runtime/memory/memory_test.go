@@ -13,19 +13,21 @@ import (
 	"tandem/runtime/memory"
 )
 
-// Slabs are aligned, zero and apart, whatever sizes are asked for.
+// Slabs of any sizes are aligned, zero and disjoint.
 func TestSlabsAreZeroAndApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var arena memory.Arena
 		defer arena.Close()
 		var slabs [][]byte
-		for i, size := range rapid.SliceOfN(rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(1<<20, 5<<20)), 1, 12).Draw(t, "sizes") {
+		for i, size := range rapid.SliceOfN(rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(1<<20, 5<<20)),
+			1, 12).Draw(t, "sizes") {
 			slab, err := arena.Slab(size)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(slab) != size || cap(slab) != size || uintptr(unsafe.Pointer(&slab[0]))%64 != 0 {
-				t.Fatalf("slab of %d bytes, capacity %d at %p; want %d aligned to 64", len(slab), cap(slab), &slab[0], size)
+				t.Fatalf("slab of %d bytes, capacity %d at %p; want %d aligned to 64", len(slab), cap(slab),
+					&slab[0], size)
 			}
 			for _, at := range []int{0, size / 2, size - 1} {
 				if slab[at] != 0 {
@@ -43,8 +45,8 @@ func TestSlabsAreZeroAndApart(t *testing.T) {
 	})
 }
 
-// What is touched is resident, what is not takes no memory, and what is resident
-// is within what the arena has; huge pages are some of it.
+// Touched memory is resident, and memory that is not touched is not. What is resident is within the arena's
+// memory, and huge pages are a part of it.
 func TestUseIsWhatIsTouched(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell")
@@ -63,12 +65,14 @@ func TestUseIsWhatIsTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if use.Allocated != size || use.Resident < size/2 || use.Resident > size/2+(4<<20) || use.Huge > use.Resident || use.Huge%(2<<20) != 0 {
-		t.Errorf("given %v, resident %v, huge %v; want %d given, half of it touched", use.Allocated, use.Resident, use.Huge, size)
+	if use.Allocated != size || use.Resident < size/2 || use.Resident > size/2+(4<<20) ||
+		use.Huge > use.Resident || use.Huge%(2<<20) != 0 {
+		t.Errorf("given %v, resident %v, huge %v; want %d given, half of it touched", use.Allocated,
+			use.Resident, use.Huge, size)
 	}
 }
 
-func TestCloseGivesBack(t *testing.T) {
+func TestCloseFreesMemory(t *testing.T) {
 	var arena memory.Arena
 	if _, err := arena.Slab(3 << 20); err != nil {
 		t.Fatal(err)
@@ -87,7 +91,7 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 }
 
-// More than there are addresses for is an error that says what to do.
+// More memory than there are addresses is an error that says what to do.
 func TestTooMuchIsAnError(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Go's heap does not fail, it ends the process")

@@ -45,7 +45,8 @@ func newStore(b *testing.B, dim int, precision table.Precision) *store {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if s.table, err = table.New(table.Config{Dim: dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01, Precision: precision}, &s.arena); err != nil {
+	if s.table, err = table.New(table.Config{Dim: dim, Optimizer: adagrad, Seed: 1, InitBound: 0.01,
+		Precision: precision}, &s.arena); err != nil {
 		b.Fatal(err)
 	}
 	signs := make([]uint64, batchRows)
@@ -138,7 +139,8 @@ func both(b *testing.B, dims []int, precisions ...table.Precision) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.Logf("%d rows: table %v, arena %v of which %v in huge pages", s.rows, s.table.Memory(), use.Resident, use.Huge)
+				b.Logf("%d rows: table %v, arena %v of which %v in huge pages", s.rows, s.table.Memory(),
+					use.Resident, use.Huge)
 				for _, zipf := range []bool{false, true} {
 					name := map[bool]string{false: "uniform", true: "zipf"}[zipf]
 					b.Run("lookup/"+name, func(b *testing.B) {
@@ -150,7 +152,10 @@ func both(b *testing.B, dims []int, precisions ...table.Precision) {
 					})
 					b.Run("update/"+name, func(b *testing.B) {
 						s.compare(b, zipf, func(signs []uint64) { s.table.Apply(signs, s.values, 0.01, nil) },
-							func(places []int32) { bare.Adagrad(s.bare, places, s.values, s.dim, 0.01, 1e-10) })
+							func(places []int32) {
+								bare.Adagrad(s.bare, places, s.values, s.dim, 0.01,
+									1e-10)
+							})
 					})
 				}
 			})

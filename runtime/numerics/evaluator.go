@@ -8,11 +8,9 @@ import (
 	"tandem/algo/unit"
 )
 
-// Evaluator predicts test rows during a simulated training. It is an observer of
-// the records: as in real time, the model is copied when rank 0 begins its
-// forward pass. Evaluation creates no row, is no read of the algorithm, and takes
-// no simulated time; the prediction from the copy is one more piece of work for
-// the goroutines.
+// Evaluator predicts test rows during a simulated training. It is an observer of the records. As in real
+// time, it copies the model when rank 0 begins a forward pass. Evaluation creates no row, is not a read of
+// the algorithm, and takes no simulated time. The workers predict from the copy.
 type Evaluator struct {
 	numerics   *Numerics
 	every      job.Every
@@ -24,8 +22,8 @@ type Evaluator struct {
 	err    error
 }
 
-// NewEvaluator returns an evaluator of test rows, of one label, that copies the
-// model after so many steps, or so much simulated time.
+// NewEvaluator returns an evaluator of test rows with one label. It copies the model at intervals of steps or
+// of simulated time.
 func (n *Numerics) NewEvaluator(every job.Every, test *batch.Batch) *Evaluator {
 	return &Evaluator{numerics: n, every: every, test: test, evaluation: n.executor.Model().NewTestSet(test)}
 }
@@ -35,13 +33,14 @@ func (e *Evaluator) Observe(r event.Record) {
 	if r.Kind != event.ForwardStarted || r.Rank != 0 || r.Step == 0 {
 		return
 	}
-	if e.every.Steps > 0 && int(r.Step)%e.every.Steps == 0 || e.every.Time > 0 && r.At-e.latest >= e.every.Time {
+	if e.every.Steps > 0 && int(r.Step)%e.every.Steps == 0 || e.every.Time > 0 &&
+		r.At-e.latest >= e.every.Time {
 		e.latest = r.At
 		e.addPoint(int(r.Step), r.At)
 	}
 }
 
-// addPoint copies the model, which has trained so many steps, and has it evaluated.
+// addPoint copies the model after that number of steps and makes a worker evaluate it.
 func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 	shot, err := e.evaluation.Snapshot(e.numerics.executor.Model())
 	if err != nil {
@@ -63,8 +62,8 @@ func (e *Evaluator) addPoint(steps int, at unit.Tick) {
 	})
 }
 
-// Points evaluates the trained model, too, and returns all points in their order.
-// The training must have ended, at the instant that is given.
+// Points evaluates the trained model, too, and returns all points in order. The training must have ended; end
+// is the time of its end.
 func (e *Evaluator) Points(end unit.Tick) ([]evaluation.Point, error) {
 	e.addPoint(e.numerics.Steps(), end)
 	if e.err != nil {

@@ -1,10 +1,9 @@
-// Package numerics does the numbers of a simulated run on the cores at hand. It is
-// what the simulator calls cluster.Numerics, and lies here because neither algo
-// nor sim may start a goroutine.
+// Package numerics computes a simulated run on the cores of this machine.
 //
-// The simulator decides what happens before what, on one goroutine; only work
-// that nobody else can see meanwhile is done by others. So the bits of a run are
-// the same for any number of workers, and for any speed of the machine.
+// The simulator decides, on one goroutine, what happens before what. Numerics does the arithmetic: it
+// implements the simulator's interface cluster.Numerics. It is in runtime because neither algo nor sim may
+// start a goroutine. Work runs on other goroutines only while its result is not needed, so the bits of a run
+// are the same for any number of workers and any speed of the machine.
 package numerics
 
 import (
@@ -20,8 +19,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Numerics holds the samples, rows, parameters and gradients of a run. Its
-// methods are called by one goroutine.
+// Numerics holds the samples, rows, parameters and gradients of a run, and computes with them. Its methods
+// are called by one goroutine.
 type Numerics struct {
 	source   batch.Source
 	executor *exec.Executor
@@ -29,9 +28,8 @@ type Numerics struct {
 	pool     *pool
 }
 
-// New returns the numbers of a run before its first step, computed on a machine,
-// and starts as many goroutines as workers says. Close ends them. The errors are
-// those of the training's parts.
+// New returns the Numerics of a run before its first step, and starts that number of workers. Close ends
+// them. New returns an error if the job is invalid or workers is less than 1.
 func New(t job.Job, source batch.Source, m backend.Backend, workers int) (*Numerics, error) {
 	if workers < 1 {
 		return nil, fmt.Errorf("numerics: %d workers; want at least 1", workers)
@@ -40,14 +38,14 @@ func New(t job.Job, source batch.Source, m backend.Backend, workers int) (*Numer
 	if err != nil {
 		return nil, err
 	}
-	return &Numerics{source: source, executor: e, stores: map[msg.Address]*exec.Store{}, pool: newPool(workers)}, nil
+	return &Numerics{source: source, executor: e, stores: map[msg.Address]*exec.Store{},
+		pool: newPool(workers)}, nil
 }
 
-// Close waits for the work under way and ends the goroutines. Nothing but
-// results may be asked for afterwards.
+// Close waits for the work in progress and ends the workers. Afterwards only results may be read.
 func (n *Numerics) Close() { n.pool.close() }
 
-// store returns what a role holds.
+// store returns the store of a role.
 func (n *Numerics) store(at msg.Address) *exec.Store {
 	s := n.stores[at]
 	if s == nil {
@@ -63,13 +61,12 @@ func (n *Numerics) Steps() int { return n.source.Steps() }
 // Samples returns the size of a global batch.
 func (n *Numerics) Samples(step int) int { return n.source.Samples(step) }
 
-// Do performs work of a role.
+// Do does work of a role.
 func (n *Numerics) Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error) {
 	return n.executor.Execute(at, n.store(at), w, o, func(int32) {})
 }
 
-// Start has a goroutine perform work of a role, and returns a function that waits
-// for it.
+// Start makes a worker do work of a role. It returns a function that waits for the result.
 func (n *Numerics) Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error)) {
 	var result role.Result
 	var err error
@@ -85,30 +82,29 @@ func (n *Numerics) Start(at msg.Address, w role.Work, o role.Operands) (wait fun
 	}
 }
 
-// Payload returns the data of a message.
+// Payload returns the payload of a message.
 func (n *Numerics) Payload(m msg.Message, h role.Handle) exec.Payload {
 	return n.executor.Payload(n.store(m.From), m, h)
 }
 
-// Keep has the receiver of a message hold its data.
+// Keep stores the payload of a message at its receiver.
 func (n *Numerics) Keep(m msg.Message, h role.Handle, payload exec.Payload) {
 	n.executor.Keep(n.store(m.To), m, h, payload)
 }
 
-// Feed notes what a rank hands to the all-reduce.
+// Feed notes what a rank feeds to the all-reduce.
 func (n *Numerics) Feed(at msg.Address, c role.Contribution) { n.executor.Feed(n.store(at), c) }
 
-// Release lets go of what a role holds.
+// Release releases a handle of a role.
 func (n *Numerics) Release(at msg.Address, h role.Handle) { n.store(at).Release(h) }
 
-// Crash lets go of all that a role holds. Work of the role that a goroutine has in hand ends on what was let
-// go of.
+// Crash drops all data of a role. Work of the role that a worker is doing ends on the dropped data.
 func (n *Numerics) Crash(at msg.Address) { delete(n.stores, at) }
 
 // Reduce sums a bucket of a step over all ranks.
 func (n *Numerics) Reduce(step, bucket int32) { n.executor.Reduce(step, bucket) }
 
-// Held returns the number of handles that roles hold; 0 after a whole run.
+// Held returns the number of handles that roles hold. It is 0 after a complete run.
 func (n *Numerics) Held() int {
 	held := 0
 	for _, s := range n.stores {
@@ -117,22 +113,21 @@ func (n *Numerics) Held() int {
 	return held
 }
 
-// Trained is what a run leaves behind.
+// Trained is the result of a run.
 type Trained struct {
-	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
-	// equal bits, equal digests, however many PSs held the rows.
+	// DenseDigest and RowsDigest are digests of the trained parameters. Equal bits have equal digests, for
+	// any number of PSs.
 	DenseDigest, RowsDigest uint64
 	Rows                    int // embedding rows
-	// Missed has, for every row gradient applied, the updates of its row since the
-	// read that it was computed from.
+	// Missed counts, for every row gradient that was applied, the updates of its row since the read from
+	// which the gradient was computed.
 	Missed histogram.Histogram
 }
 
-// errHeld says that roles and driver have broken the contract.
-var errHeld = errors.New("numerics: data is held after the run")
+// errHeld says that roles or driver have violated the contract.
+var errHeld = errors.New("numerics: a role holds data after the run")
 
-// Trained returns what the run has left behind, or an error if a role still
-// holds data.
+// Trained returns the result of the run, or an error if a role still holds data.
 func (n *Numerics) Trained() (Trained, error) {
 	if held := n.Held(); held > 0 {
 		return Trained{}, fmt.Errorf("%w: %d handles", errHeld, held)

@@ -5,12 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// waiting is how many pieces of work may wait for a goroutine; more make
-// whoever hands one over wait, which bounds the memory in flight.
+// tasksMax is the number of tasks that may wait for a worker. Adding one more blocks, which bounds the memory
+// in flight.
 const tasksMax = 256
 
-// pool is a number of goroutines that do pieces of work, the first handed over
-// first.
+// pool is a fixed number of workers that run tasks in the order in which they were added.
 type pool struct {
 	tasks      chan func()
 	goroutines sync.WaitGroup
@@ -21,9 +20,9 @@ func newPool(workers int) *pool {
 	p := &pool{tasks: make(chan func(), tasksMax)}
 	for range workers {
 		p.goroutines.Go(func() {
-			for piece := range p.tasks {
+			for task := range p.tasks {
 				if !p.closed.Load() {
-					piece()
+					task()
 				}
 			}
 		})
@@ -31,7 +30,7 @@ func newPool(workers int) *pool {
 	return p
 }
 
-// close ends every goroutine after the piece in its hands and drops the others.
+// close ends every worker after its current task and drops the other tasks.
 func (p *pool) close() {
 	p.closed.Store(true)
 	close(p.tasks)

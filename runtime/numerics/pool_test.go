@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// Pieces begin in their order, and as many run side by side as there are workers.
+// Tasks begin in order, and as many run at the same time as there are workers.
 func TestPoolRunsInOrder(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestPoolRunsInOrder(t *testing.T) {
 	}
 }
 
-// Closing waits for what is being done, drops the rest, and leaves no goroutine:
-// the bubble ends only when all have.
+// Close waits for running tasks, drops the others, and leaves no goroutine: the synctest bubble ends only
+// when all have ended.
 func TestPoolCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(1)

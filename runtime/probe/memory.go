@@ -8,8 +8,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// installed returns the machine's memory, or 0 where the system has no
-// /proc/meminfo.
+// installed returns the machine's memory, or 0 on systems without /proc/meminfo.
 func installed() unit.Bytes {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -18,8 +17,8 @@ func installed() unit.Bytes {
 	return totalMemory(string(text))
 }
 
-// totalMemory reads the total from the text of /proc/meminfo, whose first line
-// is "MemTotal:  32768 kB" with kB of 1024 bytes; 0 if there is none.
+// totalMemory parses the total from the text of /proc/meminfo, whose first line is "MemTotal: 32768 kB" with
+// kB of 1024 bytes. It returns 0 if there is none.
 func totalMemory(text string) unit.Bytes {
 	for line := range strings.Lines(text) {
 		var kilobytes int64

@@ -1,6 +1,5 @@
-// Package probe measures what this machine can do in the operations that
-// training consists of, in about a second: matrix products, copies, embedding
-// rows and messages. The simulator predicts from these numbers.
+// Package probe measures this machine in about a second: matrix products, copies, embedding rows and
+// messages, the operations of which training consists. The simulator predicts from the Result.
 package probe
 
 import (
@@ -16,12 +15,12 @@ import (
 	"tandem/algo/unit"
 )
 
-// Result is what was measured, of one core unless said otherwise.
+// Result is a measurement, of one core unless stated otherwise.
 type Result struct {
 	Cores    int              // that the process may use
-	Memory   unit.Bytes       // installed; 0 if the system does not tell
+	Memory   unit.Bytes       // installed; 0 if unknown
 	Multiply unit.FLOPsPerSec // matrix products in single precision
-	Peak     unit.FLOPsPerSec // multiply-adds in registers, what no product can pass; 0 if the products have no assembly
+	Peak     unit.FLOPsPerSec // multiply-adds in registers, an upper bound of Multiply; 0 without assembly
 	Copy     unit.BytesPerSec // from memory to memory
 	Lookup   unit.Tick        // of one embedding row of Dim values
 	Update   unit.Tick        // of one such row, by Adagrad
@@ -29,8 +28,8 @@ type Result struct {
 	Date     string           // YYYY-MM-DD
 }
 
-// What is measured. The table and the copies are larger than a core's caches,
-// so that rows and bytes come from where they would come from in training.
+// The sizes of the measurements. The table and the copies are larger than a core's caches, so that rows and
+// bytes come from memory, as in training.
 const (
 	Dim        = 16 // values of a row
 	matrixSize = 256
@@ -42,7 +41,7 @@ const (
 	window = 150 * time.Millisecond
 )
 
-// Run measures. The machine should be idle; what else runs is measured too.
+// Run measures this machine. The machine should be idle.
 func Run() (Result, error) {
 	r := Result{Cores: runtime.GOMAXPROCS(0), Memory: installed(), Date: time.Now().Format(time.DateOnly)}
 	r.Multiply = multiply()
@@ -56,9 +55,9 @@ func Run() (Result, error) {
 	return r, nil
 }
 
-// repeat runs f until the window is over and returns the median time of one.
+// repeat runs f until the window is over and returns the median duration.
 func repeat(f func()) time.Duration {
-	f() // bring code and data in
+	f() // load code and data into the caches
 	var times []time.Duration
 	for begin := time.Now(); time.Since(begin) < window; {
 		start := time.Now()
@@ -71,9 +70,10 @@ func repeat(f func()) time.Duration {
 
 func multiply() unit.FLOPsPerSec {
 	a, b, c := random("a"), random("b"), make([]float32, matrixSize*matrixSize)
-	products := gemm.NewProducts(nil) // once: it keeps the memory that it packs into
+	products := gemm.NewProducts(nil) // once, because it allocates memory for packing
 	took := repeat(func() {
-		products.Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c, matrixSize)
+		products.Gemm(false, true, matrixSize, matrixSize, matrixSize, a, matrixSize, b, matrixSize, 0, c,
+			matrixSize)
 	})
 	return unit.FLOPsPerSec(2 * matrixSize * matrixSize * matrixSize / took.Seconds())
 }
@@ -91,13 +91,13 @@ func random(name string) []float32 {
 func copySpeed() unit.BytesPerSec {
 	from, to := make([]byte, copyBytes), make([]byte, copyBytes)
 	for i := range from {
-		from[i] = byte(i) // untouched memory is one page of zeros
+		from[i] = byte(i) // untouched memory would be one shared page of zeros
 	}
 	took := repeat(func() { copy(to, from) })
 	return unit.BytesPerSec(copyBytes / took.Seconds())
 }
 
-// rows measures look-ups and updates of rows at random places of a table.
+// rows measures lookups and updates of rows at random places of a table.
 func rows() (lookup, update unit.Tick, err error) {
 	adagrad, err := opt.NewRow(opt.DefaultRow())
 	if err != nil {
@@ -138,7 +138,7 @@ func rows() (lookup, update unit.Tick, err error) {
 	return each(looking - picking), each(updating - picking), failed
 }
 
-// message measures a message from goroutine to goroutine and its answer.
+// message measures a message between goroutines and its answer.
 func message() unit.Tick {
 	ping, pong := make(chan int), make(chan int)
 	go func() {

@@ -7,8 +7,8 @@ import (
 	"tandem/algo/numeric/isa"
 )
 
-// Whatever the machine: no core multiplies faster than 10 TFLOP/s, none slower
-// than 10 MFLOP/s, and so on. The bounds catch a wrong unit.
+// On any machine a core multiplies with at most 10 TFLOP/s and at least 10 MFLOP/s, and so on. The bounds
+// catch a wrong unit.
 func TestResultIsPlausible(t *testing.T) {
 	r, err := Run()
 	if err != nil {
@@ -20,7 +20,8 @@ func TestResultIsPlausible(t *testing.T) {
 	if r.Peak > 1e13 || (r.Peak > 0) != (isa.Best() != isa.Portable) {
 		t.Errorf("peak %v with %v", r.Peak, isa.Best())
 	}
-	if r.Lookup < 1 || r.Lookup > 100_000 || r.Update < 1 || r.Update > 100_000 || r.Message < 1 || r.Message > 1_000_000 {
+	if r.Lookup < 1 || r.Lookup > 100_000 || r.Update < 1 || r.Update > 100_000 || r.Message < 1 ||
+		r.Message > 1_000_000 {
 		t.Errorf("%+v", r)
 	}
 	if _, err := time.Parse(time.DateOnly, r.Date); err != nil {

@@ -14,30 +14,34 @@ import (
 	"tandem/algo/unit"
 )
 
-// faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and with
-// random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
+// faulty returns a random training in a mode: on random roles, with random forms of payloads and rows, and
+// with random faults: lost, repeated, reordered and delayed messages, and crashes of roles that can restart.
 func faulty(t testing.TB, mode string, seed uint64, steps int) job.Job {
 	draw := rng.New(seed, "faults of "+mode)
 	upTo := func(n int) int { return draw.IntN(n + 1) }
 	j := small(mode, seed)
 	j.Roles.Ranks = anyRanks(t, mode, 1+upTo(7))
 	j.Roles.EmbeddingWorkers, j.Roles.EmbeddingPSs, j.Roles.DensePSs = 1+upTo(2), 1+upTo(2), 1+upTo(2)
-	j.Training.Prefetch, j.Training.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3), "every": 1 + upTo(4)}
-	j.Wire.Precision, j.Wire.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw, job.IndexCompressed}[upTo(1)]
+	j.Training.Prefetch, j.Training.ModeSettings = 1+upTo(5), map[string]int{"slack": upTo(3),
+		"every": 1 + upTo(4)}
+	j.Wire.Precision, j.Wire.Index = compress.Forms()[upTo(len(compress.Forms())-1)], []string{job.IndexRaw,
+		job.IndexCompressed}[upTo(1)]
 	j.Rows.Precision, j.Rows.Admission = table.Precisions()[upTo(2)], []float64{1, 0.5}[upTo(1)]
 	j.Wire.Retry = unit.Tick(2+upTo(18)) * unit.Millisecond
 	j.Faults = fault.Plan{
 		Seed: seed, Drop: draw.Float64() / 20, Duplicate: draw.Float64() / 20, Reorder: upTo(32),
 		Delay: fault.Delay{Rate: draw.Float64() / 20, Max: unit.Tick(1+upTo(19)) * unit.Millisecond},
 	}
-	roles := []msg.Address{{Role: msg.DataLoader}, {Role: msg.EmbeddingWorker, Index: int32(upTo(j.Roles.EmbeddingWorkers - 1))}}
+	roles := []msg.Address{{Role: msg.DataLoader},
+		{Role: msg.EmbeddingWorker, Index: int32(upTo(j.Roles.EmbeddingWorkers - 1))}}
 	if mode == job.SSP {
 		roles = append(roles, msg.Address{Role: msg.Coordinator})
 	}
 	for range 1 + upTo(3) {
 		at := roles[draw.IntN(len(roles))]
 		j.Faults.Crashes = append(j.Faults.Crashes, fault.Crash{
-			Role: at.Role, Index: at.Index, Step: int32(draw.IntN(steps)), Away: unit.Tick(upTo(30)) * unit.Millisecond,
+			Role: at.Role, Index: at.Index, Step: int32(draw.IntN(steps)),
+			Away: unit.Tick(upTo(30)) * unit.Millisecond,
 		})
 	}
 	return j.InMode(mode)
@@ -65,8 +69,10 @@ func TestRunsWithFaultsReplayBitForBit(t *testing.T) {
 			injected = injected.Add(result.Faults)
 		}
 	}
-	t.Logf("%d runs replayed without a difference in %v: %v", runs, time.Since(start).Round(time.Second), injected)
-	if injected.Dropped == 0 || injected.Duplicated == 0 || injected.Delayed == 0 || injected.Held == 0 || injected.Crashes == 0 {
+	t.Logf("%d runs replayed without a difference in %v: %v", runs, time.Since(start).Round(time.Second),
+		injected)
+	if injected.Dropped == 0 || injected.Duplicated == 0 || injected.Delayed == 0 || injected.Held == 0 ||
+		injected.Crashes == 0 {
 		t.Errorf("%v: some kind of fault did not occur", injected)
 	}
 }

@@ -1,6 +1,7 @@
-// Package record keeps the recordings of package algo/exec/replay in folders: a file
-// for every role instance. So each process of a run writes its own files, on
-// whatever machine, and put into one folder they are the recording of the run.
+// Package record keeps recordings of runs (package algo/exec/replay) in folders, with a file for every role.
+//
+// Each process of a run writes the files of its own roles, on any machine. Put into one folder, they are the
+// recording of the run. A Folder is the driver.Recorder that writes; Load opens the files for a replay.
 package record
 
 import (
@@ -20,19 +21,18 @@ import (
 	"tandem/runtime/driver"
 )
 
-// extension ends the names of recorded files.
+// extension is the end of the names of recorded files.
 const extension = ".recording"
 
-// Folder is a recording in the making. It is a driver.Recorder.
+// Folder is a recording that is being written. It is a driver.Recorder.
 type Folder struct {
 	path  string
 	job   []byte
 	files []*os.File
 }
 
-// Create makes a folder, if need be, for the recording of a run, or of the roles
-// of one process. Job is the resolved job as YAML: whoever replays it makes the
-// executor and the rule from it.
+// Create makes a folder, if it does not exist, for the recording of a run or of the roles of one process. job
+// is the resolved job as YAML, from which a replay makes the executor and the rule.
 func Create(path string, job []byte) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func Create(path string, job []byte) (*Folder, error) {
 	return &Folder{path: path, job: job}, nil
 }
 
-// Open implements driver.Recorder. It refuses to write over a file: a process that comes back after another
-// that was killed records its role into a file of its own, whose name has the incarnation.
+// Open implements driver.Recorder. It never overwrites a file: a process that was restarted after its death
+// records its roles into files of its own, whose names contain the incarnation.
 func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (driver.Log, error) {
 	name := fmt.Sprintf("%s-%d", at.Role, at.Index)
 	if incarnation > 0 {
@@ -53,15 +53,15 @@ func (f *Folder) Open(at msg.Address, incarnation uint32, cfg *role.Config) (dri
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	f.files = append(f.files, file)
-	log, err := replay.NewWriter(file, replay.Header{Role: at, Incarnation: incarnation, Job: f.job, Config: *cfg})
+	log, err := replay.NewWriter(file, replay.Header{Role: at, Incarnation: incarnation, Job: f.job,
+		Config: *cfg})
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	return log, nil
 }
 
-// Close closes the files, after the run. Those of a run that failed stay as they
-// are, cut short.
+// Close closes the files after the run. The files of a failed run are cut short.
 func (f *Folder) Close() error {
 	var all []error
 	for _, file := range f.files {
@@ -71,14 +71,14 @@ func (f *Folder) Close() error {
 	return errors.Join(all...)
 }
 
-// measuredName is the file of what the run itself has measured.
+// measuredName is the file with the staleness that the run itself has measured.
 const measuredName = "staleness.json"
 
-// Measured is a summary of the staleness that a run itself has measured, as far
-// as it does not depend on what happened between roles, which nobody has recorded.
+// Measured summarizes the staleness that a run itself has measured, as far as it follows from the recordings
+// of roles.
 type Measured struct{ Own, Cross, Dense histogram.Summary }
 
-// Measured keeps the staleness that the run has measured beside the recording.
+// Measured stores the staleness that the run has measured beside the recording.
 func (f *Folder) Measured(s pace.Staleness) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -91,16 +91,16 @@ func (f *Folder) Measured(s pace.Staleness) error {
 type Files struct {
 	Readers []*replay.Reader
 	files   []*os.File
-	Bytes   int64 // their size
-	// Measured is what the run has measured; nil if that was not kept, as where the
-	// roles were started by hand.
+	Bytes   int64 // total size
+	// Measured is the staleness that the run has measured, or nil if it was not stored, as when the user
+	// started the processes.
 	Measured *Measured
 }
 
-// errNoRecording says that a folder holds no recorded file.
-var errNoRecording = errors.New("no recording is there")
+// errNoRecording says that a folder has no recorded file.
+var errNoRecording = errors.New("there is no recording")
 
-// Load opens the recording in a folder. Errors name the file.
+// Load opens the recording in a folder. Its errors name the file.
 func Load(path string) (*Files, error) {
 	names, err := filepath.Glob(filepath.Join(path, "*"+extension))
 	if err != nil {
@@ -123,7 +123,7 @@ func Load(path string) (*Files, error) {
 	return f, nil
 }
 
-// measuredMax is above the size of any summary of staleness.
+// measuredMax is more than the size of any summary of staleness.
 const measuredMax = 1 << 20
 
 func (f *Files) readMeasured(name string) error {
@@ -166,12 +166,12 @@ func (f *Files) open(name string) error {
 // Close closes the files.
 func (f *Files) Close() {
 	for _, file := range f.files {
-		_ = file.Close() // nothing was written
+		_ = file.Close() // the files were only read
 	}
 }
 
-// Find returns the folders at and below path that hold a recording, in lexical
-// order; at least one.
+// Find returns the folders at and below path that hold a recording, in lexical order. It returns an error if
+// there is none.
 func Find(path string) ([]string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -182,13 +182,14 @@ func Find(path string) ([]string, error) {
 			return err
 		}
 		folder := filepath.Dir(name)
-		if filepath.Ext(name) == extension && !entry.IsDir() && (len(found) == 0 || found[len(found)-1] != folder) {
+		if filepath.Ext(name) == extension && !entry.IsDir() &&
+			(len(found) == 0 || found[len(found)-1] != folder) {
 			found = append(found, folder)
 		}
 		return nil
 	})
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: %w; what --record wrote ends in %s", path, errNoRecording, extension)
+		err = fmt.Errorf("%s: %w; files written by --record end in %s", path, errNoRecording, extension)
 	}
 	return found, err
 }

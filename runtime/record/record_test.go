@@ -48,7 +48,8 @@ func (r rows) Read(step int) (*batch.Batch, error) {
 
 func newRows(steps, size int, seed uint64) rows {
 	draw := rng.New(seed, "rows")
-	b := &batch.Batch{Samples: steps * size, Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
+	b := &batch.Batch{Samples: steps * size,
+		Slots: []batch.Jagged{{Offsets: []int32{0}}, {Offsets: []int32{0}}}}
 	for i := range b.Samples {
 		for s, n := range []int{1, draw.IntN(4)} {
 			slot := &b.Slots[s]
@@ -67,7 +68,8 @@ func newRows(steps, size int, seed uint64) rows {
 func small(mode string, seed uint64) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Training.GlobalBatch, t.Training.Prefetch, t.Training.Seed = mode, 32, 4, seed
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{8, 4},
+		Activation: model.ReLU, BatchNorm: true}
 	t.Model.Optimizer.Rate, t.Roles.DensePSs, t.Training.ModeSettings = 0.01, 2, map[string]int{"every": 3}
 	return t.InMode(mode)
 }
@@ -135,8 +137,8 @@ func mustReplay(t testing.TB, folder string, source rows) (replay.Report, *exec.
 
 var long = flag.Bool("long", false, "replay more seeds, and 500 random runs with faults")
 
-// A run in any mode that has roles replays bit for bit, however its goroutines
-// took turns, and shows the staleness that its reads had.
+// A run in any mode with roles replays bit for bit, for any order in which its goroutines ran, and shows the
+// staleness of its reads.
 func TestRunsReplayBitForBit(t *testing.T) {
 	seeds := uint64(4)
 	if *long {
@@ -167,7 +169,7 @@ func anyRanks(t testing.TB, mode string, ranks int) int {
 	return ranks
 }
 
-// checkReplay replays a recording, and checks that it comes to what the run itself came to.
+// checkReplay replays a recording and checks that its results equal those of the run.
 func checkReplay(t *testing.T, folder string, source rows, result *train.Result) {
 	t.Helper()
 	mode, seed := result.Job.Training.Mode, result.Job.Training.Seed
@@ -183,7 +185,8 @@ func checkReplay(t *testing.T, folder string, source rows, result *train.Result)
 		t.Errorf("%s, seed %d: other parameters", mode, seed)
 	}
 	was := result.Staleness
-	if fmt.Sprint(staleness.Own, staleness.Cross, staleness.Dense) != fmt.Sprint(was.Own, was.Cross, was.Dense) || staleness.Inflight.Count() != was.Inflight.Count() {
+	if fmt.Sprint(staleness.Own, staleness.Cross, staleness.Dense) != fmt.Sprint(was.Own, was.Cross,
+		was.Dense) || staleness.Inflight.Count() != was.Inflight.Count() {
 		t.Errorf("%s, seed %d: staleness %+v, was %+v", mode, seed, staleness, was)
 	}
 	if missed := p.Model().Missed(); fmt.Sprint(missed) != fmt.Sprint(result.MissedUpdates) {
@@ -191,7 +194,7 @@ func checkReplay(t *testing.T, folder string, source rows, result *train.Result)
 	}
 }
 
-// Other data than the run's are found, and where.
+// A replay with other data than the run's fails, and the error says where.
 func TestOtherDataAreFound(t *testing.T) {
 	source := newRows(10, 32, 1)
 	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
@@ -202,13 +205,13 @@ func TestOtherDataAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "nn-worker 0, step 5, "
-	if _, err := recording.Replay(p); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "(Samples from data-loader 0): payload: ") {
+	if _, err := recording.Replay(p); err == nil || !strings.HasPrefix(err.Error(), want) ||
+		!strings.Contains(err.Error(), "(Samples from data-loader 0): payload: ") {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
-// What each process wrote into a folder of its own is one recording when it is
-// put together, and none before.
+// The folders of several processes are one recording when they are put together, and no recording before.
 func TestFoldersOfSeveralProcesses(t *testing.T) {
 	source := newRows(5, 32, 1)
 	folder, _ := mustRecord(t, small(job.Sync, 1), source)
@@ -232,7 +235,8 @@ func TestFoldersOfSeveralProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := replay.New(rule, files.Readers); err == nil || !strings.Contains(err.Error(), "embedding-worker 1 has no stream: put those of all processes") {
+	if _, err := replay.New(rule, files.Readers); err == nil ||
+		!strings.Contains(err.Error(), "embedding-worker 1 has no stream: put those of all processes") {
 		t.Error(err)
 	}
 	for _, name := range names[4:] {
@@ -252,7 +256,8 @@ func TestFailedRunIsCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all, train.Options{Recorder: f}); err == nil {
+	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all,
+		train.Options{Recorder: f}); err == nil {
 		t.Fatal("no failure")
 	}
 	if err := f.Close(); err != nil {
@@ -274,7 +279,7 @@ func TestFailedRunIsCutShort(t *testing.T) {
 	}
 }
 
-// A process that is killed loses the end of its recording. A replay says so at once, and whose it is.
+// A process that is killed loses the end of its recording. A replay says so at once, and names the process.
 func TestKilledProcessIsNamed(t *testing.T) {
 	source := newRows(10, 32, 1)
 	folder, _ := mustRecord(t, small(job.Hybrid, 1), source)
@@ -290,7 +295,8 @@ func TestKilledProcessIsNamed(t *testing.T) {
 		var first records
 		recording, _ := mustLoad(t, folder)
 		_, err := recording.Events(&first)
-		const want = "embedding-worker-1.recording: the recording is cut short: embedding-worker 1 has no end mark after its "
+		const want = "embedding-worker-1.recording: the recording is cut short: embedding-worker 1 has no " +
+			"end mark after its "
 		if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) || first > 0 {
 			t.Errorf("%d of %d bytes: %v after %d records, want %s", size, len(text), err, first, want)
 		}
@@ -298,18 +304,19 @@ func TestKilledProcessIsNamed(t *testing.T) {
 	if err := os.WriteFile(name, text[:30], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(folder); !errors.Is(err, replay.ErrCutShort) || !strings.Contains(err.Error(), "embedding-worker-1.recording: ") {
+	if _, err := Load(folder); !errors.Is(err, replay.ErrCutShort) ||
+		!strings.Contains(err.Error(), "embedding-worker-1.recording: ") {
 		t.Error(err)
 	}
 }
 
-// records counts them.
+// records counts records.
 type records int
 
 func (r *records) Observe(event.Record) { *r++ }
 
-// A process that comes back after another that was killed leaves that one's recording alone, and says why
-// neither can be replayed.
+// A process that comes back after its death does not touch the recording of its former incarnation. A replay
+// says why neither can be replayed.
 func TestProcessThatCameBackIsRefused(t *testing.T) {
 	source := newRows(5, 32, 1)
 	training := small(job.Hybrid, 1)
@@ -344,14 +351,14 @@ func TestProcessThatCameBackIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = replay.New(rule, files.Readers)
-	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding-worker 1 begins as incarnation 1"
+	const want = "embedding-worker-1.incarnation-1.recording: the recording is cut short: embedding-worker " +
+		"1 begins as incarnation 1"
 	if !errors.Is(err, replay.ErrCutShort) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
-// A recording is never written over, and a folder without one is said to have
-// none.
+// A recording is never overwritten, and a folder without one causes an error that says so.
 func TestFoldersAreChecked(t *testing.T) {
 	source := newRows(2, 32, 1)
 	folder, _ := mustRecord(t, small(job.Sync, 1), source)
@@ -360,7 +367,8 @@ func TestFoldersAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all, train.Options{Recorder: f}); !errors.Is(err, fs.ErrExist) {
+	if _, err := train.Run(t.Context(), small(job.Sync, 1), source, source.all,
+		train.Options{Recorder: f}); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
 	empty := t.TempDir()
@@ -380,8 +388,8 @@ func TestFoldersAreChecked(t *testing.T) {
 	}
 }
 
-// What recording costs a run: compare the two in one session. The network is
-// small, so that there is next to nothing beside the roles.
+// BenchmarkRun measures what recording costs: compare the two in one session. The network is small, so
+// that there is almost nothing beside the roles.
 func BenchmarkRun(b *testing.B) {
 	source := newRows(100, 128, 1)
 	training := small(job.Hybrid, 1)
@@ -391,7 +399,8 @@ func BenchmarkRun(b *testing.B) {
 			var bytes int64
 			for b.Loop() {
 				if !recorded {
-					if _, err := train.Run(b.Context(), training, source, source.all, train.Options{}); err != nil {
+					if _, err := train.Run(b.Context(), training, source, source.all,
+						train.Options{}); err != nil {
 						b.Fatal(err)
 					}
 					continue

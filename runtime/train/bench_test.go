@@ -17,7 +17,8 @@ import (
 // and 13 numbers, in batches of 4096, as cmd/train/jobs/criteo-shaped.yaml has them.
 func criteoShaped(batches int) *rows {
 	const slots, numbers, size = 26, 13, 4096
-	r := &rows{size: size, schema: batch.Schema{Dense: make([]string, numbers), Labels: []string{"click"}, PrefixBits: 8}}
+	r := &rows{size: size, schema: batch.Schema{Dense: make([]string, numbers), Labels: []string{"click"},
+		PrefixBits: 8}}
 	b := &batch.Batch{Samples: batches * size}
 	draw := rng.New(1, "criteo-shaped")
 	for s := range slots {
@@ -48,8 +49,10 @@ func BenchmarkShare(b *testing.B) {
 	for _, layout := range []struct{ ranks, servers int }{{1, 1}, {1, 2}, {2, 1}, {2, 2}} {
 		b.Run(fmt.Sprintf("ranks=%d/PSs=%d", layout.ranks, layout.servers), func(b *testing.B) {
 			t := job.Default()
-			t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32}, Activation: model.ReLU}
-			t.Training.GlobalBatch, t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = r.size, layout.ranks, 1, layout.servers
+			t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 16, Top: []int{64, 32},
+				Activation: model.ReLU}
+			t.Training.GlobalBatch, t.Roles.Ranks, t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = r.size,
+				layout.ranks, 1, layout.servers
 			staleness := 3
 			t.Training.Staleness = &staleness
 			for b.Loop() {
@@ -61,7 +64,8 @@ func BenchmarkShare(b *testing.B) {
 				b.ReportMetric(s.SamplesPerSecond, "samples/s")
 				b.ReportMetric(100*s.Share(), "%bound")
 				b.ReportMetric(1e9*(s.CPU.Wall-s.CPU.Total()), "ns/sample-between")
-				for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward, role.Backward,
+				for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool,
+					role.Forward, role.Backward,
 					role.Merge, role.Apply, role.DenseApply} {
 					b.ReportMetric(1e9*s.CPU.Work[kind], "ns/sample-"+kind.String())
 				}

@@ -17,35 +17,35 @@ import (
 	"tandem/runtime/driver"
 )
 
-// Cluster has the roles of one run in processes of their own.
+// Cluster has the roles of one run in other processes. process.Cluster is one.
 type Cluster interface {
-	// Train has every step trained. When it returns nil, the roles are at rest and
-	// can be looked at until Close.
+	// Train trains every step. After it has returned nil, the model can be read until Close.
 	Train(ctx context.Context, cfg *role.Config, schema *batch.Schema, callbacks driver.Callbacks) error
-	// Records returns the records of all roles, in an order as an event.Observer
-	// wants it.
+	// Records returns the records of all roles, in an order that respects causality, as event.Observer
+	// requires.
 	Records() []event.Record
-	// ReadRows copies rows of a PS, from within BeforeStep or at rest: see evaluation.State.
+	// ReadRows copies rows of a PS, from within Callbacks.BeforeStep or after Train: see evaluation.State.
 	ReadRows(ctx context.Context, server int, signs []uint64, dst []float32) error
-	// PeekDensePart copies what a holder has of the dense network, likewise: see
-	// exec.ModelState.DenseHolders.
+	// ReadDense copies the part of the dense network that one role holds, from within Callbacks.BeforeStep or
+	// after Train. exec.ModelState.DenseHolders lists the roles that hold parts.
 	ReadDense(ctx context.Context, at msg.Address) (model.Values, error)
-	// Reports returns what the processes have reported, a report each.
+	// Reports returns the report of each process.
 	Reports() []driver.Report
-	// Wall returns the time that training took.
+	// Wall returns the duration of training.
 	Wall() time.Duration
-	// Close ends the processes, and waits for them. If the run has failed, they are
-	// told why.
+	// Close ends the processes and waits until they have ended. If the run has failed, the processes receive
+	// the reason.
 	Close(failed error)
 }
 
-// runCluster trains as runRoles does, but in other processes.
-func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
-	here, err := exec.NewLocal(*t, source, o.Backend, func(msg.Address) bool { return false })
+// runCluster trains as runRoles does, with the roles in other processes.
+func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
+	executor, err := exec.NewLocal(*t, source, o.Backend, func(msg.Address) bool { return false })
 	if err != nil {
 		return nil, err
 	}
-	none := here.Model()
+	none := executor.Model()
 	if err := t.CheckLength(result.Steps); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func runCluster(ctx context.Context, t *job.Job, source batch.Source, test *batc
 	return &trained{evaluation, state}, result.gather(o.Cluster.Reports(), none)
 }
 
-// gather notes what the processes have reported.
+// gather sets what the processes have reported.
 func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 	r.Processes = len(reports)
 	all := map[msg.Address]uint64{}
@@ -103,20 +103,21 @@ func (r *Result) gather(reports []driver.Report, model *exec.ModelState) error {
 	return nil
 }
 
-// checkReplicas checks that ranks that trained in lock step have ended alike.
+// checkReplicas checks that ranks that trained in lock step have equal replicas.
 func checkReplicas(digests map[msg.Address]uint64, ranks int) error {
 	first := msg.Address{Role: msg.NNWorker}
 	for i := range ranks {
 		at := msg.Address{Role: msg.NNWorker, Index: int32(i)}
 		if digests[at] != digests[first] {
-			return fmt.Errorf("the dense networks of %v and %v differ after training in lock step: a fault of Tandem or of a machine", first, at)
+			return fmt.Errorf("the dense networks of %v and %v differ after training in lock step: this is "+
+				"a bug of Tandem or a fault of a machine", first, at)
 		}
 	}
 	return nil
 }
 
-// apart is a Cluster as an evaluation.State. The model has no part of itself here and knows how
-// parts are joined.
+// clusterState is a Cluster as an evaluation.State. Its model holds no parameters; it knows how parts are
+// joined.
 type clusterState struct {
 	ctx     context.Context
 	cluster Cluster
@@ -124,19 +125,19 @@ type clusterState struct {
 }
 
 // ReadRows implements evaluation.State.
-func (a clusterState) ReadRows(server int, signs []uint64, dst []float32) error {
-	return a.cluster.ReadRows(a.ctx, server, signs, dst)
+func (s clusterState) ReadRows(server int, signs []uint64, dst []float32) error {
+	return s.cluster.ReadRows(s.ctx, server, signs, dst)
 }
 
 // ReadDense implements evaluation.State.
-func (a clusterState) ReadDense() (model.Values, error) {
+func (s clusterState) ReadDense() (model.Values, error) {
 	var parts []model.Values
-	for _, at := range a.model.DenseHolders() {
-		part, err := a.cluster.ReadDense(a.ctx, at)
+	for _, at := range s.model.DenseHolders() {
+		part, err := s.cluster.ReadDense(s.ctx, at)
 		if err != nil {
 			return model.Values{}, err
 		}
 		parts = append(parts, part)
 	}
-	return a.model.JoinDense(parts), nil
+	return s.model.JoinDense(parts), nil
 }

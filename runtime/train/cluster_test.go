@@ -15,7 +15,7 @@ import (
 	"tandem/runtime/driver"
 )
 
-// recordedCluster is a Cluster that has trained at once and hands out these records.
+// recordedCluster is a Cluster that has trained at once and returns these records.
 type recordedCluster []event.Record
 
 func (recordedCluster) Train(context.Context, *role.Config, *batch.Schema, driver.Callbacks) error {
@@ -36,8 +36,8 @@ func (recordedCluster) Wall() time.Duration { return time.Second }
 
 func (recordedCluster) Close(error) {}
 
-// The records of processes are held to the bounds of the mode, too: here rank 0 reads
-// for step 2 before the puts of steps 0 and 1, and τ is 1.
+// The records of processes are checked against the bounds of the mode, too: here rank 0 reads for step 2
+// before the puts of steps 0 and 1, and τ is 1.
 func TestBrokenBoundsFailARunOfProcesses(t *testing.T) {
 	var c recordedCluster
 	for step := range int32(3) {

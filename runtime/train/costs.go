@@ -14,12 +14,13 @@ import (
 	"tandem/runtime/driver"
 )
 
-// Costs are what the work of a run takes when nothing else runs beside it, in
-// seconds a sample. A Costs is a driver.Stopwatch of a run whose work is done in turn.
+// Costs are the durations of the work of a run when nothing else runs at the same time, in seconds per
+// sample. A Costs is a driver.Stopwatch for a run with Options.InTurn.
 type Costs struct {
-	Work   map[role.WorkKind]float64 // by kind, over all roles that do it
-	Reduce float64                   // sums of dense gradients over the ranks
-	Wall   float64                   // of the whole run: less the others, it is what roles, queues and observers take
+	Work   map[role.WorkKind]float64 // by kind of work, over all roles
+	Reduce float64                   // summing dense gradients over the ranks
+	// of the whole run; the difference to Total is the time of roles, queues and observers
+	Wall float64
 
 	mu      sync.Mutex
 	samples int
@@ -39,7 +40,7 @@ func (c *Costs) Reduced(_ int32, took time.Duration) {
 	c.Reduce += took.Seconds() / float64(c.samples)
 }
 
-// Total returns the seconds a sample of all work.
+// Total returns the seconds per sample of all work.
 func (c *Costs) Total() float64 {
 	sum := c.Reduce
 	for _, seconds := range c.Work {
@@ -48,14 +49,13 @@ func (c *Costs) Total() float64 {
 	return sum
 }
 
-// Dense returns the seconds a sample of the dense network's work.
+// Dense returns the seconds per sample of the dense network's work.
 func (c *Costs) Dense() float64 {
 	return c.Work[role.Forward] + c.Work[role.Backward] + c.Work[role.DenseApply] + c.Reduce
 }
 
-// MeasureCosts trains with the roles of one process, one piece of work at a time.
-// With the zero Machine, whose products run on the calling goroutine, the costs are
-// seconds of one core.
+// MeasureCosts trains with all roles in this process, one piece of work at a time. With the zero Backend,
+// whose products run on the calling goroutine, the costs are seconds of one core.
 func MeasureCosts(ctx context.Context, t job.Job, source batch.Source, m backend.Backend) (*Costs, error) {
 	c := &Costs{Work: map[role.WorkKind]float64{}, samples: samplesOf(source)}
 	wall, err := trainOnly(ctx, &t, source, m, driver.Options{Stopwatch: c, InTurn: true})
@@ -63,26 +63,24 @@ func MeasureCosts(ctx context.Context, t job.Job, source batch.Source, m backend
 	return c, err
 }
 
-// Share says how near a run with all roles on this machine comes to the most that
-// its pieces of work allow.
+// Share compares the speed of a run on this machine with the bound set by the costs of its work.
 type Share struct {
 	Cores            int
-	SamplesPerSecond float64 // of the run, everything at once
+	SamplesPerSecond float64 // of the run with all cores
 	CPU              *Costs  // on one core
-	Dense            float64 // seconds a sample of the dense network's work on all cores that it may use
-	// Bound is the most samples a second that any arrangement of the same work could
-	// reach: min(1/Dense, Cores/CPU.Total()).
+	Dense            float64 // seconds per sample of the dense network's work on all cores that it may use
+	// Bound is the highest speed, in samples per second, that any arrangement of the same work could reach:
+	// min(1/Dense, Cores/CPU.Total()).
 	Bound float64
 }
 
-// Share returns the part of Bound that the run has reached: at most 1, but for what
-// else the machine did while one of them was measured.
+// Share returns the reached part of Bound. It is at most 1, unless other programs ran during one of the
+// measurements.
 func (s *Share) Share() float64 { return s.SamplesPerSecond / s.Bound }
 
-// MeasureShare trains t three times, with roles on this machine and without
-// evaluation: one piece of work at a time on one core; likewise with the products
-// of m; and all at once with m. The mode must be one with roles. The first steps
-// count too, though they create rows.
+// MeasureShare trains a job three times in this process, without evaluation: one piece of work at a time on
+// one core; one piece at a time with the given backend; and all at once with the backend. The mode must have
+// roles. The first steps count too, although they create rows.
 func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m backend.Backend) (*Share, error) {
 	s := &Share{Cores: runtime.GOMAXPROCS(0)}
 	var err error
@@ -93,7 +91,7 @@ func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m backend
 	if err != nil {
 		return nil, err
 	}
-	// Ranks train side by side as far as there are cores.
+	// Ranks train at the same time as far as there are cores.
 	s.Dense = min(alone.Dense(), s.CPU.Dense()/float64(min(t.Roles.Ranks, s.Cores)))
 	wall, err := trainOnly(ctx, &t, source, m, driver.Options{})
 	if err != nil {
@@ -105,7 +103,8 @@ func MeasureShare(ctx context.Context, t job.Job, source batch.Source, m backend
 }
 
 // trainOnly trains every step and evaluates nothing.
-func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.Backend, o driver.Options) (time.Duration, error) {
+func trainOnly(ctx context.Context, t *job.Job, source batch.Source, m backend.Backend,
+	o driver.Options) (time.Duration, error) {
 	executor, err := exec.New(*t, source, m)
 	if err != nil {
 		return 0, err

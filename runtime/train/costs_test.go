@@ -10,15 +10,16 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// What a run costs is known for every kind of work that its mode has, and adds up
-// to less than the run took, since work was done in turn.
+// The costs of a run cover every kind of work of its mode, and add up to less than the duration of the run,
+// because work is done one piece at a time.
 func TestCostsAreOfWorkInTurn(t *testing.T) {
 	training := small(job.Hybrid, 2)
 	c, err := MeasureCosts(t.Context(), training, newRows(64*6, 64, 4, 1), backend.Backend{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward, role.Backward,
+	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward,
+		role.Backward,
 		role.Merge, role.Apply, role.DenseApply} {
 		if c.Work[kind] <= 0 {
 			t.Errorf("%v took %v", kind, c.Work[kind])
@@ -35,12 +36,14 @@ func TestShareIsOfTheBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(s.Share()*s.Bound-s.SamplesPerSecond) > 1e-6*s.SamplesPerSecond || s.Bound > 1/s.Dense || s.SamplesPerSecond <= 0 {
+	if math.Abs(s.Share()*s.Bound-s.SamplesPerSecond) > 1e-6*s.SamplesPerSecond || s.Bound > 1/s.Dense ||
+		s.SamplesPerSecond <= 0 {
 		t.Errorf("%+v", s)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1), backend.Backend{}); err == nil {
+	if _, err := MeasureShare(ended, small(job.Sync, 2), newRows(64, 64, 4, 1),
+		backend.Backend{}); err == nil {
 		t.Error("no error, though the run has been ended")
 	}
 }

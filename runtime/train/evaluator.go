@@ -9,12 +9,10 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// evaluator predicts the test rows during training. The seconds of a point include
-// copying what it needs; predicting goes on beside the training and takes cores
-// from it. Rank 0 waits only while rows
-// and network are copied. Where predicting takes longer than the interval, an
-// evaluation that is due by time waits for the one before; one that is due by
-// steps cannot, and so rank 0 does.
+// evaluator predicts the test rows during training. The seconds of a point include copying the model, for
+// which rank 0 waits. Predicting happens beside the training and uses cores of it. If predicting takes longer
+// than the interval, an evaluation that is due by time waits until the previous one is done; an evaluation
+// that is due by steps cannot wait, so rank 0 does.
 type evaluator struct {
 	every      job.Every
 	source     batch.Source
@@ -22,15 +20,15 @@ type evaluator struct {
 	evaluation *evaluation.TestSet
 	start      time.Time
 
-	due           int           // the step before which the next evaluation by steps is due
-	step, samples int           // up to which samples are counted
-	last          time.Duration // of the latest point, since start
-	predicting    atomic.Bool   // a moment is in hand
+	due           int           // step before which the next evaluation by steps is due
+	step, samples int           // step, and the number of samples before it
+	last          time.Duration // time of the latest point since start
+	predicting    atomic.Bool   // a point is being predicted
 	pending       chan pendingPoint
-	points        chan []evaluation.Point // one item, once moments is closed
+	points        chan []evaluation.Point // receives all points once pending is closed
 }
 
-// moment is a point before its prediction.
+// pendingPoint is a point whose test rows are not predicted yet.
 type pendingPoint struct {
 	point evaluation.Point
 	shot  *evaluation.Snapshot
@@ -39,14 +37,16 @@ type pendingPoint struct {
 // newEvaluator returns an evaluator whose clock starts now. It must be closed.
 func newEvaluator(t *job.Job, source batch.Source, test *batch.Batch, set *evaluation.TestSet) *evaluator {
 	e := &evaluator{
-		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, start: time.Now(), due: t.Training.EvaluateEvery.Steps,
+		every: t.Training.EvaluateEvery, source: source, test: test, evaluation: set, start: time.Now(),
+		due:     t.Training.EvaluateEvery.Steps,
 		pending: make(chan pendingPoint), points: make(chan []evaluation.Point, 1),
 	}
 	go e.predict()
 	return e
 }
 
-// beforeStep takes a snapshot if an evaluation is due, steps having been trained. A rank may pass over steps.
+// beforeStep takes a snapshot if an evaluation is due after that number of trained steps. A rank may skip
+// steps.
 func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	now := time.Since(e.start)
 	due := e.every.Steps > 0 && steps >= e.due ||
@@ -67,8 +67,7 @@ func (e *evaluator) beforeStep(steps int, state evaluation.State) error {
 	return nil
 }
 
-// newPoint returns a point that is not yet predicted. Copying what it needs is part of
-// its seconds; predicting goes on beside the training and takes cores from it.
+// newPoint returns a point without its scores.
 func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 	for ; e.step < steps; e.step++ {
 		e.samples += e.source.Samples(e.step)
@@ -76,7 +75,7 @@ func (e *evaluator) newPoint(steps int, now time.Duration) evaluation.Point {
 	return evaluation.Point{Step: steps, Samples: e.samples, Seconds: now.Seconds()}
 }
 
-// predict is the goroutine beside the training.
+// predict is the goroutine that predicts beside the training.
 func (e *evaluator) predict() {
 	points := []evaluation.Point{}
 	for m := range e.pending {
@@ -86,7 +85,7 @@ func (e *evaluator) predict() {
 	e.points <- points
 }
 
-// close waits for the predictions in hand and returns all points, in order.
+// close waits for predictions in progress and returns all points in order.
 func (e *evaluator) close() []evaluation.Point {
 	close(e.pending)
 	return <-e.points

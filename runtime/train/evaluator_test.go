@@ -23,9 +23,9 @@ func quality(curve []evaluation.Point) []evaluation.Point {
 	return curve
 }
 
-// Evaluation reads and nothing else: with and without it, sequential and sync
-// training end in the same bits, the same number of rows and the same missed
-// updates, be the test rows those of the training or of ids never trained.
+// Evaluation only reads: with and without it, sequential and sync training end with the same bits, the same
+// number of rows and the same missed updates, for test rows of the training data and for test rows with ids
+// that were never trained.
 func TestEvaluationChangesNothing(t *testing.T) {
 	r := newRows(64*12+9, 64, 4, 1)
 	other := newRows(64, 64, 4, 99)
@@ -46,7 +46,8 @@ func TestEvaluationChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.DenseDigest != plain.DenseDigest || got.RowsDigest != plain.RowsDigest || got.Rows != plain.Rows ||
+			if got.DenseDigest != plain.DenseDigest || got.RowsDigest != plain.RowsDigest ||
+				got.Rows != plain.Rows ||
 				got.AUC != plain.AUC || got.MissedUpdates.Summary() != plain.MissedUpdates.Summary() {
 				t.Errorf("%s: evaluation has changed the training", mode)
 			}
@@ -57,14 +58,15 @@ func TestEvaluationChangesNothing(t *testing.T) {
 	}
 }
 
-// Under sync, rank 0 begins a step when every PS has closed the one before and
-// none can close this one: a point is what sequential training has at its step,
-// bit for bit, though rows are read while the roles are at work.
-func TestCurveOfSyncIsThatOfSequential(t *testing.T) {
+// In sync mode, rank 0 begins a step when every PS has closed the previous step and no PS can close this one.
+// So a point equals that of sequential training at its step, bit for bit, although rows are read during
+// training.
+func TestCurveOfSyncEqualsSequential(t *testing.T) {
 	r := newRows(64*20+9, 64, 4, 2)
 	for _, overlap := range []string{"none", "ids+ds"} {
 		reference, training := small(job.Sequential, 4), small(job.Sync, 4)
-		reference.Training.EvaluateEvery.Steps, training.Training.EvaluateEvery.Steps, training.Training.Overlap = 3, 3, overlap
+		reference.Training.EvaluateEvery.Steps, training.Training.EvaluateEvery.Steps,
+			training.Training.Overlap = 3, 3, overlap
 		want, got := quality(mustRun(t, reference, r).Curve), quality(mustRun(t, training, r).Curve)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, sequential %+v", overlap, got, want)
@@ -75,8 +77,8 @@ func TestCurveOfSyncIsThatOfSequential(t *testing.T) {
 	}
 }
 
-// A point at step k is the final evaluation of a training of k steps. The last
-// point is the result's own.
+// A point at step k equals the final evaluation of a training of k steps. The last point has the result's own
+// scores.
 func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
 	long, short := newRows(64*10, 64, 4, 3), newRows(64*10, 64, 4, 3)
 	short.all = batch.Slice(short.all, 0, 64*6)
@@ -93,20 +95,22 @@ func TestPointIsTheEvaluationOfShorterTraining(t *testing.T) {
 	if at, last := quality(got.Curve)[2], quality(ended.Curve)[2]; at != last || at.Step != 6 {
 		t.Errorf("point %+v, training that ends there %+v", at, last)
 	}
-	if last := got.Curve[4]; last.AUC != got.AUC || last.LogLoss != got.LogLoss || last.Step != 10 || last.Samples != 640 ||
+	if last := got.Curve[4]; last.AUC != got.AUC || last.LogLoss != got.LogLoss || last.Step != 10 ||
+		last.Samples != 640 ||
 		last.Seconds != got.Wall.Seconds() {
 		t.Errorf("last point %+v, result AUC %v, log loss %v, %v", last, got.AUC, got.LogLoss, got.Wall)
 	}
 }
 
-// Every asynchronous mode keeps its bounds while it is evaluated at every step,
-// and the loss falls: what is read is in training.
+// Every asynchronous mode keeps its bounds while it is evaluated before every step, and the loss falls, so
+// the points are from different stages of training.
 func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 	r := newRows(64*40, 64, 4, 4)
 	two := 2
 	for mode := range asynchronous {
 		training := small(mode, 4)
-		training.Training.Staleness, training.Training.EvaluateEvery.Steps, training.Roles.DensePSs = &two, 1, 2
+		training.Training.Staleness, training.Training.EvaluateEvery.Steps, training.Roles.DensePSs = &two, 1,
+			2
 		training.Training.ModeSettings = map[string]int{"every": 5}
 		training = training.InMode(mode)
 		got := mustRun(t, training, r)
@@ -114,15 +118,16 @@ func TestAsynchronousModesAreEvaluatedInTraining(t *testing.T) {
 			t.Errorf("%s: own staleness %d, %d points", mode, got.Staleness.Own.Max(), len(got.Curve))
 		}
 		first, last := got.Curve[0], got.Curve[39]
-		if last.LogLoss > first.LogLoss-0.01 || last.AUC != got.AUC || last.Step != 40 || last.Samples != 64*40 {
+		if last.LogLoss > first.LogLoss-0.01 || last.AUC != got.AUC || last.Step != 40 ||
+			last.Samples != 64*40 {
 			t.Errorf("%s: from %+v to %+v, result AUC %v", mode, first, last, got.AUC)
 		}
 	}
 }
 
-// One rank without staleness leaves nothing to chance, and so a point of every
-// mode is that of sequential training.
-func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
+// One rank without staleness is deterministic, so the points of every mode equal those of sequential
+// training.
+func TestCurveOfOneRankEqualsSequential(t *testing.T) {
 	r := newRows(64*10+9, 64, 4, 6)
 	none := 0
 	reference := small(job.Sequential, 1)
@@ -130,7 +135,8 @@ func TestCurveOfOneRankIsThatOfSequential(t *testing.T) {
 	want := quality(mustRun(t, reference, r).Curve)
 	for mode := range asynchronous {
 		training := small(mode, 1)
-		training.Training.Staleness, training.Training.Overlap, training.Training.EvaluateEvery.Steps = &none, "none", 2
+		training.Training.Staleness, training.Training.Overlap, training.Training.EvaluateEvery.Steps = &none,
+			"none", 2
 		training.Training.ModeSettings = map[string]int{"every": 3}
 		training = training.InMode(mode)
 		if got := quality(mustRun(t, training, r).Curve); !slices.Equal(got, want) {
@@ -147,9 +153,9 @@ func (s slow) Read(step int) (*batch.Batch, error) {
 	return s.rows.Read(step)
 }
 
-// By time there is a point where the interval is over and the evaluation before
-// is done. In a bubble only reading takes time: step k begins after k ms, and 10
-// steps of 1 ms have points after 3, 6 and 9 ms, and the last.
+// With an interval of time, a point is taken when the interval is over and the previous evaluation is done.
+// In a synctest bubble only reading takes time: step k begins after k ms, and 10 steps of 1 ms have points
+// after 3, 6 and 9 ms, and at the end.
 func TestEvaluateByTime(t *testing.T) {
 	for every, want := range map[unit.Tick]int{unit.Nanosecond: 10, 3 * unit.Millisecond: 4, unit.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,7 +170,7 @@ func TestEvaluateByTime(t *testing.T) {
 	}
 }
 
-// A run that ends early leaves no evaluation behind.
+// A run that ends early leaves no goroutine of an evaluation behind.
 func TestCancelDuringEvaluationIsClean(t *testing.T) {
 	r := newRows(64*200, 64, 4, 7)
 	for _, mode := range job.Modes() {

@@ -18,9 +18,9 @@ import (
 var long = flag.Bool("long", false, "train with 20 seeds of faults in each mode")
 
 const (
-	// longestStep is the most that a step may take, whatever the faults.
+	// longestStep is the longest time that a step may take, with any faults.
 	longestStep = 5 * unit.Second
-	// lossy are the faults of messages that every mode must stand.
+	// lossy are the faults of messages that every mode must survive.
 	lossy = "drop=0.01,duplicate=0.01,reorder=16,delay=0.01:50ms"
 )
 
@@ -71,7 +71,8 @@ func (a *audit) check(t *testing.T, batches int) {
 	}
 	for p, n := range a.applied {
 		if n != 1 || a.dropped[put{0, p.rank, p.step}] {
-			t.Errorf("the put of rank %d, step %d on PS %d is applied or dropped %d times", p.rank, p.step, p.server, n)
+			t.Errorf("the put of rank %d, step %d on PS %d is applied or dropped %d times", p.rank, p.step,
+				p.server, n)
 		}
 	}
 	if a.longest > longestStep {
@@ -79,10 +80,10 @@ func (a *audit) check(t *testing.T, batches int) {
 	}
 }
 
-// faultRuns trains every mode that a plan fits with two seeds of its faults, or with -long twenty, and 100
-// steps. Each run must come to its end, within its bounds and holding nothing, or Run fails; sync must train
-// the bits of sequential training. in is synctest.Test, where time passes when all wait, and a goroutine that
-// is left fails the test, or inRealTime.
+// faultRuns trains every mode that a plan fits, with two seeds of its faults, or with -long with twenty seeds
+// and 100 steps. Each run must end within its bounds and hold no data, or Run fails. Sync must train the bits
+// of sequential training. in is synctest.Test, in which time passes when all goroutines wait and a goroutine
+// that is left over fails the test, or inRealTime.
 func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults string, plan func(*job.Job) bool) {
 	t.Helper()
 	steps, seeds := 30, uint64(2)
@@ -115,13 +116,15 @@ func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults strin
 						t.Fatalf("%s: %v", training.Faults, err)
 					}
 					a.check(t, steps*training.Roles.Ranks)
-					if mode == job.Sync && (got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest) {
+					if mode == job.Sync &&
+						(got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest) {
 						t.Errorf("%s: not the bits of sequential training", training.Faults)
 					}
 					if got.Faults.Crashes != int64(len(training.Faults.Crashes)) {
 						t.Errorf("%d crashes, want those of %s", got.Faults.Crashes, training.Faults)
 					}
-					injected, longest, wall = injected.Add(got.Faults), max(longest, a.longest), max(wall, got.Wall)
+					injected, longest, wall = injected.Add(got.Faults), max(longest, a.longest), max(wall,
+						got.Wall)
 				})
 			})
 		}
@@ -133,8 +136,8 @@ func faultRuns(t *testing.T, in func(*testing.T, func(*testing.T)), faults strin
 
 func inRealTime(t *testing.T, run func(*testing.T)) { run(t) }
 
-// Messages that are lost, repeated, late and out of order change when things happen, and nothing else. With
-// -long the runs take real time.
+// Messages that are lost, repeated, delayed and reordered change only when things happen. With -long the runs
+// take real time.
 func TestLossyRunsEnd(t *testing.T) {
 	in := synctest.Test
 	if *long {
@@ -143,14 +146,14 @@ func TestLossyRunsEnd(t *testing.T) {
 	faultRuns(t, in, lossy, func(*job.Job) bool { return true })
 }
 
-// One message in four is lost, one in four repeated: the laws hold, however long it takes.
+// With one message in four lost and one in four repeated, the invariants hold, and the run ends.
 func TestVeryLossyRunsEnd(t *testing.T) {
 	const faults = "drop=0.25,duplicate=0.25,reorder=100,delay=0.25:100ms"
 	faultRuns(t, synctest.Test, faults, func(*job.Job) bool { return true })
 }
 
-// Each role that can restart crashes twice, the second time for longer, among lossy messages: whatever it
-// has lost comes back. With -long it crashes in each of the first 20 steps of as many runs.
+// Each role that can restart crashes twice, the second time for longer, with lossy messages. Everything that
+// it has lost is recovered. With -long it crashes in each of the first 20 steps, in one run for each.
 func TestCrashedRolesComeBack(t *testing.T) {
 	for _, at := range []msg.Address{
 		{Role: msg.EmbeddingWorker}, {Role: msg.EmbeddingWorker, Index: 1}, {Role: msg.DataLoader},
@@ -171,7 +174,7 @@ func TestCrashedRolesComeBack(t *testing.T) {
 	}
 }
 
-// A role that is away at the end comes back to stop: whoever waits for the run does not wait for the role.
+// A role that is crashed at the end of the run comes back to stop. The run does not wait for its return time.
 func TestCrashAtTheEndOfARun(t *testing.T) {
 	r := newRows(64*10, 64, 4, 1)
 	for _, mode := range []string{job.Sync, job.SSP} {
@@ -186,7 +189,8 @@ func TestCrashAtTheEndOfARun(t *testing.T) {
 	}
 }
 
-// Evaluation during training sees, under sync, the points of sequential training, also when roles crash.
+// In sync mode, the points of evaluation during training equal those of sequential training, also when roles
+// crash.
 func TestEvaluationWithFaults(t *testing.T) {
 	r := newRows(64*30, 64, 4, 1)
 	var reference []evaluation.Point
@@ -195,7 +199,8 @@ func TestEvaluationWithFaults(t *testing.T) {
 			training := small(mode, 4)
 			training.Training.EvaluateEvery = job.Every{Steps: 7}
 			var err error
-			training.Faults, err = fault.Parse(lossy + ",crash=embedding-worker/0@7+1s,crash=data-loader/0@14+1s")
+			training.Faults, err = fault.Parse(lossy +
+				",crash=embedding-worker/0@7+1s,crash=data-loader/0@14+1s")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +212,8 @@ func TestEvaluationWithFaults(t *testing.T) {
 				t.Fatalf("%s: %d points", mode, len(curve))
 			}
 			for i, point := range curve {
-				if want := reference[i]; point.Step != want.Step || mode == job.Sync && point.AUC != want.AUC {
+				if want := reference[i]; point.Step != want.Step || mode == job.Sync &&
+					point.AUC != want.AUC {
 					t.Errorf("%s: AUC %v before step %d, sequential training has %v before step %d", mode,
 						point.AUC, point.Step, want.AUC, want.Step)
 				}

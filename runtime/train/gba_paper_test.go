@@ -6,15 +6,16 @@ import (
 	"tandem/algo/job"
 )
 
-// Su and others, NeurIPS 2022: M local batches are one global batch. One rank without staleness trains its
-// network by global batches of two as sequential training does by batches of twice the size, bit for bit: the
-// second local batch is computed from the parameters of the first.
+// Su and others, NeurIPS 2022: M local batches are one global batch. One rank without staleness and with
+// global batches of two trains its network as sequential training does with batches of twice the size, bit
+// for bit: the second local batch is computed from the parameters of the first.
 func TestGBATrainsByGlobalBatches(t *testing.T) {
 	local, global := newRows(64*20, 32, 4, 6), newRows(64*20, 64, 4, 6)
 	reference, none := small(job.Sequential, 1), 0
 	reference.Rows.Admission, reference.Training.Groups, reference.Model.BatchNorm = 1e-300, 2, false
 	training := reference
-	training.Training.Mode, training.Training.Groups, training.Training.GlobalBatch, training.Training.Staleness, training.Training.Overlap = "gba", 1, 32, &none, "none"
+	training.Training.Mode, training.Training.Groups, training.Training.GlobalBatch,
+		training.Training.Staleness, training.Training.Overlap = "gba", 1, 32, &none, "none"
 	training.Training.ModeSettings = map[string]int{"batches": 2}
 	want, got := mustRun(t, reference, global), mustRun(t, training, local)
 	if got.DenseDigest != want.DenseDigest {
@@ -22,7 +23,8 @@ func TestGBATrainsByGlobalBatches(t *testing.T) {
 	}
 }
 
-// Global batches of one local batch are sequential training on one rank, rows and all, and drop nothing.
+// With global batches of one local batch, one rank trains as sequential training does, including the rows,
+// and drops nothing.
 func TestGBAOfOneBatchIsSequential(t *testing.T) {
 	r, none := newRows(64*10+9, 64, 4, 3), 0
 	for _, scale := range []string{job.ScaleGlobal, job.ScaleRank} {
@@ -31,14 +33,16 @@ func TestGBAOfOneBatchIsSequential(t *testing.T) {
 		training := reference
 		training.Training.Mode, training.Training.Staleness, training.Training.Overlap = "gba", &none, "none"
 		want, got := mustRun(t, reference, r), mustRun(t, training, r)
-		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Staleness.Dropped != 0 {
-			t.Errorf("dense %x, rows %x, %d dropped; sequential training has %x and %x", got.DenseDigest, got.RowsDigest,
+		if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+			got.Staleness.Dropped != 0 {
+			t.Errorf("dense %x, rows %x, %d dropped; sequential training has %x and %x", got.DenseDigest,
+				got.RowsDigest,
 				got.Staleness.Dropped, want.DenseDigest, want.RowsDigest)
 		}
 	}
 }
 
-// A global batch that a run never fills would train nothing; it is refused.
+// A run with global batches that never fill would train nothing, and is refused.
 func TestGBARefusesGlobalBatchesThatNeverFill(t *testing.T) {
 	r, training := newRows(64*5, 64, 4, 3), small("gba", 4)
 	for batches, refused := range map[int]bool{20: false, 21: true} {
@@ -49,9 +53,9 @@ func TestGBARefusesGlobalBatchesThatNeverFill(t *testing.T) {
 	}
 }
 
-// What is too late for the tolerance is dropped, and what is in time counts: with global batches of one local
-// batch and no tolerance, four ranks get one gradient in for each global step at most as long as all are dealt
-// alike, and with the largest tolerance all.
+// Gradients that exceed the tolerance are dropped, and the others count. With global batches of one local
+// batch and no tolerance, one gradient of four ranks counts for each global step, as long as all ranks are
+// dealt alike. With the largest tolerance all gradients count.
 func TestGBADropsWhatIsTooLate(t *testing.T) {
 	r := newRows(64*20, 64, 4, 7)
 	training := small("gba", 4)

@@ -16,19 +16,19 @@ type Head struct {
 	Probabilities []float32 // predicted, by test row
 }
 
-// Heads measures predictions of test rows, which hold, row by row, one for each
-// of the named labels.
+// Heads measures predictions of test rows. probabilities holds, row by row, one value for each of the labels.
 func Heads(probabilities []float32, labels []string, test *batch.Batch) []Head {
 	var heads []Head
 	for i, label := range labels {
-		predicted, truth := batch.Column(probabilities, len(labels), i), batch.Column(test.Labels, len(labels), i)
-		heads = append(heads, Head{label, metric.AUC(predicted, truth), metric.LogLoss(predicted, truth), predicted})
+		predicted, truth := batch.Column(probabilities, len(labels), i), batch.Column(test.Labels,
+			len(labels), i)
+		heads = append(heads, Head{label, metric.AUC(predicted, truth), metric.LogLoss(predicted, truth),
+			predicted})
 	}
 	return heads
 }
 
-// checkLabels refuses test rows that lack positives or negatives of a label,
-// before time is spent.
+// checkLabels refuses test rows that lack positives or negatives of a label, before training begins.
 func checkLabels(labels []string, test *batch.Batch) error {
 	for i, label := range labels {
 		truth := batch.Column(test.Labels, len(labels), i)

@@ -10,18 +10,20 @@ import (
 	"tandem/algo/numeric/batch"
 )
 
-// Three rows of two labels: the first is ranked perfectly (AUC 1), of the second
-// the one positive lies above one negative of two (AUC ½).
+// Three rows of two labels. The first label is ranked perfectly (AUC 1). The one positive of the second label
+// is ranked above one of two negatives (AUC ½).
 func TestHeadsMeasureEveryLabel(t *testing.T) {
 	test := &batch.Batch{Samples: 3, Labels: []float32{1, 0, 0, 1, 0, 0}}
 	heads := Heads([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, []string{"click", "buy"}, test)
-	if len(heads) != 2 || heads[0].Label != "click" || heads[0].AUC != 1 || heads[1].Label != "buy" || heads[1].AUC != 0.5 {
+	if len(heads) != 2 || heads[0].Label != "click" || heads[0].AUC != 1 || heads[1].Label != "buy" ||
+		heads[1].AUC != 0.5 {
 		t.Errorf("heads %+v", heads)
 	}
 	if want := []float32{0.1, 0.4, 0.6}; !slices.Equal(heads[1].Probabilities, want) {
 		t.Errorf("predicted %v, want %v", heads[1].Probabilities, want)
 	}
-	if p := (evaluation.Point{}).WithScores([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, test); p.AUC != 1 || p.LogLoss != heads[0].LogLoss {
+	if p := (evaluation.Point{}).WithScores([]float32{0.9, 0.1, 0.2, 0.4, 0.1, 0.6}, test); p.AUC != 1 ||
+		p.LogLoss != heads[0].LogLoss {
 		t.Errorf("a point of a curve has %+v, want the first label's", p)
 	}
 }

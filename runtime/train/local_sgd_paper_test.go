@@ -9,8 +9,8 @@ import (
 	"tandem/algo/protocol/event"
 )
 
-// Averaging after every step of plain SGD is synchronous training: the mean of the replicas is the old parameters
-// less the rate times the mean gradient, but for rounding. Averaging less often is not.
+// Averaging after every step of plain SGD is synchronous training: the mean of the replicas is the old
+// parameters minus the rate times the mean gradient, except for rounding. Averaging less often is different.
 func TestLocalSGDOfEveryStepIsSynchronous(t *testing.T) {
 	r := newRows(64*20, 64, 4, 8)
 	reference := small(job.Sync, 4)
@@ -26,7 +26,7 @@ func TestLocalSGDOfEveryStepIsSynchronous(t *testing.T) {
 	}
 }
 
-// All ranks take part in every round, and none trains on before it has the mean.
+// All ranks take part in every round, and no rank trains on before it has the mean.
 func TestLocalSGDWaitsForEveryMean(t *testing.T) {
 	const ranks, steps, every = 3, 10, 4
 	r := newRows(64*steps, 64, 4, 3)

@@ -20,9 +20,9 @@ import (
 
 var seed = flag.Int64("seed", -1, "the one random configuration to train; below 0: those from 0 on")
 
-// Sync training is sequential training, bit for bit, whatever the network, the optimizers, the slots, the
-// roles and what they overlap: random configurations, as far as sync promises it (fp32 on the wire, one PS
-// if rows are evicted). Flag -long trains 2,000, flag -seed one again.
+// Sync training equals sequential training bit for bit, in random configurations of network, optimizers,
+// slots, roles and overlap, within the limits of this promise (fp32 on the wire, one PS if rows are evicted).
+// Flag -long trains 2,000 configurations; flag -seed repeats one.
 func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 	count := 100
 	if *long {
@@ -50,13 +50,15 @@ func TestSyncEqualsSequentialInRandomConfigurations(t *testing.T) {
 			t.Logf("%+v\n%s", c.rows.schema, text)
 		}
 	}
-	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both", trained, differences, ended)
+	t.Logf("%d configurations trained, %d differences; %d more ended with an error in both", trained,
+		differences, ended)
 	if ended > count/20 {
 		t.Errorf("%d configurations could not be trained, beside %d that could", ended, trained)
 	}
 }
 
-// outcome writes what sync and sequential training must have in common: every bit, or why they end.
+// outcome returns a text of all that sync and sequential training must have in common: every bit, or the
+// error.
 func outcome(r *Result, err error) (string, error) {
 	if err != nil {
 		text := err.Error()
@@ -78,7 +80,7 @@ func (c *configuration) String() string {
 	return fmt.Sprintf("go test ./runtime/train -run RandomConfigurations -seed=%d", c.seed)
 }
 
-// chooser draws what a configuration has.
+// chooser draws the properties of a configuration.
 type chooser struct{ *rand.Rand }
 
 // between returns a number from lo to hi.
@@ -130,11 +132,12 @@ func newConfiguration(seed uint64) *configuration {
 	if c.chance(5) {
 		t.Roles.EmbeddingPSs, t.Rows.Eviction, t.Rows.Capacity = 1, job.SecondChance, c.between(40, 200)
 	}
-	samples := c.between(0, 7)*t.Training.GlobalBatch + c.between(1, t.Training.GlobalBatch) // the last batch may be short
+	// the last batch may be short
+	samples := c.between(0, 7)*t.Training.GlobalBatch + c.between(1, t.Training.GlobalBatch)
 	return &configuration{seed, t, c.data(&t, max(samples, 2))}
 }
 
-// network returns any network.
+// network returns a random network.
 func (c chooser) network() model.Spec {
 	s := model.Default()
 	s.Kind = oneOf(c, model.Kinds()...)
@@ -162,7 +165,8 @@ func (c chooser) network() model.Spec {
 
 // schedule returns any schedule of a learning rate.
 func (c chooser) schedule() opt.Schedule {
-	s := opt.Schedule{Decay: oneOf(c, opt.NoDecay, opt.NoDecay, opt.LinearDecay, opt.InverseSqrtDecay, opt.StepDecay)}
+	s := opt.Schedule{Decay: oneOf(c, opt.NoDecay, opt.NoDecay, opt.LinearDecay, opt.InverseSqrtDecay,
+		opt.StepDecay)}
 	s.WarmUp = c.IntN(3)
 	s.Steps, s.Factor = s.WarmUp+c.between(1, 6), 0.7
 	return s
@@ -202,7 +206,8 @@ func (c chooser) data(t *job.Job, samples int) *rows {
 	for i := range c.between(least, 3) {
 		r.schema.Dense = append(r.schema.Dense, fmt.Sprint("dense", i))
 	}
-	raw := t.Model.Kind == model.FeedForward || t.Model.Kind == model.LogisticRegression || t.Model.Kind == model.DCNv2
+	raw := t.Model.Kind == model.FeedForward || t.Model.Kind == model.LogisticRegression ||
+		t.Model.Kind == model.DCNv2
 	stack := batch.HashStack{Rounds: 2, Rows: 7}
 	for i := range c.between(1, 4) {
 		s := batch.Slot{Name: fmt.Sprint("slot", i), Dim: t.Model.Dim(), SqrtScaling: c.chance(3)}

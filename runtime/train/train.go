@@ -1,5 +1,14 @@
-// Package train runs one training job in this process, from the first batch to
-// the evaluation of the trained model.
+// Package train trains one job, from the first batch to the evaluation of the trained model.
+//
+// A program needs a job (package job), a source of training batches and a batch of test rows (package batch
+// or a data set of its own):
+//
+//	result, err := train.Run(ctx, j, source, test, train.Options{})
+//	fmt.Println(result.AUC, result.LogLoss)
+//
+// Run trains in this process, with one goroutine for each role and each lane of its work (package driver).
+// Sequential training, the reference, has no roles. With Options.Cluster the roles are in other processes;
+// package process has such a Cluster.
 package train
 
 import (
@@ -24,60 +33,56 @@ import (
 	"tandem/runtime/driver"
 )
 
-// Result is what a run has shown.
+// Result is the outcome of a run.
 type Result struct {
-	Job           job.Job       // as run
+	Job           job.Job       // the job as it was trained
 	Steps         int           // global batches trained
 	Samples       int           // samples trained
-	Wall          time.Duration // of training; the evaluation after it is not included
+	Wall          time.Duration // of training, without the evaluation after it
 	AUC           float64       // of the first label, on the test rows
-	LogLoss       float64       // likewise, in nats
-	Probabilities []float32     // likewise, predicted, by test row
-	Heads         []Head        // the same for every label
-	// Curve has the evaluations during training, if the training asks for any,
-	// and the one after it.
+	LogLoss       float64       // of the first label, on the test rows, in nats
+	Probabilities []float32     // predicted for the first label, by test row
+	Heads         []Head        // AUC, log loss and probabilities of every label
+	// Curve has the evaluations during training, if the job asks for any, and the evaluation after it.
 	Curve     []evaluation.Point
 	Staleness pace.Staleness
-	// MissedUpdates has, for every row gradient applied, the updates of its row
-	// since the read that it was computed from; without roles it stays empty.
+	// MissedUpdates counts, for every row gradient that was applied, the updates of its row since the read
+	// from which the gradient was computed. It is empty without roles.
 	MissedUpdates histogram.Histogram
-	// Faults is what the faults of the training have done; sequential training has no messages and no faults.
+	// Faults counts the injected faults. Sequential training has no messages and no faults.
 	Faults fault.Counts
-	// DenseDigest and RowsDigest are fingerprints of the trained parameters:
-	// equal bits, equal digests, however many PSs held the rows. Where several roles
-	// hold the dense network between them, its digest folds theirs.
+	// DenseDigest and RowsDigest are digests of the trained parameters. Equal bits have equal digests, for
+	// any number of PSs. If several roles hold parts of the dense network, DenseDigest combines their
+	// digests.
 	DenseDigest, RowsDigest uint64
 	Rows                    int        // embedding rows at the end
-	RowMemory               unit.Bytes // that they take, with what finds them
-	EvictedRows             int        // rows that made room for others
-	EvictedGradients        int        // row gradients that found their row evicted
-	Processes               int        // that the roles were in
+	RowMemory               unit.Bytes // memory of the rows and their index
+	EvictedRows             int        // rows that were evicted to make room for others
+	EvictedGradients        int        // row gradients whose row had been evicted
+	Processes               int        // number of processes with roles
 }
 
-// Options are what a run computes with and may be watched with. The zero value is
-// the built-in kernels, and watches nothing.
+// Options say what a run computes with and what observes it. The zero value stands for the built-in kernels
+// and no observers.
 type Options struct {
 	Backend backend.Backend
-	// Progress is told how many of the steps are trained, by one goroutine at a
-	// time.
+	// Progress, if not nil, is called with the number of trained steps, by one goroutine at a time.
 	Progress func(done, steps int)
-	// Observer is told every record of the roles, by one goroutine at a time;
-	// sequential training has no roles and no records.
+	// Observer, if not nil, receives every record of the roles, from one goroutine at a time. Sequential
+	// training has no roles and no records.
 	Observer event.Observer
-	// Recorder keeps what a replay needs; sequential training has nothing to
-	// record, and Run refuses it.
+	// Recorder, if not nil, records what a replay needs. Run refuses to record sequential training, which has
+	// no roles.
 	Recorder driver.Recorder
-	// Stopwatch is told how long the work of roles in this process has taken.
+	// Stopwatch, if not nil, receives the duration of the work of roles in this process.
 	Stopwatch driver.Stopwatch
-	// Cluster, if not nil, has the roles in processes of their own; sequential
-	// training has no roles and stays in this one. Observer is told their records
-	// after training, and they have no Recorder.
+	// Cluster, if not nil, has the roles in other processes. Sequential training stays in this process.
+	// Observer then receives the records after training; Recorder and Stopwatch are not used.
 	Cluster Cluster
 }
 
-// Run trains and evaluates. When ctx ends first, it stops cleanly and returns
-// the cause. Every batch of the source must have at least one sample; test
-// has the labels of the source.
+// Run trains and evaluates. If ctx ends first, Run stops all goroutines and returns the cause. Every batch of
+// the source must have at least one sample; test must have the labels of the source.
 func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch, o Options) (*Result, error) {
 	if err := t.Validate(); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
@@ -108,19 +113,21 @@ func Run(ctx context.Context, t job.Job, source batch.Source, test *batch.Batch,
 	return result, nil
 }
 
-// errOneClass says that test rows cannot rank anything.
-var errOneClass = errors.New("all test rows have the same label, so there is no AUC; choose test rows of both labels")
+// errOneClass says that the test rows have no AUC.
+var errOneClass = errors.New("all test rows have the same label, so there is no AUC; choose test rows of " +
+	"both labels")
 
 // errNoRoles says that a recording would be empty.
-var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record another mode")
+var errNoRoles = errors.New("sequential training has no roles, so there is nothing to record; record " +
+	"another mode")
 
-// trained is what training leaves behind, beside what is in the result.
+// trained is the trained model, for its evaluation.
 type trained struct {
 	evaluation *evaluation.TestSet
 	state      evaluation.State
 }
 
-// fingerprint notes what parameters have become.
+// fingerprint sets the digests and sizes of the trained parameters.
 func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	r.DenseDigest = dense
 	for _, shard := range shards {
@@ -132,7 +139,8 @@ func (r *Result) fingerprint(dense uint64, shards []*table.Table) {
 	}
 }
 
-func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
 	if t.Training.Mode == job.Sequential {
 		return runSequential(ctx, t, source, test, o, result)
 	}
@@ -142,7 +150,8 @@ func runMode(ctx context.Context, t *job.Job, source batch.Source, test *batch.B
 	return runRoles(ctx, t, source, test, o, result)
 }
 
-func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
 	q, err := reference.NewDelayed(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
@@ -177,7 +186,8 @@ func runSequential(ctx context.Context, t *job.Job, source batch.Source, test *b
 	return &trained{evaluation, q}, nil
 }
 
-func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options, result *Result) (*trained, error) {
+func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.Batch, o Options,
+	result *Result) (*trained, error) {
 	executor, err := exec.New(*t, source, o.Backend)
 	if err != nil {
 		return nil, err
@@ -198,7 +208,8 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	e := newEvaluator(t, source, test, evaluation)
 	defer func() { result.Curve = e.close() }()
 	part, err := driver.NewLocal(cfg, executor, driver.Options{
-		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep, Faults: &t.Faults,
+		Observers: observers, Recorder: o.Recorder, Stopwatch: o.Stopwatch, BeforeStep: e.beforeStep,
+		Faults: &t.Faults,
 	}, driver.AllLocal, nil)
 	if err != nil {
 		return nil, err
@@ -206,18 +217,19 @@ func runRoles(ctx context.Context, t *job.Job, source batch.Source, test *batch.
 	if err := part.Run(ctx, time.Now()); err != nil {
 		return nil, err
 	}
-	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), executor.Model().Missed(), part.Injected()
+	result.Wall, result.MissedUpdates, result.Faults = time.Since(e.start), executor.Model().Missed(),
+		part.Injected()
 	result.fingerprint(executor.Model().DenseDigest(), executor.Model().Tables())
 	return &trained{evaluation, executor.Model()}, result.measured(cfg, meter)
 }
 
-// measured notes the staleness of a run, and checks that it kept its mode's bounds.
+// measured sets the staleness of a run, and checks that the run kept its mode's bounds.
 func (r *Result) measured(cfg *role.Config, meter *pace.Meter) error {
 	r.Staleness = meter.Staleness()
 	return pace.CheckBounds(cfg.Rule, int(cfg.Ranks), &r.Staleness)
 }
 
-// progress counts the steps that rank 0 has trained.
+// progress reports the steps that rank 0 has trained.
 type progress struct {
 	report func(done, steps int)
 	steps  int

@@ -77,7 +77,8 @@ func newRows(samples, size, dim int, seed uint64) *rows {
 func small(mode string, ranks int) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Prefetch = mode, ranks, 64, 4
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{16, 8}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 4, Top: []int{16, 8},
+		Activation: model.ReLU, BatchNorm: true}
 	t.Rows.Optimizer, t.Model.Optimizer.Rate = opt.DefaultRow(), 0.01
 	return t
 }
@@ -91,9 +92,8 @@ func mustRun(t *testing.T, training job.Job, r *rows) *Result {
 	return result
 }
 
-// Sync training is sequential training, bit for bit, for every number of
-// ranks, EWs and PSs, every overlap, both merges and both scales, though the
-// last batch is short.
+// Sync training equals sequential training bit for bit, for any number of ranks, EWs and PSs, every overlap,
+// both merges and both scales, also if the last batch is short.
 func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 	r := newRows(64*12+9, 64, 4, 1)
 	for _, merge := range []string{job.MergeStep, job.MergeRank} {
@@ -105,27 +105,34 @@ func TestSyncEqualsSequentialBitForBit(t *testing.T) {
 						reference.Roles.Ranks = 1
 					}
 					training := small(job.Sync, ranks)
-					training.Training.Overlap, training.Roles.EmbeddingWorkers, training.Roles.EmbeddingPSs = overlap, 1+i, 3-i
-					reference.Training.Merge, reference.Training.Scale, training.Training.Merge, training.Training.Scale = merge, scale, merge, scale
-					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d %s", merge, scale, ranks, overlap), func(t *testing.T) {
-						want, got := mustRun(t, reference, r), mustRun(t, training, r)
-						if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest || got.Rows != want.Rows {
-							t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)", got.DenseDigest, got.RowsDigest, got.Rows,
-								want.DenseDigest, want.RowsDigest, want.Rows)
-						}
-						if got.Staleness.Own.Max() != 0 || got.Staleness.Cross.Max() != 0 || got.Staleness.Own.Count() == 0 {
-							t.Errorf("staleness own %v, cross %v", got.Staleness.Own.Summary(), got.Staleness.Cross.Summary())
-						}
-					})
+					training.Training.Overlap, training.Roles.EmbeddingWorkers,
+						training.Roles.EmbeddingPSs = overlap, 1+i, 3-i
+					reference.Training.Merge, reference.Training.Scale, training.Training.Merge,
+						training.Training.Scale = merge, scale, merge, scale
+					t.Run(fmt.Sprintf("merge=%s scale=%s N=%d %s", merge, scale, ranks, overlap),
+						func(t *testing.T) {
+							want, got := mustRun(t, reference, r), mustRun(t, training, r)
+							if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest ||
+								got.Rows != want.Rows {
+								t.Errorf("dense %x, rows %x (%d); sequential has %x, %x (%d)",
+									got.DenseDigest, got.RowsDigest, got.Rows,
+									want.DenseDigest, want.RowsDigest, want.Rows)
+							}
+							if got.Staleness.Own.Max() != 0 || got.Staleness.Cross.Max() != 0 ||
+								got.Staleness.Own.Count() == 0 {
+								t.Errorf("staleness own %v, cross %v", got.Staleness.Own.Summary(),
+									got.Staleness.Cross.Summary())
+							}
+						})
 				}
 			}
 		}
 	}
 }
 
-// Rows that are never admitted are zeros in every step, so nothing is left in hybrid
-// that could be stale: its network is that of sequential training, bit for bit, for
-// any number of ranks, though ranks go without samples of the short last batch.
+// Rows that are never admitted are zeros in every step, so nothing in hybrid mode can be stale: its network
+// equals that of sequential training bit for bit, for any number of ranks, also if ranks have no samples of
+// the short last batch.
 func TestNetworkOfAnyRanksIsSequential(t *testing.T) {
 	r := newRows(64*6+5, 64, 4, 11)
 	for _, ranks := range []int{1, 2, 3, 5, 6, 24, 64} {
@@ -134,7 +141,8 @@ func TestNetworkOfAnyRanksIsSequential(t *testing.T) {
 		reference.Training.Groups, training.Training.Groups = 32, 32 // 3 and 5 ranks leave some out
 		want, got := mustRun(t, reference, r), mustRun(t, training, r)
 		if got.DenseDigest != want.DenseDigest || got.Rows != 0 {
-			t.Errorf("%d ranks: network %x, sequential's %x; %d rows", ranks, got.DenseDigest, want.DenseDigest, got.Rows)
+			t.Errorf("%d ranks: network %x, sequential's %x; %d rows", ranks, got.DenseDigest,
+				want.DenseDigest, got.Rows)
 		}
 	}
 }
@@ -142,7 +150,8 @@ func TestNetworkOfAnyRanksIsSequential(t *testing.T) {
 // asynchronous are the modes whose embeddings may be stale, with all that they
 // may overlap.
 var asynchronous = map[string][]string{
-	job.Hybrid: {"none", "ds"}, job.AsyncPS: {"none", "pull"}, job.SSP: {"none", "pull"}, job.AsyncAverage: {"none"},
+	job.Hybrid: {"none", "ds"}, job.AsyncPS: {"none", "pull"}, job.SSP: {"none", "pull"},
+	job.AsyncAverage: {"none"},
 }
 
 // Asynchronous training keeps its bounds on staleness and learns.
@@ -154,7 +163,8 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s N=%d τ=%d", mode, overlap, ranks, staleness), func(t *testing.T) {
 					training := small(mode, ranks)
 					training.Training.Groups = 16 // 3 and 5 ranks leave some out
-					training.Training.Staleness, training.Training.Overlap, training.Roles.DensePSs = &staleness, overlap, 2
+					training.Training.Staleness, training.Training.Overlap,
+						training.Roles.DensePSs = &staleness, overlap, 2
 					training.Training.ModeSettings = map[string]int{"slack": staleness}
 					training = training.InMode(mode)
 					got := mustRun(t, training, r)
@@ -163,7 +173,8 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 						t.Fatal(err)
 					}
 					bounds, s := rule.Bounds(ranks), got.Staleness
-					if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight || s.Dense.Max() > bounds.Dense {
+					if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross ||
+						s.Inflight.Max() > bounds.Inflight || s.Dense.Max() > bounds.Dense {
 						t.Errorf("own %d, cross %d, inflight %d, dense %d; promised %+v",
 							s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), s.Dense.Max(), bounds)
 					}
@@ -179,8 +190,8 @@ func TestAsynchronousModesKeepTheirBounds(t *testing.T) {
 	}
 }
 
-// τ = 0 with one rank leaves nothing to chance: every mode is sequential training
-// with one optimizer step per put, however many dense PSs there are.
+// τ = 0 with one rank is deterministic: every mode is sequential training with one optimizer step per put,
+// for any number of dense PSs.
 func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 	r := newRows(64*10+9, 64, 4, 3)
 	none := 0
@@ -190,14 +201,16 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 	for mode := range asynchronous {
 		training := small(mode, 1)
 		training.Model.Optimizer = reference.Model.Optimizer
-		training.Training.Staleness, training.Training.Overlap, training.Training.ModeSettings = &none, "none", map[string]int{"every": 3}
+		training.Training.Staleness, training.Training.Overlap, training.Training.ModeSettings = &none,
+			"none", map[string]int{"every": 3}
 		training = training.InMode(mode)
 		for training.Roles.DensePSs = range 4 {
 			training.Roles.DensePSs++
 			got := mustRun(t, training, r)
 			// The digest of one holder is that of the whole; those of several are folded.
 			if got.AUC != want.AUC || got.LogLoss != want.LogLoss || got.RowsDigest != want.RowsDigest {
-				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode, training.Roles.DensePSs, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
+				t.Errorf("%s, %d dense PSs: AUC %v, log loss %v; sequential has %v, %v", mode,
+					training.Roles.DensePSs, got.AUC, got.LogLoss, want.AUC, want.LogLoss)
 			}
 			if training.Roles.DensePSs == 1 && got.DenseDigest != want.DenseDigest {
 				t.Errorf("%s: dense parameters differ", mode)
@@ -206,8 +219,8 @@ func TestOneRankWithoutStalenessIsSequential(t *testing.T) {
 	}
 }
 
-// The model of async-average is the mean of the replicas, and those have met in it:
-// the last round comes after the last step.
+// The model of async-average is the mean of the replicas, and the replicas are equal to it, because the last
+// round comes after the last step.
 func TestReplicasMeetInTheirMean(t *testing.T) {
 	r := newRows(64*10, 64, 4, 3)
 	for _, every := range []int{1, 3, 100} {
@@ -225,7 +238,8 @@ func TestReplicasMeetInTheirMean(t *testing.T) {
 		want := (10 + every - 1) / every
 		for rank := range int32(4) {
 			if rounds[rank] != want {
-				t.Errorf("every %d steps: rank %d averages %d times, want %d", every, rank, rounds[rank], want)
+				t.Errorf("every %d steps: rank %d averages %d times, want %d", every, rank, rounds[rank],
+					want)
 			}
 		}
 	}
@@ -250,7 +264,7 @@ func (f failing) Read(step int) (*batch.Batch, error) {
 	return f.rows.Read(step)
 }
 
-// A batch that cannot be read stops every role, and the error says which.
+// A batch that cannot be read stops every role, and the error names the batch.
 func TestUnreadableBatchStopsTheRun(t *testing.T) {
 	for _, mode := range job.Modes() {
 		r := failing{newRows(640, 64, 4, 4), 3}
@@ -269,7 +283,8 @@ func TestNonFiniteGradientStopsTheRun(t *testing.T) {
 			r.all.Dense[i] = float32(math.Inf(1))
 		}
 		_, err := Run(t.Context(), small(mode, 2), r, r.all, Options{})
-		if err == nil || !strings.Contains(err.Error(), "step 1") || !strings.Contains(err.Error(), "lower the learning rate") {
+		if err == nil || !strings.Contains(err.Error(), "step 1") ||
+			!strings.Contains(err.Error(), "lower the learning rate") {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}
@@ -279,24 +294,26 @@ func TestNonFiniteGradientStopsTheRun(t *testing.T) {
 func TestOneLabelIsRefused(t *testing.T) {
 	r := newRows(640, 64, 4, 9)
 	test := batch.Slice(r.all, 0, 1)
-	_, err := Run(t.Context(), small(job.Sync, 2), r, test, Options{Progress: func(int, int) { t.Error("trained") }})
+	_, err := Run(t.Context(), small(job.Sync, 2), r, test,
+		Options{Progress: func(int, int) { t.Error("trained") }})
 	if !errors.Is(err, errOneClass) {
 		t.Error(err)
 	}
 }
 
-// nothing is a recorder that must not be asked.
+// nothing is a recorder that must not be called.
 type nothing struct{ driver.Recorder }
 
 // Sequential training refuses to be recorded, before any training.
 func TestSequentialIsNotRecorded(t *testing.T) {
 	r := newRows(640, 64, 4, 9)
-	if _, err := Run(t.Context(), small(job.Sequential, 1), r, r.all, Options{Recorder: nothing{}}); !errors.Is(err, errNoRoles) {
+	if _, err := Run(t.Context(), small(job.Sequential, 1), r, r.all,
+		Options{Recorder: nothing{}}); !errors.Is(err, errNoRoles) {
 		t.Error(err)
 	}
 }
 
-// A full PS stops the run and says what to do.
+// A full PS stops the run, and the error says what to do.
 func TestFullServerStopsTheRun(t *testing.T) {
 	training := small(job.Hybrid, 2)
 	training.Rows.Capacity = 5
@@ -306,8 +323,7 @@ func TestFullServerStopsTheRun(t *testing.T) {
 	}
 }
 
-// Ending the context stops every goroutine, at whatever moment: a bubble does
-// not end while one is left.
+// Ending the context stops every goroutine, at any time: a synctest bubble does not end while one is left.
 func TestCancelIsClean(t *testing.T) {
 	r := newRows(64*200, 64, 4, 7)
 	for _, mode := range job.Modes() {
@@ -327,13 +343,11 @@ func TestCancelIsClean(t *testing.T) {
 	}
 }
 
-// What a row gradient has missed is bounded by the puts that can come between
-// its read and itself. Under sync nothing comes between, but for the earlier
-// ranks of a step that is not merged. Under hybrid, between read and put of rank
-// r's step k: of r's own, up to τ earlier and τ later ones that are outstanding
-// with it; of each other rank, up to 2τ+1 earlier steps (the bound on cross) and
-// the steps k … k+τ, whose dense synchronisation needs r to have read for them
-// while k was outstanding.
+// The updates that a row gradient has missed are bounded by the puts that can come between its read and
+// itself. In sync mode these are only the earlier ranks of a step that is not merged. In hybrid mode, between
+// read and put of rank r's step k: of r's own, up to τ earlier and τ later ones that are outstanding with it;
+// of each other rank, up to 2τ+1 earlier steps (the bound on cross) and the steps k … k+τ, whose dense
+// synchronisation needs r to have read for them while k was outstanding.
 func TestMissedUpdates(t *testing.T) {
 	r := newRows(64*20, 64, 4, 8)
 	two := 2
@@ -344,7 +358,8 @@ func TestMissedUpdates(t *testing.T) {
 		training job.Job
 		most     int
 		some     bool
-	}{{"sync merge:step", merged, 0, false}, {"sync merge:rank", byRank, 3, true}, {"hybrid", hybrid, 2*two + 3*(3*two+2), true}} {
+	}{{"sync merge:step", merged, 0, false}, {"sync merge:rank", byRank, 3, true}, {"hybrid", hybrid,
+		2*two + 3*(3*two+2), true}} {
 		missed := mustRun(t, c.training, r).MissedUpdates
 		if missed.Count() == 0 || missed.Max() > c.most || (missed.Max() > 0) != c.some {
 			t.Errorf("%s: %+v, want at most %d", c.name, missed.Summary(), c.most)
@@ -352,8 +367,8 @@ func TestMissedUpdates(t *testing.T) {
 	}
 }
 
-// A delay is staleness without roles: of one rank's reads as much as hybrid of
-// that τ, in every run the same. It still learns.
+// A delay is staleness without roles: one rank's reads are as stale as in hybrid mode with that τ, and the
+// same in every run. Training still learns.
 func TestDelayedTraining(t *testing.T) {
 	r := newRows(64*40, 64, 4, 10)
 	plain := mustRun(t, small(job.Sequential, 1), r)
@@ -364,7 +379,8 @@ func TestDelayedTraining(t *testing.T) {
 	training.Training.Delay = delay.Spec{Kind: delay.Exactly, Steps: 3}
 	training.Training.EvaluateEvery.Steps = 20
 	first, second := mustRun(t, training, r), mustRun(t, training, r)
-	if first.RowsDigest != second.RowsDigest || first.DenseDigest != second.DenseDigest || first.RowsDigest == plain.RowsDigest {
+	if first.RowsDigest != second.RowsDigest || first.DenseDigest != second.DenseDigest ||
+		first.RowsDigest == plain.RowsDigest {
 		t.Error("two delayed runs differ, or are as without delay")
 	}
 	own := first.Staleness.Own

@@ -18,15 +18,15 @@ func TestCompressedIndexTrainsBitForBit(t *testing.T) {
 	training.Wire.Index = job.IndexCompressed
 	got := mustRun(t, training, r)
 	if got.DenseDigest != want.DenseDigest || got.RowsDigest != want.RowsDigest {
-		t.Errorf("dense %x, rows %x; sequential has %x, %x", got.DenseDigest, got.RowsDigest, want.DenseDigest, want.RowsDigest)
+		t.Errorf("dense %x, rows %x; sequential has %x, %x", got.DenseDigest, got.RowsDigest,
+			want.DenseDigest, want.RowsDigest)
 	}
 }
 
-// Persia, section on communication, "lossy value compression": embeddings and
-// their gradients as fp16 do not harm the model. Trained on the same rows in the
-// same order, over 12 sets of 6,400 rows, AUC differs from that in fp32 by less
-// than wireTolerance in the mean, and by less than three times that on any set.
-// It does differ: a narrow wire is not fp32.
+// Persia, section on communication, "lossy value compression": embeddings and their gradients in fp16 do not
+// harm the model. Over 12 sets of 6,400 rows, trained in the same order, the AUC differs from that in fp32 by
+// less than wireTolerance in the mean, and by less than three times that on any set. It does differ, because
+// a narrow wire is not fp32.
 func TestNarrowWireTrainsAlike(t *testing.T) {
 	const sets = 12
 	sum, most := map[compress.Form]float64{}, map[compress.Form]float64{}
@@ -48,15 +48,16 @@ func TestNarrowWireTrainsAlike(t *testing.T) {
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
 		t.Logf("%s: AUC %+.6f in the mean, %.6f at most", wire, sum[wire]/sets, most[wire])
 		if math.Abs(sum[wire]/sets) > wireTolerance || most[wire] > 3*wireTolerance {
-			t.Errorf("%s: AUC differs by %+.5f in the mean, by %.5f at most", wire, sum[wire]/sets, most[wire])
+			t.Errorf("%s: AUC differs by %+.5f in the mean, by %.5f at most", wire, sum[wire]/sets,
+				most[wire])
 		}
 	}
 }
 
 const wireTolerance = 0.001
 
-// A narrow wire rounds, and rounds alike: sync training has the same bits in
-// every run, and as long as values are cast one by one, whoever serves them.
+// A narrow wire rounds deterministically: sync training has the same bits in every run and, as long as values
+// are cast one by one, under any placement of rows.
 func TestNarrowWireIsDeterministic(t *testing.T) {
 	r := newRows(64*12+9, 64, 4, 12)
 	for _, wire := range []compress.Form{compress.FP16, compress.FP16Block} {
@@ -68,7 +69,8 @@ func TestNarrowWireIsDeterministic(t *testing.T) {
 		if first.DenseDigest != again.DenseDigest || first.RowsDigest != again.RowsDigest {
 			t.Errorf("%s: two runs differ", wire)
 		}
-		if wire == compress.FP16 && (first.DenseDigest != others.DenseDigest || first.RowsDigest != others.RowsDigest) {
+		if wire == compress.FP16 && (first.DenseDigest != others.DenseDigest ||
+			first.RowsDigest != others.RowsDigest) {
 			t.Errorf("%s: other EWs and PSs, other bits", wire)
 		}
 	}
