@@ -38,7 +38,7 @@
 //     table in modes.go instead.
 //  4. Derive the bounds in the comment of Bounds, and test them in every order of events with package search.
 //
-// If no Strategy keeps the dense parameters together as the mode needs it, add one: a constant here, and a
-// file strategy_NAME.go with a line in the table of each of packages role and exec. The file
-// docs/algorithm.md adds a mode step by step.
+// If no Strategy keeps the dense parameters together as the mode needs it, add one: a constant here, a file
+// strategy_NAME.go in package role and a file NAME.go in package exec/dense, each with a line in the table of
+// its package. The file docs/algorithm.md adds a mode step by step.
 package pace

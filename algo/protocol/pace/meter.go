@@ -51,11 +51,11 @@ type Meter struct {
 }
 
 // pullKey identifies a pull whose push has not been applied.
-type pullKey struct{ server, rank, step int32 }
+type pullKey struct{ ps, rank, step int32 }
 
 // openCount is a count that may still grow, because some steps are not routed.
 type openCount struct {
-	server int32
+	ps     int32
 	reader int32
 	step   int32 // of the read: only earlier steps count
 	missed int   // so far
@@ -63,13 +63,13 @@ type openCount struct {
 
 // NewMeter returns a meter for a run with a number of ranks and of embedding PSs, both at least 1. The meter
 // must observe the run from the start.
-func NewMeter(ranks, servers int) *Meter {
-	if ranks < 1 || servers < 1 {
-		panic(fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", ranks, servers))
+func NewMeter(ranks, pss int) *Meter {
+	if ranks < 1 || pss < 1 {
+		panic(fmt.Sprintf("pace: meter for %d ranks and %d embedding PSs; want at least 1", ranks, pss))
 	}
 	return &Meter{
 		ranks:  int32(ranks),
-		ledger: newLedger(int32(ranks), int32(servers)),
+		ledger: newLedger(int32(ranks), int32(pss)),
 		open:   make([][]openCount, ranks), versions: map[int32]int{}, pulled: map[pullKey]int{},
 	}
 }
@@ -115,7 +115,7 @@ func (m *Meter) route(rank, step int32, rows []int32) {
 		return // an EW has routed the batch again after a restart
 	}
 	for i := range m.open[rank] {
-		if c := &m.open[rank][i]; step < c.step && rows[c.server] > 0 {
+		if c := &m.open[rank][i]; step < c.step && rows[c.ps] > 0 {
 			c.missed++
 		}
 	}
@@ -139,17 +139,17 @@ func (s *Staleness) add(rank int32, c openCount) {
 
 // read measures one read. A PS does not serve a batch whose put it has applied, so a batch has rows on the PS
 // if and only if its own put is missing there.
-func (m *Meter) read(server, reader, step int32) {
-	if !m.ledger.missing(server, reader, step) {
+func (m *Meter) read(ps, reader, step int32) {
+	if !m.ledger.missing(ps, reader, step) {
 		return
 	}
 	m.closed.Inflight.Add(m.outstanding - 1)
 	missed, times := 0, uint64(0) // neighbouring ranks often miss the same number
 	for rank := range m.ranks {
-		n := m.ledger.count(server, rank, step)
+		n := m.ledger.count(ps, rank, step)
 		switch {
 		case step > m.ledger.routed(rank):
-			m.open[rank] = append(m.open[rank], openCount{server, reader, step, n})
+			m.open[rank] = append(m.open[rank], openCount{ps, reader, step, n})
 		case rank == reader:
 			m.closed.Own.Add(n)
 		case n == missed:
@@ -165,10 +165,10 @@ func (m *Meter) read(server, reader, step int32) {
 // push measures a push, unless the meter has not seen the pull.
 func (m *Meter) push(p pullKey) {
 	if version, seen := m.pulled[p]; seen {
-		m.closed.Dense.Add(m.versions[p.server] - version)
+		m.closed.Dense.Add(m.versions[p.ps] - version)
 		delete(m.pulled, p)
 	}
-	m.versions[p.server]++
+	m.versions[p.ps]++
 }
 
 // Staleness returns the staleness up to now. Steps that are not routed count as not missed. The caller owns

@@ -13,12 +13,12 @@ import (
 // Missing puts are bits. Each PS and rank has width words, and step j is bit j mod 64 of word (j / 64) mod
 // width, so the window moves without copying. Bits outside the window are 0.
 type ledger struct {
-	ranks, servers int32
-	width          int32    // words for each PS and rank; a power of two
-	words          []uint64 // by PS, rank, word
-	spans          []span   // by rank
-	left           []int32  // number of missing puts by rank and step mod 64 × width, or unrouted
-	closed         []int32  // by PS: the number of closed steps; no put of a closed step is missing
+	ranks, pss int32
+	width      int32    // words for each PS and rank; a power of two
+	words      []uint64 // by PS, rank, word
+	spans      []span   // by rank
+	left       []int32  // number of missing puts by rank and step mod 64 × width, or unrouted
+	closed     []int32  // by PS: the number of closed steps; no put of a closed step is missing
 }
 
 // span is the window of one rank: the steps in [first, last). All steps below routed are routed.
@@ -27,8 +27,8 @@ type span struct{ first, routed, last int32 }
 // unrouted is the value in ledger.left of a step that is not routed.
 const unrouted = -1
 
-func newLedger(ranks, servers int32) ledger {
-	l := ledger{ranks: ranks, servers: servers, spans: make([]span, ranks), closed: make([]int32, servers)}
+func newLedger(ranks, pss int32) ledger {
+	l := ledger{ranks: ranks, pss: pss, spans: make([]span, ranks), closed: make([]int32, pss)}
 	l.widen(1)
 	return l
 }
@@ -37,7 +37,7 @@ func newLedger(ranks, servers int32) ledger {
 func (l *ledger) widen(width int32) {
 	old := *l
 	l.width = width
-	l.words = make([]uint64, l.servers*l.ranks*width)
+	l.words = make([]uint64, l.pss*l.ranks*width)
 	l.left = make([]int32, l.ranks*64*width)
 	for i := range l.left {
 		l.left[i] = unrouted
@@ -46,17 +46,17 @@ func (l *ledger) widen(width int32) {
 		for step := s.first; step < s.last; step++ {
 			*l.leftOf(int32(rank), step) = *old.leftOf(int32(rank), step)
 		}
-		for server := range l.servers {
+		for ps := range l.pss {
 			for word := s.first / 64; word*64 < s.last; word++ {
-				*l.word(server, int32(rank), word) = *old.word(server, int32(rank), word)
+				*l.word(ps, int32(rank), word) = *old.word(ps, int32(rank), word)
 			}
 		}
 	}
 }
 
 // word returns the missing puts of steps [64 word, 64 word + 64).
-func (l *ledger) word(server, rank, word int32) *uint64 {
-	return &l.words[(server*l.ranks+rank)*l.width+word&(l.width-1)]
+func (l *ledger) word(ps, rank, word int32) *uint64 {
+	return &l.words[(ps*l.ranks+rank)*l.width+word&(l.width-1)]
 }
 
 func (l *ledger) leftOf(rank, step int32) *int32 {
@@ -73,17 +73,17 @@ func (l *ledger) holds(rank, step int32) bool {
 }
 
 // missing reports whether a put is missing on a PS.
-func (l *ledger) missing(server, rank, step int32) bool {
-	return l.holds(rank, step) && *l.word(server, rank, step/64)>>(step%64)&1 == 1
+func (l *ledger) missing(ps, rank, step int32) bool {
+	return l.holds(rank, step) && *l.word(ps, rank, step/64)>>(step%64)&1 == 1
 }
 
 // count returns the number of missing puts of a rank's steps below limit.
-func (l *ledger) count(server, rank, limit int32) int {
+func (l *ledger) count(ps, rank, limit int32) int {
 	s := &l.spans[rank]
 	limit = min(limit, s.last)
 	n := 0
 	for word := s.first / 64; word*64 < limit; word++ {
-		missing := *l.word(server, rank, word)
+		missing := *l.word(ps, rank, word)
 		if beyond := word*64 + 64 - limit; beyond > 0 {
 			missing = missing << beyond // removes the steps ≥ limit
 		}
@@ -101,9 +101,9 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 	}
 	if slices.Max(l.closed) > step {
 		rows = slices.Clone(rows)
-		for server, closed := range l.closed {
+		for ps, closed := range l.closed {
 			if closed > step {
-				rows[server] = 0
+				rows[ps] = 0
 			}
 		}
 	}
@@ -111,9 +111,9 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 		l.widen(2 * l.width)
 	}
 	touched := int32(0)
-	for server, n := range rows {
+	for ps, n := range rows {
 		if n > 0 {
-			*l.word(int32(server), rank, step/64) |= 1 << (step % 64)
+			*l.word(int32(ps), rank, step/64) |= 1 << (step % 64)
 			touched++
 		}
 	}
@@ -127,19 +127,19 @@ func (l *ledger) route(rank, step int32, rows []int32) (counted []int32, first b
 }
 
 // close removes the missing puts of a step on a PS that has closed the step: the PS has dropped them.
-func (l *ledger) close(server, step int32) {
-	l.closed[server] = max(l.closed[server], step+1)
+func (l *ledger) close(ps, step int32) {
+	l.closed[ps] = max(l.closed[ps], step+1)
 	for rank := range l.ranks {
-		l.apply(server, rank, step)
+		l.apply(ps, rank, step)
 	}
 }
 
 // apply removes a missing put. It does nothing for a put without rows on the PS.
-func (l *ledger) apply(server, rank, step int32) {
-	if !l.missing(server, rank, step) {
+func (l *ledger) apply(ps, rank, step int32) {
+	if !l.missing(ps, rank, step) {
 		return
 	}
-	*l.word(server, rank, step/64) &^= 1 << (step % 64)
+	*l.word(ps, rank, step/64) &^= 1 << (step % 64)
 	*l.leftOf(rank, step)--
 	l.forget(rank)
 }

@@ -156,8 +156,8 @@ func TestNewMeterPanics(t *testing.T) {
 	for _, size := range [][2]int{{0, 1}, {1, 0}} {
 		func() {
 			defer func() {
-				want := fmt.Sprintf("pace: meter for %d ranks and %d servers, want at least 1", size[0],
-					size[1])
+				want := fmt.Sprintf("pace: meter for %d ranks and %d embedding PSs; want at least 1",
+					size[0], size[1])
 				if got := recover(); got != want {
 					t.Errorf("panic %v, want %s", got, want)
 				}

@@ -50,8 +50,8 @@ type Weigher interface {
 	Weight(missed int) float32
 }
 
-// DenseSync describes how the ranks keep the parameters of the dense network together. Packages role and exec
-// implement each Strategy. Drivers and reports use the other fields only.
+// DenseSync describes how the ranks keep the parameters of the dense network together. Packages role and
+// exec/dense implement each Strategy. Drivers and reports use the other fields only.
 type DenseSync struct {
 	Strategy Strategy
 	// DensePSs reports whether dense PSs hold the parameters. Otherwise the ranks hold replicas.

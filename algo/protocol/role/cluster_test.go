@@ -101,8 +101,8 @@ func (d driver) Finish() error                       { return nil }
 func (d driver) Halt(reason error) error             { return reason }
 
 // rows returns a made-up number of rows of a batch on a PS: one on each owner.
-func (c *cluster) rows(rank, step, server int32) int32 {
-	if owners, given := c.owners[[2]int32{rank, step}]; given && !slices.Contains(owners, server) {
+func (c *cluster) rows(rank, step, ps int32) int32 {
+	if owners, given := c.owners[[2]int32{rank, step}]; given && !slices.Contains(owners, ps) {
 		return 0
 	}
 	return 1

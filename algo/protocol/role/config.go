@@ -87,11 +87,11 @@ func (c *Config) Validate() error {
 }
 
 // pushBytes returns the size of a push to a dense PS.
-func (c *Config) pushBytes(server int32) unit.Bytes {
+func (c *Config) pushBytes(densePS int32) unit.Bytes {
 	if c.Pushes == nil {
-		return c.DensePSs[server]
+		return c.DensePSs[densePS]
 	}
-	return c.Pushes[server]
+	return c.Pushes[densePS]
 }
 
 // coordinated reports whether the run has a coordinator.

@@ -18,15 +18,15 @@ const limit = 2_000_000
 
 var long = flag.Bool("long", false, "search larger settings")
 
-func setting(rule pace.Rule, ranks, steps, workers, servers int32) Setting {
+func setting(rule pace.Rule, ranks, steps, workers, pss int32) Setting {
 	return Setting{Eager: true, Config: role.Config{
-		Ranks: ranks, EmbeddingWorkers: workers, EmbeddingPSs: servers, Steps: steps,
-		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DensePSs: denseServers(rule, 1),
+		Ranks: ranks, EmbeddingWorkers: workers, EmbeddingPSs: pss, Steps: steps,
+		Rule: rule, Prefetch: 4, Window: 4, Buckets: []unit.Bytes{8}, DensePSs: denseShards(rule, 1),
 	}}
 }
 
-// denseServers returns the shards of n dense PSs, or nil if the rule has no dense PS.
-func denseServers(rule pace.Rule, n int32) []unit.Bytes {
+// denseShards returns the shards of n dense PSs, or nil if the rule has no dense PS.
+func denseShards(rule pace.Rule, n int32) []unit.Bytes {
 	if !rule.Dense().DensePSs {
 		return nil
 	}
@@ -122,7 +122,7 @@ func TestDenseStalenessOfTwoRanksReachesItsBound(t *testing.T) {
 
 // faultSizes are the sizes of clusters that are searched with one fault.
 var faultSizes = []struct {
-	ranks, steps, workers, servers, buckets, window int32
+	ranks, steps, workers, pss, buckets, window int32
 	// searched with -long only, except for the first rule
 	long bool
 }{
@@ -147,7 +147,7 @@ func TestInvariantsHoldWithOneFault(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%+v", name(rule), size), func(t *testing.T) {
-				set := setting(rule, size.ranks, size.steps, size.workers, size.servers)
+				set := setting(rule, size.ranks, size.steps, size.workers, size.pss)
 				set.Config.Buckets = make([]unit.Bytes, size.buckets)
 				set.Config.Window, set.Config.Retry = size.window, unit.Second
 				set.Eager, set.Faults, set.EarlyTimers = false, 1, *long
@@ -223,7 +223,7 @@ func TestInvariantsHoldOnRandomWalks(t *testing.T) {
 			WindowBytes: unit.Bytes(rapid.IntRange(0, 200).Draw(t, "window bytes")),
 			Buckets:     make([]unit.Bytes, count("buckets", 3)),
 		}}
-		set.Config.DensePSs = denseServers(rule, count("dense PSs", 3))
+		set.Config.DensePSs = denseShards(rule, count("dense PSs", 3))
 		set.Faults = rapid.IntRange(0, 8).Draw(t, "faults")
 		if set.Faults > 0 {
 			set.Config.Retry, set.EarlyTimers = unit.Second, true
