@@ -73,13 +73,13 @@ func (p *program) command() *cobra.Command {
 // inputFlags registers the flags that choose the data set.
 func (f *flags) inputFlags(c *cobra.Command) {
 	c.Flags().SortFlags = false
-	c.Flags().StringVarP(&f.job, "file", "f", "", "read the data of this job file (YAML) instead of FILE")
+	c.Flags().StringVarP(&f.job, "file", "f", "", "read the data of this job file instead of FILE")
 	c.Flags().StringVar(&f.kind, "kind", "", "set the kind of FILE (default: guessed)")
-	c.Flags().StringVar(&f.label, "label", "", "set the label column of a csv FILE (default: guessed)")
+	c.Flags().StringVar(&f.label, "label", "", "set the label of a csv FILE (default: guessed)")
 }
 
 func (f *flags) badRowFlag(c *cobra.Command) {
-	c.Flags().StringVar(&f.onBadRow, "on-bad-row", "fail", "fail at a bad row, or skip:N of them")
+	c.Flags().StringVar(&f.onBadRow, "on-bad-row", "fail", "fail at a bad row, or skip:N")
 }
 
 // check returns FILE, or "" for a job, or an error for flags that exclude each other.

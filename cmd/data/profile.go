@@ -68,7 +68,7 @@ func (p *program) profileCommand() *cobra.Command {
 	f.inputFlags(c)
 	f.badRowFlag(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
-	c.Flags().BoolVar(&f.yaml, "yaml", false, "print the data section of a job that generates similar rows")
+	c.Flags().BoolVar(&f.yaml, "yaml", false, "print the data section of a similar job")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tandem/datasets"
+	"tandem/datasets/internal/decode"
 )
 
 // piece is one column of a row group.
@@ -18,7 +19,7 @@ type piece struct {
 	ids    []uint64
 	counts []int32   // ids of each row
 	values []float32 // of labels and numbers
-	bad    []*datasets.BadRowError
+	bad    []*decode.BadRow
 	text   []byte // scratch: the text of the current value
 }
 
@@ -81,7 +82,7 @@ func (c *column) addValue(p *piece, v *parquet.Value) {
 	}
 	value, reason := c.number(p, v)
 	if reason != "" {
-		p.bad = append(p.bad, &datasets.BadRowError{
+		p.bad = append(p.bad, &decode.BadRow{
 			Line: p.rows, Column: c.name, Value: string(c.appendText(nil, v)), Reason: reason,
 		})
 	}

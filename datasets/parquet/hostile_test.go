@@ -128,7 +128,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		_, parts := load(t, "snappy.parquet")
 		file := c.file(&parts)
 		got := allocated(func() {
-			_, _, err := read("a file", bytes.NewReader(file), int64(len(file)), user)
+			_, _, err := read(bytes.NewReader(file), int64(len(file)), user)
 			if c.want == "" && err != nil || c.want != "" &&
 				(err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s: error %v, want %q", name, err, c.want)
@@ -193,7 +193,7 @@ func FuzzRead(f *testing.F) {
 		Numeric: []string{"price", "age"}, Label: "click",
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		b, bad, err := read("a file", bytes.NewReader(file), int64(len(file)), spec)
+		b, bad, err := read(bytes.NewReader(file), int64(len(file)), spec)
 		if err != nil {
 			return
 		}

@@ -18,19 +18,19 @@ import (
 
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
-	"tandem/datasets"
+	"tandem/datasets/internal/decode"
 	"tandem/internal/parallel"
 )
 
-func init() { datasets.RegisterParquet(read) }
+func init() { decode.RegisterParquet(read) }
 
-// read is a datasets.ParquetReader. It decodes the columns of row groups in parallel. The error
+// read is a decode.ParquetReader. It decodes the columns of row groups in parallel. The error
 // says which column is missing, nested or of the wrong type, or that the file is incomplete.
 //
 // Memory: the rows, twice while their columns are joined. Sizes that the file claims are checked
 // before memory is allocated for them: see bounds.go.
-func read(name string, file io.ReaderAt, size int64, table *job.Table) (
-	b *batch.Batch, bad []*datasets.BadRowError, err error) {
+func read(file io.ReaderAt, size int64, table *job.Table) (
+	b *batch.Batch, bad []*decode.BadRow, err error) {
 	defer recoverDamage(&err)
 	if err := checkFooter(file, size); err != nil {
 		return nil, nil, fmt.Errorf("not a whole Parquet file: %w: copy or download the file again", err)
@@ -212,10 +212,10 @@ func (c *column) checkType(kind parquet.Type) error {
 }
 
 // join joins the pieces of all row groups and returns the first problem of each bad row.
-func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*datasets.BadRowError, error) {
+func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*decode.BadRow, error) {
 	b := &batch.Batch{Samples: rows}
 	var labels, numbers [][]float32
-	var bad []*datasets.BadRowError
+	var bad []*decode.BadRow
 	for c := range columns {
 		first := 0
 		var values []float32
@@ -249,8 +249,8 @@ func join(rows, groups int, columns []column, pieces []piece) (*batch.Batch, []*
 	b.Labels, b.Dense = interleaved(labels, rows), interleaved(numbers, rows)
 	// The first problem of a row is the one that a text file would report, because columns are
 	// in the same order.
-	slices.SortStableFunc(bad, func(x, y *datasets.BadRowError) int { return x.Line - y.Line })
-	return b, slices.CompactFunc(bad, func(x, y *datasets.BadRowError) bool { return x.Line == y.Line }), nil
+	slices.SortStableFunc(bad, func(x, y *decode.BadRow) int { return x.Line - y.Line })
+	return b, slices.CompactFunc(bad, func(x, y *decode.BadRow) bool { return x.Line == y.Line }), nil
 }
 
 // interleaved returns columns as a row-major matrix.
