@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"tandem/algo/numeric/isa"
+	"tandem/algo/numeric/internal/stack"
 )
 
 // Batch holds rows of a table that are updated together. Kernels prefetch the next rows
@@ -55,35 +55,28 @@ func (b *Batch) kernelBatch(divisor float32, bound weightBound) batch {
 	return k
 }
 
-// A step is an update of a row by a kernel.
-type step uint8
-
-const (
-	descend step = iota // values −= rate·grad/divisor
-	adagradBefore
-	adagradAfter
-)
-
-// run applies a step by the kernel of a set of instructions, which is not Portable.
-func (b *batch) run(set isa.Set, s step) {
-	switch {
-	case s == descend && set == isa.AVX512:
-		descendAVX512(b)
-	case s == descend:
-		descendAVX2(b)
-	case s == adagradBefore && set == isa.AVX512:
-		adagradBeforeAVX512(b)
-	case s == adagradBefore:
-		adagradBeforeAVX2(b)
-	case set == isa.AVX512:
-		adagradAfterAVX512(b)
-	default:
-		adagradAfterAVX2(b)
-	}
+// kernels are the updates of rows in one set of instructions. In portable Go only
+// squares is set.
+type kernels struct {
+	descend       func(b *batch) // values −= rate·grad/divisor
+	adagradBefore func(b *batch)
+	adagradAfter  func(b *batch)
+	squares       func(grad []float32) float32 // sumOfSquares of at least one value
 }
 
-// runOne is run for one row, whose values and state are slices.
-func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor float32,
+// updateAll updates the rows of a Batch by a kernel and returns true, or returns false if
+// the kernel is nil.
+func updateAll(kernel func(*batch), b *Batch, divisor float32, bound weightBound) bool {
+	if kernel == nil {
+		return false
+	}
+	k := b.kernelBatch(divisor, bound)
+	kernel(stack.Pointer(&k))
+	return true
+}
+
+// updateOne updates one row by a kernel. It returns false if the gradient is not finite.
+func updateOne(kernel func(*batch), values, state, grad []float32, rate, divisor float32,
 	bound weightBound) (done bool) {
 	place := unsafe.Pointer(&values[0])
 	b := batch{
@@ -93,7 +86,7 @@ func runOne(set isa.Set, s step, values, state, grad []float32, rate, divisor fl
 	if len(state) > 0 {
 		b.stateAt = int(uintptr(unsafe.Pointer(&state[0])) - uintptr(place))
 	}
-	b.run(set, s)
+	kernel(stack.Pointer(&b))
 	runtime.KeepAlive(state) // the kernel knows only its distance from values
 	return done
 }

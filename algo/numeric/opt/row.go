@@ -81,11 +81,15 @@ func newRowRule(spec RowSpec, set isa.Set) rowRule {
 	adagrad := newAdagrad(spec.Order, spec.Epsilon, spec.InitialAccumulator)
 	switch spec.Kind {
 	case SGD:
-		return rowSGD{set}
+		return rowSGD{bySet[set].descend}
 	case Adagrad:
-		return rowAdagrad{adagrad, set}
+		kernel := bySet[set].adagradAfter
+		if spec.Order == Before {
+			kernel = bySet[set].adagradBefore
+		}
+		return rowAdagrad{adagrad, kernel}
 	case RowwiseAdagrad:
-		return rowwiseAdagrad{adagrad, set}
+		return rowwiseAdagrad{adagrad, bySet[set].descend, bySet[set].squares}
 	case Adam:
 		return rowAdam{newAdam(spec.Epsilon, spec.Beta1, spec.Beta2)}
 	default: // FTRL: Validate accepts no other kind
@@ -94,28 +98,24 @@ func newRowRule(spec RowSpec, set isa.Set) rowRule {
 }
 
 // rowSGD is stochastic gradient descent, e −= rate·g, without state.
-type rowSGD struct{ set isa.Set }
+type rowSGD struct{ kernel func(*batch) } // nil: in Go
 
 func (rowSGD) StateSize(int) int { return 0 }
 func (rowSGD) Init([]float32)    {}
 
 func (o rowSGD) update(embedding, _, grad []float32, rate float32, bound weightBound) bool {
-	return descendRow(o.set, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
+	return descendRow(o.kernel, embedding, grad, rate, 1, bound) // dividing by 1 rounds nothing
 }
 
 func (o rowSGD) updateBatch(b *Batch, bound weightBound) bool {
-	if o.set == isa.Portable {
-		return false
-	}
-	k := b.kernelBatch(1, bound)
-	k.run(o.set, descend)
-	return true
+	return updateAll(o.kernel, b, 1, bound)
 }
 
-// descendRow subtracts rate·grad/divisor.
-func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, bound weightBound) bool {
-	if set != isa.Portable {
-		return runOne(set, descend, embedding, nil, grad, rate, divisor, bound)
+// descendRow subtracts rate·grad/divisor, by a kernel or, if it is nil, in Go.
+func descendRow(kernel func(*batch), embedding, grad []float32, rate, divisor float32,
+	bound weightBound) bool {
+	if kernel != nil {
+		return updateOne(kernel, embedding, nil, grad, rate, divisor, bound)
 	}
 	if !vec.Finite(grad) {
 		return false
@@ -130,15 +130,15 @@ func descendRow(set isa.Set, embedding, grad []float32, rate, divisor float32, b
 // rowAdagrad holds one sum of squares a value.
 type rowAdagrad struct {
 	adagrad
-	set isa.Set
+	kernel func(*batch) // nil: in Go
 }
 
 func (rowAdagrad) StateSize(dim int) int  { return dim }
 func (o rowAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	if o.set != isa.Portable {
-		return runOne(o.set, o.step(), embedding, state, grad, rate, o.epsilon, bound)
+	if o.kernel != nil {
+		return updateOne(o.kernel, embedding, state, grad, rate, o.epsilon, bound)
 	}
 	if !vec.Finite(grad) {
 		return false
@@ -149,19 +149,7 @@ func (o rowAdagrad) update(embedding, state, grad []float32, rate float32, bound
 }
 
 func (o rowAdagrad) updateBatch(b *Batch, bound weightBound) bool {
-	if o.set == isa.Portable {
-		return false
-	}
-	k := b.kernelBatch(o.epsilon, bound)
-	k.run(o.set, o.step())
-	return true
-}
-
-func (o rowAdagrad) step() step {
-	if o.order == Before {
-		return adagradBefore
-	}
-	return adagradAfter
+	return updateAll(o.kernel, b, o.epsilon, bound)
 }
 
 // weightBound is the largest magnitude of an embedding value, infinite for no bound.

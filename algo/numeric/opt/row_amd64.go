@@ -1,5 +1,14 @@
 package opt
 
+import "tandem/algo/numeric/isa"
+
+// bySet has the kernels of every set of instructions.
+var bySet = [...]kernels{
+	isa.Portable: {squares: sumOfSquares},
+	isa.AVX2:     {descendAVX2, adagradBeforeAVX2, adagradAfterAVX2, squaresAVX2},
+	isa.AVX512:   {descendAVX512, adagradBeforeAVX512, adagradAfterAVX512, squaresAVX512},
+}
+
 // The kernels of row_amd64_gen.s update rows and clamp their values to the limit. A row
 // whose gradient is not finite does not change. Each has the bits of the portable form
 // in update of its rule.
@@ -27,7 +36,7 @@ func descendAVX2(b *batch)
 // The squares are sumOfSquares.
 //
 //go:noescape
-func squaresAVX512(grad *float32, n int) float32
+func squaresAVX512(grad []float32) float32
 
 //go:noescape
-func squaresAVX2(grad *float32, n int) float32
+func squaresAVX2(grad []float32) float32

@@ -401,12 +401,12 @@ absent:
 	MOVB $0, (R11)
 	JMP  again
 
-// func squaresAVX512(grad *float32, n int) float32
+// func squaresAVX512(grad []float32) float32
 //
 // Z1 is the sixteen sums.
-TEXT ·squaresAVX512(SB), NOSPLIT, $0-20
-	MOVQ grad+0(FP), DX
-	MOVQ n+8(FP), CX
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-28
+	MOVQ grad_base+0(FP), DX
+	MOVQ grad_len+8(FP), CX
 	VPXOR X1, X1, X1
 	SUBQ $16, CX
 	JLT  rest
@@ -437,7 +437,7 @@ fold:
 	VADDPS  X2, X1, X1
 	VMOVSHDUP X1, X2
 	VADDSS  X2, X1, X1
-	VMOVSS  X1, ret+16(FP)
+	VMOVSS  X1, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -813,13 +813,13 @@ absent:
 	MOVB $0, (R11)
 	JMP  again
 
-// func squaresAVX2(grad *float32, n int) float32
+// func squaresAVX2(grad []float32) float32
 //
 // Y1 and Y2 are the sixteen sums; of the last piece, the first eight values go to
 // Y1, and what is left behind them to Y2.
-TEXT ·squaresAVX2(SB), NOSPLIT, $0-20
-	MOVQ grad+0(FP), DX
-	MOVQ n+8(FP), CX
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-28
+	MOVQ grad_base+0(FP), DX
+	MOVQ grad_len+8(FP), CX
 	VPXOR X1, X1, X1
 	VPXOR X2, X2, X2
 	SUBQ $16, CX
@@ -871,6 +871,6 @@ fold:
 	VADDPS  X2, X1, X1
 	VMOVSHDUP X1, X2
 	VADDSS  X2, X1, X1
-	VMOVSS  X1, ret+16(FP)
+	VMOVSS  X1, ret+24(FP)
 	VZEROUPPER
 	RET

@@ -1,7 +1,5 @@
 package opt
 
-import "tandem/algo/numeric/isa"
-
 // rowwiseAdagrad is Adagrad with one accumulator for the whole row, in both orders. The
 // accumulator grows by the mean of the squared gradients:
 //
@@ -13,21 +11,22 @@ import "tandem/algo/numeric/isa"
 // which fix the mean.
 type rowwiseAdagrad struct {
 	adagrad
-	set isa.Set
+	descend func(*batch) // nil: in Go
+	squares func(grad []float32) float32
 }
 
 func (rowwiseAdagrad) StateSize(int) int      { return 1 }
 func (o rowwiseAdagrad) Init(state []float32) { fill(state, o.initial) }
 
 func (o rowwiseAdagrad) update(embedding, state, grad []float32, rate float32, bound weightBound) bool {
-	mean := sumOfSquares(o.set, grad) / float32(len(grad))
+	mean := o.squares(grad) / float32(len(grad))
 	sum, divisor := state[0]+mean, float32(0)
 	if o.order == Before {
 		divisor = sqrt(state[0] + o.epsilon)
 	} else {
 		divisor = sqrt(sum) + o.epsilon
 	}
-	if !descendRow(o.set, embedding, grad, rate, divisor, bound) {
+	if !descendRow(o.descend, embedding, grad, rate, divisor, bound) {
 		return false
 	}
 	state[0] = sum
@@ -41,13 +40,7 @@ const squareLanes = 16
 // sumOfSquares returns Σ x² in a fixed order of additions: value i is added to sum
 // i mod 16; then each of the lower half of the sums adds the sum n/2 above it, until one
 // sum is left.
-func sumOfSquares(set isa.Set, x []float32) float32 {
-	switch set {
-	case isa.AVX512:
-		return squaresAVX512(&x[0], len(x))
-	case isa.AVX2:
-		return squaresAVX2(&x[0], len(x))
-	}
+func sumOfSquares(x []float32) float32 {
 	var sums [squareLanes]float32
 	for i, v := range x {
 		sums[i%squareLanes] += float32(v * v)

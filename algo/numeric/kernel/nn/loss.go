@@ -3,8 +3,8 @@ package nn
 import (
 	"math"
 
+	"tandem/algo/numeric/internal/stack"
 	"tandem/algo/numeric/kernel/internal/shape"
-	"tandem/algo/numeric/kernel/internal/stack"
 )
 
 // CrossEntropy returns the binary cross-entropy of logits z against labels y,

@@ -3,8 +3,8 @@ package nn
 import (
 	"math"
 
+	"tandem/algo/numeric/internal/stack"
 	"tandem/algo/numeric/kernel/internal/shape"
-	"tandem/algo/numeric/kernel/internal/stack"
 )
 
 // BatchNormTrain normalizes every column of a group by the group's own mean and

@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"tandem/algo/numeric/kernel/internal/stack"
+	"tandem/algo/numeric/internal/stack"
 )
 
 // finiteBlock is the number of values that Finite checks at a time.
