@@ -15,7 +15,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// idsMax is how many ids a sample may have in a slot, in the mean over a message from another process.
+// idsMax is the largest number of ids per sample and slot, averaged over a message from another process.
 const idsMax = 4096
 
 // Admission checks the payloads of messages that come from other processes.
@@ -33,12 +33,12 @@ func newAdmission(n *numerics, shards []*embedding.Shard, dense dense.Strategy, 
 	return &Admission{n, shards, dense, layout, cut{n.job.TotalGroups(), own}, quorum}
 }
 
-// CheckPayload checks the payload of a message that comes from another process and that role.Admit has admitted:
-// that it has the type, sizes and counts that the message, the job and the data set demand. It cannot know whether
-// numbers are true, and leaves it to the work to find those that are not finite.
+// CheckPayload returns an error unless the payload of a message has the type, sizes and counts that the message, the job
+// and the data set demand. The message comes from another process, and role.Admit has admitted it. CheckPayload does not
+// look for values that are not finite; the work on the payload does.
 //
-// The error names the field. CheckPayload makes no memory. Cost: a pass over bounds, over the scales of values in
-// blocks and, of compressed ids, over counts and positions.
+// The error names the field. CheckPayload allocates no memory. Cost: a pass over bounds, over the scales of values in
+// blocks, and over counts and positions of compressed ids.
 func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	if m.Rank < 0 || int(m.Rank) >= a.job.Roles.Ranks {
 		return fmt.Errorf("%v: rank: %d, want 0 to %d", m, m.Rank, a.job.Roles.Ranks-1)
@@ -56,7 +56,7 @@ func (a *Admission) CheckPayload(m msg.Message, payload Payload) error {
 	return nil
 }
 
-// checkSamples checks the counts of samples that a message states.
+// checkSamples checks the sample counts of a message.
 func (a *Admission) checkSamples(m msg.Message) error {
 	switch m.Kind {
 	case msg.IDFeatures, msg.Samples, msg.GetEmbeddings, msg.Lookup, msg.Rows, msg.Embeddings, msg.PutGradients, msg.Put:
@@ -75,7 +75,7 @@ func (a *Admission) checkSamples(m msg.Message) error {
 	return nil
 }
 
-// checkContent checks a payload, and returns the size that its message must state, header aside.
+// checkContent checks a payload, and returns the size that its message must state, without the header.
 func (a *Admission) checkContent(m msg.Message, payload Payload) (unit.Bytes, error) {
 	switch m.Kind {
 	case msg.IDFeatures:
@@ -210,8 +210,8 @@ func (a *Admission) checkPut(m msg.Message, put *Put) error {
 	return nil
 }
 
-// CheckHeld checks counts of a payload that CheckPayload lets pass against what the receiver holds of the batch in
-// its store. Work on a payload that passes finds no length amiss.
+// CheckHeld compares the counts of a payload, which CheckPayload has accepted, with the data of the batch in the
+// receiver's store. Work on a payload that CheckHeld accepts meets no wrong length.
 func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 	values, ok := payload.(Values)
 	if !ok {
@@ -236,7 +236,7 @@ func (a *Admission) CheckHeld(s *Store, m msg.Message, payload Payload) error {
 	return nil
 }
 
-// checkCount checks the number of rows' values, of pooled embeddings or of their gradients.
+// checkCount returns an error unless there are count values.
 func (a *Admission) checkCount(values compress.Values, count int) error {
 	if err := values.Check(a.job.Wire.Precision, count); err != nil {
 		return fmt.Errorf("values: %w", err)
@@ -244,8 +244,8 @@ func (a *Admission) checkCount(values compress.Values, count int) error {
 	return nil
 }
 
-// FrameMax returns the largest size that the frame of a message from another process may have. It is enough for
-// every payload that CheckPayload lets pass.
+// FrameMax returns the largest size that the frame of a message from another process may have. Every payload that
+// CheckPayload accepts fits.
 func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	if !m.Kind.HasPayload() {
 		return msg.HeaderBytes
@@ -274,5 +274,5 @@ func (a *Admission) FrameMax(m msg.Message) unit.Bytes {
 	return min(max(m.Bytes, msg.HeaderBytes), msg.HeaderBytes+most) + overhead
 }
 
-// frameOverhead is more than what lengths and zeros behind arrays take in a frame, slots and groups aside.
+// frameOverhead bounds the lengths and trailing zeros of a frame, without those of slots and groups.
 const frameOverhead = 256

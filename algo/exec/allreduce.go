@@ -8,8 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// rounds are the all-reduces under way, by step or averaging round. Its methods may be called from several
-// goroutines.
+// rounds has the all-reduces under way, by step or averaging round. It is safe for concurrent use.
 type rounds struct {
 	dense   dense.Strategy
 	ranks   int
@@ -25,13 +24,13 @@ func newRounds(dense dense.Strategy, ranks, buckets int) *rounds {
 // round is the all-reduce of all buckets of a step.
 type round struct {
 	sum   *model.Vector
-	given []*model.Vector // by rank: what it has handed over
+	given []*model.Vector // the contributions, by rank
 }
 
-// feed notes what a rank hands over.
+// feed records the contribution of a rank.
 func (r *rounds) feed(s *Store, c role.Contribution) {
 	if c.Bucket > 0 {
-		return // the first bucket has the vector of all
+		return // the vector of the first bucket has all buckets
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,18 +8,18 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// buffers lends out the memory of payloads, megabytes a batch, so that it need not
-// be made and cleared anew for each. What nobody gives back is the collector's.
+// buffers reuses the memory of payloads, megabytes a batch, so that it is not allocated and cleared for each. Buffers that
+// are not given back are garbage collected.
 type buffers struct {
 	mu   sync.Mutex
 	free [][]float32
 }
 
-// spareMost is the number of buffers that are kept. One more, and that which has
-// waited longest goes: its size is no longer asked for.
+// spareMost is the largest number of spare buffers. When there is one more, the oldest is dropped, because buffers of
+// its size are no longer in use.
 const spareMost = 64
 
-// borrow returns n values, which may be anything.
+// borrow returns a buffer of n values with undefined contents.
 func (b *buffers) borrow(n int) []float32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,7 +33,7 @@ func (b *buffers) borrow(n int) []float32 {
 	return make([]float32, n, n+n/8)
 }
 
-// giveBack takes values back, which nobody else may hold.
+// giveBack makes a buffer available to borrow. Nothing else may refer to its values.
 func (b *buffers) giveBack(values []float32) {
 	if cap(values) == 0 {
 		return
@@ -46,14 +46,12 @@ func (b *buffers) giveBack(values []float32) {
 	b.free = append(b.free, values)
 }
 
-// Recycle is Store.Release, and lets the memory of a payload that a role has been
-// sent be used for another. It is for a driver that delivers each message once, and
-// all of them in this process: then the receiver of a payload is the last to hold
-// it.
+// Recycle is Store.Release; in addition it reuses the memory of a payload that came with a message. Only a driver that
+// delivers every message once and within this process may call it: there the receiver is the last to hold a payload.
 func (e *Executor) Recycle(s *Store, h role.Handle) {
 	payload, sent := s.remove(h)
 	if !sent {
-		return // it is what the role has made, and another's now
+		return // the role computed the data, and the receiver of a message may hold them
 	}
 	switch h.Kind {
 	case role.ShardRows:

@@ -6,8 +6,8 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// cut is how global batches are cut: into groups, of which every rank has its own. It is the rule of batch.Cut, for
-// messages.
+// cut has the numbers by which global batches are cut: their groups, and the groups of a rank. Its methods apply the rule
+// of batch.Cut to messages.
 type cut struct{ groups, own int }
 
 // bound returns where group g begins among the samples of a message's step.
@@ -21,7 +21,7 @@ func (c cut) share(m msg.Message) int {
 	return c.bound(m, c.first(m)+c.own) - c.bound(m, c.first(m))
 }
 
-// check checks how a part is cut into groups.
+// check returns an error unless a part is cut into the groups of the message's rank.
 func (c cut) check(m msg.Message, samples, firstGroup int, bounds []int) error {
 	first := c.first(m)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// dataLoaderWork performs the work of the data loader.
+// dataLoaderWork is the work of the data loader.
 type dataLoaderWork struct {
 	*numerics
 	source batch.Source
@@ -19,7 +19,7 @@ func (d *dataLoaderWork) byKind() map[role.WorkKind]workFunc {
 	return map[role.WorkKind]workFunc{role.Read: d.read}
 }
 
-// dealt is what a data loader holds of a global batch, by rank.
+// dealt has the parts of a global batch, by rank, and their ids as they travel.
 type dealt struct {
 	parts []batch.Part
 	ids   []*IDs

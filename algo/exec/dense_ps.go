@@ -6,7 +6,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// densePSWork performs the work of dense PSs.
+// densePSWork is the work of dense PSs.
 type densePSWork struct{ dense dense.Strategy }
 
 func (d *densePSWork) byKind() map[role.WorkKind]workFunc {
@@ -23,7 +23,7 @@ func (d *densePSWork) read(i item) (role.Result, error) {
 	return role.Result{Bytes: unit.Bytes(4 * len(values))}, nil
 }
 
-// apply gives a shard the optimizer step of what ranks have pushed.
+// apply gives a shard the optimizer steps of pushes.
 func (d *densePSWork) apply(i item) (role.Result, error) {
 	return role.Result{}, d.dense.ApplyPushes(i.at.Index, getAll[[]float32](i.store, i.Reads))
 }

@@ -9,10 +9,10 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// embeddingPSWork performs the work of embedding PSs.
+// embeddingPSWork is the work of embedding PSs.
 type embeddingPSWork struct {
 	*numerics
-	shards []*embedding.Shard // by PS; nil where it is not here
+	shards []*embedding.Shard // by PS; nil if the PS is in another process
 	dense  dense.Strategy
 }
 
@@ -20,7 +20,7 @@ func (e *embeddingPSWork) byKind() map[role.WorkKind]workFunc {
 	return map[role.WorkKind]workFunc{role.ReadRows: e.readRows, role.Apply: e.apply, role.ApplyStep: e.applyStep}
 }
 
-// readRows looks signs up.
+// readRows copies the rows of the signs that an EW asks for.
 func (e *embeddingPSWork) readRows(i item) (role.Result, error) {
 	signs, err := get[compress.Signs](i.store, i.Reads[0]).Unpack()
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *embeddingPSWork) readRows(i item) (role.Result, error) {
 	return role.Result{Bytes: e.storeValues(i.store, i.Makes[0], rows)}, nil
 }
 
-// readPut returns a rank's put as its PS applies it.
+// readPut returns the put of a handle, unpacked.
 func (e *embeddingPSWork) readPut(i item, h role.Handle) (route.Put, error) {
 	return get[*Put](i.store, h).unpack(int(h.Rank), e.dim)
 }
@@ -63,7 +63,7 @@ func (e *embeddingPSWork) applyStep(i item) (role.Result, error) {
 	return role.Result{}, e.withAdvice(e.dense.ApplyRows(shard, i.Work, puts))
 }
 
-// forgetDropped forgets the reads of batches whose puts do not count. It returns the shard.
+// forgetDropped removes the reads of batches whose puts do not count. It returns the shard of the PS.
 func (e *embeddingPSWork) forgetDropped(i item) *embedding.Shard {
 	shard := e.shards[i.at.Index]
 	for _, h := range i.Drops {

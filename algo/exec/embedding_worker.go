@@ -8,15 +8,14 @@ import (
 	"tandem/algo/unit"
 )
 
-// embeddingWorkerWork performs the work of EWs.
+// embeddingWorkerWork is the work of EWs.
 type embeddingWorkerWork struct{ *numerics }
 
 func (w *embeddingWorkerWork) byKind() map[role.WorkKind]workFunc {
 	return map[role.WorkKind]workFunc{role.Split: w.split, role.Pool: w.pool, role.Merge: w.merge}
 }
 
-// resolved is what an EW holds of a batch, with the signs as it sends them, by
-// PS.
+// resolved is a batch with its ids resolved to rows, and the distinct signs of each PS as they travel.
 type resolved struct {
 	*route.Routed
 	signs []compress.Signs
@@ -47,7 +46,7 @@ func (w *embeddingWorkerWork) split(i item) (role.Result, error) {
 	return r, nil
 }
 
-// pool gathers the rows of all PSs and pools them.
+// pool joins the rows of all PSs and pools them.
 func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	var rows []float32
@@ -77,7 +76,7 @@ func (w *embeddingWorkerWork) pool(i item) (role.Result, error) {
 	return role.Result{Bytes: w.storeValues(i.store, i.Makes[0], pooled)}, nil
 }
 
-// merge turns gradients of pooled embeddings into row gradient sums by PS.
+// merge computes row gradient sums, by PS, from the gradients of pooled embeddings.
 func (w *embeddingWorkerWork) merge(i item) (role.Result, error) {
 	routed := get[*resolved](i.store, i.Reads[0])
 	packed := get[compress.Values](i.store, i.Reads[1])

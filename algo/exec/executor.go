@@ -1,9 +1,14 @@
-// Package exec computes what roles ask for. Any driver that has the numbers, the runtime first of all, hands an
-// Executor the work items of its roles and carries the payloads of their messages through it; a driver that only
-// prices work has no use for it.
+// Package exec executes the work that roles ask for.
 //
-// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_server.go, nn_worker.go and
-// dense_server.go. What a mode's ranks do together with the dense network is a strategy (strategy.go).
+// A role decides and computes nothing: it asks its driver for work on data that it names by handles. A driver that
+// trains hands each item to an Executor, with the Store of the role, which holds the data; it also passes the Payload
+// of each message from the store of the sender to the store of the receiver. A driver that only predicts time has no
+// executor. An Executor serves all roles of one process; the drivers are runtime/driver, runtime/numerics for simulated
+// runs, and replay.
+//
+// The work of each role is a file: data_loader.go, embedding_worker.go, embedding_ps.go, nn_worker.go and dense_ps.go.
+// Package dense has the ways in which ranks train the dense network together, package embedding the rows of a PS,
+// package evaluation the predictions, and package reference the sequential training that all modes are compared with.
 package exec
 
 import (
@@ -20,13 +25,13 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Executor computes the work of a run. It is shared by all roles of one process: work items of different
-// (role, lane) may be performed at the same time, those of one lane may not.
+// Executor executes the work of all roles of one process. Items of different lanes or roles may be executed at the same
+// time; the items of one lane may not.
 type Executor struct {
 	numerics  *numerics
 	work      map[role.WorkKind]workFunc
 	dense     dense.Strategy
-	rounds    *rounds // of all-reduces
+	rounds    *rounds // all-reduces under way
 	model     *ModelState
 	admission *Admission
 }
@@ -34,7 +39,7 @@ type Executor struct {
 // task performs one kind of work.
 type workFunc func(item) (role.Result, error)
 
-// item is one work item of a role, on operands that its store holds or will hold.
+// item is one item of a role's work, with the role's store.
 type item struct {
 	at    msg.Address
 	store *Store
@@ -43,18 +48,16 @@ type item struct {
 	part func(bucket int32) // Backward: see Executor.Do
 }
 
-// batch names the batch that the item is about.
+// batch returns the key of the batch that the item belongs to.
 func (i *item) batch() embedding.BatchKey { return embedding.BatchKey{Rank: i.Rank, Step: i.Step} }
 
-// New returns an executor of all roles on a machine. The errors are those of the
-// training's parts.
+// New returns an executor of all roles of a job. It returns an error if the job or the schema of the data is not valid.
 func New(t job.Job, source batch.Source, m backend.Backend) (*Executor, error) {
 	return NewLocal(t, source, m, func(msg.Address) bool { return true })
 }
 
-// NewLocal returns an executor of those roles that are here: of others it keeps
-// neither rows nor scratch. Only the data loader's batches are ever read; to
-// others the source is its schema.
+// NewLocal returns an executor of the roles for which here is true; it allocates nothing for others. Only the work of
+// the data loader reads batches from the source, so a process without a data loader needs only the source's schema.
 func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.Address) bool) (*Executor, error) {
 	schema := source.Schema()
 	engine, err := backend.NewEngine(&t, schema, m)
@@ -94,7 +97,7 @@ func NewLocal(t job.Job, source batch.Source, m backend.Backend, here func(msg.A
 	return e, nil
 }
 
-// newRowShards returns the embedding rows of the PSs that are here, by PS; nil for others.
+// newRowShards returns the shard of every embedding PS of this process, and nil for others.
 func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend, here func(msg.Address) bool) ([]*embedding.Shard, error) {
 	var weight func(missed int) float32
 	if weigher, ok := rule.(pace.Weigher); ok {
@@ -114,14 +117,14 @@ func newRowShards(t *job.Job, rule pace.Rule, m backend.Backend, here func(msg.A
 	return shards, nil
 }
 
-// Model returns what is trained, as far as it is here.
+// Model returns the part of the trained model that is in this process.
 func (e *Executor) Model() *ModelState { return e.model }
 
-// Admission returns what checks the payloads of messages from other processes.
+// Admission returns the checks of payloads that come from other processes.
 func (e *Executor) Admission() *Admission { return e.admission }
 
-// Execute performs one work item of a role on operands that s holds or will hold. part is
-// called for every bucket that Backward finishes, in order; a bucket may be fed from then on.
+// Execute executes one item of a role's work. It reads operands from the role's store s and stores its results there.
+// Backward calls part for every bucket of dense gradients that is finished, in order; a bucket may be fed after that.
 func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operands, part func(bucket int32)) (role.Result, error) {
 	do := e.work[w.Kind]
 	if do == nil {
@@ -130,18 +133,18 @@ func (e *Executor) Execute(at msg.Address, s *Store, w role.Work, o role.Operand
 	return do(item{at, s, w, o, part})
 }
 
-// Feed notes what a rank hands to the all-reduce. What is summed will be under c.Sum once the bucket is reduced.
+// Feed records the contribution of a rank to an all-reduce. The sum is stored under c.Sum when the bucket is reduced.
 func (e *Executor) Feed(s *Store, c role.Contribution) { e.rounds.feed(s, c) }
 
-// Reduce sums a bucket of a step, or averaging round, over the ranks, all of which are here and have handed the
-// bucket over. It is called by one goroutine, for the buckets of a step in ascending order.
+// Reduce sums a bucket of a step or averaging round over all ranks, which must be in this process and have fed the
+// bucket. One goroutine calls it, for the buckets of a step in ascending order.
 func (e *Executor) Reduce(step, bucket int32) {
 	if err := e.rounds.reduce(step, bucket, dense.Local{}); err != nil {
 		panic(err) // the mode has no all-reduce
 	}
 }
 
-// ReduceAcross is Reduce for a process that has some of the ranks. c sums over all.
+// ReduceAcross is Reduce for a process that has some of the ranks; c sums over all ranks.
 func (e *Executor) ReduceAcross(step, bucket int32, c dense.Collective) error {
 	return e.rounds.reduce(step, bucket, c)
 }

@@ -10,9 +10,9 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// Fingerprint returns 64 bits that differ, but for chance, between payloads of a
-// message whose numbers differ in any bit. Of a rank's part of a batch it leaves
-// the ids out, as they need not travel.
+// Fingerprint returns a 64-bit hash of a message's payload, which differs with any bit of its values except by chance. Of
+// a rank's part of a batch it leaves out the ids, because they need not travel.
+//
 // Cost: about half a nanosecond a byte of what the payload refers to.
 func Fingerprint(m msg.Message, payload Payload) uint64 {
 	h := fingerprint(m.Kind) + 1
@@ -29,8 +29,7 @@ func Fingerprint(m msg.Message, payload Payload) uint64 {
 	return uint64(h)
 }
 
-// fingerprint folds words, in their order: the two halves of a product with an
-// odd constant, added bit by bit.
+// fingerprint hashes words in order: each becomes the exclusive or of the two halves of a product with an odd constant.
 type fingerprint uint64
 
 func (h *fingerprint) word(x uint64) {
@@ -38,7 +37,7 @@ func (h *fingerprint) word(x uint64) {
 	*h = fingerprint(high ^ low)
 }
 
-// value folds a value of any plain type, by what it refers to.
+// value hashes a value of any plain type, following pointers.
 func (h *fingerprint) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -73,8 +72,7 @@ func (h *fingerprint) value(v reflect.Value) {
 	}
 }
 
-// numbers folds the slices that nearly all payloads are made of, fast. It
-// returns false, having done nothing, for others.
+// numbers hashes the slices that most payloads consist of, fast. It returns false for other types, and hashes nothing.
 func (h *fingerprint) numbers(v reflect.Value) bool {
 	if !v.CanInterface() {
 		return false
@@ -100,7 +98,7 @@ func (h *fingerprint) numbers(v reflect.Value) bool {
 	return true
 }
 
-// bytes folds bytes, eight at once. Their number tells the last ones from zeros.
+// bytes hashes bytes, eight at a time. Their number distinguishes trailing zeros.
 func (h *fingerprint) bytes(s []byte) {
 	h.word(uint64(len(s)))
 	for len(s) >= 8 {

@@ -13,20 +13,19 @@ import (
 	"tandem/algo/protocol/msg"
 )
 
-// ModelState is the model that a run trains: those of its rows and network that are in this process. It belongs to
-// the executor's roles until the run is over: a method that is about a role is called when the role is not at work,
-// or in the role's lane.
+// ModelState gives access to the part of a run's model that is in this process: rows of PSs and weights of the dense
+// network. During a run, a method that concerns a role is called in the role's lane, or while the role has no work.
 type ModelState struct {
 	numerics *numerics
 	engine   model.Engine
-	shards   []*embedding.Shard // by PS; nil where it is not here
+	shards   []*embedding.Shard // by PS; nil if the PS is in another process
 	dense    dense.Strategy
 }
 
 // Layout returns the layout of the dense network.
 func (m *ModelState) Layout() *model.Layout { return m.engine.Layout() }
 
-// Tables returns the shards of the rows that are here, by PS.
+// Tables returns the tables of the embedding PSs of this process, in PS order.
 func (m *ModelState) Tables() []*table.Table {
 	var tables []*table.Table
 	for _, s := range m.shards {
@@ -38,7 +37,7 @@ func (m *ModelState) Tables() []*table.Table {
 }
 
 // Missed returns a count for every row gradient applied: the updates of the row between the read that the gradient
-// was computed from and the gradient's own. It is what staleness comes to where ids meet.
+// was computed from and the gradient's own. This is the part of staleness that matters, because ids meet.
 func (m *ModelState) Missed() histogram.Histogram {
 	var all histogram.Histogram
 	for _, s := range m.shards {
@@ -50,13 +49,13 @@ func (m *ModelState) Missed() histogram.Histogram {
 	return all
 }
 
-// Weights returns the weights of the dense network that a role holds: a dense PS its shard, an NN worker its
-// replica, as last pulled if it has to; nil if the role has none, or is not here. In the lane of a rank, before a
-// forward pass, they have taken the steps before that one, and no other.
+// Weights returns the weights of the dense network that a role holds, or nil if the role holds none or is in another
+// process: a dense PS holds its shard, an NN worker its replica, in modes with dense PSs as last pulled. In the lane of
+// a rank, before a forward pass, they contain the optimizer steps before that pass and no other.
 func (m *ModelState) Weights(at msg.Address) *model.Weights { return m.dense.Weights(at) }
 
-// Digest returns a fingerprint of the parameters that a role holds: a PS of its rows, others of their Weights, 0 if
-// there are none.
+// Digest returns a fingerprint of the parameters that a role holds: the rows of an embedding PS, or the Weights of
+// another role; 0 if it holds none.
 func (m *ModelState) Digest(at msg.Address) uint64 {
 	if at.Role == msg.EmbeddingPS {
 		return m.shards[at.Index].Table().Digest()
@@ -67,7 +66,7 @@ func (m *ModelState) Digest(at msg.Address) uint64 {
 	return 0
 }
 
-// DenseDigest returns a fingerprint of the dense network: of what its holders have, folded.
+// DenseDigest returns a fingerprint of the dense network, from the digests of its holders.
 func (m *ModelState) DenseDigest() uint64 {
 	var digests []uint64
 	for _, at := range m.DenseHolders() {
@@ -76,8 +75,7 @@ func (m *ModelState) DenseDigest() uint64 {
 	return FoldDigests(digests)
 }
 
-// FoldDigests returns one digest for those of all of DenseHolders, in order; of
-// one, itself.
+// FoldDigests returns one digest for the digests of all DenseHolders, in order. The digest of one holder stays as it is.
 func FoldDigests(digests []uint64) (folded uint64) {
 	for _, d := range digests {
 		folded = bits.RotateLeft64(folded, 1) ^ d
@@ -85,23 +83,23 @@ func FoldDigests(digests []uint64) (folded uint64) {
 	return folded
 }
 
-// DenseHolders returns the roles that hold the dense network between them: rank 0,
-// or the dense PSs, or all ranks if each has a replica of its own.
+// DenseHolders returns the roles that together hold the dense network: rank 0, or the dense PSs, or all ranks if each
+// has a replica of its own.
 func (m *ModelState) DenseHolders() []msg.Address { return m.dense.HolderRoles() }
 
-// JoinDense returns the network that the parts of all holders make, in order: one
-// after the other, or the mean of replicas. The parts are scratch afterwards.
+// JoinDense returns the network that the parts of all holders make up, in the order of DenseHolders: their concatenation,
+// or the mean of replicas. It overwrites the parts.
 func (m *ModelState) JoinDense(parts []model.Values) model.Values {
 	return m.dense.Join(parts)
 }
 
-// ReadRows implements State, for a PS that is here.
+// ReadRows implements evaluation.State, for a PS of this process.
 func (m *ModelState) ReadRows(server int, signs []uint64, dst []float32) error {
 	m.shards[server].Snapshot(signs, dst)
 	return nil
 }
 
-// ReadDense implements State, if all holders are here.
+// ReadDense implements evaluation.State, if all holders are in this process.
 func (m *ModelState) ReadDense() (model.Values, error) {
 	var parts []model.Values
 	for _, at := range m.DenseHolders() {
@@ -110,7 +108,7 @@ func (m *ModelState) ReadDense() (model.Values, error) {
 	return m.JoinDense(parts), nil
 }
 
-// NewTestSet prepares test rows for evaluation of this run.
+// NewTestSet returns a test set of this run's model.
 func (m *ModelState) NewTestSet(test *batch.Batch) *evaluation.TestSet {
 	n := m.numerics
 	return evaluation.NewTestSet(m.engine, n.schema, n.dim, n.job.ShardPlan(), test)

@@ -8,7 +8,7 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// nnWorkerWork performs the work of NN workers.
+// nnWorkerWork is the work of NN workers.
 type nnWorkerWork struct {
 	*numerics
 	dense dense.Strategy

@@ -13,7 +13,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// numerics is what the work of all roles shares.
+// numerics has the job, the sizes and the buffers that the work of all roles shares.
 type numerics struct {
 	job     job.Job
 	schema  *batch.Schema
@@ -22,7 +22,8 @@ type numerics struct {
 	buffers buffers // of payloads that roles of this process send each other
 }
 
-// storeValues packs the values that work has made, and has no more use for.
+// storeValues packs values that work has computed, stores them and returns their size. The caller must not use values
+// afterwards.
 func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.Bytes {
 	packed := compress.Pack(n.job.Wire.Precision, values)
 	n.giveBackPacked(values)
@@ -30,15 +31,14 @@ func (n *numerics) storeValues(s *Store, h role.Handle, values []float32) unit.B
 	return unit.Bytes(packed.Size())
 }
 
-// giveBackPacked lends values out again that have been packed, unless what they were
-// packed to is these values.
+// giveBackPacked gives back values that have been packed, unless the packed form is the values themselves.
 func (n *numerics) giveBackPacked(values []float32) {
 	if n.job.Wire.Precision != compress.FP32 {
 		n.buffers.giveBack(values)
 	}
 }
 
-// withAdvice adds which settings of the job may help.
+// withAdvice adds to an error the settings of the job that may help.
 func (n *numerics) withAdvice(err error) error {
 	if errors.Is(err, table.ErrFull) {
 		return fmt.Errorf("%w (in the job: rows.capacity, rows.memory; rows.eviction: second-chance; roles.embedding-ps)", err)

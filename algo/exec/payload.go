@@ -11,10 +11,11 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Payload is the data of a message: one of the types of this file, or one that embeds Travels. nil: none.
+// Payload is the data of a message: one of the types of this file, or a type that embeds Travels. A message without data
+// has a nil Payload.
 type Payload interface{ payload() }
 
-// Travels makes a type that embeds it a Payload: for what other packages send each other.
+// Travels makes a type that embeds it a Payload, for the messages of other packages.
 type Travels struct{}
 
 func (Travels) payload() {}
@@ -36,7 +37,7 @@ type Signs struct{ compress.Signs }
 // Values is the payload of Rows, Embeddings and PutGradients.
 type Values struct{ compress.Values }
 
-// DenseShard is the payload of Params and Push: the part of a dense PS, with the statistics that travel beside it.
+// DenseShard is the payload of Params and Push: the values of one dense PS's shard, followed on dense-ps 0 by statistics.
 type DenseShard []float32
 
 // IDs is the payload of IDFeatures: the id features of a rank's part of a
@@ -44,12 +45,12 @@ type DenseShard []float32
 type IDs struct {
 	Samples    int
 	FirstGroup int
-	Bounds     []int          // as those of batch.Part
+	Bounds     []int          // see batch.Part
 	Columns    []batch.Jagged // by slot, if ids are raw
 	Packed     []byte         // by compress.AppendIDs, if they are compressed
 }
 
-// newIDs returns the id features of a part, which raw ones alias.
+// newIDs returns the id features of a part. Raw ids alias the part.
 func newIDs(part *batch.Part, compressed bool) *IDs {
 	ids := &IDs{Samples: part.Samples, FirstGroup: part.FirstGroup, Bounds: part.Bounds}
 	if compressed {
@@ -60,7 +61,7 @@ func newIDs(part *batch.Part, compressed bool) *IDs {
 	return ids
 }
 
-// Size returns the number of bytes on a wire: of a raw id 8, of an offset 4.
+// Size returns the number of bytes on a wire; a raw id has 8 bytes, an offset 4.
 func (d *IDs) Size() int {
 	size := len(d.Packed)
 	for _, c := range d.Columns {
@@ -69,7 +70,7 @@ func (d *IDs) Size() int {
 	return size
 }
 
-// part returns a part that has ids alone.
+// part returns a part that has ids only, unpacked.
 func (d *IDs) part(slots int) (batch.Part, error) {
 	columns := d.Columns
 	if len(d.Packed) > 0 {
@@ -90,7 +91,7 @@ type Put struct {
 	Sums    compress.Values // of every sign's row
 }
 
-// unpack returns the put as the PS applies it.
+// unpack returns the put with plain signs and float32 sums.
 func (u *Put) unpack(rank, dim int) (route.Put, error) {
 	signs, err := u.Signs.Unpack()
 	if err != nil {
@@ -100,10 +101,9 @@ func (u *Put) unpack(rank, dim int) (route.Put, error) {
 	return route.Put{Rank: rank, Samples: u.Samples, Signs: signs, Sums: sums}, err
 }
 
-// Payload returns the data that travels with a message: what is for its receiver of
-// what the sender's store holds as h; nil if h names no data. It stays valid and unchanged after the sender has
-// released it, and has the form in which it travels already: work packs what
-// it makes and unpacks what it takes.
+// Payload returns the payload of a message whose data the sender's store holds under h: the part for the receiver, in
+// the form in which it travels, because work packs its results and unpacks its operands. It returns nil if the message
+// has no data. The payload stays valid and unchanged after the sender has released h.
 func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	switch m.Kind {
 	case msg.IDFeatures:
@@ -128,7 +128,7 @@ func (e *Executor) Payload(s *Store, m msg.Message, h role.Handle) Payload {
 	return nil
 }
 
-// Keep stores the payload of a message that its receiver keeps as h.
+// Keep stores the payload of a message in the store of its receiver, under h. It panics if there is no payload.
 func (e *Executor) Keep(s *Store, m msg.Message, h role.Handle, payload Payload) {
 	if payload == nil {
 		panic(fmt.Sprintf("exec: %v has no payload to keep", m))

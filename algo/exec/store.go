@@ -7,22 +7,22 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Store holds the data of one role instance, by handle. It is safe for
-// concurrent use: work of different lanes runs side by side.
+// Store holds the data of one role by handle. It is safe for concurrent use, because items of different lanes are
+// executed at the same time.
 type Store struct {
 	mu   sync.Mutex
 	data map[role.Handle]any
-	sent map[role.Handle]bool // of data: what came with messages
+	sent map[role.Handle]bool // handles whose data came with messages
 }
 
 // NewStore returns an empty store.
 func NewStore() *Store { return &Store{data: map[role.Handle]any{}, sent: map[role.Handle]bool{}} }
 
-// Release lets go of a handle. It panics if the store does not hold it: a
-// handle is released exactly once.
+// Release removes a handle and its data. It panics if the store does not hold the handle, because a handle is released
+// exactly once.
 func (s *Store) Release(h role.Handle) { s.remove(h) }
 
-// remove is Release, and returns what was held, and whether it came with messages.
+// remove is Release. It returns the data, and whether they came with a message.
 func (s *Store) remove(h role.Handle) (v any, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,6 +43,7 @@ func (s *Store) Len() int {
 	return len(s.data)
 }
 
+// set stores data that the role's own work has computed.
 func (s *Store) set(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,15 +51,14 @@ func (s *Store) set(h role.Handle, v any) {
 	delete(s.sent, h)
 }
 
-// setReceived is put of what came with a message.
+// setReceived stores data that came with a message.
 func (s *Store) setReceived(h role.Handle, v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[h], s.sent[h] = v, true
 }
 
-// get returns what a handle holds. It panics if that is missing or of another
-// type, which is a bug of a role or driver.
+// get returns the data of a handle. It panics if there are none, or of another type, which is a bug of a role or driver.
 func get[T any](s *Store, h role.Handle) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func get[T any](s *Store, h role.Handle) T {
 	return v
 }
 
-// getAll returns what every one of some handles holds, as get does.
+// getAll returns the data of several handles, as get does.
 func getAll[T any](s *Store, handles []role.Handle) []T {
 	all := make([]T, len(handles))
 	for i, h := range handles {
@@ -78,7 +78,7 @@ func getAll[T any](s *Store, handles []role.Handle) []T {
 	return all
 }
 
-// find returns what a handle holds, if the store holds it.
+// find returns the data of a handle, if the store holds it.
 func find[T any](s *Store, h role.Handle) (v T, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,7 @@ func find[T any](s *Store, h role.Handle) (v T, held bool) {
 	return v, held
 }
 
-// setReceivedPart stores one PS's part, which came with a message, of a handle that
-// collects one part per PS.
+// setReceivedPart stores the part of one PS, which came with a message, under a handle that collects a part of each PS.
 func setReceivedPart[T any](s *Store, h role.Handle, servers int, shard int32, part T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
