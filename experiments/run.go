@@ -84,7 +84,7 @@ func (p *program) runAndWrite(
 	started := p.now()
 	report, err := e.Run(ctx, report.Options{
 		Quick: s.quick, Seeds: s.seeds, Seed: s.seed, Folder: folder,
-		Machine: backend.Backend{Products: products}, Progress: bar.Show,
+		Backend: backend.Backend{Products: products}, Progress: bar.Show,
 	})
 	if err != nil {
 		return nil, err

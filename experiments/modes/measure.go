@@ -54,7 +54,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 			r.Modes = append(r.Modes, &modeResult{Mode: mode})
 		}
 		for i := range p.Seeds {
-			if err := p.measureSeed(ctx, w, i, o.Machine, r, log, meter); err != nil {
+			if err := p.measureSeed(ctx, w, i, o.Backend, r, log, meter); err != nil {
 				return nil, fmt.Errorf("modes: %s, seed %d, after %d of %d trainings: %w",
 					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
@@ -67,7 +67,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 // measureSeed trains in every mode under one seed. The order of the real trainings rotates from seed to
 // seed, so that a drift of the machine favors no mode.
 func (p *plan) measureSeed(
-	ctx context.Context, w report.DataSet, round int, machine backend.Backend, r *result,
+	ctx context.Context, w report.DataSet, round int, backend backend.Backend, r *result,
 	log *report.Log, m *report.Meter,
 ) error {
 	seed := p.Seed + uint64(round)
@@ -79,7 +79,7 @@ func (p *plan) measureSeed(
 	r.TestRows = data.Test.Samples
 	for i := range r.Modes {
 		mode := r.Modes[(i+round)%len(r.Modes)]
-		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Backend: backend}
 		run, err := one.RunReal(ctx, func(done, steps int) { m.Show(done, steps, w.Name+", "+mode.Mode) },
 			nil)
 		if err != nil {
@@ -101,7 +101,7 @@ func (p *plan) measureSeed(
 			continue
 		}
 		m.Show(0, 1, w.Name+", "+mode.Mode+" simulated")
-		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: machine}
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Backend: backend}
 		run, err := one.RunSimulated(ctx, hardware)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode.Mode, err)

@@ -44,7 +44,7 @@ type Run struct {
 type Setup struct {
 	Job     job.Job
 	Data    *datasets.Dataset
-	Machine backend.Backend
+	Backend backend.Backend
 }
 
 // RunReal trains in this process. progress and stopwatch may be nil.
@@ -57,7 +57,7 @@ func (s *Setup) RunReal(
 	}
 	c := newStageClock()
 	r, err := train.Run(ctx, s.Job, source, s.Data.Test, train.Options{
-		Backend: s.Machine, Progress: progress, Observer: c, Stopwatch: stopwatch,
+		Backend: s.Backend, Progress: progress, Observer: c, Stopwatch: stopwatch,
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Setup) RunSimulated(ctx context.Context, hardware *cluster.Hardware) (*
 		Observer: watch,
 		Numerics: func(t job.Job) (cluster.Numerics, error) {
 			var err error
-			if numbers, err = numerics.New(t, source, s.Machine, runtime.GOMAXPROCS(0)); err == nil {
+			if numbers, err = numerics.New(t, source, s.Backend, runtime.GOMAXPROCS(0)); err == nil {
 				watch.evaluator = numbers.NewEvaluator(job.Every{}, s.Data.Test)
 			}
 			return numbers, err

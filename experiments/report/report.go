@@ -26,7 +26,7 @@ type Options struct {
 	// Folder exists and is empty. Files that an experiment writes there become part of its results, also
 	// if it is stopped.
 	Folder  string
-	Machine backend.Backend // computes the trainings
+	Backend backend.Backend // computes the trainings
 	// Progress reports how much is done and what is in progress.
 	Progress func(done, total int, what string)
 }

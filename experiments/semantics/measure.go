@@ -38,7 +38,7 @@ type quality struct {
 // run is the state of one measurement.
 type run struct {
 	*plan
-	machine backend.Backend
+	backend backend.Backend
 	log     *report.Log
 	meter   *report.Meter
 }
@@ -56,7 +56,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (results []*result
 		}
 	}()
 	total := len(p.DataSets) * len(p.variants()) * (len(p.Trials) + 2*p.Seeds)
-	r := run{p, o.Machine, log, &report.Meter{Total: total, Report: o.Progress}}
+	r := run{p, o.Backend, log, &report.Meter{Total: total, Report: o.Progress}}
 	for _, w := range p.DataSets {
 		result := &result{DataSet: w.Name}
 		for _, a := range p.variants() {
@@ -137,7 +137,7 @@ func (r *run) train(
 		return nil, err
 	}
 	shown, err := train.Run(ctx, t, source, test, train.Options{
-		Backend:  r.machine,
+		Backend:  r.backend,
 		Progress: func(done, steps int) { r.meter.Show(done, steps, name+", "+a.String()) },
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 	}
 	meter := &report.Meter{Total: p.Rounds * 2 * len(p.Modes), Report: o.Progress}
 	for round := range p.Rounds {
-		if err := p.round(ctx, round, o.Machine, r, log, meter); err != nil {
+		if err := p.round(ctx, round, o.Backend, r, log, meter); err != nil {
 			return nil, fmt.Errorf("simvsreal: round %d: %w", round+1, err)
 		}
 	}
@@ -62,7 +62,7 @@ func (p *plan) measure(ctx context.Context, o report.Options) (r *results, err e
 // round measures the machine, then trains in every mode for real, and then simulates every mode. Sync runs
 // first, because it calibrates the simulator; the order of the others rotates from round to round.
 func (p *plan) round(
-	ctx context.Context, round int, computed backend.Backend, r *results, log *report.Log, m *report.Meter,
+	ctx context.Context, round int, backend backend.Backend, r *results, log *report.Log, m *report.Meter,
 ) error {
 	seed := p.Seed + uint64(round)
 	m.Show(0, 1, "measuring the machine")
@@ -82,7 +82,7 @@ func (p *plan) round(
 			others = len(p.Modes) - 1
 			at = 1 + (i-1+round)%others
 		}
-		one := &paired.Setup{Job: p.job(p.Modes[at], seed), Data: data, Machine: computed}
+		one := &paired.Setup{Job: p.job(p.Modes[at], seed), Data: data, Backend: backend}
 		show := func(done, steps int) { m.Show(done, steps, p.Modes[at]) }
 		calibration := paired.NewCalibration() // in every run, so that it slows all of them equally
 		run, err := one.RunReal(ctx, show, calibration)
@@ -102,7 +102,7 @@ func (p *plan) round(
 		}
 	}
 	for _, mode := range r.Modes {
-		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Machine: computed}
+		one := &paired.Setup{Job: p.job(mode.Mode, seed), Data: data, Backend: backend}
 		m.Show(0, 1, mode.Mode+", simulated")
 		run, err := one.RunSimulated(ctx, hardware)
 		if err != nil {

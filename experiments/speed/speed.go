@@ -104,7 +104,7 @@ func (e *Experiment) Run(ctx context.Context, o report.Options) (*report.Report,
 
 // execute measures a plan with a peer, or without one if peer is nil.
 func (p *plan) execute(ctx context.Context, o report.Options, peer side) (*report.Report, error) {
-	p.Engine = o.Machine.Multiplier(&job.Job{}).Name()
+	p.Engine = o.Backend.Multiplier(&job.Job{}).Name()
 	results, err := p.measure(ctx, o, peer)
 	if err != nil {
 		return nil, err

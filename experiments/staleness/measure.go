@@ -64,7 +64,7 @@ func (e Experiment) measure(
 			result.Variants = append(result.Variants, &variantResult{Variant: a})
 		}
 		for i := range p.Seeds {
-			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), o.Machine, result, log, meter); err != nil {
+			if err := e.measureSeed(ctx, p, w, p.Seed+uint64(i), o.Backend, result, log, meter); err != nil {
 				return nil, fmt.Errorf("staleness: %s, seed %d, after %d of %d trainings: %w",
 					w.Name, p.Seed+uint64(i), meter.Done, meter.Total, err)
 			}
@@ -78,7 +78,7 @@ func (e Experiment) measure(
 // measureSeed runs every variant under one seed, on the same rows in the same order. After the first seed,
 // it makes the bootstrap comparisons, which need the predictions.
 func (e Experiment) measureSeed(
-	ctx context.Context, p plan, w report.DataSet, seed uint64, machine backend.Backend,
+	ctx context.Context, p plan, w report.DataSet, seed uint64, backend backend.Backend,
 	result *dataSetResult, log *report.Log, m *report.Meter,
 ) error {
 	m.Show(0, 1, w.Name+", reading data")
@@ -98,7 +98,7 @@ func (e Experiment) measureSeed(
 		what := fmt.Sprintf("%s, seed %d, %v", w.Name, seed, a)
 		t := p.job(a, seed)
 		shown, err := e.run(ctx, t, source, data.Test, train.Options{
-			Backend:  machine,
+			Backend:  backend,
 			Progress: func(done, steps int) { m.Show(done, steps, what) },
 		})
 		if err != nil {
