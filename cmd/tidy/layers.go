@@ -73,7 +73,7 @@ func walls() []wall {
 		{"runtime/numerics", nil, order},
 		{"runtime/memory", nil, order},
 		{"runtime/probe", nil, order},
-		{"runtime/gemm", nil, order},
+		{"runtime/blas", nil, order},
 		{"runtime/gorgonia", nil, order},
 		{"runtime/wire", nil, order},
 		{"runtime/grpcnet", nil, order},

@@ -348,6 +348,9 @@ func TestFailureIsBroadcast(t *testing.T) {
 func TestMembersNoticeThatTheHostIsGone(t *testing.T) {
 	r := start(t, nil)
 	members := r.all()
+	gone := make(chan struct{})
+	defer close(gone)
+	r.host.post(func() error { <-gone; return nil }) // a host that is gone handles no event
 	r.host.server.Stop()
 	for at, m := range members {
 		select {
