@@ -41,7 +41,7 @@ func seeds(t testing.TB) map[string][]byte {
 		"put":     of(msg.Put, &exec.Put{Samples: 4, Signs: plain(5, 6), Sums: fp32(1, 2, 3, 4)}),
 		"chunk": of(0, Chunk{View: 7, Bucket: 2, Sum: true, Values: []float32{1},
 			Stats: []float32{2, 3, 4}}),
-		"numbers": of(msg.Params, []float32{1.5, -2, 3}),
+		"dense shard": of(msg.Params, []float32{1.5, -2, 3}),
 	}
 }
 

@@ -51,7 +51,7 @@ var codecs = [...]codec{
 		msg.Embeddings, msg.PutGradients),
 	codecFor("put", encodePut, decodePut, msg.Put),
 	codecFor(chunkName, encodeChunk, decodeChunk),
-	codecFor("numbers", func(w *writer, v exec.DenseShard) { writeArray(w, []float32(v)) },
+	codecFor("dense shard", func(w *writer, v exec.DenseShard) { writeArray(w, []float32(v)) },
 		func(r *reader) exec.Payload { return exec.DenseShard(readArray[float32](r)) }),
 }
 
