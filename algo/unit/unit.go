@@ -7,6 +7,8 @@
 // one notation. MarshalText loses nothing; String rounds to what people read.
 package unit
 
+import "math"
+
 // Tick is an instant or a duration in nanoseconds. Instants count from the start of the run: in the
 // simulator from the start of simulated time, in the runtime from the start of the process.
 type Tick int64
@@ -26,6 +28,9 @@ const Forever Tick = 1<<63 - 1
 
 // Seconds converts t to seconds.
 func (t Tick) Seconds() float64 { return float64(t) / float64(Second) }
+
+// Scale returns t multiplied by a factor, rounded to the nearest tick.
+func (t Tick) Scale(factor float64) Tick { return Tick(math.Round(float64(t) * factor)) }
 
 // Bytes is an amount of memory or of data on a wire.
 type Bytes int64

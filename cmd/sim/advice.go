@@ -6,7 +6,7 @@ import (
 
 	"tandem/algo/job"
 	"tandem/internal/cli"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 	"tandem/sim/device"
 )
 
@@ -21,7 +21,7 @@ func advise(err error) error {
 		hint string
 	}{
 		{device.ErrUnknown, "name one of the known profiles, in the job file or by --accelerator"},
-		{cluster.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
+		{cost.ErrMemory, "smaller: --batch-per-gpu; larger: --cluster gcp, or a job file with " +
 			"other hosts"},
 		{job.ErrUnknownKey, "examples of job files are in cmd/train/jobs"},
 		{job.ErrValue, "examples of job files are in cmd/train/jobs"},

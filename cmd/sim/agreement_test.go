@@ -14,6 +14,7 @@ import (
 	"tandem/internal/workload"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // sequences collects the records of a run by role.
@@ -90,7 +91,7 @@ func TestSyncHasTheSameEventsInBothDrivers(t *testing.T) {
 					spec := job.PersiaCluster()
 					spec.Fold = false
 					spec.EmbeddingWorkers.Count, spec.EmbeddingPSs.Count = workers, 2
-					hardware, err := cluster.Load(&spec)
+					hardware, err := cost.Load(&spec)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
+	"tandem/sim/predict"
 )
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
@@ -33,7 +34,7 @@ func (q *request) checkFaults(given func(string) bool) error {
 	if given("faults") {
 		what = "--faults"
 	}
-	at := positions[:]
+	at := predict.Positions()
 	if q.kind == trained && !q.spread {
 		at = at[:1]
 	}

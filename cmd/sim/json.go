@@ -7,6 +7,8 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/sim/cluster"
+	"tandem/sim/cost"
+	"tandem/sim/predict"
 )
 
 // document is the JSON object of predictions.
@@ -15,9 +17,9 @@ type document struct {
 	Command       string                `json:"command"`
 	BatchPerGPU   int                   `json:"batch_per_gpu"`
 	Runs          []runRecord           `json:"runs"`
-	Sensitivities []cluster.Sensitivity `json:"sensitivities"` // of the last run, to a tenth better
+	Sensitivities []predict.Sensitivity `json:"sensitivities"` // of the last run, to a tenth better
 	Published     []reference           `json:"published,omitempty"`
-	Assumptions   []cluster.Assumption  `json:"assumptions"`
+	Assumptions   []cost.Assumption     `json:"assumptions"`
 }
 
 // runRecord is one prediction.
@@ -57,7 +59,7 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck,
 			Resources: a.Resources,
 			Staleness: a.Staleness,
-			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(a),
+			Messages:  a.Messages, Bytes: int64(a.Bytes), Drift: a.Drift, Faults: q.counts(&a.Result),
 			Stages: map[string]float64{},
 		}
 		for stage, time := range a.StageTimes {

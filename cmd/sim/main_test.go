@@ -96,8 +96,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// predict runs the command and reads its JSON.
-func predict(t *testing.T, args string) document {
+// predictJSON runs the command and reads its JSON.
+func predictJSON(t *testing.T, args string) document {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	p := &program{stdout: &stdout, stderr: &stderr, dataDir: os.Getenv("TANDEM_DATA"), probe: slow}
@@ -116,7 +116,7 @@ func predict(t *testing.T, args string) document {
 
 // --staleness is what runs, independent of the default of prefetch; sync reads one batch ahead.
 func TestDepthIsWhatRuns(t *testing.T) {
-	d := predict(t, "--gpus 2 --modes sync,hybrid --staleness 20")
+	d := predictJSON(t, "--gpus 2 --modes sync,hybrid --staleness 20")
 	if d.Runs[0].Depth != 2 || d.Runs[1].Depth != 21 {
 		t.Errorf("depth %d and %d; want 2 and 21", d.Runs[0].Depth, d.Runs[1].Depth)
 	}
@@ -125,7 +125,7 @@ func TestDepthIsWhatRuns(t *testing.T) {
 // Every mode gets its own of the mode settings, and the report and its command show them.
 func TestModeSettingsAreWhatRuns(t *testing.T) {
 	const line = "--gpus 2 --modes sync,ssp,async-average --mode-set every=5,slack=0"
-	d := predict(t, line)
+	d := predictJSON(t, line)
 	for i, want := range []string{"map[]", "map[slack:0]", "map[every:5]"} {
 		if got := fmt.Sprint(d.Runs[i].ModeSettings); got != want {
 			t.Errorf("%s: settings %s, want %s", d.Runs[i].Mode, got, want)
@@ -134,7 +134,7 @@ func TestModeSettingsAreWhatRuns(t *testing.T) {
 	if !strings.Contains(d.Command, "--mode-set every=5,slack=0") {
 		t.Errorf("command: %s", d.Command)
 	}
-	d = predict(t, "--gpus 2 --modes ssp")
+	d = predictJSON(t, "--gpus 2 --modes ssp")
 	if got := fmt.Sprint(d.Runs[0].ModeSettings); got != "map[slack:3]" {
 		t.Errorf("by default %s", got)
 	}
@@ -201,7 +201,7 @@ func slow() (probe.Result, error) {
 }
 
 func TestJSON(t *testing.T) {
-	d := predict(t, "--gpus 1,4")
+	d := predictJSON(t, "--gpus 1,4")
 	if len(d.Runs) != 4 || len(d.Assumptions) == 0 || len(d.Sensitivities) == 0 || len(d.Published) != 2 {
 		t.Fatalf("%d runs, %d assumptions, %d sensitivities, %d published", len(d.Runs), len(d.Assumptions),
 			len(d.Sensitivities), len(d.Published))
@@ -220,8 +220,8 @@ func TestJSON(t *testing.T) {
 
 // The same job, a slower network: never faster.
 func TestNetworkOverride(t *testing.T) {
-	fast, slow := predict(t, "--gpus 16 --modes hybrid"),
-		predict(t, "--gpus 16 --modes hybrid --network 10Gbps")
+	fast, slow := predictJSON(t, "--gpus 16 --modes hybrid"),
+		predictJSON(t, "--gpus 16 --modes hybrid --network 10Gbps")
 	if slow.Runs[0].Throughput >= fast.Runs[0].Throughput {
 		t.Errorf("10 Gbps %.0f, 100 Gbps %.0f samples/s", slow.Runs[0].Throughput, fast.Runs[0].Throughput)
 	}
@@ -231,7 +231,7 @@ func TestNetworkOverride(t *testing.T) {
 }
 
 func TestThisMachineIsMeasured(t *testing.T) {
-	d := predict(t, "--cluster this-machine --modes hybrid")
+	d := predictJSON(t, "--cluster this-machine --modes hybrid")
 	if len(d.Runs) != 3 {
 		t.Fatalf("%d runs", len(d.Runs))
 	}
@@ -249,8 +249,8 @@ func TestThisMachineIsMeasured(t *testing.T) {
 // Faults cost throughput, are counted, and are as reproducible as everything else.
 func TestFaultsAreReported(t *testing.T) {
 	const args = "--gpus 2 --modes hybrid"
-	clean, a, b := predict(t, args), predict(t, args+" --faults drop=0.05,seed=3"),
-		predict(t, args+" --faults drop=0.05,seed=3")
+	clean, a, b := predictJSON(t, args), predictJSON(t, args+" --faults drop=0.05,seed=3"),
+		predictJSON(t, args+" --faults drop=0.05,seed=3")
 	if c := clean.Runs[0].Faults; c != nil {
 		t.Errorf("%v without faults", c)
 	}
@@ -266,7 +266,7 @@ func TestFaultsAreReported(t *testing.T) {
 
 func TestJitterIsReproducible(t *testing.T) {
 	const args = "--gpus 8 --modes hybrid --jitter 0.3 --seed "
-	a, b, c := predict(t, args+"1"), predict(t, args+"1"), predict(t, args+"2")
+	a, b, c := predictJSON(t, args+"1"), predictJSON(t, args+"1"), predictJSON(t, args+"2")
 	if a.Runs[0].Throughput != b.Runs[0].Throughput || a.Runs[0].Throughput == c.Runs[0].Throughput {
 		t.Errorf("seed 1 gives %v and %v, seed 2 %v", a.Runs[0].Throughput, b.Runs[0].Throughput,
 			c.Runs[0].Throughput)

@@ -8,13 +8,15 @@ import (
 	"tandem/algo/job"
 	"tandem/internal/cli"
 	"tandem/sim/cluster"
+	"tandem/sim/cost"
+	"tandem/sim/predict"
 )
 
 // prediction is what is predicted for one mode and number of GPUs.
 type prediction struct {
 	mode   string
 	gpus   int
-	answer cluster.Result
+	answer predict.Prediction
 	// efficiency is the throughput per GPU, relative to that on the smallest number of GPUs.
 	efficiency float64
 }
@@ -22,7 +24,7 @@ type prediction struct {
 // result is everything that is reported.
 type result struct {
 	predictions   []prediction
-	sensitivities []cluster.Sensitivity // of the last prediction
+	sensitivities []predict.Sensitivity // of the last prediction
 	// plain is sync without overlap on the largest number of GPUs, which Persia's paper calls
 	// fully sync; nil unless sync is among the modes.
 	plain *cluster.Result
@@ -49,31 +51,11 @@ func (q *request) options(position float64) cluster.Options {
 	return o
 }
 
-// positions are those in the ranges at which everything is simulated: the middle, the worst
-// end and the best end.
-var positions = [3]float64{0, -1, 1}
-
-// simulate predicts the speed of a job. It calls ran before each run.
-func (q *request) simulate(t job.Job, ran func()) (cluster.Result, error) {
-	var answers [len(positions)]cluster.Result
-	for i, position := range positions {
-		ran()
-		var err error
-		if answers[i], err = cluster.Run(q.hardware, t, q.layout, q.workload,
-			q.options(position)); err != nil {
-			return cluster.Result{}, err
-		}
-	}
-	a := answers[0]
-	a.Low, a.High = min(a.Throughput, answers[1].Throughput), max(a.Throughput, answers[2].Throughput)
-	return a, nil
-}
-
 // run simulates every mode on every number of GPUs.
 func (q *request) run(progress *cli.Progress) (*result, error) {
 	r := &result{}
 	const sensitivities = 10 // runs that they count as, on the progress bar
-	total := len(q.modes)*len(q.gpus)*len(positions) + sensitivities
+	total := len(q.modes)*len(q.gpus)*len(predict.Positions()) + sensitivities
 	if slices.Contains(q.modes, job.Sync) {
 		total++
 	}
@@ -85,7 +67,8 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	for _, mode := range q.modes {
 		first := len(r.predictions)
 		for _, n := range q.gpus {
-			a, err := q.simulate(q.training(mode, n), func() { show(fmt.Sprintf("%s on %d", mode, n)) })
+			a, err := predict.Predict(q.hardware, q.training(mode, n), q.layout, q.workload, q.options(0),
+				func() { show(fmt.Sprintf("%s on %d", mode, n)) })
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +91,7 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	}
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = cluster.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout,
+	r.sensitivities, err = predict.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout,
 		q.workload,
 		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
 	return r, err
@@ -126,7 +109,7 @@ func (r *result) last(mode string) *prediction {
 
 // assumptions returns those of the prediction that has the most: all have the same, except for
 // the hosts of dense PSs, which only some modes have.
-func (r *result) assumptions() []cluster.Assumption {
+func (r *result) assumptions() []cost.Assumption {
 	return slices.MaxFunc(r.predictions, func(a, b prediction) int {
 		return cmp.Compare(len(a.answer.Assumptions), len(b.answer.Assumptions))
 	}).answer.Assumptions

@@ -18,7 +18,7 @@ import (
 	"tandem/internal/cli"
 	"tandem/internal/workload"
 	"tandem/runtime/blas"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 	"tandem/sim/device"
 )
 
@@ -26,8 +26,8 @@ import (
 type request struct {
 	flags
 	job      job.Job
-	hardware *cluster.Hardware // of the job's cluster, or of this machine
-	workload cluster.Workload
+	hardware *cost.Hardware // of the job's cluster, or of this machine
+	workload cost.Workload
 	layout   *model.Layout
 	data     *datasets.Dataset // to train on; nil for a prediction
 	machine  backend.Backend   // to train on
@@ -342,7 +342,7 @@ func (p *program) place(q *request, given bool) error {
 		if err != nil {
 			return err
 		}
-		q.hardware = cluster.ThisMachine(cluster.MeasuredMachine{
+		q.hardware = cost.ThisMachine(cost.MeasuredMachine{
 			Cores: r.Cores, Memory: r.Memory, Multiply: r.Multiply, CopySpeed: r.Copy,
 			// The model has one time for a look-up and for an update.
 			RowTime: (r.Lookup + r.Update) / 2, MessageTime: r.Message, Date: r.Date,
@@ -364,6 +364,6 @@ func (p *program) place(q *request, given bool) error {
 		s.NetworkRate = rate
 	}
 	var err error
-	q.hardware, err = cluster.Load(s)
+	q.hardware, err = cost.Load(s)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"tandem/internal/cli"
 	"tandem/runtime/numerics"
 	"tandem/sim/cluster"
+	"tandem/sim/predict"
 )
 
 // training is one training under simulated time.
@@ -95,7 +96,7 @@ const pointsWanted = 16
 
 // train trains in every mode, on every number of GPUs.
 func (q *request) train(progress *cli.Progress) ([]*cell, error) {
-	at := positions[:]
+	at := predict.Positions()
 	if !q.spread {
 		at = at[:1]
 	}

@@ -11,7 +11,8 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/internal/cli"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
+	"tandem/sim/predict"
 )
 
 // digits writes a number above 0 with three digits, as 0.00123, 12.3 or 12345.
@@ -31,7 +32,7 @@ func predictionsOf(cells []*cell) *result {
 	r := &result{}
 	for _, l := range cells {
 		r.predictions = append(r.predictions,
-			prediction{mode: l.mode, gpus: l.gpus, answer: l.middle().answer})
+			prediction{mode: l.mode, gpus: l.gpus, answer: predict.Prediction{Result: l.middle().answer}})
 	}
 	return r
 }
@@ -161,12 +162,12 @@ func (q *request) writeCurves(w io.Writer, cells []*cell) error {
 
 // trainingDocument is the JSON object of a training.
 type trainingDocument struct {
-	Job         string               `json:"job"`
-	Command     string               `json:"command"`
-	BatchPerGPU int                  `json:"batch_per_gpu"`
-	Engine      string               `json:"engine"` // what multiplied the matrices
-	Runs        []cellRecord         `json:"runs"`
-	Assumptions []cluster.Assumption `json:"assumptions"`
+	Job         string            `json:"job"`
+	Command     string            `json:"command"`
+	BatchPerGPU int               `json:"batch_per_gpu"`
+	Engine      string            `json:"engine"` // what multiplied the matrices
+	Runs        []cellRecord      `json:"runs"`
+	Assumptions []cost.Assumption `json:"assumptions"`
 }
 
 // cellRecord is a mode on a number of GPUs.

@@ -11,6 +11,8 @@ import (
 	"tandem/internal/cli"
 	"tandem/internal/workload"
 	"tandem/sim/cluster"
+	"tandem/sim/cost"
+	"tandem/sim/predict"
 )
 
 // prediction is the simulated speed of the job on the job's cluster, which is Persia's unless
@@ -33,7 +35,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
-	hardware, err := cluster.Load(&j.Cluster)
+	hardware, err := cost.Load(&j.Cluster)
 	if err != nil {
 		return fmt.Errorf("simulated: %w", err)
 	}
@@ -42,7 +44,7 @@ func (r *report) simulate(j job.Job, modes []string, data *datasets.Dataset) err
 			continue
 		}
 		t.Faults, t.Wire.Retry = fault.Plan{}, 0
-		a, err := cluster.Predict(hardware, t, layout, w)
+		a, err := predict.Predict(hardware, t, layout, w, cluster.Options{}, nil)
 		if err != nil {
 			return fmt.Errorf("simulated %s: %w", t.Training.Mode, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"tandem/datasets"
 	"tandem/experiments/paired"
 	"tandem/experiments/report"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // Names of the clusters.
@@ -92,7 +92,7 @@ func (p *plan) measureSeed(
 		}
 	}
 	persia := job.PersiaCluster()
-	hardware, err := cluster.Load(&persia)
+	hardware, err := cost.Load(&persia)
 	if err != nil {
 		return err
 	}

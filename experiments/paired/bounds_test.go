@@ -8,7 +8,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/pace"
 	"tandem/datasets"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // hasty is Hybrid with a mistake: it issues one batch more than τ allows.
@@ -52,7 +52,7 @@ func TestBrokenBoundsFailTheRun(t *testing.T) {
 	_, err = s.RunReal(t.Context(), nil, nil)
 	check("real", err)
 	persia := job.PersiaCluster()
-	hardware, err := cluster.Load(&persia)
+	hardware, err := cost.Load(&persia)
 	if err != nil {
 		t.Fatal(err)
 	}

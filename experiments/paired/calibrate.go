@@ -10,7 +10,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
 	"tandem/runtime/probe"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // Calibration is a stopwatch that collects how long the work of a sync run takes. The medians predict the
@@ -56,24 +56,24 @@ func (c *Calibration) Reduced(bucket int32, took time.Duration) {
 // Recorded returns the medians of a sync run of a job that merges gradients by rank. Two kinds of work do not
 // occur in sync and follow from others. Applying one put takes 1/ranks of the time for the puts of a step.
 // Updating one dense PS's part of the network takes its share of the time for the whole network.
-func (c *Calibration) Recorded(t *job.Job) *cluster.RecordedTimes {
-	r := &cluster.RecordedTimes{}
+func (c *Calibration) Recorded(t *job.Job) *cost.RecordedTimes {
+	r := &cost.RecordedTimes{}
 	for kind := role.Read; kind <= role.Average; kind++ {
 		size, times := c.mostFrequent(kind)
 		if len(times) == 0 {
 			continue
 		}
-		r.Work = append(r.Work, cluster.RecordedWork{Kind: kind, Samples: size, Time: median(times)})
+		r.Work = append(r.Work, cost.RecordedWork{Kind: kind, Samples: size, Time: median(times)})
 		if kind == role.ApplyStep {
-			r.Work = append(r.Work, cluster.RecordedWork{
+			r.Work = append(r.Work, cost.RecordedWork{
 				Kind: role.Apply, Samples: int32(t.Training.GlobalBatch / t.Roles.Ranks),
 				Time: median(times) / unit.Tick(t.Roles.Ranks),
 			})
 		}
 	}
 	update := median(slices.Collect(maps.Values(c.updates)))
-	r.Work = append(r.Work, cluster.RecordedWork{Kind: role.DenseApply, Time: update},
-		cluster.RecordedWork{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePSs)})
+	r.Work = append(r.Work, cost.RecordedWork{Kind: role.DenseApply, Time: update},
+		cost.RecordedWork{Kind: role.ApplyPush, Time: update / unit.Tick(t.Roles.DensePSs)})
 	for bucket := range int32(len(c.buckets)) {
 		r.Reduce = append(r.Reduce, median(c.buckets[bucket]))
 	}
@@ -93,8 +93,8 @@ func (c *Calibration) mostFrequent(kind role.WorkKind) (samples int32, times []u
 
 // Cluster returns this machine as a cluster: Recorded has the times of work, and the probe those of
 // messages and memory.
-func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cluster.Hardware {
-	return cluster.ThisMachine(cluster.MeasuredMachine{
+func (c *Calibration) Cluster(t *job.Job, p *probe.Result) *cost.Hardware {
+	return cost.ThisMachine(cost.MeasuredMachine{
 		Cores: p.Cores, Memory: p.Memory, Multiply: p.Multiply, CopySpeed: p.Copy,
 		RowTime: (p.Lookup + p.Update) / 2, MessageTime: p.Message, Date: p.Date,
 		EmbeddingWorkers: t.Roles.EmbeddingWorkers, ParameterServers: t.Roles.EmbeddingPSs,

@@ -26,6 +26,7 @@ import (
 	"tandem/runtime/numerics"
 	"tandem/runtime/train"
 	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // Run is the result of one training, real or simulated.
@@ -74,7 +75,7 @@ func (s *Setup) RunReal(
 }
 
 // RunSimulated trains on a simulated cluster, which computes the parameters as well as the times.
-func (s *Setup) RunSimulated(ctx context.Context, hardware *cluster.Hardware) (*Run, error) {
+func (s *Setup) RunSimulated(ctx context.Context, hardware *cost.Hardware) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

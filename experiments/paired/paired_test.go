@@ -10,7 +10,7 @@ import (
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // Each of two ranks finishes a batch every 10 ms: a step takes 10 ms, although the first and the last steps
@@ -52,7 +52,7 @@ func TestRecordedTimesOfCalibration(t *testing.T) {
 	training := job.Default()
 	training.Roles.Ranks, training.Training.GlobalBatch, training.Roles.DensePSs = 4, 256, 2
 	r := c.Recorded(&training)
-	for _, want := range []cluster.RecordedWork{
+	for _, want := range []cost.RecordedWork{
 		{Kind: role.Forward, Samples: 64, Time: 3e6},
 		{Kind: role.ApplyStep, Time: 8e6}, {Kind: role.Apply, Samples: 64, Time: 2e6},
 		{Kind: role.DenseApply, Time: 6e6}, {Kind: role.ApplyPush, Time: 3e6},

@@ -12,7 +12,7 @@ import (
 	"tandem/experiments/paired"
 	"tandem/experiments/report"
 	"tandem/runtime/probe"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // results holds all runs.
@@ -74,7 +74,7 @@ func (p *plan) round(
 	if err != nil {
 		return err
 	}
-	var hardware *cluster.Hardware
+	var hardware *cost.Hardware
 	others := 0
 	for i := range p.Modes {
 		at := i
@@ -119,7 +119,7 @@ func (p *plan) round(
 }
 
 // workTimes lists the recorded times of work.
-func workTimes(r *cluster.RecordedTimes) []workTime {
+func workTimes(r *cost.RecordedTimes) []workTime {
 	var list []workTime
 	for _, w := range r.Work {
 		list = append(list, workTime{w.Kind.String(), w.Samples, w.Time.Seconds()})

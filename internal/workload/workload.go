@@ -17,14 +17,14 @@ import (
 	"tandem/algo/numeric/table"
 	"tandem/datasets"
 	"tandem/datasets/synth"
-	"tandem/sim/cluster"
+	"tandem/sim/cost"
 )
 
 // Simulated returns the workload of a job's data and the layout of its network. The workload
 // of generated data follows from their distributions, without generating rows, except that
 // the sizes of compressed ids are measured on one global batch. Other data are read; dataDir
 // is the value of TANDEM_DATA.
-func Simulated(config *job.Data, t *job.Job, dataDir string) (cluster.Workload, *model.Layout, error) {
+func Simulated(config *job.Data, t *job.Job, dataDir string) (cost.Workload, *model.Layout, error) {
 	if config.Kind == job.KindSynthetic {
 		w, schema, err := expect(config, t)
 		if err != nil {
@@ -39,21 +39,21 @@ func Simulated(config *job.Data, t *job.Job, dataDir string) (cluster.Workload, 
 	}
 	data, err := datasets.Open(*config, dataDir)
 	if err != nil {
-		return cluster.Workload{}, nil, err
+		return cost.Workload{}, nil, err
 	}
 	return Counted(data, t)
 }
 
 // Counted returns the workload of data in memory, by counting the training rows, and the
 // layout of the job's network.
-func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layout, error) {
+func Counted(data *datasets.Dataset, t *job.Job) (cost.Workload, *model.Layout, error) {
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
 		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
 	}
 	schema := datasets.WithDim(data.Schema, t.Model.Dim())
-	w := cluster.Workload{
+	w := cost.Workload{
 		Occurrences:    float64(ids) / float64(data.Train.Samples),
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
 		Distinct:       func(samples int) float64 { return distinct(&schema, data.Train, samples) },
@@ -65,7 +65,7 @@ func Counted(data *datasets.Dataset, t *job.Job) (cluster.Workload, *model.Layou
 }
 
 // packedSizes returns the sizes of compressed ids and signs of neighbouring rows.
-func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
+func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 	type key struct {
 		samples int
 		plan    shard.Plan // zero for ids
@@ -79,7 +79,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 		}
 		return mean
 	}
-	return &cluster.PackedSizes{
+	return &cost.PackedSizes{
 		IDs: func(samples int) float64 {
 			scale := max(1, float64(samples)/float64(rows.Samples))
 			return scale * mean(key{samples: samples}, func(part batch.Part) int {
@@ -99,7 +99,7 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cluster.PackedSizes {
 }
 
 // packedSizesOfGenerated returns the packed sizes of the first rows of generated data.
-func packedSizesOfGenerated(config job.Data, t *job.Job) (*cluster.PackedSizes, error) {
+func packedSizesOfGenerated(config job.Data, t *job.Job) (*cost.PackedSizes, error) {
 	spec := *config.Synthetic
 	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.Training.GlobalBatch), 1
 	config.Synthetic = &spec
@@ -136,7 +136,7 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 }
 
 // expect returns the expected workload, and the schema, of generated data.
-func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error) {
+func expect(data *job.Data, t *job.Job) (cost.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
 	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(),
 		PrefixBits: batch.MaxPrefixBits}
@@ -146,7 +146,7 @@ func expect(data *job.Data, t *job.Job) (cluster.Workload, *batch.Schema, error)
 	for _, c := range spec.Columns {
 		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
 	}
-	w := cluster.Workload{Labels: len(schema.Labels)}
+	w := cost.Workload{Labels: len(schema.Labels)}
 	if err := datasets.ApplySlots(data.Slots, schema); err != nil {
 		return w, nil, fmt.Errorf("data.%w", err)
 	}
@@ -214,7 +214,7 @@ func (g *group) rows(ids float64) float64 {
 
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
-func lay(w cluster.Workload, schema *batch.Schema, t *job.Job) (cluster.Workload, *model.Layout, error) {
+func lay(w cost.Workload, schema *batch.Schema, t *job.Job) (cost.Workload, *model.Layout, error) {
 	rows, err := opt.NewRow(t.Rows.Optimizer)
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.optimizer: %w", err)

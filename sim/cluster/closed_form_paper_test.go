@@ -8,13 +8,14 @@ import (
 	"tandem/algo/protocol/msg"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 	"tandem/sim/device"
 )
 
 // pricesOf returns what the work of a run costs.
-func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *Workload) *Prices {
+func pricesOf(t *testing.T, s job.Cluster, j *job.Job, layout *model.Layout, w *cost.Workload) *cost.Prices {
 	t.Helper()
-	return NewPrices(hardwareOf(t, s).Resolve(0), j, layout, w, s.Fold)
+	return cost.NewPrices(hardwareOf(t, s).Resolve(0), j, layout, w, s.Fold)
 }
 
 // alone is the time of host work that nothing else shares the host with.
@@ -24,7 +25,7 @@ func alone(c device.HostCost, width int) unit.Tick {
 
 // transit is the time of a message between two idle hosts: a fixed core time
 // at both ends, the copies of its payload, the wire.
-func transit(p *Prices, payload unit.Bytes, has bool) unit.Tick {
+func transit(p *cost.Prices, payload unit.Bytes, has bool) unit.Tick {
 	if !has {
 		return 2*p.MessageTime + p.NetworkWire.Latency
 	}
@@ -79,7 +80,7 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 }
 
 // quiet is the network without embeddings: only the all-reduce uses the wires.
-func quiet(t *testing.T) (*model.Layout, Workload) {
+func quiet(t *testing.T) (*model.Layout, cost.Workload) {
 	layout := *tower(t)
 	layout.EmbeddingWidth = 0
 	w := clicks()
@@ -204,7 +205,7 @@ func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	}
 	j = training(job.AsyncAverage, 1)
 	j.Training.ModeSettings = map[string]int{"every": 1}
-	want := alone + (p.Accelerator.Time(p.sweep(2))+p.Accelerator.Time(p.sweep(4)))/2
+	want := alone + (p.SweepTime(2)+p.SweepTime(4))/2
 	a = run(t, small(), j, Options{WarmUp: 16, Measured: 16, check: true})
 	if d := a.StepTime - want; d < -10 || d > 10 {
 		t.Errorf("with averages: step takes %v, dense work %v", a.StepTime, want)

@@ -15,6 +15,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/protocol/event"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 	"tandem/sim/device"
 )
 
@@ -176,7 +177,7 @@ func TestErrors(t *testing.T) {
 	with := func(change func(*job.Cluster, *job.Job)) error {
 		s, j := small(), training(job.Hybrid, 2)
 		change(&s, &j)
-		h, err := Load(&s)
+		h, err := cost.Load(&s)
 		if err == nil {
 			_, err = Run(h, j, tower(t), clicks(), Options{})
 		}
@@ -187,10 +188,10 @@ func TestErrors(t *testing.T) {
 		is     error
 		text   string
 	}{
-		"profile":    {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown, `cluster: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+		"profile":    {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown, `cost: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
 		"host":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, device.ErrUnknown, "embedding-ps.profile"},
 		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential, ""},
-		"memory":     {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, ErrMemory, "smaller batches"},
+		"memory":     {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, cost.ErrMemory, "smaller batches"},
 		"none":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.PerHost = 0 }, nil, "embedding-ps.per-host = 0"},
 		"precision":  {func(s *job.Cluster, _ *job.Job) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
 		"training":   {func(_ *job.Cluster, j *job.Job) { j.Training.Prefetch = -1 }, nil, "prefetch = -1"},
@@ -210,13 +211,13 @@ func TestDenseShardMustFit(t *testing.T) {
 	j := training(job.AsyncPS, 2)
 	j.Model.Optimizer.Kind, j.Roles.DensePSs = "adam", 1
 	_, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
-	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
-		t.Errorf("one dense PS: error %v, want ErrMemory of it", err)
+	if !errors.Is(err, cost.ErrMemory) || !strings.Contains(err.Error(), "add dense PSs") {
+		t.Errorf("one dense PS: error %v, want cost.ErrMemory of it", err)
 	}
 	j.Roles.DensePSs = 6
 	_, err = Run(hardwareOf(t, small()), j, &layout, clicks(), Options{})
-	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
-		t.Errorf("six dense PSs: error %v, want ErrMemory of an accelerator", err)
+	if !errors.Is(err, cost.ErrMemory) || !strings.Contains(err.Error(), "accelerator") {
+		t.Errorf("six dense PSs: error %v, want cost.ErrMemory of an accelerator", err)
 	}
 }
 
@@ -225,7 +226,7 @@ func TestDenseShardMustFit(t *testing.T) {
 func TestAveragedReplicaMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 1.6e9
-	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: ErrMemory, "backup-workers": nil} {
+	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: cost.ErrMemory, "backup-workers": nil} {
 		j := training(mode, 2)
 		j.Model.Optimizer.Kind = "adam"
 		if _, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
@@ -237,40 +238,11 @@ func TestAveragedReplicaMustFit(t *testing.T) {
 // Rows of 64 B of values, 64 B of state and 24 B of overhead: 4 hosts, which have
 // 1.92 TB, hold 12.63e9 of them.
 func TestTableMustFit(t *testing.T) {
-	for rows, want := range map[float64]error{12.6e9: nil, 12.7e9: ErrMemory} {
+	for rows, want := range map[float64]error{12.6e9: nil, 12.7e9: cost.ErrMemory} {
 		w := clicks()
 		w.Rows = rows
 		if _, err := Run(hardwareOf(t, small()), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, want) {
 			t.Errorf("%.3g rows: error %v, want %v", rows, err, want)
-		}
-	}
-}
-
-// A lookup touches the 64 B of a row's values, an update the 64 B of state as well.
-func TestUpdatesTouchTheStateOfRows(t *testing.T) {
-	j, w := training(job.Hybrid, 2), clicks()
-	p := pricesOf(t, small(), &j, tower(t), &w)
-	read := p.PSHost.RowCost(device.Rows{Count: 1000, Bytes: 64}).Add(p.PSHost.CopyCost(64_000))
-	if got := p.ReadRows(1000); got != read {
-		t.Errorf("a lookup costs %+v, want %+v", got, read)
-	}
-	write := p.PSHost.RowCost(device.Rows{Count: 1000, Bytes: 128, Write: true})
-	if got := p.Apply(1000); got != write {
-		t.Errorf("an update costs %+v, want %+v", got, write)
-	}
-}
-
-func TestPredictSpansTheRanges(t *testing.T) {
-	a, err := Predict(hardwareOf(t, job.PersiaCluster()), training(job.Hybrid, 8), tower(t), clicks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !(a.Low < a.Throughput && a.Throughput < a.High) {
-		t.Errorf("%.0f to %.0f around %.0f", a.Low, a.High, a.Throughput)
-	}
-	for _, x := range a.Assumptions {
-		if x.Name == "" || x.Source == "" || x.Kind == "" {
-			t.Errorf("assumption without name, kind or source: %+v", x)
 		}
 	}
 }
@@ -286,9 +258,9 @@ func TestPresetsRun(t *testing.T) {
 // One machine of one core: whatever overlaps, no work is done for nothing. A
 // step of one rank takes at least its forward, backward and update.
 func TestThisMachineSharesItsCores(t *testing.T) {
-	m := MeasuredMachine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
+	m := cost.MeasuredMachine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
 	j := training(job.Hybrid, 1)
-	one := runOn(t, ThisMachine(m), j, Options{check: true})
+	one := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 	// 3 passes of 2·params FLOPs a sample and more.
 	if least := 3 * 2 * 12.8e6 * 512 / 50e9; one.StepTime.Seconds() < least {
 		t.Errorf("a step takes %v, the products alone %v s", one.StepTime, least)
@@ -297,7 +269,7 @@ func TestThisMachineSharesItsCores(t *testing.T) {
 		t.Errorf("bottleneck %q", one.Bottleneck)
 	}
 	j = training(job.Hybrid, 4)
-	four := runOn(t, ThisMachine(m), j, Options{check: true})
+	four := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 	// One replica serves all ranks, and so one update: 7 passes over the parameters,
 	// of which a copy makes 2. Nothing else is saved; messages are more.
 	update := 7 * 4 * 12.8e6 / (2 * 5e9)

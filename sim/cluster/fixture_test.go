@@ -9,6 +9,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/numeric/batch"
 	"tandem/algo/numeric/model"
+	"tandem/sim/cost"
 )
 
 // tower is the layout of Persia's network over 26 slots and 13 numbers.
@@ -27,8 +28,8 @@ func tower(t testing.TB) *model.Layout {
 
 // clicks is a workload of the size of Criteo's; distinct rows follow a power of
 // the samples.
-func clicks() Workload {
-	return Workload{
+func clicks() cost.Workload {
+	return cost.Workload{
 		Occurrences: 26,
 		Distinct:    func(samples int) float64 { return min(26*float64(samples), 18*math.Pow(float64(samples), 0.9)) },
 		RowDim:      16, RowBytes: 64, RowState: 64, Labels: 1, Rows: 33.76e6,
@@ -44,9 +45,9 @@ func training(mode string, ranks int) job.Job {
 }
 
 // hardwareOf loads the profiles of a cluster.
-func hardwareOf(t rapid.TB, c job.Cluster) *Hardware {
+func hardwareOf(t rapid.TB, c job.Cluster) *cost.Hardware {
 	t.Helper()
-	h, err := Load(&c)
+	h, err := cost.Load(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func run(t testing.TB, c job.Cluster, j job.Job, o Options) Result {
 }
 
 // runOn simulates on hardware and fails the test on an error.
-func runOn(t testing.TB, h *Hardware, j job.Job, o Options) Result {
+func runOn(t testing.TB, h *cost.Hardware, j job.Job, o Options) Result {
 	t.Helper()
 	a, err := Run(h, j, tower(t), clicks(), o)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"tandem/algo/protocol/pace"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 )
 
 // Four ranks on one core: work that is shorter than a turn takes on its core what
@@ -14,9 +15,9 @@ import (
 func TestWorkShorterThanATurnRunsToItsEnd(t *testing.T) {
 	const short, long = 4 * unit.Millisecond, 40 * unit.Millisecond
 	for _, takes := range []unit.Tick{short, long} {
-		r := &RecordedTimes{Work: []RecordedWork{{role.Forward, 0, takes}, {role.Backward, 0, takes}}}
-		m := MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
-		a := runOn(t, ThisMachine(m), training(job.AsyncPS, 4), Options{check: true})
+		r := &cost.RecordedTimes{Work: []cost.RecordedWork{{Kind: role.Forward, Time: takes}, {Kind: role.Backward, Time: takes}}}
+		m := cost.MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
+		a := runOn(t, cost.ThisMachine(m), training(job.AsyncPS, 4), Options{check: true})
 		alone := float64(a.StageTimes[pace.FC]) / float64(takes)
 		if takes == short && (alone < 1 || alone > 1.5) {
 			t.Errorf("FC takes %.2f times the work of %v", alone, takes)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"tandem/sim/cost"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
 )
@@ -60,7 +61,7 @@ type topology struct {
 // PS; ranks fill one server after the other. A dense PS has a host to itself; a
 // coordinator, which does next to nothing, is on that of the first, or else of the data
 // loader.
-func newTopology(p *Prices, workers, ranks, dense int) *topology {
+func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	t := &topology{ranksPerServer: min(ranks, p.AcceleratorsPerServer), gpuServers: (ranks + p.AcceleratorsPerServer - 1) / p.AcceleratorsPerServer}
 	loader := t.addHost(loaderHosts, p.LoaderHost, p)
 	if p.Colocated() {
@@ -125,7 +126,7 @@ func (t *topology) colocate(roles int) {
 	}
 }
 
-func (t *topology) addHost(class hostClass, model *device.Host, p *Prices) int32 {
+func (t *topology) addHost(class hostClass, model *device.Host, p *cost.Prices) int32 {
 	h := host{class: class, model: model, cores: device.NewCPU(model.Cores), bus: device.NewCPU(1)}
 	if p.Colocated() {
 		h.goroutines = &goroutineScheduler{}

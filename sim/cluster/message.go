@@ -48,7 +48,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	remote := source.host != target.host
 	switch t.stage {
 	case copyFromDevice:
-		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && w.prices.hostLink != nil {
+		if (m.Kind == msg.PutGradients || m.Kind == msg.Push) && !w.prices.Colocated() {
 			_, end := w.accelerators[m.Rank].copyOut.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
 			w.waitUntil(i, end)
 		}
@@ -72,7 +72,7 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 		w.chargeMessage(i, target, remote)
 	case copyToDevice:
-		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && w.prices.hostLink != nil {
+		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && !w.prices.Colocated() {
 			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
 			w.waitUntil(i, end)
 		}
@@ -103,9 +103,9 @@ func (w *simulation) dropMessage(i int32) {
 func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 	t := &w.tasks[i]
 	m := &t.message
-	cost := device.HostCost{Core: w.prices.MessageTime}
+	price := device.HostCost{Core: w.prices.MessageTime}
 	if remote && m.Kind.HasPayload() {
-		cost = cost.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
+		price = price.Add(w.hosts[at.host].model.CopyCost(m.Bytes))
 	}
-	w.charge(i, at.host, cost, 1, at.copies(int(t.copies)))
+	w.charge(i, at.host, price, 1, at.copies(int(t.copies)))
 }

@@ -21,6 +21,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 )
 
 // samples is a source of random samples of two slots; the last batch is short.
@@ -145,8 +146,8 @@ func numeric(mode string, ranks int) job.Job {
 }
 
 // counted is the workload of samples, roughly.
-func counted() Workload {
-	return Workload{
+func counted() cost.Workload {
+	return cost.Workload{
 		Occurrences: 2.5, Distinct: func(n int) float64 { return min(80, 2.5*float64(n)) },
 		RowDim: 3, RowBytes: 12, RowState: 12, Labels: 1, Rows: 80,
 	}

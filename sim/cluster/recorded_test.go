@@ -6,6 +6,7 @@ import (
 	"tandem/algo/job"
 	"tandem/algo/protocol/role"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 )
 
 // One core does one thing after the other: a step takes the sum of what was
@@ -13,7 +14,7 @@ import (
 func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 	j := training(job.Sync, 1)
 	j.Training.Prefetch = 1 // the steps measured read as many batches as they train
-	r := &RecordedTimes{Reduce: make([]unit.Tick, 100)}
+	r := &cost.RecordedTimes{Reduce: make([]unit.Tick, 100)}
 	sum := unit.Tick(0)
 	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward, role.Backward, role.Merge,
 		role.ApplyStep, role.DenseApply} {
@@ -25,13 +26,13 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 		default:
 			size, takes = int32(2*j.Training.GlobalBatch), 2*takes
 		}
-		r.Work = append(r.Work, RecordedWork{kind, size, takes})
+		r.Work = append(r.Work, cost.RecordedWork{Kind: kind, Samples: size, Time: takes})
 	}
 	for i := range r.Reduce {
 		r.Reduce[i] = 10 * unit.Microsecond
 	}
-	m := MeasuredMachine{Cores: 1, Multiply: 1, CopySpeed: 1, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
-	a := runOn(t, ThisMachine(m), j, Options{check: true})
+	m := cost.MeasuredMachine{Cores: 1, Multiply: 1, CopySpeed: 1, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
+	a := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 	want := sum.Seconds() + 10e-6*float64(len(tower(t).Buckets))
 	if got := a.StepTime.Seconds(); got < want || got > want*1.001 {
 		t.Errorf("a step takes %v s, the work recorded %v s", got, want)
@@ -42,11 +43,11 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 // all share once.
 func TestRecordedUpdateOfSharedReplica(t *testing.T) {
 	const update = unit.Second // nothing else counts
-	r := &RecordedTimes{Work: []RecordedWork{{role.DenseApply, 0, update}}}
-	m := MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
+	r := &cost.RecordedTimes{Work: []cost.RecordedWork{{Kind: role.DenseApply, Time: update}}}
+	m := cost.MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
 	for mode, updates := range map[string]float64{job.Hybrid: 1, job.AsyncAverage: 4} {
 		j := training(mode, 4)
-		a := runOn(t, ThisMachine(m), j, Options{check: true})
+		a := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 		if got := a.StepTime.Seconds(); got < updates || got > updates*1.05 {
 			t.Errorf("%s: a step takes %v s, want %v updates of 1 s", mode, got, updates)
 		}

@@ -6,6 +6,7 @@ import (
 	"tandem/algo/protocol/fault"
 	"tandem/algo/protocol/pace"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 )
 
 // Result is what a simulated run has shown.
@@ -13,7 +14,6 @@ type Result struct {
 	Throughput float64         // samples a second, of all ranks
 	StepTime   unit.Tick       // mean time of a step
 	Depth      int             // batches that a rank may have outstanding
-	Low, High  float64         // throughput at the worst and best ends of every range; set by Predict
 	StageTimes pace.StageTimes // medians over ranks and measured steps
 	// Bottleneck is what bounds a step. If a resource was busy for at least
 	// saturated of the time, it is that resource. Otherwise the time from one
@@ -34,7 +34,7 @@ type Result struct {
 	// whole training.
 	Elapsed     unit.Tick
 	Faults      fault.Counts // what the faults of the training have done to the whole run
-	Assumptions []Assumption
+	Assumptions []cost.Assumption
 }
 
 // saturated is the busy share from which on a resource counts as what bounds a
@@ -116,5 +116,5 @@ func (w *simulation) reduceWhere() string {
 	if across > inside {
 		return "over the network"
 	}
-	return fmt.Sprintf("inside servers (%s)", w.prices.inside.Name)
+	return fmt.Sprintf("inside servers (%s)", w.prices.InsideName())
 }

@@ -8,6 +8,7 @@ import (
 	"tandem/algo/numeric/model"
 	"tandem/algo/protocol/event"
 	"tandem/algo/protocol/pace"
+	"tandem/sim/cost"
 )
 
 // ErrSequential says that a training has no roles to simulate.
@@ -52,7 +53,7 @@ const (
 //
 // It returns ErrSequential for sequential training, and an error that wraps
 // ErrMemory for a job that does not fit. Cost: about 50 µs for each rank and step.
-func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (Result, error) {
+func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)
 	}
@@ -69,11 +70,11 @@ func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (R
 		return Result{}, fmt.Errorf("cluster: faults.%w", err)
 	}
 	r := h.Resolve(o.Position)
-	if err := CheckMemory(r, &t, layout, &w); err != nil {
+	if err := cost.CheckMemory(r, &t, layout, &w); err != nil {
 		return Result{}, err
 	}
 	faulty := t.Faults.Any()
-	p := NewPrices(r, &t, layout, &w, h.Fold && o.Numerics == nil && !faulty)
+	p := cost.NewPrices(r, &t, layout, &w, h.Fold && o.Numerics == nil && !faulty)
 	if o.Numerics != nil {
 		a, err := train(p, o)
 		a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
@@ -103,7 +104,7 @@ func Run(h *Hardware, t job.Job, layout *model.Layout, w Workload, o Options) (R
 
 // train simulates every step with numbers. What is measured leaves out, where
 // there are steps enough, those in which the pipeline fills and empties.
-func train(p *Prices, o Options) (Result, error) {
+func train(p *cost.Prices, o Options) (Result, error) {
 	t := *p.Job
 	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
 	n, err := o.Numerics(t)
@@ -123,7 +124,7 @@ func train(p *Prices, o Options) (Result, error) {
 type span struct{ first, last, steps int }
 
 // runOnce simulates a span of steps.
-func runOnce(p *Prices, o Options, n Numerics, s span) (Result, error) {
+func runOnce(p *cost.Prices, o Options, n Numerics, s span) (Result, error) {
 	t := *p.Job
 	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
 	cfg, err := t.RoleConfig(p.Layout, s.steps)
@@ -148,24 +149,5 @@ func runOnce(p *Prices, o Options, n Numerics, s span) (Result, error) {
 	if err := pace.CheckBounds(cfg.Rule, t.Roles.Ranks, &a.Staleness); err != nil {
 		return Result{}, fmt.Errorf("cluster: %w", err)
 	}
-	return a, nil
-}
-
-// Predict simulates a training at the middle of every range, and at the worst
-// and best ends of all of them together for Low and High.
-func Predict(h *Hardware, t job.Job, layout *model.Layout, w Workload) (Result, error) {
-	a, err := Run(h, t, layout, w, Options{})
-	if err != nil {
-		return Result{}, err
-	}
-	worst, err := Run(h, t, layout, w, Options{Position: -1})
-	if err != nil {
-		return Result{}, err
-	}
-	best, err := Run(h, t, layout, w, Options{Position: 1})
-	if err != nil {
-		return Result{}, err
-	}
-	a.Low, a.High = min(worst.Throughput, a.Throughput), max(best.Throughput, a.Throughput)
 	return a, nil
 }

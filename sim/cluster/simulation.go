@@ -10,6 +10,7 @@ import (
 	"tandem/algo/protocol/role"
 	"tandem/algo/rng"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 	"tandem/sim/des"
 	"tandem/sim/device"
 	"tandem/sim/fabric"
@@ -19,7 +20,7 @@ import (
 // the tasks in between. It is the handler of the engine's events.
 type simulation struct {
 	*topology
-	prices  *Prices
+	prices  *cost.Prices
 	options *Options
 	config  *role.Config
 	roster  role.Roster
@@ -79,11 +80,11 @@ const (
 	roleReturns        // Target is the role
 )
 
-func newSimulation(p *Prices, cfg *role.Config, o *Options) *simulation {
+func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 	w := &simulation{
 		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)),
 		prices:   p, options: o, config: cfg, roster: cfg.Roster(), accelerators: make([]accelerator, cfg.Ranks),
-		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: BucketEnds(p.Layout),
+		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 	}
 	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)

@@ -96,25 +96,23 @@ func (w *simulation) proceed(i int32) {
 // charge begins work on a host as parts of a task's stage. scale is the number
 // of like works, which run side by side. Work that costs nothing ends at the
 // same instant, but never at once: a role takes one input at a time.
-func (w *simulation) charge(i, on int32, cost device.HostCost, width int, scale float64) {
+func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64) {
 	h, now := &w.hosts[on], w.clock.Now()
-	if cost == (device.HostCost{}) {
+	if price == (device.HostCost{}) {
 		w.waitUntil(i, now)
 		return
 	}
 	many := max(1, int(math.Round(scale)))
-	if cost.Core > 0 {
-		w.runOnCores(h, times(cost.Core, scale), width*many, i)
+	if price.Core > 0 {
+		w.runOnCores(h, price.Core.Scale(scale), width*many, i)
 		w.tasks[i].activities++
 	}
-	if cost.Memory > 0 {
-		h.bus.Start(now, times(cost.Memory, scale), many, int64(i))
+	if price.Memory > 0 {
+		h.bus.Start(now, price.Memory.Scale(scale), many, int64(i))
 		w.tasks[i].activities++
 	}
 	w.markDirty(on)
 }
-
-func times(t unit.Tick, factor float64) unit.Tick { return unit.Tick(math.Round(float64(t) * factor)) }
 
 // waitUntil begins a part of a task's stage that ends at an instant.
 func (w *simulation) waitUntil(i int32, at unit.Tick) {

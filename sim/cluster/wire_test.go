@@ -8,6 +8,7 @@ import (
 	"tandem/algo/numeric/compress"
 	"tandem/algo/numeric/shard"
 	"tandem/algo/unit"
+	"tandem/sim/cost"
 )
 
 // What a training packs is smaller on the wires by what its form saves, and by
@@ -18,7 +19,7 @@ func TestPackedPayloadsAreSmallerOnTheWires(t *testing.T) {
 	s := small()
 	s.EmbeddingPSs.Count, s.EmbeddingPSs.PerHost = 1, 1
 	w := clicks()
-	w.Packed = &PackedSizes{
+	w.Packed = &cost.PackedSizes{
 		IDs:   func(samples int) float64 { return 26 * float64(samples) },
 		Signs: func(samples int, plan shard.Plan) float64 { return 7 * w.Distinct(samples) / float64(plan.Servers()) },
 	}

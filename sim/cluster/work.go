@@ -57,17 +57,17 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	case role.Apply:
 		host(p.Apply(w.rowsOnPS(w.instances[t.role].at.Index, work)))
 	case role.Forward:
-		w.compute(i, times(p.Batch(work.Samples).Forward, w.jitter(work)))
+		w.compute(i, p.Batch(work.Samples).Forward.Scale(w.jitter(work)))
 	case role.Backward:
-		w.backward(i, times(p.Batch(work.Samples).Backward, w.jitter(work)))
+		w.backward(i, p.Batch(work.Samples).Backward.Scale(w.jitter(work)))
 	case role.ReadDense:
 		host(p.PSHost.CopyCost(w.config.DensePSs[w.instances[t.role].at.Index]))
 	case role.ApplyPush:
 		host(p.ApplyPush(w.config.DensePSs[w.instances[t.role].at.Index], len(t.operands.Reads)))
 	case role.Snapshot:
-		w.compute(i, p.Accelerator.Time(p.sweep(2))) // read, written
+		w.compute(i, p.SweepTime(2)) // read, written
 	case role.Average:
-		w.compute(i, p.Accelerator.Time(p.sweep(4))) // parameters read and written, mean and copy read
+		w.compute(i, p.SweepTime(4)) // parameters read and written, mean and copy read
 	case role.DenseApply:
 		if w.sharesReplica(work) {
 			w.waitUntil(i, w.clock.Now())
@@ -84,7 +84,7 @@ func (w *simulation) backward(i int32, total unit.Tick) {
 	if t.stage == 0 {
 		t.total = total
 	}
-	end := times(t.total, w.ends[t.stage])
+	end := t.total.Scale(w.ends[t.stage])
 	takes := end - t.spent
 	t.spent = end
 	w.compute(i, takes)

@@ -1,4 +1,4 @@
-package cluster
+package cost
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"tandem/sim/device"
 )
 
-// Assumption is a quantity that an answer rests on, with its unit, as text.
+// Assumption is a quantity on which a prediction rests, as text with its unit.
 type Assumption struct {
 	Name   string        `json:"name"`
 	Low    string        `json:"low"`
@@ -19,15 +19,15 @@ type Assumption struct {
 	Source string        `json:"source"`
 }
 
-// parameter is a quantity of some hardware that can be told and changed.
+// namedQuantity is a quantity of hardware that can be reported and improved.
 type namedQuantity struct {
-	group      string // what is improved together when sensitivity is measured
+	group      string // improved together when sensitivity is measured
 	assumption Assumption
 	// improve makes the quantity better for throughput by a factor.
 	improve func(factor float64)
 }
 
-// Groups of parameters.
+// The groups of quantities.
 const (
 	groupPeak     = "accelerator peak"
 	groupDevice   = "accelerator memory and launch"
@@ -46,13 +46,14 @@ const (
 	groupMemory     = "copies between ranks"
 )
 
-// describe describes a quantity.
+// describe returns a quantity with its group and name.
 func describe[U quantity.Number](group, name string, q *quantity.Value[U]) namedQuantity {
 	low, high := q.Range()
-	return namedQuantity{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source}, q.Improve}
+	return namedQuantity{group, Assumption{name, text(low), text(q.Mid), text(high), q.Kind, q.Source},
+		q.Improve}
 }
 
-// text prints a value in the unit that its whole range is easily compared in.
+// text returns a value as text, in the unit in which the ends of its range are easy to compare.
 func text[U quantity.Number](value U) string {
 	switch v := any(value).(type) {
 	case unit.BytesPerSec:
@@ -63,10 +64,11 @@ func text[U quantity.Number](value U) string {
 	return fmt.Sprint(value)
 }
 
-// curve describes the shares of peak that work of a size reaches.
+// curve returns the quantity that stands for all shares of a curve.
 func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) namedQuantity {
 	times := func(factor float64) string { return fmt.Sprintf("×%.3g", factor) }
-	return namedQuantity{group, Assumption{name, times(1 - c.Spread), times(1), times(1 + c.Spread), c.Kind, c.Source},
+	return namedQuantity{group,
+		Assumption{name, times(1 - c.Spread), times(1), times(1 + c.Spread), c.Kind, c.Source},
 		func(factor float64) {
 			for i := range c.Points {
 				c.Points[i].Share = min(1, c.Points[i].Share*factor)
@@ -74,7 +76,29 @@ func curve[U quantity.Number](group, name string, c *device.CurveProfile[U]) nam
 		}}
 }
 
-// quantities lists every quantity that a prediction uses.
+// Groups returns the names of the groups of quantities that a prediction uses, each once.
+func (h *Hardware) Groups() []string {
+	var groups []string
+	for _, q := range h.quantities() {
+		if q.group != "" && !slices.Contains(groups, q.group) {
+			groups = append(groups, q.group)
+		}
+	}
+	return groups
+}
+
+// Improved returns hardware on which the quantities of a group are better by a factor.
+func (h *Hardware) Improved(group string, factor float64) *Hardware {
+	better := h.clone()
+	for _, q := range better.quantities() {
+		if q.group == group {
+			q.improve(factor)
+		}
+	}
+	return better
+}
+
+// quantities returns every quantity that a prediction uses.
 func (h *Hardware) quantities() []namedQuantity {
 	a := h.accelerator
 	peak := &a.PeakFP32
@@ -100,7 +124,10 @@ func (h *Hardware) quantities() []namedQuantity {
 	for _, x := range []struct {
 		name string
 		host *device.HostProfile
-	}{{"server", h.serverProfile}, {"embedding-workers", h.ewProfile}, {"embedding-ps", h.psProfile}, {"loaders", h.loaderProfile}} {
+	}{
+		{"server", h.serverProfile}, {"embedding-workers", h.ewProfile}, {"embedding-ps", h.psProfile},
+		{"loaders", h.loaderProfile},
+	} {
 		list = append(list,
 			describe(groupHosts, x.name+".cores", &x.host.Cores),
 			describe(groupHosts, x.name+".memory-bandwidth", &x.host.Bandwidth),
@@ -109,7 +136,7 @@ func (h *Hardware) quantities() []namedQuantity {
 			list = append(list, describe(groupNetwork, x.name+".network", &x.host.Network))
 			continue
 		}
-		break // all are one host
+		break // all roles have the same host
 	}
 	list = append(list,
 		describe("", "embedding-ps.memory", &h.psProfile.Memory),
@@ -118,7 +145,7 @@ func (h *Hardware) quantities() []namedQuantity {
 		describe(groupMessages, "software.message-time", &h.software.MessageTime),
 		describe(groupIDs, "software.id-time", &h.software.IDTime),
 		describe("", "software.threads", &h.software.Threads))
-	// A measured machine lacks some.
+	// A measured machine lacks some of them.
 	return slices.DeleteFunc(list, func(p namedQuantity) bool { return p.assumption.Kind == "" })
 }
 
@@ -143,7 +170,7 @@ func (h *Hardware) wireQuantities() []namedQuantity {
 		describe(groupLatency, "network.latency", &h.network.Latency))
 }
 
-// Assumptions lists what an answer about hardware with some dense PSs rests on.
+// Assumptions returns all quantities on which a prediction for the hardware with a number of dense PSs rests.
 func (h *Hardware) Assumptions(dense int) []Assumption {
 	var list []Assumption
 	for _, p := range h.quantities() {

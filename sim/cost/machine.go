@@ -1,4 +1,4 @@
-package cluster
+package cost
 
 import (
 	"tandem/algo/job"
@@ -7,19 +7,18 @@ import (
 	"tandem/sim/device"
 )
 
-// MeasuredMachine is what was measured of one machine on which every role runs in one
-// process.
+// MeasuredMachine holds measurements of one machine, on which all roles run in one process.
 type MeasuredMachine struct {
 	Cores       int
 	Memory      unit.Bytes       // installed; 0: not known
 	Multiply    unit.FLOPsPerSec // matrix products of one core
 	CopySpeed   unit.BytesPerSec // one core, from memory to memory
-	RowTime     unit.Tick        // of one core to look one row up
-	MessageTime unit.Tick        // of one message between two roles, from send to receipt
+	RowTime     unit.Tick        // of one core to look up one row
+	MessageTime unit.Tick        // of one message between two roles, from sending to receiving
 	Date        string           // of the measurement: YYYY-MM-DD
 
 	EmbeddingWorkers, ParameterServers int            // in the process; 0: one
-	Recorded                           *RecordedTimes // nil: all work is priced by the rates above
+	Recorded                           *RecordedTimes // nil: the rates above price all work
 }
 
 // ThisMachine returns the cluster that is one measured machine. EWs, PSs and ranks share its cores, and the
@@ -41,7 +40,8 @@ func ThisMachine(m MeasuredMachine) *Hardware {
 		CopySpeed:  measured(m.CopySpeed, source, m.Date),
 	}
 	whole := device.CurveProfile[unit.Bytes]{
-		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source, Date: m.Date,
+		Points: []device.CurvePoint[unit.Bytes]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source,
+		Date: m.Date,
 	}
 	return &Hardware{
 		accelerator: &device.AcceleratorProfile{
@@ -51,7 +51,8 @@ func ThisMachine(m MeasuredMachine) *Hardware {
 			PeakFP32:        measured(m.Multiply, source, m.Date),
 			PeakHalf:        measured(m.Multiply, source, m.Date),
 			ComputeShare: device.CurveProfile[unit.FLOPs]{
-				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: quantity.Measured, Source: source, Date: m.Date,
+				Points: []device.CurvePoint[unit.FLOPs]{{Size: 0, Share: 1}}, Kind: quantity.Measured,
+				Source: source, Date: m.Date,
 			},
 			MemoryShare: whole,
 		},

@@ -1,4 +1,4 @@
-package cluster
+package cost
 
 import (
 	"cmp"
@@ -17,59 +17,59 @@ import (
 // ErrMemory is wrapped by the error about a job that does not fit the cluster.
 var ErrMemory = errors.New("does not fit")
 
-// Sizes of plain forms, in memory and on the wire of the runtime's codec. What
-// a training packs is smaller on the wire: see newBatchSize. The cores' time for
-// packing is not priced: about 0.2 to 0.8 ns a byte of fp32 values either way,
-// 6 ns a byte of ids to write and 3 to read (algo/numeric/compress, BenchmarkPack and
-// BenchmarkIDs, on a shared 2.8 GHz Xeon, November 2026).
+// Sizes of uncompressed values, in memory and in the runtime's wire format. Compressed values are smaller on
+// the wire: see newBatchSize. The core time for compression is not priced: about 0.2 to 0.8 ns per byte of
+// fp32 values in each direction, and 6 ns to write and 3 ns to read a byte of ids (algo/numeric/compress,
+// BenchmarkPack and BenchmarkIDs, on a shared 2.8 GHz Xeon, November 2026).
 const (
 	signBytes  = 8 // of a sign, and of an id
 	valueBytes = 4 // of an fp32 value
 )
 
-// Workload says how many ids and rows samples have. Together with the layout
-// of the network it determines what a batch costs.
+// Workload describes the data in numbers: how many ids and rows samples have. Together with the layout of the
+// network it determines the cost of a batch.
 type Workload struct {
 	Occurrences float64 // ids of a sample, over all slots
-	// RowOccurrences are the rows that those ids name, more than one an id under a
-	// hash-stack; 0: one an id.
+	// RowOccurrences is the number of rows that these ids refer to: more than one per id in a hash-stack. 0
+	// means one per id.
 	RowOccurrences float64
-	// Distinct returns the expected number of distinct rows among so many
-	// samples. It must not fall as samples grow.
+	// Distinct returns the expected number of distinct rows in a number of samples. It must not decrease as
+	// the number of samples grows.
 	Distinct func(samples int) float64
-	// Packed has the sizes of compressed ids and signs. Only a training whose
-	// index is compressed needs it.
+	// Packed has the sizes of compressed ids and signs. Only jobs with a compressed index (wire.index) need
+	// it.
 	Packed   *PackedSizes
 	RowDim   int        // values of a row
-	RowBytes unit.Bytes // that the values of a row take on a PS
-	RowState unit.Bytes // that its optimizer state takes beside them
+	RowBytes unit.Bytes // of the values of a row on a PS
+	RowState unit.Bytes // of the optimizer state of a row on a PS
 	Labels   int        // of a sample
-	Rows     float64    // rows of the whole table, for the memory check; 0: not known
+	Rows     float64    // rows of all tables, for the memory check; 0: not known
 }
 
 // PackedSizes are expected bytes of messages.
 type PackedSizes struct {
-	IDs   func(samples int) float64                  // the id features of so many samples
-	Signs func(samples int, plan shard.Plan) float64 // … their distinct signs, of one PS of a plan
+	IDs   func(samples int) float64                  // the ids of a number of samples
+	Signs func(samples int, plan shard.Plan) float64 // … their distinct signs on one PS of a plan
 }
 
 // Validate reports the first number that is out of range.
 func (w *Workload) Validate() error {
 	switch {
 	case !(w.Occurrences >= 0) || math.IsInf(w.Occurrences, 1):
-		return fmt.Errorf("cluster: workload: %v ids a sample; want 0 or more", w.Occurrences)
+		return fmt.Errorf("cost: workload: %v ids a sample; want 0 or more", w.Occurrences)
 	case !(w.RowOccurrences >= 0) || math.IsInf(w.RowOccurrences, 1):
-		return fmt.Errorf("cluster: workload: the ids of a sample name %v rows; want 0 or more", w.RowOccurrences)
+		return fmt.Errorf("cost: workload: the ids of a sample name %v rows; want 0 or more",
+			w.RowOccurrences)
 	case w.Distinct == nil:
-		return errors.New("cluster: workload: no function of distinct rows")
+		return errors.New("cost: workload: no function of distinct rows")
 	case w.RowDim < 1 || w.RowBytes < 1 || w.RowState < 0 || w.Labels < 0 || !(w.Rows >= 0):
-		return fmt.Errorf("cluster: workload: rows of %d values in %v with %v of state, %d labels, %v rows;"+
+		return fmt.Errorf("cost: workload: rows of %d values in %v with %v of state, %d labels, %v rows;"+
 			" want at least 1, 1 B, 0 B, 0, 0", w.RowDim, w.RowBytes, w.RowState, w.Labels, w.Rows)
 	}
 	return nil
 }
 
-// shape is a batch of some samples in counts.
+// BatchSize is the size of a batch in samples, ids, rows and bytes.
 type BatchSize struct {
 	Samples        int32
 	occurrences    float64 // of ids
@@ -82,12 +82,15 @@ type BatchSize struct {
 	Routed         role.Result // shared by all batches of the size; read-only
 }
 
-// newBatchSize counts a batch of some samples spread over the PSs of a plan, evenly in
-// the mean. The roles see states of them: 1 if folded, else all.
-func newBatchSize(t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int) BatchSize {
+// newBatchSize returns the expected size of a batch whose rows are spread evenly over the PSs of a plan.
+// States is the number of PSs that the roles see: 1 if the PSs are folded, otherwise all.
+func newBatchSize(
+	t *job.Job, w *Workload, layout *model.Layout, samples int32, plan shard.Plan, states int,
+) BatchSize {
 	n := float64(samples)
 	s := BatchSize{
-		Samples: samples, occurrences: w.Occurrences * n, rowOccurrences: cmp.Or(w.RowOccurrences, w.Occurrences) * n, DistinctRows: w.Distinct(int(samples)),
+		Samples: samples, occurrences: w.Occurrences * n,
+		rowOccurrences: cmp.Or(w.RowOccurrences, w.Occurrences) * n, DistinctRows: w.Distinct(int(samples)),
 		SampleBytes: unit.Bytes(valueBytes*(layout.DenseWidth+w.Labels)) * unit.Bytes(samples),
 		PooledBytes: unit.Bytes(t.Wire.Precision.Size(layout.EmbeddingWidth * int(samples))),
 	}
@@ -104,15 +107,16 @@ func newBatchSize(t *job.Job, w *Workload, layout *model.Layout, samples int32, 
 	for range states {
 		s.Routed.Rows = append(s.Routed.Rows, rows)
 		s.Routed.SignBytes = append(s.Routed.SignBytes, bytesOf(signs))
-		s.Routed.ValueBytes = append(s.Routed.ValueBytes, bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.RowsPerPS))
+		s.Routed.ValueBytes = append(s.Routed.ValueBytes,
+			bytesOf(t.Wire.Precision.ValueSize()*float64(w.RowDim)*s.RowsPerPS))
 	}
 	return s
 }
 
 func bytesOf(x float64) unit.Bytes { return unit.Bytes(math.Round(x)) }
 
-// CheckMemory reports what of a job does not fit. A measured machine whose
-// memory is not known passes.
+// CheckMemory returns an error that wraps ErrMemory if the rows, the dense network or a batch do not fit the
+// memory of the hardware. It accepts every job on a measured machine whose memory is not known.
 func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) error {
 	if r.Colocated() && r.PSHost.Memory == 0 {
 		return nil
@@ -120,35 +124,37 @@ func CheckMemory(r *Resolved, t *job.Job, layout *model.Layout, w *Workload) err
 	row := w.RowBytes + w.RowState + table.Overhead
 	need := unit.Bytes(w.Rows * float64(row))
 	if have := r.PSHost.Memory * unit.Bytes(r.PSHostCount); need > have {
-		return fmt.Errorf("cluster: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
+		return fmt.Errorf("cost: %.3g rows of %v take %v, the %d PS hosts have %v: %w; add PS hosts",
 			w.Rows, row, need, r.PSHostCount, have, ErrMemory)
 	}
-	// Parameters, gradients and state. ActivationBytes counts a value where it is
-	// written and where it is read, which is room for it and for its gradient.
+	// Parameters, gradients and state. ActivationBytes counts every value twice, when it is written and when
+	// it is read: room for the value and for its gradient.
 	samples := (t.Training.GlobalBatch + t.Roles.Ranks - 1) / t.Roles.Ranks
 	values := 2*layout.Params + t.Model.Optimizer.StateSize(layout.Params)
 	switch shards := t.DenseShards(layout); {
 	case len(shards) > 0: // the optimizer's state is with the shards
 		values = 2 * layout.Params
-		last := shards[len(shards)-1] // as large as any
+		last := shards[len(shards)-1] // no shard is larger
 		held := unit.Bytes(valueBytes * (last.Hi - last.Lo + t.Model.Optimizer.StateSize(last.Hi-last.Lo)))
 		if held > r.PSHost.Memory {
-			return fmt.Errorf("cluster: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
+			return fmt.Errorf(
+				"cost: a dense PS's part of the network takes %v, its host has %v: %w; add dense PSs",
 				held, r.PSHost.Memory, ErrMemory)
 		}
-	case averages(t): // what was given to the mean, and the mean
+	case averages(t): // the snapshot that went into the mean, and the mean
 		values += 2 * layout.Params
 	}
 	dense := unit.Bytes(valueBytes * values)
 	dense += layout.Cost.ActivationBytes * unit.Bytes(samples)
 	if dense > r.Accelerator.Memory {
-		return fmt.Errorf("cluster: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; use smaller batches",
-			samples, dense, r.Accelerator.Memory, ErrMemory)
+		return fmt.Errorf(
+			"cost: the dense network and a batch of %d samples take %v, an accelerator has %v: %w; "+
+				"use smaller batches", samples, dense, r.Accelerator.Memory, ErrMemory)
 	}
 	return nil
 }
 
-// averages reports whether ranks average replicas of their own.
+// averages reports whether each rank has its own replica, averaged from time to time.
 func averages(t *job.Job) bool {
 	rule, err := t.Rule()
 	return err == nil && rule.Dense().Every > 0

@@ -1,4 +1,4 @@
-package cluster
+package cost
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"tandem/sim/device"
 )
 
-// Hardware is a cluster with the profiles of its devices: quantities with ranges, not yet numbers. It is made
-// by Load or ThisMachine and not changed afterwards.
+// Hardware is a cluster with the profiles of its devices: quantities with ranges, not yet numbers. Load and
+// ThisMachine make it; it does not change afterwards.
 type Hardware struct {
 	accelerator                                        *device.AcceleratorProfile
 	serverProfile, ewProfile, psProfile, loaderProfile *device.HostProfile
 	inside                                             *device.WireProfile
-	hostLink, network                                  *device.WireProfile // nil on one machine, which has neither
+	hostLink, network                                  *device.WireProfile // nil on one machine
 	software                                           job.Software
 	precision                                          device.Precision
 
@@ -31,7 +31,7 @@ type Hardware struct {
 // exist wraps device.ErrUnknown and names the nearest.
 func Load(c *job.Cluster) (*Hardware, error) {
 	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		return nil, fmt.Errorf("cost: %w", err)
 	}
 	h := &Hardware{
 		software: c.Software, AcceleratorsPerServer: c.AcceleratorsPerServer, Fold: c.Fold,
@@ -49,7 +49,7 @@ func Load(c *job.Cluster) (*Hardware, error) {
 	}
 	var err error
 	if h.accelerator, err = device.LoadAccelerator(c.Accelerator); err != nil {
-		return nil, fmt.Errorf("cluster: accelerator: %w", err)
+		return nil, fmt.Errorf("cost: accelerator: %w", err)
 	}
 	for _, x := range []struct {
 		path, name string
@@ -61,7 +61,7 @@ func Load(c *job.Cluster) (*Hardware, error) {
 		{"loaders.profile", c.Loaders.Profile, &h.loaderProfile},
 	} {
 		if *x.to, err = device.LoadHost(x.name); err != nil {
-			return nil, fmt.Errorf("cluster: %s: %w", x.path, err)
+			return nil, fmt.Errorf("cost: %s: %w", x.path, err)
 		}
 		if c.NetworkRate > 0 {
 			(*x.to).Network = given(c.NetworkRate, "network-rate of the job")
@@ -71,10 +71,11 @@ func Load(c *job.Cluster) (*Hardware, error) {
 		path, name string
 		to         **device.WireProfile
 	}{
-		{"inside", c.Inside, &h.inside}, {"host-link", c.HostLink, &h.hostLink}, {"network", c.Network, &h.network},
+		{"inside", c.Inside, &h.inside}, {"host-link", c.HostLink, &h.hostLink},
+		{"network", c.Network, &h.network},
 	} {
 		if *x.to, err = device.LoadWire(x.name); err != nil {
-			return nil, fmt.Errorf("cluster: %s: %w", x.path, err)
+			return nil, fmt.Errorf("cost: %s: %w", x.path, err)
 		}
 	}
 	return h, nil
@@ -84,6 +85,14 @@ func Load(c *job.Cluster) (*Hardware, error) {
 func given[U quantity.Number](value U, source string) quantity.Value[U] {
 	return quantity.Value[U]{Mid: value, Kind: quantity.Default, Source: source}
 }
+
+// EmbeddingWorkers returns the number of embedding workers at a position of its range.
+func (h *Hardware) EmbeddingWorkers(position float64) int {
+	return h.ewHosts.At(position) * h.EWsPerHost
+}
+
+// InsideName returns the name of the wire between the accelerators of a server.
+func (h *Hardware) InsideName() string { return h.inside.Name }
 
 // ParameterServerHosts returns the number of hosts of embedding PSs at the middle of its range.
 func (h *Hardware) ParameterServerHosts() int { return h.psHosts.Mid }
@@ -115,7 +124,7 @@ func (h *Hardware) clone() *Hardware {
 	return &c
 }
 
-// resolved is hardware at one position of its ranges.
+// Resolved is hardware at one position of its ranges.
 type Resolved struct {
 	*Hardware
 	Accelerator                               *device.Accelerator
@@ -123,7 +132,7 @@ type Resolved struct {
 	PSHost, LoaderHost                        *device.Host
 	EWHostCount, PSHostCount, LoaderHostCount int // hosts
 	InsideWire, HostLinkWire, NetworkWire     device.Wire
-	NetworkShare                              unit.BytesPerSec // of a card's rate that flows reach
+	NetworkShare                              unit.BytesPerSec // the share of a card's rate that flows reach
 	MessageTime, idTime                       unit.Tick
 	Threads                                   int
 }
@@ -134,9 +143,10 @@ func (h *Hardware) Resolve(position float64) *Resolved {
 		Hardware: h, Accelerator: h.accelerator.Resolve(position),
 		ServerHost: h.serverProfile.Resolve(position), EWHost: h.ewProfile.Resolve(position),
 		PSHost: h.psProfile.Resolve(position), LoaderHost: h.loaderProfile.Resolve(position),
-		EWHostCount: h.ewHosts.At(position), PSHostCount: h.psHosts.At(position), LoaderHostCount: h.loaderHosts.At(position),
-		InsideWire:  h.inside.Resolve(position),
-		MessageTime: h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
+		EWHostCount: h.ewHosts.At(position), PSHostCount: h.psHosts.At(position),
+		LoaderHostCount: h.loaderHosts.At(position),
+		InsideWire:      h.inside.Resolve(position),
+		MessageTime:     h.software.MessageTime.At(position), idTime: h.software.IDTime.At(position),
 		Threads: h.software.Threads.At(position),
 	}
 	if h.network != nil {

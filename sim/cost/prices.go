@@ -1,4 +1,4 @@
-package cluster
+package cost
 
 import (
 	"math"
@@ -10,32 +10,35 @@ import (
 	"tandem/sim/device"
 )
 
-// prices is what the work of one job costs on one cluster.
+// Prices is the cost of the work of one job on one cluster at one position of all ranges.
 type Prices struct {
 	*Resolved
 	Job      *job.Job
 	Layout   *model.Layout
 	Workload *Workload
 	Plan     shard.Plan
-	PSStates int // PSs as the roles see them
+	PSStates int // embedding PSs that the roles see
 	batches  []BatchPrice
-	oneByOne bool // the puts of a step are applied one after the other, not merged
+	oneByOne bool // puts of a step are applied one by one, not merged
 }
 
-// BatchPrice is what the work of a batch of one size costs, as far as it does
-// not depend on how many distinct rows the batch has.
+// BatchPrice is the cost of the work on a batch of one size, as far as it does not depend on the number of
+// distinct rows.
 type BatchPrice struct {
 	BatchSize
 	Split, Pool               device.HostCost
 	Forward, Backward, Update unit.Tick
 }
 
-// NewPrices returns what the work of a job costs on hardware at one position of its ranges. Fold makes one state
-// machine stand for all embedding PSs.
+// NewPrices returns the prices of a job on hardware at one position. If fold is set, one state machine stands
+// for all embedding PSs.
 func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold bool) *Prices {
 	placed := *t
 	placed.Roles.EmbeddingPSs = r.PSHostCount * r.PSsPerHost
-	p := &Prices{Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(), batches: make([]BatchPrice, 0, 2)}
+	p := &Prices{
+		Resolved: r, Job: t, Layout: layout, Workload: w, Plan: placed.ShardPlan(),
+		batches: make([]BatchPrice, 0, 2),
+	}
 	p.PSStates = p.Plan.Servers()
 	if rule, err := t.Rule(); err == nil {
 		p.oneByOne = rule.InStep() && !t.MergeByStep()
@@ -46,9 +49,8 @@ func NewPrices(r *Resolved, t *job.Job, layout *model.Layout, w *Workload, fold 
 	return p
 }
 
-// Batch returns the prices of a batch of some samples. Few sizes occur in a run:
-// ranks' parts of a global batch differ by one sample at most, and the last step
-// of an epoch may be short.
+// Batch returns the prices of a batch. Few sizes occur in a run: the parts of the ranks in a global batch
+// differ by at most one sample, and the last step of an epoch may be shorter.
 func (p *Prices) Batch(samples int32) *BatchPrice {
 	for i := range p.batches {
 		if p.batches[i].Samples == samples {
@@ -60,9 +62,9 @@ func (p *Prices) Batch(samples int32) *BatchPrice {
 	values := float64(valueBytes * p.Workload.RowDim)
 	p.batches = append(p.batches, BatchPrice{
 		BatchSize: s,
-		// Every id is hashed and put into its PS's list.
+		// Every id is hashed and added to the list of its PS.
 		Split: p.EWHost.CopyCost(s.IDBytes).Add(device.HostCost{Core: unit.Tick(math.Round(ids))}),
-		// Every occurrence adds its row to its sample's sum.
+		// Every occurrence adds a row to the sum of a sample.
 		Pool:     p.EWHost.CopyCost(bytesOf(values * s.rowOccurrences)),
 		Forward:  p.Accelerator.Time(p.kernel(1, samples)),
 		Backward: p.Accelerator.Time(p.kernel(2, samples)),
@@ -71,27 +73,27 @@ func (p *Prices) Batch(samples int32) *BatchPrice {
 	return &p.batches[len(p.batches)-1]
 }
 
-// Merge is the cost of adding every occurrence's gradient to its row's.
+// Merge returns the cost of adding the gradient of every occurrence to the gradient of its row.
 func (p *Prices) Merge(samples int32, distinct float64) device.HostCost {
-	return p.EWHost.CopyCost(bytesOf(float64(valueBytes*p.Workload.RowDim) * (p.Batch(samples).rowOccurrences + distinct)))
+	rows := p.Batch(samples).rowOccurrences + distinct
+	return p.EWHost.CopyCost(bytesOf(float64(valueBytes*p.Workload.RowDim) * rows))
 }
 
-// ReadRows is the cost of a lookup on one PS. It leaves the optimizer's state
-// alone.
+// ReadRows returns the cost of a lookup on one PS. It does not touch the optimizer's state.
 func (p *Prices) ReadRows(rows float64) device.HostCost {
 	return p.PSHost.RowCost(device.Rows{Count: int64(math.Round(rows)), Bytes: p.Workload.RowBytes}).
 		Add(p.PSHost.CopyCost(bytesOf(float64(valueBytes*p.Workload.RowDim) * rows)))
 }
 
-// Apply is the cost of one optimizer step of rows on one PS.
+// Apply returns the cost of one optimizer step of rows on one PS.
 func (p *Prices) Apply(rows float64) device.HostCost {
 	return p.PSHost.RowCost(device.Rows{
 		Count: int64(math.Round(rows)), Bytes: p.Workload.RowBytes + p.Workload.RowState, Write: true,
 	})
 }
 
-// kernel is a pass over a batch: forward (1) or backward (2: two products where
-// forward has one, as many launches and bytes again).
+// kernel returns the kernel of a pass over a batch: forward (1) or backward (2). For each product of forward,
+// backward has two, with the same launches and bytes each.
 func (p *Prices) kernel(passes int, samples int32) device.Kernel {
 	c := &p.Layout.Cost
 	flops := c.ForwardFLOPs
@@ -105,8 +107,8 @@ func (p *Prices) kernel(passes int, samples int32) device.Kernel {
 	}
 }
 
-// updateKernel is the dense optimizer: a launch for every tensor; parameters
-// and state are read and written, gradients read.
+// updateKernel returns the kernel of the dense optimizer: one launch per tensor, which reads and writes
+// parameters and state and reads gradients.
 func (p *Prices) updateKernel() device.Kernel {
 	return device.Kernel{
 		Launches: max(1, len(p.Layout.Tensors)), FLOPs: unit.FLOPs(2 * p.Layout.Params),
@@ -114,14 +116,14 @@ func (p *Prices) updateKernel() device.Kernel {
 	}
 }
 
-// sweep is a kernel that passes over the dense parameters so many times.
-func (p *Prices) sweep(passes int) device.Kernel {
-	return device.Kernel{Launches: 1, Bytes: unit.Bytes(valueBytes * p.Layout.Params * passes), Precision: p.precision}
+// SweepTime returns the time of a kernel that passes over the dense parameters a number of times.
+func (p *Prices) SweepTime(passes int) unit.Tick {
+	bytes := unit.Bytes(valueBytes * p.Layout.Params * passes)
+	return p.Accelerator.Time(device.Kernel{Launches: 1, Bytes: bytes, Precision: p.precision})
 }
 
-// ApplyPush is the cost of pushes that a dense PS with a shard of some bytes applies as
-// one: they are added up, and the optimizer reads the gradient and reads and writes
-// parameters and state.
+// ApplyPush returns the cost of pushes that a dense PS applies together to a shard: the PS adds the pushes
+// up, and the optimizer reads the gradient and reads and writes parameters and state.
 func (p *Prices) ApplyPush(shard unit.Bytes, pushes int) device.HostCost {
 	if pushes == 0 {
 		return device.HostCost{}
@@ -133,23 +135,23 @@ func (p *Prices) ApplyPush(shard unit.Bytes, pushes int) device.HostCost {
 	return cost
 }
 
-// updateBytes returns what an update of some parameters reads and writes.
+// updateBytes returns the number of bytes that an update of parameters reads and writes.
 func (p *Prices) updateBytes(params int) unit.Bytes {
 	return unit.Bytes(valueBytes * (3*params + 2*p.Job.Model.Optimizer.StateSize(params)))
 }
 
-// ReadBatch is the cost of a global batch at the loader: ids and values are decoded
-// and copied once.
+// ReadBatch returns the cost of reading a global batch of n samples at the data loader, which decodes and
+// copies ids and values once.
 func (p *Prices) ReadBatch(n int) device.HostCost {
 	ids := p.Workload.Occurrences * float64(n)
 	bytes := bytesOf(signBytes*ids) + unit.Bytes(valueBytes*(p.Layout.DenseWidth+p.Workload.Labels)*n)
-	return p.LoaderHost.CopyCost(bytes).Add(device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))})
+	decode := device.HostCost{Core: unit.Tick(math.Round(float64(p.idTime) * ids))}
+	return p.LoaderHost.CopyCost(bytes).Add(decode)
 }
 
-// ApplyStep is the cost of applying several puts together on one PS, where puts has the
-// rows of each: they are added up and every distinct row is updated once, or,
-// where merging is by rank, one put after the other is applied. How many rows
-// ranks share is always the workload's expectation.
+// ApplyStep returns the cost of applying several puts together on one PS; puts has the number of rows of
+// each. The PS adds the puts up and updates every distinct row once, or, if merging is by rank, applies one
+// put after the other. The number of rows that ranks share is always the workload's expectation.
 func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	var each device.HostCost
 	var values unit.Bytes
@@ -166,14 +168,14 @@ func (p *Prices) ApplyStep(samples int, puts []float64) device.HostCost {
 	return p.Apply(distinct).Add(p.PSHost.CopyCost(values))
 }
 
-// Samples returns a rank's part of a global batch, as batch.Cut cuts it.
+// Samples returns the number of samples of a rank in a global batch, as batch.Cut divides it.
 func (p *Prices) Samples(rank, global int) int32 {
 	ranks := p.Job.Roles.Ranks
 	return int32((rank+1)*global/ranks - rank*global/ranks)
 }
 
-// BucketEnds returns, for every bucket, the share of backward after which it is
-// final, in proportion to parameters, as the FLOPs of linear layers are.
+// BucketEnds returns the share of backward after which each bucket is final. It is proportional to
+// parameters, as are the FLOPs of linear layers.
 func BucketEnds(layout *model.Layout) []float64 {
 	ends := make([]float64, len(layout.Buckets))
 	sum := 0

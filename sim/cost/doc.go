@@ -1,0 +1,18 @@
+// Package cost prices the work and the messages of a training job on a cluster.
+//
+// Hardware is a cluster with the profiles of its devices: Load makes it of the section cluster of a job file,
+// ThisMachine of measurements of one machine. Its quantities have ranges; Resolve takes all of them at one
+// position. Prices combine hardware at one position with a job, its network and a Workload, which describes
+// the data in numbers: how many ids and distinct rows samples have. They say how long each kind of work takes
+// and what it uses, as if nothing else ran; tandem/sim/cluster lets the work compete.
+//
+// # What is priced, and on what
+//
+//   - Work of embedding workers, PSs and the data loader uses core time and memory time of its host
+//     (device.HostCost).
+//
+//   - Forward, backward and the dense optimizer are kernels on the accelerator of the rank, by the roofline
+//     model (device.Accelerator).
+//
+//   - On a measured machine, work that was recorded costs its recorded time instead (RecordedTimes).
+package cost
