@@ -55,9 +55,9 @@ func (t *Table) view() view {
 	}
 }
 
-// advance makes the chunk of signs that starts at a place the one at work: it
-// leaves in c.rows the rows that tags tell, of which fetch bytes are, or soon will
-// be, in the cache. It returns the length of the chunk.
+// advance makes the chunk of signs that starts at a position the current one: c.rows then
+// holds the rows whose tags match, and fetch bytes of each have been prefetched. It
+// returns the length of the chunk.
 func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
 	v := t.view()
 	n := min(chunkSigns, len(signs)-at)
@@ -75,9 +75,8 @@ func (t *Table) advance(c *chunk, signs []uint64, at, fetch int) int {
 	return n
 }
 
-// hash writes the hashes of the next chunk to be probed. Of rows that a read has
-// found, the probe is spared: their first lines are asked for in place of the
-// groups.
+// hash writes the hashes of the next chunk to be probed. Rows that a read has found need
+// no probe: instead of their groups, their first lines are prefetched.
 func (t *Table) hash(v *view, c *chunk, signs []uint64) {
 	c.groups = min(chunkSigns, len(signs))
 	switch {
@@ -96,7 +95,7 @@ func (t *Table) hash(v *view, c *chunk, signs []uint64) {
 	}
 }
 
-// probe finds the rows, as far as tags tell, of the hashes.
+// probe finds the rows whose tags match the hashes.
 func (t *Table) probe(v *view, c *chunk) {
 	c.next = c.groups
 	switch {
@@ -112,7 +111,7 @@ func (t *Table) probe(v *view, c *chunk) {
 	}
 }
 
-// askAll asks for the groups of all hashes.
+// askAll prefetches the groups of all hashes.
 func (t *Table) askAll(c *chunk) {
 	if t.set != isa.Portable {
 		for _, line := range c.groupPlaces[:c.groups] {
@@ -121,7 +120,7 @@ func (t *Table) askAll(c *chunk) {
 	}
 }
 
-// fetchAll asks for the rows of the next chunk from one on.
+// fetchAll prefetches the rows of the next chunk from one on.
 func (t *Table) fetchAll(c *chunk, from, fetch int) {
 	if t.set != isa.Portable {
 		for _, line := range c.nextPlaces[min(from, c.next):c.next] {
@@ -130,7 +129,7 @@ func (t *Table) fetchAll(c *chunk, from, fetch int) {
 	}
 }
 
-// ahead asks for what is as far on as sign i in the chunks behind.
+// ahead prefetches position i of the chunks behind.
 func (t *Table) ahead(c *chunk, i, fetch int) {
 	if t.set == isa.Portable {
 		return
@@ -143,7 +142,7 @@ func (t *Table) ahead(c *chunk, i, fetch int) {
 	}
 }
 
-// probePortable is the plain form of the probe kernels.
+// probePortable is the probe in Go.
 func (t *Table) probePortable(c *chunk) {
 	for i, hash := range c.hashes[:c.next] {
 		c.nextRows[i] = t.index.candidate(hash)
@@ -173,10 +172,9 @@ func (x *index) candidate(hash uint64) int32 {
 // up to a place.
 func (c *chunk) behind(end int) bool { return end <= c.next && end <= c.groups }
 
-// confirm reads the rows of a probed chunk from one on and notes their update
-// counts, until it comes to a sign that has no row or, for all that its tag
-// tells, the row of another. It returns the place of that, or the end. It adds
-// marks, which are mark or 0, to the rows.
+// confirm reads the rows of a probed chunk from one on and records their update counts. It
+// stops at a sign without a row, or whose tag has led to the row of another sign, and
+// returns the position, or the end. It adds marks, which are mark or 0, to the rows.
 func (t *Table) confirm(c *chunk, signs []uint64, from int, marks uint32) int {
 	if t.set != isa.Portable && from < len(signs) {
 		return from + confirmAMD64(&c.places[from], &c.rows[from], &signs[from], &c.counts[from],
@@ -193,13 +191,13 @@ func (t *Table) confirm(c *chunk, signs []uint64, from int, marks uint32) int {
 		}
 		c.counts[i] = words[2] & maxUpdates
 		if words[2]&marks != marks {
-			words[2] |= marks // only then, lest the line be written back for nothing
+			words[2] |= marks // only if needed: a changed line must be written back
 		}
 	}
 	return len(signs)
 }
 
-// settle leaves in a probed chunk the row of every sign, −1 for those without.
+// settle sets the row of every sign of a probed chunk, −1 for signs without a row.
 func (t *Table) settle(c *chunk, signs []uint64) {
 	for i := 0; ; i++ {
 		if i = t.confirm(c, signs, i, 0); i == len(signs) {
@@ -209,7 +207,7 @@ func (t *Table) settle(c *chunk, signs []uint64) {
 	}
 }
 
-// put leaves a row, or −1, at a place of a chunk.
+// put sets a row, or −1, at a position of a chunk.
 func (t *Table) put(c *chunk, i, row int) {
 	c.rows[i], c.places[i], c.counts[i] = int32(row), nil, 0
 	if row >= 0 {
