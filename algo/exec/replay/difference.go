@@ -9,9 +9,8 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Difference is the first thing in which a replay differs from what was
-// recorded. There is none before it, in the role's stream or elsewhere, that may
-// have caused it.
+// Difference is the first difference between a replay and its recording. No earlier difference, in this or another
+// stream, can have caused it.
 type Difference struct {
 	Role     msg.Address
 	Step     int32  // that the input is about; -1 if it is about none

@@ -10,7 +10,7 @@ import (
 	"tandem/algo/unit"
 )
 
-// driver performs the outputs of one step of one role: it is the role.Driver of a replay.
+// driver is the role.Driver of a replay, for the outputs of one step of one role.
 type driver struct {
 	*player
 	self    *actor
@@ -33,7 +33,7 @@ func (d driver) Send(m msg.Message, h role.Handle) error {
 	return nil
 }
 
-// QueueWork does work and queues the inputs that it comes to.
+// QueueWork executes work and queues the inputs that follow from it.
 func (d driver) QueueWork(w role.Work, o role.Operands) error {
 	lane := d.self.results.Lane(w.Kind)
 	part := func(bucket int32) { lane.Push(role.Input{Kind: role.WorkPart, Work: w, Bucket: bucket}) }
@@ -52,7 +52,7 @@ func (d driver) QueueWork(w role.Work, o role.Operands) error {
 	return nil
 }
 
-// Feed hands a bucket to the all-reduce, which ends when the last rank has fed it.
+// Feed contributes a bucket to the all-reduce, which ends when the last rank has fed the bucket.
 func (d driver) Feed(c role.Contribution) error {
 	if d.executor != nil {
 		d.executor.Feed(d.self.store, c)

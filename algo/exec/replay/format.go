@@ -3,12 +3,17 @@
 //
 // # What is recorded
 //
-// A role is a function of its inputs, and work of one lane takes effect in the
-// order of issue. So a run is determined by the sequence of inputs that each
-// role took, whatever happened between roles, and a recording is that: for
-// every role instance a stream of (now, input, fingerprint of the payload,
-// outputs). A crash is in it as the Start of the next incarnation. Payloads and parameters are not in it; a replay computes them anew
-// from the job and its data, and the fingerprints say where they first differ.
+// A role is a function of its inputs, and work of one lane takes effect in the order of issue. So the sequence of inputs
+// of each role determines a run. A recording has a stream for every role instance, with (now, input, fingerprint of the
+// payload, outputs) of each step. A crash is recorded as the Start of the next incarnation. Payloads and parameters are
+// not recorded; a replay computes them from the job and its data, and the fingerprints show where they first differ.
+//
+// # Use
+//
+// A driver writes the stream of each role with a Writer: runtime/record has one for a folder of files. New joins the
+// streams, opened as Readers, to a Recording. Recording.Replay runs the roles and their work again and compares outputs
+// and parameters with the recording; Recording.Events runs the roles without their work and yields the records of the
+// run in causal order.
 //
 // # Format
 //
@@ -17,19 +22,17 @@
 //
 //	kind (1 byte) · length of the body (4 bytes) · body · CRC-32C of all blocks up to here (4 bytes)
 //
-// The first block is the Header, the last the end mark, with the number of
-// inputs and a digest of the parameters that the role held; those between hold
-// steps. A stream without an end mark is cut short. Numbers are little-endian.
-// Bodies are as the codec writes them, and the Header holds a digest of the
-// types it was built for, so that a Tandem whose messages have other fields
-// refuses the stream.
+// The first block is the Header. The last is the end mark, with the number of inputs and a digest of the role's
+// parameters. The blocks between have the steps. A stream without an end mark is cut short. Integers are little-endian.
+// The codec writes the bodies. The Header has a digest of the recorded types, so that a build of Tandem whose messages
+// have other fields refuses the stream.
 //
 // # Bounds
 //
-// A stream may come from anywhere. Every length in it is checked against what is left before memory is
-// made, so reading takes at most 16 bytes of memory for every byte of the stream, and 128 KiB. Every role,
-// rank, step and count of an input is checked against the recorded configuration before a role sees it
-// (check.go): what is out of range is an error with file, offset and field.
+// A stream need not be trusted. Every length is checked against the rest of the stream before memory is allocated, so
+// reading takes at most 16 bytes of memory for every byte of the stream, and 128 KiB. Every role, rank, step and count of
+// an input is checked against the recorded configuration before a role receives it (check.go): a value that is out of
+// range is an error with file, offset and field.
 package replay
 
 import (
@@ -49,31 +52,29 @@ const (
 	version = "2"
 )
 
-// Errors that a caller may test for. They are wrapped with the stream's name.
+// Errors of reading, wrapped with the name of the stream.
 var (
-	// ErrFormat says that a stream is no recording that this Tandem can read.
+	// ErrFormat: a stream is not a recording, or one of a format that this build of Tandem cannot read.
 	ErrFormat = errors.New("not a recording that this Tandem reads")
-	// ErrCutShort says that a stream ends before its end mark: its process did not
-	// finish, or the copy is not complete.
+	// ErrCutShort: a stream ends before its end mark, because its process did not finish or the copy is incomplete.
 	ErrCutShort = errors.New("the recording is cut short")
-	// ErrDamaged says that a stream was changed after it was written.
+	// ErrDamaged: a stream was changed after it was written.
 	ErrDamaged = errors.New("the recording is damaged")
 )
 
-// Header says whose stream it is, and of which run.
+// Header names the role and the run of a stream.
 type Header struct {
 	Role msg.Address
-	// Incarnation is the one that the stream begins with: 0 unless the role's process was killed and came back.
-	// Injected crashes are in the stream itself.
+	// Incarnation is the first incarnation in the stream: 0 unless the role's process was killed and came back.
+	// Injected crashes are recorded as inputs.
 	Incarnation uint32
-	// Job is the resolved job of the run, as YAML; this package does not look
-	// into it. All streams of a run have the same.
+	// Job is the resolved job of the run, as YAML, the same in all streams of a run. This package does not parse it.
 	Job []byte
-	// Config is what the roles agreed on, without its Rule: that is in Job.
+	// Config is the configuration of the roles, without its Rule, which follows from Job.
 	Config role.Config
 }
 
-// Step is one input of a role and what the role made of it.
+// Step is one input of a role, with the outputs that the role returned.
 type Step struct {
 	Now     unit.Tick
 	Input   role.Input
@@ -85,8 +86,8 @@ type Step struct {
 // paid reports whether an input comes with a payload.
 func paid(in *role.Input) bool { return in.Kind == role.Received && in.Message.Kind.HasPayload() }
 
-// Outputs yields what the role asked for, in order, then an error if the rest cannot be decoded. Only one
-// output is in memory at a time: 2 bytes of a stream can stand for one, of some 400 bytes.
+// Outputs yields the outputs of the role in order, then an error if the rest cannot be decoded. Only one output is in
+// memory at a time, because 2 bytes of a stream can encode an output of some 400 bytes.
 func (s *Step) Outputs() iter.Seq2[role.Output, error] {
 	return func(yield func(role.Output, error) bool) {
 		d := decode(s.outputs)
@@ -122,7 +123,7 @@ const (
 	endBlock    = 'E'
 )
 
-// blockLimit is above what any block holds; a longer one is a damaged length.
+// blockLimit is larger than any block; a longer one has a damaged length.
 const blockLimit = 1 << 26
 
 // prelude is the body of the first block.

@@ -16,7 +16,7 @@ import (
 )
 
 // player is the driver of a replay. A role takes its next recorded input when the cause of that input exists;
-// of the roles that can, the one with the earliest time goes first. Work is performed when a role asks for
+// of the roles that can, the one with the earliest time goes first. Work is executed when a role asks for
 // it, which is one of the orders that the recorded driver might have chosen: lanes are in order of issue, and
 // nothing that work touches changes between its issue and its end except by earlier work of the lane.
 //
@@ -25,8 +25,8 @@ import (
 // A message that was lost, or that arrived while its receiver was away, stays in the mail. A message that
 // was repeated is received as often as it was recorded. A role that crashed begins again at its Start with
 // the next incarnation: the player empties its store and drops its timer and the work that it has asked for.
-// The recorded run may have performed that work or not. It does not matter: only roles whose work has no
-// effect outside their own store can restart (role.CanRestart).
+// Whether the recorded run executed that work does not matter, because only roles whose work has no effect
+// outside their own store can restart (role.CanRestart).
 type player struct {
 	config    *role.Config
 	roster    role.Roster

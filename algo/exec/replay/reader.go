@@ -36,8 +36,8 @@ type mark struct {
 	crc    uint32
 }
 
-// NewReader reads the head of a stream, which begins where r is. A replay reads the rest twice. The name stands in errors, which wrap
-// ErrFormat, ErrCutShort, ErrDamaged or the error of r.
+// NewReader reads the header of a stream, which begins at the current offset of r. A replay reads the rest twice. Errors
+// begin with name and wrap ErrFormat, ErrCutShort, ErrDamaged or the error of r.
 func NewReader(r io.ReadSeeker, name string) (*Reader, error) {
 	reader := &Reader{r: r, name: name}
 	if err := reader.readTitle(); err != nil {
@@ -87,11 +87,10 @@ func (r *Reader) readHeader(body []byte) error {
 	return nil
 }
 
-// Header returns whose stream it is.
+// Header returns the header of the stream.
 func (r *Reader) Header() Header { return r.header }
 
-// Next returns the next step, io.EOF after the last. Other errors are as those
-// of NewReader.
+// Next returns the next step, or io.EOF after the last. Other errors are as in NewReader.
 func (r *Reader) Next() (*Step, error) {
 	for len(r.steps.src) == 0 {
 		if r.end != nil {

@@ -14,16 +14,14 @@ import (
 	"tandem/algo/unit"
 )
 
-// Recording is the streams of all roles of a run. It is read once, by Replay or
-// by Events.
+// Recording has the streams of all roles of a run. It can be read once, by Replay or by Events.
 type Recording struct {
 	config  role.Config
 	readers []*Reader // in address order
 }
 
-// New puts the streams of a run together. The rule is that of their job. Errors
-// say which stream is missing, is there twice, belongs to another run or begins
-// after its process was killed.
+// New joins the streams of a run. The rule is the rule of the job's mode. New returns an error that names a stream that
+// is missing, is given twice, belongs to another run or begins after its process was killed.
 func New(rule pace.Rule, readers []*Reader) (*Recording, error) {
 	if len(readers) == 0 {
 		return nil, fmt.Errorf("%w: there is no stream", ErrFormat)
@@ -86,8 +84,8 @@ func errNoStream(at msg.Address) error {
 	return fmt.Errorf("%v has no stream: put those of all processes of the run together", at)
 }
 
-// CheckJob returns an error if the roles of the recording were not given what a training says. A executor
-// and meters are made from the training, and are indexed by what the roles say.
+// CheckJob returns an error if the recorded configuration differs from that of a job. The executor and the meters of a
+// replay are made from the job, and the recorded roles index them.
 func (r *Recording) CheckJob(t *job.Job) error {
 	servers := 0
 	if r.config.Rule.Dense().DensePSs {
@@ -117,7 +115,7 @@ func sameConfig(a, b *role.Config) bool {
 // Steps returns the number of global batches that the run trained.
 func (r *Recording) Steps() int { return int(r.config.Steps) }
 
-// Report is what a replay has shown to be equal.
+// Report counts what a replay has compared and found equal.
 type Report struct {
 	Roles  int
 	Inputs uint64
@@ -125,26 +123,21 @@ type Report struct {
 	Span   unit.Tick // of the run, to its last input
 }
 
-// Replay runs the roles again, each on its recorded inputs. An executor, which
-// must be new and of the run's job and data, computes their work. It checks that every input
-// is what a driver would have given now, payloads included; that outputs have
-// the recorded bytes; and that every role ends with the recorded parameters. The
-// first thing that differs is returned as a *Difference. Other errors are those
-// of the streams.
+// Replay runs the roles again, each on its recorded inputs, and executes their work with e, which must be a new executor
+// of the run's job and data. It checks that every input, with its payload, is one that the replay produces too; that
+// outputs have the recorded bytes; and that every role ends with the recorded parameters. It returns the first
+// difference as a *Difference. Other errors are those of reading the streams.
 //
-// Observers see all records, in the order that Events promises. Cost: that of
-// the training on one core.
+// Observers receive all records, in the order that Events describes. Cost: that of the training on one core.
 func (r *Recording) Replay(e *exec.Executor, observers ...event.Observer) (Report, error) {
 	return newPlayer(&r.config, r.readers, e, observers).play()
 }
 
-// Events runs the roles again without any numbers: results of work are taken
-// from the recorded inputs, payloads do not exist, parameters are not compared.
-// Outputs still are, so the errors are those of Replay. Neither the job's data
-// nor memory for its parameters is needed, and a step costs microseconds.
+// Events runs the roles again without their work: it takes the results of work from the recorded inputs, has no payloads
+// and compares no parameters. It compares outputs, and returns the errors of Replay. It needs neither the job's data nor
+// memory for parameters, and a step costs microseconds.
 //
-// Observers see every record of the run, whatever number of processes and clocks
-// it ran in, in an order that
+// Observers receive every record of the run, on however many processes and clocks it ran, in an order that
 //
 //   - keeps each role's own order,
 //   - respects causality: what a role records on receiving a message comes after

@@ -65,8 +65,7 @@ func (p *pass) Forward(params, running []float32, in Input, train bool) (logits 
 	return logits, nn.CrossEntropy(p.grad(p.net.output), logits, in.Labels, p.net.weights)
 }
 
-// placeGrad finds a place for the gradient of the embeddings, unless nobody will ask
-// for it.
+// placeGrad provides memory for the gradient of the embeddings, if the pass is one of training.
 func (p *pass) placeGrad(in Input) {
 	p.grads[embeddings] = in.EmbeddingGrad
 	if in.EmbeddingGrad != nil || in.Labels == nil {
@@ -81,8 +80,7 @@ func (p *pass) placeGrad(in Input) {
 // value returns the group's part of a value: samples × width.
 func (p *pass) value(v value) []float32 { return p.values[v][:p.samples*p.net.widths[v]] }
 
-// grad returns the gradient of the loss sum with respect to a value, nil if
-// nobody wants it.
+// grad returns the gradient of the loss sum with respect to a value, or nil if no part needs it.
 func (p *pass) grad(v value) []float32 {
 	if v == numeric {
 		return nil
@@ -90,8 +88,8 @@ func (p *pass) grad(v value) []float32 {
 	return p.grads[v][:p.samples*p.net.widths[v]]
 }
 
-// flow returns the gradient of a value for a part to add to, nil if nobody wants
-// it; fresh tells that the part is the first and must overwrite what is there.
+// flow returns the gradient of a value for a part to add to, or nil if no part needs it. If fresh is true the part is the
+// first and must overwrite the contents.
 func (p *pass) flow(v value) (grad []float32, fresh bool) {
 	fresh = !p.begun[v]
 	p.begun[v] = true

@@ -2,9 +2,9 @@ package model
 
 // foldMoments moves the running statistics of one layer, which has width
 // features from the place at on, as PyTorch does: r = 0.9·r + 0.1·s for mean and
-// unbiased variance, once for all groups of a step, however many they are. Stats
-// holds size values a group. The groups' statistics become those of the step's
-// samples by
+// unbiased variance, once for all groups of a step, whatever their number. Stats
+// has size values for each group. The statistics of the step's samples follow from
+// those of the groups by
 //
 //	n = Σ n_g    mean = Σ n_g·mean_g / n
 //	variance = Σ [(n_g − 1)·variance_g + n_g·(mean_g − mean)²] / (n − 1)

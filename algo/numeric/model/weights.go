@@ -10,7 +10,7 @@ import (
 	"tandem/algo/numeric/opt"
 )
 
-// Values is what a network computes its predictions from.
+// Values are the parameters and running statistics from which a network computes its predictions.
 type Values struct {
 	Params  []float32
 	Running []float32 // batch-norm statistics
@@ -19,18 +19,17 @@ type Values struct {
 // Clone returns a copy.
 func (v Values) Clone() Values { return Values{slices.Clone(v.Params), slices.Clone(v.Running)} }
 
-// State is all that training changes in some weights.
+// State is everything in Weights that training changes.
 type State struct {
 	Values
 	Optimizer []float32 // optimizer state
 	Steps     int       // optimizer steps performed
 }
 
-// Weights are the parameters of a network, or of a contiguous part of it, with the
-// running batch-norm statistics that belong to them and the optimizer that trains
-// them. They lie where the network runs: this is their form in the host's memory.
+// Weights are the parameters of a network, or of a contiguous part of a network, with their running batch-norm statistics
+// and their optimizer. They are in the memory of the processor.
 //
-// Methods that change the weights must not be called beside any other.
+// A method that changes the weights must not run concurrently with any other method.
 type Weights struct {
 	engine    Engine
 	optimizer opt.Dense
@@ -38,9 +37,8 @@ type Weights struct {
 	state     State
 }
 
-// NewWeights returns weights that begin with some values, which are theirs from now
-// on. The optimizer is nil for a copy of weights that are trained elsewhere. StepSum
-// runs on the pool, or on the calling goroutine if it is nil.
+// NewWeights returns weights with initial values, which it takes over. The optimizer is nil for a copy of weights that
+// another role trains. StepSum runs on the pool, or on the calling goroutine if the pool is nil.
 func NewWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Weights {
 	w := &Weights{engine: e, optimizer: optimizer, pool: pool, state: State{Values: v}}
 	if optimizer != nil {
@@ -50,7 +48,7 @@ func NewWeights(e Engine, v Values, optimizer opt.Dense, pool gemm.Pool) *Weight
 	return w
 }
 
-// InitialValues returns the values that an engine begins a training with.
+// InitialValues returns the values with which a training begins.
 func InitialValues(e Engine, seed uint64) Values {
 	params, running := e.Init(seed)
 	return Values{params, running}
@@ -59,27 +57,26 @@ func InitialValues(e Engine, seed uint64) Values {
 // Params returns the number of parameters.
 func (w *Weights) Params() int { return len(w.state.Params) }
 
-// Steps returns the number of optimizer steps performed.
+// Steps returns the number of optimizer steps taken.
 func (w *Weights) Steps() int { return w.state.Steps }
 
-// StepSum performs the optimizer step of a training step. The mean gradient is the
-// sum divided, once, by the samples: at least one. The statistics of the step's groups,
-// in ascending group number, fold into the running ones. The sum is scratch afterwards.
+// StepSum takes the optimizer step of a training step. The mean gradient is the sum divided once by the number of
+// samples, which is at least 1. The statistics of the step's groups, in ascending group number, are folded into the
+// running statistics. StepSum overwrites the sum.
 func (w *Weights) StepSum(sum *Vector, samples, step int) {
 	w.optimizer.StepSum(w.state.Params, w.state.Optimizer, sum.Values, samples, step, w.pool)
 	w.state.Steps++
 	w.FoldStats(sum.Stats)
 }
 
-// Step performs an optimizer step with a mean gradient, which may be scaled by it. The
-// schedule is that of the number of steps before.
+// Step takes an optimizer step with a mean gradient, at the learning rate for the number of steps taken so far. It may
+// scale the gradient in place.
 func (w *Weights) Step(grad []float32) {
 	w.optimizer.Step(w.state.Params, w.state.Optimizer, grad, w.state.Steps)
 	w.state.Steps++
 }
 
-// FoldStats folds the batch-norm statistics of groups into the running ones, where the
-// weights have some.
+// FoldStats folds the batch-norm statistics of groups into the running statistics, if the weights have any.
 func (w *Weights) FoldStats(stats []float32) {
 	if len(w.state.Running) > 0 {
 		w.engine.UpdateRunning(w.state.Running, stats)
@@ -99,8 +96,7 @@ func shift(dst, from, sum []float32, n float32) {
 	}
 }
 
-// Host returns the values themselves, which hold until the next change: for passes in the
-// host's memory.
+// Host returns the values without copying them; they are valid until the next change of the weights.
 func (w *Weights) Host() Values { return w.state.Values }
 
 // Snapshot returns a copy of the values.
@@ -113,10 +109,9 @@ func (w *Weights) Export() State {
 	return s
 }
 
-// Import copies a state into the weights, its parameters to those from lo on. What the
-// state does not have stays as it is: parameters, running statistics or optimizer state
-// of length 0; without the last, the number of steps stays too. It returns an error,
-// changing nothing, if a length does not fit.
+// Import copies a state into the weights, its parameters to those from lo on. Parameters, running statistics or optimizer
+// state of length 0 in the state leave those of the weights unchanged; without optimizer state, the number of steps is
+// unchanged too. Import returns an error, and changes nothing, if a length does not fit.
 func (w *Weights) Import(lo int, s State) error {
 	if lo < 0 || lo+len(s.Params) > len(w.state.Params) {
 		return fmt.Errorf("model: %d parameters from %d on; the weights have %d", len(s.Params), lo, len(w.state.Params))
