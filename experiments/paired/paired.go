@@ -3,7 +3,9 @@
 //
 //	setup := &paired.Setup{Job: j, Data: data}
 //	real, err := setup.RunReal(ctx, nil, nil)
-//	simulated, err := setup.RunSimulated(ctx, cluster.Persia())
+//	persia := job.PersiaCluster()
+//	hardware, err := cluster.Load(&persia)
+//	simulated, err := setup.RunSimulated(ctx, hardware)
 //
 // A Calibration measures how long each kind of work takes in a real run, and returns this machine as a
 // cluster for the simulator.
