@@ -119,8 +119,8 @@ func New(c Config) (*Group, error) {
 // FrameMax returns the size of the largest frame with a chunk.
 func (g *Group) FrameMax() unit.Bytes {
 	n := len(g.Members)
-	numbers := (g.Values+n-1)/n + g.Stats
-	return msg.HeaderBytes + unit.Bytes(4*numbers) + 64 // lengths, and zeros behind arrays
+	floats := (g.Values+n-1)/n + g.Stats
+	return msg.HeaderBytes + unit.Bytes(4*floats) + 64 // lengths, and zeros behind arrays
 }
 
 // Feed gives this member's part of a bucket to the all-reduce, once for every step and bucket. values, which

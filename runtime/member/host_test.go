@@ -68,7 +68,7 @@ func start(t *testing.T, change func(*Plan)) *run {
 				BeforeStep: func(step int) error {
 					values := make([]float32, 4)
 					err := r.host.ReadRows(context.Background(), 0, []uint64{10, 20}, values)
-					r.watched <- "looked " +
+					r.watched <- "read " +
 						string(rune('0'+step)) + cmp.Diff([]float32{10, 10, 20, 20}, values)
 					return err
 				},
@@ -118,17 +118,17 @@ func (r *run) all() map[msg.Address]*Member {
 	return members
 }
 
-// numbers is a ModelReader of rows whose values are their signs.
-type numbers struct{}
+// modelReader is a ModelReader of rows whose values are their signs.
+type modelReader struct{}
 
-func (numbers) ReadRows(_ int, signs []uint64) (values []float32, err error) {
+func (modelReader) ReadRows(_ int, signs []uint64) (values []float32, err error) {
 	for _, s := range signs {
 		values = append(values, float32(s), float32(s))
 	}
 	return values, nil
 }
 
-func (numbers) ReadDense(msg.Address) (model.Values, error) {
+func (modelReader) ReadDense(msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{1, 2}, Running: []float32{3}}, nil
 }
 
@@ -182,14 +182,14 @@ func TestRun(t *testing.T) {
 			calls = append(calls, w)
 		}
 	}
-	if diff := cmp.Diff([]string{"started", "looked 3", "progress 4"}, calls); diff != "" {
+	if diff := cmp.Diff([]string{"started", "read 3", "progress 4"}, calls); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // play is a role that follows the protocol.
 func play(at msg.Address, m *Member) error {
-	if _, err := m.Ready(numbers{}); err != nil {
+	if _, err := m.Ready(modelReader{}); err != nil {
 		return m.Leave(err)
 	}
 	return finish(at, m)
@@ -215,7 +215,7 @@ func finish(at msg.Address, m *Member) (err error) {
 		}
 	}
 	return m.Report(driver.Report{Digests: map[msg.Address]uint64{at: uint64(at.Role)}, Rows: 9,
-		Missed: missed}, numbers{})
+		Missed: missed}, modelReader{})
 }
 
 // A process that does not belong to the run learns why, and the host waits for the right one.

@@ -119,10 +119,10 @@ func joinAs(ctx context.Context, address string, hello *control.Hello,
 	}
 	m.ctx, m.fail = context.WithCancelCause(ctx)
 	// The stream outlives the run's failure, so that the failure can be reported.
-	life, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	m.closeStream = hangUp
+	life, closeStream := context.WithCancel(context.WithoutCancel(ctx))
+	m.closeStream = closeStream
 	if err := m.open(ctx, life, hello, timeout); err != nil {
-		hangUp()
+		closeStream()
 		conn.Close()
 		return nil, err
 	}

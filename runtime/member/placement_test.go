@@ -21,7 +21,7 @@ var shared = []job.Process{{loader, worker}, {server, trainer}}
 func share(p *Plan) { p.Processes = shared }
 
 // named is a ModelReader whose dense network identifies its role.
-type named struct{ numbers }
+type named struct{ modelReader }
 
 func (named) ReadDense(at msg.Address) (model.Values, error) {
 	return model.Values{Params: []float32{float32(at.Role)}}, nil

@@ -124,18 +124,18 @@ func rows() (lookup, update unit.Tick, err error) {
 	}
 	var failed error
 	each := func(took time.Duration) unit.Tick { return max(1, unit.Tick(took.Nanoseconds()/batchRows)) }
-	picking := repeat(pick)
-	looking := repeat(func() {
+	picks := repeat(pick)
+	lookups := repeat(func() {
 		pick()
 		if err := t.Lookup(signs, values); err != nil {
 			failed = err
 		}
 	})
-	updating := repeat(func() {
+	updates := repeat(func() {
 		pick()
 		t.Apply(signs, values, t.Rate(0), nil)
 	})
-	return each(looking - picking), each(updating - picking), failed
+	return each(lookups - picks), each(updates - picks), failed
 }
 
 // message measures a message between goroutines and its answer.

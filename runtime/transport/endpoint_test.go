@@ -50,7 +50,7 @@ func TestMessagesArriveInOrder(t *testing.T) {
 			t.Fatalf("%v, want %v", r.m, m)
 		}
 		if !reflect.DeepEqual(r.payload, payload) {
-			t.Fatalf("step %d brings other numbers", step)
+			t.Fatalf("step %d brings other values", step)
 		}
 	}
 	closeAll(t, nodes)
