@@ -1,7 +1,7 @@
-// Package bare is what a machine's memory allows of row lookups and updates: the
-// places of the rows are known, and the loop has nothing to do but to ask ahead,
-// copy and compute. Benchmarks of the store, which has to find its rows and to
-// keep account of them, say what share of this they reach.
+// Package bare holds loops that look up and update rows as fast as the memory of a machine
+// allows: the places of the rows are known, and the loops only prefetch, copy and compute.
+// Benchmarks of the store, which must also find its rows and count their updates, report
+// their share of this speed. No command uses the package.
 package bare
 
 import (
@@ -10,7 +10,7 @@ import (
 	"tandem/algo/numeric/isa"
 )
 
-// lanes is what dimensions must be multiples of.
+// lanes divides every dimension.
 const lanes = 16
 
 // Gather copies the first dim values of rows of 2·dim values, at places, to dst.
@@ -30,7 +30,7 @@ func Gather(dst, rows []float32, places []int32, dim int) {
 //
 //	w −= rate·g / √(G + epsilon);  G += g²
 //
-// It panics, and must be used, as Gather.
+// Its rules are those of Gather.
 func Adagrad(rows []float32, places []int32, grads []float32, dim int, rate, epsilon float32) {
 	check(len(grads), len(places), dim)
 	if isa.Best() == isa.AVX512 {
