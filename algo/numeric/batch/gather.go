@@ -1,15 +1,13 @@
 package batch
 
-// Gatherer gathers samples of one batch again and again, with what it has learnt
-// of its columns: in a slot where every sample has one id, the ids are a column
-// like any other. The zero value is not ready: see NewGatherer. It may be used by
-// several goroutines.
+// Gatherer gathers samples of one batch repeatedly. It knows the slots in which every sample has one id, whose ids are a
+// column like any other. NewGatherer returns one; the zero value is not usable. It is safe for concurrent use.
 type Gatherer struct {
 	from   *Batch
 	single []bool // by slot: every sample has exactly one id
 }
 
-// NewGatherer looks at the offsets of b, which must not change, once.
+// NewGatherer returns a gatherer of the samples of b, which must not change.
 func NewGatherer(b *Batch) *Gatherer {
 	g := &Gatherer{from: b, single: make([]bool, len(b.Slots))}
 	for s, slot := range b.Slots {
@@ -59,5 +57,5 @@ func (g *Gatherer) Rows(rows []int32) *Batch {
 	return out
 }
 
-// sameArray says whether two slices of offsets are one.
+// sameArray reports whether two slices of offsets are the same memory.
 func sameArray(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

@@ -2,7 +2,7 @@ package batch
 
 import "fmt"
 
-// Part is what one rank trains on of a global batch: neighbouring groups.
+// Part is the part of a global batch that one rank trains on: neighbouring groups.
 type Part struct {
 	*Batch
 	FirstGroup int // number of its first group in the global batch

@@ -11,8 +11,8 @@ import (
 // may take of a sign.
 const MaxPrefixBits = 32
 
-// Validate reports settings that are out of range, more feature groups than the
-// prefix can tell apart among them.
+// Validate returns an error if a setting is out of range, or if there are more feature groups than the prefix can
+// distinguish.
 func (s *Schema) Validate() error {
 	if s.PrefixBits < 1 || s.PrefixBits > MaxPrefixBits {
 		return fmt.Errorf("batch: prefix of %d bits; want 1 to %d", s.PrefixBits, MaxPrefixBits)
@@ -130,8 +130,7 @@ func (s Signer) AppendSigns(dst, ids []uint64) []uint64 {
 	return dst
 }
 
-// HashStack gives the ids of a slot rows in a table of Rounds × Rows rows, however
-// many ids there are. In round k, from 0, an id names the row
+// HashStack maps the ids of a slot, whatever their number, to a table of Rounds × Rows rows. In round k, from 0, an id names the row
 //
 //	k·Rows + h_k(id) mod Rows
 //
@@ -153,7 +152,7 @@ const (
 	MaxStackRows = 1 << 40
 )
 
-// Validate reports a setting that is out of range.
+// Validate returns an error if a setting is out of range.
 func (h HashStack) Validate() error {
 	if h.Rounds < 0 || h.Rounds > MaxRounds {
 		return fmt.Errorf("%d rounds; want 1 to %d, or 0 for none", h.Rounds, MaxRounds)

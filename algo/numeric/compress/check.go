@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// What comes from another process is checked before it is kept. These checks accept what reading accepts, and
-// make no memory.
+// A payload from another process is checked before it is stored. The checks accept exactly what Unpack and ReadIDs accept,
+// and allocate no memory.
 
-// Check returns an error unless v is n numbers in a form, as Pack makes them.
+// Check returns an error unless v is n values in a form, as Pack encodes them.
 func (v Values) Check(form Form, n int) error {
 	if v.Form != form && (n > 0 || v.Size() > 0) {
 		return fmt.Errorf("compress: values of form %q, want %q", string(v.Form), string(form))
@@ -59,8 +59,8 @@ func (s Signs) Count() (int, error) {
 	return count, nil
 }
 
-// CountIDs returns the number of ids of so many columns of samples that AppendIDs has written. It returns an error
-// if ReadIDs does. Cost: a pass over the counts, and over the positions of ids in dictionaries.
+// CountIDs returns the number of ids in src, which AppendIDs has written for a number of columns and samples. It returns
+// an error if ReadIDs does. Cost: a pass over the counts, and over the positions of ids in dictionaries.
 func CountIDs(src []byte, columns, samples int) (int, error) {
 	total := 0
 	for range columns {

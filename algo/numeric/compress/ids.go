@@ -18,8 +18,7 @@ const (
 	dictionary = 1 // the distinct ids, and the position of every occurrence
 )
 
-// AppendIDs writes the id features of so many samples, one column after the
-// other:
+// AppendIDs appends the encoding of the id features of some samples, one column after the other:
 //
 //	the ids of each sample, counted, as numbers · how · then
 //	direct:     the ids, as numbers
@@ -104,9 +103,9 @@ func (d *dictionaries) sort() {
 	d.ids, d.sorted = d.sorted, d.ids
 }
 
-// ReadIDs reads so many columns of samples that AppendIDs has written. What it
-// allocates is bounded by 64 times the length of src, 12 bytes for each column
-// and sample, and two lists of either size while it works.
+// ReadIDs decodes a number of columns, each of a number of samples, that AppendIDs has written. The memory of the result
+// is bounded by 64 times the length of src and 12 bytes for each column and sample; while it works, ReadIDs allocates
+// two more lists of either size.
 func ReadIDs(src []byte, columns, samples int) ([]batch.Jagged, error) {
 	out := make([]batch.Jagged, columns)
 	var counts []uint64

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Signs are distinct signs, in an order that matters, as a message carries
-// them.
+// Signs are distinct signs, in a significant order, as they travel.
 type Signs struct {
 	Plain  []uint64 // as they are
 	Packed []byte   // by PackSigns; Plain is empty then
@@ -15,14 +14,12 @@ type Signs struct {
 // Size returns the number of bytes on a wire.
 func (s Signs) Size() int { return 8*len(s.Plain) + len(s.Packed) }
 
-// PackSigns writes signs whose prefixBits upper bits name their slots. The
-// signs of a slot, as far as they are neighbours, are a run:
+// PackSigns encodes signs whose prefixBits upper bits name their feature group. Neighbouring signs of one group are a run:
 //
 //	prefixBits, one byte · for each run: its length and its prefix, as varints ·
 //	the lower bits of its signs, as numbers
 //
-// Signs that are not smaller so stay plain, and alias the argument. Cost: one
-// pass; allocates the result.
+// If the encoding is not smaller, the signs stay plain and alias the argument. Cost: one pass; allocates the result.
 func PackSigns(signs []uint64, prefixBits int) Signs {
 	shift := 64 - prefixBits
 	packed := []byte{byte(prefixBits)}
@@ -44,7 +41,7 @@ func PackSigns(signs []uint64, prefixBits int) Signs {
 }
 
 // Unpack returns the signs. Plain signs alias s. It returns an error if Packed
-// is not what PackSigns makes. The result is at most 64 times as long as Packed.
+// is not an encoding of PackSigns. The result is at most 64 times as long as Packed.
 func (s Signs) Unpack() ([]uint64, error) {
 	if len(s.Packed) == 0 {
 		return s.Plain, nil

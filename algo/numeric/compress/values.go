@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Form is how the numbers of a message are written.
+// Form is the encoding of the values of a message.
 type Form string
 
 // The forms. A value takes 4, 2, or 2 bytes and 1 for every block.
@@ -23,8 +23,7 @@ func Forms() []Form { return []Form{FP32, FP16, FP16Block} }
 // block of a list may have fewer. A block of 128 adds 0.4 % to its halves.
 const BlockValues = 128
 
-// Size returns the number of bytes that n values take. It panics on an unknown
-// form, as everything does here.
+// Size returns the number of bytes that n values take. It panics on an unknown form, as all functions here do.
 func (f Form) Size(n int) int {
 	switch f {
 	case FP32:
@@ -40,18 +39,15 @@ func (f Form) Size(n int) int {
 // ValueSize returns the bytes of a value in a long list.
 func (f Form) ValueSize() float64 { return float64(f.Size(BlockValues)) / BlockValues }
 
-// Values are numbers as a message carries them, in the one list that the form
-// has.
+// Values are values as they travel, in the one field that the form uses.
 type Values struct {
 	Form   Form
 	Floats []float32 // of FP32, as they are
 	Packed []byte    // of the other forms, little endian
 }
 
-// Pack returns values in a form. FP32 aliases them.
-//
-// FP16 is halves, one after the other. FP16Block is blocks, each one byte,
-// 114 + log₂ of the scale, and the halves of the scaled values.
+// Pack encodes values in a form. FP32 aliases them. FP16 is a sequence of halves. FP16Block is a sequence of blocks, each a
+// byte, 114 + log₂ of the scale, and the halves of the scaled values.
 //
 // Cost: one pass; allocates the result.
 func Pack(form Form, values []float32) Values {
@@ -78,10 +74,8 @@ func Pack(form Form, values []float32) Values {
 // Size returns the number of bytes on a wire.
 func (v Values) Size() int { return 4*len(v.Floats) + len(v.Packed) }
 
-// Unpack returns the n numbers. FP32 aliases v.
-//
-// It returns an error if v is not of n numbers, or not what Pack makes. Cost:
-// one pass; allocates the result.
+// Unpack returns the n values. FP32 aliases v. It returns an error if v does not have n values, or is not an encoding of
+// Pack. Cost: one pass; allocates the result.
 func (v Values) Unpack(n int) ([]float32, error) {
 	switch v.Form {
 	case FP32, FP16, FP16Block:

@@ -7,8 +7,7 @@ import (
 	"tandem/algo/numeric/kernel/vec"
 )
 
-// Put is what a rank's batch gives one PS: the gradient sums of the rows that
-// the PS owns.
+// Put has the gradient sums of a rank's batch for one PS: those of the rows that the PS owns.
 type Put struct {
 	Rank    int
 	Samples int // of the rank's part
@@ -16,8 +15,8 @@ type Put struct {
 	Sums    []float32 // len(Signs) × dim
 }
 
-// Scale appends the sums of a put to dst, divided: by the samples of the rank's
-// part if byRank, else by those of the whole step.
+// Scale appends the sums of a put to dst, divided by the samples of the rank's part if byRank, else by the samples of the
+// whole step.
 func (p Put) Scale(dst []float32, stepSamples int, byRank bool) []float32 {
 	n := stepSamples
 	if byRank {

@@ -43,7 +43,7 @@ const (
 	firstOfRow = 32
 )
 
-// begin forgets everything, for so many rows.
+// begin clears the state, for a number of rows.
 func (m *merging) begin(rows int) {
 	m.rows = slices.Grow(m.rows[:0], rows)[:rows]
 	for i := range m.rows {
@@ -58,8 +58,7 @@ func (m *merging) count(rows []int32) {
 	}
 }
 
-// order makes a place for every occurrence that has been counted. Gradients are
-// values out of so many.
+// order reserves a place for every occurrence that was counted. Values is the number of gradient values.
 func (m *merging) order(values int) {
 	if values > math.MaxInt32 {
 		panic(fmt.Sprintf("route: %d gradients in the part of one rank; at most 2³¹−1", values))
@@ -73,8 +72,8 @@ func (m *merging) order(values int) {
 	clear(m.joins)
 }
 
-// place places one occurrence of each row in the group in hand, whose gradient
-// begins at a value. Groups do not descend.
+// place records one occurrence of each row in the current group, with a gradient that begins at value at. Group numbers
+// must not decrease.
 func (m *merging) place(rows []int32, at int32) {
 	for _, row := range rows {
 		p := &m.rows[row]
@@ -141,9 +140,8 @@ func (m *merging) nextRow(sums []float32, dim, row int, at int32) int {
 	return row
 }
 
-// joining adds the leaves of one tree, which come from the left to the right. Sums
-// of branches that wait for what is right of them lie above each other, the lowest
-// in the result, and their levels descend.
+// joining adds the leaves of one tree, which arrive from left to right. It keeps a stack of the sums of branches whose
+// right neighbours have not arrived, with descending levels; the lowest is in the result.
 type joining struct {
 	dim    int
 	result []float32
