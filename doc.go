@@ -1,9 +1,10 @@
-// Package tandem is the root of a framework that trains and simulates huge recommender models: embedding tables
-// asynchronously, the dense network synchronously, after Persia (KDD 2022). It holds no code of its own; this page
-// says where to start.
+// Package tandem is the root of a framework that trains and simulates huge recommender models: embedding
+// tables asynchronously, the dense network synchronously, after Persia (KDD 2022). It holds no code of its
+// own; this page says where to start.
 //
-// One algorithm core runs under two drivers. The roles of a training cluster are state machines without clock,
-// goroutine, socket or tensor. The runtime performs the work that they ask for; the simulator prices it:
+// One algorithm core runs under two drivers. The roles of a training cluster are state machines without
+// clock, goroutine, socket or tensor. The runtime performs the work that they ask for; the simulator prices
+// it:
 //
 //	            algo/protocol/role    data loader · embedding worker · embedding PS ·
 //	            algo/protocol/pace    NN worker · dense PS · coordinator; a mode is a rule of pace
@@ -25,6 +26,7 @@
 //
 // # Where to add
 //
-// An algorithm is a file of algo/protocol/pace, a model is a function of algo/numeric/model, an optimizer is a file of
-// algo/numeric/opt, a data set is a file of datasets. ARCHITECTURE.md has the whole map and the reasons for it.
+// An algorithm is a file of algo/protocol/pace, a model is a function of algo/numeric/model, an optimizer is
+// a file of algo/numeric/opt, a data set is a file of datasets. ARCHITECTURE.md has the whole map and the
+// reasons for it.
 package tandem

@@ -69,7 +69,8 @@ func follow(t *testing.T, page, tree string) {
 		language, path, _ := strings.Cut(b.title, " ")
 		switch {
 		case path != "":
-			if err := os.WriteFile(filepath.Join(tree, filepath.FromSlash(path)), []byte(b.body), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(tree, filepath.FromSlash(path)), []byte(b.body),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		case language == "sh":
