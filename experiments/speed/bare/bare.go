@@ -1,7 +1,7 @@
 // Package bare holds loops that look up and update rows as fast as the memory of a machine
 // allows: the places of the rows are known, and the loops only prefetch, copy and compute.
 // Benchmarks of the store, which must also find its rows and count their updates, report
-// their share of this speed. No command uses the package.
+// their share of this speed. Only experiments and benchmarks use the package.
 package bare
 
 import (
