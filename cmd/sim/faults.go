@@ -13,16 +13,16 @@ import (
 
 // setFaults replaces the faults and the retry of the job by those of the command line.
 func (q *request) setFaults(given func(string) bool) (err error) {
-	t := &q.job
+	j := &q.job
 	if given("faults") {
-		if t.Faults, err = fault.Parse(q.faults); err != nil {
+		if j.Faults, err = fault.Parse(q.faults); err != nil {
 			return cli.UsageError("see --help", "--faults: %v", err)
 		}
 	}
 	if !given("retry") {
 		return nil
 	}
-	if t.Wire.Retry, err = job.ParseRetry(q.retry); err != nil {
+	if j.Wire.Retry, err = job.ParseRetry(q.retry); err != nil {
 		return cli.UsageError("write a time from 0s to 1m, as 100ms", "--retry: %v", err)
 	}
 	return nil
@@ -40,8 +40,8 @@ func (q *request) checkFaults(given func(string) bool) error {
 	}
 	for _, mode := range q.modes {
 		for _, position := range at {
-			t := q.training(mode, q.gpus[0])
-			if err := cluster.CheckFaults(q.hardware, t, position, q.kind == trained); err != nil {
+			j := q.jobFor(mode, q.gpus[0])
+			if err := cluster.CheckFaults(q.hardware, j, position, q.kind == trained); err != nil {
 				return cli.UsageError("crash a role that every mode and every end of the ranges has, "+
 					"or choose modes with "+q.modesFlag(), "%s: %s: %v", what, mode, err)
 			}

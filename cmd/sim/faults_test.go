@@ -21,7 +21,7 @@ func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (sim
 	q.job.Wire.Retry = retry
 	for _, workers := range []int{2, 1} {
 		q.workers = workers
-		again, err := q.trainAt(q.training(mode, 4), 0, func(int, int) {})
+		again, err := q.trainAt(q.jobFor(mode, 4), 0, func(int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func inBoth(t *testing.T, q *request, mode, faults string, retry unit.Tick) (sim
 		}
 		simulated = again
 	}
-	j := q.training(mode, 4)
+	j := q.jobFor(mode, 4)
 	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
 		t.Fatal(err)

@@ -52,9 +52,9 @@ func (q *request) writeJSON(w io.Writer, r *result) error {
 	}
 	for _, o := range r.predictions {
 		a := &o.answer
-		t := q.training(o.mode, o.gpus)
+		j := q.jobFor(o.mode, o.gpus)
 		record := runRecord{
-			Mode: o.mode, ModeSettings: t.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low,
+			Mode: o.mode, ModeSettings: j.ModeValues(), GPUs: o.gpus, Throughput: a.Throughput, Low: a.Low,
 			High: a.High, ScalingEfficiency: o.efficiency,
 			StepSeconds: a.StepTime.Seconds(), Depth: a.Depth, Bottleneck: a.Bottleneck,
 			Resources: a.Resources,

@@ -30,14 +30,14 @@ type result struct {
 	plain *cluster.Result
 }
 
-// training returns the job in a mode on a number of GPUs, with groups for all of them.
-func (q *request) training(mode string, gpus int) job.Job {
-	t := q.job.InMode(mode)
-	t.Roles.Ranks, t.Training.GlobalBatch = gpus, gpus*q.batch
-	for t.Training.Groups < gpus {
-		t.Training.Groups *= 2
+// jobFor returns the job in a mode on a number of GPUs, with groups for all of them.
+func (q *request) jobFor(mode string, gpus int) job.Job {
+	j := q.job.InMode(mode)
+	j.Roles.Ranks, j.Training.GlobalBatch = gpus, gpus*q.batch
+	for j.Training.Groups < gpus {
+		j.Training.Groups *= 2
 	}
-	return t
+	return j
 }
 
 // options returns the options of a run at a position of the ranges. With jitter, whose draws
@@ -67,7 +67,7 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	for _, mode := range q.modes {
 		first := len(r.predictions)
 		for _, n := range q.gpus {
-			a, err := predict.Predict(q.hardware, q.training(mode, n), q.layout, q.workload, q.options(0),
+			a, err := predict.Predict(q.hardware, q.jobFor(mode, n), q.layout, q.workload, q.options(0),
 				func() { show(fmt.Sprintf("%s on %d", mode, n)) })
 			if err != nil {
 				return nil, err
@@ -79,10 +79,10 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 				a.Throughput / float64(n) / (base.answer.Throughput / float64(base.gpus))
 		}
 		if mode == job.Sync {
-			t := q.training(job.Sync, q.gpus[len(q.gpus)-1])
-			t.Training.Overlap = "none"
+			j := q.jobFor(job.Sync, q.gpus[len(q.gpus)-1])
+			j.Training.Overlap = "none"
 			show("sync without overlap")
-			a, err := cluster.Run(q.hardware, t, q.layout, q.workload, q.options(0))
+			a, err := cluster.Run(q.hardware, j, q.layout, q.workload, q.options(0))
 			if err != nil {
 				return nil, err
 			}
@@ -91,7 +91,7 @@ func (q *request) run(progress *cli.Progress) (*result, error) {
 	}
 	last := r.last(q.modes[len(q.modes)-1])
 	var err error
-	r.sensitivities, err = predict.Sensitivities(q.hardware, q.training(last.mode, last.gpus), q.layout,
+	r.sensitivities, err = predict.Sensitivities(q.hardware, q.jobFor(last.mode, last.gpus), q.layout,
 		q.workload,
 		func(i, n int) { progress.Show(done+i*sensitivities/n, total, "sensitivities") })
 	return r, err

@@ -137,8 +137,8 @@ func (q *request) modeSettings() string {
 	largest := q.gpus[len(q.gpus)-1]
 	var all []string
 	for _, mode := range q.modes {
-		t := q.training(mode, largest)
-		if own := t.ModeSettingsText(); own != "" {
+		j := q.jobFor(mode, largest)
+		if own := j.ModeSettingsText(); own != "" {
 			all = append(all, own)
 		}
 	}
@@ -278,8 +278,8 @@ func (q *request) writeStaleness(w io.Writer, r *result) error {
 func (q *request) lastAsynchronous(r *result) (*prediction, pace.Rule, error) {
 	for _, mode := range slices.Backward(q.modes) {
 		o := r.last(mode)
-		t := q.training(mode, o.gpus)
-		rule, err := t.Rule()
+		j := q.jobFor(mode, o.gpus)
+		rule, err := j.Rule()
 		if err != nil || !rule.InStep() {
 			return o, rule, err
 		}

@@ -154,15 +154,15 @@ func (q *request) load(folder string, say io.Writer) (err error) {
 
 // ofFile takes from the job file what the command line leaves out.
 func (q *request) ofFile(given func(string) bool) {
-	t := &q.job
-	if !q.modesGiven(given) && t.Training.Mode != job.Sequential {
-		q.modes = []string{t.Training.Mode}
+	j := &q.job
+	if !q.modesGiven(given) && j.Training.Mode != job.Sequential {
+		q.modes = []string{j.Training.Mode}
 	}
 	if !given("gpus") {
-		q.gpus = []int{t.Roles.Ranks}
+		q.gpus = []int{j.Roles.Ranks}
 	}
 	if !given("batch-per-gpu") {
-		q.batch = max(1, t.Training.GlobalBatch/t.Roles.Ranks)
+		q.batch = max(1, j.Training.GlobalBatch/j.Roles.Ranks)
 	}
 }
 
@@ -222,19 +222,19 @@ func (q *request) check(given func(string) bool) error {
 // setDepth sets how many batches a rank may have outstanding, and refuses what no mode can
 // have or what takes too long.
 func (q *request) setDepth(given func(string) bool, say io.Writer) error {
-	t, name := &q.job, "training.staleness of the job file"
+	j, name := &q.job, "training.staleness of the job file"
 	if given("staleness") {
-		t.Training.Staleness, name = &q.staleness, "--staleness"
+		j.Training.Staleness, name = &q.staleness, "--staleness"
 	}
 	if given("prefetch") {
-		t.Training.Prefetch = q.prefetch
+		j.Training.Prefetch = q.prefetch
 	}
-	if err := t.ValidateShared(); err != nil {
+	if err := j.ValidateShared(); err != nil {
 		return cli.UsageError("see --staleness and --prefetch in --help", "job %s: %w", q.job.Name, err)
 	}
 	inStep := true
 	for _, mode := range q.modes {
-		one := t.InMode(mode)
+		one := j.InMode(mode)
 		if rule, err := one.Rule(); err == nil && !rule.InStep() {
 			inStep = false
 		}
@@ -259,16 +259,16 @@ func (q *request) setModeSettings(chosen bool, say io.Writer) error {
 	var notes []string
 	var settings map[string]int
 	for i, n := range q.gpus {
-		t := q.job
-		t.Roles.Ranks = n
-		err := t.AddModeSettings(q.modeSet, q.modes)
+		j := q.job
+		j.Roles.Ranks = n
+		err := j.AddModeSettings(q.modeSet, q.modes)
 		if err != nil {
 			err = cli.UsageError(hint, "--mode-set: %v", err)
-		} else if err = t.ValidateModeSettings(q.modes); err != nil {
+		} else if err = j.ValidateModeSettings(q.modes); err != nil {
 			err = cli.UsageError(hint, "job %s: %w", q.job.Name, err)
 		}
 		if err == nil {
-			suited, settings = append(suited, n), t.Training.ModeSettings
+			suited, settings = append(suited, n), j.Training.ModeSettings
 			continue
 		}
 		if last := i == len(q.gpus)-1; chosen || last && len(suited) == 0 {
@@ -306,9 +306,9 @@ func (q *request) suitModes(chosen bool, say io.Writer) error {
 // suits returns the error for the first number of GPUs that a mode cannot train on.
 func (q *request) suits(mode string) error {
 	for _, n := range q.gpus {
-		t := q.training(mode, n)
+		j := q.jobFor(mode, n)
 		var unsuited *job.RanksError
-		if errors.As(t.Validate(), &unsuited) {
+		if errors.As(j.Validate(), &unsuited) {
 			return unsuited
 		}
 	}

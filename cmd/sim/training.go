@@ -107,7 +107,7 @@ func (q *request) train(progress *cli.Progress) ([]*cell, error) {
 		for _, n := range q.gpus {
 			l := &cell{mode: mode, gpus: n}
 			for _, position := range at {
-				t, err := q.trainAt(q.training(mode, n), position, func(step, steps int) {
+				t, err := q.trainAt(q.jobFor(mode, n), position, func(step, steps int) {
 					progress.Show(done+parts*step/steps, total, fmt.Sprintf("%s on %d", mode, n))
 				})
 				if err != nil {
@@ -127,13 +127,13 @@ var errNoAUC = errors.New("there is no AUC, because all test rows have the same 
 	"not finite")
 
 // trainAt trains once, at a position of the ranges.
-func (q *request) trainAt(t job.Job, position float64, progress func(step, steps int)) (*training, error) {
-	source, err := datasets.TrainingSource(q.data, &t)
+func (q *request) trainAt(j job.Job, position float64, progress func(step, steps int)) (*training, error) {
+	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
 		return nil, err
 	}
-	if !t.Training.EvaluateEvery.Any() {
-		t.Training.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
+	if !j.Training.EvaluateEvery.Any() {
+		j.Training.EvaluateEvery.Steps = max(1, source.Steps()/pointsWanted)
 	}
 	var numbers *numerics.Numerics
 	defer func() {
@@ -144,16 +144,16 @@ func (q *request) trainAt(t job.Job, position float64, progress func(step, steps
 	w := &watch{progress: func(step int) { progress(step, source.Steps()) }}
 	o := q.options(position)
 	o.Observer = w
-	o.Numerics = func(t job.Job) (cluster.Numerics, error) {
+	o.Numerics = func(j job.Job) (cluster.Numerics, error) {
 		var err error
-		if numbers, err = numerics.New(t, source, q.machine, q.workers); err != nil {
+		if numbers, err = numerics.New(j, source, q.machine, q.workers); err != nil {
 			return nil, err
 		}
-		w.evaluator = numbers.NewEvaluator(t.Training.EvaluateEvery, q.data.Test)
+		w.evaluator = numbers.NewEvaluator(j.Training.EvaluateEvery, q.data.Test)
 		return numbers, nil
 	}
-	r := &training{position: position, every: t.Training.EvaluateEvery}
-	if r.answer, err = cluster.Run(q.hardware, t, q.layout, q.workload, o); err != nil {
+	r := &training{position: position, every: j.Training.EvaluateEvery}
+	if r.answer, err = cluster.Run(q.hardware, j, q.layout, q.workload, o); err != nil {
 		return nil, err
 	}
 	if r.points, err = w.evaluator.Points(r.answer.Elapsed); err != nil {

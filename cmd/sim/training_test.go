@@ -62,7 +62,7 @@ func TestNumericsDoNotDependOnWorkers(t *testing.T) {
 		var first string
 		for _, workers := range []int{1, 2, 8, 2} {
 			q.workers = workers
-			got, err := q.trainAt(q.training(mode, 4), 0, func(int, int) {})
+			got, err := q.trainAt(q.jobFor(mode, 4), 0, func(int, int) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestNumericsDoNotDependOnWorkers(t *testing.T) {
 // same job.
 func checkSequential(t *testing.T, q *request, got *training) {
 	t.Helper()
-	j := q.training(job.Sync, 4).InMode(job.Sequential)
+	j := q.jobFor(job.Sync, 4).InMode(job.Sequential)
 	source, err := datasets.TrainingSource(q.data, &j)
 	if err != nil {
 		t.Fatal(err)

@@ -259,36 +259,35 @@ func (f *flags) check(given *pflag.FlagSet) error {
 
 // change applies the flags that are given to the job.
 func (f *flags) change(j *job.Job, given *pflag.FlagSet) error {
-	t := j
 	for name, set := range map[string]func() error{
-		"ranks":        func() error { t.Roles.Ranks = f.ranks; return nil },
-		"global-batch": func() error { t.Training.GlobalBatch = f.batch; return nil },
-		"epochs":       func() error { t.Training.Epochs = f.epochs; return nil },
-		"seed":         func() error { t.Training.Seed = f.seed; return nil },
-		"staleness":    func() error { t.Training.Staleness = &f.staleness; return nil },
-		"prefetch":     func() error { t.Training.Prefetch = f.prefetch; return nil },
+		"ranks":        func() error { j.Roles.Ranks = f.ranks; return nil },
+		"global-batch": func() error { j.Training.GlobalBatch = f.batch; return nil },
+		"epochs":       func() error { j.Training.Epochs = f.epochs; return nil },
+		"seed":         func() error { j.Training.Seed = f.seed; return nil },
+		"staleness":    func() error { j.Training.Staleness = &f.staleness; return nil },
+		"prefetch":     func() error { j.Training.Prefetch = f.prefetch; return nil },
 		"wire": func() error {
 			if !slices.Contains(job.WirePrecisions(), f.wire) {
 				return errors.New(job.Unknown(f.wire, job.WirePrecisions()))
 			}
-			t.Wire.Precision = compress.Form(f.wire)
+			j.Wire.Precision = compress.Form(f.wire)
 			return nil
 		},
 		"dense-precision": func() error {
 			if !slices.Contains(job.DensePrecisions(), f.precision) {
 				return errors.New(job.Unknown(f.precision, job.DensePrecisions()))
 			}
-			t.Model.Precision = f.precision
+			j.Model.Precision = f.precision
 			return nil
 		},
-		"faults": func() (err error) { t.Faults, err = fault.Parse(f.faults); return err },
-		"retry":  func() (err error) { t.Wire.Retry, err = job.ParseRetry(f.retry); return err },
+		"faults": func() (err error) { j.Faults, err = fault.Parse(f.faults); return err },
+		"retry":  func() (err error) { j.Wire.Retry, err = job.ParseRetry(f.retry); return err },
 		"placement": func() (err error) {
-			t.Roles.Placement,
+			j.Roles.Placement,
 				err = job.ParsePlacement(f.placement)
 			return err
 		},
-		"evaluate-every": func() error { return t.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
+		"evaluate-every": func() error { return j.Training.EvaluateEvery.UnmarshalText([]byte(f.every)) },
 		"on-bad-row":     func() error { return j.Data.OnBadRow.UnmarshalText([]byte(f.onBadRow)) },
 	} {
 		if !given.Changed(name) {
@@ -343,15 +342,15 @@ func hasSetting(name string, modes ...string) bool {
 }
 
 // checkCrashes refuses a crash of a role that a mode does not have.
-func checkCrashes(t *job.Job, modes []string) error {
-	for _, one := range inModes(*t, modes) {
+func checkCrashes(j *job.Job, modes []string) error {
+	for _, one := range inModes(*j, modes) {
 		rule, err := one.Rule()
 		if err != nil {
 			continue // sequential training has no roles, and no faults
 		}
-		cfg := role.Config{Ranks: int32(t.Roles.Ranks), EmbeddingWorkers: int32(t.Roles.EmbeddingWorkers),
+		cfg := role.Config{Ranks: int32(j.Roles.Ranks), EmbeddingWorkers: int32(j.Roles.EmbeddingWorkers),
 			Rule: rule}
-		if err := t.Faults.ValidateRoles(&cfg); err != nil {
+		if err := j.Faults.ValidateRoles(&cfg); err != nil {
 			return cli.UsageError("crash a role that every mode has, or choose modes with --mode",
 				"--faults: %s: %v", one.Training.Mode, err)
 		}

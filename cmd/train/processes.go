@@ -49,12 +49,12 @@ func (f *flags) checkProcesses(fs *pflag.FlagSet) error {
 }
 
 // checkPlacement refuses a placement that does not suit every mode.
-func (f *flags) checkPlacement(t *job.Job) error {
-	if t.Roles.Placement.Named() || !f.processes {
+func (f *flags) checkPlacement(j *job.Job) error {
+	if j.Roles.Placement.Named() || !f.processes {
 		return nil
 	}
-	for _, one := range inModes(*t, f.modes) {
-		one.Roles.Placement = t.Roles.Placement
+	for _, one := range inModes(*j, f.modes) {
+		one.Roles.Placement = j.Roles.Placement
 		if _, err := one.Processes(); err != nil {
 			return cli.UsageError("see --help for what a placement is; modes that have other roles need "+
 				"one of their own",

@@ -18,8 +18,8 @@ import (
 const recordings = "recording"
 
 // recordingOf returns the folder for the recording of a training.
-func recordingOf(t job.Job, results string) string {
-	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", t.Training.Mode, t.Training.Seed))
+func recordingOf(j job.Job, results string) string {
+	return filepath.Join(results, recordings, fmt.Sprintf("%s-seed-%d", j.Training.Mode, j.Training.Seed))
 }
 
 // newRecording creates the recording of a job in one mode, with one seed.

@@ -150,7 +150,7 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 func (r *report) writeText(w io.Writer) error {
-	t := r.job
+	j := r.job
 	fmt.Fprintf(w, "%s: %d training rows, %d test rows", r.Data, r.TrainRows, r.TestRows)
 	if r.DroppedRows > 0 {
 		fmt.Fprintf(w, ", %s dropped", plural(r.DroppedRows, "malformed row"))
@@ -160,19 +160,19 @@ func (r *report) writeText(w io.Writer) error {
 		fmt.Fprintf(w, "; the best reachable AUC is %.4f", r.OracleAUC)
 	}
 	fmt.Fprintf(w, "\n%s on %s: %.0f GFLOP/s on this machine\n", r.Model, r.Engine, r.EngineRate)
-	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(t.Roles.Ranks, "rank"),
-		plural(t.Roles.EmbeddingWorkers, "embedding worker"), plural(t.Roles.EmbeddingPSs, "embedding PS"),
+	fmt.Fprintln(w, cli.Wrap(fmt.Sprintf("%s, %s, %s%s", plural(j.Roles.Ranks, "rank"),
+		plural(j.Roles.EmbeddingWorkers, "embedding worker"), plural(j.Roles.EmbeddingPSs, "embedding PS"),
 		r.modeSettings()), "  "))
 	if r.processes {
 		placed := "a process for every role, on this machine"
-		if text := t.Roles.Placement.String(); text != job.Apart {
+		if text := j.Roles.Placement.String(); text != job.Apart {
 			placed = "roles in processes of this machine: " + text
 		}
 		fmt.Fprintln(w, placed+", wherever there are roles")
 	}
 	fmt.Fprintf(w, "%s of %d samples, %s, seed %d%s\n\n", plural(r.Runs[0].Steps, "step"),
-		t.Training.GlobalBatch, plural(t.Training.Epochs, "epoch"),
-		t.Training.Seed, r.furtherSeeds())
+		j.Training.GlobalBatch, plural(j.Training.Epochs, "epoch"),
+		j.Training.Seed, r.furtherSeeds())
 	table := cli.Table{
 		Header: []string{"mode", "AUC", "log loss", "samples/s", "own", "cross", "row", "shard"}, Words: 1,
 	}
@@ -240,7 +240,7 @@ func (l *row) aucText() string {
 
 // modeSettings returns the settings of the modes that were trained.
 func (r *report) modeSettings() string {
-	t := r.job
+	j := r.job
 	var settings []string
 	add := func(setting string) {
 		if !slices.Contains(settings, setting) { // modes share settings
@@ -248,7 +248,7 @@ func (r *report) modeSettings() string {
 		}
 	}
 	for _, line := range r.Runs {
-		one := t.InMode(line.Mode)
+		one := j.InMode(line.Mode)
 		rule, err := one.Rule()
 		if err != nil {
 			continue // sequential or delayed: without roles
@@ -257,7 +257,7 @@ func (r *report) modeSettings() string {
 			add(fmt.Sprintf("asynchronous embeddings: τ = %d", line.Depth-1))
 		}
 		if rule.Dense().DensePSs {
-			add(plural(t.Roles.DensePSs, "dense PS"))
+			add(plural(j.Roles.DensePSs, "dense PS"))
 		}
 		if text := one.ModeSettingsText(); text != "" {
 			add(text)

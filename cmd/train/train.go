@@ -92,7 +92,7 @@ func (p *program) measure(ctx context.Context, j job.Job, f flags, folder string
 		var results []*train.Result
 		var stores []rowStore
 		for n := range f.seeds {
-			t := c.training
+			t := c.job
 			t.Training.Seed = first + uint64(n)
 			source, err := datasets.TrainingSource(data, &t)
 			if err != nil {
@@ -147,27 +147,27 @@ func plainly(ctx context.Context, j job.Job, source batch.Source, test *batch.Ba
 }
 
 // inModes returns the job in each mode.
-func inModes(t job.Job, modes []string) []job.Job {
+func inModes(j job.Job, modes []string) []job.Job {
 	var all []job.Job
 	for _, mode := range modes {
-		all = append(all, t.InMode(mode))
+		all = append(all, j.InMode(mode))
 	}
 	return all
 }
 
 // baseline returns a logistic regression on the same rows, batches and epochs, which an embedding
 // model should beat. It uses Adagrad with a rate of 0.1, which is not tuned to a data set.
-func baseline(t job.Job) job.Job {
-	t = t.InMode(job.Sequential)
-	t.Training.Overlap, t.Training.Merge = "", ""
-	t.Training.Delay, t.Training.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
-	t.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(t.Model.Heads))}
-	t.Model.Optimizer = opt.DefaultDense()
-	t.Model.Optimizer.Kind, t.Model.Optimizer.Rate = opt.Adagrad, 0.1
-	t.Rows.Optimizer = opt.DefaultRow()
-	t.Rows.Optimizer.Order, t.Rows.Optimizer.Rate = opt.After, 0.1
-	t.Rows.Init = 0
-	return t
+func baseline(j job.Job) job.Job {
+	j = j.InMode(job.Sequential)
+	j.Training.Overlap, j.Training.Merge = "", ""
+	j.Training.Delay, j.Training.DelayDense = delay.Spec{}, delay.Spec{} // also where the job is sequential
+	j.Model.Spec = model.Spec{Kind: model.LogisticRegression, Heads: make([]model.Head, len(j.Model.Heads))}
+	j.Model.Optimizer = opt.DefaultDense()
+	j.Model.Optimizer.Kind, j.Model.Optimizer.Rate = opt.Adagrad, 0.1
+	j.Rows.Optimizer = opt.DefaultRow()
+	j.Rows.Optimizer.Order, j.Rows.Optimizer.Rate = opt.After, 0.1
+	j.Rows.Init = 0
+	return j
 }
 
 // writeResults writes the resolved job, the environment and the results.

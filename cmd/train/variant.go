@@ -10,16 +10,16 @@ import (
 // variant is a model that is trained for the report.
 type variant struct {
 	name     string
-	training job.Job
+	job      job.Job
 	baseline bool
 }
 
 // variants returns what is trained, in the order of the report: the job in every mode, the job
 // with each delay, and the baseline.
-func variants(t job.Job, f flags) ([]variant, error) {
+func variants(j job.Job, f flags) ([]variant, error) {
 	var all []variant
-	for _, one := range inModes(t, f.modes) {
-		all = append(all, variant{name: nameOf(one), training: one})
+	for _, one := range inModes(j, f.modes) {
+		all = append(all, variant{name: nameOf(one), job: one})
 	}
 	seen := map[string]bool{}
 	for _, text := range f.delays {
@@ -34,7 +34,7 @@ func variants(t job.Job, f flags) ([]variant, error) {
 			return nil, cli.UsageError("--mode sequential trains without delay", "--delay: %q delays nothing",
 				text)
 		}
-		one := t.InMode(job.Sequential)
+		one := j.InMode(job.Sequential)
 		one.Training.Delay, one.Training.DelayDense = spec, delay.Spec{}
 		if f.delayDense {
 			one.Training.DelayDense = spec
@@ -44,20 +44,20 @@ func variants(t job.Job, f flags) ([]variant, error) {
 			return nil, cli.UsageError("name each delay once", "--delay: %q is named twice", text)
 		}
 		seen[name] = true
-		all = append(all, variant{name: name, training: one})
+		all = append(all, variant{name: name, job: one})
 	}
-	return append(all, variant{name: model.LogisticRegression, training: baseline(t), baseline: true}), nil
+	return append(all, variant{name: model.LogisticRegression, job: baseline(j), baseline: true}), nil
 }
 
 // nameOf returns the name of a training in the report.
-func nameOf(t job.Job) string {
+func nameOf(j job.Job) string {
 	switch {
-	case !t.Delayed():
-		return t.Training.Mode
-	case t.Training.DelayDense.IsZero():
-		return "delay " + t.Training.Delay.String()
-	case t.Training.Delay.String() == t.Training.DelayDense.String():
-		return "delay " + t.Training.Delay.String() + ", dense too"
+	case !j.Delayed():
+		return j.Training.Mode
+	case j.Training.DelayDense.IsZero():
+		return "delay " + j.Training.Delay.String()
+	case j.Training.Delay.String() == j.Training.DelayDense.String():
+		return "delay " + j.Training.Delay.String() + ", dense too"
 	}
-	return "delay " + t.Training.Delay.String() + ", dense " + t.Training.DelayDense.String()
+	return "delay " + j.Training.Delay.String() + ", dense " + j.Training.DelayDense.String()
 }

@@ -24,35 +24,35 @@ import (
 // of generated data follows from their distributions, without generating rows, except that
 // the sizes of compressed ids are measured on one global batch. Other data are read; dataDir
 // is the value of TANDEM_DATA.
-func Simulated(config *job.Data, t *job.Job, dataDir string) (cost.Workload, *model.Layout, error) {
+func Simulated(config *job.Data, j *job.Job, dataDir string) (cost.Workload, *model.Layout, error) {
 	if config.Kind == job.KindSynthetic {
-		w, schema, err := expect(config, t)
+		w, schema, err := expect(config, j)
 		if err != nil {
 			return w, nil, err
 		}
-		if t.Wire.Index == job.IndexCompressed {
-			if w.Packed, err = packedSizesOfGenerated(*config, t); err != nil {
+		if j.Wire.Index == job.IndexCompressed {
+			if w.Packed, err = packedSizesOfGenerated(*config, j); err != nil {
 				return w, nil, err
 			}
 		}
-		return lay(w, schema, t)
+		return lay(w, schema, j)
 	}
 	data, err := datasets.Open(*config, dataDir)
 	if err != nil {
 		return cost.Workload{}, nil, err
 	}
-	return Counted(data, t)
+	return Counted(data, j)
 }
 
 // Counted returns the workload of data in memory, by counting the training rows, and the
 // layout of the job's network.
-func Counted(data *datasets.Dataset, t *job.Job) (cost.Workload, *model.Layout, error) {
+func Counted(data *datasets.Dataset, j *job.Job) (cost.Workload, *model.Layout, error) {
 	ids, named := 0, 0
 	for s, slot := range data.Train.Slots {
 		ids += len(slot.IDs)
 		named += len(slot.IDs) * data.Schema.Slots[s].RowsPerID()
 	}
-	schema := datasets.WithDim(data.Schema, t.Model.Dim())
+	schema := datasets.WithDim(data.Schema, j.Model.Dim())
 	w := cost.Workload{
 		Occurrences:    float64(ids) / float64(data.Train.Samples),
 		RowOccurrences: float64(named) / float64(data.Train.Samples),
@@ -61,7 +61,7 @@ func Counted(data *datasets.Dataset, t *job.Job) (cost.Workload, *model.Layout, 
 		Packed:         packedSizes(&schema, data.Train),
 	}
 	w.Rows = w.Distinct(data.Train.Samples)
-	return lay(w, &schema, t)
+	return lay(w, &schema, j)
 }
 
 // packedSizes returns the sizes of compressed ids and signs of neighbouring rows.
@@ -99,15 +99,15 @@ func packedSizes(schema *batch.Schema, rows *batch.Batch) *cost.PackedSizes {
 }
 
 // packedSizesOfGenerated returns the packed sizes of the first rows of generated data.
-func packedSizesOfGenerated(config job.Data, t *job.Job) (*cost.PackedSizes, error) {
+func packedSizesOfGenerated(config job.Data, j *job.Job) (*cost.PackedSizes, error) {
 	spec := *config.Synthetic
-	spec.TrainRows, spec.TestRows = min(spec.TrainRows, t.Training.GlobalBatch), 1
+	spec.TrainRows, spec.TestRows = min(spec.TrainRows, j.Training.GlobalBatch), 1
 	config.Synthetic = &spec
 	data, err := datasets.Open(config, "")
 	if err != nil {
 		return nil, err
 	}
-	schema := datasets.WithDim(data.Schema, t.Model.Dim())
+	schema := datasets.WithDim(data.Schema, j.Model.Dim())
 	return packedSizes(&schema, data.Train), nil
 }
 
@@ -136,7 +136,7 @@ func distinct(schema *batch.Schema, rows *batch.Batch, samples int) float64 {
 }
 
 // expect returns the expected workload, and the schema, of generated data.
-func expect(data *job.Data, t *job.Job) (cost.Workload, *batch.Schema, error) {
+func expect(data *job.Data, j *job.Job) (cost.Workload, *batch.Schema, error) {
 	spec := data.Synthetic.Resolve()
 	schema := &batch.Schema{Dense: make([]string, spec.Numeric), Labels: spec.Labels(),
 		PrefixBits: batch.MaxPrefixBits}
@@ -144,7 +144,7 @@ func expect(data *job.Data, t *job.Job) (cost.Workload, *batch.Schema, error) {
 		schema.Dense[i] = "x" + strconv.Itoa(i+1)
 	}
 	for _, c := range spec.Columns {
-		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: t.Model.Dim()})
+		schema.Slots = append(schema.Slots, batch.Slot{Name: c.Name, Dim: j.Model.Dim()})
 	}
 	w := cost.Workload{Labels: len(schema.Labels)}
 	if err := datasets.ApplySlots(data.Slots, schema); err != nil {
@@ -214,18 +214,18 @@ func (g *group) rows(ids float64) float64 {
 
 // lay adds to a workload what depends on the model and the optimizer, and returns the layout
 // of the network.
-func lay(w cost.Workload, schema *batch.Schema, t *job.Job) (cost.Workload, *model.Layout, error) {
-	rows, err := opt.NewRow(t.Rows.Optimizer)
+func lay(w cost.Workload, schema *batch.Schema, j *job.Job) (cost.Workload, *model.Layout, error) {
+	rows, err := opt.NewRow(j.Rows.Optimizer)
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.optimizer: %w", err)
 	}
-	w.RowDim = t.Model.Dim()
-	precision, err := table.ParsePrecision(t.Rows.Precision)
+	w.RowDim = j.Model.Dim()
+	precision, err := table.ParsePrecision(j.Rows.Precision)
 	if err != nil {
 		return w, nil, fmt.Errorf("rows.%w", err)
 	}
 	w.RowBytes, w.RowState = table.RowBytes(w.RowDim, rows, precision)
-	engine, err := model.New(t.Model.Spec, schema, nil)
+	engine, err := model.New(j.Model.Spec, schema, nil)
 	if err != nil {
 		return w, nil, err
 	}
