@@ -12,7 +12,8 @@ func BenchmarkPersia64(b *testing.B) {
 		b.Run(mode, func(b *testing.B) {
 			layout, w, s := tower(b), clicks(), job.GoogleCloudCluster()
 			for b.Loop() {
-				if _, err := Run(hardwareOf(b, s), training(mode, 64), layout, w, Options{WarmUp: 20, Measured: 30}); err != nil {
+				if _, err := Run(hardwareOf(b, s), training(mode, 64), layout, w,
+					Options{WarmUp: 20, Measured: 30}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -23,8 +23,8 @@ func alone(c device.HostCost, width int) unit.Tick {
 	return max((c.Core+unit.Tick(width)-1)/unit.Tick(width), c.Memory)
 }
 
-// transit is the time of a message between two idle hosts: a fixed core time
-// at both ends, the copies of its payload, the wire.
+// transit is the time of a message between two idle hosts: a fixed core time at both ends, the copies of its
+// payload, the wire.
 func transit(p *cost.Prices, payload unit.Bytes, has bool) unit.Tick {
 	if !has {
 		return 2*p.MessageTime + p.NetworkWire.Latency
@@ -35,9 +35,8 @@ func transit(p *cost.Prices, payload unit.Bytes, has bool) unit.Tick {
 	return 2*end + wire + p.NetworkWire.Latency
 }
 
-// Persia, Gantt chart, "fully sync": nothing overlaps, so that a step is GE, FC,
-// BC, DS and PEG one after the other. With one rank, one EW and one PS, all
-// batches dealt beforehand, that is the sum of priced parts:
+// Persia, Gantt chart, "fully sync": nothing overlaps, so that a step is GE, FC, BC, DS and PEG one after the
+// other. With one rank, one EW and one PS, all batches dealt beforehand, that is the sum of priced parts:
 //
 //	GE   request to the EW, signs to the PS, rows read, rows back, pooling,
 //	     embeddings to the rank and into its accelerator
@@ -61,9 +60,11 @@ func TestSyncStepIsTheSumOfItsStages(t *testing.T) {
 	link := func(bytes unit.Bytes) unit.Tick {
 		return p.HostLinkWire.Latency + unit.Tick(float64(bytes)/float64(p.HostLinkWire.Bandwidth)*1e9)
 	}
-	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS), p.Threads) + transit(p, values, true) +
+	get := transit(p, 0, false) + transit(p, sign, true) + alone(p.ReadRows(b.RowsPerPS),
+		p.Threads) + transit(p, values, true) +
 		alone(b.Pool, p.Threads) + transit(p, pooled, true) + link(pooled+msg.HeaderBytes)
-	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows), p.Threads) + transit(p, sign+values, true) +
+	put := link(pooled+msg.HeaderBytes) + transit(p, pooled, true) + alone(p.Merge(512, b.DistinctRows),
+		p.Threads) + transit(p, sign+values, true) +
 		alone(p.ApplyStep(512, []float64{b.RowsPerPS}), p.Threads) + 2*transit(p, 0, false)
 	want := get + b.Forward + b.Backward + put
 	a := run(t, s, j, Options{WarmUp: 8, Measured: 8, check: true})
@@ -88,9 +89,8 @@ func quiet(t *testing.T) (*model.Layout, cost.Workload) {
 	return &layout, w
 }
 
-// Persia, Gantt chart, "naive hybrid": GE and PEG of other batches overlap dense
-// work, DS does not. Where embeddings are not the bound, a step is FC, BC, DS
-// and the dense optimizer.
+// Persia, Gantt chart, "naive hybrid": GE and PEG of other batches overlap dense work, DS does not. Where
+// embeddings are not the bound, a step is FC, BC, DS and the dense optimizer.
 func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	j := training(job.Hybrid, 8)
 	j.Training.Overlap = "none"
@@ -108,8 +108,8 @@ func TestNaiveHybridStepIsDenseWorkAlone(t *testing.T) {
 	}
 }
 
-// The all-reduce over servers is a flow beside closed-form parts; alone on its
-// links it takes the closed form's time.
+// The all-reduce over servers is a flow beside closed-form parts; alone on its links it takes the closed
+// form's time.
 func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	j := training(job.Hybrid, 32) // 4 servers of 8
 	j.Training.Overlap = "none"
@@ -129,18 +129,19 @@ func TestAllReduceAloneTakesItsClosedForm(t *testing.T) {
 	}
 }
 
-// One accelerator a server, on a network of no other cost than its latency: 62
-// steps of it for each of the 6 buckets are longer than anything else.
+// One accelerator a server, on a network of no other cost than its latency: 62 steps of it for each of the 6
+// buckets are longer than anything else.
 func TestLatencyOfTheNetworkIsTheNetworks(t *testing.T) {
 	s := small()
 	s.AcceleratorsPerServer, s.NetworkRate = 1, 1e14
-	if got := run(t, s, training(job.Hybrid, 32), Options{}).Bottleneck; got != "DS: all-reduce over the network" {
+	if got := run(t, s, training(job.Hybrid, 32),
+		Options{}).Bottleneck; got != "DS: all-reduce over the network" {
 		t.Errorf("bottleneck %q, want the network", got)
 	}
 }
 
-// Persia, Gantt chart, "optimised hybrid": DS of finished buckets overlaps BC of
-// the others, which can only help; and no more than all of BC is gained.
+// Persia, Gantt chart, "optimised hybrid": DS of finished buckets overlaps BC of the others, which can only
+// help; and no more than all of BC is gained.
 func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 	naive, bucketed := training(job.Hybrid, 8), training(job.Hybrid, 8)
 	naive.Training.Overlap, bucketed.Training.Overlap = "none", "ds"
@@ -151,9 +152,8 @@ func TestBucketedSyncGainsAtMostBackward(t *testing.T) {
 	}
 }
 
-// Without overlap a rank of async-ps pulls, computes and pushes in turn. With one
-// rank and one dense PS, no embeddings and all batches dealt beforehand, a step is
-// the sum of priced parts:
+// Without overlap a rank of async-ps pulls, computes and pushes in turn. With one rank and one dense PS, no
+// embeddings and all batches dealt beforehand, a step is the sum of priced parts:
 //
 //	pull  request, parameters read, parameters back and into the accelerator
 //	FC, BC
@@ -188,10 +188,9 @@ func TestAsyncPSStepIsPullComputePush(t *testing.T) {
 	}
 }
 
-// async-average waits for nobody: a step without an average is FC, BC and the
-// rank's own optimizer. With an average after every step, a rank folds a mean in
-// before one step and copies its replica before the next, where the mean is there
-// by then; half of both is added to a step.
+// In async-average no rank waits for another: a step without an average is FC, BC and the rank's own
+// optimizer. With an average after every step, a rank folds a mean in before one step and copies its replica
+// before the next, where the mean is there by then; half of both is added to a step.
 func TestAsyncAverageStepIsDenseWorkAlone(t *testing.T) {
 	j := training(job.AsyncAverage, 8)
 	j.Training.ModeSettings = map[string]int{"every": 1000}

@@ -44,7 +44,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 		sums := [2]string{}
 		for i := range sums {
 			d := digest{sha256.New()}
-			run(t, small(), training(job.Hybrid, 4), Options{Seed: seed, Jitter: 0.2, Observer: d, WarmUp: 5, Measured: 10})
+			run(t, small(), training(job.Hybrid, 4),
+				Options{Seed: seed, Jitter: 0.2, Observer: d, WarmUp: 5, Measured: 10})
 			sums[i] = string(d.Sum(nil))
 		}
 		if sums[0] != sums[1] {
@@ -57,8 +58,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// A folded PS stands for all of them. What differs is how rounding falls and
-// the order among what happens at one instant.
+// A folded PS stands for all of them. What differs is how rounding falls and the order among what happens at
+// one instant.
 func TestFoldedAgreesWithUnfolded(t *testing.T) {
 	const most = 0.01
 	for _, mode := range []string{job.Sync, job.Hybrid} {
@@ -71,18 +72,20 @@ func TestFoldedAgreesWithUnfolded(t *testing.T) {
 			difference := a.Throughput/b.Throughput - 1
 			t.Logf("%s at %v: folded differs by %+.3f %%", mode, rate, 100*difference)
 			if math.Abs(difference) > most {
-				t.Errorf("%s at %v: folded %.0f, unfolded %.0f samples/s", mode, rate, a.Throughput, b.Throughput)
+				t.Errorf("%s at %v: folded %.0f, unfolded %.0f samples/s", mode, rate, a.Throughput,
+					b.Throughput)
 			}
 			if math.Abs(float64(a.Messages-b.Messages)) > most*float64(b.Messages) ||
 				math.Abs(float64(a.Bytes-b.Bytes)) > most*float64(b.Bytes) {
-				t.Errorf("%s at %v: folded %d messages, %v; unfolded %d, %v", mode, rate, a.Messages, a.Bytes, b.Messages, b.Bytes)
+				t.Errorf("%s at %v: folded %d messages, %v; unfolded %d, %v", mode, rate, a.Messages, a.Bytes,
+					b.Messages, b.Bytes)
 			}
 		}
 	}
 }
 
-// On any cluster, with any rule, credit and handles are kept, bytes are
-// conserved and every run ends; the staleness is within the rule's promise.
+// On any cluster, with any rule, credit and handles are kept, bytes are conserved and every run ends; the
+// staleness is within the rule's promise.
 func TestEveryRunKeepsTheContract(t *testing.T) {
 	layout, w := tower(t), clicks()
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,7 +103,8 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		j.Training.GlobalBatch = rapid.IntRange(j.Roles.Ranks, 4096).Draw(t, "batch")
 		j.Roles.DensePSs = rapid.IntRange(1, 3).Draw(t, "dense PSs")
 		j.Training.ModeSettings = map[string]int{
-			"slack": rapid.IntRange(0, 3).Draw(t, "slack"), "every": rapid.IntRange(1, 4).Draw(t, "average every"),
+			"slack": rapid.IntRange(0, 3).Draw(t, "slack"),
+			"every": rapid.IntRange(1, 4).Draw(t, "average every"),
 		}
 		j = j.InMode(j.Training.Mode)
 		staleness := rapid.IntRange(0, 12).Draw(t, "staleness")
@@ -109,8 +113,9 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 			j.Training.Prefetch = rapid.IntRange(staleness+1, staleness+4).Draw(t, "prefetch")
 		}
 		o := Options{
-			Position: rapid.Float64Range(-1, 1).Draw(t, "position"), Jitter: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
-			WarmUp: 2, Measured: 4, check: true,
+			Position: rapid.Float64Range(-1, 1).Draw(t, "position"),
+			Jitter:   rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "jitter"),
+			WarmUp:   2, Measured: 4, check: true,
 		}
 		a, err := Run(hardwareOf(t, s), j, layout, w, o)
 		if err != nil {
@@ -118,7 +123,8 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 		}
 		rule, _ := j.Rule()
 		b := rule.Bounds(j.Roles.Ranks)
-		if a.Staleness.Own.Max() > b.Own || a.Staleness.Cross.Max() > b.Cross || a.Staleness.Inflight.Max() > b.Inflight {
+		if a.Staleness.Own.Max() > b.Own || a.Staleness.Cross.Max() > b.Cross ||
+			a.Staleness.Inflight.Max() > b.Inflight {
 			t.Fatalf("staleness own %d, cross %d, inflight %d; promised %+v",
 				a.Staleness.Own.Max(), a.Staleness.Cross.Max(), a.Staleness.Inflight.Max(), b)
 		}
@@ -130,8 +136,7 @@ func TestEveryRunKeepsTheContract(t *testing.T) {
 	})
 }
 
-// Hybrid waits for less than sync does. Sharing may order transfers less
-// luckily, hence the tolerance.
+// Hybrid waits for less than sync does. Sharing may order transfers less luckily, hence the tolerance.
 func TestHybridIsNotSlowerThanSync(t *testing.T) {
 	layout, w := tower(t), clicks()
 	rapid.Check(t, func(t *rapid.T) {
@@ -140,7 +145,8 @@ func TestHybridIsNotSlowerThanSync(t *testing.T) {
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "log2 ranks")
 		var throughput [2]float64
 		for i, mode := range []string{job.Sync, job.Hybrid} {
-			a, err := Run(hardwareOf(t, s), training(mode, ranks), layout, w, Options{WarmUp: 12, Measured: 6})
+			a, err := Run(hardwareOf(t, s), training(mode, ranks), layout, w,
+				Options{WarmUp: 12, Measured: 6})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,8 +166,8 @@ func TestJitterSlowsLockStepDown(t *testing.T) {
 	}
 }
 
-// A jitter factor has mean 1 over standard normal z: E exp(σz) = exp(σ²/2). The
-// mean is taken by the midpoint rule over ±8.
+// A jitter factor has mean 1 over standard normal z: E exp(σz) = exp(σ²/2). The mean is taken by the midpoint
+// rule over ±8.
 func TestLognormalHasMeanOne(t *testing.T) {
 	sum, mass := 0.0, 0.0
 	for z := -8.0; z < 8; z += 0.01 {
@@ -188,23 +194,29 @@ func TestErrors(t *testing.T) {
 		is     error
 		text   string
 	}{
-		"profile":    {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown, `cost: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
-		"host":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, device.ErrUnknown, "embedding-ps.profile"},
-		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential, ""},
-		"memory":     {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, cost.ErrMemory, "smaller batches"},
-		"none":       {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.PerHost = 0 }, nil, "embedding-ps.per-host = 0"},
-		"precision":  {func(s *job.Cluster, _ *job.Job) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
-		"training":   {func(_ *job.Cluster, j *job.Job) { j.Training.Prefetch = -1 }, nil, "prefetch = -1"},
+		"profile": {func(s *job.Cluster, _ *job.Job) { s.Accelerator = "V1000" }, device.ErrUnknown,
+			`cost: accelerator: device: unknown profile "V1000"; the nearest is "V100-SXM2-32GB"`},
+		"host": {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.Profile = "x" }, device.ErrUnknown,
+			"embedding-ps.profile"},
+		"sequential": {func(_ *job.Cluster, j *job.Job) { j.Training.Mode = job.Sequential }, ErrSequential,
+			""},
+		"memory": {func(s *job.Cluster, j *job.Job) { j.Training.GlobalBatch = 2 << 24 }, cost.ErrMemory,
+			"smaller batches"},
+		"none": {func(s *job.Cluster, _ *job.Job) { s.EmbeddingPSs.PerHost = 0 }, nil,
+			"embedding-ps.per-host = 0"},
+		"precision": {func(s *job.Cluster, _ *job.Job) { s.Precision = "fp8" }, nil, `precision = "fp8"`},
+		"training":  {func(_ *job.Cluster, j *job.Job) { j.Training.Prefetch = -1 }, nil, "prefetch = -1"},
 	} {
 		err := with(test.change)
-		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(), test.text) {
+		if err == nil || (test.is != nil && !errors.Is(err, test.is)) || !strings.Contains(err.Error(),
+			test.text) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
-// A network of 2e11 parameters is 2.4 TB with Adam's state, five times what a
-// host of 480 GB has. Its ranks are not asked first.
+// A network of 2e11 parameters is 2.4 TB with Adam's state, five times what a host of 480 GB has. Its ranks
+// are not asked first.
 func TestDenseShardMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 2e11
@@ -221,12 +233,13 @@ func TestDenseShardMustFit(t *testing.T) {
 	}
 }
 
-// With Adam's state and gradients, 1.6e9 parameters are 25.6 GB and fit a card of 32 GB;
-// with the two copies of an average they are 38.4 GB.
+// With Adam's state and gradients, 1.6e9 parameters are 25.6 GB and fit a card of 32 GB; with the two copies
+// of an average they are 38.4 GB.
 func TestAveragedReplicaMustFit(t *testing.T) {
 	layout := *tower(t)
 	layout.Params = 1.6e9
-	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: cost.ErrMemory, "backup-workers": nil} {
+	for mode, want := range map[string]error{job.Hybrid: nil, job.AsyncAverage: cost.ErrMemory,
+		"backup-workers": nil} {
 		j := training(mode, 2)
 		j.Model.Optimizer.Kind = "adam"
 		if _, err := Run(hardwareOf(t, small()), j, &layout, clicks(), Options{}); !errors.Is(err, want) {
@@ -235,13 +248,14 @@ func TestAveragedReplicaMustFit(t *testing.T) {
 	}
 }
 
-// Rows of 64 B of values, 64 B of state and 24 B of overhead: 4 hosts, which have
-// 1.92 TB, hold 12.63e9 of them.
+// Rows of 64 B of values, 64 B of state and 24 B of overhead: 4 hosts, which have 1.92 TB, hold 12.63e9 of
+// them.
 func TestTableMustFit(t *testing.T) {
 	for rows, want := range map[float64]error{12.6e9: nil, 12.7e9: cost.ErrMemory} {
 		w := clicks()
 		w.Rows = rows
-		if _, err := Run(hardwareOf(t, small()), training(job.Hybrid, 2), tower(t), w, Options{}); !errors.Is(err, want) {
+		if _, err := Run(hardwareOf(t, small()), training(job.Hybrid, 2), tower(t), w,
+			Options{}); !errors.Is(err, want) {
 			t.Errorf("%.3g rows: error %v, want %v", rows, err, want)
 		}
 	}
@@ -255,10 +269,11 @@ func TestPresetsRun(t *testing.T) {
 	}
 }
 
-// One machine of one core: whatever overlaps, no work is done for nothing. A
-// step of one rank takes at least its forward, backward and update.
+// One machine of one core: no matter what overlaps, no work comes for free. A step of one rank takes at least
+// its forward, backward and update.
 func TestThisMachineSharesItsCores(t *testing.T) {
-	m := cost.MeasuredMachine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200, MessageTime: 1000, Date: "2026-01-01"}
+	m := cost.MeasuredMachine{Cores: 1, Memory: 16e9, Multiply: 50e9, CopySpeed: 5e9, RowTime: 200,
+		MessageTime: 1000, Date: "2026-01-01"}
 	j := training(job.Hybrid, 1)
 	one := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 	// 3 passes of 2·params FLOPs a sample and more.
@@ -270,10 +285,14 @@ func TestThisMachineSharesItsCores(t *testing.T) {
 	}
 	j = training(job.Hybrid, 4)
 	four := runOn(t, cost.ThisMachine(m), j, Options{check: true})
-	// One replica serves all ranks, and so one update: 7 passes over the parameters,
-	// of which a copy makes 2. Nothing else is saved; messages are more.
+	// One replica serves all ranks, and so one update: 7 passes over the parameters, of which a copy makes 2.
+	// Nothing else is saved; messages are more.
 	update := 7 * 4 * 12.8e6 / (2 * 5e9)
 	if saved := 4*one.StepTime.Seconds() - four.StepTime.Seconds(); saved < 2*update || saved > 3*update {
-		t.Errorf("four ranks on one core save %.3f s of four single ones, want nearly three updates of %.3f s", saved, update)
+		t.Errorf(
+			"four ranks on one core save %.3f s of four single ones, want nearly three updates of %.3f s",
+			saved,
+			update,
+		)
 	}
 }

@@ -19,10 +19,9 @@ func (w *simulation) startReduction(step, bucket int32, bytes unit.Bytes) {
 	}
 }
 
-// reduceStage begins the present stage of an all-reduce and reports whether it was
-// the last. The first takes what is inside the servers and all latencies, the
-// second moves the bucket over the cards of all servers at once: every card
-// sends and receives 2(s−1)/s of it, for s servers.
+// reduceStage begins the present stage of an all-reduce and reports whether it was the last. The first takes
+// what is inside the servers and all latencies, the second moves the bucket over the cards of all servers at
+// once: every card sends and receives 2(s−1)/s of it, for s servers.
 func (w *simulation) reduceStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	now := w.clock.Now()
@@ -40,7 +39,8 @@ func (w *simulation) reduceStage(i int32) (ended bool) {
 		part := w.reducePart()
 		for k := range w.hosts {
 			if h := &w.hosts[k]; h.class == serverHosts {
-				path = append(path, fabric.Hop{Link: h.up, Multiplicity: part}, fabric.Hop{Link: h.down, Multiplicity: part})
+				path = append(path, fabric.Hop{Link: h.up, Multiplicity: part},
+					fabric.Hop{Link: h.down, Multiplicity: part})
 			}
 		}
 		w.transfer(i, t.bytes, path...)
@@ -66,16 +66,17 @@ func (w *simulation) reduceDone(i int32) {
 	}
 	for rank := range w.config.Ranks {
 		to := w.roleIndex(msg.Address{Role: msg.NNWorker, Index: rank})
-		w.handleInput(to, role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
+		w.handleInput(to,
+			role.Input{Kind: role.BucketReduced, Work: role.Work{Rank: rank, Step: step}, Bucket: bucket})
 	}
 }
 
-// The terms of device.HierarchicalAllReduce: what is inside the servers, and
-// between them the latency of all steps and the part of the bytes that a card
-// sends, and receives.
+// The terms of device.HierarchicalAllReduce: what is inside the servers, and between them the latency of all
+// steps and the part of the bytes that a card sends, and receives.
 func (w *simulation) reduceInside(bytes unit.Bytes) unit.Tick {
 	wire := w.prices.InsideWire
-	return device.ReduceScatter(w.ranksPerServer, bytes, wire) + device.AllGather(w.ranksPerServer, bytes, wire)
+	return device.ReduceScatter(w.ranksPerServer, bytes, wire) + device.AllGather(w.ranksPerServer, bytes,
+		wire)
 }
 
 func (w *simulation) reduceLatency() unit.Tick {

@@ -8,9 +8,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// audit checks that roles and driver keep to the contract of package role:
-// admissible messages, credit windows, ownership of handles, conservation of
-// bytes, a clock that never goes back.
+// contractCheck checks that roles and driver keep the contract of package role: admissible messages, credit
+// windows, ownership of handles, conservation of bytes, a clock that never goes back.
 type contractCheck struct {
 	simulation *simulation
 	credit     []*role.Credit
@@ -58,7 +57,8 @@ func (a *contractCheck) addHeld(i int32, h role.Handle) { a.held[i][h] = true }
 func (a *contractCheck) checkReads(i int32, handles ...role.Handle) error {
 	for _, h := range handles {
 		if h.Kind != role.NoData && !a.held[i][h] {
-			return fmt.Errorf("cluster: %v reads %+v, which it does not hold", a.simulation.instances[i].at, h)
+			return fmt.Errorf("cluster: %v reads %+v, which it does not hold", a.simulation.instances[i].at,
+				h)
 		}
 	}
 	return nil
@@ -83,7 +83,8 @@ func (a *contractCheck) resetRole(i int32) {
 func (a *contractCheck) checkEnd() error {
 	for i, held := range a.held {
 		if len(held) > 0 {
-			return fmt.Errorf("cluster: %v holds %d handles at the end", a.simulation.instances[i].at, len(held))
+			return fmt.Errorf("cluster: %v holds %d handles at the end", a.simulation.instances[i].at,
+				len(held))
 		}
 	}
 	if w := a.simulation; w.sent != w.received+w.dropped {

@@ -1,67 +1,66 @@
-// Package cluster predicts the throughput of a training job on a cluster. It
-// drives the state machines of algo/protocol/role, the same that the runtime drives, in
-// virtual time: work and messages become priced events. By default no number of
-// the model is computed; with Options.Numerics all are, and it also tells how
-// well the model has learnt by when.
+// Package cluster simulates the training of a job on a cluster. It drives the state machines of
+// tandem/algo/protocol/role, the same that the runtime drives, in virtual time: work and messages become
+// events with prices (tandem/sim/cost). By default no number of the model is computed, so a run says how fast
+// the job trains; with Options.Numerics all numbers are computed, and a run also says how well the model has
+// learned at which time.
 //
-// # What is priced, and on what
+// Run simulates one run at one position of all ranges. tandem/sim/predict makes predictions with ranges of
+// runs.
 //
-//   - Work of EWs, PSs and the data loader: core time and memory time of their
-//     host, both shared with whatever else runs there (device.CPU), or on this machine
-//     taken in turns (turns).
+// # How work and messages compete
 //
-//   - FC, BC and the dense optimizer: kernels on the rank's accelerator, one
-//     after the other, by the roofline model. BC reports each bucket of dense
-//     gradients when its part of the parameters has had its part of the time.
+//   - Work of embedding workers (EWs), PSs and the data loader uses core time and memory time of its host,
+//     shared in equal parts with all other work on the host (device.CPU). On a measured machine, goroutines
+//     take turns on the cores instead.
 //
-//   - Pooled embeddings, their gradients and samples cross the link between
-//     host and accelerator, a copy engine for each direction.
+//   - Forward (FC), backward (BC) and the dense optimizer are kernels on the rank's accelerator, one after
+//     the other, by the roofline model. BC reports a bucket of dense gradients when the bucket's share of the
+//     parameters has had the same share of the time.
 //
-//   - A message costs core time at both ends (a fixed part, and one copy of its
-//     payload), the latency of the network, and a flow from the sender's uplink
-//     to the receiver's downlink, shared max-min fairly. Messages without a
-//     payload are too small to be a flow.
+//   - Pooled embeddings, their gradients and samples cross the link between host and accelerator, which has a
+//     copy engine for each direction.
 //
-//   - DS is the hierarchical all-reduce: reduce-scatter and all-gather inside a
-//     server in closed form, and the part between servers as a flow over the
-//     cards of all servers, where it competes with embeddings. Alone on its
-//     links it takes the closed form's time.
+//   - A message costs core time at both ends (a fixed part, and one copy of its payload), the latency of the
+//     network, and a flow from the sender's uplink to the receiver's downlink, shared max-min fairly. A
+//     message without a payload is too small to be a flow.
 //
-//   - Dense PSs have a host each, like those of the PSs and beside them: more than
-//     rivals have that share hosts, and so in favour of the modes that need them.
-//     Pulled parameters and pushed gradients cross the copy engines too.
+//   - The synchronization of dense gradients (DS) is the hierarchical all-reduce: reduce-scatter and
+//     all-gather inside a server in closed form, and the part between servers as a flow over the cards of all
+//     servers, where it competes with embeddings. Alone on its links it takes the time of the closed form.
 //
-//   - The snapshot of a replica and the folding in of a mean are kernels; the mean
-//     itself is an all-reduce that no rank waits for.
+//   - Every dense PS has a host of its own, like the hosts of the embedding PSs and in addition to them. That
+//     is more hardware than in systems whose PSs share hosts, and so in favour of the modes that need dense
+//     PSs. Pulled parameters and pushed gradients cross the copy engines too.
+//
+//   - The snapshot of a replica and the update by a mean are kernels; the mean itself is an all-reduce for
+//     which no rank waits.
 //
 // # Folding
 //
-// Like PSs can be folded into one state machine that stands for all of them: a
-// batch's fan-out is then one message whose flow counts P times on the EW's
-// link and once for each PS of the receiving host.
+// Equal PSs can be folded into one state machine that stands for all of them: the fan-out of a batch is then
+// one message, whose flow counts P times on the link of the EW and once for each PS of the receiving host.
 //
 // # Numerics
 //
-// Numerics decide what roles learn of the data, and so every size on the wire: the
-// true samples of the last batch of an epoch, the true rows of every batch on
-// every PS. Work is priced by the same true sizes, except that the ids of a
-// sample, and the rows that ranks share in one step, are the workload's
-// expectation. How long real work takes on the machine below matters nowhere.
+// With numerics, the roles learn the true facts about the data, so every size on the wire is true: the
+// samples of the last batch of an epoch, the rows of every batch on every PS. Work is priced by the same true
+// sizes, except that the ids of a sample, and the rows that ranks share in one step, are the workload's
+// expectation. The time that the computation takes on the machine below has no effect.
 //
 // # Faults
 //
-// The faults of a training act on messages and roles as in the runtime: the n-th message from one role to
-// another has the same fate. A lost message is priced up to its arrival at the receiver's host, sender's
-// cores and wires included, and so is one for a role that is away; a repeated one is priced twice; one that
-// is late or held back enters its sender's cores when it is due. Work under way when its role crashes keeps
-// its cores busy to the end. Messages that were sent before a crash still arrive.
+// The faults of a job act on messages and roles as in the runtime: the n-th message from one role to another
+// has the same fate. A lost message is priced up to its arrival at the receiver's host, with the sender's
+// cores and the wires, and so is a message for a role that is away. A repeated message is priced twice. A
+// message that is late or held back enters its sender's cores when it is due. Work that is running when its
+// role crashes keeps its cores busy to its end. Messages that were sent before a crash still arrive.
 //
-// With faults no PS is folded, because messages are lost one by one; all steps are simulated to the end, 100
-// of them and more are measured, and a run is not repeated until it settles. Where roles ask again sooner
-// than a cluster can answer, the run ends with an error.
+// With faults no PS is folded, because messages are lost one by one. All steps are simulated to the end, at
+// least 100 of them are measured, and a run is not repeated until it settles. If roles ask again sooner than
+// a cluster can answer, the run ends with an error.
 //
 // # What is left out
 //
-// Crashes of roles that hold parameters, skew of ids among PSs, hot rows in caches, evaluation
-// and checkpoints. Batches all cost the same unless Options.Jitter is set.
+// Crashes of roles that hold parameters, skew of ids among PSs, hot rows in caches, evaluation and
+// checkpoints. All batches cost the same unless Options.Jitter is set.
 package cluster

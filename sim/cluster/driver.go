@@ -10,8 +10,8 @@ import (
 	"tandem/sim/des"
 )
 
-// instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the
-// role's outputs.
+// instance is one role instance with all that the simulator keeps for it. It is the role.Driver of the role's
+// outputs.
 type instance struct {
 	*simulation
 	index int32 // by the roster
@@ -34,7 +34,8 @@ func newInstances(w *simulation) []instance {
 	for i, r := range roles {
 		list[i] = instance{simulation: w, index: int32(i), at: r.Address(), role: r}
 		if p := w.faultPlan(); p.Any() {
-			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p, r.Address(), 0)
+			list[i].schedule, list[i].injector = p.Schedule(r.Address()), fault.NewInjector[exec.Payload](p,
+				r.Address(), 0)
 		}
 	}
 	return list
@@ -130,7 +131,8 @@ func (n *instance) Release(h role.Handle) error {
 
 // SetTimer implements role.Driver.
 func (n *instance) SetTimer(at unit.Tick) error {
-	n.reschedule(&n.timer, at, true, des.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
+	n.reschedule(&n.timer, at, true,
+		des.Event{Class: timerFires, Source: n.index, Kind: timerFires, Target: n.index})
 	return nil
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // faultSteps is the number of steps that a run with faults measures at least: rare faults have to occur, and
-// their effect to average out. crashStepMost is the latest step of a crash that a run without numbers reaches.
+// their effect to average out. crashStepMost is the latest step of a crash that a run without numbers
+// reaches.
 const (
 	faultSteps    = 100
 	crashStepMost = 1000
@@ -32,14 +33,20 @@ func CheckFaults(h *cost.Hardware, t job.Job, position float64, numbers bool) er
 	}
 	for i, c := range t.Faults.Crashes {
 		if !numbers && c.Step > crashStepMost {
-			return fmt.Errorf("crashes[%d].step = %d; want at most %d in a prediction; a training may crash at any step of the job", i, c.Step, crashStepMost)
+			return fmt.Errorf(
+				"crashes[%d].step = %d; want at most %d in a prediction; "+
+					"a training may crash at any step of the job",
+				i,
+				c.Step,
+				crashStepMost,
+			)
 		}
 	}
 	return nil
 }
 
-// spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the warm-up,
-// or from the first crash if that is earlier, until some steps after the last crash.
+// spanWithFaults returns the steps that a run with faults measures and simulates: from the end of the
+// warm-up, or from the first crash if that is earlier, until some steps after the last crash.
 func spanWithFaults(t *job.Job, warmUp int) span {
 	s := span{first: warmUp, last: warmUp + faultSteps}
 	for _, c := range t.Faults.Crashes {
@@ -78,9 +85,9 @@ func (n *instance) sendParcels() {
 	n.reschedule(&n.held, due, ok, des.Event{Class: heldDue, Source: n.index, Kind: heldDue, Target: n.index})
 }
 
-// crashIfDue reports whether a role crashes instead of taking an input, and if so performs the crash: the role
-// loses its state, what it holds, its timer, the messages that it holds back, and its work. Work under way
-// keeps its resources busy to its end, but nothing comes of it.
+// crashIfDue reports whether a role crashes instead of taking an input, and if so performs the crash: the
+// role loses its state, what it holds, its timer, the messages that it holds back, and its work. Work under
+// way keeps its resources busy to its end, but nothing comes of it.
 func (n *instance) crashIfDue(in *role.Input) bool {
 	if n.trained() {
 		return false

@@ -34,7 +34,8 @@ type outcomes struct {
 }
 
 func newOutcomes() *outcomes {
-	return &outcomes{digest{sha256.New()}, map[[3]int32]int{}, map[[3]int32]int{}, map[[2]int32]bool{}, 0, map[int32]unit.Tick{}}
+	return &outcomes{digest{sha256.New()}, map[[3]int32]int{}, map[[3]int32]int{}, map[[2]int32]bool{}, 0,
+		map[int32]unit.Tick{}}
 }
 
 func (o *outcomes) Observe(r event.Record) {
@@ -68,7 +69,8 @@ func (o *outcomes) check(t *testing.T, batches int) {
 			want = 0
 		}
 		if o.applied[put] != want {
-			t.Errorf("the put to PS %d of rank %d, step %d is applied or dropped %d times, want %d", put[0], put[1], put[2], o.applied[put], want)
+			t.Errorf("the put to PS %d of rank %d, step %d is applied or dropped %d times, want %d", put[0],
+				put[1], put[2], o.applied[put], want)
 		}
 	}
 	if o.longest > 5*unit.Second {
@@ -104,9 +106,10 @@ func faultRuns(t *testing.T, plan func(j *job.Job, seed uint64) (faults string))
 			late := false
 			train := func() (bits, *outcomes) {
 				o := newOutcomes()
-				a, n := simulate(t, hosts(2, 2), j, source, Options{Observer: o, Jitter: 0.3, Seed: seed}, func(n *serial) {
-					n.late = func() bool { return late }
-				})
+				a, n := simulate(t, hosts(2, 2), j, source, Options{Observer: o, Jitter: 0.3, Seed: seed},
+					func(n *serial) {
+						n.late = func() bool { return late }
+					})
 				o.check(t, steps*j.Roles.Ranks)
 				if a.Faults.Crashes != int64(len(j.Faults.Crashes)) {
 					t.Errorf("%s: %v, want the crashes of %s", mode, a.Faults, j.Faults)
@@ -159,7 +162,8 @@ func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
 		draw := rng.New(seed, "crashes")
 		faults := "drop=0.1,duplicate=0.25,reorder=16,delay=0.1:20ms"
 		for range 4 {
-			role := []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"}[draw.IntN(4)]
+			role := []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0",
+				"coordinator/0"}[draw.IntN(4)]
 			if role == "coordinator/0" && j.Training.Mode != job.SSP {
 				role = "data-loader/0"
 			}
@@ -172,7 +176,8 @@ func TestRolesComeBackAmongHeavyFaults(t *testing.T) {
 // Each role that can restart crashes twice, the second time for longer; with -long, in each of the first 20
 // steps of as many runs.
 func TestCrashedRolesComeBack(t *testing.T) {
-	for _, role := range []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0", "coordinator/0"} {
+	for _, role := range []string{"embedding-worker/0", "embedding-worker/1", "data-loader/0",
+		"coordinator/0"} {
 		t.Run(role, func(t *testing.T) {
 			faultRuns(t, func(j *job.Job, seed uint64) string {
 				if role == "coordinator/0" && j.Training.Mode != job.SSP {
@@ -204,7 +209,8 @@ func TestPredictionWithFaults(t *testing.T) {
 				a.Throughput, a.Faults, b.Throughput, b.Faults)
 		}
 		if a.Throughput >= clean.Throughput || a.Faults.Dropped == 0 || a.Faults.Crashes != 1 {
-			t.Errorf("%s: %.0f samples/s and %v, %.0f without faults", mode, a.Throughput, a.Faults, clean.Throughput)
+			t.Errorf("%s: %.0f samples/s and %v, %.0f without faults", mode, a.Throughput, a.Faults,
+				clean.Throughput)
 		}
 		if a.Elapsed < 3*unit.Second {
 			t.Errorf("%s: an EW is away for 3 s, the run takes %v", mode, a.Elapsed)
@@ -256,7 +262,8 @@ func TestWhatFaultsCost(t *testing.T) {
 func TestCrashesAreCounted(t *testing.T) {
 	j := training(job.Hybrid, 2)
 	for range 25 {
-		j.Faults.Crashes = append(j.Faults.Crashes, fault.Crash{Role: msg.DataLoader, Step: 2, Away: unit.Minute})
+		j.Faults.Crashes = append(j.Faults.Crashes,
+			fault.Crash{Role: msg.DataLoader, Step: 2, Away: unit.Minute})
 	}
 	w := worldOf(t, &j)
 	if err := w.run(); err != nil {
@@ -285,7 +292,7 @@ func TestNoCrashAfterTheEnd(t *testing.T) {
 
 func TestFaultsThatCannotBe(t *testing.T) {
 	for faults, want := range map[string]string{
-		"crash=embedding-worker/6@3":    "faults.crashes[0].index = 6; the job has 6 instances of embedding-worker",
+		"crash=embedding-worker/6@3":    "crashes[0].index = 6; the job has 6 instances of embedding-worker",
 		"crash=coordinator/0@3":         "the mode has no such role",
 		"crash=data-loader/0@1001":      "faults.crashes[0].step = 1001; want at most 1000",
 		"drop=0.999,duplicate=0,seed=3": "no rank has done anything for",
@@ -295,7 +302,8 @@ func TestFaultsThatCannotBe(t *testing.T) {
 		if j.Faults, err = fault.Parse(faults); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(hardwareOf(t, small()), j, tower(t), clicks(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(hardwareOf(t, small()), j, tower(t), clicks(),
+			Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", faults, err, want)
 		}
 	}

@@ -26,20 +26,23 @@ func tower(t testing.TB) *model.Layout {
 	return engine.Layout()
 }
 
-// clicks is a workload of the size of Criteo's; distinct rows follow a power of
-// the samples.
+// clicks is a workload of the size of Criteo's; distinct rows follow a power of the samples.
 func clicks() cost.Workload {
 	return cost.Workload{
 		Occurrences: 26,
-		Distinct:    func(samples int) float64 { return min(26*float64(samples), 18*math.Pow(float64(samples), 0.9)) },
-		RowDim:      16, RowBytes: 64, RowState: 64, Labels: 1, Rows: 33.76e6,
+		Distinct: func(samples int) float64 {
+			return min(26*float64(samples),
+				18*math.Pow(float64(samples), 0.9))
+		},
+		RowDim: 16, RowBytes: 64, RowState: 64, Labels: 1, Rows: 33.76e6,
 	}
 }
 
 // training is a job of 512 samples a rank; of more than 8, a power of two.
 func training(mode string, ranks int) job.Job {
 	t := job.Default()
-	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups = mode, ranks, 512*ranks, max(8, ranks)
+	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Groups = mode, ranks, 512*ranks, max(8,
+		ranks)
 	t.Model.Spec = model.PersiaTower()
 	return t
 }

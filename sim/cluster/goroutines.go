@@ -2,16 +2,14 @@ package cluster
 
 import "tandem/algo/unit"
 
-// turn is how long a goroutine may run before another one that waits takes its
-// core.
+// turn is how long a goroutine may run before another one that waits takes its core.
 //
 // Source: forcePreemptNS in runtime/proc.go of Go 1.26.
 const timeSlice = 10 * unit.Millisecond
 
-// turns is how the goroutines of one process use its cores: each runs alone on a
-// core until it has done its work or its turn is over, and the others wait in
-// line. Work in training is shorter than a turn, so that nearly all of it runs to
-// its end. Hosts of a cluster have processes, threads and other tenants, and are
+// turns is how the goroutines of one process use its cores: each runs alone on a core until it has done its
+// work or its turn is over, and the others wait in line. Work in training is shorter than a turn, so that
+// nearly all of it runs to its end. Hosts of a cluster have processes, threads and other tenants, and are
 // shared in equal parts instead.
 type goroutineScheduler struct {
 	running int
@@ -29,7 +27,7 @@ func (w *simulation) runOnCores(h *host, work unit.Tick, width int, i int32) {
 	w.startWaiting(h)
 }
 
-// startWaiting gives idle cores to those first in line.
+// startWaiting starts the first waiting tasks on idle cores.
 func (w *simulation) startWaiting(h *host) {
 	q := h.goroutines
 	for q.running < h.model.Cores && len(q.waiting) > 0 {
@@ -42,8 +40,8 @@ func (w *simulation) startWaiting(h *host) {
 	}
 }
 
-// endTimeSlice takes a task off its core, and reports whether its work is done; if not,
-// it waits for another turn.
+// endTimeSlice takes a task off its core and reports whether its work is done; if not, the task waits for
+// another time slice.
 func (w *simulation) endTimeSlice(h *host, i int32) bool {
 	if h.goroutines == nil {
 		return true

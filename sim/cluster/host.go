@@ -39,11 +39,11 @@ func (c hostClass) String() string {
 // place is where a role runs.
 type place struct {
 	host int32
-	// members is the number of instances that the role stands for on its host,
-	// and everywhere: more than 1 for folded PSs.
+	// members is the number of instances that the role stands for on its host, and everywhere: more than 1
+	// for folded PSs.
 	instancesHere, instances int
-	// stripe is the part of each message and job that one host sees: below 1
-	// for the data loader, which spreads over several.
+	// stripe is the part of each message and job that one host sees: below 1 for the data loader, which
+	// spreads over several.
 	stripe float64
 	width  int // cores that one piece of work can use
 }
@@ -57,12 +57,12 @@ type topology struct {
 	gpuServers, ranksPerServer int
 }
 
-// newTopology lays the roles out. An EW is on host (index mod hosts), as is a
-// PS; ranks fill one server after the other. A dense PS has a host to itself; a
-// coordinator, which does next to nothing, is on that of the first, or else of the data
-// loader.
+// newTopology lays the roles out. An EW is on host (index mod hosts), as is a PS; ranks fill one server after
+// the other. A dense PS has a host to itself; a coordinator, which does next to nothing, is on that of the
+// first, or else of the data loader.
 func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
-	t := &topology{ranksPerServer: min(ranks, p.AcceleratorsPerServer), gpuServers: (ranks + p.AcceleratorsPerServer - 1) / p.AcceleratorsPerServer}
+	t := &topology{ranksPerServer: min(ranks, p.AcceleratorsPerServer),
+		gpuServers: (ranks + p.AcceleratorsPerServer - 1) / p.AcceleratorsPerServer}
 	loader := t.addHost(loaderHosts, p.LoaderHost, p)
 	if p.Colocated() {
 		t.gpuServers, t.ranksPerServer = 1, ranks
@@ -70,7 +70,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 		return t
 	}
 	t.places = append(t.places, place{
-		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount), width: p.LoaderHost.Cores,
+		host: loader, instancesHere: 1, instances: 1, stripe: 1 / float64(p.LoaderHostCount),
+		width: p.LoaderHost.Cores,
 	})
 	first := int32(len(t.hosts))
 	for range p.EWHostCount {
@@ -85,7 +86,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	if p.PSStates == 1 {
 		t.addHost(parameterHosts, p.PSHost, p)
 		t.places = append(t.places, place{
-			host: first, instancesHere: p.PSsPerHost, instances: p.Plan.Servers(), stripe: 1, width: p.Threads,
+			host: first, instancesHere: p.PSsPerHost, instances: p.Plan.Servers(), stripe: 1,
+			width: p.Threads,
 		})
 	} else {
 		for range p.Resolved.PSHostCount {
@@ -93,7 +95,8 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 		}
 		for i := range p.PSStates {
 			t.places = append(t.places, place{
-				host: first + int32(i%p.Resolved.PSHostCount), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads,
+				host: first + int32(i%p.Resolved.PSHostCount), instancesHere: 1, instances: 1, stripe: 1,
+				width: p.Threads,
 			})
 		}
 	}
@@ -103,13 +106,15 @@ func newTopology(p *cost.Prices, workers, ranks, dense int) *topology {
 	}
 	for rank := range ranks {
 		t.places = append(t.places, place{
-			host: first + int32(rank/p.AcceleratorsPerServer), instancesHere: 1, instances: 1, stripe: 1, width: 1,
+			host: first + int32(rank/p.AcceleratorsPerServer), instancesHere: 1, instances: 1, stripe: 1,
+			width: 1,
 		})
 	}
 	first = int32(len(t.hosts))
 	for i := range dense {
 		t.addHost(denseHosts, p.PSHost, p)
-		t.places = append(t.places, place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads})
+		t.places = append(t.places,
+			place{host: first + int32(i), instancesHere: 1, instances: 1, stripe: 1, width: p.Threads})
 	}
 	coordinator := loader
 	if dense > 0 {
@@ -140,8 +145,8 @@ func (t *topology) addHost(class hostClass, model *device.Host, p *cost.Prices) 
 	return int32(len(t.hosts) - 1)
 }
 
-// copies returns how often a message is sent and received on a place's host,
-// for a message that is sent to, or by, everywhere-many instances in all.
+// copies returns how often a message is sent and received on a place's host, for a message that is sent to,
+// or by, everywhere-many instances in all.
 func (p *place) copies(everywhere int) float64 {
 	if p.instances > 1 {
 		return float64(p.instancesHere)

@@ -7,9 +7,8 @@ import (
 	"tandem/algo/unit"
 )
 
-// measurement watches a run and keeps what an answer is made of: everything
-// between the end of the last warm-up step and the end of the last measured
-// one. A step ends when every rank has applied its dense gradients.
+// measurement observes a run and collects the figures of its result, from the end of the last warm-up step to
+// the end of the last measured step. A step ends when every rank has applied its dense gradients.
 type measurement struct {
 	first, last     int32 // measured steps are [first, last)
 	steps           int32
@@ -37,8 +36,7 @@ type traffic struct {
 	bytes    unit.Bytes
 }
 
-// phase is a part of the time from one step's end to the next on a rank; the
-// five together are that time.
+// phase is a part of the time from one step's end to the next on a rank; the five together are that time.
 type phase int
 
 const (
@@ -52,7 +50,8 @@ const (
 
 func newMeasurement(first, last int32, cfg *role.Config) *measurement {
 	return &measurement{
-		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps), ends: make([]unit.Tick, cfg.Steps),
+		first: first, last: last, steps: cfg.Steps, applied: make([]int32, cfg.Steps),
+		ends:  make([]unit.Tick, cfg.Steps),
 		ranks: make([]rankProgress, cfg.Ranks), arrived: make([]unit.Tick, int(cfg.Ranks)*int(cfg.Steps)),
 		stages: pace.NewStageMeter(first, last),
 	}
@@ -92,9 +91,9 @@ func (m *measurement) observe(w *simulation, r event.Record) {
 	}
 }
 
-// exposeWait divides the time from an instant to a forward pass. With dense PSs, and where
-// ranks have replicas of their own, it is embeddings that are waited for until they are
-// here, and parameters, a mean or a verdict from then on.
+// exposeWait divides the time from an instant to a forward pass. With dense PSs, and if each rank has its own
+// replica, the rank waits for embeddings until they have arrived, and for parameters, a mean or an
+// acknowledgement after that.
 func (m *measurement) exposeWait(w *simulation, r event.Record, since unit.Tick) {
 	until := r.At
 	if d := w.config.Rule.Dense(); d.DensePSs || d.Own {
@@ -104,7 +103,7 @@ func (m *measurement) exposeWait(w *simulation, r event.Record, since unit.Tick)
 	m.expose(waiting, r.Step, until-since)
 }
 
-// overlapsPush reports whether nobody waits for the acknowledgement of a push.
+// overlapsPush reports whether no rank waits for the acknowledgement of a push.
 func overlapsPush(w *simulation) bool {
 	return w.config.Rule.Dense().DensePSs && w.config.Rule.OverlapSync()
 }
@@ -144,8 +143,8 @@ func (m *measurement) stepTime(first, last int32) float64 {
 	return (m.ends[last-1] - start).Seconds() / float64(last-first)
 }
 
-// drift is by how much of the whole the step time of the second half of the
-// measured steps differs from that of the first; 0 for a single step.
+// drift is by how much of the whole the step time of the second half of the measured steps differs from that
+// of the first; 0 for a single step.
 func (m *measurement) drift() float64 {
 	if m.last-m.first < 2 {
 		return 0

@@ -30,7 +30,8 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	w.sent += m.Bytes * unit.Bytes(many)
 	due := w.clock.Now() + p.Delay
 	i := w.openTask(task{
-		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m, payload: p.Payload, lost: lost,
+		kind: delivering, role: from, to: to, copies: int32(many), since: due, message: *m,
+		payload: p.Payload, lost: lost,
 	})
 	if p.Delay > 0 {
 		w.waitUntil(i, due)
@@ -39,8 +40,7 @@ func (w *simulation) send(from int32, p fault.Parcel[exec.Payload], lost bool) {
 	w.proceed(i)
 }
 
-// deliverStage begins the present stage of a delivery and reports whether that was
-// the last.
+// deliverStage begins the current stage of a delivery and reports whether the delivery has ended.
 func (w *simulation) deliverStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	m := &t.message
@@ -72,7 +72,8 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 		}
 		w.chargeMessage(i, target, remote)
 	case copyToDevice:
-		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings || m.Kind == msg.Params) && !w.prices.Colocated() {
+		if (m.Kind == msg.Samples || m.Kind == msg.Embeddings ||
+			m.Kind == msg.Params) && !w.prices.Colocated() {
 			_, end := w.accelerators[m.Rank].copyIn.Run(w.clock.Now(), w.prices.HostLinkWire.Time(m.Bytes))
 			w.waitUntil(i, end)
 		}
@@ -91,15 +92,15 @@ func (w *simulation) deliverStage(i int32) (ended bool) {
 	return false
 }
 
-// dropMessage ends the delivery of a message that nobody receives.
+// dropMessage ends the delivery of a message that no role receives.
 func (w *simulation) dropMessage(i int32) {
 	t := &w.tasks[i]
 	w.dropped += t.message.Bytes * unit.Bytes(t.copies)
 	w.closeTask(i)
 }
 
-// chargeMessage charges one end of a message: a fixed core time, and a copy of what
-// crosses a network. Inside one machine messages pass pointers.
+// chargeMessage charges one end of a message: a fixed core time, and a copy of a payload that crosses a
+// network. Inside one machine messages pass pointers.
 func (w *simulation) chargeMessage(i int32, at *place, remote bool) {
 	t := &w.tasks[i]
 	m := &t.message

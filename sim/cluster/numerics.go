@@ -7,30 +7,26 @@ import (
 	"tandem/algo/protocol/role"
 )
 
-// Numerics are the samples, rows, parameters and gradients of a run: the
-// simulator says when, they say what. A run without them only takes time.
+// Numerics holds the samples, rows, parameters and gradients of a run: the simulator decides when, Numerics
+// computes what. A run without numerics only takes time. Everything happens in simulated order, independent
+// of the machine below:
 //
-// Everything happens in simulated order, whatever the machine below does:
+//   - A copy of rows, of a dense PS's shard or of a replica is taken at the start of its service (Do).
+//   - An update of rows or parameters is done at the end of its service (Do), before anything else that
+//     happens at that instant or later.
+//   - Other work changes nothing that anybody else can see. It may be done on any core from the start of its
+//     service on (Start), and the simulator waits for it only when its effect is next: at its end, or at its
+//     first bucket.
 //
-//   - A copy of rows, of a dense PS's shard or of a replica is taken at the start
-//     of its service (Do).
-//   - An update of rows or parameters is done at the end of its service (Do),
-//     before anything else that happens at that instant or later.
-//   - Other work changes nothing that anybody else can see. It may be done on
-//     any core from the start of its service on (Start), and the simulator waits
-//     for it only when its effect is next: at its end, or at its first bucket.
-//
-// So the bits of a run depend on neither the number of cores nor their speed.
-// All methods are called by one goroutine.
+// So the bits of a run depend on neither the number of cores nor their speed. All methods are called by one
+// goroutine.
 type Numerics interface {
-	// Steps returns the number of global batches of the run, and Samples the true
-	// size of one.
+	// Steps returns the number of global batches of the run, and Samples the true size of one.
 	Steps() int
 	Samples(step int) int
 	// Do performs work of a role on what the role holds.
 	Do(at msg.Address, w role.Work, o role.Operands) (role.Result, error)
-	// Start is Do at any time from now on. wait returns when it is done, and may be
-	// called more than once.
+	// Start is Do at any time from now on. wait returns when it is done, and may be called more than once.
 	Start(at msg.Address, w role.Work, o role.Operands) (wait func() (role.Result, error))
 	// Payload returns the data of a message out of what its sender holds as h.
 	Payload(m msg.Message, h role.Handle) exec.Payload
@@ -38,10 +34,10 @@ type Numerics interface {
 	Keep(m msg.Message, h role.Handle, payload exec.Payload)
 	// Feed notes what a rank hands to the all-reduce.
 	Feed(at msg.Address, c role.Contribution)
-	// Release lets go of what a role holds, exactly once.
+	// Release frees data that a role holds, exactly once.
 	Release(at msg.Address, h role.Handle)
-	// Crash lets go of all that a role holds. Work of the role that is under way is not waited for, and what it
-	// makes is let go of too.
+	// Crash frees all data that a role holds. It does not wait for running work of the role, whose output is
+	// freed too.
 	Crash(at msg.Address)
 	// Reduce sums a bucket of the dense gradients of a step over all ranks.
 	Reduce(step, bucket int32)
@@ -91,8 +87,8 @@ func (w *simulation) await(t *task) (role.Result, error) {
 // batchIndex numbers the batches of all ranks.
 func (w *simulation) batchIndex(rank, step int32) int { return int(rank*w.config.Steps + step) }
 
-// rowsOnPS returns the distinct rows of a batch on a PS: the true number where
-// it is known, else what is expected.
+// rowsOnPS returns the distinct rows of a batch on a PS: the true number where it is known, else what is
+// expected.
 func (w *simulation) rowsOnPS(server int32, k role.Work) float64 {
 	if w.numerics == nil {
 		return w.prices.Batch(k.Samples).RowsPerPS
@@ -100,7 +96,8 @@ func (w *simulation) rowsOnPS(server int32, k role.Work) float64 {
 	return float64(w.rows[w.batchIndex(k.Rank, k.Step)][server])
 }
 
-// distinctRows returns the rows of the batch on all PSs: the real number where it is known, else the expected one.
+// distinctRows returns the rows of the batch on all PSs: the real number where it is known, else the expected
+// one.
 func (w *simulation) distinctRows(k role.Work) float64 {
 	if w.numerics == nil {
 		return w.prices.Batch(k.Samples).DistinctRows
@@ -130,8 +127,8 @@ func (w *simulation) stepSamples(step int32) int {
 	return w.numerics.Samples(int(step))
 }
 
-// forgetBatch drops what is known of a batch when it is done. Where its gradients may still wait on a PS then, or a late
-// lookup, it is kept until the run ends.
+// forgetBatch drops the row counts of a finished batch. If its gradients may still wait on a PS, or a lookup
+// may still come, they are kept until the run ends.
 func (w *simulation) forgetBatch(r event.Record) {
 	d := w.config.Rule.Dense()
 	if w.numerics != nil && r.Kind == event.BatchDone && !d.Buffered && d.Quorum == 0 {

@@ -61,8 +61,8 @@ func (s samples) Read(step int) (*batch.Batch, error) {
 	return b, nil
 }
 
-// serial are numbers that are done on the goroutine of the simulator: work that
-// may be done at any time at once, or, if late says so, when it is waited for.
+// serial are numbers that are done on the goroutine of the simulator: work that may be done at any time at
+// once, or, if late says so, when it is waited for.
 type serial struct {
 	*exec.Executor
 	batch.Source
@@ -74,7 +74,8 @@ type serial struct {
 func newSerial(t job.Job, source batch.Source) (*serial, error) {
 	p, err := exec.New(t, source, backend.Backend{})
 	return &serial{
-		p, source, map[msg.Address]*exec.Store{}, func() bool { return false }, func(msg.Address, role.Work) {},
+		p, source, map[msg.Address]*exec.Store{}, func() bool { return false },
+		func(msg.Address, role.Work) {},
 	}, err
 }
 
@@ -140,7 +141,8 @@ func bitsOf(dense uint64, shards ...*table.Table) bits {
 func numeric(mode string, ranks int) job.Job {
 	t := job.Default()
 	t.Training.Mode, t.Roles.Ranks, t.Training.GlobalBatch, t.Training.Prefetch = mode, ranks, 32, 4
-	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU, BatchNorm: true}
+	t.Model.Spec = model.Spec{Kind: model.FeedForward, EmbeddingDim: 3, Top: []int{5}, Activation: model.ReLU,
+		BatchNorm: true}
 	t.Model.Optimizer.Rate = 0.05
 	return t
 }
@@ -153,7 +155,7 @@ func counted() cost.Workload {
 	}
 }
 
-// hosts is a cluster of so many EWs and PSs, which asks to fold.
+// hosts returns a cluster with a number of EWs and PSs, and with Fold set.
 func hosts(workers, servers int) job.Cluster {
 	s := small()
 	s.Fold = true
@@ -163,7 +165,8 @@ func hosts(workers, servers int) job.Cluster {
 }
 
 // simulate trains with numbers that prepare may change.
-func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options, prepare func(*serial)) (Result, *serial) {
+func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Options,
+	prepare func(*serial)) (Result, *serial) {
 	t.Helper()
 	engine, err := backend.NewEngine(&j, source.Schema(), backend.Backend{})
 	if err != nil {
@@ -188,8 +191,8 @@ func simulate(t testing.TB, s job.Cluster, j job.Job, source batch.Source, o Opt
 	return a, n
 }
 
-// Sync in simulated time is sequential training, bit for bit, for every number of
-// ranks, EWs and PSs, though the last batch is so short that ranks go without.
+// Sync in simulated time is sequential training, bit for bit, for every number of ranks, EWs and PSs, though
+// the last batch is so short that ranks go without.
 func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 	source := samples{steps: 9, size: 32, last: 3}
 	q, err := reference.NewSequential(numeric(job.Sequential, 1), source, backend.Backend{})
@@ -207,7 +210,8 @@ func TestSimulatedSyncIsSequentialBitForBit(t *testing.T) {
 			j := numeric(job.Sync, ranks)
 			j.Training.Overlap = overlap
 			_, n := simulate(t, hosts(1+i, 3-k), j, source, Options{}, func(*serial) {})
-			if got := bitsOf(n.Model().DenseDigest(), n.Model().Tables()...); got != want || len(n.Model().Tables()) != 3-k {
+			if got := bitsOf(n.Model().DenseDigest(),
+				n.Model().Tables()...); got != want || len(n.Model().Tables()) != 3-k {
 				t.Errorf("N=%d %s: %x, sequential has %x", ranks, overlap, got, want)
 			}
 		}
@@ -237,11 +241,12 @@ func TestSimulatedNetworkOfAnyRanksIsSequential(t *testing.T) {
 	}
 }
 
-// When work is done that nobody sees meanwhile, at once, when it is waited for, or
-// now so and now so, changes neither a bit nor an instant, in any mode.
+// Work that no other work depends on may run at once, when its result is needed, or at random in between: in
+// every mode, bits and instants stay the same.
 func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		j := numeric(rapid.SampledFrom(job.Modes()[1:]).Draw(r, "mode"), rapid.IntRange(1, 8).Draw(r, "ranks"))
+		j := numeric(rapid.SampledFrom(job.Modes()[1:]).Draw(r, "mode"),
+			rapid.IntRange(1, 8).Draw(r, "ranks"))
 		j.Training.Groups = 1 << rapid.IntRange(3, 5).Draw(r, "log₂ groups")
 		if j.Validate() != nil { // an exact mode
 			j.Roles.Ranks = 8
@@ -249,7 +254,8 @@ func TestBitsDoNotDependOnTheMachine(t *testing.T) {
 		j.Roles.DensePSs = rapid.IntRange(1, 3).Draw(r, "dense PSs")
 		j.Training.ModeSettings = map[string]int{"every": rapid.IntRange(1, 3).Draw(r, "average every")}
 		j = j.InMode(j.Training.Mode)
-		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32, last: rapid.IntRange(1, 32).Draw(r, "last")}
+		source := samples{steps: rapid.IntRange(1, 8).Draw(r, "steps"), size: 32,
+			last: rapid.IntRange(1, 32).Draw(r, "last")}
 		s := hosts(rapid.IntRange(1, 3).Draw(r, "EWs"), rapid.IntRange(1, 3).Draw(r, "PSs"))
 		checkAnyTime(r, t, s, j, source, rapid.Uint64().Draw(r, "seed"))
 	})
@@ -274,7 +280,8 @@ func checkAnyTime(r rapid.TB, t testing.TB, s job.Cluster, j job.Job, source bat
 	}
 	draw := rng.New(seed, "late")
 	early, end := train(func() bool { return false })
-	for _, late := range []func() bool{func() bool { return true }, func() bool { return draw.IntN(2) == 0 }} {
+	for _, late := range []func() bool{func() bool { return true },
+		func() bool { return draw.IntN(2) == 0 }} {
 		if got, at := train(late); got != early || at != end {
 			r.Errorf("%s: %x after %v and %x after %v", j.Training.Mode, early, end, got, at)
 		}
@@ -295,20 +302,21 @@ func (l ledger) Observe(e event.Record) {
 	}
 }
 
-// The staleness that the meter counts is that of the numbers: on every PS, rows are
-// read and updated in the order in which the records say so. A record is made when
-// the role issues the work, which may be queued; but a PS has one queue.
+// The staleness that the meter counts is that of the numbers: on every PS, rows are read and updated in the
+// order in which the records say so. A record is made when the role issues the work, which may be queued; but
+// a PS has one queue.
 func TestRowsAreReadAndUpdatedAsRecorded(t *testing.T) {
 	told, did := ledger{}, ledger{}
 	source := samples{steps: 30, size: 32, last: 32}
-	simulate(t, hosts(2, 2), numeric(job.Hybrid, 4), source, Options{Jitter: 1, Seed: 3, Observer: told}, func(n *serial) {
-		n.did = func(at msg.Address, w role.Work) {
-			if w.Kind == role.ReadRows || w.Kind == role.Apply {
-				kind := map[role.WorkKind]string{role.ReadRows: "read ", role.Apply: "apply "}[w.Kind]
-				did[at] = append(did[at], fmt.Sprint(kind, w.Rank, " ", w.Step))
+	simulate(t, hosts(2, 2), numeric(job.Hybrid, 4), source, Options{Jitter: 1, Seed: 3, Observer: told},
+		func(n *serial) {
+			n.did = func(at msg.Address, w role.Work) {
+				if w.Kind == role.ReadRows || w.Kind == role.Apply {
+					kind := map[role.WorkKind]string{role.ReadRows: "read ", role.Apply: "apply "}[w.Kind]
+					did[at] = append(did[at], fmt.Sprint(kind, w.Rank, " ", w.Step))
+				}
 			}
-		}
-	})
+		})
 	for at, want := range told { // order-free: each PS is checked by itself
 		if !slices.Equal(did[at], want) || len(want) != 2*4*30 {
 			t.Errorf("%v: records tell of %d, it did %d:\n%v\n%v", at, len(want), len(did[at]), want, did[at])
@@ -324,14 +332,16 @@ func TestSimulatedHybridKeepsItsBounds(t *testing.T) {
 	for _, staleness := range []int{0, 1, 3} {
 		j := numeric(job.Hybrid, 4)
 		j.Training.Staleness = &staleness
-		a, n := simulate(t, hosts(2, 2), j, samples{steps: 30, size: 32, last: 9}, Options{Jitter: 1, Seed: 5}, func(*serial) {})
+		a, n := simulate(t, hosts(2, 2), j, samples{steps: 30, size: 32, last: 9},
+			Options{Jitter: 1, Seed: 5}, func(*serial) {})
 		rule, err := j.Rule()
 		if err != nil {
 			t.Fatal(err)
 		}
 		bounds, s, missed := rule.Bounds(4), a.Staleness, n.Model().Missed()
 		if s.Own.Max() > bounds.Own || s.Cross.Max() > bounds.Cross || s.Inflight.Max() > bounds.Inflight {
-			t.Errorf("τ=%d: own %d, cross %d, inflight %d; promised %+v", staleness, s.Own.Max(), s.Cross.Max(), s.Inflight.Max(), bounds)
+			t.Errorf("τ=%d: own %d, cross %d, inflight %d; promised %+v", staleness, s.Own.Max(),
+				s.Cross.Max(), s.Inflight.Max(), bounds)
 		}
 		if missed.Max() == 0 || staleness > 0 && s.Own.Max() == 0 {
 			t.Errorf("τ=%d: nothing is stale: %+v, %+v", staleness, missed.Summary(), s.Own.Summary())
@@ -369,24 +379,27 @@ func TestNumbersFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(), Options{Numerics: func(j job.Job) (Numerics, error) {
-			return newSerial(j, c.source)
-		}})
+		_, err = Run(hardwareOf(t, hosts(1, 1)), j, engine.Layout(), counted(),
+			Options{Numerics: func(j job.Job) (Numerics, error) {
+				return newSerial(j, c.source)
+			}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 }
 
-// strangers is a source in which nobody comes twice: as many rows as samples.
+// strangers is a source in which no row comes twice: as many rows as samples.
 type strangers struct{ samples }
 
 func (s strangers) Schema() *batch.Schema {
-	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 3}}, Labels: []string{"click"}, PrefixBits: 8}
+	return &batch.Schema{Slots: []batch.Slot{{Name: "user", Dim: 3}}, Labels: []string{"click"},
+		PrefixBits: 8}
 }
 
 func (s strangers) Read(step int) (*batch.Batch, error) {
-	b := &batch.Batch{Samples: s.size, Slots: []batch.Jagged{{Offsets: []int32{0}}}, Labels: make([]float32, s.size)}
+	b := &batch.Batch{Samples: s.size, Slots: []batch.Jagged{{Offsets: []int32{0}}},
+		Labels: make([]float32, s.size)}
 	for i := range s.size {
 		b.Slots[0].IDs = append(b.Slots[0].IDs, uint64(step*s.size+i))
 		b.Slots[0].Offsets = append(b.Slots[0].Offsets, int32(i+1))
@@ -394,9 +407,8 @@ func (s strangers) Read(step int) (*batch.Batch, error) {
 	return b, nil
 }
 
-// Where samples have the rows that the workload expects of them, numbers change
-// no price: with one rank a step takes, to the nanosecond, what it takes without
-// numbers.
+// Where samples have the rows that the workload expects of them, numbers change no price: with one rank a
+// step takes, to the nanosecond, what it takes without numbers.
 func TestTrueRowsArePricedAsExpectedOnes(t *testing.T) {
 	w := counted()
 	w.Occurrences, w.Distinct = 1, func(n int) float64 { return float64(n) }

@@ -23,15 +23,14 @@ func (w *simulation) chargeRecorded(i int32, work role.Work) bool {
 	return true
 }
 
-// sharesReplica reports whether the dense optimizer step is another rank's work,
-// because the ranks of one process share one replica.
+// sharesReplica reports whether the dense optimizer step is another rank's work, because the ranks of one
+// process share one replica.
 func (w *simulation) sharesReplica(work role.Work) bool {
 	d := w.config.Rule.Dense()
 	return w.prices.Colocated() && work.Rank > 0 && !d.Own && !d.DensePSs
 }
 
-// chargeRecordedReduction charges the sum of a bucket whose time was recorded, and reports
-// whether it was.
+// chargeRecordedReduction charges the sum of a bucket whose time was recorded, and reports whether it was.
 func (w *simulation) chargeRecordedReduction(i int32) bool {
 	r, bucket := w.prices.Recorded(), int(w.tasks[i].bucket)
 	if r == nil || bucket >= len(r.Reduce) {

@@ -9,14 +9,15 @@ import (
 	"tandem/sim/cost"
 )
 
-// One core does one thing after the other: a step takes the sum of what was
-// recorded, and half of what a batch of twice the size takes.
+// One core does one thing after the other: a step takes the sum of what was recorded, and half of what a
+// batch of twice the size takes.
 func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 	j := training(job.Sync, 1)
 	j.Training.Prefetch = 1 // the steps measured read as many batches as they train
 	r := &cost.RecordedTimes{Reduce: make([]unit.Tick, 100)}
 	sum := unit.Tick(0)
-	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward, role.Backward, role.Merge,
+	for _, kind := range []role.WorkKind{role.Read, role.Split, role.ReadRows, role.Pool, role.Forward,
+		role.Backward, role.Merge,
 		role.ApplyStep, role.DenseApply} {
 		takes := unit.Tick(1+kind) * unit.Millisecond
 		sum += takes
@@ -31,7 +32,8 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 	for i := range r.Reduce {
 		r.Reduce[i] = 10 * unit.Microsecond
 	}
-	m := cost.MeasuredMachine{Cores: 1, Multiply: 1, CopySpeed: 1, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
+	m := cost.MeasuredMachine{Cores: 1, Multiply: 1, CopySpeed: 1, RowTime: 1, MessageTime: 2,
+		Date: "2026-01-01", Recorded: r}
 	a := runOn(t, cost.ThisMachine(m), j, Options{check: true})
 	want := sum.Seconds() + 10e-6*float64(len(tower(t).Buckets))
 	if got := a.StepTime.Seconds(); got < want || got > want*1.001 {
@@ -39,12 +41,12 @@ func TestRecordedTimesAddUpOnOneCore(t *testing.T) {
 	}
 }
 
-// Every rank's own replica is updated where ranks have one each, and the one that
-// all share once.
+// Every rank's own replica is updated where ranks have one each, and the one that all share once.
 func TestRecordedUpdateOfSharedReplica(t *testing.T) {
 	const update = unit.Second // nothing else counts
 	r := &cost.RecordedTimes{Work: []cost.RecordedWork{{Kind: role.DenseApply, Time: update}}}
-	m := cost.MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2, Date: "2026-01-01", Recorded: r}
+	m := cost.MeasuredMachine{Cores: 1, Multiply: 1e15, CopySpeed: 1e12, RowTime: 1, MessageTime: 2,
+		Date: "2026-01-01", Recorded: r}
 	for mode, updates := range map[string]float64{job.Hybrid: 1, job.AsyncAverage: 4} {
 		j := training(mode, 4)
 		a := runOn(t, cost.ThisMachine(m), j, Options{check: true})

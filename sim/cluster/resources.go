@@ -6,15 +6,14 @@ import (
 	"tandem/algo/unit"
 )
 
-// Resource is a kind of resource with the share of the measured time in which
-// the busiest of its kind was at work.
+// Resource is a kind of resource with the share of the measured time in which the busiest of its kind was at
+// work.
 type Resource struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"` // in [0, 1]
 }
 
-// usage is the work that resources have done up to an instant, in seconds of
-// the whole resource.
+// usage is the work that resources have done up to an instant, in seconds of the whole resource.
 type busyTimes struct {
 	at      unit.Tick
 	seconds []float64 // in the order of eachResource
@@ -55,16 +54,15 @@ func (w *simulation) eachResource(now unit.Tick, f func(name string, seconds flo
 	}
 }
 
-// busyTimes takes stock.
+// busyTimes returns the work that all resources have done up to now.
 func (w *simulation) busyTimes() busyTimes {
 	u := busyTimes{at: w.clock.Now()}
 	w.eachResource(u.at, func(_ string, seconds float64) { u.seconds = append(u.seconds, seconds) })
 	return u
 }
 
-// resources returns the kinds of resources by their largest share of busy time
-// between two instants, the busiest first; kinds with equal shares in the
-// order of eachResource.
+// resources returns the kinds of resources by their largest share of busy time between two instants, the
+// busiest first; kinds with equal shares in the order of eachResource.
 func (w *simulation) resources(from, to busyTimes) []Resource {
 	var list []Resource
 	i := 0

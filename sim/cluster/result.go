@@ -9,39 +9,36 @@ import (
 	"tandem/sim/cost"
 )
 
-// Result is what a simulated run has shown.
+// Result holds the figures of a simulated run.
 type Result struct {
 	Throughput float64         // samples a second, of all ranks
 	StepTime   unit.Tick       // mean time of a step
 	Depth      int             // batches that a rank may have outstanding
 	StageTimes pace.StageTimes // medians over ranks and measured steps
-	// Bottleneck is what bounds a step. If a resource was busy for at least
-	// saturated of the time, it is that resource. Otherwise the time from one
-	// step's end to the next on a rank is cut into waiting for embeddings, FC,
-	// BC, the rest of DS after BC, and the dense optimizer, and it is the
-	// longest of these. With dense PSs, DS is what is waited for of pushes and pulls.
+	// Bottleneck is what bounds a step. If a resource was busy for at least saturated of the time, it is that
+	// resource. Otherwise the time from one step's end to the next on a rank is cut into waiting for
+	// embeddings, FC, BC, the rest of DS after BC, and the dense optimizer, and it is the longest of these.
+	// With dense PSs, DS is what is waited for of pushes and pulls.
 	Bottleneck string
 	Resources  []Resource // the three busiest
 	Staleness  pace.Staleness
-	// Messages and Bytes are those of a measured step over all ranks, headers
-	// included, the all-reduce not.
+	// Messages and Bytes are those of a measured step over all ranks, headers included, the all-reduce not.
 	Messages int64
 	Bytes    unit.Bytes
-	// Drift is by how much of it the step time changed from the first half of
-	// the measured steps to the second; a settled run has about 0.
+	// Drift is by how much of it the step time changed from the first half of the measured steps to the
+	// second; a settled run has about 0.
 	Drift float64
-	// Elapsed is when the run ended: with Options.Numerics, the simulated time of the
-	// whole training.
+	// Elapsed is when the run ended: with Options.Numerics, the simulated time of the whole training.
 	Elapsed     unit.Tick
 	Faults      fault.Counts // what the faults of the training have done to the whole run
 	Assumptions []cost.Assumption
 }
 
-// saturated is the busy share from which on a resource counts as what bounds a
-// run. Less than 1 because of a pipeline's small gaps.
+// saturated is the busy share from which on a resource counts as what bounds a run. Less than 1 because of a
+// pipeline's small gaps.
 const saturated = 0.95
 
-// result sums a run up.
+// result computes the result of a run.
 func (w *simulation) result() Result {
 	m := w.measurement
 	seconds := m.stepTime(m.first, m.last)
@@ -111,7 +108,8 @@ func (w *simulation) reduceWhere() string {
 	var inside, across float64
 	for _, bytes := range w.config.Buckets {
 		inside += w.reduceInside(bytes).Seconds()
-		across += w.reduceLatency().Seconds() + w.reducePart()*float64(bytes)/float64(w.prices.ServerHost.Network*w.prices.NetworkShare)
+		across += w.reduceLatency().Seconds() +
+			w.reducePart()*float64(bytes)/float64(w.prices.ServerHost.Network*w.prices.NetworkShare)
 	}
 	if across > inside {
 		return "over the network"

@@ -16,30 +16,29 @@ var ErrSequential = errors.New("sequential training has no roles; simulate sync 
 
 // Options of one run. The zero value is a run at the middle of every range.
 type Options struct {
-	// Position is where in their ranges quantities are taken: −1 for the worst
-	// end for throughput, 0 for the middle, 1 for the best.
+	// Position is the position of all quantities in their ranges: −1 for the worst end for throughput, 0 for
+	// the middle, 1 for the best.
 	Position float64
-	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each
-	// forward and backward pass; 0 for none. Seed is that of its draws.
+	// Jitter is the σ of the lognormal factor, of mean 1, on the time of each forward and backward pass; 0
+	// for none. Seed is the seed of these factors.
 	Jitter float64
 	Seed   uint64
-	// WarmUp and Measured are numbers of steps; 0 chooses enough for the
-	// pipeline to fill and settle, or with faults, for them to show.
+	// WarmUp and Measured are numbers of steps; 0 chooses enough for the pipeline to fill and settle, or with
+	// faults, for them to show.
 	WarmUp, Measured int
-	// Observer is told every record of the roles.
+	// Observer receives every record of the roles.
 	Observer event.Observer
-	// Numerics makes the numbers of a run; nil for a run that only takes time. It
-	// is given the training with as many EWs and PSs as the cluster has. All steps
-	// are simulated then, once, and no role is folded: WarmUp and Measured are
-	// ignored.
+	// Numerics returns the numerics of a run; nil for a run that only takes time. It receives the job with
+	// the cluster's numbers of EWs and PSs. All steps are then simulated once and no role is folded; WarmUp
+	// and Measured are ignored.
 	Numerics func(job.Job) (Numerics, error)
 
 	check bool // check credit, handles and conservation
 }
 
-// Steps of a run whose options leave them open: the pipeline's depth and
-// settleSteps to warm up, measureSteps to measure. A run that drifts by more
-// than driftMost is repeated with more steps of both, up to attempts times.
+// Steps of a run whose options leave them open: the pipeline's depth and settleSteps to warm up, measureSteps
+// to measure. A run that drifts by more than driftMost is repeated with more steps of both, up to attempts
+// times.
 const (
 	settleSteps  = 4
 	measureSteps = 16
@@ -47,12 +46,11 @@ const (
 	attempts     = 3
 )
 
-// Run simulates a training on a cluster at one point of all ranges. The
-// training says mode, ranks, global batch, staleness and the like; the numbers
-// of EWs and PSs are the cluster's.
+// Run simulates a training on a cluster at one point of all ranges. The training says mode, ranks, global
+// batch, staleness and the like; the numbers of EWs and PSs are the cluster's.
 //
-// It returns ErrSequential for sequential training, and an error that wraps
-// ErrMemory for a job that does not fit. Cost: about 50 µs for each rank and step.
+// It returns ErrSequential for sequential training, and an error that wraps ErrMemory for a job that does not
+// fit. Cost: about 50 µs for each rank and step.
 func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o Options) (Result, error) {
 	if t.Training.Mode == job.Sequential {
 		return Result{}, fmt.Errorf("cluster: %w", ErrSequential)
@@ -64,7 +62,9 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 		return Result{}, err
 	}
 	if t.Wire.Index == job.IndexCompressed && w.Packed == nil {
-		return Result{}, errors.New("cluster: workload: no sizes of compressed ids, and the training's index is compressed")
+		return Result{}, errors.New(
+			"cluster: workload: no sizes of compressed ids, and the training's index is compressed",
+		)
 	}
 	if err := CheckFaults(h, t, o.Position, o.Numerics != nil); err != nil {
 		return Result{}, fmt.Errorf("cluster: faults.%w", err)
@@ -88,13 +88,19 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 		if o.Measured > 0 {
 			measured = o.Measured
 		}
-		steps := span{warmUp, warmUp + measured, warmUp + measured + t.Depth()} // the last keep the pipeline full
+		steps := span{
+			warmUp,
+			warmUp + measured,
+			warmUp + measured + t.Depth(),
+		} // the last keep the pipeline full
 		if faulty && o.WarmUp == 0 && o.Measured == 0 {
 			steps = spanWithFaults(&t, warmUp)
 		}
 		a, err := runOnce(p, o, nil, steps)
 		settled := a.Drift < driftMost && a.Drift > -driftMost
-		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 || o.Measured > 0 || o.Jitter > 0 {
+		if err != nil || settled || faulty || attempt == attempts || o.Observer != nil || o.WarmUp > 0 ||
+			o.Measured > 0 ||
+			o.Jitter > 0 {
 			a.Assumptions = h.Assumptions(len(t.DenseShards(layout)))
 			return a, err
 		}
@@ -102,8 +108,8 @@ func Run(h *cost.Hardware, t job.Job, layout *model.Layout, w cost.Workload, o O
 	}
 }
 
-// train simulates every step with numbers. What is measured leaves out, where
-// there are steps enough, those in which the pipeline fills and empties.
+// train simulates every step with numerics. If there are enough steps, it measures none in which the pipeline
+// fills or empties.
 func train(p *cost.Prices, o Options) (Result, error) {
 	t := *p.Job
 	t.Roles.EmbeddingWorkers, t.Roles.EmbeddingPSs = p.EWHostCount*p.EWsPerHost, p.PSStates
@@ -119,8 +125,7 @@ func train(p *cost.Prices, o Options) (Result, error) {
 	return runOnce(p, o, n, span{first, max(first+1, steps-t.Depth()), steps})
 }
 
-// span is what a run simulates: so many steps, of which those from first until
-// before last are measured.
+// span is the number of steps that a run simulates; it measures steps first to last-1.
 type span struct{ first, last, steps int }
 
 // runOnce simulates a span of steps.

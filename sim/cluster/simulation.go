@@ -16,8 +16,8 @@ import (
 	"tandem/sim/fabric"
 )
 
-// world is a cluster under way: the roles, the resources that they use, and
-// the tasks in between. It is the handler of the engine's events.
+// simulation is a running cluster: the roles, the resources that they use, and the tasks in between. It
+// handles the events of the queue.
 type simulation struct {
 	*topology
 	prices  *cost.Prices
@@ -34,8 +34,7 @@ type simulation struct {
 	accelerators []accelerator
 	barrier      *role.Reduction
 	reductions   role.Queue[int32] // tasks of buckets under reduction or waiting for it
-	// reducingSince is when the first of them began, and reduced the time that
-	// the all-reduce worked before.
+	// reducingSince is the start of the first of them; reduced is the time that all-reduces took before.
 	reducingSince, reduced unit.Tick
 
 	ends []float64 // by bucket: its part of backward
@@ -69,8 +68,8 @@ type accelerator struct {
 	kernels, copyIn, copyOut device.Serial
 }
 
-// The kinds of engine events. They are their own classes: at one instant
-// transfers end first, then jobs, then everything timed.
+// The kinds of events. They are their own classes: at one instant transfers end first, then jobs, then
+// everything timed.
 const (
 	transferEnds int32 = iota
 	jobEnds            // Target is the host, A 0 for its cores and 1 for its memory
@@ -83,8 +82,9 @@ const (
 func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 	w := &simulation{
 		topology: newTopology(p, int(cfg.EmbeddingWorkers), int(cfg.Ranks), len(cfg.DensePSs)),
-		prices:   p, options: o, config: cfg, roster: cfg.Roster(), accelerators: make([]accelerator, cfg.Ranks),
-		barrier: role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
+		prices:   p, options: o, config: cfg, roster: cfg.Roster(),
+		accelerators: make([]accelerator, cfg.Ranks),
+		barrier:      role.NewReduction(int(cfg.Ranks), len(cfg.Buckets)), ends: cost.BucketEnds(p.Layout),
 	}
 	w.instances = newInstances(w)
 	w.net = fabric.New(w.links)
@@ -94,8 +94,8 @@ func newSimulation(p *cost.Prices, cfg *role.Config, o *Options) *simulation {
 	return w
 }
 
-// run takes the cluster from the start of every role to the end of all work,
-// or of what is measured if nobody looks on.
+// run takes the cluster from the start of every role to the end of all work, or to the last measured step
+// unless the whole run is needed.
 func (w *simulation) run() error {
 	w.measurement.start = w.busyTimes() // unless steps warm up
 	for i := range w.instances {
@@ -111,8 +111,14 @@ func (w *simulation) run() error {
 	case w.measurement.complete && !w.needsWholeRun():
 		return nil
 	case !w.trained() || w.openTasks > 0:
-		return fmt.Errorf("cluster: after %v nothing can happen any more, but only %d of %d ranks have finished and %d tasks are open",
-			w.clock.Now(), w.finished, w.config.Ranks, w.openTasks)
+		return fmt.Errorf(
+			"cluster: after %v nothing can happen any more, but only %d of %d ranks have "+
+				"finished and %d tasks are open",
+			w.clock.Now(),
+			w.finished,
+			w.config.Ranks,
+			w.openTasks,
+		)
 	}
 	for i := range w.instances {
 		if w.instances[i].away {
@@ -134,7 +140,7 @@ func (w *simulation) fail(err error) {
 	}
 }
 
-// needsWholeRun reports whether somebody wants the run to its end.
+// needsWholeRun reports whether the run must go on to its end.
 func (w *simulation) needsWholeRun() bool {
 	return w.contract != nil || w.numerics != nil || w.options.Observer != nil || w.faultPlan().Any()
 }
@@ -193,15 +199,15 @@ func (h *host) resource(which int64) *device.CPU {
 	return h.bus
 }
 
-// Settle implements des.Handler: it works out anew when things end on the
-// resources that changed at this instant.
+// Settle implements des.Handler: it computes the next ends on the resources that changed at this instant.
 func (w *simulation) Settle(now unit.Tick) {
 	for _, i := range w.dirty {
 		h := &w.hosts[i]
 		h.dirty = false
 		for which := range int64(2) {
 			at, ok := h.resource(which).NextFinish()
-			w.reschedule(&h.next[which], at, ok, des.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
+			w.reschedule(&h.next[which], at, ok,
+				des.Event{Class: jobEnds, Source: i, Kind: jobEnds, Target: i, A: which})
 		}
 	}
 	w.dirty = w.dirty[:0]

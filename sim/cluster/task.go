@@ -12,9 +12,8 @@ import (
 	"tandem/sim/fabric"
 )
 
-// task is a message on its way, work being done, or a bucket being reduced. It
-// goes through stages; a stage has parts that run at once, and ends with the
-// last of them.
+// task is a message on its way, work of a role, or a bucket in reduction. It goes through stages. The
+// activities of a stage run at the same time; the stage ends with the last of them.
 type task struct {
 	kind        taskKind
 	stage       int32
@@ -45,7 +44,7 @@ const (
 	reducing
 )
 
-// openTask takes a free place for a task.
+// openTask stores a task and returns its index.
 func (w *simulation) openTask(t task) int32 {
 	w.openTasks++
 	if n := len(w.freeTasks); n > 0 {
@@ -58,14 +57,14 @@ func (w *simulation) openTask(t task) int32 {
 	return int32(len(w.tasks) - 1)
 }
 
-// closeTask frees the place of a task.
+// closeTask removes a task.
 func (w *simulation) closeTask(i int32) {
 	w.openTasks--
-	w.tasks[i] = task{} // let go of its numbers
+	w.tasks[i] = task{} // free its numerics
 	w.freeTasks = append(w.freeTasks, i)
 }
 
-// endActivity ends one part of a task's stage.
+// endActivity ends one activity of a task's stage.
 func (w *simulation) endActivity(i int32) {
 	t := &w.tasks[i]
 	t.activities--
@@ -74,7 +73,7 @@ func (w *simulation) endActivity(i int32) {
 	}
 }
 
-// proceed begins the next stage of a task that has any part.
+// proceed begins the next stage of a task that has any activity.
 func (w *simulation) proceed(i int32) {
 	for w.tasks[i].activities == 0 {
 		var ended bool
@@ -93,9 +92,9 @@ func (w *simulation) proceed(i int32) {
 	}
 }
 
-// charge begins work on a host as parts of a task's stage. scale is the number
-// of like works, which run side by side. Work that costs nothing ends at the
-// same instant, but never at once: a role takes one input at a time.
+// charge begins work on a host as activities of a task's stage. Scale is the number of equal pieces of work
+// that run side by side. Work that costs nothing ends at the same instant, but in a later event: a role
+// handles one input at a time.
 func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale float64) {
 	h, now := &w.hosts[on], w.clock.Now()
 	if price == (device.HostCost{}) {
@@ -114,18 +113,17 @@ func (w *simulation) charge(i, on int32, price device.HostCost, width int, scale
 	w.markDirty(on)
 }
 
-// waitUntil begins a part of a task's stage that ends at an instant.
+// waitUntil begins an activity of a task's stage that ends at an instant.
 func (w *simulation) waitUntil(i int32, at unit.Tick) {
 	w.tasks[i].activities++
 	w.clock.Schedule(des.Event{At: at, Class: taskDue, Source: w.tasks[i].role, Kind: taskDue, Target: i})
 }
 
-// transfer begins a flow as a part of a task's stage.
+// transfer begins a flow as an activity of a task's stage.
 func (w *simulation) transfer(i int32, bytes unit.Bytes, path ...fabric.Hop) {
 	w.tasks[i].activities++
 	w.net.Start(w.clock.Now(), fabric.Flow{Path: path, Bytes: bytes, Tag: int64(i)})
 }
 
-// lognormal returns the value of a lognormal variable of mean 1 for a standard
-// normal one: exp(σz − σ²/2).
+// lognormal returns the value of a lognormal variable of mean 1 for a standard normal one: exp(σz − σ²/2).
 func lognormal(sigma, z float64) float64 { return math.Exp(float64(sigma*z) - float64(sigma*sigma)/2) }

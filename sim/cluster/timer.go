@@ -32,8 +32,8 @@ func (w *simulation) reschedule(t *timer, at unit.Tick, ok bool, e des.Event) {
 // far beyond what faults hold a rank up for.
 const stallMost = 20 * unit.Minute
 
-// floodFactor is how many times roles may ask again while one message is under way. Roles that ask again sooner
-// than a cluster can answer only slow it down further, without end.
+// floodFactor is how many times roles may ask again while one message is under way. Roles that ask again
+// sooner than a cluster can answer only slow it down further, without end.
 const floodFactor = 5
 
 // fireTimer gives a role its timer, unless asking again is in vain.
@@ -43,14 +43,23 @@ func (w *simulation) fireTimer(i int32) {
 	if now-w.checkedDeliveries >= c.Retry {
 		w.checkedDeliveries = now
 		if longest := w.longestUnderWay(now); longest > floodFactor*c.Retry {
-			w.fail(fmt.Errorf("cluster: after %v, a message has been under way for %v, and roles ask again every %v; set a longer retry",
-				now, longest, c.Retry))
+			w.fail(
+				fmt.Errorf(
+					"cluster: after %v, a message has been under way for %v, "+
+						"and roles ask again every %v; set a longer retry",
+					now,
+					longest,
+					c.Retry,
+				),
+			)
 			return
 		}
 	}
 	if now-w.progressed > stallMost && !w.ranksCompute() {
-		w.fail(fmt.Errorf("cluster: after %v no rank has done anything for %v, though roles ask again every %v",
-			now, now-w.progressed, c.Retry))
+		w.fail(
+			fmt.Errorf("cluster: after %v no rank has done anything for %v, though roles ask again every %v",
+				now, now-w.progressed, c.Retry),
+		)
 		return
 	}
 	w.handleInput(i, role.Input{Kind: role.TimerFired})

@@ -24,7 +24,8 @@ func TestTimers(t *testing.T) {
 		}
 		never, a := records(0)
 		if late, b := records(unit.Minute); late != never || b.Elapsed != a.Elapsed {
-			t.Errorf("%s: a timer of a minute changes the run, which takes %v and %v", mode, a.Elapsed, b.Elapsed)
+			t.Errorf("%s: a timer of a minute changes the run, which takes %v and %v", mode, a.Elapsed,
+				b.Elapsed)
 		}
 		short := 5 * unit.Millisecond
 		asked := training(mode, 4)

@@ -6,8 +6,8 @@ import (
 	"tandem/sim/device"
 )
 
-// workStage begins the present stage of work, and reports whether it was the
-// last. Work has one stage, but Backward one for every bucket.
+// workStage begins the current stage of work and reports whether the work has ended. Backward has one stage
+// per bucket, other work has one stage.
 func (w *simulation) workStage(i int32) (ended bool) {
 	t := &w.tasks[i]
 	if t.stage == 0 {
@@ -32,7 +32,7 @@ func (w *simulation) workStage(i int32) (ended bool) {
 	return false
 }
 
-// chargeWork charges work to what it runs on.
+// chargeWork charges work to the resource on which it runs.
 func (w *simulation) chargeWork(i int32, work role.Work) {
 	if w.chargeRecorded(i, work) {
 		return
@@ -77,8 +77,8 @@ func (w *simulation) chargeWork(i int32, work role.Work) {
 	}
 }
 
-// backward runs the part of a backward pass, of so much in total, that makes the
-// bucket of the task's stage final.
+// backward runs the part of a backward pass that makes the bucket of the task's stage final. Total is the
+// time of the whole pass.
 func (w *simulation) backward(i int32, total unit.Tick) {
 	t := &w.tasks[i]
 	if t.stage == 0 {
@@ -90,8 +90,7 @@ func (w *simulation) backward(i int32, total unit.Tick) {
 	w.compute(i, takes)
 }
 
-// compute runs kernels on a rank's accelerator, or, where the host is the
-// accelerator, on one of its cores.
+// compute runs kernels on a rank's accelerator or, on a measured machine, on one of its cores.
 func (w *simulation) compute(i int32, takes unit.Tick) {
 	t := &w.tasks[i]
 	if w.prices.Colocated() {
@@ -102,8 +101,8 @@ func (w *simulation) compute(i int32, takes unit.Tick) {
 	w.waitUntil(i, end)
 }
 
-// completeWork hands the result of work to its role and begins the next of the
-// lane, unless the role has crashed since.
+// completeWork passes the result of work to its role and begins the next work of the lane, unless the role
+// has crashed since.
 func (w *simulation) completeWork(i int32) {
 	t := &w.tasks[i]
 	r, work, makes := t.role, t.work, t.operands.Makes
@@ -130,7 +129,7 @@ func (w *simulation) completeWork(i int32) {
 	w.handleInput(r, in)
 }
 
-// expectedResult makes up what a role learns of work that nobody did.
+// expectedResult returns the result of work in a run without numerics.
 func (w *simulation) expectedResult(work role.Work) role.Result {
 	switch work.Kind {
 	case role.Read:
